@@ -69,7 +69,7 @@ class View:
         cell: the rows and columns chosen on Step by step, each a `CELL`, from 0; one for each axis.
         predict: whether Step by step asks a question before it shows numbers.
         guess: the answer to the question of this step, from 1; 0 for none.
-        target, baseline: what attributions on Explanation? explain, and where integrated gradients start.
+        target, baseline: what attributions on Explanation explain, and where integrated gradients start.
         section: the part of Attention below its map.
         query: the one token whose attention is drawn as arcs, from 1; 0 for all.
         pair: the query and the key that Attention compares by dimension, from 1; empty for the largest weight.

@@ -4,44 +4,54 @@ from typing import Any
 
 import pytest
 import streamlit as st
+from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import go_to, open_page
+from tests.app.drawn import go_to, open_page, says
 from txcls.app.pages import PAGES
 
-ADDRESSES = {
-    "Classify": "",
-    "Lessons": "lessons",
-    "Tokens": "tokens",
-    "Step by step": "steps",
-    "Attention": "attention",
-    "Head atlas": "atlas",
-    "Switchboard": "switchboard",
-    "Explanation?": "explanation",
-    "Class lens": "lens",
-    "Training film": "film",
-    "Positions": "positions",
-    "What if": "whatif",
-    "Neighbourhood": "neighbourhood",
-    "Language model": "language",
-    "Train": "train",
-    "Report": "report",
-    "Batch": "batch",
-}
-"""Title in the menu, in its order, and address: links that people have saved lead there."""
+SECTIONS = {
+    "Try": {"Classify": "", "Lessons": "lessons"},
+    "Inside": {
+        "Tokens": "tokens", "Step by step": "steps", "Attention": "attention", "Positions": "positions",
+        "Class lens": "lens",
+    },
+    "Experiments": {
+        "Switchboard": "switchboard", "What if": "whatif", "Head atlas": "atlas", "Explanation": "explanation",
+        "Training film": "film", "Neighbourhood": "neighbourhood",
+    },
+    "Language model": {"Language model": "language"},
+    "Your texts": {"Train": "train", "Report": "report", "Batch": "batch"},
+}  # fmt: skip
+"""The menu: for each section its pages, and their addresses, which saved links lead to."""
 
 
 def test_the_menu_and_the_addresses_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    menus: list[list[Any]] = []
+    menus: list[dict[str, list[Any]]] = []
     navigation = st.navigation
 
-    def listen(pages: list[Any], **options: Any) -> Any:
+    def listen(pages: dict[str, list[Any]], **options: Any) -> Any:
         menus.append(pages)
         return navigation(pages, **options)
 
     monkeypatch.setattr(st, "navigation", listen)
     open_page("classify")
-    assert {page.title: page.url_path for page in menus[0]} == ADDRESSES
-    assert [page.title for page in menus[0]] == list(ADDRESSES)
+    menu = {section: {page.title: page.url_path for page in pages} for section, pages in menus[0].items()}
+    assert [(section, list(pages.items())) for section, pages in menu.items()] == [
+        (section, list(pages.items())) for section, pages in SECTIONS.items()
+    ]
+
+
+def test_the_home_page_says_what_it_is_and_offers_three_things_to_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    def offered(app: AppTest) -> list[str]:
+        return [link.proto.page for link in app.get("page_link") if link.proto.label in labels]
+
+    labels = ("a lesson →", "switching heads off →", "your own table →")
+    app = open_page("classify")
+    assert says(app.markdown, "is a Transformer text classifier")
+    assert offered(app) == ["lessons", "switchboard", "train"]
+    assert not offered(open_page("classify", mode="lecture"))
+    monkeypatch.setattr("txcls.app.shell.heads.HEADS_MATTER", "not installed")
+    assert offered(open_page("classify")) == ["lessons", "train"]
 
 
 def test_every_page_is_headed_by_its_question_and_links_to_others_in_the_menus_order() -> None:
@@ -58,4 +68,4 @@ def test_every_page_is_headed_by_its_question_and_links_to_others_in_the_menus_o
         for place, label in zip(places, links, strict=True):
             assert label.startswith("← ") == (place < here) and label.endswith(" →") == (place > here), label
         for link in app.get("page_link"):
-            assert "text=banks" in link.proto.query_string, page.name
+            assert "text=banks" in link.proto.query_string or link.proto.label not in links, page.name

@@ -134,7 +134,7 @@ def test_every_chart_is_described(themed: Page) -> None:
 def test_focus_is_seen_wherever_it_goes(themed: Page) -> None:
     themed.set_viewport_size({"width": WIDTHS[0], "height": 900})
     # Made anew when the window grows from a phone's width, the menu would take the focus away with it.
-    expect(themed.locator('[data-testid="stTopNavLink"]:visible').first).to_be_visible()
+    expect(themed.locator('[data-testid="stTopNavSection"]:visible').first).to_be_visible()
     wait_until_steady(themed)
     themed.locator('[data-testid="stSkipToContent"]').focus()
     themed.evaluate("() => { window.txclsLeft = null }")

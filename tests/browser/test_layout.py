@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Download, Page, expect
 
 from tests.app.tiny import LEARNED, PLAIN
 from tests.browser.conftest import Server, Watch
-from tests.browser.visiting import CHART, settle, text_box, visit, wait_until_steady
+from tests.browser.visiting import CHART, choose_page, settle, text_box, visit, wait_until_steady
 from txcls.predictor import Predictor
 
 
@@ -44,7 +44,7 @@ def test_a_megabyte_is_answered_and_marked_as_cut(page: Page, server: Server) ->
     text_box(page).fill("shares fell after the report " * 35_000)
     expect(page.locator(".txcls-cut").first).to_be_visible()
     expect(page.get_by_text("too long for the address bar")).to_be_visible()
-    page.get_by_role("link", name="What does each head attend to?").click()
+    page.get_by_role("link", name="What is each part worth?").click()
     page.wait_for_selector(CHART)
     settle(page)
 
@@ -64,10 +64,13 @@ def test_state_is_carried_through_the_menu_and_back_again(page: Page, server: Se
     visit(page, server)
     text_box(page).fill("a new chip doubles the speed of phones")
     expect(page.locator(".txcls-text")).to_have_text("a new chip doubles the speed of phones")
-    for name in ("Tokens", "Attention", "Positions", "Language model", "Classify"):
-        page.get_by_role("link", name=name, exact=True).click()
+    places = {"Tokens": "Inside", "What if": "Experiments", "Language model": "Language model", "Classify": "Try"}
+    for name, section in places.items():
+        choose_page(page, section, name)
         page.wait_for_url(re.compile(r"/(\?|$)" if name == "Classify" else f"/{name.split()[0].lower()}"))
         settle(page)
+        marked = page.locator('[data-testid="stTopNavSection"] p', has_text=section)
+        expect(marked).to_have_css("text-decoration-line", "underline")
         expect(text_box(page)).to_have_value("a new chip doubles the speed of phones")
     page.wait_for_url(re.compile("text=a"))
 
@@ -113,6 +116,20 @@ def test_on_a_phone_the_controls_of_a_step_stand_near_the_top_with_the_step_belo
     expect(page.locator(".modebar-container").first).not_to_be_visible()
 
 
+def test_in_lecture_mode_the_menu_comes_down_at_the_upper_edge_and_leads_to_a_slide(page: Page, server: Server) -> None:
+    visit(page, server, "tokens", wait_for=".st-key-lecture_strip", mode="lecture", text="the bank raised its rates")
+    section = page.locator('[data-testid="stTopNavSection"]', has_text="Inside")
+    page.mouse.move(200, 400)
+    expect(page.locator('[data-testid="stHeader"]')).to_have_css("opacity", "0")
+    page.mouse.move(200, 2)
+    expect(page.locator('[data-testid="stHeader"]')).to_have_css("opacity", "1")
+    section.click()
+    page.get_by_role("menuitem", name="Attention", exact=True).click()
+    page.wait_for_url(re.compile("/attention.*mode=lecture"))
+    settle(page)
+    expect(page.locator(".st-key-lecture_strip textarea")).to_have_value("the bank raised its rates")
+
+
 def test_browser_back_returns_to_the_text_before(page: Page, server: Server) -> None:
     visit(page, server, text="shares fell")
     text_box(page).fill("voters went to the polls")
@@ -138,7 +155,7 @@ def test_chart_is_saved_in_both_formats(page: Page, server: Server, kind: str, t
     download: Download = caught.value
     saved = tmp_path / download.suggested_filename
     download.save_as(saved)
-    assert saved.name == f"{PLAIN}-prediction.{kind.lower()}"
+    assert saved.name == f"{PLAIN}-bars.{kind.lower()}"
     if kind == "PNG":
         assert saved.read_bytes().startswith(b"\x89PNG")
     else:

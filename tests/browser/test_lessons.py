@@ -19,7 +19,7 @@ from tests.browser.conftest import PATIENCE_MS, Server, watched
 from tests.browser.exported import Open
 from tests.browser.server import serve
 from tests.browser.test_accessibility import findings
-from tests.browser.visiting import query, settle, wait_until_steady
+from tests.browser.visiting import choose_page, query, settle, wait_until_steady
 from txcls.inspection.tracing import trace_text
 from txcls.lessons import find_lesson, languages_of, lesson_names, read_code
 from txcls.lessons.wording import words_in
@@ -141,7 +141,7 @@ def test_what_is_changed_is_kept_aside_and_the_step_comes_back(visitor: Page, sh
 
 def test_another_page_keeps_the_lesson_and_the_way_back(visitor: Page, shipped: Server) -> None:
     begin(visitor, shipped, "attention", 3)
-    visitor.locator('[data-testid="stTopNavLink"]:visible', has_text="Classify").click()
+    choose_page(visitor, "Try", "Classify")
     expect(visitor.locator(".st-key-lesson_restore")).to_be_visible()
     visitor.locator(".st-key-lesson_restore button").click()
     expect(visitor).to_have_url(re.compile("/attention"))
@@ -392,13 +392,13 @@ def test_a_page_works_in_a_frame_of_another_origin(
         box.fill("City beat United.")
         box.press("Control+Enter")
         expect(inside.get_by_text("Prediction: City").first).to_be_visible()
-        expect(inside.locator('[data-testid="stTopNavLink"]:visible')).to_have_count(0)
+        expect(inside.locator('[data-testid="stTopNav"]:visible')).to_have_count(0)
         if "lesson" in path:
             inside.locator(".st-key-lesson_next button").click()
             expect(inside.locator(PANEL)).to_contain_text("The answer:")
             inside.locator(".st-key-lesson_next button").click()
             expect(inside.locator(f"{PANEL} [role=progressbar]")).to_have_attribute("aria-valuenow", "5")
-            expect(inside.locator('[data-testid="stTopNavLink"]:visible')).to_have_count(0)  # on another page
+            expect(inside.locator('[data-testid="stTopNav"]:visible')).to_have_count(0)  # on another page
     finally:
         context.close()
         platform.shutdown()

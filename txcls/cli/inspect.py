@@ -9,7 +9,7 @@ from rich.text import Text
 from txcls.checkpoint.checkpoint import find_checkpoint, load_checkpoint
 from txcls.checkpoint.weights import build_without_memory
 from txcls.cli.options import CheckpointArgument, JsonOption, SettingsOption
-from txcls.cli.output import console, print_json
+from txcls.cli.output import console, print_json, print_rows
 from txcls.cli.predict import print_prediction
 from txcls.config import load_preset, preset_names
 from txcls.errors import CheckpointError, ConfigError
@@ -32,12 +32,10 @@ def inspect(
         for stage in traced.stages:
             print_json({"name": stage.name, "axes": stage.letters, "shape": list(stage.shape), "note": stage.note})
         return
-    table = Table("step", "axes", "shape", "contents", title=f"{classifier.name}: {len(traced.tokens)} tokens")
-    for stage in traced.stages:
-        table.add_row(stage.name, stage.letters, " × ".join(map(str, stage.shape)), stage.note)
     tokens = " ".join(shown(token.label) for token in traced.tokens)
     console().print(Text(tokens), soft_wrap=True)
-    console().print(table)
+    rows = [(stage.name, stage.letters, " × ".join(map(str, stage.shape)), stage.note) for stage in traced.stages]
+    print_rows(("step", "axes", "shape", "contents"), rows, title=f"{classifier.name}: {len(traced.tokens)} tokens")
     print_prediction(traced.prediction)
 
 
@@ -85,7 +83,7 @@ def sizes(
     for column in ("times", "parameters", "share"):
         table.add_column(column, justify="right")
     for part in parts:
-        shape = " + ".join(" × ".join(f"{n:,}" for n in one) for one in part.shapes)
+        shape = " + ".join(" × ".join(f"{n:,}" for n in shape) for shape in part.shapes)
         table.add_row(part.name, shape, str(part.times), f"{part.total:,}", percentage(part.total / total))
     table.add_section()
     table.add_row("all", "", "", f"{total:,}", "")

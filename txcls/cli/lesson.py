@@ -5,11 +5,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
-from rich.table import Table
 
 from txcls.checkpoint.listing import list_checkpoints
-from txcls.cli.output import console, note
+from txcls.cli.output import note, print_rows
 from txcls.lessons import Lesson, Solved, check_lesson, find_lesson, given_lesson, languages_of, lesson_names, read_code
 from txcls.lessons.measures import measures
 from txcls.lessons.reading import NAMING, SHIPPED, LessonError, is_offered, write_template
@@ -35,22 +33,22 @@ def _load(name: str) -> Predictor:
 
 def _checked(lesson: Lesson) -> list[Solved]:
     """Check a lesson; returns its steps with everything measured."""
-    return check_lesson(lesson, _load, checkpoints=[one.name for one in list_checkpoints().classifiers])
+    return check_lesson(lesson, _load, checkpoints=[summary.name for summary in list_checkpoints().classifiers])
 
 
 @app.command()
 def check(lesson: LessonArgument, language: LanguageOption = "en") -> None:
     """Check a lesson: its fields, its states, and every answer and claim against the models; prints what is right."""
-    found = given_lesson(lesson, language)
-    solved = _checked(found)
-    table = Table("step", "title", "question", "the right answer, as measured")
-    for number, one in enumerate(solved, 1):
-        kind = one.step.question.kind if one.step.question is not None else ""
-        table.add_row(str(number), escape(one.step.title), kind, escape(one.answer))
-    console().print(table)
-    asked = sum(one.step.question is not None for one in solved)
-    note(f"{found.source}: {len(found.steps)} steps, {asked} questions; everything it says is what the models do")
-    _say_how_to_open(found)
+    given = given_lesson(lesson, language)
+    solved = _checked(given)
+    rows = [
+        (number, step.step.title, "" if step.step.question is None else step.step.question.kind, step.answer)
+        for number, step in enumerate(solved, 1)
+    ]
+    print_rows(("step", "title", "question", "the right answer, as measured"), rows)
+    asked = sum(step.step.question is not None for step in solved)
+    note(f"{given.source}: {len(given.steps)} steps, {asked} questions; everything it says is what the models do")
+    _say_how_to_open(given)
 
 
 def _say_how_to_open(lesson: Lesson) -> None:
@@ -82,20 +80,18 @@ def new(
 @app.command("list")
 def list_lessons() -> None:
     """List the lessons: those shipped, and those in the folder that TXCLS_LESSONS names."""
-    table = Table("name", "title", "minutes", "steps", "languages")
-    for name in lesson_names():
-        one = find_lesson(name)
-        table.add_row(name, one.title, f"{one.minutes:g}", str(len(one.steps)), ", ".join(languages_of(name)))
-    console().print(table)
+    lessons = {name: find_lesson(name) for name in lesson_names()}
+    rows = [
+        (name, lesson.title, f"{lesson.minutes:g}", len(lesson.steps), ", ".join(languages_of(name)))
+        for name, lesson in lessons.items()
+    ]
+    print_rows(("name", "title", "minutes", "steps", "languages"), rows)
 
 
 @app.command("measures")
 def list_measures() -> None:
     """List what a lesson's answers, facts and claims can measure."""
-    table = Table("measure", "fields", "what it is")
-    for name, fields, what in measures():
-        table.add_row(name, escape(fields), what)
-    console().print(table)
+    print_rows(("measure", "fields", "what it is"), measures())
     note("A field in [brackets] may be left out. All take another `text` and `checkpoint` than the step's too.")
 
 
@@ -108,23 +104,23 @@ def worksheet(
     language: LanguageOption = "en",
 ) -> None:
     """Write a lesson as a page to print: questions with room for answers, pictures, and the answers on a last page."""
-    found = given_lesson(lesson, language)
-    _checked(found)
-    target = out or Path(f"{found.name}.{found.language}.html")
-    write_worksheet(found, _load, target)
+    given = given_lesson(lesson, language)
+    _checked(given)
+    target = out or Path(f"{given.name}.{given.language}.html")
+    write_worksheet(given, _load, target)
     note(f"wrote {target}; open it in a browser and print it; the answers begin on a page of their own at the end")
 
 
-@app.command()
-def code(
+@app.command("code")
+def read_codes(
     codes: Annotated[list[str], typer.Argument(metavar="CODE", help="Codes as shown at the end of a lesson.")],
 ) -> None:
     """Say which questions a code's owner answered; its checksum finds typing errors and proves nothing."""
-    table = Table("lesson", "right", "wrong", "not answered", "by question")
-    for one in codes:
-        found = read_code(one)
-        marks = ["–" if answer is None else "right" if answer else "wrong" for answer in found.answers]
-        counts = [str(marks.count(mark)) for mark in ("right", "wrong", "–")]
-        table.add_row(found.lesson, *counts, ", ".join(f"{n} {mark}" for n, mark in enumerate(marks, 1)))
-    console().print(table)
+    rows: list[tuple[object, ...]] = []
+    for code in codes:
+        result = read_code(code)
+        marks = ["–" if answer is None else "right" if answer else "wrong" for answer in result.answers]
+        counts = (marks.count(mark) for mark in ("right", "wrong", "–"))
+        rows.append((result.lesson, *counts, ", ".join(f"{n} {mark}" for n, mark in enumerate(marks, 1))))
+    print_rows(("lesson", "right", "wrong", "not answered", "by question"), rows)
     note("The checksum of a code finds typing errors. It is not a signature: whoever knows the format can write one.")

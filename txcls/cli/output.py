@@ -4,11 +4,15 @@ import json
 import os
 import re
 import sys
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
 
-from txcls.wording import one_line
+from txcls.wording import one_line, shown
 
 _UNPRINTABLE_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -19,17 +23,23 @@ def print_json(value: dict[str, Any]) -> None:
     print(_UNPRINTABLE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
-def console(*, error: bool = False, quiet: bool = False) -> Console:
+def console(*, error: bool = False) -> Console:
     """Where tables (and, with `error`, progress bars) are drawn."""
-    return Console(stderr=error, quiet=quiet)
+    return Console(stderr=error)
 
 
-def print_table(table: Any, value: dict[str, Any], *, as_json: bool) -> None:
-    """Either the table or the JSON object with the same contents."""
-    if as_json:
-        print_json(value)
-    else:
-        console().print(table)
+def print_rows(head: Sequence[str], rows: Iterable[Sequence[object]], *, title: str = "", limit: int = 200) -> None:
+    """A table on standard output; cells are printed as text, cut to `limit` characters, and never as markup."""
+    table = Table(*head, title=Text(title) if title else None)
+    for row in rows:
+        table.add_row(*(Text(shown(cell, limit=limit)) for cell in row))
+    console().print(table)
+
+
+def rows_progress() -> Progress:
+    """A bar on standard error with the rows done and the time left."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=console(error=True), speed_estimate_period=120, transient=True)
 
 
 def note(message: str) -> None:

@@ -5,15 +5,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from txcls.cli.options import CheckpointArgument, JsonOption, TextColumnOption
-from txcls.cli.output import console, note, print_json
-from txcls.config import Precision
+from txcls.cli.output import console, note, print_json, rows_progress
 from txcls.data.tables.table import Table, cell_text
 from txcls.errors import DataError
-from txcls.evaluation.scoring import Scored, checked_texts, score_file
+from txcls.evaluation.scoring import checked_texts, score_file
 from txcls.predictor import Prediction, Predictor
 from txcls.wording import percentage, shown
 
@@ -83,16 +81,20 @@ def predict(
             )
         _print_texts(checkpoint, texts, top_k=top_k, as_json=as_json)
     elif output is not None:
-        _predict_file(
-            checkpoint,
-            input_file,
-            output,
-            text_column=text_column,
-            precision=precision,
-            top_k=top_k or 1,
-            spreadsheet_safe=spreadsheet_safe,
-            resume=resume,
-        )
+        with rows_progress() as bar:
+            task = bar.add_task(f"checking {input_file.name}", total=None)
+            scored = score_file(
+                Predictor.load(checkpoint),
+                input_file,
+                output,
+                text_column=text_column,
+                precision=precision,
+                top_k=top_k or 1,
+                spreadsheet_safe=spreadsheet_safe,
+                resume=resume,
+                on_progress=lambda now: bar.update(task, description="classifying", completed=now.done, total=now.rows),
+            )
+        note(f"wrote {scored.rows:,} rows to {output}")
     elif as_json:
         _print_file(checkpoint, input_file, text_column=text_column, top_k=top_k)
     else:
@@ -111,69 +113,31 @@ def _print_texts(checkpoint: str, texts: list[str] | None, *, top_k: int | None,
         raise DataError("the input contains no word to classify; give at least one")
     for prediction in predictions:
         if as_json:
-            print_json(prediction_object(prediction))
+            print_json(_prediction_object(prediction))
         else:
             print_prediction(prediction)
-
-
-def _predict_file(
-    checkpoint: str,
-    path: Path,
-    output: Path,
-    *,
-    text_column: str | None,
-    precision: Precision,
-    top_k: int,
-    spreadsheet_safe: bool,
-    resume: bool,
-) -> None:
-    """Write the rows of a file with label and probability added."""
-    with _rows_progress() as bar:
-        task = bar.add_task(f"checking {path.name}", total=None)
-
-        def show(state: Scored) -> None:
-            bar.update(task, description="classifying", completed=state.done, total=state.rows)
-
-        scored = score_file(
-            Predictor.load(checkpoint),
-            path,
-            output,
-            text_column=text_column,
-            precision=precision,
-            top_k=top_k,
-            spreadsheet_safe=spreadsheet_safe,
-            resume=resume,
-            on_progress=show,
-        )
-    note(f"wrote {scored.rows:,} rows to {output}")
 
 
 def _print_file(checkpoint: str, path: Path, *, text_column: str | None, top_k: int | None) -> None:
     """Print one JSON object per row of a file."""
     classifier, table = Predictor.load(checkpoint), Table(path)
     usual = classifier.checkpoint.config.data.text_column
-    with _rows_progress() as bar:
+    with rows_progress() as bar:
         n_rows, column = checked_texts(table, text_column=text_column, usual=usual)
         task = bar.add_task("classifying", total=n_rows)
         for rows in table.pieces(1024):
             texts = [cell_text(row.values.get(column), where=str(path), column=column) for row in rows]
             for prediction in classifier.predict(texts, top_k=top_k):
-                print_json(prediction_object(prediction))
+                print_json(_prediction_object(prediction))
             bar.advance(task, len(rows))
 
 
-def _rows_progress() -> Any:
-    """A progress bar with rows done and time left, on standard error."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=console(error=True), speed_estimate_period=120)
-
-
-def prediction_object(prediction: Prediction) -> dict[str, Any]:
+def _prediction_object(prediction: Prediction) -> dict[str, Any]:
     """A prediction as `--json` prints it."""
     return {
         "text": prediction.text,
         "label": prediction.label,
-        "ranked": [{"label": one.label, "probability": one.probability} for one in prediction.ranked],
+        "ranked": [{"label": score.label, "probability": score.probability} for score in prediction.ranked],
         "tokens": [token.text for token in prediction.tokens],
         "unknown": [token.text for token in prediction.unknown],
         "truncated": prediction.truncated_at is not None,
@@ -188,11 +152,11 @@ def print_prediction(prediction: Prediction) -> None:
     if prediction.label is None:
         out.print("  no word to classify")
         return
-    labels = [shown(one.label) for one in prediction.ranked]
+    labels = [shown(score.label) for score in prediction.ranked]
     width = max(map(len, labels))
-    for label, one in zip(labels, prediction.ranked, strict=True):
-        bar = "█" * round(one.probability * 40)
-        out.print(Text(f"  {label:<{width}}  {percentage(one.probability):>7}  {bar}"))
+    for label, score in zip(labels, prediction.ranked, strict=True):
+        bar = "█" * round(score.probability * 40)
+        out.print(Text(f"  {label:<{width}}  {percentage(score.probability):>7}  {bar}"))
     if prediction.other > 0:
         out.print(Text(f"  {'other':<{width}}  {percentage(prediction.other):>7}"))
     if prediction.out_of_scope:

@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from txcls.cli.options import CheckpointArgument, DataOption, JsonOption
-from txcls.cli.output import console, note, print_json
+from txcls.cli.output import console, note, print_json, print_rows
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.tables.table import is_table
@@ -47,11 +46,11 @@ def report(
     classifier = Predictor.load(checkpoint)
     if out is not None and out.is_dir():
         raise DataError(f"{out} is a folder; give a file, for example {out / 'report.html'}")
-    found = stored_report(classifier.checkpoint)
+    measured = stored_report(classifier.checkpoint)
     try:
         given = _rows(classifier, data)
     except DataError as error:
-        if data is not None or not found.figures:
+        if data is not None or not measured.figures:
             raise
         note(f"{error}; the report is of stored figures alone. A table of your own works too: --data FILE")
         given = None
@@ -61,30 +60,35 @@ def report(
         what = "test rows" if data is None else f"rows of {data.name}"
         are = f"{len(few):,} {what}" if len(few) == len(given) else f"{len(few):,} of {len(given):,} {what}, at random"
         with console(error=True).status(f"answering {len(few):,} rows"):
-            found = report_on(classifier, few, rows_are=are)
-        baseline, suspects = _more(classifier, found, data, linear=linear, labels=labels)
+            measured = report_on(classifier, few, rows_are=are)
+        baseline, suspects = _more(classifier, measured, data, linear=linear, labels=labels)
     elif linear:
         raise DataError("--linear needs the texts; see above")
-    _show(found, baseline, suspects, as_json=as_json)
+    _show(measured, baseline, suspects, as_json=as_json)
     if out is not None:
-        _write(out, found, baseline, suspects)
+        page = report_html(measured, baseline=baseline, suspects=suspects)
+        try:
+            out.write_text(page, encoding="utf-8", errors="backslashreplace")
+        except OSError as error:
+            raise DataError(f"cannot write {out}: {error.strerror or error}; choose another file") from None
+        note(f"wrote {out}")
 
 
 def _rows(classifier: Predictor, data: Path | None) -> LabelledTexts:
     """The rows of a table of one's own, or the test rows of the checkpoint's data set."""
     if data is not None and data.is_file() and is_table(data.name):
-        found = rows_of_file(classifier.checkpoint, data)
-        for sentence in found.notes:
+        table = rows_of_file(classifier.checkpoint, data)
+        for sentence in table.notes:
             note(sentence)
-        return found.rows
+        return table.rows
     dataset = open_dataset(classifier.checkpoint.config.data, path=data)
     return in_classes_of(dataset.load("test"), classifier.checkpoint)
 
 
 def _more(
-    classifier: Predictor, found: Report, data: Path | None, *, linear: bool, labels: bool
+    classifier: Predictor, measured: Report, data: Path | None, *, linear: bool, labels: bool
 ) -> tuple[BaselineAnswers | None, list[SuspectRow] | None]:
-    answers = found.answers
+    answers = measured.answers
     assert answers is not None
     baseline, suspects = None, None
     with console(error=True).status("fitting linear models"):
@@ -96,33 +100,39 @@ def _more(
         if labels:
             try:
                 learned = data is not None and data.name == classifier.checkpoint.metrics.get("data", {}).get("title")
-                found_out = held_out_probabilities(answers.rows, None if learned else answers.probabilities)
+                probabilities = held_out_probabilities(answers.rows, None if learned else answers.probabilities)
             except DataError as error:
                 note(str(error))
             else:
-                suspects = suspect_rows(answers.rows, found_out)
+                suspects = suspect_rows(answers.rows, probabilities)
     return baseline, suspects
 
 
-def _show(found: Report, baseline: BaselineAnswers | None, suspects: list[SuspectRow] | None, *, as_json: bool) -> None:
+def _show(
+    measured: Report, baseline: BaselineAnswers | None, suspects: list[SuspectRow] | None, *, as_json: bool
+) -> None:
     if as_json:
         print_json(
             {
-                "checkpoint": found.name,
-                "rows": found.rows_are,
-                **found.figures,
+                "checkpoint": measured.name,
+                "rows": measured.rows_are,
+                **measured.figures,
                 **({} if baseline is None else {"linear": baseline.accuracy}),
-                **({} if found.answers is None else {"mistakes": [asdict(one) for one in found.answers.mistakes()]}),
-                **({} if suspects is None else {"doubtful": [asdict(one) for one in suspects]}),
+                **(
+                    {}
+                    if measured.answers is None
+                    else {"mistakes": [asdict(row) for row in measured.answers.mistakes()]}
+                ),
+                **({} if suspects is None else {"doubtful": [asdict(row) for row in suspects]}),
             }
         )
         return
     out = console()
-    out.print(Text(f"{found.name}: {shown(found.rows_are)}", style="bold"))
-    if found.figures:
+    out.print(Text(f"{measured.name}: {shown(measured.rows_are)}", style="bold"))
+    if measured.figures:
         out.print(
-            f"accuracy {percentage(found.figures['accuracy'], 2)}   macro-F1 {found.figures['macro_f1']:.4f}   "
-            f"calibration error {found.figures['ece']:.4f}"
+            f"accuracy {percentage(measured.figures['accuracy'], 2)}   macro-F1 {measured.figures['macro_f1']:.4f}   "
+            f"calibration error {measured.figures['ece']:.4f}"
         )
     if baseline is not None:
         out.print(Text(baseline.verdict()))
@@ -130,35 +140,17 @@ def _show(found: Report, baseline: BaselineAnswers | None, suspects: list[Suspec
             f"only the Transformer is right: {len(baseline.only_transformer_right()):,} rows; "
             f"only the linear baseline: {len(baseline.only_baseline_right()):,} rows"
         )
-    counts = found.confusion
+    counts = measured.confusion
     if counts is not None:
-        pairs = worst_pairs(found.classes, counts, n=LISTED)
-        lines = [(one.first, one.second, f"{one.n:,}", percentage(one.share)) for one in pairs]
-        _table("most confused", ("class", "other class", "rows", "share of both"), lines)
-    if found.answers is not None:
-        rows = found.answers.mistakes(n=LISTED)
-        lines = [(one.text, one.label, one.predicted, percentage(one.probability)) for one in rows]
-        _table("the most confident mistakes", ("text", "label", "predicted", "probability"), lines)
+        pairs = worst_pairs(measured.classes, counts, n=LISTED)
+        lines = [(pair.first, pair.second, f"{pair.n:,}", percentage(pair.share)) for pair in pairs]
+        print_rows(("class", "other class", "rows", "share of both"), lines, title="most confused", limit=100)
+    if measured.answers is not None:
+        rows = measured.answers.mistakes(n=LISTED)
+        lines = [(row.text, row.label, row.predicted, percentage(row.probability)) for row in rows]
+        head = ("text", "label", "predicted", "probability")
+        print_rows(head, lines, title="the most confident mistakes", limit=100)
     if suspects is not None:
-        lines = [(one.text, one.label, one.suggested, percentage(one.label_probability)) for one in suspects[:LISTED]]
-        title = f"{len(suspects):,} rows whose label looks wrong, the likeliest first"
-        _table(title, ("text", "label", "suggested", "label's probability"), lines)
-
-
-def _table(title: str, head: tuple[str, ...], lines: "list[tuple[str, str, str, str]]") -> None:
-    if not lines:
-        return
-    table = Table(*head, title=title)
-    for line in lines:
-        table.add_row(*(Text(shown(cell, limit=100)) for cell in line))
-    console().print(table)
-
-
-def _write(out: Path, found: Report, baseline: BaselineAnswers | None, suspects: list[SuspectRow] | None) -> None:
-    try:
-        out.write_text(
-            report_html(found, baseline=baseline, suspects=suspects), encoding="utf-8", errors="backslashreplace"
-        )
-    except OSError as error:
-        raise DataError(f"cannot write {out}: {error.strerror or error}; choose another file") from None
-    note(f"wrote {out}")
+        lines = [(row.text, row.label, row.suggested, percentage(row.label_probability)) for row in suspects[:LISTED]]
+        title = f"{len(suspects):,} rows whose label looks wrong, most probable first"
+        print_rows(("text", "label", "suggested", "label's probability"), lines, title=title, limit=100)

@@ -22,7 +22,7 @@ from txcls.cli.options import (
     TextColumnOption,
 )
 from txcls.cli.output import note_once
-from txcls.cli.train_file import hint_at_train_file, refuse_other_options, train_file
+from txcls.cli.train_file import refuse_other_options, train_file
 from txcls.config import RunConfig, load_preset, preset_names
 from txcls.data.tables.table import is_table
 from txcls.errors import DataError, TrainingError
@@ -124,9 +124,10 @@ def train(
                 **shared,
             )
     except DataError as error:
-        if data is None or config.data.dataset == "table":
+        if data is None or config.data.dataset == "table" or not is_table(data.name):
             raise
-        raise hint_at_train_file(error, data) from None
+        command = f"`python -m txcls train {shlex.quote(str(data))}`"
+        raise DataError(f"{error}. To train on your own file: {command}") from None
     figures = checkpoint.metrics["validation"]
     note_once(
         f"saved {folder}: validation accuracy {percentage(figures['accuracy'], 2)}, "
@@ -153,26 +154,9 @@ def pretrain(
     _pretrain(config, folder, data, resume=resume, overwrite=overwrite, max_steps=max_steps, device=device)
 
 
-def _pretrain(
-    config: RunConfig,
-    folder: Path,
-    data: Path | None,
-    *,
-    resume: bool,
-    overwrite: bool,
-    max_steps: int | None,
-    device: str | None,
-) -> None:
+def _pretrain(config: RunConfig, folder: Path, data: Path | None, *, device: str | None, **options: Any) -> None:
     with _training_run(device) as shared:
-        checkpoint = training.pretrain(
-            config,
-            out=folder,
-            data_path=data,
-            resume=resume,
-            overwrite=overwrite,
-            max_steps=max_steps,
-            **shared,
-        )
+        checkpoint = training.pretrain(config, out=folder, data_path=data, **options, **shared)
     figures = checkpoint.metrics["language"]
     name = "perplexity" if "perplexity" in figures else "loss"
     note_once(

@@ -4,21 +4,20 @@ import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import quote
 
-from rich import table as rich_table
 from rich.text import Text
 
 from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint
 from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.files import checkpoint_root
-from txcls.cli.output import console, note
+from txcls.cli.output import console, note, print_rows
 from txcls.data.columns import Guess, guess_columns
 from txcls.data.tables.labelled import labelled_rows, read_labelled
-from txcls.data.tables.table import Table, is_table
+from txcls.data.tables.table import Table
 from txcls.data.types import LabelledTexts
-from txcls.errors import ConfigError, TxclsError
+from txcls.errors import ConfigError
 from txcls.training.auto.plan import TrainingPlan, checkpoint_name, plan_training
 from txcls.training.auto.run import TrainingResult, run_plan
 from txcls.training.display import PlanDisplay
@@ -94,47 +93,35 @@ def _read(file: Path, *, text_column: str | None, label_column: str | None) -> t
 
 
 def _read_test(file: Path, guess: Guess) -> LabelledTexts:
-    """The rows of the test file: its columns of the same names where it has them, else guessed."""
-    rows, found = read_labelled(file, text_column=guess.text_column, label_column=guess.label_column)
-    for sentence in (*rows.notes, *(found.sentences if found.guessed else found.hints)):
+    """The rows of the test file: of the columns with the same names if it has them, else of guessed ones."""
+    rows, test_guess = read_labelled(file, text_column=guess.text_column, label_column=guess.label_column)
+    for sentence in (*rows.notes, *(test_guess.sentences if test_guess.guessed else test_guess.hints)):
         note(f"{file.name}: {sentence}")
     return rows.labelled
 
 
 def _print_result(result: TrainingResult, folder: Path) -> None:
     out = console()
-    out.print(comparison_table(result.comparison))
-    out.print(Text(shown(result.comparison.verdict, limit=500)))
+    print_comparison(result.comparison)
     minutes, seconds = divmod(round(result.seconds), 60)
     out.print(f"took {minutes} min {seconds} s" + (", ended early as asked" if result.stopped_early else ""))
-    out.print(Text(f"saved {shown(str(folder), limit=200)}"))
-    out.print("open it in the app:")
-    out.print(Text("  " + _open_command(folder)), soft_wrap=True)
-    out.print("or ask it here:")
-    out.print(
-        Text(f"  python -m txcls predict {shlex.quote(str(folder))} {shlex.quote('a text of yours')}"), soft_wrap=True
-    )
+    is_in_root = folder.resolve().parent == checkpoint_root().resolve()
+    where = "" if is_in_root else f"TXCLS_CHECKPOINTS={shlex.quote(str(folder.parent))} "
+    for line in (
+        f"saved {shown(str(folder), limit=200)}",
+        "open it in the app:",
+        f"  {where}streamlit run streamlit_app.py   # then open /?checkpoint={quote(folder.name)}, or choose it there",
+        "or classify a text here:",
+        f"  python -m txcls predict {shlex.quote(str(folder))} 'a text of yours'",
+    ):
+        out.print(Text(line), soft_wrap=True)
 
 
-def _open_command(folder: Path) -> str:
-    """The command that opens the app on a checkpoint in any folder."""
-    root = folder.resolve().parent
-    where = "" if root == checkpoint_root().resolve() else f"TXCLS_CHECKPOINTS={shlex.quote(str(folder.parent))} "
-    return f"{where}streamlit run streamlit_app.py   # then open /?checkpoint={quote(folder.name)}, or choose it there"
-
-
-def comparison_table(comparison: Comparison) -> Any:
-    """A table of the majority guess, the linear baseline, the Transformer, and the difference of the last two."""
-    table = rich_table.Table(title=f"{comparison.n:,} test rows, with 95 % intervals")
-    table.add_column("")
-    for heading in ("accuracy", "macro-F1"):
-        table.add_column(heading, justify="right")
-    *models, difference = comparison.table
-    for row in models:
-        table.add_row(*row)
-    table.add_section()
-    table.add_row(*difference)
-    return table
+def print_comparison(comparison: Comparison) -> None:
+    """The majority guess, the linear baseline, the Transformer, the difference of the last two, and a verdict."""
+    title = f"{comparison.n:,} test rows, with 95 % intervals"
+    print_rows(("", "accuracy", "macro-F1"), comparison.table, title=title)
+    console().print(Text(shown(comparison.verdict, limit=500)))
 
 
 def refuse_other_options(options: Mapping[str, object], *, is_file: bool) -> None:
@@ -153,10 +140,3 @@ def refuse_other_options(options: Mapping[str, object], *, is_file: bool) -> Non
             "`python -m txcls train own --data FILE --init encoder`"
         )
     raise ConfigError(f"{names}: only with a file of your own, as in `python -m txcls train mine.csv`")
-
-
-def hint_at_train_file(error: TxclsError, data: Path) -> TxclsError:
-    """The error of a preset that could not read this file, with the command that trains on it."""
-    if not is_table(data.name):
-        return error
-    return type(error)(f"{error}. To train on your own file: `python -m txcls train {shlex.quote(str(data))}`")

@@ -11,7 +11,7 @@ parameters            How many parameters does each part have?
 patching              Which part, at which token, carries the difference between two texts?
 positions             How do positions enter, and does word order matter?
 principal_components  Which tokens and texts lie near each other?
-random_texts          What does a classifier make of random texts of a data set?
+random_texts          Random texts of a data set, the same ones each time.
 stories               What do heads attend to, and is that what decides?
 tracing               What happens inside the model for one text?
 training_film         How did the model learn to answer this text?

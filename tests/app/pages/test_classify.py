@@ -1,11 +1,9 @@
 """The page Classify: the prediction, what was read, a second checkpoint, texts of no class, random test texts."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from tests.app.drawn import chart, each_bad_text, figures_of, go_to, html_of, open_page, says, words_of
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
@@ -87,12 +85,6 @@ def test_text_too_long_for_a_link_stays_out_of_the_url_and_this_is_said() -> Non
     assert any("too long" in caption.value for caption in app.caption)
 
 
-def draw(app: AppTest, **params: str) -> AppTest:
-    """Open the random test texts, as a click would; AppTest cannot click on expanders."""
-    app.session_state["test_texts"] = True
-    return app.run()
-
-
 def test_picker_says_what_each_checkpoint_is_for() -> None:
     options = open_page("classify").selectbox(key="checkpoint_box").options
     assert f"{PLAIN} · a test · 4 classes · 92.5 %" in options
@@ -155,49 +147,6 @@ def test_many_classes_have_their_long_names_above_the_bars_and_a_slider() -> Non
     assert len(names) == 21 and names[-1] == "130 others"
     assert any(name.startswith("what_can_i_ask_you_about_subject_") and "…" not in name for name in names)
     assert app.slider(key="k_box").max == 20
-
-
-def test_random_test_texts_come_with_truth_prediction_and_share_of_right_ones() -> None:
-    app = draw(open_page("classify", checkpoint=MANY))
-    shown = html_of(app)
-    assert shown.count("prediction <b>") == 20
-    assert "of 20 right**" in words_of(app) and "120 test texts" in words_of(app)
-    app.slider(key="draw_n").set_value(35).run()
-    assert html_of(app).count("prediction <b>") == 35
-    before = html_of(app)
-    app.button(key="draw_others").click().run()
-    assert html_of(app) != before
-    app.number_input(key="draw_seed").set_value(0).run()
-    assert html_of(app) == before
-
-
-def test_nothing_is_drawn_before_it_is_asked_for() -> None:
-    assert "prediction <b>" not in html_of(open_page("classify", checkpoint=MANY))
-
-
-def test_a_data_set_of_other_classes_is_not_drawn_from() -> None:
-    app = draw(open_page("classify", checkpoint=PLAIN))
-    assert says(app.warning, "classes that")
-
-
-@pytest.mark.parametrize(
-    "dataset, words",
-    [("clinc150", "txcls data fetch clinc150"), ("huffpost", "requires a login"), ("table", "user's own file")],
-)
-def test_where_the_data_are_not_on_the_machine_it_says_how_to_get_them(
-    dataset: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make_checkpoint(tmp_path / "tiny")
-    config = tmp_path / "tiny" / "config.json"
-    values = json.loads(config.read_text())
-    values["data"]["dataset"] = dataset
-    config.write_text(json.dumps(values))
-    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "nothing"))
-    monkeypatch.delenv("TXCLS_DATA", raising=False)
-    app = draw(open_page("classify"))
-    assert not app.exception
-    assert any(words in info.value for info in app.info)
 
 
 def test_what_cannot_be_exported_says_so_instead_of_a_button(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

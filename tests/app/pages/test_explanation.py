@@ -1,18 +1,13 @@
-"""The page Explanation?: every number is the library's."""
+"""The page Explanation: every number is the library's."""
 
-from dataclasses import replace
-from pathlib import Path
-
+import numpy as np
 import pytest
 
-from tests.app.drawn import html_of, open_page, words_of
-from tests.app.tiny import LEARNED, MANY, PLAIN
-from tests.conftest import TEXTS, make_checkpoint
+from tests.app.drawn import chart, html_of, numbers, open_page, words_of
+from tests.app.tiny import LEARNED, PLAIN
+from tests.conftest import TEXTS
 from txcls.app.pages.explanation import _verdict
-from txcls.checkpoint.checkpoint import load_checkpoint, save_checkpoint
-from txcls.config import DataConfig
-from txcls.data.datasets import open_dataset
-from txcls.inspection.attribution import METHODS, deletion_curves, explain
+from txcls.inspection.attribution import METHODS, deletion_curves, explain, top_overlaps
 from txcls.predictor import Predictor
 
 TEXT = "banks signed a deal after the election"
@@ -21,17 +16,6 @@ TEXT = "banks signed a deal after the election"
 def test_what_was_not_measured_is_said_with_the_command() -> None:
     app = open_page("explanation", text=TEXT)
     assert "evaluate ag_news --explanations 200 --write" in words_of(app)
-    assert any(button.key == "run_averages" for button in app.button)
-
-
-def test_without_the_data_nothing_is_offered_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    made = make_checkpoint(tmp_path / "mine")
-    config = made.config.model_copy(update={"data": DataConfig(dataset="table")})
-    save_checkpoint(replace(made, config=config))
-    app = open_page("explanation", text=TEXT)
-    assert "cannot be recomputed" in words_of(app)
-    assert not any(button.key == "run_averages" for button in app.button)
 
 
 @pytest.mark.parametrize("target", ["logit", "probability"])
@@ -50,6 +34,8 @@ def test_scores_curves_and_errors_are_the_librarys(target: str) -> None:
     curves = deletion_curves(Predictor.load(PLAIN), TEXT, found.scores)
     for area in (*curves.areas.values(), curves.random_area):
         assert f"<td>{area:.3f}</td>" in shown
+    overlaps = chart(app, "chart_overlaps").figure["data"][0]["z"]
+    np.testing.assert_allclose(numbers(overlaps), top_overlaps(found.scores), atol=1e-6)
     words = words_of(app)
     assert f"**{found.integrated.completeness_error:.4f}**" in words
     assert f"{found.integrated.value:.4f} for this text" in words
@@ -82,17 +68,6 @@ def test_the_page_says_how_well_attention_does(attention: float, pooling: float,
         assert f"{name} {area:.3f}" in said.lower() or f"{name} has {area:.3f}" in said.lower()
     assert said.startswith(says)
     assert _verdict({**areas, "leave_one_out": 0.6, "gradient": 0.6}, 0.55).startswith("No method beats")
-
-
-@pytest.mark.slow
-def test_averages_are_computed_anew_where_the_data_are_here() -> None:
-    app = open_page("explanation", checkpoint=MANY, text=TEXT)  # its data are the sample set, which ships
-    config = load_checkpoint(MANY).config
-    assert config.data.dataset == "sample"
-    app.button(key="run_averages").click().run(timeout=120)
-    assert not app.exception
-    n = len(open_dataset(DataConfig(dataset="sample")).load("test"))
-    assert f"{min(n, 200)} random test texts, computed just now" in words_of(app)
 
 
 def test_added_tokens_hold_a_share_that_is_stated() -> None:

@@ -140,25 +140,20 @@ def test_it_says_whether_the_last_state_is_the_model_of_the_other_pages(
     assert "the film continues to step 12" in words
 
 
-def test_a_checkpoint_without_states_offers_those_that_have_them() -> None:
+def test_for_a_checkpoint_without_states_it_opens_on_one_with_them_and_says_so() -> None:
     app = open_page("film", checkpoint=PLAIN, text=TEXT)
-    assert not has_film(app)
-    assert "was trained without snapshots" in app.info[0].value
-    app.button(key=f"film_of_{FILMED}").click().run()
-    assert app.query_params["checkpoint"] == FILMED and app.query_params["text"] == TEXT
-    assert has_film(app) and not app.info
+    assert has_film(app) and app.query_params["checkpoint"] == FILMED and app.query_params["text"] == TEXT
+    assert app.warning[0].value == f"{PLAIN} was trained without snapshots, so this page shows {FILMED}\\."
+    assert app.run().warning, "the note stays until the text or the checkpoint changes"
 
 
-def test_an_example_gives_way_to_one_that_the_offered_model_knows(
-    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_example_gives_way_to_one_of_the_other_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = Predictor.load(FILMED).checkpoint
     data = made.config.data.model_copy(update={"dataset": "who_won"})
     save_checkpoint(replace(made, config=made.config.model_copy(update={"data": data})), tmp_path / "who_won")
     make_checkpoint(tmp_path / PLAIN)
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     app = open_page("film", checkpoint=PLAIN, text=EXAMPLES[2].text)
-    app.button(key="film_of_who_won").click().run()
     assert app.text_area[0].value == REPORTS[0].text == app.query_params["text"]
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.app.drawn import chart, html_of, open_page, words_of
+from tests.app.drawn import chart, html_of, numbers, open_page, words_of
 from tests.app.tiny import PLAIN
 from txcls.inspection.lens import class_lens
 from txcls.predictor import Predictor
@@ -23,7 +23,9 @@ def test_lens_prints_the_librarys_numbers_and_says_that_it_is_approximate() -> N
     for length in lens.lengths.mean(axis=1):
         assert f"**{length:.1f}**" in words
     winner, second = np.argsort(-lens.logits)[:2]
-    added = (lens.contributions[:, :, winner] - lens.contributions[:, :, second]).sum(axis=1)
+    between = lens.contributions[:, :, winner] - lens.contributions[:, :, second]
+    for key, drawn in (("chart_lengths", lens.lengths), ("chart_contribution_map", between)):
+        np.testing.assert_allclose(numbers(chart(app, key).figure["data"][0]["z"]), drawn, atol=1e-5)
     bars = [float(one.replace("−", "-")) for one in chart(app, "chart_contributions").figure["data"][1]["text"]]
-    assert bars == pytest.approx([*added, lens.bias[winner] - lens.bias[second]], abs=0.00501)
+    assert bars == pytest.approx([*between.sum(axis=1), lens.bias[winner] - lens.bias[second]], abs=0.00501)
     assert f"is **{lens.logits[winner] - lens.logits[second]:.2f}** above" in words

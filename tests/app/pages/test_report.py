@@ -10,24 +10,19 @@ from tests.app.shell.test_charts import described
 from tests.app.tiny import MANY, PLAIN
 from tests.conftest import CLASSES, TEXTS, make_checkpoint
 from txcls.app.pages.report import compute as compute_report
-from txcls.app.pages.report import nearest_rows
 from txcls.app.shell import checkpoints
-from txcls.data.types import Dataset, DatasetInfo, LabelledTexts
+from txcls.data.types import LabelledTexts
 from txcls.evaluation.report import answer_rows
 
 ROWS = LabelledTexts(
     [f"{text} {n} " * (1 + n % 3) for n in range(5) for text in TEXTS], [1, 2, 3, 0, 1, 2, 3, 0] * 5, CLASSES
 )
-QUIET = {"on_rows": lambda done, total: None}
 
 
 @pytest.fixture
 def rows_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """`ROWS` as the test rows and the training rows of every checkpoint."""
-    found = checkpoints.TestTexts(
-        Dataset(DatasetInfo("table", "made up"), CLASSES, "here", ("test",), lambda _: ROWS), ROWS, ()
-    )
-    monkeypatch.setattr(checkpoints, "test_texts", lambda source: found)
+    monkeypatch.setattr(checkpoints, "test_rows", lambda source: ROWS)
     monkeypatch.setattr(compute_report, "training_rows", lambda source: ROWS)
     monkeypatch.setattr(compute_report, "why_no_rows", lambda source: "")
 
@@ -89,16 +84,8 @@ def test_doubtful_labels_are_offered_for_correction(rows_here: None) -> None:
     app = open_page("report", checkpoint=PLAIN)
     app.button(key="report_suspects").click().run()
     assert not app.exception
-    answers = compute_report.on_test_rows(checkpoints.source(PLAIN), **QUIET).answers
+    answers = compute_report.on_test_rows(checkpoints.source(PLAIN)).answers
     assert answers is not None
-    found = compute_report.suspects(answers, has_learned=False, on_fold=lambda done, total: None)
+    found = compute_report.check_answers(answers, has_learned=False, on_fold=lambda done, total: None).suspects
     said = words_of(app)
     assert f"**{len(found):,}** of 40 labels look wrong" in said if found else "No label looks wrong" in said
-
-
-def test_nearest_training_rows_begin_with_the_text_itself(rows_here: None) -> None:
-    nearest = nearest_rows.nearest_training_rows(checkpoints.source(PLAIN), ROWS.texts[3])
-    assert (nearest.n_compared, nearest.total) == (40, 40)
-    text, _, cosine = nearest.rows[0]
-    assert cosine == pytest.approx(1, abs=1e-3)
-    assert text in (ROWS.texts[3], *ROWS.texts[3::8])  # numbers are unknown words to it

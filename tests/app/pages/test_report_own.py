@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import streamlit as st
 
-from tests.app.drawn import open_page, words_of
+from tests.app.drawn import open_page, says, words_of
 from tests.app.jobs.conftest import finish, put
 from tests.app.pages.test_train import has_button, until
 from tests.conftest import CLASSES, TEXTS, make_checkpoint
@@ -93,7 +93,7 @@ def test_labels_of_all_rows_are_checked_and_corrections_go_to_the_page_train(
     app.button(key="report_suspects").click().run()
     assert not app.exception, app.exception
     assert f"**2** of {len(ROWS)} labels look wrong" in words_of(app)
-    assert "1 label corrected, 1 row dropped" in words_of(app)
+    assert "1 corrected and 1 dropped" in words_of(app)
     app.button(key="report_correct_table").click().run()
     until(app, has_button("report_train_corrected"))
     download = session.job("correct") / str(queue.state(session, "correct").result["download"])
@@ -163,12 +163,6 @@ def test_neighbourhood_compares_a_text_with_the_visitors_own_test_rows(session: 
 
 
 def test_what_was_not_measured_is_said_without_commands_that_need_a_data_set(session: Session) -> None:
-    app = open_page("explanation", job=session.token, checkpoint=NAME, text=TEXTS[0])
-    assert "Not measured yet." in [one.value for one in app.info]
-    assert any(one.key == "run_averages" for one in app.button), "the test rows are here"
-    (session.folder / "kept" / "letters.json").unlink()  # as for one that was opened from a zip
-    app = open_page("explanation", job=session.token, checkpoint=NAME, text=TEXTS[0])
-    assert not any(one.key == "run_averages" for one in app.button)
-    assert "It came without the test rows" in words_of(app)
-    app = open_page("switchboard", job=session.token, checkpoint=NAME, text=TEXTS[0])
-    assert any("training in the app skips it" in one.value for one in app.info)
+    for page in ("explanation", "switchboard"):
+        app = open_page(page, job=session.token, checkpoint=NAME, text=TEXTS[0])
+        assert says(app.info, "training in the app skips it")

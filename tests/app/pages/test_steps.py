@@ -1,9 +1,11 @@
 """The page Step by step."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from streamlit.testing.v1 import AppTest
 
 from tests.app.drawn import each_bad_text, figures_of, go_to, html_of, numbers, open_page, words_of
@@ -24,6 +26,14 @@ def heading(app: AppTest) -> str:
     return str(app.subheader[0].value)
 
 
+def drawn_numbers(app: AppTest) -> NDArray[Any]:
+    """The numbers of the step's heat map, or of its bars in the order of the vector."""
+    data = figures_of(app)[0]["data"][0]
+    if data["type"] != "bar":
+        return numbers(data["z"])
+    return numbers(data["x" if data.get("orientation") == "h" else "y"])[np.argsort(data["customdata"])]
+
+
 @pytest.mark.parametrize("name", slow_but([PLAIN], [PLAIN, LEARNED, PAIRS, MANY]))
 def test_next_goes_through_every_step_and_back_again(name: str) -> None:
     app = open_page("steps", checkpoint=name, text=TEXT)
@@ -39,6 +49,8 @@ def test_next_goes_through_every_step_and_back_again(name: str) -> None:
         if step.formula:
             assert app.latex[0].value.strip("$\n") == step.formula
         assert len(app.get("plotly_chart")) == (step.values is not None)
+        if step.values is not None and name != MANY:  # of many classes, the largest are drawn
+            np.testing.assert_allclose(drawn_numbers(app).ravel(), step.cells(0).ravel(), atol=1e-6)
         if place < len(walk.steps) - 1:
             app.button(key="step_next").click().run()
     assert app.button(key="step_next").disabled

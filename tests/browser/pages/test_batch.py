@@ -47,5 +47,5 @@ def test_a_long_file_shows_its_progress_and_is_cancelled(page: Page, server: Ser
     page.locator(".st-key-start_batch button:visible").first.click()
     expect(page.get_by_text("rows", exact=False).filter(has_text=" of ").first).to_be_visible()
     page.locator(".st-key-cancel_batch button:visible").first.click()
-    expect(page.get_by_text("Cancelled; nothing of it was kept")).to_be_visible()
+    expect(page.get_by_text("Cancelled; nothing was kept")).to_be_visible()
     expect(page.locator(".st-key-start_batch button:visible").first).to_be_visible()

@@ -1,10 +1,8 @@
 """The page Language model in a browser."""
 
-import re
-
 from playwright.sync_api import Page, expect
 
-from tests.app.tiny import SAYS, SAYS_WORDS
+from tests.app.tiny import SAYS_WORDS
 from tests.browser.conftest import Server
 from tests.browser.visiting import CHART, query, settle, text_box, visit
 
@@ -61,15 +59,3 @@ def test_a_text_grows_by_chips_bars_and_sampling_and_shrinks_again(page: Page, s
     expect(page.get_by_text("bank was in the text")).to_have_count(0)
     settle(page)
     assert "added" not in query(page) and "upto" not in query(page)
-
-
-def test_language_models_are_picked_and_masks_compared(page: Page, server: Server) -> None:
-    visit(page, server, "language", text="the bank raised")
-    page.get_by_text("Two masks", exact=True).click()
-    expect(page.get_by_text("9 of 16 query–key pairs")).to_have_count(0)
-    expect(page.get_by_text("16 of 16 query–key pairs are unmasked")).to_be_visible()
-    page.locator(".st-key-causal_box input").click()
-    page.get_by_role("option", name=re.compile(f"^{SAYS_WORDS} ")).click()
-    expect(page.get_by_text("10 of 16 query–key pairs are unmasked")).to_be_visible()
-    settle(page)
-    assert query(page)["causal"] == SAYS_WORDS != SAYS and query(page)["part"] == "masks"

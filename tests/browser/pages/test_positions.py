@@ -7,16 +7,6 @@ from tests.browser.visiting import settle, visit
 from txcls.predictor import Predictor
 
 
-def test_positions_sliders_and_dimensions_redraw(page: Page, server: Server) -> None:
-    visit(page, server, "positions")
-    expect(page.get_by_text("This is what")).to_be_visible()
-    slider = page.locator(".st-key-pe_width input[type=range]")
-    slider.focus()
-    slider.press("ArrowRight")
-    expect(page.get_by_text("This is the formula with d_model = 24")).to_be_visible()
-    settle(page)
-
-
 def test_words_are_dragged_and_moved_by_keys_and_the_models_asked_again(page: Page, server: Server) -> None:
     text = "shares of the bank fell"
     visit(page, server, "positions", text=text)

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.app.tiny import MANY, PLAIN
+from tests.app.tiny import PLAIN
 from tests.browser.conftest import Server
 from tests.browser.visiting import cells, settle, text_box, visit
 from tests.conftest import CLASSES, TEXTS
@@ -61,18 +61,6 @@ def test_doubtful_labels_can_be_downloaded_with_corrections(page: Page, server: 
         save.click()
     lines = download.value.path().read_text("utf-8").splitlines()
     assert lines[0] == '"text","label"' and len(lines) == 49
-
-
-def test_the_matrix_of_many_classes_can_be_zoomed(page: Page, server: Server) -> None:
-    visit(page, server, "report", checkpoint=MANY)
-    assert cells(page, "chart_confusion").shape == (150, 150)
-    page.locator(f".st-key-report_zoom_{MANY} input").click()
-    page.keyboard.type("cooking")
-    expect(page.get_by_role("option", name="cooking")).to_be_visible()
-    page.keyboard.press("Enter")
-    page.wait_for_function(
-        "document.querySelector('.st-key-chart_confusion .js-plotly-plot')?._fullData?.[0].z.length === 12"
-    )
 
 
 def test_a_table_without_known_labels_is_answered_with_a_sentence(page: Page, server: Server) -> None:

@@ -2,7 +2,6 @@
 
 import re
 
-import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -14,13 +13,6 @@ from txcls.inspection.walk.arithmetic import number
 from txcls.predictor import Predictor
 
 TEXT = "the bank raised its rates again"
-CELLS = """() => {
-  const [drawn] = document.querySelector('.st-key-chart_numbers .js-plotly-plot')._fullData
-  if (drawn.type !== "bar") return [...drawn.z].map((row) => [...row])
-  const values = []
-  drawn.customdata.forEach((n, place) => { values[n] = drawn[drawn.orientation === "h" ? "x" : "y"][place] })
-  return values
-}"""
 SOURCES = "[...document.querySelectorAll('.katex annotation')].map((one) => one.textContent)"
 
 
@@ -40,45 +32,6 @@ def turn(page: Page, key: str, *, to: str) -> None:
             continue
         return
     expect(heading).to_contain_text(to)
-
-
-def test_every_number_of_every_step_is_the_librarys(page: Page, server: Server, walk: Walk) -> None:
-    """Walks through with PageDown: the heat map's numbers, the arithmetic's result and the table of its terms."""
-    visit(page, server, "steps", wait_for="h3", text=TEXT)
-    for place, step in enumerate(walk.steps):
-        expect(page.locator("h3").first).to_contain_text(step.title)
-        settle(page)
-        if step.values is not None:
-            page.wait_for_function(f"document.querySelector('.st-key-chart_numbers {CHART}')")
-            cells = step.cells(0)
-            shown = np.array(page.evaluate(CELLS), dtype=np.float64).reshape(cells.shape)
-            np.testing.assert_allclose(shown, cells, atol=1e-6)
-            result = re.findall(r"=\s*(\S+)\s*\\end{aligned}", page.evaluate(SOURCES)[-1])
-            page.get_by_text("How one number is computed").wait_for()
-            chart = page.locator(".st-key-chart_numbers [aria-label]").first.get_attribute("aria-label") or ""
-            assert step.rows is not None and step.columns is not None
-            if "text" in (step.rows.what, step.columns.what):
-                [(what, found)] = re.findall(r"selected: (class|token|dimension) (\d+)", chart)
-                n = int(found) - (what != "dimension")
-                made = step.explain(*((n, 0) if step.columns.what == "text" else (0, n)))
-            else:
-                row, column = map(int, re.findall(r"row (\d+), column (\d+)", chart)[0])
-                made = step.explain(row - 1, column - (step.columns.what != "dimension"))
-            assert number(made.value) == (result or re.findall(r"=\s*(.*?)\s*\\end{aligned}", chart))[0]
-            if made.terms is not None:
-                table = page.locator(".txcls-terms tbody tr").evaluate_all(
-                    "(rows) => rows.map((row) => [...row.cells].slice(1).map((cell) => cell.textContent))"
-                )
-                assert [[cell.replace("−", "-") for cell in line] for line in table] == [
-                    [f"{value:.4f}" for value in line] for line in made.terms
-                ]
-        if place < len(walk.steps) - 1:
-            turn(page, "PageDown", to=walk.steps[place + 1].title)
-    expect(page.locator(".st-key-step_next button:visible")).to_be_disabled()
-    page.keyboard.press("PageUp")
-    expect(page.locator("h3").first).to_contain_text(walk.steps[-2].title)
-    settle(page)
-    assert query(page)["step"] == walk.steps[-2].name
 
 
 def test_a_clicked_cell_has_its_arithmetic_shown(page: Page, server: Server, walk: Walk) -> None:

@@ -34,16 +34,3 @@ def test_slider_takes_merges_back_and_a_typed_word_is_followed(page: Page, serve
     box.press("Enter")
     expect(page.locator(".txcls-merges tbody tr").last).to_contain_text("␣s · t · r · i · k")
     settle(page)
-
-
-def test_vocabulary_search_finds_and_misses(page: Page, server: Server) -> None:
-    visit(page, server, "tokens", wait_for=".txcls-merges")
-    box = page.locator(".st-key-vocabulary_query input")
-    box.fill("BANK")
-    box.press("Enter")
-    expect(page.get_by_text("bank is in the vocabulary")).to_be_visible()
-    box.fill("goalkeepr")
-    box.press("Enter")
-    expect(page.get_by_text("goalkeepr is not in the vocabulary")).to_be_visible()
-    expect(page.locator(".txcls-chip", has_text="goalkeeper").last).to_be_visible()
-    settle(page)

@@ -1,4 +1,4 @@
-"""The pages, in the order of the menu; each is the file or folder here that is named like its address."""
+"""The pages and the menu; each page is the file or folder here that is named like its address."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,24 +26,31 @@ class PageInfo:
         return str(page if page.is_file() else folder / f"{self.name}.py")
 
 
-PAGES = (
-    CLASSIFY := PageInfo("classify", "Classify", "Which class does this text belong to?"),
-    TOKENS := PageInfo("tokens", "Tokens", "How does a text become numbers?"),
-    STEPS := PageInfo("steps", "Step by step", "What happens to this text, step by step?"),
-    ATTENTION := PageInfo("attention", "Attention", "What does each head attend to?"),
-    ATLAS := PageInfo("atlas", "Head atlas", "What does each head do, and is that what decides?"),
-    SWITCHBOARD := PageInfo("switchboard", "Switchboard", "What is each part worth?"),
-    EXPLANATION := PageInfo("explanation", "Explanation?", "Is attention an explanation?"),
-    LENS := PageInfo("lens", "Class lens", "In which layer does the prediction form?"),
-    FILM := PageInfo("film", "Training film", "How did the model learn to answer this text?"),
-    POSITIONS := PageInfo("positions", "Positions", "How does the model know word order?"),
-    WHAT_IF := PageInfo("whatif", "What if", "What if the text were slightly different?"),
-    NEIGHBOURHOOD := PageInfo("neighbourhood", "Neighbourhood", "What does the model consider similar?"),
-    LANGUAGE := PageInfo("language", "Language model", "Which word is missing, and which comes next?"),
-    TRAIN := PageInfo("train", "Train", "How do you get a classifier of your own texts?"),
-    REPORT := PageInfo("report", "Report", "How good is this classifier, and where does it fail?"),
-    BATCH := PageInfo("batch", "Batch", "Which class does each row of a file belong to?"),
-)
-"""Those that show a model."""
+CLASSIFY = PageInfo("classify", "Classify", "Which class does this text belong to?")
 LESSONS = PageInfo("lessons", "Lessons", "What would you like to teach or learn?")
-"""The page from which lessons are begun, second in the menu."""
+TOKENS = PageInfo("tokens", "Tokens", "How does a text become numbers?")
+STEPS = PageInfo("steps", "Step by step", "What happens to this text, step by step?")
+ATTENTION = PageInfo("attention", "Attention", "What does each head attend to?")
+POSITIONS = PageInfo("positions", "Positions", "How does the model know word order?")
+LENS = PageInfo("lens", "Class lens", "In which layer does the prediction form?")
+SWITCHBOARD = PageInfo("switchboard", "Switchboard", "What is each part worth?")
+WHAT_IF = PageInfo("whatif", "What if", "What if the text were slightly different?")
+ATLAS = PageInfo("atlas", "Head atlas", "What does each head do, and is that what decides?")
+EXPLANATION = PageInfo("explanation", "Explanation", "Is attention an explanation?")
+FILM = PageInfo("film", "Training film", "How did the model learn to answer this text?")
+NEIGHBOURHOOD = PageInfo("neighbourhood", "Neighbourhood", "What does the model consider similar?")
+LANGUAGE = PageInfo("language", "Language model", "Which word is missing, and which comes next?")
+TRAIN = PageInfo("train", "Train", "How do you get a classifier of your own texts?")
+REPORT = PageInfo("report", "Report", "How good is this classifier, and where does it fail?")
+BATCH = PageInfo("batch", "Batch", "Which class does each row of a file belong to?")
+
+MENU = {
+    "Try": (CLASSIFY, LESSONS),
+    "Inside": (TOKENS, STEPS, ATTENTION, POSITIONS, LENS),
+    "Experiments": (SWITCHBOARD, WHAT_IF, ATLAS, EXPLANATION, FILM, NEIGHBOURHOOD),
+    "Language model": (LANGUAGE,),
+    "Your texts": (TRAIN, REPORT, BATCH),
+}
+"""The sections of the menu; the first page is the home page."""
+PAGES = tuple(page for section in MENU.values() for page in section if page is not LESSONS)
+"""The pages that show a model, in the order of the menu."""

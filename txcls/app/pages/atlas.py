@@ -21,7 +21,6 @@ from txcls.inspection.ablation import How
 from txcls.inspection.stories import HeadAtlas, HeadRecord, sentence
 from txcls.predictor import Predictor
 
-LINKS = (pages.CLASSIFY, pages.STEPS, pages.ATTENTION, pages.SWITCHBOARD, pages.EXPLANATION)
 ORDERS: dict[HeadOrder, str] = {
     "worth": "worth",
     "story": "share brought back",
@@ -61,7 +60,7 @@ def main() -> None:
         _heads(opened, atlas, first)
         with lecture.slide(f"{lecture.ATTENTION}.{opened.view.layer}"):
             _kinds(opened, atlas)
-    layout.close_page(opened, LINKS)
+    layout.close_page(opened)
 
 
 def _not_measured(opened: layout.Page, classifier: Predictor) -> None:
@@ -216,7 +215,6 @@ def _kinds(opened: layout.Page, atlas: HeadAtlas) -> None:
         alt=f"Heat map of the attention of head {layer + 1}.{head + 1} over chance, {len(table.queries)} kinds of "
         f"queries by {len(table.keys)} kinds of keys; largest: {table.queries[query]} to {table.keys[key]}, "
         f"{over[query, key]:+.2f}",
-        file_name=f"{opened.view.checkpoint}-layer{layer + 1}-head{head + 1}-kinds",
     )
     st.caption(
         "The mean weight of queries of one kind (rows) on keys of one kind (columns), minus that of even weights, over "

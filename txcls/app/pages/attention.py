@@ -1,6 +1,5 @@
 """What each head attends to: all heads at a glance, one as a map and as arcs, rollout, and the pooling weights."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +7,7 @@ import streamlit as st
 
 from txcls.address import View
 from txcls.app import pages
-from txcls.app.shell import checkpoints, compute, heads, layout, lecture, model_parts, state
+from txcls.app.shell import checkpoints, compute, heads, layout, lecture, state
 from txcls.app.shell.charts import chart, window
 from txcls.app.shell.controls import choice, clicked_point
 from txcls.app.shell.markdown import plain
@@ -25,7 +24,6 @@ from txcls.figures import (
     query_key_bars,
 )
 from txcls.inspection.attention import attention_rollout, head_statistics
-from txcls.model import LayerNorm
 from txcls.predictor import Predictor
 from txcls.wording import percentage
 
@@ -33,16 +31,6 @@ CAVEAT_IN_BRIEF = "**Attention is not by itself an explanation.**"
 CAVEAT = (
     f"{CAVEAT_IN_BRIEF} It shows which tokens a head read from, not what the model did with them, and very different "
     "patterns can lead to the same prediction."
-)
-LINKS = (
-    pages.CLASSIFY,
-    pages.TOKENS,
-    pages.STEPS,
-    pages.ATLAS,
-    pages.SWITCHBOARD,
-    pages.EXPLANATION,
-    pages.POSITIONS,
-    pages.LANGUAGE,
 )
 SECTIONS = {
     "arcs": "as arcs",
@@ -52,11 +40,6 @@ SECTIONS = {
     "pooling": "pooling",
 }
 """Parts of the page that are shown one at a time; in lecture mode each is a slide."""
-LAYER_NORM = r"""
-\mathrm{LayerNorm}(x) = \frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}} \odot \gamma + \beta
-\qquad \mu = \frac{1}{D}\sum_{i=1}^{D} x_i
-\qquad \sigma^2 = \frac{1}{D}\sum_{i=1}^{D} (x_i - \mu)^2
-"""
 
 
 def main() -> None:
@@ -66,7 +49,7 @@ def main() -> None:
     if read is not None and read.has_label:
         opened = heads.open_on_head(opened, read.classifier)
         _draw(opened, read.classifier, compute.patterns(opened.source, opened.view.text))
-    layout.close_page(opened, LINKS)
+    layout.close_page(opened)
 
 
 @dataclass(frozen=True)
@@ -123,8 +106,12 @@ def _draw(opened: layout.Page, classifier: Predictor, traced: compute.Patterns) 
             with lecture.slide(about.get(section, lecture.ATTENTION)):
                 _section(section, opened, traced, shown)
     else:
-        _section(_choose_section(view, sections), opened, traced, shown)
-    _layer_norm()
+        section = view.section if view.section in sections else "arcs"
+        title = "More about this text's attention"
+        choice(
+            st, title, sections, view, "section", key="attention_section", names=SECTIONS.__getitem__, selected=section
+        )
+        _section(section, opened, traced, shown)
 
 
 def _one_head(view: View, classifier: Predictor, shown: Shown) -> None:
@@ -144,7 +131,7 @@ def _one_head(view: View, classifier: Predictor, shown: Shown) -> None:
         key="chart_map",
         alt=f"Heat map of attention in {shown.where} over {len(shown.names)} tokens; "
         + _largest(shown.pattern, shown.names),
-        file_name=f"{shown.file_name}-map",
+        of=shown.file_name,
     )
 
 
@@ -159,7 +146,6 @@ def _all_heads(opened: layout.Page, traced: compute.Patterns, shown: Shown) -> N
         attention_grid(traced.attention[:, :, shown.places][:, :, :, shown.places], selected=(view.layer, view.head)),
         key="chart_grid",
         alt=f"Attention of {n_heads} heads in {n_layers} layers as small heat maps; {shown.where} is selected",
-        file_name=f"{view.checkpoint}-all-heads",
         on_select=_grid_clicked,
     )
     heads.choose_head(view, n_layers, n_heads)
@@ -181,22 +167,6 @@ def _section(section: str, opened: layout.Page, traced: compute.Patterns, shown:
         _pooling(traced.pooling[shown.places], shown, opened.view)
 
 
-def _choose_section(view: View, sections: Sequence[str]) -> str:
-    """A control that selects the part of the page to draw."""
-    section = view.section if view.section in sections else "arcs"
-    choice(
-        st,
-        "More about this text's attention",
-        sections,
-        view,
-        "section",
-        key="attention_section",
-        names=SECTIONS.__getitem__,
-        selected=section,
-    )
-    return section
-
-
 def _arcs(view: View, shown: Shown) -> None:
     st.subheader(f"The same head as arcs: layer {view.layer + 1}, head {view.head + 1}", anchor=False)
     pattern, names = shown.pattern, shown.names
@@ -208,7 +178,7 @@ def _arcs(view: View, shown: Shown) -> None:
         tokens,
         format_func=lambda n: f"{n} · {label(names[tokens.index(n) - 1])}" if n else "all tokens",
         key="arc_query",
-        on_change=_query_changed,
+        on_change=lambda: state.change_view(query=int(st.session_state["arc_query"])),
     )
     query = tokens.index(chosen) - 1 if chosen else None
     most = number_column.slider("Number of arcs", 10, 400, 60, 10, key="arc_number", persist_state="session")
@@ -220,7 +190,7 @@ def _arcs(view: View, shown: Shown) -> None:
         + ", ".join(
             f"{names[q][:20]} to {names[k][:20]}" for q, k in list(zip(arcs.queries, arcs.keys, strict=True))[:3]
         ),
-        file_name=f"{shown.file_name}-arcs",
+        of=shown.file_name,
     )
     st.caption(
         f"The {len(arcs.weights)} arcs with the largest weights, and dots whose size shows self-attention: together "
@@ -254,7 +224,6 @@ def _one_score(opened: layout.Page, traced: compute.Patterns, shown: np.ndarray)
         query_key_bars(score.products),
         key="chart_query_key",
         alt=f"Bars of query times key in {len(score.products)} dimensions, which sum to {score.score:.2f}",
-        file_name=f"{view.checkpoint}-query-key",
     )
 
 
@@ -283,7 +252,7 @@ def _compare(opened: layout.Page, shown: Shown) -> None:
                 key=f"chart_versus_{name}",
                 alt=f"Heat map of attention of {name} in layer {of_layer + 1}, head {of_head + 1} over {len(tokens)} "
                 f"tokens; {_largest(weights, tokens)}",
-                file_name=f"{name}-layer{of_layer + 1}-head{of_head + 1}-map",
+                of=f"{name}-layer{of_layer + 1}-head{of_head + 1}",
             )
     st.caption(
         "Head numbers are arbitrary: head 1 of one model does not correspond to head 1 of another, even if the two "
@@ -305,7 +274,6 @@ def _heads(opened: layout.Page) -> None:
             key="chart_entropy",
             alt=f"Heat map of each head's entropy, from {statistics.entropy.min():.2f} to "
             f"{statistics.entropy.max():.2f} bits",
-            file_name=f"{opened.view.checkpoint}-entropy",
         )
         st.caption(
             f"Mean entropy of a query's attention: 0 bits if all of it is on one key, log₂ {n_tokens} = "
@@ -323,7 +291,6 @@ def _heads(opened: layout.Page) -> None:
             key="chart_distance",
             alt=f"Heat map of each head's mean distance, from {statistics.distance.min():.1f} to "
             f"{statistics.distance.max():.1f} tokens",
-            file_name=f"{opened.view.checkpoint}-distance",
         )
         st.caption(
             "Mean distance between query and key in tokens, weighted by attention; 0 means that each token attends to "
@@ -358,7 +325,6 @@ def _rollout(opened: layout.Page, shown: Shown) -> None:
             ),
             key="chart_rollout",
             alt=f"Heat map of attention rollout over {len(shown.names)} tokens; {_largest(rolled_out, shown.names)}",
-            file_name=f"{opened.view.checkpoint}-rollout",
         )
 
 
@@ -373,25 +339,9 @@ def _pooling(weights: np.ndarray, shown: Shown, view: View) -> None:
         key="chart_pooling",
         alt="Bar chart of pooling weights; highest: "
         + ", ".join(f"{shown.names[place][:20]} {percentage(weights[place], 0)}" for place in np.argsort(-weights)[:3]),
-        file_name=f"{view.checkpoint}-pooling",
     )
     if shown.is_part:
         st.caption(f"{percentage(1.0 - float(weights.sum()), 0)} of the weight is on tokens that are not shown.")
-
-
-def _layer_norm() -> None:
-    with st.expander("LayerNorm: how every block normalises each token", on_change="rerun") as section:
-        if not section.open:
-            return
-        st.markdown(
-            "Each token's D numbers x are normalised to mean 0 and variance 1, then scaled and shifted by two learned "
-            "vectors γ and β (`weight` and `bias`). ε avoids a division by zero when all numbers are equal."
-        )
-        model_parts.code(LayerNorm, formula=LAYER_NORM)
-
-
-def _query_changed() -> None:
-    state.change_view(query=int(st.session_state["arc_query"]))
 
 
 def _pair_changed() -> None:

@@ -18,7 +18,6 @@ from txcls.app.shell.prediction import load_classifier
 from txcls.figures import class_counts
 from txcls.wording import percentage
 
-LINKS = (pages.CLASSIFY, pages.NEIGHBOURHOOD, pages.TRAIN)
 MAX_K = 10
 COMMAND = "On the command line: `python -m txcls predict CHECKPOINT --input FILE --output FILE`."
 
@@ -44,14 +43,11 @@ def main() -> None:
         f"Your files stay on this server and are deleted {own.kept_for()} after your last visit. Anyone with the "
         "address of this page can open them."
     )
-    layout.close_page(opened, LINKS)
+    layout.close_page(opened)
 
 
 def _file(peek: JobState) -> None:
     """An uploader, or the uploaded file and a choice of its text column."""
-    if peek.is_active:
-        waiting.watch("peek", lambda now: waiting.line(now, "Reading the file"), key="watch_peek")
-        return
     if peek.status == "done":
         table = peek.result
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -65,15 +61,18 @@ def _file(peek: JobState) -> None:
         columns = [name for name in table["preview"][0] if name != "row"]
         st.html(table_html.table(columns, table["preview"], caption="The first rows"))
         return
-    waiting.failure(peek)
-    st.markdown(
-        "Upload a spreadsheet, CSV, TSV, JSON Lines, JSON or Parquet file with a column of texts. You get it back with "
-        f"new columns: the class and its probability, and the next-best classes with theirs. {COMMAND}"
+    if not peek.is_active:
+        st.markdown(
+            "Upload a spreadsheet, CSV, TSV, JSON Lines, JSON or Parquet file with a column of texts. You get it back "
+            f"with new columns: the class and its probability, and the next-best classes with theirs. {COMMAND}"
+        )
+    uploads.start_job(
+        "peek",
+        "Your file",
+        task="Reading the file",
+        complete=lambda spec: {**spec, "only_columns": True},
+        on_start=lambda spec: _forget_result(),
     )
-    if (spec := uploads.take("Your file", key="batch_file")) is not None:
-        if waiting.start("peek", {**spec, "only_columns": True}):
-            _forget_result()
-        st.rerun()
 
 
 def _use_another_file() -> None:
@@ -90,7 +89,7 @@ def _forget_result() -> None:
 def _classify(opened: layout.Page, peek: JobState, batch: JobState) -> None:
     """Options and the button that starts the job; or its progress."""
     if batch.is_active:
-        waiting.watch("batch", _progress, key="watch_batch")
+        waiting.watch("batch", _progress)
         return
     waiting.failure(batch)
     n_classes = checkpoints.summary(opened.view.checkpoint).n_classes
@@ -174,7 +173,6 @@ def _result(batch: JobState) -> None:
             class_counts(counts),
             key="chart_classified",
             alt=f"Bar chart of rows per predicted class, {len(counts)} classes: most are {first[0][:40]}, {first[1]:,}",
-            file_name="classified",
         )
     with right:
         rows = [_preview_row(row) for row in result["preview"]]

@@ -1,19 +1,18 @@
 """The home page: the predicted class, what the model read of the text, and its predictions on test texts."""
 
-import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import streamlit as st
 
-from txcls.address import LONGEST_LINKED_TEXT, MAX_ROWS, SWITCH, params_from_view
+from txcls.address import LONGEST_LINKED_TEXT, MAX_ROWS, SWITCH, View, params_from_view
 from txcls.app import pages
 from txcls.app.components.machine import machine
 from txcls.app.shell import checkpoints, compute, layout, lecture, model_parts, state, token_html
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart, has_long_names
-from txcls.app.shell.markdown import plain, table
+from txcls.app.shell.heads import HEADS_MATTER
+from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import (
     LoadingPlaceholder,
     ask_for_text,
@@ -23,10 +22,9 @@ from txcls.app.shell.prediction import (
     say_no_tokens,
     warn_if_unknown,
 )
-from txcls.data.datasets import dataset_info, dataset_names, is_available
+from txcls.data.examples import REPORTS
 from txcls.errors import TxclsError
-from txcls.figures import probability_bars, training_curves
-from txcls.figures.lines import of_runs
+from txcls.figures import probability_bars
 from txcls.predictor import Predictor
 from txcls.web.export import unsupported
 from txcls.wording import percentage
@@ -48,22 +46,37 @@ QUESTIONS = {
     "who_won": "Who won, by this report?",
 }
 """The heading of the page, by data set."""
-LINKS = (pages.TOKENS, pages.STEPS, pages.ATTENTION, pages.POSITIONS, pages.WHAT_IF, pages.TRAIN, pages.REPORT)
+BEYOND = {
+    "": "For texts unlike those, even a confident prediction may be wrong.",
+    "who_won": "They hold for sentences of its grammar, which *Build a sentence* writes; for others, however similar, "
+    "even a confident prediction may be wrong.",
+}
+"""What the probabilities mean for other texts, by data set."""
 
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_page(pages.CLASSIFY, box_height=74, examples="buttons", compare=True, questions=QUESTIONS)
+    opened = layout.open_page(
+        pages.CLASSIFY, box_height=74, examples="buttons", compare=True, questions=QUESTIONS, welcome=_welcome
+    )
     classifier = _two(opened) if opened.view.versus else _one(opened)
     if opened.has_text and len(opened.view.text) > LONGEST_LINKED_TEXT:
         st.caption("This text is too long for the address bar: a link to this page will not include it.")
-    with st.expander(f"How {plain(classifier.name)} was trained"):
-        checkpoint = classifier.checkpoint
-        _training(checkpoint.history, checkpoint.metrics, checkpoint.config.train.runs)
     model_parts.parameters(classifier.checkpoint.model, classifier.name)
     _download(opened.source, classifier)
-    _test_texts(opened, classifier)
-    layout.close_page(opened, LINKS)
+    layout.close_page(opened)
+
+
+def _welcome() -> None:
+    """What the app is, and three things to try."""
+    params = state.link_params(state.shown_view())
+    with st.container(key="welcome", horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown("**txcls** is a Transformer text classifier that you can take apart. Try", width="content")
+        st.page_link(pages.LESSONS.path, label="a lesson →", query_params=params)
+        if HEADS_MATTER in checkpoints.names():
+            view = View(checkpoint=HEADS_MATTER, text=REPORTS[0].text)
+            st.page_link(pages.SWITCHBOARD.path, label="switching heads off →", query_params=params_from_view(view))
+        st.page_link(pages.TRAIN.path, label="your own table →", query_params=params)
 
 
 def _one(opened: layout.Page) -> Predictor:
@@ -95,21 +108,12 @@ def _one(opened: layout.Page) -> Predictor:
                 took = compute.predict(opened.source, opened.view.text).milliseconds
                 st.caption(
                     f"Computed in {took:.1f} ms on this machine's CPU. The probabilities sum to 100 % over all "
-                    f"{len(classifier.classes)} classes and were calibrated on validation texts. {_beyond(opened)}"
+                    f"{len(classifier.classes)} classes and were calibrated on validation texts. "
+                    + BEYOND.get(checkpoints.summary(opened.view.checkpoint).dataset, BEYOND[""])
                 )
         with read:
             _read(opened, opened.source, classifier)
     return classifier
-
-
-def _beyond(opened: layout.Page) -> str:
-    """A sentence on texts unlike those that the probabilities were calibrated on."""
-    if checkpoints.summary(opened.view.checkpoint).dataset == "who_won":
-        return (
-            "They hold for sentences of its grammar, which *Build a sentence* writes; for others, however similar, "
-            "even a confident prediction may be wrong."
-        )
-    return "For texts unlike those, even a confident prediction may be wrong."
 
 
 def _picture(opened: layout.Page, classifier: Predictor) -> None:
@@ -214,8 +218,8 @@ def _answer(opened: layout.Page, source: Source, classifier: Predictor, *, key: 
             names_above=has_long_names(classifier.classes),
         ),
         key=key,
+        of=source.name,
         alt=f"Bar chart of class probabilities: {words}" + (f", all others {percentage(other)}" if hidden else ""),
-        file_name=f"{source.name}-prediction",
     )
     return True
 
@@ -223,14 +227,8 @@ def _answer(opened: layout.Page, source: Source, classifier: Predictor, *, key: 
 def _read(opened: layout.Page, source: Source, classifier: Predictor) -> None:
     """The text as the checkpoint read it."""
     prediction = compute.predict(source, opened.view.text).prediction
-    st.html(
-        token_html.marked_text(
-            prediction.text,
-            prediction.tokens,
-            truncated_at=prediction.truncated_at,
-            limit=classifier.encoder.max_length,
-        )
-    )
+    cut, limit = prediction.truncated_at, classifier.encoder.max_length
+    st.html(token_html.marked_text(prediction.text, prediction.tokens, truncated_at=cut, limit=limit))
 
 
 def _choose_k(opened: layout.Page, n_classes: int) -> None:
@@ -238,45 +236,11 @@ def _choose_k(opened: layout.Page, n_classes: int) -> None:
     if most < 2:
         return
     st.session_state["k_box"] = min(opened.view.k, most)
+    follow = state.follow("k", "k_box")
     if most <= 6:
-        st.segmented_control("Classes shown", range(1, most + 1), key="k_box", required=True, on_change=_k_changed)
+        st.segmented_control("Classes shown", range(1, most + 1), key="k_box", required=True, on_change=follow)
     else:
-        st.slider("Classes shown", 1, most, key="k_box", on_change=_k_changed, width=420)
-
-
-def _k_changed() -> None:
-    state.change_view(k=int(st.session_state["k_box"]))
-
-
-def _training(history: Sequence[Mapping[str, Any]], metrics: Mapping[str, Any], runs: int) -> None:
-    if history:
-        best = next((row for row in reversed(history) if row.get("best")), history[-1])
-        chart(
-            training_curves(history, runs=runs),
-            key="chart_training",
-            alt="Loss and accuracy during training, up to "
-            f"{percentage(best.get('validation_accuracy', 0))} on validation texts",
-            file_name="training",
-        )
-        if runs > 1:
-            st.caption(of_runs(runs))
-    split = "test" if "test" in metrics else "validation"
-    per_class = metrics.get(split, {}).get("per_class", [])
-    if per_class:
-        if len(per_class) > 12:
-            per_class = sorted(per_class, key=lambda figures: figures["f1"])
-            st.caption(f"{len(per_class)} classes, lowest F1 first.")
-        columns = ("class", "precision", "recall", "F1", f"{split} texts")
-        rows = [
-            (
-                plain(str(row["label"])),
-                *(f"{row[name]:.3f}" for name in ("precision", "recall", "f1")),
-                f"{row['support']:,}",
-            )
-            for row in per_class
-        ]
-        with st.container(height=480 if len(per_class) > 12 else "content", border=False):
-            st.markdown(table(columns, rows, right=columns[1:]))
+        st.slider("Classes shown", 1, most, key="k_box", on_change=follow, width=420)
 
 
 def _download(source: Source, classifier: Predictor) -> None:
@@ -301,76 +265,6 @@ def _download(source: Source, classifier: Predictor) -> None:
             key="export_page",
             on_click="ignore",
         )
-
-
-def _test_texts(opened: layout.Page, classifier: Predictor) -> None:
-    """Random test texts with true and predicted class, if the data set is on this machine."""
-    name = plain(classifier.name)
-    with st.expander(f"Random test texts of {name}", key="test_texts", on_change="rerun") as section:
-        if not section.open:
-            return
-        missing = "" if checkpoints.has_kept_rows(opened.source) else _how_to_get(classifier)
-        if missing:
-            st.info(missing)
-            return
-        try:
-            test_texts = checkpoints.test_texts(opened.source)
-            _drawn(opened, classifier, test_texts)
-        except TxclsError as error:
-            st.warning(plain(str(error)))
-
-
-def _how_to_get(classifier: Predictor) -> str:
-    """Why there are no test texts, and how to get them; "" if there are some."""
-    dataset = classifier.checkpoint.config.data.dataset
-    if dataset not in dataset_names():
-        return "This checkpoint was trained on a user's own file, which it does not contain: there are no test texts."
-    if is_available(dataset):
-        return ""
-    info = dataset_info(dataset)
-    how = (
-        f"Download it with `python -m txcls data fetch {dataset}`"
-        if info.files
-        else f"Its publisher requires a login: download it from {info.homepage}"
-    )
-    return (
-        f"The texts of {plain(info.title)} are not on this machine, and checkpoints do not contain them. {how}, "
-        f"or put them into a folder `{dataset}` and start the app with `TXCLS_DATA` set to its parent folder."
-    )
-
-
-def _drawn(opened: layout.Page, classifier: Predictor, test_texts: checkpoints.TestTexts) -> None:
-    controls = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
-    n = controls.slider("Number of texts", 5, 100, 20, 5, key="draw_n", persist_state="session", width=260)
-    seed = controls.number_input("Seed", 0, 999_999, 0, key="draw_seed", persist_state="session", width=160)
-    controls.button("Draw others", key="draw_others", on_click=_draw_others)
-    with_outside = False
-    if test_texts.outside and classifier.checkpoint.scope is not None:
-        with_outside = st.toggle(
-            f"Include out-of-scope texts ({len(test_texts.outside):,}, beside {len(test_texts.rows):,} in scope)",
-            key="draw_outside",
-            persist_state="session",
-        )
-    drawn = compute.draw(opened.source, n=int(n), seed=int(seed), with_outside=with_outside)
-    n_right = sum(text.is_right for text in drawn)
-    st.markdown(
-        f"**{n_right} of {len(drawn)} right** ({percentage(n_right / len(drawn), 0)})"
-        + (
-            "; rejecting a text that belongs to one of the classes counts as wrong."
-            if classifier.checkpoint.scope is not None
-            else "."
-        )
-    )
-    st.html(token_html.drawn_texts(drawn))
-    info = test_texts.dataset.info
-    st.caption(
-        f"Drawn from the {len(test_texts.rows):,} test texts of {plain(info.title)}, as stored on this machine. "
-        f"Terms: {plain(info.terms)}."
-    )
-
-
-def _draw_others() -> None:
-    st.session_state["draw_seed"] = random.randrange(1_000_000)
 
 
 if __name__ == "__main__":

@@ -9,13 +9,11 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from txcls.app import pages
-from txcls.app.shell import checkpoints, compute, layout, lecture
+from txcls.app.shell import compute, layout, lecture
 from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import choice
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text
-from txcls.data.datasets import dataset_names, is_available
-from txcls.errors import TxclsError
 from txcls.figures import deletion_lines, minus, overlap_map, visible
 from txcls.inspection.attribution import (
     METHODS,
@@ -30,8 +28,6 @@ from txcls.predictor import Predictor
 from txcls.text.encoder import Token
 from txcls.wording import percentage
 
-LINKS = (pages.ATTENTION, pages.SWITCHBOARD, pages.LENS, pages.WHAT_IF)
-N_TEXTS = 200
 TARGETS = {"logit": "logit", "probability": "probability"}
 HOW = {
     "attention": "The last layer's attention to the word: mean over heads, and over queries by their pooling weight.",
@@ -75,7 +71,7 @@ def main() -> None:
             _many_texts(opened, read.classifier)
         with lecture.slide(lecture.ATTENTION):
             _literature()
-    layout.close_page(opened, LINKS)
+    layout.close_page(opened)
 
 
 def _one_text(opened: layout.Page, classifier: Predictor) -> None:
@@ -130,7 +126,7 @@ def _scores(text: str, explained: Explanation, blank: str) -> None:
         f"Target of the last three: the {TARGETS[explained.target]} of {label}. Baseline of integrated gradients: "
         f"{start}. The target is {there} for the baseline and {here} for this text, so the scores should sum to "
         f"{apart}. With 32 steps, they miss this sum by **{integrated.completeness_error:.4f}** (completeness error)."
-        "" + _elsewhere(explained.elsewhere)
+        + _elsewhere(explained.elsewhere)
     )
     with st.expander("All scores"):
         st.html(f'<div class="txcls-table">{_numbers(explained.words, explained.scores)}</div>')
@@ -151,7 +147,6 @@ def _agreement(opened: layout.Page, names: Sequence[str], overlaps: NDArray[np.f
         key="chart_overlaps",
         alt=f"Share of the {n} strongest words that attribution methods have in common: "
         + "; ".join(f"{names[0]} and {names[place]} {overlaps[0, place]:.2f}" for place in range(1, len(names))),
-        file_name=f"{opened.view.checkpoint}-overlaps",
     )
     st.caption(
         "“Feature agreement” of [Krishna et al. 2022](https://arxiv.org/abs/2202.01602). Words with scores near zero "
@@ -173,7 +168,6 @@ def _deletion(opened: layout.Page, curves: DeletionCurves, *, winner: str, blank
         alt=f"Lines of the probability of {winner[:40]} while words are deleted, ordered by "
         + ", ".join(names)
         + " and at random",
-        file_name=f"{opened.view.checkpoint}-deletion",
     )
     rows = [(METHODS[name], f"{area:.3f}") for name, area in curves.areas.items()]
     rows.append((f"random, mean of {len(curves.random)} orders", f"{curves.random_area:.3f}"))
@@ -191,15 +185,9 @@ def _verdict(areas: Mapping[str, float], random_area: float) -> str:
     gap = random_area - areas[best]
     share = (random_area - areas[attention]) / gap if gap > 0 else 0.0
     name = METHODS[attention]
-    others = [
-        f"{METHODS[method].lower()} {areas[method]:.3f}"
-        for method in ATTENTION
-        if method in areas and method != attention
-    ]
-    figures = (
-        f"{name} has {areas[attention]:.3f}, {', '.join([*others, f'{METHODS[best].lower()} {areas[best]:.3f}'])}, "
-        f"a random order {random_area:.3f}."
-    )
+    others = [method for method in (*ATTENTION, best) if method in areas and method != attention]
+    listed = ", ".join(f"{METHODS[method].lower()} {areas[method]:.3f}" for method in others)
+    figures = f"{name} has {areas[attention]:.3f}, {listed}, a random order {random_area:.3f}."
     if gap <= 0:
         return f"No method beats a random order. {figures}"
     if share >= 0.8:
@@ -209,10 +197,11 @@ def _verdict(areas: Mapping[str, float], random_area: float) -> str:
     return f"**No attention method does much better than a random order.** {figures}"
 
 
-def _elsewhere(elsewhere: dict[str, float] | Any) -> str:
-    held = [f"{METHODS[name].lower()} {percentage(elsewhere[name], 0)}" for name in ATTENTION if name in elsewhere]
-    if all(abs(elsewhere[name]) < 0.0005 for name in ATTENTION if name in elsewhere):
+def _elsewhere(elsewhere: Mapping[Any, float]) -> str:
+    shares = {name: elsewhere[name] for name in ATTENTION if name in elsewhere}
+    if all(abs(share) < 0.0005 for share in shares.values()):
         return ""
+    held = [f"{METHODS[name].lower()} {percentage(share, 0)}" for name, share in shares.items()]
     return f" Tokens that the model adds are not shown; they have {', '.join(held)} of the attention."
 
 
@@ -260,87 +249,29 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _many_texts(opened: layout.Page, classifier: Predictor) -> None:
     st.subheader("And on average?", anchor=False)
-    key = f"averages_{opened.source.name}"
-    computed: ExplanationAverages | None = st.session_state.get(key)
-    averages = computed or ExplanationAverages.of(classifier)
-    can, why_not = _has_test_texts(opened, classifier)
-    if averages is not None:
-        _averages(averages, computed is not None, _blank(classifier))
+    if (averages := ExplanationAverages.of(classifier)) is not None:
+        _averages(averages, _blank(classifier))
     elif opened.source.is_own:
-        st.info("Not measured yet." if can else "Not measured for this classifier.")
+        st.info("Not measured: training in the app skips it.")
     else:
         st.info(
             "Not measured for this checkpoint. Where its data set is, "
-            f"`python -m txcls evaluate {classifier.name} --explanations {N_TEXTS} --write` measures it and saves the "
-            "result."
+            f"`python -m txcls evaluate {classifier.name} --explanations 200 --write` measures it and saves the result."
         )
-    if can:
-        st.button(
-            f"Run on up to {N_TEXTS} test texts",
-            key="run_averages",
-            on_click=_request_run,
-            help="This takes about half a minute.",
-        )
-        if st.session_state.pop("run_averages_now", False):
-            _run(opened, key)
-    else:
-        st.caption(why_not)
 
 
-def _has_test_texts(opened: layout.Page, classifier: Predictor) -> tuple[bool, str]:
-    """Whether the classifier's test texts are on this machine, and a sentence to show if not."""
-    if opened.source.is_own:
-        return checkpoints.has_kept_rows(opened.source), (
-            "It came without the test rows that these figures are computed on."
-        )
-    dataset = classifier.checkpoint.config.data.dataset
-    return dataset in dataset_names() and is_available(dataset), (
-        "The data set of this checkpoint is not on this machine, so these figures cannot be recomputed."
-    )
-
-
-def _request_run() -> None:
-    st.session_state["run_averages_now"] = True
-
-
-def _run(opened: layout.Page, key: str) -> None:
-    bar = st.progress(0.0, "scoring words …")
-
-    def show(done: int, total: int) -> None:
-        bar.progress(done / total, f"{done} of {total} texts; any click cancels")
-
-    try:
-        st.session_state[key] = compute.averages(
-            opened.source,
-            n=N_TEXTS,
-            on_text=show,
-        )
-    except (TxclsError, ValueError) as error:
-        bar.empty()
-        st.warning(plain(str(error)))
-        return
-    st.rerun()
-
-
-def _averages(averages: ExplanationAverages, computed_now: bool, blank: str) -> None:
-    rows = []
-    for place, (name, area) in enumerate(averages.areas.items()):
-        overlap = averages.overlaps[0, place]
-        shown = "–" if not place or np.isnan(overlap) else percentage(overlap, 0)
-        rows.append((METHODS[name], f"{area:.3f}", shown))
+def _averages(averages: ExplanationAverages, blank: str) -> None:
+    shared = ["–", *("–" if np.isnan(overlap) else percentage(overlap, 0) for overlap in averages.overlaps[0, 1:])]
+    areas = averages.areas.items()
+    rows = [(METHODS[name], f"{area:.3f}", share) for (name, area), share in zip(areas, shared, strict=True)]
     rows.append(("random order", f"{averages.random_area:.3f}", percentage(averages.chance, 0)))
     head = ("method", "area under the deletion curve", "strongest words shared with last-layer attention")
     st.markdown(_verdict(averages.areas, averages.random_area))
     st.html(f'<div class="txcls-table">{_table(head, rows)}</div>')
     best = min(averages.areas, key=averages.areas.__getitem__)
     st.caption(
-        f"Means over {averages.n:,} random {averages.split} texts, "
-        + (
-            "computed just now"
-            if computed_now
-            else "measured by `txcls evaluate --explanations` and saved with the checkpoint"
-        )
-        + f"; the texts are always the same. Target: logit; baseline: {blank}s; mean completeness error "
+        f"Means over {averages.n:,} random {averages.split} texts, measured by `txcls evaluate --explanations` and "
+        f"saved with the checkpoint. Target: logit; baseline: {blank}s; mean completeness error "
         f"{averages.completeness_error:.4f}. The smallest area is best: here **{METHODS[best]}**. Leave one out has an "
         "advantage, since deletion curves delete words too. If the last layer attends almost uniformly (see its "
         "entropy on the page Attention), its attention cannot rank words; pooling attention may still."

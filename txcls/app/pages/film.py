@@ -16,40 +16,24 @@ from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.figures import percent, visible
 from txcls.inspection.training_film import TrainingFilm
 
-LINKS = (pages.CLASSIFY, pages.ATTENTION, pages.SWITCHBOARD, pages.LENS)
 COMMAND = "python -m txcls train who_won --snapshots 24"
 
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_page(pages.FILM, box_height=68)
+    opened = layout.open_page(
+        pages.FILM,
+        box_height=68,
+        shows=lambda checkpoint: checkpoint.has_snapshots,
+        why_not="was trained without snapshots",
+    )
     if not checkpoints.summary(opened.view.checkpoint).has_snapshots:
-        _offer(opened)
+        st.info(f"No checkpoint here was trained with snapshots. `{COMMAND}` trains one in about two minutes.")
     read = classify_text(opened, "watch how the model learned to answer it.")
     if read is not None and read.has_label and read.classifier.checkpoint.snapshots is not None:
         with lecture.slide(own_keys=True):
             _film(opened, read.classifier.checkpoint)
-    layout.close_page(opened, LINKS)
-
-
-def _offer(opened: layout.Page) -> None:
-    """Say that this checkpoint has no snapshots, and offer those that have some."""
-    name = plain(opened.view.checkpoint)
-    with_film = [checkpoint for checkpoint in checkpoints.listing().classifiers if checkpoint.has_snapshots]
-    st.info(
-        f"**{name}** was trained without snapshots, so there is no film of its training. "
-        + ("These have one:" if with_film else f"`{COMMAND}` trains a model with snapshots in about two minutes.")
-    )
-    box = f"{layout.TEXT_BOX}_{pages.FILM.name}"
-    for checkpoint in with_film:
-        label = f"{plain(checkpoint.name)} · {plain(checkpoint.title)}" if checkpoint.title else plain(checkpoint.name)
-        st.button(
-            label,
-            key=f"film_of_{checkpoint.name}",
-            type="primary",
-            on_click=layout.change_checkpoint,
-            args=(checkpoint.name, box),
-        )
+    layout.close_page(opened)
 
 
 def _film(opened: layout.Page, checkpoint: Checkpoint) -> None:
@@ -93,19 +77,17 @@ def _about(checkpoint: Checkpoint, film: TrainingFilm) -> str:
 
 def _table(film: TrainingFilm, classes: Sequence[str]) -> str:
     columns = ("step", "training loss", "validation loss", "validation accuracy", "answer", "probability")
-    rows = []
-    for row, answer, probabilities in zip(film.rows, film.answers, film.probabilities, strict=True):
-        train = "" if row.train_loss is None else f"{row.train_loss:.4f}"
-        rows.append(
-            (
-                f"{row.step:,}",
-                train,
-                f"{row.validation_loss:.4f}",
-                percent(row.validation_accuracy),
-                plain(visible(classes[answer])),
-                percent(float(probabilities[answer])),
-            )
+    rows = [
+        (
+            f"{row.step:,}",
+            "" if row.train_loss is None else f"{row.train_loss:.4f}",
+            f"{row.validation_loss:.4f}",
+            percent(row.validation_accuracy),
+            plain(visible(classes[answer])),
+            percent(float(probabilities[answer])),
         )
+        for row, answer, probabilities in zip(film.rows, film.answers, film.probabilities, strict=True)
+    ]
     return table(columns, rows, right=[name for name in columns if name != "answer"])
 
 

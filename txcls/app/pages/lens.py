@@ -13,7 +13,6 @@ from txcls.app.shell.prediction import classify_text
 from txcls.figures import contribution_bars, label, lens_lines, minus, percent, token_rows, visible
 from txcls.wording import percentage
 
-LINKS = (pages.STEPS, pages.ATTENTION, pages.SWITCHBOARD, pages.EXPLANATION)
 STYLE = """
 <style>
 .txcls-steps {display: grid; grid-template-columns: auto auto auto; gap: 0.15rem 1.2rem; width: fit-content;}
@@ -35,7 +34,7 @@ def main() -> None:
         _contributions(opened, read.classifier.classes, post_norm=post_norm)
         with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD):
             _norms(opened, post_norm=post_norm)
-    layout.close_page(opened, LINKS)
+    layout.close_page(opened)
 
 
 def _decision(opened: layout.Page, classes: tuple[str, ...]) -> None:
@@ -55,7 +54,6 @@ def _decision(opened: layout.Page, classes: tuple[str, ...]) -> None:
                 f"{state}: {classes[int(row.argmax())][:30]} {percentage(row.max(), 0)}"
                 for state, row in zip(lens.states, lens.probabilities, strict=True)
             ),
-            file_name=f"{opened.view.checkpoint}-lens",
         )
     with steps:
         cells = "".join(
@@ -98,7 +96,6 @@ def _contributions(opened: layout.Page, classes: tuple[str, ...], *, post_norm: 
                 f"{source} " + minus(f"{value + 0.0:+.2f}")
                 for source, value in zip(sources, values.round(2), strict=True)
             ),
-            file_name=f"{opened.view.checkpoint}-contributions",
         )
         st.caption(
             "**Direct logit attribution** ([Elhage et al. 2021](https://transformer-circuits.pub/2021/framework)): "
@@ -115,7 +112,6 @@ def _contributions(opened: layout.Page, classes: tuple[str, ...], *, post_norm: 
             key="chart_contribution_map",
             alt=f"Heat map of what {len(lens.sources)} parts add through each of {len(names)} tokens, from "
             f"{between[:, shown].min():.2f} to {between[:, shown].max():.2f}",
-            file_name=f"{opened.view.checkpoint}-contribution-map",
         )
 
 
@@ -143,7 +139,6 @@ def _norms(opened: layout.Page, *, post_norm: bool) -> None:
         key="chart_lengths",
         alt=f"Heat map of the norm of {len(lens.states)} states of {len(names)} tokens, from "
         f"{np.min(lens.lengths[:, shown]):.1f} to {np.max(lens.lengths[:, shown]):.1f}",
-        file_name=f"{opened.view.checkpoint}-lengths",
     )
 
 

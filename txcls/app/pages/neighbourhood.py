@@ -21,7 +21,6 @@ N_TEST_TEXTS = 300
 MAX_WORDS = 30
 """Most tokens of the text whose nearest neighbours are listed."""
 N_NEAREST = 6
-LINKS = (pages.CLASSIFY, pages.TOKENS, pages.WHAT_IF, pages.LANGUAGE)
 ABOUT = (
     "**Which words and which texts have similar vectors?** The tables list the nearest ones in all dimensions. The "
     "plots project the vectors onto their first two principal components: points that are close in a plot need not be "
@@ -40,7 +39,7 @@ def main() -> None:
             _words(opened)
         with texts, lecture.slide(lecture.POOLING):
             _texts(opened, read.classifier)
-    layout.close_page(opened, LINKS)
+    layout.close_page(opened)
 
 
 def _words(opened: layout.Page) -> None:
@@ -68,7 +67,6 @@ def _words(opened: layout.Page) -> None:
         key=f"chart_words_{chosen}",
         on_select=lambda: _word_clicked(f"chart_words_{chosen}"),
         alt=f"Scatter of {len(plane.ids):,} token vectors in two dimensions, {len(own)} of them tokens of this text",
-        file_name=f"{opened.view.checkpoint}-words",
     )
     n = len(names) - len(SPECIAL_TOKENS)
     st.caption(
@@ -81,11 +79,9 @@ def _words(opened: layout.Page) -> None:
         return
     st.markdown("**Nearest neighbours in all dimensions**, by cosine similarity (at most 1):")
     rows = []
-    first = [chosen] if chosen else []
-    for index in [*first, *(other for other in plane.own[:MAX_WORDS] if other != chosen)]:
+    for index in dict.fromkeys([*([chosen] if chosen else []), *plane.own[:MAX_WORDS]]):
         near = ", ".join(f"{_plain(names[other])} {_cosine(cosine)}" for other, cosine in nearest[index])
-        mark = "▶ " if index == chosen else ""
-        rows.append((f"{mark}**{_plain(names[index])}**", near))
+        rows.append((f"{'▶ ' * (index == chosen)}**{_plain(names[index])}**", near))
     with st.container(height=420 if len(rows) > 10 else "content", border=False):
         st.markdown(table(("token", "nearest"), rows))
     if len(plane.own) > MAX_WORDS:
@@ -136,7 +132,6 @@ def _texts(opened: layout.Page, classifier: Predictor) -> None:
         alt=f"Scatter of the pooled vectors of {len(others)} texts by predicted class: "
         + ", ".join(f"{count} {name[:30]}" for name, count in Counter(pooled.labels).most_common())
         + f"; this text among them, {plane.own_label}",
-        file_name=f"{opened.view.checkpoint}-texts",
     )
     st.caption(
         f"Each point is the pooled vector that the class head reads: {what}. Colours and symbols show the predicted "

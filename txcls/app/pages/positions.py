@@ -37,7 +37,6 @@ from txcls.model import sinusoidal_encoding
 from txcls.wording import bounded_percentage, percentage
 
 N_SHUFFLES = 20
-LINKS = (pages.CLASSIFY, pages.TOKENS, pages.ATTENTION, pages.WHAT_IF)
 FORMULA = r"""
 \begin{aligned}
 PE_{(pos,\,2i)} &= \sin\!\left(pos\,/\,10000^{2i/d_{model}}\right)\\
@@ -101,10 +100,14 @@ def main() -> None:
         drawn = _encoding(
             opened, kind=model.positions, d_model=model.d_model, max_length=model.max_length, n_tokens=n_tokens
         )
-    _dimensions_and_products(drawn)
+    curves, products = st.columns(2, gap="large")
+    with curves, lecture.slide(lecture.VECTORS):
+        _curves(drawn.values, bound=drawn.bound)
+    with products, lecture.slide(lecture.VECTORS):
+        _products(drawn.values, learned=drawn.is_learned, used=drawn.used)
     with lecture.slide(lecture.VECTORS):
         _shift(opened, d_model=model.d_model, max_length=model.max_length, kind=model.positions)
-    layout.close_page(opened, LINKS)
+    layout.close_page(opened)
 
 
 def _encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: int, n_tokens: int) -> ShownEncoding:
@@ -143,18 +146,8 @@ def _encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: int, 
         key="chart_positions",
         alt=f"Heat map of the position encoding, {len(values)} positions by {values.shape[1]} dimensions"
         + ("" if learned else ": high frequencies in the first dimensions, lower ones to the right"),
-        file_name=f"positions-{len(values)}x{values.shape[1]}",
     )
     return ShownEncoding(values, bound, learned, used)
-
-
-def _dimensions_and_products(drawn: ShownEncoding) -> None:
-    """The same vectors by dimension, and their dot products."""
-    curves, products = st.columns(2, gap="large")
-    with curves, lecture.slide(lecture.VECTORS):
-        _curves(drawn.values, bound=drawn.bound)
-    with products, lecture.slide(lecture.VECTORS):
-        _products(drawn.values, learned=drawn.is_learned, used=drawn.used)
 
 
 def _whose_vectors(name: str, kind: str, values: Floats, *, learned: bool, d_model: int, max_length: int) -> str:
@@ -191,7 +184,6 @@ def _curves(values: Floats, *, bound: float | None) -> None:
         position_curves(values, chosen, bound=bound),
         key="chart_curves",
         alt="Curves of dimensions " + (", ".join(map(str, chosen)) or "none") + " over positions",
-        file_name="position-curves",
     )
 
 
@@ -205,7 +197,6 @@ def _products(values: Floats, *, learned: bool, used: int | None) -> None:
         key="chart_products",
         alt=f"Heat map of dot products between {len(values)} positions"
         + ("" if learned else ": bright diagonal, the same along every stripe"),
-        file_name="position-products",
     )
 
 
@@ -230,7 +221,6 @@ def _shuffling(opened: layout.Page, classes: tuple[str, ...]) -> None:
         key="chart_shuffles",
         alt=f"Bars of class probabilities as typed, {best.label} {percentage(best.probability)} first, and dots for "
         f"{n} shuffled orders; {n_same} keep {best.label}",
-        file_name=f"{opened.view.checkpoint}-shuffled",
     )
     with st.expander("Some of the shuffled texts"):
         for text, row in list(zip(result.texts, result.probabilities, strict=True))[:5]:
@@ -283,14 +273,12 @@ def _text_for_the_three(text: str) -> str:
 
 def _accuracies() -> None:
     """The accuracy of each of the three models, large."""
-    parts = []
-    for name, kind in MODELS.items():
-        accuracy = checkpoints.summary(name).accuracy
-        if accuracy is not None:
-            parts.append(
-                f"<span>{100 * accuracy:.0f} %<small>{'no positions' if kind == 'none' else kind}</small></span>"
-            )
-    st.html(f'<div class="txcls-answer txcls-beside">{"".join(parts)}</div>')
+    parts = "".join(
+        f"<span>{100 * accuracy:.0f} %<small>{'no positions' if kind == 'none' else kind}</small></span>"
+        for name, kind in MODELS.items()
+        if (accuracy := checkpoints.summary(name).accuracy) is not None
+    )
+    st.html(f'<div class="txcls-answer txcls-beside">{parts}</div>')
 
 
 def _reordered(view: View, typed: str, words: Sequence[str]) -> str:
@@ -310,7 +298,8 @@ def _reordered(view: View, typed: str, words: Sequence[str]) -> str:
     with st.container(horizontal=True, gap="small"):
         st.button("As typed", key="order_as_typed", on_click=_arrange, args=(range(len(words)),))
         st.button("Reverse", key="order_reverse", on_click=_arrange, args=(order[::-1],))
-        st.button("Shuffle", key="order_shuffle", on_click=_shuffle, args=(len(words),))
+        shuffled = np.random.default_rng().permutation(len(words)).tolist()
+        st.button("Shuffle", key="order_shuffle", on_click=_arrange, args=(shuffled,))
     return arrange_words(typed, order)
 
 
@@ -336,10 +325,6 @@ def _suggested_order(words: Sequence[str]) -> list[int]:
 
 def _arrange(places: Sequence[int]) -> None:
     state.change_view(order=tuple(places))
-
-
-def _shuffle(n: int) -> None:
-    _arrange(np.random.default_rng().permutation(n).tolist())
 
 
 def _answer(source: Source, text: str) -> str:
@@ -402,7 +387,6 @@ def _shift(opened: layout.Page, *, d_model: int, max_length: int, kind: str) -> 
             key="chart_shift",
             alt=f"Heat map of the matrix that shifts sinusoids by {k}, its first {shown} dimensions: 2 by 2 blocks "
             "along the diagonal, zeros elsewhere",
-            file_name=f"shift-by-{k}",
         )
 
 

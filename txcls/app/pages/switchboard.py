@@ -20,7 +20,6 @@ from txcls.predictor import Predictor
 from txcls.text.encoder import Token
 from txcls.wording import percentage
 
-LINKS = (pages.STEPS, pages.ATTENTION, pages.ATLAS, pages.EXPLANATION, pages.LENS)
 OFF = {"zero": "zeros", "mean": "its mean"}
 POSITIONS = "positions"
 """The position vectors, as a part that can be switched off."""
@@ -33,7 +32,7 @@ def main() -> None:
     read = classify_text(opened, "then switch parts of the model off and see how the prediction changes.")
     if read is not None and read.has_label:
         _experiment(opened, read.classifier, str(read.prediction.label))
-    layout.close_page(opened, LINKS)
+    layout.close_page(opened)
 
 
 def _experiment(opened: layout.Page, classifier: Predictor, winner: str) -> None:
@@ -64,7 +63,6 @@ def _experiment(opened: layout.Page, classifier: Predictor, winner: str) -> None
             key=_board_key(opened.source),
             alt=f"Board of {effects.heads.size} heads and {len(effects.feed_forward)} feed-forward blocks, coloured by "
             f"the change in the probability of {winner[:40]} when that part alone is changed",
-            file_name=f"{opened.view.checkpoint}-switchboard",
             on_select=lambda: _clicked(opened.source, opened.view),
         )
         st.caption(
@@ -203,7 +201,6 @@ def _answer(opened: layout.Page, classifier: Predictor, changes: tuple[Change, .
         key="chart_moved",
         alt=f"Class probabilities as trained and with {n} parts changed; {winner[:40]} goes from "
         f"{percentage(result.original.max())} to {percentage(after[result.winner])}",
-        file_name=f"{opened.view.checkpoint}-switched",
     )
 
 
@@ -232,7 +229,6 @@ def _accuracy(classifier: Predictor, off: Any, *, is_own: bool) -> None:
         key="chart_accuracy",
         alt=f"Board of {effects.heads.size} heads and {len(effects.feed_forward)} feed-forward blocks, coloured by the "
         f"change in {effects.split} accuracy without each, from {100 * lowest:.2f} to {100 * highest:.2f} points",
-        file_name=f"{classifier.name}-head-accuracy",
     )
     together = (
         ""

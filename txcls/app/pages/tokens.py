@@ -15,7 +15,6 @@ from txcls.text.subwords import BytePairs, Merge, spell
 from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.wording import percentage
 
-LINKS = (pages.CLASSIFY, pages.STEPS, pages.ATTENTION, pages.NEIGHBOURHOOD)
 LONGEST_CLEANED = 20_000
 """Characters of a text whose cleaning is shown and whose words can be selected."""
 LONGEST_PART = 64
@@ -43,7 +42,7 @@ def main() -> None:
         ask_for_text("its cleaning, tokens and ids appear here.")
     with lecture.slide(lecture.WORDS):
         _vocabulary(opened, encoder)
-    layout.close_page(opened, LINKS)
+    layout.close_page(opened)
 
 
 def _cleaning(text: str, encoder: TextEncoder) -> None:

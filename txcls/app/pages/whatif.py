@@ -16,7 +16,6 @@ from txcls.inspection.counterfactuals import FlipSearch, TextComparison, TokenPa
 from txcls.text.encoder import Token
 from txcls.wording import bounded_percentage, percentage
 
-LINKS = (pages.CLASSIFY, pages.ATTENTION, pages.EXPLANATION, pages.POSITIONS, pages.NEIGHBOURHOOD)
 BOX = f"{layout.TEXT_BOX}_changed"  # starts like the first box's key, so that it submits while typing too
 MAX_PAIRS = 40
 """Most words whose effects are drawn; of longer texts, the changed words and those with the largest effects."""
@@ -53,7 +52,7 @@ def main() -> None:
                 _compare(compute.compare_texts(opened.source, opened.view.text, changed), read.classifier.classes)
         with lecture.slide(lecture.WORDS, lecture.CLASSES):
             _search(opened)
-    layout.close_page(opened, LINKS)
+    layout.close_page(opened)
 
 
 def _second_box(view: View) -> str:
@@ -114,7 +113,6 @@ def _compare(comparison: TextComparison, classes: Sequence[str]) -> None:
             key="chart_compared",
             alt=f"Bars of class probabilities for both texts: {before.label} {percentage(before.probability)} as "
             f"typed, {after.label} {percentage(after.probability)} changed",
-            file_name="what-if-classes",
         )
     with right:
         st.subheader("The words", anchor=False)
@@ -161,7 +159,6 @@ def _effects(comparison: TextComparison) -> None:
         key="chart_effects",
         alt=f"Bars of each word's effect on the probability of {comparison.label} in both texts; strongest: "
         f"{_name(comparison, comparison.pairs[strongest])}",
-        file_name="what-if-words",
     )
     n = len(comparison.pairs)
     note = "" if len(shown) == n else f" Shown: the changed and the strongest words, {len(shown)} of {n}."

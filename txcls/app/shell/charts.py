@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from txcls.app.components.save_chart import save_buttons
-from txcls.app.shell import lecture
+from txcls.app.shell import lecture, state
 
 MAX_TOKENS = 64
 """Most tokens drawn at once; for longer texts, a slider moves a window over them."""
@@ -31,14 +31,22 @@ def chart(
     *,
     key: str,
     alt: str,
-    file_name: str,
+    of: str = "",
     on_select: Callable[[], None] | Literal["ignore"] = "ignore",
 ) -> None:
     """A figure, its description for screen readers, and buttons that save it as PNG, SVG and CSV.
 
     In lecture mode it fills the remaining height of its slide and has no buttons.
+
+    Args:
+        figure: from `txcls.figures`.
+        key: of the element: `chart_` and a name, which ends the names of saved files.
+        alt: the description.
+        of: the start of the names of saved files; by default the view's checkpoint.
+        on_select: called when a point is clicked.
     """
     large = lecture.is_on()
+    file_name = f"{of or state.shown_view().checkpoint}-{key.removeprefix('chart_')}"
     st.plotly_chart(
         lecture.enlarge(figure) if large else figure,
         key=key,
@@ -51,13 +59,7 @@ def chart(
             "scrollZoom": False,
             "doubleClick": False if on_select != "ignore" else "reset",
             "modeBarButtonsToRemove": [
-                "select2d",
-                "lasso2d",
-                "zoom2d",
-                "pan2d",
-                "autoScale2d",
-                "zoomIn2d",
-                "zoomOut2d",
+                f"{name}2d" for name in ("select", "lasso", "zoom", "pan", "autoScale", "zoomIn", "zoomOut")
             ],
             "toImageButtonOptions": {"format": "png", "filename": file_name, "scale": 2},
         },

@@ -1,10 +1,9 @@
 """The checkpoints that pages can choose from; each is loaded once for all sessions."""
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import streamlit as st
 import torch
@@ -16,7 +15,7 @@ from txcls.checkpoint.files import checkpoint_root, fingerprint
 from txcls.checkpoint.listing import Listing, Summary, list_checkpoints
 from txcls.data.datasets import open_dataset
 from txcls.data.examples import Example, examples_for
-from txcls.data.types import Dataset, DatasetInfo, LabelledTexts
+from txcls.data.types import LabelledTexts
 from txcls.inspection.language_model import token_names
 from txcls.language.generation import TextModel
 from txcls.predictor import Predictor
@@ -143,17 +142,6 @@ def _warm_up(model: TextModel) -> None:
         model.model(torch.tensor([[token.id for token in model.start]]))
 
 
-@dataclass(frozen=True, slots=True)
-class TestTexts:
-    """The test rows of a checkpoint's data set, and its out-of-scope texts if it has any."""
-
-    __test__ = False  # the name is not pytest's
-
-    dataset: Dataset
-    rows: LabelledTexts
-    outside: Sequence[str]
-
-
 def is_own_name(name: str) -> bool:
     """Whether this is the name of a visitor's own classifier."""
     return name.startswith(own.PREFIX)
@@ -164,22 +152,11 @@ def has_kept_rows(source: Source) -> bool:
     return bool(own.kept(source.name))
 
 
-@cached(size=lambda test_texts: size_of_texts(test_texts.rows.texts) + size_of_texts(test_texts.outside))
-def test_texts(source: Source) -> TestTexts:
+@cached(size=lambda rows: size_of_texts(rows.texts))
+def test_rows(source: Source) -> LabelledTexts:
     """The test rows of the data set that the checkpoint was trained on; DataError if they cannot be read."""
-    if rows := own.kept(source.name):
-        return _own_test_texts(source, rows)
+    if held_out := own.kept(source.name):
+        classes = classifier(source).classes
+        return LabelledTexts(held_out["texts"], [classes.index(label) for label in held_out["labels"]], classes)
     with st.spinner("reading the test texts …"):
-        dataset = open_dataset(classifier(source).checkpoint.config.data)
-        outside = dataset.load("oos_test").texts if "oos_test" in dataset.splits else ()
-        return TestTexts(dataset, dataset.load("test"), outside)
-
-
-def _own_test_texts(source: Source, rows: dict[str, Any]) -> TestTexts:
-    """The rows that were held out when a visitor trained the checkpoint."""
-    classes = classifier(source).classes
-    labels = [classes.index(label) for label in rows["labels"]]
-    held_out = LabelledTexts(rows["texts"], labels, classes)
-    info = DatasetInfo(name="table", title="your own rows", terms="your own")
-    dataset = Dataset(info, classes, source.name, ("test",), read=lambda _: held_out)
-    return TestTexts(dataset, held_out, ())
+        return open_dataset(classifier(source).checkpoint.config.data).load("test")

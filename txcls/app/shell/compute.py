@@ -23,10 +23,8 @@ from txcls.inspection.attention import QueryKey
 from txcls.inspection.attribution import (
     Baseline,
     DeletionCurves,
-    ExplanationAverages,
     Target,
     deletion_curves,
-    measure_explanations,
 )
 from txcls.inspection.counterfactuals import FlipSearch, search_flips
 from txcls.inspection.language_model import (
@@ -39,7 +37,6 @@ from txcls.inspection.language_model import (
     next_tokens,
 )
 from txcls.inspection.principal_components import TextPlane, TokenPlane
-from txcls.inspection.random_texts import ClassifiedText, classify_random_texts, random_texts
 from txcls.inspection.stories import HeadAtlas
 from txcls.inspection.tracing import trace_text
 from txcls.inspection.training_film import TrainingFilm
@@ -88,16 +85,6 @@ def predict(source: Source, text: str) -> Timed:
     start = time.perf_counter()
     prediction = classifier.predict([text])[0]
     return Timed(prediction, 1000 * (time.perf_counter() - start))
-
-
-@cached(heavy=True)
-def draw(source: Source, *, n: int, seed: int, with_outside: bool) -> list[ClassifiedText]:
-    """Random test texts with their predictions; DataError if they cannot be read or have other classes."""
-    test_texts = checkpoints.test_texts(source)
-    with st.spinner("classifying …"):
-        return classify_random_texts(
-            checkpoints.classifier(source), test_texts.rows, test_texts.outside if with_outside else (), n=n, seed=seed
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,21 +188,6 @@ def deletion(source: Source, text: str, *, target: Target, baseline: Baseline) -
     return deletion_curves(checkpoints.classifier(source), text, scores)
 
 
-def averages(source: Source, *, n: int, on_text: Callable[[int, int], None]) -> ExplanationAverages:
-    """The methods evaluated on n random test texts, the same ones as `txcls evaluate --explanations`.
-
-    `on_text` is called after each text with the number done and the total.
-    """
-
-    @cached(heavy=True)
-    def average_on_test_texts(source: Source, n: int) -> ExplanationAverages:
-        classifier = checkpoints.classifier(source)
-        texts = random_texts(checkpoints.test_texts(source).rows.texts, n=n)
-        return measure_explanations(classifier, texts, on_text=on_text)
-
-    return average_on_test_texts(source, n)
-
-
 class_lens = of_checkpoint(lens.class_lens)
 
 
@@ -282,7 +254,7 @@ def text_plane(source: Source, text: str, texts: tuple[str, ...]) -> TextPlane:
 @cached()
 def some_test_texts(source: Source, n: int) -> tuple[str, ...]:
     """Up to n distinct random test texts that have tokens; DataError if they cannot be read."""
-    rows = checkpoints.test_texts(source).rows.texts
+    rows = checkpoints.test_rows(source).texts
     order = np.random.default_rng(0).permutation(len(rows))[: 2 * n]
     encoder = checkpoints.classifier(source).encoder
     texts = dict.fromkeys(rows[int(place)] for place in order)

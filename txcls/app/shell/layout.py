@@ -3,7 +3,6 @@
 import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -12,12 +11,13 @@ from streamlit.delta_generator import DeltaGenerator
 
 from txcls.address import View
 from txcls.app.components.live_text import submit_while_typing
-from txcls.app.lessons import panel
-from txcls.app.pages import PAGES, PageInfo
+from txcls.app.lessons import lesson, panel
+from txcls.app.pages import MENU, PAGES, PageInfo
 from txcls.app.shell import checkpoints, lecture, sentence_builder, share, state
 from txcls.app.shell.cache import Source
 from txcls.app.shell.limits import BusyError
 from txcls.app.shell.markdown import plain
+from txcls.checkpoint.listing import Summary
 from txcls.data.examples import examples_for
 from txcls.errors import TxclsError
 from txcls.figures import visible
@@ -68,6 +68,9 @@ def open_page(
     compare: bool = False,
     has_box: bool = True,
     questions: Mapping[str, str] | None = None,
+    welcome: Callable[[], None] | None = None,
+    shows: Callable[[Summary], bool] = lambda checkpoint: True,
+    why_not: str = "",
 ) -> Page:
     """Draw the heading, the checkpoint picker, the text box and the examples.
 
@@ -80,9 +83,20 @@ def open_page(
         compare: whether there is a second picker.
         has_box: whether there is a text box; without one, the page only carries the text to the next page.
         questions: headings by data set; the default is the page's question.
+        welcome: draws what is under the heading for visitors who are new to the app.
+        shows: whether the page has something to show for a checkpoint; else it opens on the first for which it has.
+        why_not: the reason why it has not, after the checkpoint's name.
     """
     names = checkpoints.names()
     view, text_box = _begin(info, names, questions or {})
+    if welcome is not None and not lecture.is_on() and lesson.now() is None:
+        welcome()
+    usable = [name for name in names if shows(checkpoints.summary(name))]
+    if usable and view.checkpoint not in usable:
+        state.add_note(f"{view.checkpoint} {why_not}, so this page shows {usable[0]}.")
+        change_checkpoint(usable[0], text_box)
+        state.follow_url()
+        view = state.shown_view()
     if not names:
         _list_unreadable()
         st.error(
@@ -92,7 +106,13 @@ def open_page(
         st.stop()
     line = st.container(horizontal=True, vertical_alignment="center", gap="medium", key="checkpoint_line")
     if len(names) > 1 and not lecture.is_on():
-        picker(line, "checkpoint", names, view.checkpoint, on_change=partial(_checkpoint_changed, text_box))
+        picker(
+            line,
+            "checkpoint",
+            names,
+            view.checkpoint,
+            on_change=lambda: change_checkpoint(str(st.session_state["checkpoint_box"]), text_box),
+        )
         if compare:
             others = [other for other in names if other != view.checkpoint]
             picker(line, "versus", others, view.versus or None, placeholder="Compare with another checkpoint")
@@ -156,11 +176,6 @@ def _begin(info: PageInfo, names: Sequence[str], questions: Mapping[str, str]) -
 def _first_text(checkpoint: str) -> str:
     """The first example of a checkpoint."""
     return checkpoints.examples(checkpoint)[0].text
-
-
-def _checkpoint_changed(text_box: str) -> None:
-    """Use the checkpoint that was picked."""
-    change_checkpoint(str(st.session_state["checkpoint_box"]), text_box)
 
 
 def change_checkpoint(name: str, text_box: str) -> None:
@@ -252,16 +267,18 @@ def _show_notes(view: View) -> None:
     state.publish(view)
 
 
-def close_page(page: Opened, others: Sequence[PageInfo], *, at: tuple[int, int] | None = None) -> None:
+def close_page(page: Opened, *, at: tuple[int, int] | None = None) -> None:
     """Draw the end of a page: links to other pages (phones hide the menu), and the components for typing and keys.
 
+    The links lead to the other pages of its section of the menu, and to the first of each other section.
     `at` is the step that the page shows and the number of steps (`lecture.end`).
     """
     here = PAGES.index(page.info)
+    linked = {other for section in MENU.values() for other in (section if page.info in section else section[:1])}
     with st.container(horizontal=True, gap="medium"):
-        for other in sorted(others, key=PAGES.index):
-            before = PAGES.index(other) < here
-            link_to(page, other, f"← {other.question}" if before else f"{other.question} →")
+        for place, other in enumerate(PAGES):
+            if other in linked and place != here:
+                link_to(page, other, f"← {other.question}" if place < here else f"{other.question} →")
     _list_unreadable()
     submit_while_typing(TEXT_BOX, text=page.view.text)
     layers = None

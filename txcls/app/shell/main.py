@@ -7,22 +7,27 @@ import streamlit as st
 
 from txcls.app.components.every_page import close_menu_on_phones, keep_page_keys, scroll_by_keyboard
 from txcls.app.lessons import lesson
-from txcls.app.pages import LESSONS, PAGES
+from txcls.app.pages import CLASSIFY, MENU
 from txcls.app.shell import layout
 from txcls.app.shell.limits import BusyError
 
-MENU = (PAGES[0], LESSONS, *PAGES[1:])  # pages that do not fit the window are under "more" at its end
-
 page = st.navigation(
-    [st.Page(info.path, title=info.title, url_path=info.name, default=info is PAGES[0]) for info in MENU],
+    {
+        section: [st.Page(info.path, title=info.title, url_path=info.name, default=info is CLASSIFY) for info in pages]
+        for section, pages in MENU.items()
+    },
     position="hidden" if st.context.is_embedded else "top",  # a frame has no room for a menu
+)
+section = next(n for n, pages in enumerate(MENU.values(), 1) if page.title in {info.title for info in pages})
+st.html(
+    f"<style>[data-testid=stTopNav] > :nth-child({section}) p {{font-weight: 650; text-decoration: underline}}</style>"
 )
 st.set_page_config(page_title=f"{page.title} · txcls", page_icon=layout.ICON, layout="wide")
 scroll_by_keyboard()
 close_menu_on_phones(page.title)
 keep_page_keys(on="lesson" in st.query_params or st.query_params.get("mode") == "lecture")
 try:
-    lesson.arrive(next(info for info in MENU if info.title == page.title))
+    lesson.arrive(next(info for pages in MENU.values() for info in pages if info.title == page.title))
     page.run()
 except BusyError as busy:
     layout.show_busy(busy)

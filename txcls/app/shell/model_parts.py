@@ -1,13 +1,9 @@
-"""The parts of a model: a table of its parameters, and formulas with the source code that computes them."""
-
-from collections.abc import Callable
-from typing import Any
+"""A table of a model's parameters."""
 
 import streamlit as st
 
 from txcls.app.shell.markdown import plain, table
 from txcls.inspection.parameters import part_sizes
-from txcls.inspection.walk import source_of
 from txcls.model import Encoder
 from txcls.wording import percentage
 
@@ -30,11 +26,3 @@ def parameters(model: Encoder, name: str) -> None:
         columns = ("part", "shape", "times", "parameters", "share")
         st.markdown(table(columns, rows, right=columns[2:]))
         st.caption("Names as in txcls/model.py; \\* is the layer number: all layers have the same shapes.")
-
-
-def code(thing: type | Callable[..., Any], *, formula: str) -> None:
-    """A formula and the source code that computes it."""
-    lines = source_of(thing)
-    st.latex(formula)
-    st.code(lines.code, language="python")
-    st.caption(f"{plain(lines.file)}, line {lines.line}, as it runs here.")

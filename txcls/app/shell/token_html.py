@@ -4,8 +4,7 @@ import html
 from collections.abc import Sequence
 from itertools import islice, takewhile
 
-from txcls.figures import percent, visible
-from txcls.inspection.random_texts import ClassifiedText
+from txcls.figures import visible
 from txcls.text.cleaning import CleaningStep
 from txcls.text.encoder import Token
 
@@ -13,8 +12,6 @@ LONGEST_TAIL = 600
 """Characters shown of the part that was cut off; the rest is counted."""
 LONGEST_EDITS = 1200
 """Characters shown of a cleaning step, starting shortly before its first edit."""
-LONGEST_DRAWN = 240
-"""Characters shown of a drawn text; the rest is counted."""
 MAX_SHARING = 8
 """Tokens that the title of one mark names: several if they hold the bytes of one character."""
 MAX_CHIPS = 200
@@ -158,26 +155,3 @@ def merges(rows: Sequence[tuple[str, str, str, str]], *, now: int) -> str:
         '<div class="txcls-merges"><table><thead><tr><th class="n">merge</th><th>pair</th><th class="n">rank</th>'
         f'<th class="n">count</th><th>pieces afterwards</th></tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
     )
-
-
-def drawn_texts(drawn: Sequence[ClassifiedText]) -> str:
-    """Texts with their true and predicted class, each marked right or wrong."""
-    parts = []
-    for text in drawn:
-        kind = "right" if text.is_right else "wrong"
-        mark = f'<div><span class="txcls-{kind}">{"✓" if text.is_right else "✗"} {kind}</span></div>'
-        rest = len(text.text) - LONGEST_DRAWN
-        excerpt = (
-            escape(text.text) if rest < 60 else f"{escape(text.text[:LONGEST_DRAWN])} … and {rest:,} more characters"
-        )
-        truth = "none of the classes" if text.truth is None else text.truth
-        if text.prediction.label is None:
-            predicted = "none: the text has no tokens"
-        else:
-            probability = percent(text.prediction.ranked[0].probability).replace(" ", "&nbsp;")
-            predicted = f"<b>{escape(text.prediction.label)}</b> {probability}"
-            if text.prediction.out_of_scope:
-                predicted = f"<b>probably none of these</b>, nearest {predicted}"
-        both = f"true class <b>{escape(truth)}</b> · prediction {predicted}"
-        parts.append(f'{mark}<div dir="auto">{excerpt}<small>{both}</small></div>')
-    return f'<div class="txcls-drawn">{"".join(parts)}</div>'

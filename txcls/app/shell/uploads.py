@@ -1,24 +1,59 @@
-"""A box for a file to upload, which moves to the visitor's session at once."""
+"""Uploaders whose file is moved to the visitor's session at once and starts a job."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import streamlit as st
 
-from txcls.app.shell import own, state
+from txcls.app.jobs.queue import JobState, Kind
+from txcls.app.shell import own, state, waiting
 from txcls.app.shell.limits import limits
 from txcls.errors import DataError
 
 TABLES = ("csv", "tsv", "txt", "jsonl", "json", "parquet", "xlsx", "gz")
-"""The endings of tables that are read."""
+"""Endings of tables that are read."""
 
 
-def take(label: str, *, key: str, types: Sequence[str] = TABLES, help_line: str = "") -> dict[str, Any] | None:
-    """Draw an uploader, or say why there is none; of a file that has just arrived the start of a job's spec, once.
+def start_job(
+    kind: Kind,
+    label: str,
+    *,
+    task: str,
+    complete: Callable[[dict[str, Any]], dict[str, Any]] = dict,
+    on_start: Callable[[dict[str, Any]], object] = lambda spec: None,
+    on_done: Callable[[JobState], None] = lambda job: None,
+    types: Sequence[str] = TABLES,
+    limits_line: str = "",
+) -> None:
+    """Draw an uploader whose file starts a job, or the progress of this job.
 
-    The file lies in the session under a name of ours: the visitor's goes into messages alone. The uploader is drawn
-    anew after that, which has Streamlit let go of the file.
+    Args:
+        kind: of the job.
+        label: of the uploader.
+        task: what the job does, shown while it runs.
+        complete: makes the job's spec of the part that names the file.
+        on_start: called with that part once the job is queued.
+        on_done: called once the job is done.
+        types: endings that are accepted.
+        limits_line: below the uploader, instead of the host's limits.
+    """
+    job = own.job(kind)
+    if job.is_active:
+        waiting.watch(kind, task=task, on_done=on_done)
+        return
+    waiting.failure(job)
+    if (spec := _take(label, key=f"{kind}_file", types=types, limits_line=limits_line)) is not None:
+        if waiting.start(kind, complete(spec)):
+            on_start(spec)
+        st.rerun()
+
+
+def _take(label: str, *, key: str, types: Sequence[str], limits_line: str) -> dict[str, Any] | None:
+    """Draw an uploader, or say why there is none; returns the spec of a file that has just arrived, once.
+
+    The file is saved under a random name; the visitor's appears in messages only. After that the uploader gets a new
+    key, so that Streamlit releases the file.
     """
     if not limits().uploads:
         st.info("Uploads are switched off on this server (TXCLS_UPLOADS=off).")
@@ -26,7 +61,7 @@ def take(label: str, *, key: str, types: Sequence[str] = TABLES, help_line: str 
     turn = f"_{key}_turn"
     now = st.session_state.setdefault(turn, 0)
     given = st.file_uploader(label, type=list(types), key=f"{key}_{now}", max_upload_size=limits().upload_megabytes)
-    st.caption(help_line or f"At most {limits().upload_megabytes} MB and {limits().rows:,} rows.")
+    st.caption(limits_line or f"At most {limits().upload_megabytes} MB and {limits().rows:,} rows.")
     if given is None:
         return None
     st.session_state[turn] = now + 1
@@ -40,7 +75,7 @@ def take(label: str, *, key: str, types: Sequence[str] = TABLES, help_line: str 
 
 
 def _suffix(name: str, types: Sequence[str]) -> str:
-    """The ending of a name that says its format, if it is one that is read."""
+    """The ending of a file's name if it is one of `types`, with `.gz` if it is compressed; else `.csv`."""
     lower = name.lower()
     gz = ".gz" if lower.endswith(".gz") and "gz" in types else ""
     ending = lower.removesuffix(".gz").rpartition(".")[2]

@@ -1,4 +1,4 @@
-"""Start and stop a visitor's jobs, and show how one is doing without drawing the whole page anew."""
+"""Start and stop a visitor's jobs, and show the progress of one without drawing the whole page again."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,9 +10,6 @@ from txcls.app.jobs.queue import JobState, Kind
 from txcls.app.shell import own, state
 from txcls.app.shell.markdown import plain
 from txcls.errors import TxclsError
-
-EVERY = 1.0
-"""Seconds between two looks at a job."""
 
 
 def start(kind: Kind, spec: Mapping[str, Any]) -> bool:
@@ -27,33 +24,30 @@ def start(kind: Kind, spec: Mapping[str, Any]) -> bool:
 
 def watch(
     kind: Kind,
-    draw: Callable[[JobState], None],
+    draw: Callable[[JobState], None] | None = None,
     *,
-    key: str,
+    task: str = "",
     on_done: Callable[[JobState], None] = lambda job: None,
 ) -> None:
-    """Draw an active job again and again, and the whole page once it has ended; before that, call `on_done` if it is
-    done."""
+    """Draw an active job every second, and the whole page once it has ended; before that, call `on_done` if it is done.
 
-    @st.fragment(run_every=EVERY, key=key)
+    Without `draw`, a line names the task, and says which stage it has reached or its place in the queue.
+    """
+
+    @st.fragment(run_every=1.0, key=f"watch_{kind}")
     def look() -> None:
         job = own.job(kind)
-        if job.is_active:
+        if job.is_active and draw is not None:
             draw(job)
+        elif job.is_active:
+            stage = f"{task} … {plain(str(job.progress.get('stage', 'starting')))}"
+            st.info(in_queue(job.ahead) if job.status == "waiting" and job.ahead else stage)
         else:
             if job.status == "done":
                 on_done(job)
             st.rerun(scope="app")
 
     look()
-
-
-def line(job: JobState, task: str) -> None:
-    """A line that says where a short job is: in the queue, or at which stage."""
-    if job.status == "waiting" and job.ahead:
-        st.info(in_queue(job.ahead))
-    else:
-        st.info(f"{task} … {plain(str(job.progress.get('stage', 'starting')))}")
 
 
 def in_queue(ahead: int) -> str:
@@ -81,8 +75,8 @@ def forget(kind: Kind) -> None:
 
 
 def failure(job: JobState) -> None:
-    """Why a job did not come to its end, if it did not."""
+    """Say why a job failed, or that it was cancelled."""
     if job.status in ("failed", "lost"):
         st.error(plain(job.message))
     elif job.status == "cancelled":
-        st.info("Cancelled; nothing of it was kept.")
+        st.info("Cancelled; nothing was kept.")

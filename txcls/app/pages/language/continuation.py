@@ -221,7 +221,6 @@ def _next(expected: NextTokens, chosen: Chosen, sampling: Sampling, true: Token 
         ranked,
         chosen,
         key="chart_next",
-        file_name=f"{chosen.source.name}-next",
         filtered=expected.filtered if _filters(sampling) else None,
         on_select=lambda: _bar_clicked(ranked.ids),
     )
@@ -264,5 +263,5 @@ def _surprisal(chosen: Chosen, typed: Sequence[Token], surprisal: Surprisal) -> 
         key="chart_surprisal",
         alt=f"Bar chart of the surprisal of {len(shown)} tokens in bits; highest: "
         f"{chosen.name_of(typed[most])[:20]} with {bits[most]:.1f}",
-        file_name=f"{chosen.source.name}-surprisal",
+        of=chosen.source.name,
     )

@@ -52,7 +52,7 @@ def _fill_blank(opened: layout.Opened) -> None:
     token = encoding.tokens[place]
     ranked = compute.fill(chosen.source, tuple(encoding.ids), place)
     st.markdown(rank_of_true_token(ranked, chosen.name_of(token), len(chosen.names), is_unknown=token.is_unknown))
-    draw_ranking(ranked, chosen, key="chart_fill", file_name=f"{chosen.source.name}-blank-{blank}")
+    draw_ranking(ranked, chosen, key="chart_fill")
     model_parts.parameters(chosen.model.model, chosen.model.name)
 
 

@@ -12,7 +12,6 @@ from txcls.app.pages.language.model import PRESETS
 from txcls.app.shell import checkpoints, layout, lecture
 from txcls.app.shell.controls import choice
 
-LINKS = (pages.CLASSIFY, pages.TOKENS, pages.ATTENTION, pages.NEIGHBOURHOOD)
 PARTS = {"fill": "Fill a blank", "continue": "Continue", "masks": "Two masks"}
 
 
@@ -41,7 +40,7 @@ def main() -> None:
             label_visibility="collapsed",
         )
         parts[opened.view.part](opened)
-    layout.close_page(opened, LINKS)
+    layout.close_page(opened)
 
 
 if __name__ == "__main__":

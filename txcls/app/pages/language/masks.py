@@ -74,7 +74,7 @@ def _mask(opened: layout.Opened, chosen: Chosen) -> Seen | None:
         key=f"chart_mask_{chosen.objective}",
         alt=f"Attention mask of the {chosen.objective} model over {len(names)} tokens: {n_seen:,} of {n_all:,} "
         "query–key pairs unmasked",
-        file_name=f"{chosen.source.name}-mask",
+        of=chosen.source.name,
     )
     warn_if_cut(encoding, chosen)
     if len(encoding.tokens) > MAX_MAPPED:
@@ -94,5 +94,5 @@ def _pattern(view: View, seen: Seen) -> None:
         attention_map(weights, seen.names),
         key=f"chart_pattern_{chosen.objective}",
         alt=f"Heat map of attention of the {chosen.objective} model in {where} over {len(seen.names)} tokens",
-        file_name=f"{chosen.source.name}-layer{layer + 1}-head{head + 1}-map",
+        of=f"{chosen.source.name}-layer{layer + 1}-head{head + 1}",
     )

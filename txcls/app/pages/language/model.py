@@ -110,7 +110,6 @@ def draw_ranking(
     chosen: Chosen,
     *,
     key: str,
-    file_name: str,
     filtered: Sequence[float] | None = None,
     **options: Any,
 ) -> None:
@@ -128,6 +127,6 @@ def draw_ranking(
         ),
         key=key,
         alt=f"Bar chart of the most probable tokens: {words}; all others {percentage(ranked.other)}",
-        file_name=file_name,
+        of=chosen.source.name,
         **options,
     )

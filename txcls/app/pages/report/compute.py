@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from txcls.app.jobs.own_files import KeptRows, file_name
+from txcls.app.jobs.own_files import KeptRows
 from txcls.app.jobs.queue import JobState
 from txcls.app.jobs.report_table import MAX_ROWS, REPORT
 from txcls.app.jobs.sessions import read_json
 from txcls.app.shell import checkpoints, own
-from txcls.app.shell.cache import Source, cached
+from txcls.app.shell.cache import Source, cached, size_of_texts
 from txcls.app.shell.compute_queue import my_turn
 from txcls.data.datasets import dataset_names, is_available, open_dataset
 from txcls.data.splits import training_and_validation
@@ -23,33 +23,28 @@ from txcls.evaluation.label_errors import SuspectRow, held_out_probabilities, su
 from txcls.evaluation.report import Answers, Report, chosen_rows, report_on, some_rows, stored_report
 
 MAX_OWN_ROWS = 2_000
-"""The same for test rows of a visitor's own classifier."""
+"""Most test rows of a visitor's own classifier that are classified."""
 MAX_LABELS = 10_000
 """Most rows of a visitor's own table whose labels are checked."""
 MAX_TRAINING_ROWS = 20_000
-"""Training rows that the linear baseline is fitted to at most."""
+"""Most training rows that the linear baseline is fitted to."""
 OWN_TABLE = "table"
 """The data set name of a classifier that was trained on a visitor's rows."""
-OnRows = Callable[[int, int], object]
+OnProgress = Callable[[int, int], object]
+"""Called with what is done and the total."""
 
 
 def _size_of_report(report: Report) -> int:
     answers = report.answers
-    texts = 0 if answers is None else sum(4 * len(text) + 80 for text in answers.rows.texts)
-    return texts + (0 if answers is None else answers.probabilities.nbytes) + 200_000
+    return 200_000 + (0 if answers is None else size_of_texts(answers.rows.texts) + answers.probabilities.nbytes)
 
 
-def stored(source: Source) -> Report:
-    """The figures that the checkpoint's files hold."""
-    return stored_report(checkpoints.classifier(source).checkpoint)
-
-
-def on_test_rows(source: Source, *, on_rows: OnRows) -> Report:
+def on_test_rows(source: Source, *, on_rows: OnProgress = lambda done, total: None) -> Report:
     """Predictions for at most `MAX_ROWS` test rows; DataError if they are not on this machine."""
 
     @cached(heavy=True, size=_size_of_report)
     def report_on_test_rows(source: Source, most: int) -> Report:
-        rows = checkpoints.test_texts(source).rows
+        rows = checkpoints.test_rows(source)
         sample = some_rows(rows, most=most)
         description = f"{len(sample):,} test rows"
         if len(sample) < len(rows):
@@ -73,12 +68,9 @@ def places(source: Source) -> list[int]:
 
 @dataclass(frozen=True, eq=False)
 class TableReport:
-    """A report on an uploaded table.
+    """A report on an uploaded table, with sentences on how the table was read.
 
-    Attributes:
-        report: predictions for its rows, and figures.
-        notes: sentences on how the table was read.
-        n_learned: number of classified rows that the classifier was trained on, as far as known.
+    `n_learned` is the number of its rows that the classifier was trained on, as far as known.
     """
 
     report: Report
@@ -87,21 +79,22 @@ class TableReport:
 
 
 def on_own_table(source: Source, job: JobState) -> TableReport | None:
-    """What a job found on the visitor's table, read once a session; None without one, or for another classifier."""
+    """What a job measured on the visitor's table, read once a session; None without one, or for another classifier."""
     session = own.session()
     if session is None or job.status != "done" or job.spec["state"] != source.state:
         return None
     key = "_report_on_own_table"
     known: tuple[float, TableReport] | None = st.session_state.get(key)
     if known is None or known[0] != job.since:
-        stored = stored_report(checkpoints.classifier(source).checkpoint)
-        found = read_json(session.job("report") / REPORT)
-        if found is None:
+        measured = read_json(session.job("report") / REPORT)
+        if measured is None:
             return None
-        rows = LabelledTexts(found["texts"], found["labels"], stored.classes)
-        arrays = [np.array(found[name]) for name in ("probabilities", "lengths", "unknown")]
-        answers = Answers(rows, *arrays)
-        report = replace(stored, rows_are=found["rows_are"], figures=found["figures"], comparison=None, answers=answers)
+        stored = stored_report(checkpoints.classifier(source).checkpoint)
+        rows = LabelledTexts(measured["texts"], measured["labels"], stored.classes)
+        answers = Answers(rows, *(np.array(measured[name]) for name in ("probabilities", "lengths", "unknown")))
+        report = replace(
+            stored, rows_are=measured["rows_are"], figures=measured["figures"], comparison=None, answers=answers
+        )
         known = job.since, TableReport(report, tuple(job.result["notes"]), int(job.result["n_learned"]))
         st.session_state[key] = known
     return known[1]
@@ -143,47 +136,44 @@ def _labelled(source: Source, stored_rows: KeptRows, rows: Sequence[int]) -> Lab
 @cached(heavy=True, size=lambda answers: 8 * len(answers.predicted) + 10_000)
 def baseline(source: Source) -> BaselineAnswers:
     """The linear baseline on the rows of `on_test_rows`; DataError if the training rows are not on this machine."""
-    answers = on_test_rows(source, on_rows=lambda done, total: None).answers
+    answers = on_test_rows(source).answers
     assert answers is not None
     return answer_with_baseline(answers, training_rows(source), most=MAX_TRAINING_ROWS)
 
 
-def suspects(answers: Answers, *, has_learned: bool, on_fold: OnRows) -> list[SuspectRow]:
-    """The rows whose label looks wrong; ignores the classifier's predictions if it was trained on these rows.
+@dataclass(frozen=True, eq=False)
+class LabelCheck:
+    """Rows whose label looks wrong.
+
+    Attributes:
+        suspects: most probable first; their `row` is an index of `rows`.
+        rows: the rows that were checked.
+        total: how many rows there are, if not all were checked.
+        places: the number of each of `rows` in the visitor's file, if there is one.
+        spec: names the visitor's file and its columns.
+    """
+
+    suspects: list[SuspectRow]
+    rows: LabelledTexts
+    total: int
+    places: Sequence[int] = ()
+    spec: Mapping[str, Any] | None = None
+
+
+def check_answers(answers: Answers, *, has_learned: bool, on_fold: OnProgress) -> LabelCheck:
+    """Check the labels of classified rows; ignores the classifier's predictions if it was trained on these rows.
 
     Raises:
         DataError: there are too few rows, or only one class.
     """
     with my_turn():
-        own = None if has_learned else answers.probabilities
-        return suspect_rows(answers.rows, held_out_probabilities(answers.rows, own, on_fold=on_fold))
+        probabilities = held_out_probabilities(
+            answers.rows, None if has_learned else answers.probabilities, on_fold=on_fold
+        )
+        return LabelCheck(suspect_rows(answers.rows, probabilities), answers.rows, len(answers))
 
 
-@dataclass(frozen=True, eq=False)
-class LabelCheck:
-    """Rows of a visitor's own table whose label looks wrong.
-
-    Attributes:
-        suspects: the most probable first; their `row` is an index of `rows`.
-        rows: the rows that were checked.
-        places: the number of each in the visitor's file; empty for a data set of the package.
-        total: number of rows of the table.
-        spec: names the visitor's table and its columns; no file for a data set of the package.
-    """
-
-    suspects: list[SuspectRow]
-    rows: LabelledTexts
-    places: Sequence[int]
-    total: int
-    spec: Mapping[str, Any]
-
-    @property
-    def file_name(self) -> str:
-        """What the visitor calls the table; "" for a data set of the package."""
-        return file_name(self.spec)
-
-
-def own_suspects(source: Source, *, on_fold: OnRows) -> LabelCheck:
+def check_own_rows(source: Source, *, on_fold: OnProgress) -> LabelCheck:
     """Check the labels of all rows of the table of a visitor's own classifier, training rows included.
 
     The classifier's predictions are not used, since it was trained on most of these labels.
@@ -199,6 +189,6 @@ def own_suspects(source: Source, *, on_fold: OnRows) -> LabelCheck:
         known = [row for row, label in enumerate(stored_rows.labels) if label in classes]
         checked = [known[row] for row in chosen_rows(len(known), most=MAX_LABELS)]
         rows = _labelled(source, stored_rows, checked)
-        suspect_list = suspect_rows(rows, held_out_probabilities(rows, on_fold=on_fold))
+        suspects = suspect_rows(rows, held_out_probabilities(rows, on_fold=on_fold))
     places = [stored_rows.places[row] for row in checked] if stored_rows.places else []
-    return LabelCheck(suspect_list, rows, places, len(stored_rows.texts), stored_rows.spec)
+    return LabelCheck(suspects, rows, len(stored_rows.texts), places, stored_rows.spec)

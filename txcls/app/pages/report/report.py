@@ -9,11 +9,9 @@ from txcls.app import pages
 from txcls.app.jobs.report_table import MAX_ROWS
 from txcls.app.pages.report import compute as compute_report
 from txcls.app.pages.report import labels as report_labels
-from txcls.app.pages.report import nearest_rows
 from txcls.app.pages.report import rows as report_rows
 from txcls.app.pages.report.compute import TableReport
 from txcls.app.shell import layout, lecture, own, uploads, waiting
-from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart
 from txcls.app.shell.limits import limits
 from txcls.app.shell.markdown import plain, table
@@ -21,12 +19,11 @@ from txcls.app.shell.prediction import load_classifier
 from txcls.checkpoint.card import GROUPS, group_name
 from txcls.checkpoint.comparison import Comparison
 from txcls.errors import DataError
-from txcls.evaluation.report import Report, cluster_order, worst_pairs
+from txcls.evaluation.report import Report, cluster_order, stored_report, worst_pairs
 from txcls.figures import confusion_map, group_bars, reliability_diagram, training_curves
 from txcls.figures.lines import of_runs
 from txcls.wording import percentage
 
-LINKS = (pages.CLASSIFY, pages.EXPLANATION, pages.NEIGHBOURHOOD, pages.TRAIN, pages.BATCH)
 ZOOM = 12
 """Number of classes shown when zoomed in."""
 WIDE = 14
@@ -37,83 +34,68 @@ SHORT_ORDER = {"words_shuffled": "words shuffled", "positions_removed": "no posi
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.REPORT, has_box=False)
-    classifier = load_classifier(opened)
-    stored = compute_report.stored(opened.source)
+    checkpoint = load_classifier(opened).checkpoint
+    stored = stored_report(checkpoint)
     of_table = _own_table(opened)
     # Test rows take seconds, so they come last, unless no figures are stored.
     measured = of_table.report if of_table else (None if stored.figures else _of_test_rows(opened))
     report = measured or stored
     with lecture.slide(lecture.CLASSES):
         if of_table is not None and of_table.n_learned:
-            _warn_of_training_rows(opened, of_table)
-        _headline(report, classifier.checkpoint.metrics if of_table is None else {})
+            n = len(of_table.report.answers or ())
+            st.warning(
+                f"**{plain(opened.source.name)} was trained on {of_table.n_learned:,} of these {n:,} rows**, so the "
+                "figures are better than on other texts. Use its test rows for a fair estimate."
+            )
+        _headline(report, checkpoint.metrics if of_table is None else {})
     if len(report.history) > 1:
         with lecture.slide(lecture.CLASSES):
-            _curves(opened, report, classifier.checkpoint.config.train.runs)
+            _curves(report, checkpoint.config.train.runs)
     if report.figures:
         with lecture.slide(lecture.CLASSES):
             _confusion(opened, report)
         _per_class(report)
         if any(row["n"] for row in report.figures.get("reliability", ())):  # an empty slide cannot be shown
             with lecture.slide(lecture.CLASSES):
-                _reliability(opened, report)
-        _groups(opened, report)
+                _reliability(report)
+        _groups(report.figures)
     if measured is None and stored.figures:
         measured = _of_test_rows(opened)
     if measured is not None and measured.answers is not None:
-        report_rows.draw(opened, measured, of_table=of_table is not None)
+        with lecture.slide(lecture.CLASSES):
+            report_rows.mistakes(measured, compute_report.places(opened.source) if of_table is None else ())
         if not lecture.is_on():
+            if of_table is None:
+                report_rows.baseline(opened)
             report_labels.draw(opened, measured.answers, of_table)
-    if not lecture.is_on():
-        nearest_rows.draw(opened, classifier)
-    layout.close_page(opened, LINKS)
+    layout.close_page(opened)
     report_rows.open_chosen()
     report_labels.train_chosen()
 
 
-# The rows
-
-
 def _own_table(opened: layout.Page) -> TableReport | None:
     """Draw the uploader; returns the report on the visitor's table, None without one."""
-    job = own.job("report")
-    report = compute_report.on_own_table(opened.source, job)
+    report = compute_report.on_own_table(opened.source, own.job("report"))
     if lecture.is_on():
         return report
+    source = opened.source
+    own_name = source.name.removeprefix(own.PREFIX) if source.is_own else ""
     with st.expander("Use a table of your own instead", key="report_upload", expanded=False):
         if report is not None:
             for note in report.notes:
                 st.caption(plain(note))
             st.button("Back to the test rows", key="report_back", on_click=waiting.forget, args=("report",))
-        elif job.is_active:
-            waiting.watch("report", lambda job: waiting.line(job, "Your table"), key="watch_report")
-        else:
-            waiting.failure(job)
-            _upload(opened.source)
-    return report
-
-
-def _upload(source: Source) -> None:
-    spec = uploads.take(
-        "A table with a column of texts and one of labels",
-        key="report_file",
-        help_line=f"At most {limits().upload_megabytes} MB and {limits().rows:,} rows, of which {MAX_ROWS:,} are "
-        "classified. Labels must be names of the classifier's classes. Nobody else sees the file. It is removed "
-        f"after it is read, and what is shown of it {own.kept_for()} after your last visit.",
-    )
-    if spec is not None:
-        own_name = source.name.removeprefix(own.PREFIX) if source.is_own else ""
-        waiting.start("report", {**spec, "checkpoint": str(source.folder), "state": source.state, "own": own_name})
-        st.rerun()
-
-
-def _warn_of_training_rows(opened: layout.Page, table: TableReport) -> None:
-    """Warn that figures on training rows do not hold for other texts."""
-    n = len(table.report.answers or ())
-    st.warning(
-        f"**{plain(opened.source.name)} was trained on {table.n_learned:,} of these {n:,} rows**, so the figures are "
-        "better than on other texts. Use its test rows for a fair estimate."
-    )
+            return report
+        uploads.start_job(
+            "report",
+            "A table with a column of texts and one of labels",
+            task="Your table",
+            complete=lambda spec: {**spec, "checkpoint": str(source.folder), "state": source.state, "own": own_name},
+            limits_line=f"At most {limits().upload_megabytes} MB and {limits().rows:,} rows, of which {MAX_ROWS:,} are "
+            "classified. Labels must be names of the classifier's classes. Nobody else sees the file. It is removed "
+            f"after it is read, and what is shown of it {own.kept_for()} after your last visit.",
+        )
+    return None
 
 
 def _of_test_rows(opened: layout.Page) -> Report | None:
@@ -132,9 +114,6 @@ def _of_test_rows(opened: layout.Page) -> Report | None:
         report = None
     bar.empty()
     return report
-
-
-# Figures
 
 
 def _headline(report: Report, metrics: Mapping[str, Any]) -> None:
@@ -157,7 +136,7 @@ def _headline(report: Report, metrics: Mapping[str, Any]) -> None:
         st.caption(f"{plain(comparison.verdict)} {comparison.settings}")
 
 
-def _curves(opened: layout.Page, report: Report, runs: int) -> None:
+def _curves(report: Report, runs: int) -> None:
     st.subheader("Learning curves", anchor=False)
     best = next((row for row in reversed(report.history) if row.get("best")), report.history[-1])
     accuracy = best.get("validation_accuracy")
@@ -166,7 +145,6 @@ def _curves(opened: layout.Page, report: Report, runs: int) -> None:
         training_curves(report.history, runs=runs),
         key="chart_training_report",
         alt=f"Loss and accuracy over {len(report.history)} validations of the training{accuracy_text}",
-        file_name=f"{opened.view.checkpoint}-training",
     )
     if runs > 1:
         st.caption(of_runs(runs))
@@ -205,7 +183,6 @@ def _confusion(opened: layout.Page, report: Report) -> None:
         confusion_map(names, shown, support=counts.sum(axis=1)[order].tolist()),
         key="chart_confusion",
         alt=f"Confusion matrix of {len(names)} of {len(classes)} classes; {first}",
-        file_name=f"{opened.view.checkpoint}-confusion",
     )
     around = f" {len(names)} of {len(classes)} classes are shown." if chosen else ""
     st.caption(
@@ -213,26 +190,29 @@ def _confusion(opened: layout.Page, report: Report) -> None:
         f"(hierarchical clustering). Hover for numbers.{around}"
     )
     if worst and not lecture.is_on():
-        head = ("class", "other class", "first taken for other", "other taken for first", "share of both")
-        lines = [(pair.first, pair.second, pair.first_as_second, pair.second_as_first, pair.share) for pair in worst]
-        report_rows.table("The worst pairs", head, lines, key="pairs", percent=("share of both",))
+        st.markdown("**The worst pairs**")
+        columns: dict[str, Sequence[Any]] = {
+            "class": [pair.first for pair in worst],
+            "other class": [pair.second for pair in worst],
+            "first taken for other": [pair.first_as_second for pair in worst],
+            "other taken for first": [pair.second_as_first for pair in worst],
+            "share of both": [pair.share for pair in worst],
+        }
+        report_rows.table(columns, key="pairs", percent=("share of both",))
 
 
 def _per_class(report: Report) -> None:
     if lecture.is_on():
         return
     st.subheader("Class by class", anchor=False)
-    head = ("class", "rows", "precision", "recall", "F1")
-    lines = [
-        (row["label"], row["support"], row["precision"], row["recall"], row["f1"])
-        for row in report.figures["per_class"]
-    ]
-    lines.sort(key=lambda line: line[4])
-    report_rows.table("", head, lines, key="classes", percent=head[2:])
+    names = {"class": "label", "rows": "support", "precision": "precision", "recall": "recall", "F1": "f1"}
+    per_class = sorted(report.figures["per_class"], key=lambda row: float(row["f1"]))
+    columns = {name: [row[field] for row in per_class] for name, field in names.items()}
+    report_rows.table(columns, key="classes", percent=("precision", "recall", "F1"))
     st.caption("Lowest F1 first; click a heading to sort by that column.")
 
 
-def _reliability(opened: layout.Page, report: Report) -> None:
+def _reliability(report: Report) -> None:
     bins = [row for row in report.figures["reliability"] if row["n"]]
     st.subheader("Can its confidence be trusted?", anchor=False)
     largest = max(bins, key=lambda row: row["n"])
@@ -241,7 +221,6 @@ def _reliability(opened: layout.Page, report: Report) -> None:
         key="chart_reliability",
         alt=f"Accuracy in {len(bins)} bins of confidence; in the largest, {largest['n']:,} rows, confidence "
         f"{percentage(largest['confidence'])} and accuracy {percentage(largest['accuracy'])}",
-        file_name=f"{opened.view.checkpoint}-reliability",
     )
     st.caption(
         "On the dashed line, predictions with 80 % confidence are right in 80 % of cases. Below it, the classifier is "
@@ -249,64 +228,41 @@ def _reliability(opened: layout.Page, report: Report) -> None:
     )
 
 
-def _groups(opened: layout.Page, report: Report) -> None:
-    figures = report.figures
+def _groups(figures: Mapping[str, Any]) -> None:
+    """Accuracy by length, by share of unknown words, and without word order."""
     parts = []
     for field, title in (("by_length", "Long and short texts"), ("by_unknown", "Unknown words")):
         slices = figures.get(field, ())
         if len(slices) > 1:  # one group is all rows
-            what, bound = GROUPS[field]
-            names = [f"{group_name(group, bound)} (n = {group['n']:,})" for group in slices]
-            parts.append(
-                (title, what, names, [group["accuracy"] for group in slices], [group["n"] for group in slices], field)
-            )
+            quantity, bound = GROUPS[field]
+            rows = [(f"{group_name(part, bound)} (n = {part['n']:,})", part["accuracy"], part["n"]) for part in slices]
+            parts.append((field, title, quantity, rows))
     if order := figures.get("order"):
-        names = ["as typed", *(SHORT_ORDER.get(name, name) for name in order)]
-        parts.append(
-            (
-                "Without word order",
-                "word order",
-                names,
-                [figures["accuracy"], *order.values()],
-                [figures["n"]] * len(names),
-                "order",
-            )
-        )
+        accuracies = {"as typed": figures["accuracy"], **{SHORT_ORDER.get(name, name): order[name] for name in order}}
+        rows = [(name, accuracy, figures["n"]) for name, accuracy in accuracies.items()]
+        parts.append(("order", "Without word order", "word order", rows))
     if not parts:
         return
     if lecture.is_on():  # several charts in large type do not fit
         for part in parts:
             with lecture.slide(lecture.WORDS):
-                _group(opened, *part)
+                st.subheader(f"Where is it right? {part[1]}", anchor=False)
+                _group(*part)
         return
     st.subheader("Where is it right, and where is it wrong?", anchor=False)
     for column, part in zip(st.columns(len(parts)), parts, strict=True):
         with column:
-            _group(opened, *part)
+            st.markdown(f"**{part[1]}**")
+            _group(*part)
 
 
-def _group(
-    opened: layout.Page,
-    title: str,
-    what: str,
-    names: Sequence[str],
-    accuracies: Sequence[float],
-    rows: Sequence[int],
-    field: str,
-) -> None:
-    if lecture.is_on():
-        st.subheader(f"Where is it right? {title}", anchor=False)
-    else:
-        st.markdown(f"**{title}**")
+def _group(field: str, title: str, quantity: str, rows: Sequence[tuple[str, float, int]]) -> None:
+    names, accuracies, counts = zip(*rows, strict=True)
     chart(
-        group_bars(names, accuracies, rows, axis_title=what),
+        group_bars(names, accuracies, counts, axis_title=quantity),
         key=f"chart_groups_{field}",
-        alt="Bars of accuracy: "
-        + "; ".join(
-            f"{name} {percentage(accuracy)} of {n:,} rows"
-            for name, accuracy, n in zip(names, accuracies, rows, strict=True)
-        ),
-        file_name=f"{opened.view.checkpoint}-{field}",
+        alt=f"{title}, bars of accuracy: "
+        + "; ".join(f"{name} {percentage(accuracy)} of {n:,} rows" for name, accuracy, n in rows),
     )
 
 

@@ -1,6 +1,6 @@
-"""The parts of the Report page that list rows: mistakes and the linear baseline."""
+"""The tables of the Report page, and its parts that list rows: mistakes and the linear baseline."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -11,33 +11,35 @@ from txcls.app.pages.report import compute as compute_report
 from txcls.app.shell import layout, lecture, state
 from txcls.app.shell.markdown import plain
 from txcls.errors import TxclsError
-from txcls.evaluation.baseline import BaselineAnswers
 from txcls.evaluation.label_errors import table_csv
-from txcls.evaluation.report import Answers, Report, RowAnswer
+from txcls.evaluation.report import Report, RowAnswer
 from txcls.evaluation.scoring import as_plain_text
 from txcls.figures import visible
 
 MAX_SHOWN = 500
 """Most rows of a table on the page; the download has all."""
+ROW_COLUMN = st.column_config.NumberColumn("row", width="small", format="localized", help="Its number in your file.")
+TEXT_COLUMN = st.column_config.TextColumn("text", width="large")
 _OPEN = "_report_open"
 
 
-def table(
-    title: str, head: Sequence[str], lines: Sequence[Sequence[Any]], *, key: str, percent: Sequence[str] = ()
-) -> None:
+def table(columns: Mapping[str, Sequence[Any]], *, key: str, percent: Sequence[str], **options: Any) -> None:
     """A sortable table, and a CSV download with cells that no spreadsheet runs as formulas."""
-    if title and not lecture.is_on():
-        st.markdown(f"**{title}**")
-    shown = [[visible(cell) if isinstance(cell, str) else cell for cell in line] for line in lines[:MAX_SHOWN]]
-    frame, columns = in_percent(pd.DataFrame(shown, columns=list(head)), percent)
-    st.dataframe(
-        frame,
-        key=f"report_{key}",
-        hide_index=True,
-        column_config=columns,
-        height=min(42 + 35 * max(len(shown), 1), 320),
-    )
-    _download(head, lines, key=key)
+    lines = list(zip(*columns.values(), strict=True))
+    shown = [[visible(cell)[:400] if isinstance(cell, str) else cell for cell in line] for line in lines[:MAX_SHOWN]]
+    frame, shares = in_percent(pd.DataFrame(shown, columns=list(columns)), percent)
+    options.setdefault("height", min(42 + 35 * max(len(shown), 1), 320))
+    config = {"row": ROW_COLUMN, "text": TEXT_COLUMN, **shares}
+    st.dataframe(frame, key=f"report_{key}", hide_index=True, column_config=config, **options)
+    if not lecture.is_on():
+        st.download_button(
+            "Download as CSV",
+            table_csv(list(columns), lines, plain=as_plain_text).encode("utf-8", "backslashreplace"),
+            file_name=f"{key}.csv",
+            mime="text/csv",
+            key=f"report_{key}_csv",
+            type="tertiary",
+        )
 
 
 def in_percent(frame: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFrame, dict[str, Any]]:
@@ -47,19 +49,6 @@ def in_percent(frame: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFrame,
     """
     scaled = frame.assign(**{name: 100 * frame[name] for name in names})
     return scaled, {name: st.column_config.NumberColumn(name, format="%.1f %%") for name in names}
-
-
-def _download(head: Sequence[str], lines: Sequence[Sequence[Any]], *, key: str) -> None:
-    if lecture.is_on():
-        return
-    st.download_button(
-        "Download as CSV",
-        table_csv(head, lines, plain=as_plain_text).encode("utf-8", "backslashreplace"),
-        file_name=f"{key}.csv",
-        mime="text/csv",
-        key=f"report_{key}_csv",
-        type="tertiary",
-    )
 
 
 def heights(texts: Sequence[str], *, most: int) -> tuple[int, int]:
@@ -73,51 +62,33 @@ def heights(texts: Sequence[str], *, most: int) -> tuple[int, int]:
     return row, min(42 + row * max(len(texts), 1), most)
 
 
-def rows_table(
-    rows: Sequence[RowAnswer],
-    *,
-    key: str,
-    more: tuple[str, Sequence[str]] | None = None,
-    places: Sequence[int] = (),
+def _rows_table(
+    rows: Sequence[RowAnswer], *, key: str, places: Sequence[int], beside: Mapping[str, Sequence[str]] | None = None
 ) -> None:
     """Rows with labels and probabilities; a click on one opens its text in Classify.
 
-    Args:
-        rows: the rows to list.
-        key: of the table.
-        more: the name of another column, and its values.
-        places: for each classified row its number in the visitor's file, if there is one.
+    `places` has the number of each classified row in the visitor's file, if there is one; `beside` another column.
     """
-    head = ["text", "label", "predicted", "probability", "label's probability"]
-    lines = [[row.text, row.label, row.predicted, row.probability, row.label_probability] for row in rows]
-    if more is not None:
-        head.insert(3, more[0])
-        for line, value in zip(lines, more[1], strict=True):
-            line.insert(3, value)
-    if places:
-        head.insert(0, "row")
-        for line, row in zip(lines, rows, strict=True):
-            line.insert(0, places[row.row])
-    shown = [[visible(row)[:400] if isinstance(row, str) else row for row in line] for line in lines[:MAX_SHOWN]]
-    frame, shares = in_percent(pd.DataFrame(shown, columns=head), ("probability", "label's probability"))
-    row_height, height = heights([row.text for row in rows[:MAX_SHOWN]], most=420)
-    st.dataframe(
-        frame,
-        key=f"report_{key}",
-        hide_index=True,
+    texts = [row.text for row in rows]
+    columns: dict[str, Sequence[Any]] = {
+        **({"row": [places[row.row] for row in rows]} if places else {}),
+        "text": texts,
+        "label": [row.label for row in rows],
+        "predicted": [row.predicted for row in rows],
+        **(beside or {}),
+        "probability": [row.probability for row in rows],
+        "label's probability": [row.label_probability for row in rows],
+    }
+    row_height, height = heights(texts[:MAX_SHOWN], most=420)
+    table(
+        columns,
+        key=key,
+        percent=("probability", "label's probability"),
         row_height=row_height,
         height=height,
-        on_select=lambda: _choose(f"report_{key}", [row.text for row in rows[:MAX_SHOWN]]),
+        on_select=lambda: _choose(f"report_{key}", texts[:MAX_SHOWN]),
         selection_mode="single-row",
-        column_config={
-            "row": st.column_config.NumberColumn(
-                "row", width="small", format="localized", help="Its number in your file."
-            ),
-            "text": st.column_config.TextColumn("text", width="large"),
-            **shares,
-        },
     )
-    _download(head, lines, key=key)
 
 
 def _choose(key: str, texts: Sequence[str]) -> None:
@@ -134,31 +105,24 @@ def open_chosen() -> None:
         st.switch_page(pages.CLASSIFY.path, query_params=state.link_params(state.shown_view()))
 
 
-def draw(opened: layout.Page, report: Report, *, of_table: bool) -> None:
-    """Draw both parts; `of_table` means that the rows are of an uploaded table."""
-    answers = report.answers
-    assert answers is not None
-    with lecture.slide(lecture.CLASSES):
-        _mistakes(answers, report.rows_are, [] if of_table else compute_report.places(opened.source))
-    if not of_table and not lecture.is_on():
-        _baseline(opened)
-
-
-def _mistakes(answers: Answers, rows_are: str, places: Sequence[int]) -> None:
+def mistakes(report: Report, places: Sequence[int]) -> None:
+    """The wrong predictions."""
+    assert report.answers is not None
     st.subheader("The most confident mistakes", anchor=False)
-    mistakes = answers.mistakes()
-    if not mistakes:
-        st.markdown(f"All predictions are right ({plain(rows_are)}).")
+    wrong = report.answers.mistakes()
+    if not wrong:
+        st.markdown(f"All predictions are right ({plain(report.rows_are)}).")
         return
-    shown = f" The first {MAX_SHOWN} are listed." if len(mistakes) > MAX_SHOWN else ""
+    shown = f" The first {MAX_SHOWN} are listed." if len(wrong) > MAX_SHOWN else ""
     st.markdown(
-        f"**{len(mistakes):,}** predictions are wrong ({plain(rows_are)}), most confident first. **Click the box at "
-        f"the start of a row to open it in Classify.**{shown}"
+        f"**{len(wrong):,}** predictions are wrong ({plain(report.rows_are)}), most confident first. **Click the box "
+        f"at the start of a row to open it in Classify.**{shown}"
     )
-    rows_table(mistakes, key="mistakes", places=places)
+    _rows_table(wrong, key="mistakes", places=places)
 
 
-def _baseline(opened: layout.Page) -> None:
+def baseline(opened: layout.Page) -> None:
+    """The rows on which only the Transformer, or only the linear baseline, is right."""
     st.subheader("Compared with the linear baseline", anchor=False)
     key = f"report_baseline_{opened.source.name}_{opened.source.state}"
     if not st.session_state.get(key):
@@ -172,31 +136,22 @@ def _baseline(opened: layout.Page) -> None:
         return
     try:
         with st.spinner("fitting the linear baseline …"):
-            baseline = compute_report.baseline(opened.source)
+            fitted = compute_report.baseline(opened.source)
     except TxclsError as error:
         st.info(f"This needs the training rows. {plain(str(error))}")
         return
-    _baseline_rows(baseline, compute_report.places(opened.source))
-
-
-def _baseline_rows(baseline: BaselineAnswers, places: Sequence[int]) -> None:
     part = ""
-    if baseline.n_training < baseline.n_available:
-        part = f" It was fitted to {baseline.n_training:,} of the {baseline.n_available:,} training rows."
-    st.markdown(f"{plain(baseline.verdict())}.{part}")
-    only_transformer, only_baseline = baseline.only_transformer_right(), baseline.only_baseline_right()
-    tabs = st.tabs(
-        [
-            f"Only the Transformer is right: {len(only_transformer):,}",
-            f"Only the linear baseline is right: {len(only_baseline):,}",
-        ]
-    )
-    for tab, rows, key in zip(
-        tabs, (only_transformer, only_baseline), ("only_transformer", "only_linear"), strict=True
-    ):
+    if fitted.n_training < fitted.n_available:
+        part = f" It was fitted to {fitted.n_training:,} of the {fitted.n_available:,} training rows."
+    st.markdown(f"{plain(fitted.verdict())}.{part}")
+    only_right = {"Transformer": fitted.only_transformer_right(), "linear baseline": fitted.only_baseline_right()}
+    tabs = st.tabs([f"Only the {name} is right: {len(rows):,}" for name, rows in only_right.items()])
+    for tab, (name, rows) in zip(tabs, only_right.items(), strict=True):
         with tab:
             if rows:
-                classes = [baseline.baseline_class(row.row) for row in rows]
-                rows_table(rows, key=key, more=("linear baseline", classes), places=places)
+                classes = [fitted.baseline_class(row.row) for row in rows]
+                places = compute_report.places(opened.source)
+                key = f"only_{name.split()[0].lower()}"
+                _rows_table(rows, key=key, places=places, beside={"linear baseline": classes})
             else:
                 st.markdown("There are none.")

@@ -2,7 +2,6 @@
 
 import html
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,6 @@ from txcls.predictor import Predictor
 from txcls.text.cleaning import clean
 from txcls.text.encoder import TextEncoder
 
-LINKS = (pages.CLASSIFY, pages.TOKENS, pages.ATTENTION, pages.LENS)
 CHART = "chart_numbers"
 MAX_BARS_OF_A_SLIDE = 10
 """Most classes that are drawn as bars in large type."""
@@ -81,15 +79,10 @@ def main() -> None:
         place = _place(opened.view, walk)
         at = place, len(walk.steps)
         with lecture.slide(lecture.step_part(walk.steps[place].name, walk.steps[place].layer)):
-            _show(opened, read.classifier, walk, place)
-    layout.close_page(opened, LINKS, at=at)
-
-
-def _show(opened: layout.Page, classifier: Predictor, walk: Walk, place: int) -> None:
-    step = walk.steps[place]
-    _navigate(opened.view, walk, place)
-    with st.container(key="step_body"):
-        _step(opened, classifier, walk, step)
+            _navigate(opened.view, walk, place)
+            with st.container(key="step_body"):
+                _step(opened, read.classifier, walk, walk.steps[place])
+    layout.close_page(opened, at=at)
 
 
 def _step(opened: layout.Page, classifier: Predictor, walk: Walk, step: WalkStep) -> None:
@@ -116,7 +109,12 @@ def _step(opened: layout.Page, classifier: Predictor, walk: Walk, step: WalkStep
         if not hidden and step.values is not None:
             _arithmetic(step, *chosen, head=opened.view.head)
         if not lecture.is_on():
-            _code(step)
+            st.markdown("**In the code**")
+            for code in step.code:
+                st.caption(f"`{code.file}`, line {code.line}")
+                st.code(code.code, language="python", wrap_lines=True)
+            if step.reads:
+                st.caption("Input from: " + ", ".join(plain(title) for title in step.reads))
 
 
 def _place(view: View, walk: Walk) -> int:
@@ -161,7 +159,7 @@ def _navigate(view: View, walk: Walk, place: int) -> None:
         "Step",
         range(n),
         key="step_box",
-        format_func=lambda one: f"{one + 1} of {n} · {_title(walk.steps[one])}",
+        format_func=lambda number: f"{number + 1} of {n} · {_title(walk.steps[number])}",
         on_change=lambda: _go(walk, st.session_state["step_box"]),
         label_visibility="collapsed",
         width=430,
@@ -171,7 +169,7 @@ def _navigate(view: View, walk: Walk, place: int) -> None:
     row.toggle(
         "Predict first",
         key="predict_first",
-        on_change=_predict_changed,
+        on_change=lambda: state.change_view(predict=bool(st.session_state["predict_first"]), guess=0),
         help="Ask a question before the numbers of a step are shown.",
     )
 
@@ -192,7 +190,7 @@ def _choose_layer_and_head(row: DeltaGenerator, view: View, walk: Walk, step: Wa
                 range(1, most + 1),
                 key=key,
                 required=True,
-                format_func=partial(_first_named, field.capitalize()),
+                format_func=("", f"{field.capitalize()} 1", *map(str, range(2, most + 1))).__getitem__,
                 label_visibility="collapsed",
                 **change,
             )
@@ -216,20 +214,6 @@ def _go(walk: Walk, place: int) -> None:
 
 def _changed(field: str, key: str) -> None:
     state.change_view(**{field: int(st.session_state[key]) - 1, "guess": 0})
-
-
-def _predict_changed() -> None:
-    state.change_view(predict=bool(st.session_state["predict_first"]), guess=0)
-
-
-def _code(step: WalkStep) -> None:
-    """The source code of the step."""
-    st.markdown("**In the code**")
-    for code in step.code:
-        st.caption(f"`{code.file}`, line {code.line}")
-        st.code(code.code, language="python", wrap_lines=True)
-    if step.reads:
-        st.caption("Input from: " + ", ".join(plain(title) for title in step.reads))
 
 
 def _shape(step: WalkStep, walk: Walk) -> str:
@@ -280,7 +264,11 @@ def _is_hidden(opened: layout.Page, step: WalkStep) -> bool:
         return True
     if opened.view.guess != guess + 1:  # answered earlier in this session
         state.publish(replace(opened.view, guess=guess + 1))
-    _judge(question, guess)
+    because = plain(question.because)
+    if guess == question.answer:
+        st.success(f"✓ Right. {because}")
+    else:
+        st.warning(f"✗ The answer is **{plain(question.options[question.answer])}**. {because}")
     return False
 
 
@@ -289,14 +277,6 @@ def _answered(key: str, step: WalkStep, question: Question) -> None:
     if question.cell is not None and step.rows is not None and step.columns is not None:
         choose(step.rows, step.columns, *question.cell)
     state.change_view(guess=int(st.session_state[key]) + 1)
-
-
-def _judge(question: Question, guess: int) -> None:
-    because = plain(question.because)
-    if guess == question.answer:
-        st.success(f"✓ Right. {because}")
-    else:
-        st.warning(f"✗ The answer is **{plain(question.options[question.answer])}**. {because}")
 
 
 def _text(step: WalkStep, walk: Walk, encoder: TextEncoder) -> None:
@@ -324,15 +304,15 @@ def _numbers(opened: layout.Page, step: WalkStep, walk: Walk) -> tuple[int, int]
     cells = step.cells(head)
     row, column = chosen_cell(opened.view, cells, rows, columns, walk.focus)
     beside = lecture.is_on() and step.operands
-    is_vector = "text" in (rows.what, columns.what)
-    if is_vector and not (beside and _has_matrix(step) and rows.size <= MAX_BARS):
+    has_matrix = any(min(operand.cells().shape) > 1 for operand in step.operands)
+    if "text" in (rows.what, columns.what) and not (beside and has_matrix and rows.size <= MAX_BARS):
         _bars(opened, step, rows if columns.what == "text" else columns, cells.ravel(), max(row, column))
         return row, column
     first = first_row(rows, row)
     last = min(first + MAX_ROWS, rows.size)
     finite = np.abs(step.values[np.isfinite(step.values)]) if step.values is not None else cells
     settings: dict[str, Any] = {
-        "rows": [_name(rows, n) for n in range(first, last)],
+        "rows": [rows.names[n] if rows.names else str(n) for n in range(first, last)],
         "columns": list(columns.names) if columns.names else None,
         "row_title": "query" if columns.what == "token" and rows.what == "token" else rows.what,
         "column_title": {rows.what: "key", "text": ""}.get(columns.what, columns.what),
@@ -354,19 +334,13 @@ def _numbers(opened: layout.Page, step: WalkStep, walk: Walk) -> tuple[int, int]
         figure,
         key=CHART,
         alt=f"Heat map of {_title(step)}: {rows.size} by {columns.size} numbers from {_least(cells):.4f} to "
-        f"{float(cells.max()):.4f}; selected: row {row + 1}, column {_column_number(columns, column)}, "
+        f"{float(cells.max()):.4f}; selected: row {row + 1}, column {column + (columns.what != 'dimension')}, "
         f"{cells[row, column]:.4f}",
-        file_name=f"{opened.view.checkpoint}-{step.name}",
     )
     listen_to_cells(CHART, lambda r, c: choose(rows, columns, first + r, c))
     if np.isneginf(cells).any():
         st.caption("Blank cells are −∞.")
     return row, column
-
-
-def _has_matrix(step: WalkStep) -> bool:
-    """Whether one of the step's operands is a matrix."""
-    return any(min(operand.cells().shape) > 1 for operand in step.operands)
 
 
 def _bars(opened: layout.Page, step: WalkStep, axis: Axis, values: np.ndarray, chosen: int) -> None:
@@ -386,7 +360,6 @@ def _bars(opened: layout.Page, step: WalkStep, axis: Axis, values: np.ndarray, c
         key=CHART,
         alt=f"Bars of {_title(step)}: {n} numbers from {_least(values):.4f} to {float(values.max()):.4f}; selected: "
         f"{axis.what} {chosen + (axis.what != 'dimension')}, {values[chosen]:.4f}",
-        file_name=f"{opened.view.checkpoint}-{step.name}",
     )
     listen_to_cells(CHART, lambda n, _: choose_index(axis, n))
     if ranked and n > most:
@@ -397,14 +370,6 @@ def _bars(opened: layout.Page, step: WalkStep, axis: Axis, values: np.ndarray, c
 
 def _least(cells: np.ndarray) -> float:
     return float(cells[np.isfinite(cells)].min(initial=np.inf))
-
-
-def _column_number(columns: Axis, column: int) -> int:
-    return column if columns.what == "dimension" else column + 1
-
-
-def _name(axis: Axis, n: int) -> str:
-    return axis.names[n] if axis.names else str(n)
 
 
 def _arithmetic(step: WalkStep, row: int, column: int, *, head: int) -> None:
@@ -426,10 +391,6 @@ def _arithmetic(step: WalkStep, row: int, column: int, *, head: int) -> None:
     table = f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
     with st.expander(f"All {len(lines):,} terms"):
         st.html(f'<div class="txcls-terms">{table}</div>')
-
-
-def _first_named(name: str, n: int) -> str:
-    return f"{name} 1" if n == 1 else str(n)
 
 
 def _cell(value: float) -> str:

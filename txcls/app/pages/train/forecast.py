@@ -1,7 +1,7 @@
-"""What a training would do within a time budget, as the page Train says it before one starts it.
+"""The forecast of a training within a time budget.
 
-A worker measures the rows and this server's speed once, beside the one that looks through the table; the forecast for a
-budget is computed from that while the page is drawn.
+A worker measures the rows and this server's speed once, while another one reads the table; the forecast for a budget is
+computed from that while the page is drawn.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,6 @@ from typing import Any
 import streamlit as st
 
 from txcls.app.jobs import queue
-from txcls.app.jobs.queue import JobState
 from txcls.app.jobs.train_model import forecast
 from txcls.app.shell import own, waiting
 from txcls.app.shell.limits import limits
@@ -19,22 +18,18 @@ from txcls.errors import TxclsError
 
 
 def measure_early(read_spec: Mapping[str, Any]) -> None:
-    """Start measuring for a table that is being read; where that cannot be done now, `draw` starts it later."""
+    """Start measuring for a table that is being read; if that is not possible now, `draw` starts it later."""
     with suppress(TxclsError):
-        if limits().training and not _replaced(read_spec):
-            queue.start(own.open_session(), "plan", _spec(read_spec), address=st.context.ip_address)
+        if limits().training and not _measures_other_rows(read_spec):
+            queue.start(own.open_session(), "plan", {**read_spec, "only_plan": True}, address=st.context.ip_address)
 
 
-def _spec(read_spec: Mapping[str, Any]) -> dict[str, Any]:
-    return {**read_spec, "only_plan": True}
-
-
-def _replaced(read_spec: Mapping[str, Any]) -> bool:
-    """Whether a worker measures other rows still; it is cancelled."""
-    now = own.job("plan")
-    if now.is_active and now.spec != _spec(read_spec):
+def _measures_other_rows(read_spec: Mapping[str, Any]) -> bool:
+    """Whether a worker is still measuring; it is cancelled if it measures other rows."""
+    job = own.job("plan")
+    if job.is_active and job.spec != {**read_spec, "only_plan": True}:
         waiting.cancel("plan")
-    return now.is_active
+    return job.is_active
 
 
 def draw(read_spec: Mapping[str, Any], minutes: int) -> tuple[bool, dict[str, Any]]:
@@ -42,36 +37,26 @@ def draw(read_spec: Mapping[str, Any], minutes: int) -> tuple[bool, dict[str, An
 
     Returns whether these rows can be trained on, as far as is known, and {"speed": …} for the job that trains, or {}.
     """
-    now = own.job("plan")
-    if now.spec != _spec(read_spec) or now.status in ("none", "cancelled"):
-        if not _replaced(read_spec):
-            waiting.start("plan", _spec(read_spec))
-        now = own.job("plan")
-    if now.is_active:
-        waiting.watch("plan", _measuring, key="watch_plan")
-    elif now.status == "done":
-        found = forecast(now.result, minutes)
-        st.markdown(_in_words(found))
-        return True, {"speed": found["speed"]}
+    spec = {**read_spec, "only_plan": True}
+    job = own.job("plan")
+    if job.spec != spec or job.status in ("none", "cancelled"):
+        if not _measures_other_rows(read_spec):
+            waiting.start("plan", spec)
+        job = own.job("plan")
+    if job.is_active:
+        waiting.watch("plan", task="Forecast: counting tokens and measuring this server's speed")
+    elif job.status == "done":
+        plan = forecast(job.result, minutes)
+        epochs = f"{plan['epochs']} epoch{'s' * (plan['epochs'] != 1)}"
+        if plan["runs"] > 1:
+            epochs = f"{plan['runs']} runs of {epochs}"
+        unused = f" {plan['unused']:,} rows do not fit into this time and are left out." if plan["unused"] else ""
+        st.markdown(
+            f"Forecast: **{own.clock(plan['forecast'])}** for {epochs} over {plan['training']:,} rows; "
+            f"{plan['validation']:,} others fit the calibration, {plan['test']:,} test the result.{unused} This server "
+            f"reads {plan['speed']['tokens_per_second']:,.0f} tokens per second in training."
+        )
+        return True, {"speed": plan["speed"]}
     else:
-        waiting.failure(now)
-    return now.status != "failed", {}
-
-
-def _in_words(found: Mapping[str, Any]) -> str:
-    epochs = f"{found['epochs']} epoch{'s' * (found['epochs'] != 1)}"
-    if found["runs"] > 1:
-        epochs = f"{found['runs']} runs of {epochs}"
-    left_out = f" {found['unused']:,} rows do not fit into this time and are left out." if found["unused"] else ""
-    return (
-        f"Forecast: **{own.clock(found['forecast'])}** for {epochs} over {found['training']:,} rows; "
-        f"{found['validation']:,} others fit the calibration, {found['test']:,} test the result.{left_out} This server "
-        f"reads {found['speed']['tokens_per_second']:,.0f} tokens per second in training."
-    )
-
-
-def _measuring(now: JobState) -> None:
-    if now.status == "waiting" and now.ahead:
-        st.caption(waiting.in_queue(now.ahead))
-    else:
-        st.caption("Forecast: counting tokens and measuring this server's speed …")
+        waiting.failure(job)
+    return job.status != "failed", {}

@@ -1,8 +1,7 @@
-"""A training as the page Train shows it: while it runs, and what came of it."""
+"""The parts of the Train page on a training: its progress, its result, and the visitor's classifiers."""
 
 import html
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -21,36 +20,29 @@ from txcls.wording import percentage
 
 LINKS = (pages.CLASSIFY, pages.ATTENTION, pages.STEPS, pages.SWITCHBOARD, pages.EXPLANATION, pages.REPORT, pages.BATCH)
 DOWNLOADS = {".zip": "Download the classifier", ".html": "Download a page without a server"}
-NAMES = {
-    "majority": "Majority guess",
-    "linear": "Linear baseline",
-    "transformer": "This Transformer",
-}
+NAMES = {"majority": "Majority guess", "linear": "Linear baseline", "transformer": "This Transformer"}
 
 
-def live(now: JobState) -> None:
-    """Progress, figures and curves of a training that waits or runs; its buttons keep their place."""
-    if now.status == "waiting":
-        st.info(waiting.in_queue(now.ahead) if now.ahead else "Starting …")
+def live(job: JobState) -> None:
+    """Progress, metrics and curves of a training that waits or runs; its buttons keep their place."""
+    session = own.session()
+    if job.status == "waiting" or session is None:
+        st.info(waiting.in_queue(job.ahead) if job.ahead else "Starting …")
         st.button("Leave the queue", key="leave_queue", on_click=waiting.cancel, args=("train",))
         return
-    progress = now.progress
+    progress, folder = job.progress, session.job("train")
     share = min(max(float(progress.get("share") or 0.0), 0.0), 1.0)
     left = progress.get("seconds_left")
-    st.progress(
-        share,
-        f"{plain(str(progress['stage']))}" + (f" · {own.clock(left)} left" if left is not None and share else ""),
-    )
-    folder = _folder()
+    remaining = f" · {own.clock(left)} left" if left is not None and share else ""
+    st.progress(share, plain(str(progress["stage"])) + remaining)
     points, validations = (read_lines(folder / name) for name in ("curve.jsonl", "validations.jsonl"))
     plan = read_json(folder / "plan.json") or {}
     steps, runs = int(plan.get("steps", 0)) or int(progress.get("steps") or 1), int(plan.get("runs", 1))
-    _figures(progress, points, runs)
+    _metrics(progress, points, runs)
     chart(
-        live_curves(_thinned(points), validations, steps=steps, runs=runs),
+        live_curves(points[:: max(1, len(points) // 300)], validations, steps=steps, runs=runs),
         key="chart_live",
-        alt=_about_curves(points, validations, steps),
-        file_name="training",
+        alt=_describe_curves(points, validations, steps),
     )
     if runs > 1:
         st.caption(f"{runs} runs from the same start, one after another; the mean of their weights is kept.")
@@ -67,97 +59,87 @@ def live(now: JobState) -> None:
 
 
 def show_from_now_on(done: JobState) -> None:
-    """Have all pages show the classifier that a job has made, with a text of its own rows where there is one."""
+    """Show the classifier that a job has made on all pages, with a text of its own rows if there is one."""
     name = own.PREFIX + str(done.result["name"])
     state.change_view(checkpoint=name)
     if examples := own.examples(name):
         state.change_view(text=examples[0].text)
 
 
-def _folder() -> Path:
-    session = own.session()
-    return Path() if session is None else session.job("train")
-
-
-def _thinned(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """At most some hundred points."""
-    return points[:: max(1, len(points) // 300)]
-
-
-def _figures(progress: Mapping[str, Any], points: list[dict[str, Any]], runs: int) -> None:
-    """The latest figures in a row; those of the last step stay while a later stage has none."""
+def _metrics(progress: Mapping[str, Any], points: Sequence[Mapping[str, Any]], runs: int) -> None:
+    """The latest metrics in a row; those of the last step stay while a later stage has none."""
     last = points[-1] if points else {}
     loss, accuracy = (progress.get(name) or last.get(name) for name in ("loss", "accuracy"))
     speed = progress.get("tokens_per_second")
     at, epochs = int(progress.get("epoch") or 0), int(progress.get("epochs") or 0) // runs
-    epoch = f"{(at - 1) % epochs + 1} of {epochs}" if at and epochs else "–"
-    run = (("run", f"{(at - 1) // epochs + 1} of {runs}" if at and epochs else "–"),) if runs > 1 else ()
-    figures = (
-        *run,
-        ("epoch", epoch),
-        ("training loss", "–" if loss is None else f"{loss:.3f}"),
-        ("training accuracy", "–" if accuracy is None else percentage(accuracy)),
-        ("tokens per second", "–" if speed is None else f"{speed:,.0f}"),
-    )
-    cells = "".join(f"<div>{name}<b>{html.escape(value)}</b></div>" for name, value in figures)
+    known = bool(at and epochs)
+    metrics = {
+        **({"run": f"{(at - 1) // epochs + 1} of {runs}" if known else "–"} if runs > 1 else {}),
+        "epoch": f"{(at - 1) % epochs + 1} of {epochs}" if known else "–",
+        "training loss": "–" if loss is None else f"{loss:.3f}",
+        "training accuracy": "–" if accuracy is None else percentage(accuracy),
+        "tokens per second": "–" if speed is None else f"{speed:,.0f}",
+    }
+    cells = "".join(f"<div>{name}<b>{html.escape(value)}</b></div>" for name, value in metrics.items())
     st.html(f'<div class="txcls-figures">{cells}</div>')
 
 
-def _about_curves(points: list[dict[str, Any]], validations: list[dict[str, Any]], steps: int) -> str:
+def _describe_curves(points: Sequence[Mapping[str, Any]], validations: Sequence[Mapping[str, Any]], steps: int) -> str:
     if not points:
         return f"Curves of loss and accuracy over {steps:,} optimiser steps; none is done yet"
     last = points[-1]
-    said = f"Curves of loss and accuracy after {last['step']:,} of {steps:,} optimiser steps: training loss "
-    said += f"{last['loss']:.3f}, training accuracy {percentage(last['accuracy'])}"
-    return said + (f"; validation accuracy {percentage(validations[-1]['accuracy'])}" if validations else "")
+    validation = f"; validation accuracy {percentage(validations[-1]['accuracy'])}" if validations else ""
+    return (
+        f"Curves of loss and accuracy after {last['step']:,} of {steps:,} optimiser steps: training loss "
+        f"{last['loss']:.3f}, training accuracy {percentage(last['accuracy'])}{validation}"
+    )
 
 
-def result(opened: layout.Opened, found: Mapping[str, Any]) -> None:
-    """How the classifier does beside the baselines, and where to look into it."""
-    if "problem" in found:
-        st.warning(
-            f"The classifier was saved, and then the comparison with the baselines failed. {plain(found['problem'])}"
-        )
+def result(trained: Mapping[str, Any]) -> None:
+    """The classifier compared with the baselines."""
+    if "problem" in trained:
+        st.warning(f"The classifier was saved, but comparing it with the baselines failed. {plain(trained['problem'])}")
         return
-    comparison = Comparison.from_dict(found["comparison"])
-    if found["stopped_early"]:
-        why = "as you asked" if found["asked_to_stop"] else "since its time was used up on this busy server"
+    comparison = Comparison.from_dict(trained["comparison"])
+    if trained["stopped_early"]:
+        why = "as you asked" if trained["asked_to_stop"] else "because its time was used up on this busy server"
         st.info(f"Stopped early, {why}: this is what it had learned until then.")
-    st.markdown(f"**{plain(found['verdict'])}**")
-    players = [(NAMES[name], getattr(comparison, name)) for name in NAMES]
+    st.markdown(f"**{plain(trained['verdict'])}**")
+    models = {title: getattr(comparison, name) for name, title in NAMES.items()}
     left, right = st.columns([3, 2], gap="large")
     with left:
+        measures = {"accuracy": "accuracy", "macro-F1": "macro_f1"}
         rows = [
-            {"": name, "accuracy": _measured(one.accuracy), "macro-F1": _measured(one.macro_f1)}
-            for name, one in players
+            {"": title} | {heading: _with_interval(getattr(model, name)) for heading, name in measures.items()}
+            for title, model in models.items()
         ]
-        st.html(table_html.table(("", "accuracy", "macro-F1"), rows, numbers=("accuracy", "macro-F1"), named=("",)))
+        st.html(table_html.table(("", *measures), rows, numbers=tuple(measures), named=("",)))
         st.caption(
-            f"On {comparison.n:,} test rows that nothing learned from; in brackets 95 % intervals. Only the "
-            f"Transformer is right on {comparison.only_transformer:,} of them, only the linear baseline on "
-            f"{comparison.only_linear:,}. {comparison.settings} "
-            f"Trained in {own.clock(found['seconds'])}."
+            f"On {comparison.n:,} held-out rows (95 % CI). Only the Transformer is right on "
+            f"{comparison.only_transformer:,} of them, only the linear baseline on {comparison.only_linear:,}. "
+            f"{comparison.settings} Trained in {own.clock(trained['seconds'])}."
         )
     with right:
-        drawn = [(name, one.accuracy.value, one.accuracy.low, one.accuracy.high) for name, one in players]
+        intervals = [
+            (title, model.accuracy.value, model.accuracy.low, model.accuracy.high) for title, model in models.items()
+        ]
         chart(
-            comparison_intervals(drawn, measure="accuracy on test rows"),
+            comparison_intervals(intervals, measure="accuracy on test rows"),
             key="chart_comparison",
             alt="Accuracy on test rows with 95 % intervals: "
             + "; ".join(
-                f"{name} {percentage(value)} ({percentage(low)} to {percentage(high)})"
-                for name, value, low, high in drawn
+                f"{title} {percentage(value)} ({percentage(low)} to {percentage(high)})"
+                for title, value, low, high in intervals
             ),
-            file_name="comparison",
         )
     with st.expander("How it was trained", key="how_trained", on_change="rerun") as how:
         if how.open:
-            st.markdown("\n".join(f"- {plain(note)}" for note in found["notes"]))
+            st.markdown("\n".join(f"- {plain(note)}" for note in trained["notes"]))
 
 
-def _measured(one: Any) -> list[str]:
+def _with_interval(measured: Any) -> list[str]:
     """A share, and its interval below it."""
-    return [percentage(one.value), f"({100 * one.low:.1f} to {100 * one.high:.1f})"]
+    return [percentage(measured.value), f"({100 * measured.low:.1f} to {100 * measured.high:.1f})"]
 
 
 def mine(opened: layout.Opened) -> None:

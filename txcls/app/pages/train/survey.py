@@ -1,8 +1,9 @@
-"""What is in a table before training, as the page Train shows it: classes, lengths, and rows that need a look."""
+"""The parts of the Train page on the table: classes, lengths, and rows to check."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from txcls.app.shell import own, table_html
@@ -21,14 +22,14 @@ KINDS = {
     ),
     "empty": ("Empty", "Rows without a text or without a label are left out."),
 }
-"""The kinds of rows to look at: heading, and what it means."""
+"""The kinds of rows to check: heading, and what it means."""
 SHOWN = 50
 
 
-def charts(found: Mapping[str, Any]) -> None:
+def charts(survey: Mapping[str, Any]) -> None:
     """The class counts and the lengths."""
     left, right = st.columns(2, gap="large")
-    counts: dict[str, int] = found["classes"]
+    counts: dict[str, int] = survey["classes"]
     with left:
         st.subheader(f"{len(counts):,} classes", anchor=False)
         first, last = next(iter(counts.items()), ("", 0)), next(reversed(counts.items()), ("", 0))
@@ -37,45 +38,35 @@ def charts(found: Mapping[str, Any]) -> None:
             key="chart_classes",
             alt=f"Bar chart of rows per class, {len(counts)} classes: from {first[0][:40]} with {first[1]:,} to "
             f"{last[0][:40]} with {last[1]:,}",
-            file_name="classes",
         )
-        if small := found["small_classes"]:
+        if small := survey["small_classes"]:
             some = ", ".join(plain(name[:40]) for name in small[:5])
             st.caption(
                 f"{len(small)} {'class has' if len(small) == 1 else 'classes have'} fewer than 5 rows ({some}"
                 f"{', …' if len(small) > 5 else ''}): too few to measure."
             )
     with right:
-        lengths: list[tuple[int, int]] = found["lengths"]
         st.subheader("Lengths", anchor=False)
-        chart(
-            length_histogram(lengths),
-            key="chart_rows_by_length",
-            alt=_about_lengths(lengths),
-            file_name="lengths",
-        )
-        st.caption(f"{_about_lengths(lengths)}. The longest hundredth is in the last bar.")
+        described = _describe_lengths(survey["lengths"])
+        chart(length_histogram(survey["lengths"]), key="chart_rows_by_length", alt=described)
+        st.caption(f"{described}. The longest hundredth is in the last bar.")
 
 
-def _about_lengths(lengths: Sequence[tuple[int, int]]) -> str:
+def _describe_lengths(lengths: Sequence[tuple[int, int]]) -> str:
+    """The histogram of pairs (number of words, number of texts), in words."""
     total = sum(n for _, n in lengths)
-    passed, middle = 0, 0
-    for words, n in lengths:
-        passed += n
-        if passed >= total / 2:
-            middle = words
-            break
+    if not total:
+        return "Histogram of 0 texts"
+    middle = np.repeat([words for words, _ in lengths], [n for _, n in lengths])[(total - 1) // 2]
     return (
         f"Histogram of {total:,} texts: {lengths[0][0]:,} to {lengths[-1][0]:,} words, half of them {middle:,} or fewer"
-        if lengths
-        else "Histogram of 0 texts"
     )
 
 
-def problems(found: Mapping[str, Any], *, unit: str) -> None:
-    """The rows to look at, one kind at a time, and all of them as a file."""
-    counts = {kind: int(found[f"n_{kind}"]) for kind in KINDS}
-    st.subheader("Rows that need a look", anchor=False)
+def problems(survey: Mapping[str, Any], *, unit: str) -> None:
+    """The rows to check, one kind at a time, and all of them as a file."""
+    counts = {kind: int(survey[f"n_{kind}"]) for kind in KINDS}
+    st.subheader("Rows to check", anchor=False)
     if not any(counts.values()):
         st.markdown("None: no row is empty, repeated, or has the same text under two labels.")
         return
@@ -90,7 +81,7 @@ def problems(found: Mapping[str, Any], *, unit: str) -> None:
         label_visibility="collapsed",
     )
     kind = chosen if chosen in some else some[0]
-    listed: list[dict[str, Any]] = found["problems"][kind][:SHOWN]
+    listed: list[dict[str, Any]] = survey["problems"][kind][:SHOWN]
     st.caption(
         f"{KINDS[kind][1]} Numbers are those of the {unit}s in your file."
         + (f" The first {len(listed)} of {counts[kind]:,} are shown." if counts[kind] > len(listed) else "")
@@ -106,19 +97,19 @@ def _groups(kind: str, unit: str, groups: Sequence[Mapping[str, Any]]) -> str:
     """A table of groups of rows: their numbers, labels and texts."""
     rows: list[dict[str, object]] = []
     goes_on: list[int] = []
-    for one in groups:
-        alike = {"alike": percentage(one["similarity"], 0)} if kind == "near" else {}
-        if len(set(one["texts"])) == 1:
-            labels = " / ".join(dict.fromkeys(label or "(none)" for label in one["labels"][:10]))
-            text = one["texts"][0] or "(empty)"
-            rows.append({f"{unit}s": _joined(one["places"]), "labels": labels, "text": text, **alike})
+    for group in groups:
+        alike = {"alike": percentage(group["similarity"], 0)} if kind == "near" else {}
+        if len(set(group["texts"])) == 1:
+            labels = " / ".join(dict.fromkeys(label or "(none)" for label in group["labels"][:10]))
+            text = group["texts"][0] or "(empty)"
+            rows.append({f"{unit}s": _joined(group["places"]), "labels": labels, "text": text, **alike})
             continue
-        members = list(zip(one["places"], one["labels"], one["texts"], strict=False))[:10]
+        members = list(zip(group["places"], group["labels"], group["texts"], strict=False))[:10]
         goes_on += range(len(rows), len(rows) + len(members) - 1)
         for place, label, text in members:
             rows.append({f"{unit}s": f"{place:,}", "labels": label or "(none)", "text": text, **alike})
             alike = {}
-        if len(one["places"]) > len(members):
+        if len(group["places"]) > len(members):
             rows[-1][f"{unit}s"] = f"{rows[-1][f'{unit}s']}, …"
     columns = [f"{unit}s", "labels", "text", *(["alike"] if kind == "near" else [])]
     heading = KINDS[kind][0]
@@ -138,10 +129,10 @@ def _joined(places: Sequence[int]) -> str:
     return f"{shown}, …" if len(places) > 8 else shown
 
 
-def preview(found: Mapping[str, Any]) -> None:
+def preview(survey: Mapping[str, Any]) -> None:
     """The first rows of a table."""
-    rows: list[dict[str, Any]] = found["preview"]
+    rows: list[dict[str, Any]] = survey["preview"]
     if rows:
         columns = [name for name in rows[0] if name != "row"]
-        texts, named = ([found[one]] if found.get(one) else [] for one in ("text_column", "label_column"))
+        texts, named = ([survey[field]] if survey.get(field) else [] for field in ("text_column", "label_column"))
         st.html(table_html.table(columns, rows, texts=texts, named=named, caption="The first rows"))

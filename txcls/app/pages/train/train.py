@@ -1,4 +1,4 @@
-"""From a labelled table to a classifier of the visitor's own: look through the rows, train, compare, take it away."""
+"""Train a classifier on a visitor's labelled table: check the rows, train, compare, download."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +15,6 @@ from txcls.app.shell import checkpoints, layout, lecture, own, state, table_html
 from txcls.app.shell.limits import limits
 from txcls.app.shell.markdown import plain
 
-LINKS = (pages.CLASSIFY, pages.TOKENS, pages.ATTENTION, pages.BATCH)
 SAMPLE_TITLES = {"sample": "600 short messages, six kinds", "who_won": "Match reports: who won?"}
 FIRST_MINUTES = 5
 
@@ -41,18 +40,18 @@ def main() -> None:
     if trained.status == "done":
         with lecture.slide():
             st.subheader(f"Result: {plain(own.PREFIX + str(trained.result['name']))}", anchor="result")
-            training_view.result(opened, trained.result)
+            training_view.result(trained.result)
     if checkpoints.own_names():
         with lecture.slide():
             st.subheader("Your classifiers", anchor=False)
             training_view.mine(opened)
     _open_model()
     _privacy()
-    layout.close_page(opened, LINKS)
+    layout.close_page(opened)
 
 
 def _where_it_is(read: JobState) -> None:
-    """A line at the top for who comes back to a training that runs, or to its result, far below."""
+    """A line at the top with a link to the running training, or to its result, which are far below."""
     trained = own.job("train")
     if trained.is_active and read.status == "done":
         st.markdown("Your training runs: [see how far it is](#training)")
@@ -65,31 +64,24 @@ def _where_it_is(read: JobState) -> None:
 
 def _table(read: JobState) -> None:
     """An uploader and samples, or the table that was read with its columns."""
-    if read.is_active:
-        waiting.watch("read", lambda now: waiting.line(now, "Looking through the table"), key="watch_read")
-        return
     if read.status == "done":
         _chosen(read)
         return
-    waiting.failure(read)
-    st.markdown(
-        "A table with a column of texts and one of labels: a spreadsheet, CSV, TSV, JSON Lines, JSON or Parquet. A few "
-        "hundred rows are enough to begin with. You get a classifier that opens in every page, measured beside the "
-        "usual baseline."
-    )
+    if not read.is_active:
+        st.markdown(
+            "A table with a column of texts and one of labels: a spreadsheet, CSV, TSV, JSON Lines, JSON or Parquet. A "
+            "few hundred rows are enough to begin with. You get a classifier that opens in every page, measured beside "
+            "the standard baseline."
+        )
     left, right = st.columns([3, 2], gap="large")
     with left:
-        _upload()
-    with right:
-        st.markdown("Or try it with one of these:")
-        for name in SAMPLES:
-            st.button(SAMPLE_TITLES[name], key=f"try_{name}", on_click=_read_sample, args=(name,))
-
-
-def _upload() -> None:
-    if (spec := uploads.take("Your table", key="table_file")) is not None:
-        _read(spec)
-        st.rerun()
+        uploads.start_job("read", "Your table", task="Looking through the table", on_start=forecast.measure_early)
+    if not read.is_active:
+        with right:
+            st.markdown("Or try it with one of these:")
+            for name in SAMPLES:
+                spec = {"sample": name, "names": {}}
+                st.button(SAMPLE_TITLES[name], key=f"try_{name}", on_click=_read, args=(spec,))
 
 
 def _read(spec: dict[str, Any]) -> None:
@@ -98,45 +90,41 @@ def _read(spec: dict[str, Any]) -> None:
         forecast.measure_early(spec)
 
 
-def _read_sample(name: str) -> None:
-    _read({"sample": name, "names": {}})
-
-
 def _chosen(read: JobState) -> None:
     """The table that was read: its columns, which can be corrected, and its first rows."""
-    found = read.result
+    survey = read.result
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{plain(str(found['name'])[:80])}** · {found['rows']:,} rows", width="content")
+        st.markdown(f"**{plain(str(survey['name'])[:80])}** · {survey['rows']:,} rows", width="content")
         st.button("Take another table", key="another_table", on_click=_another)
-    for note in found["notes"]:
+    for note in survey["notes"]:
         st.caption(plain(note))
-    if "problem" in found:
-        st.error(plain(found["problem"]))
-    if found["columns"]:
+    if "problem" in survey:
+        st.error(plain(survey["problem"]))
+    if survey["columns"]:
         _columns(read)
-        survey_view.preview(found)
+        survey_view.preview(survey)
 
 
 def _columns(read: JobState) -> None:
-    """Two boxes for the columns, and the reasons for the guess."""
-    found = read.result
-    names = [one["name"] for one in found["columns"]]
+    """Two boxes for the columns, and how they were guessed."""
+    survey = read.result
+    names = [column["name"] for column in survey["columns"]]
     with st.container(horizontal=True):
         for field, title in (("text_column", "Column of the texts"), ("label_column", "Column of the labels")):
             key = f"{field}_box"
-            st.session_state[key] = chosen = found.get(field) or read.spec.get(field)
+            st.session_state[key] = chosen = survey.get(field) or read.spec.get(field)
             st.selectbox(
                 title,
                 names,
-                index=None if chosen is None else 0,  # a column that was found can be changed, not taken away
+                index=None if chosen is None else 0,  # a guessed column can be changed, not cleared
                 key=key,
                 on_change=_columns_changed,
                 args=(dict(read.spec),),
                 placeholder="Choose a column",
                 width=320,
             )
-    if reasons := found.get("reasons"):
-        st.caption(" ".join(plain(one) for one in reasons))
+    if reasons := survey.get("reasons"):
+        st.caption(" ".join(plain(reason) for reason in reasons))
 
 
 def _columns_changed(spec: Mapping[str, Any]) -> None:
@@ -164,15 +152,15 @@ def _training(read: JobState) -> None:
         return
     trained = own.job("train")
     if trained.is_active:
-        waiting.watch("train", training_view.live, key="watch_train", on_done=training_view.show_from_now_on)
+        waiting.watch("train", training_view.live, on_done=training_view.show_from_now_on)
         return
     waiting.failure(trained)
     most = limits().minutes
     if most > 1:
         minutes = int(
             st.slider(
-                "Time budget, in minutes", 1, most, min(_last_minutes(), most), key="minutes",
-                persist_state="session", on_change=_keep_minutes, width=420,
+                "Time budget, in minutes", 1, most, min(own.last_minutes() or FIRST_MINUTES, most), key="minutes",
+                persist_state="session", on_change=lambda: own.keep_minutes(st.session_state["minutes"]), width=420,
             )
         )  # fmt: skip
     else:
@@ -181,15 +169,6 @@ def _training(read: JobState) -> None:
     can, speed = forecast.draw(read.spec, minutes)
     spec = {**_spec(read, minutes), **speed}
     st.button("Train", key="start_training", type="primary", on_click=_train, args=(spec,), disabled=not can)
-
-
-def _last_minutes() -> int:
-    """The budget that this visitor chose last, which a reload finds again."""
-    return own.last_minutes() or FIRST_MINUTES
-
-
-def _keep_minutes() -> None:
-    own.keep_minutes(st.session_state["minutes"])
 
 
 def _spec(read: JobState, minutes: int) -> dict[str, Any]:
@@ -212,26 +191,17 @@ def _open_model() -> None:
     """An uploader for a classifier that was downloaded before."""
     job = own.job("open")
     with st.expander("Open a model that you downloaded here", expanded=job.status != "none"):
-        if job.is_active:
-            waiting.watch(
-                "open",
-                lambda job: waiting.line(job, "Opening"),
-                key="watch_open",
-                on_done=training_view.show_from_now_on,
-            )
-            return
         if job.status == "done":
             st.success(f"Opened as {own.PREFIX}{job.result['name']}: {job.result['classes']:,} classes.")
-        waiting.failure(job)
-        spec = uploads.take(
+        uploads.start_job(
+            "open",
             "A classifier as a zip",
-            key="model_file",
+            task="Opening",
+            complete=lambda spec: {**spec, "as": own.free_name(file_name(spec))},
+            on_done=training_view.show_from_now_on,
             types=["zip"],
-            help_line="Only weights (safetensors) and JSON are read; anything else in the file is refused.",
+            limits_line="Only weights (safetensors) and JSON are read; anything else in the file is refused.",
         )
-        if spec is not None:
-            waiting.start("open", {**spec, "as": own.free_name(file_name(spec))})
-            st.rerun()
 
 
 def _privacy() -> None:
