@@ -7,17 +7,17 @@ from txcls.model import Dropout
 
 
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
-def test_dropout_zeroes_the_share_it_should_scales_the_rest_and_lets_as_much_gradient_through(p: float) -> None:
+def test_dropout_zeroes_its_share_and_scales_the_rest_and_the_gradient(p: float) -> None:
     torch.manual_seed(0)
     dropout = Dropout(p)
     x = torch.full((401, 999), 2.0, requires_grad=True)  # an odd number of values
     out = dropout(x)
-    kept = (out != 0).double()
-    torch.testing.assert_close(out, kept.float() * 2 / (1 - p))
+    passed = (out != 0).double()
+    torch.testing.assert_close(out, passed.float() * 2 / (1 - p))
     spread = (p * (1 - p)) ** 0.5
-    assert abs(kept.mean() - (1 - p)) < 5 * spread / x.numel() ** 0.5
-    for apart in (1, 2, 3, 4):  # four values share one draw: neighbours must not know of each other
-        both = (kept.flatten()[apart:] * kept.flatten()[:-apart]).mean()
+    assert abs(passed.mean() - (1 - p)) < 5 * spread / x.numel() ** 0.5
+    for apart in (1, 2, 3, 4):  # four values share one draw: neighbours must be independent
+        both = (passed.flatten()[apart:] * passed.flatten()[:-apart]).mean()
         assert abs(both - (1 - p) ** 2) < 5 / x.numel() ** 0.5
     out.sum().backward()
     assert x.grad is not None
@@ -39,7 +39,7 @@ def test_dropout_of_16_bits_is_that_of_32_rounded(dtype: torch.dtype, p: float) 
     assert small.grad is not None and torch.equal(small.grad, wide.to(dtype))
 
 
-def test_dropout_leaves_everything_alone_outside_training_or_without_a_chance() -> None:
+def test_dropout_changes_nothing_outside_training_or_at_zero() -> None:
     x = torch.randn(3, 5)
     assert torch.equal(Dropout(0.5).eval()(x), x) and torch.equal(Dropout(0.0)(x), x)
     assert Dropout(0.5)(torch.zeros(0, 4)).shape == (0, 4)

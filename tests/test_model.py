@@ -210,13 +210,6 @@ def test_tracing_changes_no_logit_and_patterns_sum_to_one(config: ModelConfig, r
         assert pattern[hidden].abs().sum() == 0, "padding takes part in attention"
 
 
-def test_a_model_that_forgets_to_mask_lets_padding_in() -> None:
-    model = build(small(mask_padding=False, pooling="mean"))
-    with torch.no_grad():
-        plain, wider = model(torch.tensor([[5, 6, 7]])), model(torch.tensor([[5, 6, 7, 0, 0]]))
-    assert not torch.allclose(plain, wider, atol=1e-3)
-
-
 def test_the_mean_may_take_padding_in_where_attention_does_not() -> None:
     model = build(small(pool_padding=True, pooling="mean", norm="post"))
     with torch.no_grad(), trace() as opened:

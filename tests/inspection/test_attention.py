@@ -30,8 +30,8 @@ def test_entropy_and_distance_of_patterns_known_by_hand() -> None:
     # 0 to 3 tokens apart from the first and the last, 0 to 2 from those between
     np.testing.assert_allclose(statistics.distance, [[(6 + 4 + 4 + 6) / 16, 0.0, 3 / 4]])
     assert not np.signbit(statistics.entropy).any()
-    one = head_statistics(np.ones((1, 1, 1, 1), dtype=np.float32))
-    assert one.entropy.item() == one.distance.item() == 0.0
+    single = head_statistics(np.ones((1, 1, 1, 1), dtype=np.float32))
+    assert single.entropy.item() == single.distance.item() == 0.0
 
 
 def test_a_score_is_the_sum_of_its_dimensions_and_gives_the_weight(classifier: Predictor) -> None:

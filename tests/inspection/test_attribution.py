@@ -46,7 +46,7 @@ def captums(classifier: Predictor, text: str, target: str, baseline: str):  # ty
     ids = torch.tensor([classifier.encoder.encode(text).ids])
     blank = UNK if classifier.checkpoint.config.text.tokenizer == "word" else MASK
     blanks = torch.where(ids < 4, ids, blank) if baseline == "blank" else ids
-    states, start = (model.embeddings(model.pad(one)).detach() for one in (ids, blanks))
+    states, start = (model.embeddings(model.pad(row)).detach() for row in (ids, blanks))
     if baseline == "zero":
         start = torch.zeros_like(states)
     winner = classifier.classes.index(str(classifier.predict([text])[0].label))

@@ -18,13 +18,12 @@ def run(*args: str) -> str:
 def test_a_new_lesson_passes_its_check_and_is_printed(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     run("lesson", "new", str(file))
-    said = " ".join(run("lesson", "check", str(file)).split())
-    assert "3 steps, 3 questions" in said and "│ Rangers │" in said, "the answers are printed"
-    assert "NAME.LANGUAGE.yaml" in said, "the app would not offer mine.yaml"
+    output = " ".join(run("lesson", "check", str(file)).split())
+    assert "3 steps, 3 questions" in output and "│ Rangers │" in output, "the answers are printed"
+    assert "NAME.LANGUAGE.yaml" in output, "the app would not offer mine.yaml"
     named = file.rename(tmp_path / "mine.en.yaml")
     assert f"TXCLS_LESSONS={tmp_path}" in " ".join(run("lesson", "check", str(named)).split())
-    file = named
-    run("lesson", "worksheet", str(file), "--out", str(tmp_path / "sheet.html"))
+    run("lesson", "worksheet", str(named), "--out", str(tmp_path / "sheet.html"))
     assert "Who won, and how does the model know?" in (tmp_path / "sheet.html").read_text("utf-8")
 
 
@@ -40,8 +39,8 @@ def test_a_lesson_that_is_wrong_ends_with_an_error(tmp_path: Path) -> None:
 
 def test_lessons_measures_and_codes_are_listed() -> None:
     assert "attention" in run("lesson", "list") and "predicted_class" in run("lesson", "measures")
-    said = run("lesson", "code", make_code("attention", [True, False, None]))
-    assert "1 right, 2 wrong, 3 –" in " ".join(said.split()) or "attention" in said
+    rows = " ".join(run("lesson", "code", make_code("attention", [True, False, None])).split())
+    assert "attention" in rows and "1 right" in rows
 
 
 def test_a_lesson_becomes_a_page_with_the_models_of_its_steps(tmp_path: Path) -> None:

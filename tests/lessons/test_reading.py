@@ -20,11 +20,11 @@ Write = Callable[..., Path]
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    def written(text: str, name: str = "mine.yaml") -> Path:
+    def write_file(text: str, name: str = "mine.yaml") -> Path:
         (tmp_path / name).write_text(text, "utf-8")
         return tmp_path / name
 
-    return written
+    return write_file
 
 
 def test_a_file_becomes_a_lesson(write: Write) -> None:
@@ -36,9 +36,10 @@ def test_a_file_becomes_a_lesson(write: Write) -> None:
 
 
 @pytest.mark.parametrize(
-    "text, said",
+    "text, message",
     [
         (HEAD + STEP + "    colour: red\n", r"mine\.yaml: step 1 \(First\): colour: unknown field"),
+        (HEAD + STEP + "    narrations: Look.\n", r"narrations: unknown field; is narration meant\?"),
         (HEAD + STEP.replace("    narration: Look.\n", ""), r"step 1 \(First\): narration: missing"),
         (HEAD + STEP.replace("classify", "classy"), r"step 1 \(First\): page: there is no page classy"),
         (HEAD.replace("minutes: 5", "minutes: soon") + STEP, r"mine\.yaml: minutes: input should be a valid number"),
@@ -54,8 +55,8 @@ def test_a_file_becomes_a_lesson(write: Write) -> None:
         ("!!python/object/apply:os.system ['true']\n", "is not valid YAML"),
     ],
 )  # fmt: skip
-def test_errors_name_file_step_and_field(write: Write, text: str, said: str) -> None:
-    with pytest.raises(LessonError, match=said):
+def test_errors_name_file_step_and_field(write: Write, text: str, message: str) -> None:
+    with pytest.raises(LessonError, match=message):
         read_lesson(write(text))
 
 
@@ -66,7 +67,7 @@ def test_a_missing_file_says_what_to_do(tmp_path: Path) -> None:
         given_lesson("nonsense")
 
 
-def test_steps_of_other_lessons_are_taken_in(write: Write) -> None:
+def test_steps_of_other_lessons_are_included(write: Write) -> None:
     write(HEAD + STEP + STEP.replace("First", "Second"), "inner.en.yaml")
     outer = HEAD + "  - {lesson: inner, steps: [2, 1], minutes: 4, room: Questions}\n" + STEP
     lesson = read_lesson(write(outer, "outer.en.yaml"))
@@ -85,7 +86,7 @@ def test_lessons_that_include_one_another_are_refused(write: Write) -> None:
         read_lesson(write(HEAD + "  - {lesson: attention, steps: [9]}\n"))
 
 
-def test_lessons_of_ones_own_stand_beside_the_shipped_ones(
+def test_own_lessons_are_listed_with_the_shipped_ones(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TXCLS_LESSONS", str(tmp_path))
@@ -117,11 +118,6 @@ def test_a_new_lesson_is_in_the_language_that_its_name_says(tmp_path: Path) -> N
     assert read_lesson(file).language == "de"
     with pytest.raises(LessonError, match="is de, but the file's name says fr"):
         read_lesson(file.rename(tmp_path / "new.fr.yaml"))
-
-
-def test_an_unknown_field_is_compared_with_those_there_are(write: Write) -> None:
-    with pytest.raises(LessonError, match=r"step 1 \(First\): narrations: unknown field; is narration meant\?"):
-        read_lesson(write(HEAD + STEP + "    narrations: Look.\n"))
 
 
 def test_minutes_of_a_step_hold_until_the_next_that_has_some(write: Write) -> None:

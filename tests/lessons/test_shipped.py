@@ -16,7 +16,7 @@ ALL = [(name, language) for name in lesson_names() for language in languages_of(
 
 
 def names() -> list[str]:
-    return [one.name for one in list_checkpoints().classifiers]
+    return [checkpoint.name for checkpoint in list_checkpoints().classifiers]
 
 
 def test_there_are_seven_in_two_languages() -> None:
@@ -25,30 +25,28 @@ def test_there_are_seven_in_two_languages() -> None:
 
 
 @pytest.mark.parametrize("name, language", ALL)
-def test_all_they_say_is_what_the_models_do(name: str, language: str) -> None:
-    lesson = find_lesson(name, language)
-    solved = check_lesson(lesson, load, checkpoints=names())
-    assert len(solved) >= 5
-    for one in solved:
-        assert "[[" not in one.narration + one.why
-        if one.step.question is not None:
-            assert one.answer
+def test_everything_they_say_is_what_the_models_do(name: str, language: str) -> None:
+    solutions = check_lesson(find_lesson(name, language), load, checkpoints=names())
+    assert len(solutions) >= 5
+    for solved in solutions:
+        assert "[[" not in solved.narration + solved.why
+        assert solved.answer or solved.step.question is None
 
 
 def shape(lesson: Lesson) -> list[object]:
     """All of a lesson but its words."""
-    found: list[object] = []
+    steps: list[object] = []
     for step in lesson.steps:
         question = step.question
-        kept = step.model_dump(exclude={"title", "narration", "room", "question"})
+        measured = step.model_dump(exclude={"title", "narration", "room", "question"})
         if question is None:
-            found.append((kept, None))
+            steps.append(measured)
             continue
         asked = question.model_dump(exclude={"ask", "why", "options", "groups", "unit"})
-        options = [(one.value, one.claim) for one in question.options] if isinstance(question, Choice) else []
+        options = [(option.value, option.claim) for option in question.options] if isinstance(question, Choice) else []
         n_groups = len(question.groups) if isinstance(question, Drag) else 0
-        found.append((kept, asked, options, n_groups))
-    return found
+        steps.append((measured, asked, options, n_groups))
+    return steps
 
 
 @pytest.mark.parametrize("name", ORDER)
@@ -56,15 +54,14 @@ def test_a_translation_has_the_same_steps_questions_and_measurements(name: str) 
     english, german = find_lesson(name, "en"), find_lesson(name, "de")
     assert shape(english) == shape(german)
     assert english.minutes == german.minutes
-    for one, other in zip(english.steps, german.steps, strict=True):
-        assert one.title != other.title and one.narration != other.narration
+    for ours, translated in zip(english.steps, german.steps, strict=True):
+        assert ours.title != translated.title and ours.narration != translated.narration
 
 
 def test_the_long_lesson_takes_45_minutes_and_asks_the_room_in_every_part() -> None:
     lesson = find_lesson("course")
     assert sum(step.minutes or 0 for step in lesson.steps) == lesson.minutes == 45
-    parts = list(dict.fromkeys(lesson.chapters))
-    for part in parts:
+    for part in set(lesson.chapters):
         assert any(step.room for step, chapter in zip(lesson.steps, lesson.chapters, strict=True) if chapter == part)
 
 

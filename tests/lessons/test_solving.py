@@ -27,9 +27,9 @@ def model() -> Predictor:
 
 def lesson_with(tmp_path: Path, **fields: Any) -> Any:
     step = {"title": "One", "page": "attention", "checkpoint": "who_won", "text": TEXT, "narration": "Look."} | fields
-    given = {"title": "T", "language": "en", "minutes": 1, "summary": "S", "steps": [step]}
-    file = tmp_path / "one.yaml"
-    file.write_text(yaml.safe_dump(given, allow_unicode=True), "utf-8")
+    content = {"title": "T", "language": "en", "minutes": 1, "summary": "S", "steps": [step]}
+    file = tmp_path / "lesson.yaml"
+    file.write_text(yaml.safe_dump(content, allow_unicode=True), "utf-8")
     return read_lesson(file)
 
 
@@ -83,7 +83,7 @@ def test_every_kind_of_measure_is_listed_with_its_fields() -> None:
 
 
 @pytest.mark.parametrize(
-    "fields, said",
+    "fields, message",
     [
         ({"state": {"layer": 1, "colour": 2}}, r"step 1 \(One\): state\.colour: an address has no such parameter"),
         ({"state": {"section": "arcs", "heads": "gone"}}, r"state\.heads: “gone” is not a valid value"),
@@ -109,8 +109,8 @@ def test_every_kind_of_measure_is_listed_with_its_fields() -> None:
             {"text": "two", "claim": {"measure": "probability", "at_least": 1}}]}}, "exactly one claim must be true"),
     ],
 )  # fmt: skip
-def test_what_is_not_so_is_refused(tmp_path: Path, fields: dict[str, Any], said: str) -> None:
-    with pytest.raises(LessonError, match=said):
+def test_what_the_model_contradicts_is_refused(tmp_path: Path, fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(LessonError, match=message):
         check(tmp_path, **fields)
 
 
@@ -137,7 +137,7 @@ def test_answers_of_each_kind_are_judged(tmp_path: Path) -> None:
     assert is_right(groups, [["city"], ["zyx"]]) and not is_right(groups, [["zyx"], ["city"]])
 
 
-def test_facts_stand_in_the_texts_in_the_languages_notation(tmp_path: Path) -> None:
+def test_facts_are_filled_in_with_the_languages_notation(tmp_path: Path) -> None:
     step = lesson_with(
         tmp_path, checkpoint="ag_news", narration="**[[all]]** %", facts={"all": {"measure": "accuracy"}}
     ).steps[0]

@@ -19,7 +19,7 @@ load = cache(Predictor.load)
 
 
 @pytest.mark.parametrize("language", ["en", "de"])
-def test_answers_stand_on_a_page_of_their_own_after_all_questions(language: str) -> None:
+def test_answers_are_on_a_separate_page_after_all_questions(language: str) -> None:
     lesson = find_lesson("tokens", language)
     page = worksheet(lesson, load)
     asked, _, answers = page.partition('<section class="answers">')
@@ -32,7 +32,7 @@ def test_answers_stand_on_a_page_of_their_own_after_all_questions(language: str)
     assert not re.search(r"(src|href)=|https?://(?!www\.w3\.org)|<script", page)
 
 
-def test_a_picture_that_would_give_the_answer_away_stands_among_the_answers() -> None:
+def test_a_picture_that_would_give_the_answer_away_is_among_the_answers() -> None:
     asked, _, answers = worksheet(find_lesson("attention"), load).partition('<section class="answers">')
     assert asked.count("<svg") == 3  # one step without a question, and two maps to read
     assert answers.count("<svg") == 3
@@ -41,7 +41,7 @@ def test_a_picture_that_would_give_the_answer_away_stands_among_the_answers() ->
 
 
 @pytest.mark.parametrize("name", ["tokens", "attention", "positions", "explanation", "training", "errors"])
-def test_every_step_has_a_picture_with_a_text_for_who_cannot_see_it(name: str) -> None:
+def test_every_step_has_a_picture_with_alt_text(name: str) -> None:
     for step in find_lesson(name).steps:
         picture = picture_of(step, load)
         drawn = ElementTree.fromstring(picture.svg)
@@ -49,9 +49,9 @@ def test_every_step_has_a_picture_with_a_text_for_who_cannot_see_it(name: str) -
 
 
 def test_markdown_and_formulas_become_html_and_markup_does_not() -> None:
-    made = to_html("**bold** $a_i$ and <b onclick=x>no</b>\n\n$$\\frac{1}{2}$$ [a](javascript:alert(1)) `$5`")
-    assert "<strong>bold</strong>" in made and "<math" in made and "<mfrac>" in made
-    assert "<b " not in made and "&lt;b onclick=x&gt;" in made and "href" not in made
+    rendered = to_html("**bold** $a_i$ and <b onclick=x>no</b>\n\n$$\\frac{1}{2}$$ [a](javascript:alert(1)) `$5`")
+    assert "<strong>bold</strong>" in rendered and "<math" in rendered and "<mfrac>" in rendered
+    assert "<b " not in rendered and "&lt;b onclick=x&gt;" in rendered and "href" not in rendered
     assert inline("one *line*") == "one <em>line</em>"
     assert to_html("$\\nonsense{$") and "<p>" in to_html("costs $5 and $ 6")
 
@@ -61,20 +61,20 @@ def test_the_description_of_a_picture_has_its_numbers() -> None:
     model = load("who_won")
     bars = picture_of(lesson.steps[0], load).alt
     ranked = model.predict([lesson.steps[0].text], top_k=5)[0].ranked
-    assert all(f"{one.label}, {bounded_percentage(one.probability)}" in bars for one in ranked)
+    assert all(f"{each.label}, {bounded_percentage(each.probability)}" in bars for each in ranked)
     traced = trace_text(model, lesson.steps[2].text)
     row = traced.attention[1, 1, 0]
-    said = f"<cls>: {traced.tokens[int(row.argmax())].text} {row.max():.2f}"
-    assert said in picture_of(lesson.steps[2], load).alt
+    largest = f"<cls>: {traced.tokens[int(row.argmax())].text} {row.max():.2f}"
+    assert largest in picture_of(lesson.steps[2], load).alt
 
 
 def test_the_picture_of_the_atlas_says_of_each_head_what_the_atlas_says() -> None:
-    step = next(one for one in find_lesson("explanation").steps if one.page == "atlas")
+    step = next(step for step in find_lesson("explanation").steps if step.page == "atlas")
     atlas = HeadAtlas.of(load(step.checkpoint))
     assert atlas is not None
-    said = picture_of(step, load).alt
+    alt = picture_of(step, load).alt
     for name, chip in head_chips(atlas).items():
-        assert f"{name}: {chip['text']}" in said
+        assert f"{name}: {chip['text']}" in alt
 
 
 def test_a_number_has_its_unit_and_heads_stand_side_by_side() -> None:
@@ -86,5 +86,5 @@ def test_a_number_has_its_unit_and_heads_stand_side_by_side() -> None:
 @pytest.mark.parametrize("name, step", [("errors", 2), ("attention", 2), ("explanation", 3)])
 def test_numbers_in_pictures_are_in_the_notation_of_the_language(name: str, step: int) -> None:
     written = re.findall(r">([^<]+)</text>", picture_of(find_lesson(name, "de").steps[step], load, language="de").svg)
-    numbers = [one for one in written if re.search(r"\d", one)]
-    assert any("," in one for one in numbers) and not any("." in one for one in numbers)
+    numbers = [text for text in written if re.search(r"\d", text)]
+    assert any("," in number for number in numbers) and not any("." in number for number in numbers)

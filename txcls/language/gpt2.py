@@ -101,8 +101,10 @@ def _read_tokenizer(folder: Path, *, vocab_size: int) -> "Tokenizer":
 
     path = folder / "vocab.json"
     ids = read_json(path, dict)
-    if odd := next((token for token, one in ids.items() if type(one) is not int or not 0 <= one < vocab_size), None):
-        raise CheckpointError(f"{path}: {odd!r:.100} is {ids[odd]!r:.100}; wanted an id from 0 to {vocab_size - 1:,}")
+    if odd := [token for token, index in ids.items() if type(index) is not int or not 0 <= index < vocab_size]:
+        raise CheckpointError(
+            f"{path}: {odd[0]!r:.100} is {ids[odd[0]]!r:.100}; wanted an id from 0 to {vocab_size - 1:,}"
+        )
     read_text(folder / "merges.txt")  # checks its size
     try:
         wrapper = ByteLevelBPETokenizer.from_file(str(path), str(folder / "merges.txt"))
