@@ -22,13 +22,6 @@ def test_every_row_is_on_one_side_and_every_class_on_both(labels: list[int], fra
         assert list(side) == sorted(side)
 
 
-@settings(deadline=None)
-@given(two_of_each, fractions, st.integers(0, 100))
-def test_the_same_seed_gives_the_same_split(labels: list[int], fraction: float, seed: int) -> None:
-    one, other = (stratified_split(labels, fraction=fraction, seed=seed) for _ in range(2))
-    assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
-
-
 def test_shares_are_those_asked_for_and_seeds_differ() -> None:
     labels = [0] * 1000 + [1] * 200
     train, validation = stratified_split(labels, fraction=0.1, seed=0)

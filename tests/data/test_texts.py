@@ -145,10 +145,3 @@ def test_missing_places_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         (tmp_path / name).write_text("x", encoding="utf-8")
     with pytest.raises(DataError, match="2 files, wanted 1 at most"):
         open_texts(plain(), path=tmp_path)
-
-
-def test_plain_text_is_no_set_to_classify() -> None:
-    with pytest.raises(DataError, match="no labels"):
-        open_dataset(plain())
-    with pytest.raises(DataError, match=r"data\.joiner = ' - ' has no effect for text, only for huffpost"):
-        open_texts(plain(joiner=" - "))

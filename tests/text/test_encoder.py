@@ -1,7 +1,6 @@
 import json
 import time
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ from hypothesis import strategies as st
 
 from tests.text.strategies import texts
 from txcls.config import TextConfig
-from txcls.data.published.ag_news import read_rows
 from txcls.errors import CheckpointError
 from txcls.text import encoder as encoder_module
 from txcls.text.encoder import CharacterPart, TextEncoder, Token, unknown_share
@@ -213,15 +211,6 @@ def test_damaged_description_is_refused_with_the_field_named(change: dict[str, A
 def test_a_description_without_settings_has_the_defaults() -> None:
     """This ended in a KeyError."""
     assert TextEncoder.from_dict({**fit().to_dict(), "config": {}}).config.tokenizer == "word"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("tokenizer", ["word", "bpe"])
-def test_fast_ids_are_those_with_places_on_ag_news(tokenizer: str, published_data: Path) -> None:
-    rows = read_rows(published_data / "ag_news" / "test.csv.gz").texts[:2_000]
-    encoder = TextEncoder.fit(rows, TextConfig(tokenizer=tokenizer), max_length=64)  # type: ignore[arg-type]
-    for text, ids in zip(rows, encoder.encode_ids(rows), strict=True):
-        assert encoder.encode(text).ids == ids.tolist()
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,8 @@
 """A data set from Python: texts and label names of each split, the same rows that training uses."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from txcls.config import DataConfig, load_preset, preset_names
 from txcls.data.datasets import open_dataset
@@ -11,15 +10,11 @@ from txcls.data.splits import training_and_validation
 from txcls.data.types import Dataset, LabelledTexts
 
 
-@dataclass(frozen=True, repr=False)
-class Rows:
+class Rows(NamedTuple):
     """Texts and the class name of each; unpacks as `texts, labels = rows`."""
 
     texts: list[str]
     labels: list[str]
-
-    def __iter__(self) -> Iterator[list[str]]:
-        return iter((self.texts, self.labels))
 
     def __repr__(self) -> str:
         return f"Rows({len(self.texts):,} texts, {len(set(self.labels)):,} classes)"

@@ -24,10 +24,6 @@ MAX_ROWS = 5_000_000
 """Most rows of a table for training, which holds them in memory; `predict` reads tables of any length."""
 CELLS_PER_BYTE = 20
 """Most values per byte of a Parquet file with more than a million values."""
-SAMPLE_ROWS = 100_000
-"""Rows of the user's own table that `data show` reads."""
-SAMPLE_CHARACTERS = 20_000_000
-"""Characters of their texts after which it stops."""
 SNIFFED = 100_000
 """Characters of a text file from which its form is guessed."""
 HEAD_ROWS = 1000

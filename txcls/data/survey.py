@@ -124,31 +124,26 @@ def _group(rows: Sequence[int], names: Sequence[str], similarity: float = 1.0) -
 
 def _near(texts: Sequence[str], names: Sequence[str], rows: Sequence[int], repeated: set[int]) -> Iterator[Group]:
     """Groups of rows that are alike but not the same; of rows with the same text the first stands for all."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
     firsts = [row for row in rows if row not in repeated]
     if len(firsts) < 2:
         return
-    shingles = _shingles([texts[row][:LONGEST] for row in firsts])
-    leader = np.arange(len(firsts))
-    least = np.ones(len(firsts))
-    for left, right, similarity in _pairs(shingles):
-        first, second = (_lead(leader, place) for place in (left, right))
-        if first != second:
-            leader[max(first, second)] = min(first, second)
-            least[min(first, second)] = min(least[first], least[second], similarity)
+    pairs = list(_pairs(_shingles([texts[row][:LONGEST] for row in firsts])))
+    if not pairs:
+        return
+    left, right, similarity = (np.array(values) for values in zip(*pairs, strict=True))
+    graph = csr_array((similarity, (left, right)), shape=(len(firsts), len(firsts)))
+    n_groups, group_of = connected_components(graph, directed=False)
+    least = np.ones(n_groups)
+    np.minimum.at(least, group_of[left], similarity)
     members: dict[int, list[int]] = defaultdict(list)
-    for place in range(len(firsts)):
-        members[_lead(leader, place)].append(firsts[place])
-    for place, group in members.items():
-        if len(group) > 1:
-            yield _group(group, names, float(least[place]))
-
-
-def _lead(leader: NDArray[np.int64], place: int) -> int:
-    """The first member of the group that a place belongs to."""
-    while leader[place] != place:
-        leader[place] = leader[leader[place]]
-        place = int(leader[place])
-    return place
+    for row, group in zip(firsts, group_of.tolist(), strict=True):
+        members[group].append(row)
+    for group, alike in members.items():
+        if len(alike) > 1:
+            yield _group(alike, names, float(least[group]))
 
 
 def _shingles(texts: Sequence[str]) -> "csr_matrix":

@@ -6,9 +6,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Protocol
 
-from txcls.errors import ConfigError
 from txcls.text import composition, html_tags
 
 LONGEST_MATCH = 2000
@@ -22,12 +20,6 @@ class CleanedText:
     text: str
     starts: Sequence[int]
     ends: Sequence[int]
-
-
-class _Pass(Protocol):
-    def apply(self, text: str) -> str: ...
-
-    def align(self, cleaned: CleanedText) -> CleanedText: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +124,7 @@ class Step:
     """One named cleaning step."""
 
     description: str
-    passes: tuple[_Pass, ...]
+    passes: tuple[_Replace | _Compose | _Lower, ...]
 
     def apply(self, text: str) -> str:
         """The text after this step."""
@@ -178,34 +170,19 @@ STEPS: Mapping[str, Step] = MappingProxyType(
 """The cleaning steps by the names that the configuration uses."""
 
 
-def _resolve(steps: Sequence[str]) -> list[Step]:
-    if unknown := [name for name in steps if name not in STEPS]:
-        raise ConfigError(f"cleaning: no step named {unknown[0]!r}; there are {', '.join(STEPS)}")
-    return [STEPS[name] for name in steps]
-
-
 def clean(text: str, steps: Sequence[str]) -> str:
-    """The text after the named steps, in their order.
-
-    Raises:
-        ConfigError: a step has no such name.
-    """
+    """The text after the named steps, in their order."""
     text = _FIRST.apply(text)
-    for step in _resolve(steps):
-        text = step.apply(text)
+    for name in steps:
+        text = STEPS[name].apply(text)
     return text
 
 
 def clean_aligned(text: str, steps: Sequence[str]) -> CleanedText:
-    """`clean`, with the alignment of every character to the original text.
-
-    Raises:
-        ConfigError: a step has no such name.
-    """
-    cleaned = CleanedText(text, range(len(text)), range(1, len(text) + 1))
-    cleaned = _FIRST.align(cleaned)
-    for step in _resolve(steps):
-        cleaned = step.align(cleaned)
+    """`clean`, with the alignment of every character to the original text."""
+    cleaned = _FIRST.align(CleanedText(text, range(len(text)), range(1, len(text) + 1)))
+    for name in steps:
+        cleaned = STEPS[name].align(cleaned)
     return cleaned
 
 
@@ -221,13 +198,10 @@ class CleaningStep:
 
 
 def explain_cleaning(text: str, steps: Sequence[str]) -> list[CleaningStep]:
-    """What each step of `clean` changes, in their order.
-
-    Raises:
-        ConfigError: a step has no such name.
-    """
+    """What each step of `clean` changes, in their order."""
     before, explained = _FIRST.apply(text), []
-    for name, step in zip(steps, _resolve(steps), strict=True):
+    for name in steps:
+        step = STEPS[name]
         cleaned = step.align(CleanedText(before, range(len(before)), range(1, len(before) + 1)))
         explained.append(CleaningStep(name, step.description, before, cleaned.text, tuple(_edits(before, cleaned))))
         before = cleaned.text

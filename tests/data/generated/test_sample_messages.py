@@ -34,41 +34,12 @@ def test_each_class_has_at_least_sixty_four_messages_and_a_fifth_of_them_are_for
         assert counts[label, "test"] * 4 == counts[label, "train"]
 
 
-def test_the_test_messages_are_spread_over_the_file(rows):
-    for label in CLASSES:
-        splits = [row["split"] for row in rows if row["label"] == label]
-        half = len(splits) // 2
-        assert splits[:half].count("test") == splits[half:].count("test")
-        assert splits[-1] == "train"
-
-
-def test_messages_are_four_to_thirty_words_of_clean_text(rows):
-    for text in (row["text"] for row in rows):
-        assert 4 <= len(text.split()) <= 30, text
-        assert text == " ".join(text.split())
-        assert text.isprintable()
-
-
 def test_no_message_comes_twice_or_nearly_so(rows):
     texts = [row["text"] for row in rows]
     assert len(set(texts)) == len(texts)
     bags = [set(words(text)) for text in texts]
     for (first, a), (second, b) in combinations(zip(texts, bags, strict=True), 2):
         assert len(a & b) / len(a | b) < 0.6, (first, second)
-
-
-def test_messages_share_no_sentence_frame(rows):
-    openings = Counter(tuple(words(row["text"])[:4]) for row in rows)
-    assert openings.most_common(1)[0][1] == 1
-
-
-def test_messages_vary_in_form_and_length(rows):
-    for label in CLASSES:
-        texts = [row["text"] for row in rows if row["label"] == label]
-        lengths = [len(text.split()) for text in texts]
-        assert sum(text.endswith("?") for text in texts) >= 5
-        assert min(lengths) <= 7
-        assert max(lengths) >= 17
 
 
 def test_telling_the_classes_apart_takes_more_than_word_counts(rows):

@@ -7,7 +7,6 @@ import pytest
 
 from txcls.config import DataConfig
 from txcls.data.datasets import open_dataset
-from txcls.data.splits import training_and_validation
 from txcls.errors import DataError
 
 CONFIG = DataConfig(dataset="clinc150")
@@ -24,7 +23,7 @@ ROWS = {
 def test_published_splits_are_kept_and_classes_are_those_of_the_training_rows(tmp_path: Path) -> None:
     (tmp_path / "data_full.json").write_text(json.dumps(ROWS), encoding="utf-8")
     dataset = open_dataset(CONFIG, path=tmp_path)
-    assert dataset.classes == ("balance", "translate") and "validation" in dataset.splits and "test" in dataset.splits
+    assert dataset.classes == ("balance", "translate")
     assert (dataset.load("train").texts[0], dataset.load("train").labels) == ("say dog in french", [1, 0])
     assert (dataset.load("validation").labels, dataset.load("test").labels) == ([1], [0])
 
@@ -36,13 +35,6 @@ def test_queries_out_of_scope_are_kept_apart(tmp_path: Path) -> None:
     assert (rows.texts, rows.labels, rows.classes) == (["is it art", "why"], [0, 0], ("oos",))
     assert [dataset.load(split).texts for split in ("oos_train", "oos_validation")] == [["a show"], ["who won"]]  # type: ignore[arg-type]
     assert "oos" not in dataset.classes and "2 more test queries" in dataset.description
-
-
-def test_published_validation_rows_are_preferred_to_a_random_split(tmp_path: Path) -> None:
-    (tmp_path / "data_full.json").write_text(json.dumps(ROWS), encoding="utf-8")
-    dataset = open_dataset(CONFIG, path=tmp_path)
-    train, validation = training_and_validation(dataset, CONFIG)
-    assert (train, validation) == (dataset.load("train"), dataset.load("validation"))
 
 
 @pytest.mark.parametrize("name", ["data_full.json", "data_full.json.gz"])

@@ -28,57 +28,29 @@ def test_reviews_are_read_in_the_official_split_by_class_and_number(tmp_path: Pa
     assert (test.texts, test.labels, test.classes) == (["Duller.", "Fine."], [0, 1], ("negative", "positive"))
 
 
-@pytest.mark.parametrize("suffix", COMPRESS)
-def test_archive_and_folder_give_the_same_rows_in_the_same_order(tmp_path: Path, suffix: str) -> None:
+def test_archive_and_folder_give_the_same_rows_in_the_same_order(tmp_path: Path) -> None:
     write_folder(tmp_path / "unpacked", FILES)
     (tmp_path / "packed").mkdir()
-    archive = tmp_path / "packed" / f"aclImdb_v1{suffix}"
-    archive.write_bytes(COMPRESS[suffix](tar(dict(reversed(FILES.items())))))
+    archive = tmp_path / "packed" / "aclImdb_v1.tar.gz"
+    archive.write_bytes(COMPRESS[".tar.gz"](tar(dict(reversed(FILES.items())))))
     places = [tmp_path / "unpacked", tmp_path / "unpacked" / "aclImdb", archive, archive.parent]
     rows = [open_dataset(CONFIG, path=place).load("train") for place in places]
     assert all(own == rows[0] for own in rows)
-    assert [file for file in tmp_path.rglob("*") if file.parent == archive.parent] == [archive]
-
-
-def without(*names: str) -> dict[str, bytes]:
-    return {name: content for name, content in FILES.items() if name not in names}
 
 
 @pytest.mark.parametrize(
-    "files, problem",
+    "file, raw, problem",
     [
-        (without("aclImdb/train/neg/0_1.txt"), r"no reviews in train/neg; wanted the folder aclImdb"),
-        ({name.replace("neg", "negative"): content for name, content in FILES.items()}, "no reviews in train/neg"),
-        ({**FILES, "aclImdb/train/neg/3_1.txt": b"caf\xe9"}, r"train/neg/3_1\.txt: byte 0xe9 is not utf-8"),
-        ({**FILES, "aclImdb/train/neg/3_1.txt": b" \n"}, r"train/neg/3_1\.txt: an empty review"),
+        ("aclImdb/train/neg/0_1.txt", None, r"no reviews in train/neg; wanted the folder aclImdb"),
+        ("aclImdb/train/neg/3_1.txt", b"caf\xe9", r"train/neg/3_1\.txt: byte 0xe9 is not utf-8"),
+        ("aclImdb/train/neg/3_1.txt", b" \n", r"train/neg/3_1\.txt: an empty review"),
     ],
 )
-@pytest.mark.parametrize("packed", [True, False])
-def test_incomplete_or_damaged_set_is_refused(
-    tmp_path: Path, files: dict[str, bytes], problem: str, packed: bool
-) -> None:
-    path = tmp_path / "aclImdb_v1.tar"
-    if packed:
-        path.write_bytes(tar(files))
-    else:
-        path = next(write_folder(tmp_path / "set", files).iterdir())
+def test_incomplete_or_damaged_set_is_refused(tmp_path: Path, file: str, raw: bytes | None, problem: str) -> None:
+    files = {name: content for name, content in {**FILES, file: raw}.items() if content is not None}
+    (tmp_path / "aclImdb_v1.tar").write_bytes(tar(files))
     with pytest.raises(DataError, match=problem):
-        open_dataset(CONFIG, path=path).load("train")
-
-
-@pytest.mark.parametrize("suffix", COMPRESS)
-def test_truncated_archive_is_refused(tmp_path: Path, suffix: str) -> None:
-    raw = COMPRESS[suffix](tar(FILES))
-    (tmp_path / "aclImdb_v1.tar.gz").write_bytes(raw[: len(raw) // 3])
-    with pytest.raises(DataError, match=r"aclImdb_v1\.tar\.gz: cannot read it as a tar archive"):
-        open_dataset(CONFIG, path=tmp_path).load("test")
-
-
-def test_missing_files_are_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"wanted the folder aclImdb .* or aclImdb_v1\.tar\.gz"):
-        open_dataset(CONFIG, path=tmp_path)
-    with pytest.raises(DataError, match="no such file or folder"):
-        open_dataset(CONFIG, path=tmp_path / "nowhere")
+        open_dataset(CONFIG, path=tmp_path).load("train")
 
 
 @pytest.mark.slow

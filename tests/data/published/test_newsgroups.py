@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.data.tars import COMPRESS, tar, write_folder
+from tests.data.tars import tar, write_folder
 from txcls.config import DataConfig, PostPart
 from txcls.data.datasets import open_dataset
 from txcls.data.published.newsgroups import CLASSES, strip_post
@@ -32,20 +32,13 @@ FILES = {
 
 
 def test_posts_are_read_by_group_and_number_as_latin_1(tmp_path: Path) -> None:
-    dataset = open_dataset(CONFIG, path=write_folder(tmp_path, FILES))
+    dataset = open_dataset(CONFIG, path=write_folder(tmp_path / "unpacked", FILES))
     train = dataset.load("train")
+    (tmp_path / "20news-bydate.tar").write_bytes(tar(FILES))
+    assert open_dataset(CONFIG, path=tmp_path).load("train") == train
     assert [CLASSES[label] for label in train.labels] == ["alt.atheism", "sci.space", "sci.space"]
     assert train.texts[0] == "Subject: x\n\nWell." and train.texts[2].endswith("How high?") and "café" in train.texts[1]
     assert dataset.load("test").labels == [CLASSES.index("rec.autos")] and "data.remove" in dataset.description
-
-
-@pytest.mark.parametrize("suffix", COMPRESS)
-def test_archive_and_folder_give_the_same_rows_in_the_same_order(tmp_path: Path, suffix: str) -> None:
-    folder = write_folder(tmp_path / "unpacked", FILES)
-    archive = tmp_path / f"20news-bydate{suffix}"
-    archive.write_bytes(COMPRESS[suffix](tar(FILES)))
-    rows = [open_dataset(CONFIG, path=path).load("train") for path in (folder, archive, tmp_path)]
-    assert rows[0] == rows[1] == rows[2]
 
 
 @pytest.mark.parametrize(
@@ -80,17 +73,7 @@ def test_post_of_which_nothing_is_left_keeps_its_row(tmp_path: Path) -> None:
 )
 def test_incomplete_or_other_set_is_refused(tmp_path: Path, files: dict[str, bytes], problem: str) -> None:
     (tmp_path / "20news-bydate.tar").write_bytes(tar(files))
-    write_folder(tmp_path / "unpacked", files)
-    for path in (tmp_path, tmp_path / "unpacked"):
-        with pytest.raises(DataError, match=problem):
-            open_dataset(CONFIG, path=path).load("train")
-
-
-def test_truncated_archive_and_missing_files_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"wanted the folders .* or 20news-bydate\.tar\.gz"):
-        open_dataset(CONFIG, path=tmp_path)
-    (tmp_path / "20news-bydate.tar").write_bytes(tar(FILES)[:2_000])
-    with pytest.raises(DataError, match=r"20news-bydate\.tar: cannot read it as a tar archive"):
+    with pytest.raises(DataError, match=problem):
         open_dataset(CONFIG, path=tmp_path).load("train")
 
 

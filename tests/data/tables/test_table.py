@@ -146,10 +146,9 @@ def test_odd_separators_and_quotes_are_kept(tmp_path: Path, content: bytes, rows
 # Flaws that are dealt with
 
 
-@pytest.mark.parametrize("encoding", ["cp1252", "latin-1"])
-def test_a_file_that_is_not_utf8_is_read_and_said(tmp_path: Path, encoding: str) -> None:
+def test_a_file_that_is_not_utf8_is_read_and_noted(tmp_path: Path) -> None:
     content = "text,label\n" + "plain,x\n" * 20_000 + "café crème,ja\nnaïve,nein\n"
-    table = opened(tmp_path / "t.csv", content.encode(encoding))
+    table = opened(tmp_path / "t.csv", content.encode("cp1252"))
     assert [row["text"] for row in values_of(table)][-2:] == ["café crème", "naïve"]
     assert table.notes == ("The file is not UTF-8; it was read as Windows-1252 (Latin-1).",)
     assert table.encoding == "cp1252"
@@ -177,16 +176,9 @@ def test_a_first_line_that_is_a_row_is_read_as_one(tmp_path: Path) -> None:
     table = opened(tmp_path / "a.tsv", rows + "\n")
     assert table.columns == ("column 1", "column 2") and next(table.rows()).number == 1 and len(values_of(table)) == 30
     assert "The first line looks like a row" in table.notes[0]
-    assert (
-        len(values_of(opened(tmp_path / "b.csv", "my parcel is late again this week,bad\nall fine here,good\n"))) == 2
-    )
+    assert len(values_of(opened(tmp_path / "b.csv", "my parcel is late again this week,bad\nall fine,good\n"))) == 2
     for content in ("v1,v2\nham,x y\nspam,y z\nham,z\nspam,w\n", "text,label\nsome words,label\nother,label\nb,text\n"):
-        assert Table(_written(tmp_path / "c.csv", content)).columns[0] in ("v1", "text")
-
-
-def _written(path: Path, content: str) -> Path:
-    path.write_text(content, encoding="utf-8")
-    return path
+        assert opened(tmp_path / "c.csv", content).columns[0] in ("v1", "text")
 
 
 def test_columns_without_a_name_are_numbered_or_left_out_if_empty(tmp_path: Path) -> None:
