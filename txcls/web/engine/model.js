@@ -251,7 +251,7 @@ function joinHeads(z) {
 }
 
 /** The feed-forward network's non-linearities, in place: called with a value, its index and the array. */
-const ACTIVATIONS = {
+export const ACTIVATIONS = {
   relu: (x, i, all) => { if (x < 0) all[i] = 0; },
   gelu: (x, i, all) => { all[i] = 0.5 * x * (1 + erf(x * Math.SQRT1_2)); },
   gelu_tanh: (x, i, all) => {

@@ -1,0 +1,96 @@
+// Initial weights and AdamW, as txcls/model.py and txcls/training/optim.py have them.
+
+import {sinusoidalEncoding} from "../engine/model.js";
+import {zeros} from "../engine/tensor.js";
+
+/** @typedef {import("../engine/model.js").Model} Model */
+/** @typedef {import("../engine/model.js").ModelConfig} ModelConfig */
+
+/** Random numbers from 0 up to 1 that a seed determines: a Weyl sequence through the last mixing steps of MurmurHash3
+ * (Appleby 2011).
+ * @param {number} seed @returns {() => number} */
+export function randomNumbers(seed) {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x9e3779b9) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 16), 0x85ebca6b);
+    mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
+    return ((mixed ^ (mixed >>> 16)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** A model with initial weights: matrices uniform at random (Glorot & Bengio 2010), norms the identity, the rest zero.
+ * @param {ModelConfig} config @param {number} V size of the vocabulary @param {number} C classes
+ * @param {() => number} random @returns {Model} */
+export function newModel(config, V, C, random) {
+  const {d_model: D, d_ff: F} = config;
+  /** @type {Map<string, import("../engine/tensor.js").Tensor>} */
+  const weights = new Map();
+  const matrix = (name, rows, columns, bias = true) => {
+    const tensor = zeros(rows, columns), bound = Math.sqrt(6 / (rows + columns));
+    for (let i = 0; i < tensor.data.length; i++) tensor.data[i] = (2 * random() - 1) * bound;
+    weights.set(`${name}.weight`, tensor);
+    if (bias) weights.set(`${name}.bias`, zeros(rows));
+  };
+  const norm = (name) => {
+    weights.set(`${name}.weight`, {data: new Float32Array(D).fill(1), shape: [D]});
+    weights.set(`${name}.bias`, zeros(D));
+  };
+  matrix("embeddings.token", V, D, false);
+  weights.get("embeddings.token.weight").data.fill(0, 0, D); // padding
+  if (config.positions === "sinusoidal") weights.set("embeddings.positional", sinusoidalEncoding(config.max_length, D));
+  if (config.positions === "learned") weights.set("embeddings.positional", zeros(config.max_length, D));
+  for (let layer = 0; layer < config.n_layers; layer++) {
+    const name = `layers.${layer}`;
+    norm(`${name}.norm_attn`);
+    norm(`${name}.norm_ff`);
+    for (const part of ["query", "key", "value", "output"]) matrix(`${name}.attn.${part}`, D, D);
+    matrix(`${name}.ff.expand`, F, D);
+    matrix(`${name}.ff.contract`, D, F);
+  }
+  if (config.norm === "pre") norm("norm");
+  if (config.pooling === "attention") matrix("pool.score", 1, D, false);
+  matrix("head", C, D);
+  return {config, weights};
+}
+
+/** AdamW (Loshchilov & Hutter 2019), which decays matrices only, after the gradients are clipped to a length. */
+export class AdamW {
+  /** @param {Model} model @param {{rate: number, decay?: number, clip?: number, warmup?: number}} options
+   *   clip: the longest gradient of all weights together, 0 for any; warmup: steps in which the rate rises to `rate`. */
+  constructor(model, {rate, decay = 0.01, clip = 1, warmup = 0}) {
+    Object.assign(this, {model, rate, decay, clip, warmup});
+    this.steps = 0;
+    /** @type {Map<string, {mean: Float32Array, square: Float32Array}>} */
+    this.moments = new Map();
+  }
+
+  /** Change the weights. @param {import("./backward.js").Gradients} gradients */
+  step(gradients) {
+    const scale = this.clip ? Math.min(1, this.clip / (length(gradients) + 1e-6)) : 1;
+    const rate = this.rate * Math.min(1, (this.steps + 1) / (this.warmup || 1));
+    this.steps++;
+    const [b1, b2] = [0.9, 0.98], [c1, c2] = [1 - b1 ** this.steps, 1 - b2 ** this.steps];
+    for (const [name, gradient] of gradients) {
+      const {data, shape} = this.model.weights.get(name);
+      if (!this.moments.has(name)) {
+        this.moments.set(name, {mean: new Float32Array(data.length), square: new Float32Array(data.length)});
+      }
+      const {mean, square} = this.moments.get(name);
+      const kept = shape.length >= 2 && !name.endsWith("positional") ? 1 - rate * this.decay : 1;
+      for (let i = 0; i < data.length; i++) {
+        const g = gradient[i] * scale;
+        mean[i] = b1 * mean[i] + (1 - b1) * g;
+        square[i] = b2 * square[i] + (1 - b2) * g * g;
+        data[i] = data[i] * kept - ((rate / c1) * mean[i]) / (Math.sqrt(square[i] / c2) + 1e-8);
+      }
+    }
+  }
+}
+
+/** The length of all gradients as one vector. */
+function length(gradients) {
+  let sum = 0;
+  for (const gradient of gradients.values()) for (const value of gradient) sum += value * value;
+  return Math.sqrt(sum);
+}
