@@ -9,6 +9,7 @@ from txcls.cli.output import note
 from txcls.lessons import given_lesson
 from txcls.web.export import export_page
 from txcls.web.lesson import export_lesson
+from txcls.web.playground import export_playground
 
 app = typer.Typer(no_args_is_help=True, help="Make a page of a model that needs no server.")
 
@@ -37,6 +38,12 @@ def page(
 ) -> None:
     """Write a page that classifies in the visitor's browser: a folder for any static host, or a single file."""
     _say(export_page(checkpoints, out, single_file=single_file), single_file=single_file)
+
+
+@app.command()
+def playground(out: OutOption) -> None:
+    """Write a page on which visitors train a Transformer in their browser: one file that needs no server."""
+    _say(export_playground(out), single_file=True)
 
 
 @app.command()

@@ -87,7 +87,7 @@ def export_page(
             (temporary / "index.html").write_bytes(_html(models, single_file=single_file, lesson=lesson))
             if not single_file:
                 for model in models:
-                    (temporary / f"{model.file}.json").write_bytes(_json(model.description))
+                    (temporary / f"{model.file}.json").write_bytes(page_json(model.description))
                     (temporary / f"{model.file}.safetensors").write_bytes(model.weights)
                 (temporary / "README.md").write_text(_readme(models), encoding="utf-8")
             for file in temporary.iterdir():
@@ -121,7 +121,7 @@ def packed(checkpoint: str | Path) -> bytes:
     model = _read(checkpoint)
     text = model.description["tokenizer"]["config"]
     tables = reading_tables(tokenizers={text["tokenizer"]})
-    description = _json({"description": model.description, "tables": tables})
+    description = page_json({"description": model.description, "tables": tables})
     description += b" " * (-(4 + len(description)) % 8)
     return len(description).to_bytes(4, "little") + description + model.weights
 
@@ -274,8 +274,8 @@ def _html(models: Sequence[_Model], *, single_file: bool, lesson: Mapping[str, A
     styles = style(*SHEETS)
     sources = {
         "default-src": "'none'",
-        "script-src": _hash(code),
-        "style-src": _hash(styles),
+        "script-src": inline_hash(code),
+        "style-src": inline_hash(styles),
         "connect-src": "'none'" if single_file else "'self'",
         "img-src": "data:",
         "base-uri": "'none'",
@@ -293,22 +293,35 @@ def _html(models: Sequence[_Model], *, single_file: bool, lesson: Mapping[str, A
     )
     filled = {
         "GENERATOR": f'{GENERATOR}{__version__}">',
-        "POLICY": html.escape("; ".join(f"{name} {value}" for name, value in sources.items()), quote=True),
+        "POLICY": policy(sources),
         "TITLE": html.escape(title if len(title) <= 80 else f"{len(models)} text classifiers"),
         "STYLE": styles,
-        "DATA": _json({"version": __version__, "tables": tables, "models": entries, "lesson": lesson}).decode("utf-8"),
+        "DATA": page_json({"version": __version__, "tables": tables, "models": entries, "lesson": lesson}).decode(
+            "utf-8"
+        ),
         "WEIGHTS": "\n".join(weights),
         "SCRIPT": code,
     }
-    template = (HERE / "page" / "page.html").read_text(encoding="utf-8")
-    return re.sub(r"\{\{([A-Z]+)\}\}", lambda match: filled[match[1]], template).encode("utf-8")
+    return filled_page("page/page.html", filled)
 
 
-def _hash(inline: str) -> str:
+def filled_page(template: str, values: Mapping[str, str]) -> bytes:
+    """A template of this folder with the values of its {{NAMES}}."""
+    text = (HERE / template).read_text(encoding="utf-8")
+    return re.sub(r"\{\{([A-Z]+)\}\}", lambda match: values[match[1]], text).encode("utf-8")
+
+
+def policy(sources: Mapping[str, str]) -> str:
+    """A content security policy for an attribute of HTML."""
+    return html.escape("; ".join(f"{name} {value}" for name, value in sources.items()), quote=True)
+
+
+def inline_hash(inline: str) -> str:
+    """The source of an inline script or style sheet in a content security policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(inline.encode()).digest()).decode()}'"
 
 
-def _json(value: Any) -> bytes:
+def page_json(value: Any) -> bytes:
     """JSON for a <script>: no < that could end it, no lone surrogate that cannot be encoded."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text).encode("utf-8")

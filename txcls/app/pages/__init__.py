@@ -28,6 +28,7 @@ class PageInfo:
 
 CLASSIFY = PageInfo("classify", "Classify", "Which class does this text belong to?")
 LESSONS = PageInfo("lessons", "Lessons", "What would you like to teach or learn?")
+PLAYGROUND = PageInfo("playground", "Playground", "How does a Transformer learn?")
 TOKENS = PageInfo("tokens", "Tokens", "How does a text become numbers?")
 STEPS = PageInfo("steps", "Step by step", "What happens to this text, step by step?")
 ATTENTION = PageInfo("attention", "Attention", "What does each head attend to?")
@@ -45,12 +46,12 @@ REPORT = PageInfo("report", "Report", "How good is this classifier, and where do
 BATCH = PageInfo("batch", "Batch", "Which class does each row of a file belong to?")
 
 MENU = {
-    "Try": (CLASSIFY, LESSONS),
+    "Try": (CLASSIFY, LESSONS, PLAYGROUND),
     "Inside": (TOKENS, STEPS, ATTENTION, POSITIONS, LENS),
     "Experiments": (SWITCHBOARD, WHAT_IF, ATLAS, EXPLANATION, FILM, NEIGHBOURHOOD),
     "Language model": (LANGUAGE,),
     "Your texts": (TRAIN, REPORT, BATCH),
 }
 """The sections of the menu; the first page is the home page."""
-PAGES = tuple(page for section in MENU.values() for page in section if page is not LESSONS)
+PAGES = tuple(page for section in MENU.values() for page in section if page not in (LESSONS, PLAYGROUND))
 """The pages that show a model, in the order of the menu."""

@@ -34,6 +34,12 @@ export class Classifier {
     this.model = {config, weights};
   }
 
+  /** A classifier of a model that is at hand. @param {Partial<Description> & {classes: string[]}} description
+   * @param {TextEncoder} encoder @param {import("./model.js").Model} model @returns {Classifier} */
+  static of(description, encoder, model) {
+    return Object.assign(Object.create(Classifier.prototype), {description, classes: description.classes, encoder, model});
+  }
+
   /** Read a text. @param {string} text @param {{record?: (name: string) => boolean, edit?: Record<string,
    *   import("./model.js").Edit>}} options of the trace @returns {Pass} */
   read(text, options = {}) {

@@ -85,7 +85,7 @@ export class Places {
     this.length = width;
     let u = this.ends.positions;
     const right = Math.max(190, Math.min(400, width * 0.21)), pooling = Math.max(70, width * 0.07);
-    const wide = (width - u - right - pooling) / layers;
+    const wide = (width - u - right - pooling) / Math.max(layers, 1);
     const legible = Math.max(190, N * MIN_PITCH), easy = Math.max(190, N * EASY_PITCH);
     const {perRow, size, column, high} = H > MANY_HEADS ? manyHeads(H, wide - 8, room)
       : fewHeads(H, wide - 12, {least: room - 38 - legible, most: room - 38 - easy, storyLength});
@@ -110,9 +110,9 @@ export class Places {
     return {pitch, top, left, wide: this.length - left - 2};
   }
 
-  /** Where the last layer ends. */
+  /** Where the last layer ends, or the embeddings if there is none. */
   get layersEnd() {
-    return this.ends[`layers.${this.zones.length - 1}.ff`];
+    return this.zones.length ? this.zones[this.zones.length - 1].end : this.ends.positions;
   }
 
   /** A lane's place across the flow. */

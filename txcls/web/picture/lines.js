@@ -154,8 +154,8 @@ export class Lines {
 
   /** Lanes join by their weights in the text's vector. */
   drawPooling() {
-    const {places} = this, {pool, layers, ranked} = this.scene, from = places.layersEnd, ribbons = this.pool;
-    const {best} = layers[layers.length - 1].post;
+    const {places} = this, {pool, layers, start, ranked} = this.scene, from = places.layersEnd, ribbons = this.pool;
+    const {best} = layers.length ? layers[layers.length - 1].post : start;
     const widest = Math.min(26, places.pitch * 0.8), most = Math.max(...pool);
     pool.forEach((weight, lane) => {
       if (weight < 0.002) return;

@@ -28,9 +28,7 @@ export function noGradients({weights, config}) {
  * @param {number} n texts in the whole batch, of which these may be a part
  * @returns {{loss: number, right: number}} the summed loss, and how many texts are classified correctly */
 export function addGradients(model, gradients, texts, labels, n = texts.length) {
-  const starts = [0];
-  for (const ids of texts) starts.push(starts.at(-1) + ids.length);
-  const [logits, back] = classifierPart({model, gradients, starts}, texts.flat()); // B C
+  const [logits, back] = classifierPart({model, gradients, starts: startsOf(texts)}, texts.flat()); // B C
   const C = logits.shape[1], gradient = zeros(...logits.shape);
   let loss = 0, right = 0;
   softmaxRows(logits.data, gradient.data, C);
@@ -43,6 +41,17 @@ export function addGradients(model, gradients, texts, labels, n = texts.length) 
   });
   back(gradient);
   return {loss, right};
+}
+
+/** Class logits (B, C) of texts. @param {Model} model @param {number[][]} texts ids @returns {Tensor} */
+export function logitsOf(model, texts) {
+  return classifierPart({model, gradients: new Map(), starts: startsOf(texts)}, texts.flat())[0];
+}
+
+function startsOf(texts) {
+  const starts = [0];
+  for (const ids of texts) starts.push(starts[starts.length - 1] + ids.length);
+  return starts;
 }
 
 /** Ids (N,) to class logits (B, C). @param {Batch} batch @param {number[]} ids @returns {Part} */

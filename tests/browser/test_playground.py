@@ -1,0 +1,209 @@
+"""The page on which visitors train a model: from a file, in a real Chromium, without a server."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from playwright.sync_api import expect
+
+from txcls.checkpoint.archive import unpack
+from txcls.classifier import load
+from txcls.data.generated.who_won import Form, report
+from txcls.web.playground import export_playground, playground
+from txcls.web.sources import script
+from txcls.wording import bounded_percentage
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+TABLE = "message;topic\n" + "".join(
+    f"{text};{label}\n"
+    for n in range(12)
+    for text, label in ((f"my parcel {n} is late", "delivery"), (f'"reset; my password {n}"', "account"))
+)
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return export_playground(tmp_path_factory.mktemp("playground") / "page").as_uri()
+
+
+@pytest.fixture
+def page(browser: "Browser") -> "Iterator[Page]":
+    """A page that fails the test if a script fails or anything but the file is asked for."""
+    opened = browser.new_page(viewport={"width": 1280, "height": 800})
+    problems: list[str] = []
+    opened.on("pageerror", lambda error: problems.append(str(error)))
+    opened.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    opened.on("request", lambda request: problems.append(request.url) if request.url.startswith("http") else None)
+    yield opened
+    opened.close()
+    assert not problems
+
+
+def train(page: "Page", steps: int) -> None:
+    page.get_by_role("button", name="▶ Train").click()
+    page.wait_for_function("(steps) => Number(document.documentElement.dataset.steps) >= steps", arg=steps)
+    page.get_by_role("button", name="❚❚ Pause").click()
+
+
+def accuracy(page: "Page") -> float:
+    match = re.match(r"([\d.]+) %", page.locator("#accuracy").inner_text())
+    assert match
+    return float(match[1])
+
+
+def test_a_model_learns_and_everything_follows(page: "Page", address: str) -> None:
+    page.goto(f"{address}#task=majority&layers=1&width=16&rate=0.01")
+    expect(page.locator("#progress")).to_contain_text("a bag of words gets")
+    before = page.locator(".machine-head canvas").first.evaluate("(canvas) => canvas.toDataURL()")
+    train(page, 150)
+    expect(page.locator(".line-1")).to_have_count(2)
+    assert accuracy(page) > 85
+    assert page.locator(".machine-head canvas").first.evaluate("(canvas) => canvas.toDataURL()") != before
+    page.locator("#text").fill("red red red blue lamp stone river")
+    expect(page.locator(".machine-bars li").first).to_contain_text("red")
+    page.locator(".machine-head").first.click()
+    expect(page.locator(".machine-bar p")).to_contain_text("Head 1.1 is switched off")
+    page.get_by_role("button", name="Reset").click()
+    expect(page.locator("#progress")).to_contain_text("not trained yet")
+
+
+def test_settings_are_in_the_address_and_what_has_no_effect_is_greyed_out(page: "Page", address: str) -> None:
+    page.goto(f"{address}#task=ends&layers=0")
+    assert page.locator("#tasks").input_value() == "ends"
+    expect(page.get_by_label("Heads")).to_be_disabled()
+    page.get_by_label("Layers").select_option("3")
+    expect(page.get_by_label("Heads")).to_be_enabled()
+    page.get_by_label("Positions").select_option("none")
+    assert "layers=3" in page.url and "positions=none" in page.url and "task=ends" in page.url
+    expect(page.locator(".machine-head")).to_have_count(6)
+
+
+def test_ones_own_table_is_trained_on_and_the_model_opens_in_python(page: "Page", address: str, tmp_path: Path) -> None:
+    page.goto(f"{address}#layers=1&width=16&rate=0.01&batch=8&pooling=class_token&positions=learned")
+    page.get_by_text("Your own table").click()
+    page.locator("#table").fill("one\ntwo")
+    page.get_by_role("button", name="Use this table").click()
+    expect(page.locator("#table-problem")).to_contain_text("Wanted two, texts and labels")
+    page.locator("#table").fill(TABLE)
+    page.get_by_role("button", name="Use this table").click()
+    page.wait_for_function("() => Number(document.documentElement.dataset.steps) >= 60")
+    page.get_by_role("button", name="❚❚ Pause").click()
+    expect(page.get_by_role("button", name="▶ Train")).to_be_visible()
+    page.locator("#text").fill("parcel is late")
+    shown = page.locator(".machine-bars li").first
+    expect(shown).to_contain_text("delivery")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save the model").click()
+    download.value.save_as(tmp_path / "model.zip")
+    unpack(tmp_path / "model.zip", tmp_path, name="mine")
+    prediction = load(tmp_path / "mine")("parcel is late")
+    assert prediction.label == "delivery" and prediction.probability is not None
+    assert bounded_percentage(prediction.probability) in shown.inner_text()
+
+
+def test_the_lesson_asks_trains_and_tells(page: "Page", address: str) -> None:
+    page.goto(address)
+    page.get_by_role("button", name="Lesson: build one").click()
+    expect(page.get_by_label("Layers")).to_have_value("0")
+    page.get_by_role("button", name="About half: it guesses").click()
+    expect(page.locator("#lesson [role=status]")).to_contain_text("You were right", timeout=60_000)
+    page.get_by_role("button", name="Next", exact=True).click()
+    expect(page.get_by_label("Positions")).to_have_value("none")
+
+
+def test_the_page_is_small_and_asks_no_server() -> None:
+    html = playground()
+    assert len(html) <= 300_000
+    assert b"default-src &#x27;none&#x27;" in html and b"connect-src" not in html
+
+
+@pytest.fixture(scope="module")
+def tables(browser: "Browser") -> "Iterator[Page]":
+    """An empty page that reads tables and makes tasks."""
+    opened = browser.new_page()
+    code = script("training/table", "training/tasks", "training/optimizer")
+    opened.add_script_tag(
+        content=f"{code}\nObject.assign(globalThis, {{readTable, tasksOf, randomNumbers}})", type="module"
+    )
+    opened.wait_for_function("() => typeof tasksOf === 'function'")
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize(
+    "content, rows",
+    [
+        ("a,x\nb,y\n" * 3, [["a", "x"], ["b", "y"]] * 3),
+        ("label\ttext\r\n" + "x\tone, two\r\ny\tthree\r\n" * 3, [["one, two", "x"], ["three", "y"]] * 3),
+        ('text,label\n"a ""b"", c\nd",x\n' + "e f,y\n" * 5, [['a "b", c\nd', "x"], *[["e f", "y"]] * 5]),
+    ],
+)
+def test_pasted_tables_are_read(tables: "Page", content: str, rows: list[list[str]]) -> None:
+    assert tables.evaluate("(c) => readTable(c).rows.map(({text, label}) => [text, label])", content) == rows
+
+
+@pytest.mark.parametrize(
+    "content, problem",
+    [
+        ("a\n" * 9, "one column"),
+        ("a,x\nb,y\n", "at least 6"),
+        ("a,x\nb,x\nc,x\nd,x\ne,x\nf,x\ng,x", "same label"),
+    ],
+)
+def test_tables_of_no_use_are_refused_with_a_sentence(tables: "Page", content: str, problem: str) -> None:
+    message = tables.evaluate("(c) => { try { readTable(c) } catch (error) { return error.message } }", content)
+    assert problem in message
+
+
+def test_generated_texts_have_the_labels_they_ought_to_have(tables: "Page") -> None:
+    rows: dict[str, Any] = tables.evaluate(
+        """(grammar) => Object.fromEntries(tasksOf({messages: [], grammar}).filter(({name}) => name !== "messages").map(
+          (task) => [task.name, task.rows(randomNumbers(5)).map(({text, label}) => [text, label])]))""",
+        GRAMMAR,
+    )
+    for text, label in rows["repeated"]:
+        words = text.split()
+        assert label == ("repeated" if len(set(words)) < 5 else "all different") and len(words) == 5
+    for text, label in rows["ends"]:
+        words = text.split()
+        assert label == ("same ends" if words[0] == words[-1] else "different ends")
+        assert len(words) == 6 and len(set(words)) == 5
+    for text, label in rows["majority"]:
+        words = text.split()
+        assert (words.count("red") > words.count("blue")) == (label == "red") and len(words) == 7
+    for task in ("repeated", "ends", "majority"):
+        shares = [label for _, label in rows[task]]
+        assert 0.4 < shares.count(shares[0]) / len(shares) < 0.6
+    for text, winner in rows["winner"]:
+        assert_is_a_report(text, winner)
+
+
+GRAMMAR = {
+    "verbs": {"beat": "beaten", "edged": "edged", "overcame": "overcome"},
+    "inverse": ["lost", "fell"],
+    "manners": ["easily"],
+    "endings": ["yesterday", "at home"],
+    "teams": ["Albion", "Athletic", "City", "County"],
+}
+REPORT = re.compile(
+    r"(\w+)(?:, who (\w+)( to)? (\w+) last week,)? (were )?(?:(easily) )?"
+    r"(\w+)( to| by)? (\w+)(?: (yesterday|at home))?\."
+)
+
+
+def assert_is_a_report(text: str, winner: str) -> None:
+    """Python's grammar writes the same sentence for the same winner."""
+    match = REPORT.fullmatch(text)
+    assert match, text
+    first, other_verb, other_to, third, were, manner, verb, particle, second, ending = match.groups()
+    main = "passive" if were else "inverse" if particle else "active"
+    past = next((past for past, participle in GRAMMAR["verbs"].items() if participle == verb), verb) if were else verb  # type: ignore[attr-defined]
+    relative = () if third is None else (("first", "lost to" if other_to else "beat", other_verb, "last week", 0),)
+    form = Form(main=main, verb=past, relatives=relative, manner=manner or "", ending=ending or "")  # type: ignore[arg-type]
+    loser = second if winner == first else first
+    written = report(form, winner=winner, loser=loser, others=[third] if third else [])
+    assert written.text == text

@@ -1,0 +1,25 @@
+"""A Transformer that trains in the visitor's browser: the exported page (txcls/web/playground.py) in a frame."""
+
+import streamlit as st
+
+from txcls.app import pages
+from txcls.app.shell import layout
+from txcls.web.playground import playground
+
+HEIGHT = 1700
+"""Pixels of the frame: all of the page at usual widths; a narrower one scrolls inside."""
+
+
+def main() -> None:
+    """Draw the page."""
+    layout.open_plain_page(pages.PLAYGROUND)
+    page = playground()
+    st.iframe(page.decode(), height=HEIGHT)
+    st.download_button(
+        "Download this page", page, file_name="playground.html", mime="text/html", help="One file that needs no server"
+    )
+    layout.close_plain_page()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+// Curves of a training, the words on a plane, and which classes are taken for which.
+
+import {classColours} from "../picture/colours.js";
+import {element, svgElement} from "../picture/elements.js";
+import {percent, shortened} from "../picture/translate.js";
+
+const WIDTH = 460, HEIGHT = 170, LEFT = 52, RIGHT = 108, TOP = 12, BOTTOM = 26;
+
+/** Values over the steps of a training, one line for each kind of text. */
+export class Curves {
+  /** @param {HTMLElement} root @param {{title: string, lines: string[], top?: number, write: (value: number) => string}} options
+   *   lines: names of the lines; top: the highest value, else the highest of all */
+  constructor(root, {title, lines, top, write}) {
+    Object.assign(this, {lines, top, write});
+    this.svg = svgElement("svg", {viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": title});
+    root.replaceChildren(element("h2", {text: title}), this.svg);
+    this.clear();
+  }
+
+  clear() {
+    /** @type {[number, number][][]} */
+    this.points = this.lines.map(() => []);
+    this.level = null;
+    this.draw();
+  }
+
+  /** @param {number} line @param {number} step @param {number | null} value */
+  add(line, step, value) {
+    if (value === null || !Number.isFinite(value)) return;
+    const points = this.points[line];
+    points.push([step, value]);
+    if (points.length > 600) this.points[line] = points.filter((_, i) => i % 2 === 0 || i === points.length - 1);
+  }
+
+  draw() {
+    const all = this.points.flat();
+    const last = Math.max(1, ...all.map(([step]) => step)), top = this.top ?? Math.max(0.1, ...all.map(([, value]) => value));
+    const x = (step) => LEFT + (step / last) * (WIDTH - LEFT - RIGHT), y = (value) => HEIGHT - BOTTOM - (value / top) * (HEIGHT - TOP - BOTTOM);
+    const parts = [0, top / 2, top].flatMap((value) => [
+      svgElement("line", {class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value)}),
+      svgElement("text", {x: LEFT - 6, y: y(value) + 5, "text-anchor": "end"}, this.write(value)),
+    ]);
+    parts.push(svgElement("text", {x: WIDTH - RIGHT, y: HEIGHT - 6, "text-anchor": "end"}, `step ${Math.round(last).toLocaleString("en")}`));
+    if (this.level !== null) parts.push(svgElement("line", {class: "level", x1: LEFT, x2: WIDTH - RIGHT, y1: y(this.level), y2: y(this.level)}));
+    const names = this.points.map((points, line) => ({line, value: points.length ? points[points.length - 1][1] : null}));
+    this.points.forEach((points, line) => {
+      if (points.length) parts.push(svgElement("path", {class: `line line-${line}`, d: points.map(([step, value], i) => `${i ? "L" : "M"}${x(step).toFixed(1)} ${y(value).toFixed(1)}`).join("")}));
+    });
+    // Names stand at the lines' ends, moved apart where these meet.
+    let above = -Infinity;
+    for (const {line, value} of [...names, {line: "level", value: this.level}].filter(({value}) => value !== null).sort((a, b) => b.value - a.value)) {
+      above = Math.max(y(value) + 5, above + 17);
+      parts.push(svgElement("text", {class: `name name-${line}`, x: WIDTH - RIGHT + 6, y: Math.min(above, HEIGHT - 8)}, line === "level" ? "bag of words" : this.lines[line]));
+    }
+    this.svg.replaceChildren(...parts);
+  }
+}
+
+/** Words on the two directions in which their vectors differ most, in the colour of the class whose texts hold them most. */
+export class Plane {
+  /** @param {HTMLCanvasElement} canvas */
+  constructor(canvas) {
+    this.canvas = canvas;
+    this.clear();
+  }
+
+  clear() {
+    /** @type {Float64Array[]} */
+    this.axes = [];
+  }
+
+  /** @param {{label: string, id: number, best: number | null}[]} words @param {import("../engine/tensor.js").Tensor} vectors V D
+   * @param {number} nClasses */
+  draw(words, {data, shape: [, D]}, nClasses) {
+    const rows = words.map(({id}) => Float64Array.from(data.subarray(id * D, (id + 1) * D)));
+    const mean = Float64Array.from({length: D}, (_, d) => rows.reduce((sum, row) => sum + row[d], 0) / rows.length);
+    for (const row of rows) for (let d = 0; d < D; d++) row[d] -= mean[d];
+    this.axes = principalAxes(rows, D, this.axes);
+    const places = rows.map((row) => this.axes.map((axis) => dot(row, axis)));
+    const reach = Math.max(1e-6, ...places.flat().map(Math.abs));
+    const {canvas} = this, ratio = devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight;
+    if (!width) return;
+    [canvas.width, canvas.height] = [width * ratio, height * ratio];
+    const context = canvas.getContext("2d"), style = getComputedStyle(canvas), colours = classColours(nClasses, []);
+    context.scale(ratio, ratio);
+    context.font = `14px ${style.fontFamily}`;
+    context.textAlign = "center";
+    words.forEach(({label, best}, n) => {
+      context.fillStyle = best === null ? style.color : colours(best);
+      context.fillText(shortened(label, 14), width / 2 + (places[n][0] / reach) * (width / 2 - 40), height / 2 - (places[n][1] / reach) * (height / 2 - 14) + 5);
+    });
+  }
+}
+
+/** The two principal axes of centred rows by subspace iteration, from those of the last drawing, so that they do not jump. */
+function principalAxes(rows, D, before) {
+  const start = before.length && before[0].length === D ? before
+    : [0, 1].map((k) => Float64Array.from({length: D}, (_, d) => Math.cos((d + 1) * (k + 1))));
+  let axes = start.map((axis) => Float64Array.from(axis));
+  for (let turn = 0; turn < 12; turn++) {
+    axes = axes.map((axis) => {
+      const next = new Float64Array(D);
+      for (const row of rows) {
+        const along = dot(row, axis);
+        for (let d = 0; d < D; d++) next[d] += along * row[d];
+      }
+      return next;
+    });
+    const [first, second] = axes;
+    scale(first);
+    const shared = dot(first, second);
+    for (let d = 0; d < D; d++) second[d] -= shared * first[d];
+    scale(second);
+  }
+  return axes;
+}
+
+const dot = (a, b) => a.reduce((sum, value, i) => sum + value * b[i], 0);
+
+function scale(axis) {
+  const size = Math.sqrt(dot(axis, axis)) || 1;
+  for (let d = 0; d < axis.length; d++) axis[d] /= size;
+}
+
+/** A table of the classes (rows) and the answers (columns) of held-out texts.
+ * @param {HTMLElement} root @param {string[]} classes @param {number[]} labels @param {number[]} answers */
+export function drawConfusions(root, classes, labels, answers) {
+  const counts = classes.map(() => classes.map(() => 0)), totals = classes.map(() => 0);
+  labels.forEach((label, n) => {
+    counts[label][answers[n]]++;
+    totals[label]++;
+  });
+  const head = element("tr", {}, element("th", {text: "is ↓ answered →"}), ...classes.map((name) => element("th", {text: shortened(name, 12), title: name})));
+  root.replaceChildren(head, ...counts.map((row, label) => element("tr", {}, element("th", {text: shortened(classes[label], 14), title: classes[label]}),
+    ...row.map((count, answer) => {
+      const cell = element("td", {text: count ? String(count) : "·", title: `${percent(count / (totals[label] || 1))} of ${classes[label]}`});
+      cell.style.setProperty("--share", String(count / (totals[label] || 1)));
+      cell.className = answer === label ? "right" : "wrong";
+      return cell;
+    }))));
+}

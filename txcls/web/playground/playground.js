@@ -1,0 +1,321 @@
+// The page on which a visitor trains a model: a worker trains (training/worker.js); here settings are chosen, and what is
+// learned is drawn several times a second.
+//
+// What comes from a table or the address is set as text, never as markup.
+
+import {headsOff} from "../engine/ablation.js";
+import {Classifier} from "../engine/classifier.js";
+import {TextEncoder} from "../engine/encoder.js";
+import {sinusoidalEncoding} from "../engine/model.js";
+import {Machine} from "../picture/machine.js";
+import {sceneOf} from "../picture/scene.js";
+import {button, element} from "../picture/elements.js";
+import {percent} from "../picture/translate.js";
+import {zipOf, safetensorsOf} from "../training/archive.js";
+import {randomNumbers} from "../training/optimizer.js";
+import {readTable} from "../training/table.js";
+import {tasksOf} from "../training/tasks.js";
+import {Curves, Plane, drawConfusions} from "./charts.js";
+import {BuildOne} from "./lesson.js";
+import {Controls, configOf, fromHash, toHash} from "./settings.js";
+
+const page = JSON.parse(document.getElementById("page-data").textContent);
+const find = (id) => document.getElementById(id);
+
+/** Most tokens of a text; longer ones are cut. */
+const MAX_TOKENS = 48;
+/** Most words that the model knows. */
+const MAX_VOCABULARY = 3000;
+const MAX_WORDS_DRAWN = 60, MAX_WRONG = 6;
+/** How a text is read (txcls/config.py's TextConfig). */
+const TEXT = {cleaning: ["lowercase", "whitespace"], tokenizer: "basic_english", max_vocabulary: MAX_VOCABULARY, min_frequency: 1};
+
+const tasks = tasksOf(page);
+const own = {name: "own", title: "Your own table", about: "", text: "", rows: () => []};
+let chosen = fromHash(location.hash, tasks.map(({name}) => name));
+/** What is being trained, and the last that its worker reported. */
+let training = null;
+const off = new Set();
+
+// The data of a task
+
+/** Rows split and encoded: classes, texts, ids of both parts, and the encoder. */
+function prepared(task, settings) {
+  const random = randomNumbers(settings.seed + 1000);
+  const rows = task.rows(random).map((row) => ({heldOut: random() < 0.2, ...row}));
+  const classes = [...new Set(rows.map(({label}) => label))].sort();
+  const inTraining = rows.filter(({heldOut}) => !heldOut);
+  const classToken = settings.pooling === "class_token";
+  const encoderOf = (tokens) => new TextEncoder({config: TEXT, tokens, max_length: MAX_TOKENS, class_token: classToken}, page.tables);
+  const splitter = encoderOf(["<pad>", "<unk>", "<mask>", "<cls>"]);
+  const counts = new Map();
+  const wordsOf = (text) => splitter.encode(text).tokens.filter(({isSpecial}) => !isSpecial).map((token) => token.text);
+  for (const {text, label} of inTraining) {
+    for (const word of new Set(wordsOf(text))) {
+      if (!counts.has(word)) counts.set(word, classes.map(() => 0));
+      counts.get(word)[classes.indexOf(label)]++;
+    }
+  }
+  const total = (word) => counts.get(word).reduce((sum, n) => sum + n, 0);
+  const words = [...counts.keys()].sort((a, b) => total(b) - total(a) || (a < b ? -1 : 1)).slice(0, MAX_VOCABULARY - 4);
+  const encoder = encoderOf(["<pad>", "<unk>", "<mask>", "<cls>", ...words]);
+  const idsOf = (text) => encoder.encode(text).tokens.map(({id}) => id);
+  const readable = (part) => part.map((row) => ({...row, ids: idsOf(row.text)})).filter(({ids}) => ids.length > Number(classToken));
+  const [trained, heldOut] = [readable(inTraining), readable(rows.filter((row) => row.heldOut))];
+  const drawn = words.slice(0, MAX_WORDS_DRAWN).map((word, n) => {
+    const most = Math.max(...counts.get(word));
+    return {label: word, id: 4 + n, best: most > total(word) / 2 ? counts.get(word).indexOf(most) : null};
+  });
+  return {classes, encoder, trained, heldOut, drawn, labels: heldOut.map(({label}) => classes.indexOf(label))};
+}
+
+// Starting and stopping
+
+/** Begin anew with the chosen settings. */
+function reset() {
+  stop();
+  const task = chosen.task === "own" ? own : tasks.find(({name}) => name === chosen.task);
+  const data = prepared(task, chosen), config = configOf(chosen, MAX_TOKENS), {classes, trained, heldOut} = data;
+  say("problem", "");
+  if (trained.length < 2 || heldOut.length < 2) {
+    say("problem", "There are too few rows: wanted at least two to train on and two held out.");
+    return;
+  }
+  const nHelpers = Math.max(0, Math.min(3, (navigator.hardwareConcurrency || 1) - 1));
+  const workers = Array.from({length: nHelpers + 1}, () => new Worker(workerAddress));
+  const channels = workers.slice(1).map(() => new MessageChannel());
+  channels.forEach(({port2}, n) => workers[n + 1].postMessage({help: port2}, [port2]));
+  training = {data, config, workers, progress: null, isPlaying: false, task};
+  const ports = channels.map(({port1}) => port1);
+  const rows = {
+    texts: trained.map(({ids}) => ids), labels: trained.map(({label}) => classes.indexOf(label)),
+    heldOut: heldOut.map(({ids}) => ids), heldOutLabels: data.labels, V: data.encoder.tokens.length, C: classes.length,
+  };
+  workers[0].onmessage = ({data: progress}) => arrived(progress);
+  workers[0].onerror = (event) => say("problem", `Training stopped: ${event.message}.`);
+  workers[0].postMessage({start: {config, rows, options: chosen, helpers: ports}}, ports);
+  for (const one of [accuracyCurves, lossCurves, plane]) one.clear();
+  off.clear();
+  find("accuracy").textContent = "";
+  find("progress").textContent = "Preparing …";
+  describeTask();
+}
+
+function stop() {
+  training?.workers.forEach((worker) => worker.terminate());
+  training = null;
+  showPlaying();
+}
+
+/** Train, or pause. */
+function play(isPlaying = !training?.isPlaying) {
+  if (!training) reset();
+  if (!training) return;
+  training.isPlaying = isPlaying;
+  training.workers[0].postMessage(isPlaying ? {play: true} : {pause: true});
+  showPlaying();
+}
+
+function showPlaying() {
+  find("play").textContent = training?.isPlaying ? "❚❚ Pause" : "▶ Train";
+}
+
+// What a report shows
+
+/** @param {import("../training/worker.js").Progress} progress */
+function arrived(progress) {
+  const {steps, heldOut, loss, accuracy, baseline} = progress, first = !training.progress;
+  training.progress = progress;
+  training.model = {config: training.config, weights: weightsOf(progress.weights)};
+  accuracyCurves.level = baseline;
+  accuracyCurves.add(0, steps, accuracy);
+  lossCurves.add(0, steps, loss);
+  if (heldOut.steps === steps) {
+    accuracyCurves.add(1, steps, heldOut.accuracy);
+    lossCurves.add(1, steps, heldOut.loss);
+    drawErrors();
+  }
+  find("accuracy").textContent = `${percent(heldOut.accuracy)} of held-out texts`;
+  find("progress").textContent = steps === 0 ? `not trained yet; a bag of words gets ${percent(baseline)}`
+    : `step ${steps.toLocaleString("en")} · ${progress.seconds.toFixed(0)} s · ${Math.round(progress.perSecond).toLocaleString("en")} texts/s`;
+  document.documentElement.dataset.steps = String(steps);
+  lesson.progressed(progress);
+  if (waiting) return; // the last report is not drawn yet
+  waiting = true;
+  requestAnimationFrame(() => {
+    waiting = false;
+    if (!training?.model) return;
+    accuracyCurves.draw();
+    lossCurves.draw();
+    plane.draw(training.data.drawn, training.model.weights.get("embeddings.token.weight"), training.data.classes.length);
+    drawSentence(first);
+  });
+}
+let waiting = false;
+
+function weightsOf(sent) {
+  const {d_model: D, d_ff: F, max_length: length} = training.config, {classes, encoder} = training.data;
+  const rowsOf = {"embeddings.token.weight": encoder.tokens.length, "embeddings.positional": length, "pool.score.weight": 1, "head.weight": classes.length};
+  const weights = new Map(sent.map(([name, data]) => {
+    const rows = rowsOf[name] ?? (name.endsWith("ff.expand.weight") ? F : name.endsWith(".weight") && !name.includes("norm") ? D : null);
+    return [name, {data, shape: rows ? [rows, data.length / rows] : [data.length]}];
+  }));
+  if (training.config.positions === "sinusoidal") weights.set("embeddings.positional", sinusoidalEncoding(length, D));
+  return weights;
+}
+
+/** The whole model reading the visitor's sentence. */
+function drawSentence() {
+  if (!training?.model) return;
+  const {classes, encoder} = training.data;
+  const classifier = Classifier.of({classes, calibration: {temperature: 1, power: 1}, scope: null, means: null, stories: {}}, encoder, training.model);
+  const text = find("text").value, whole = classifier.read(text);
+  if (!whole.trace) {
+    machine.clear();
+    return;
+  }
+  const heads = [...off].map((name) => name.split(".").map((one) => Number(one) - 1)).map(([layer, head]) => ({layer, head}));
+  const pass = heads.length ? classifier.read(text, {edit: headsOff(heads, "zero", null)}) : whole;
+  machine.show(sceneOf(classifier, pass), {off, how: "zero", before: heads.length ? whole.probabilities : null, stories: {}});
+}
+
+function drawErrors() {
+  const {classes, heldOut, labels} = training.data, {answers} = training.progress.heldOut;
+  drawConfusions(find("confusions"), classes, labels, answers);
+  const wrong = heldOut.flatMap(({text}, n) => (answers[n] === labels[n] ? [] : [{text, is: classes[labels[n]], said: classes[answers[n]]}]));
+  find("wrong").replaceChildren(...wrong.slice(0, MAX_WRONG).map(({text, is, said}) => element("li", {},
+    button({text: text.slice(0, 160), onClick: () => putText(text)}), element("small", {text: ` is ${is}, answered ${said}`}))));
+  if (!wrong.length) find("wrong").replaceChildren(element("li", {text: "None."}));
+}
+
+function putText(text) {
+  find("text").value = text;
+  drawSentence();
+}
+
+// Saving
+
+/** The checkpoint as a zip archive. */
+function saved() {
+  const {data, config, progress, model, task} = training, name = `playground-${task.name}`;
+  const weights = new Map([...model.weights].filter(([one]) => config.positions === "learned" || one !== "embeddings.positional"));
+  const json = (value) => new globalThis.TextEncoder().encode(JSON.stringify(value));
+  const {trained, heldOut, encoder, classes} = data;
+  const settings = {...page.config, name, title: task.title, text: TEXT, model: {...page.config.model, ...config}};
+  settings.train = {...settings.train, learning_rate: chosen.rate, batch_size: chosen.batch, seed: chosen.seed};
+  return [`${name}.zip`, zipOf([
+    ["config.json", json(settings)],
+    ["tokenizer.json", json({format_version: 1, config: TEXT, max_length: MAX_TOKENS, class_token: encoder.classToken, tokens: encoder.tokens})],
+    ["labels.json", json(classes)],
+    ["metrics.json", json({data: {title: `${task.title} (trained in a browser)`, train_rows: trained.length, validation_rows: heldOut.length}})],
+    ["history.jsonl", new Uint8Array()],
+    ["model.safetensors", safetensorsOf(weights)],
+  ].map(([file, content]) => [`${name}/${file}`, content]))];
+}
+
+// What the visitor does
+
+function describeTask() {
+  const {task, data} = training;
+  find("tasks").value = chosen.task;
+  find("about").textContent = [task.about, `${data.trained.length.toLocaleString("en")} texts to train on, `
+    + `${data.heldOut.length.toLocaleString("en")} held out, ${data.classes.length} classes.`].join(" ");
+  controls.show(chosen);
+  history.replaceState(null, "", `#${toHash(chosen)}`);
+}
+
+/** Change settings and begin anew. */
+function choose(changes, {keepText = false} = {}) {
+  const before = chosen.task;
+  chosen = {...chosen, ...changes};
+  if (!keepText && (changes.text !== undefined || chosen.task !== before)) {
+    find("text").value = changes.text || [own, ...tasks].find(({name}) => name === chosen.task).text;
+  }
+  reset();
+}
+
+function say(id, message) {
+  find(id).textContent = message;
+  if (id === "problem") find(id).hidden = !message;
+}
+
+function useTable(content) {
+  try {
+    const {rows, notes} = readTable(content);
+    own.rows = () => rows;
+    own.text = rows[0].text;
+    own.about = notes.join(" ");
+    say("table-problem", "");
+    if (!find("tasks").querySelector("[value=own]")) addTask(own);
+    choose({task: "own"});
+    play(true);
+  } catch (error) {
+    say("table-problem", error.message);
+  }
+}
+
+function addTask({name, title}) {
+  const option = element("option", {text: title});
+  option.value = name;
+  find("tasks").append(option);
+}
+
+const workerAddress = URL.createObjectURL(new Blob([find("worker-source").textContent], {type: "text/javascript"}));
+const machine = new Machine(find("picture"), {onSwitch: (head) => {
+  if (!off.delete(head)) off.add(head);
+  drawSentence();
+}});
+machine.name = "playground";
+const accuracyCurves = new Curves(find("accuracy-curves"), {title: "Accuracy", lines: ["training", "held out"], top: 1, write: (value) => `${100 * value} %`});
+const lossCurves = new Curves(find("loss-curves"), {title: "Loss", lines: ["training", "held out"], write: (value) => value.toFixed(2)});
+const plane = new Plane(find("plane"));
+const controls = new Controls(find("settings"), (name, value) => choose({[name]: value}));
+const lesson = new BuildOne(find("lesson"), {
+  begin: (settings) => { choose(settings); play(true); }, prepare: (settings) => choose(settings), pause: () => play(false),
+});
+tasks.forEach(addTask);
+find("tasks").addEventListener("change", () => choose({task: find("tasks").value}));
+find("play").addEventListener("click", () => play());
+find("step").addEventListener("click", () => {
+  if (training?.isPlaying) play(false);
+  training?.workers[0].postMessage({step: true});
+});
+find("reset").addEventListener("click", () => reset());
+find("text").addEventListener("input", () => drawSentence());
+find("use").addEventListener("click", () => useTable(find("table").value));
+find("file").addEventListener("change", async () => {
+  const [file] = find("file").files;
+  if (file) useTable(await file.text());
+});
+for (const kind of ["dragover", "dragleave", "drop"]) {
+  document.addEventListener(kind, async (event) => {
+    event.preventDefault();
+    find("own").classList.toggle("dropping", kind === "dragover");
+    const file = kind === "drop" && event.dataTransfer.files[0];
+    if (file) useTable(await file.text());
+  });
+}
+find("save").addEventListener("click", () => {
+  if (!training?.model) return;
+  const [name, content] = saved(), link = element("a");
+  link.href = URL.createObjectURL(new Blob([content], {type: "application/zip"}));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+});
+find("link").addEventListener("click", async () => {
+  await navigator.clipboard.writeText(location.href).catch(() => null);
+  find("link").textContent = "It is in the address bar";
+  setTimeout(() => { find("link").textContent = "Copy link"; }, 2500);
+});
+find("lesson-open").addEventListener("click", () => lesson.go(0));
+find("theme").addEventListener("click", () => {
+  const root = document.documentElement, isDark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = isDark ? "light" : "dark";
+  find("theme").textContent = isDark ? "Dark" : "Light";
+  drawSentence();
+});
+addEventListener("hashchange", () => choose(fromHash(location.hash, tasks.map(({name}) => name))));
+document.addEventListener("keydown", machine.pressed);
+find("version").textContent = page.version;
+choose(chosen.text ? {text: chosen.text} : {text: ""});

@@ -1,0 +1,78 @@
+// What the visitor chooses: the task, the model and how it is trained, in controls and in the address.
+
+import {element} from "../picture/elements.js";
+
+/** @typedef {{name: string, label: string, about: string, values: (string | number)[]}} Setting */
+/** @type {Setting[]} */
+export const SETTINGS = [
+  {name: "layers", label: "Layers", about: "Attention and feed-forward, one after the other. Without any, words are only averaged.", values: [0, 1, 2, 3]},
+  {name: "heads", label: "Heads", about: "Attention patterns side by side in each layer.", values: [1, 2, 4]},
+  {name: "width", label: "Width", about: "Numbers per token.", values: [16, 32, 64]},
+  {name: "positions", label: "Positions", about: "What tells the model the order of the words.", values: ["sinusoidal", "learned", "none"]},
+  {name: "pooling", label: "Pooling", about: "How one vector per token becomes one for the text.", values: ["mean", "attention", "class_token"]},
+  {name: "rate", label: "Learning rate", about: "How far each step goes.", values: [0.0003, 0.001, 0.003, 0.01, 0.1]},
+  {name: "batch", label: "Batch", about: "Texts per step.", values: [8, 32, 128]},
+  {name: "seed", label: "Seed", about: "Decides initial weights, generated texts and their order.", values: [1, 2, 3, 4, 5]},
+];
+
+/** @typedef {{task: string, text: string, layers: number, heads: number, width: number, positions: string,
+ *   pooling: string, rate: number, batch: number, seed: number}} Chosen */
+/** @type {Chosen} */
+const DEFAULTS = {
+  task: "winner", text: "", layers: 2, heads: 2, width: 32, positions: "sinusoidal", pooling: "mean", rate: 0.003, batch: 32, seed: 1,
+};
+
+/** The settings of an address's fragment; what is missing or not offered is the default. @param {string} hash
+ * @param {string[]} tasks @returns {Chosen} */
+export function fromHash(hash, tasks) {
+  const given = new URLSearchParams(hash.replace(/^#/, "")), chosen = {...DEFAULTS};
+  if (tasks.includes(given.get("task"))) chosen.task = given.get("task");
+  chosen.text = (given.get("text") ?? "").slice(0, 500);
+  for (const {name, values} of SETTINGS) {
+    const value = values.find((one) => String(one) === given.get(name));
+    if (value !== undefined) chosen[name] = value;
+  }
+  return chosen;
+}
+
+/** The fragment that says what differs from the defaults. @param {Chosen} chosen */
+export function toHash(chosen) {
+  const differing = Object.entries(chosen).filter(([name, value]) => value !== DEFAULTS[name] && name !== "text");
+  return new URLSearchParams([["task", chosen.task], ...differing.filter(([name]) => name !== "task")].map((one) => one.map(String))).toString();
+}
+
+/** The model's configuration (txcls/config.py's ModelConfig) with these settings. @param {Chosen} chosen @param {number} length
+ * tokens of the longest text */
+export function configOf({layers, heads, width, positions, pooling}, length) {
+  return {
+    d_model: width, n_heads: heads, n_layers: layers, d_embedding: null, d_ff: 2 * width, max_length: length, positions,
+    scale_embeddings: false, causal: false, pooling, norm: "pre", activation: "gelu",
+  };
+}
+
+/** A menu for each setting. @param {HTMLElement} root @param {(name: string, value: string | number) => void} onChange */
+export class Controls {
+  constructor(root, onChange) {
+    /** @type {Map<string, HTMLSelectElement>} */
+    this.menus = new Map();
+    for (const {name, label, about, values} of SETTINGS) {
+      const menu = element("select");
+      menu.append(...values.map((value) => {
+        const option = element("option", {text: String(value).replace("_", " ")});
+        option.value = String(value);
+        return option;
+      }));
+      menu.addEventListener("change", () => onChange(name, values.find((value) => String(value) === menu.value)));
+      this.menus.set(name, menu);
+      root.append(element("label", {title: about}, element("span", {text: label}), menu));
+    }
+  }
+
+  /** @param {Chosen} chosen */
+  show(chosen) {
+    for (const [name, menu] of this.menus) menu.value = String(chosen[name]);
+    const heads = this.menus.get("heads");
+    heads.disabled = chosen.layers === 0;
+    heads.parentElement.title = heads.disabled ? "Without layers there is no attention, and no head." : SETTINGS[1].about;
+  }
+}

@@ -1,0 +1,52 @@
+// Texts and labels of a table that is pasted or dropped: read in the browser, sent nowhere.
+
+/** @typedef {import("./tasks.js").Row} Row */
+
+export const MAX_ROWS = 5000, MAX_LABELS = 20;
+
+/** Two columns of a table in CSV, with commas, semicolons or tabs: the labels are the column whose values repeat most, the
+ * texts the longest of the others.
+ * @param {string} content @returns {{rows: Row[], notes: string[]}} @throws {Error} with what is wrong, as a sentence */
+export function readTable(content) {
+  const table = cellsOf(content).filter((row) => row.some((cell) => cell.trim()));
+  const width = Math.max(0, ...table.map((row) => row.length));
+  if (width < 2) throw new Error("This is one column. Wanted two, texts and labels, separated by a comma, a semicolon or a tab.");
+  if (table.length < 6) throw new Error(`There are ${table.length} rows. Wanted at least 6.`);
+  const columns = Array.from({length: width}, (_, c) => table.map((row) => (row[c] ?? "").trim()));
+  const different = columns.map((column) => new Set(column.slice(1)).size);
+  const lengths = columns.map((column) => column.reduce((sum, cell) => sum + cell.length, 0));
+  const places = [...columns.keys()].sort((a, b) => different[a] - different[b] || lengths[a] - lengths[b] || b - a);
+  const label = places.find((c) => different[c] > 1 && different[c] <= table.length / 2) ?? places[0];
+  const text = places.filter((c) => c !== label).reduce((best, c) => (lengths[c] > lengths[best] ? c : best));
+  const hasHeadings = !columns[label].slice(1).includes(columns[label][0]);
+  let rows = table.map((_, n) => ({text: columns[text][n], label: columns[label][n]})).slice(hasHeadings ? 1 : 0);
+  const notes = [];
+  const complete = rows.filter((row) => row.text && row.label);
+  if (complete.length < rows.length) notes.push(`${rows.length - complete.length} rows without a text or a label were left out.`);
+  rows = complete.slice(0, MAX_ROWS);
+  if (complete.length > MAX_ROWS) notes.push(`Only the first ${MAX_ROWS} rows are used.`);
+  const classes = new Set(rows.map((row) => row.label));
+  if (classes.size < 2) throw new Error("All rows have the same label. Wanted at least two.");
+  if (classes.size > MAX_LABELS) throw new Error(`There are ${classes.size} different labels. Wanted at most ${MAX_LABELS}.`);
+  return {rows, notes};
+}
+
+/** The cells of CSV (RFC 4180) with the delimiter that the first line holds most often. */
+function cellsOf(content) {
+  const [first] = content.split("\n", 1);
+  const delimiter = ["\t", ";", ","].reduce((best, one) => (first.split(one).length > first.split(best).length ? one : best), ",");
+  const rows = [[]];
+  let cell = "", quoted = false;
+  for (let i = 0; i < content.length; i++) {
+    const character = content[i];
+    if (quoted && character === '"' && content[i + 1] === '"') cell += content[i++];
+    else if (character === '"' && (quoted || !cell)) quoted = !quoted;
+    else if (!quoted && (character === delimiter || character === "\n")) {
+      rows[rows.length - 1].push(cell);
+      cell = "";
+      if (character === "\n") rows.push([]);
+    } else if (quoted || character !== "\r") cell += character;
+  }
+  rows[rows.length - 1].push(cell);
+  return rows;
+}

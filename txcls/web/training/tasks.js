@@ -1,0 +1,86 @@
+// Tasks to train on in the browser, each made to show one thing. All but the messages are generated.
+
+/** @typedef {{text: string, label: string, heldOut?: boolean}} Row */
+/** What Python's grammar of match reports says with (txcls/data/generated/who_won.py): past tenses with participles,
+ * verbs with "to", adverbs and endings.
+ * @typedef {{verbs: Record<string, string>, inverse: string[], manners: string[], endings: string[], teams: string[]}} Grammar */
+/** @typedef {{name: string, title: string, about: string, text: string, rows: (random: () => number) => Row[]}} Task
+ *   text: the first sentence of one's own. */
+
+const WORDS = ("apple bread chair cloud door engine field flower glass hand island jacket key lamp mirror night ocean "
+  + "paper queen river stone table uncle valley window yellow").split(" ");
+
+const FEW_WORDS = "lamp river stone key door cloud table glass".split(" ");
+
+/** @param {{messages: [string, string, boolean][], grammar: Grammar}} data @returns {Task[]} */
+export function tasksOf({messages, grammar}) {
+  return [
+    {
+      name: "messages", title: "Messages in six topics",
+      about: "Short messages written for this project. Single words nearly decide, so that a bag of words does well.",
+      text: "The goalkeeper let two easy shots in",
+      rows: () => messages.map(([text, label, heldOut]) => ({text, label, heldOut})),
+    },
+    {
+      name: "winner", title: "Who won the match?",
+      about: "Match reports: “City lost to County”. The same words in another order have another answer: attention and "
+        + "positions are needed.",
+      text: "City were beaten by County yesterday.",
+      rows: (random) => Array.from({length: 1200}, () => matchReports(grammar, random)).flat(),
+    },
+    {
+      name: "repeated", title: "Is a word repeated?",
+      about: "Five words, one of them twice or none. Tokens have to be compared with each other: attention is needed, "
+        + "positions are not.",
+      text: "river stone lamp river key",
+      rows: (random) => Array.from({length: 4000}, () => {
+        const words = sample(FEW_WORDS, 5, random), yes = random() < 0.5;
+        if (yes) words[0] = words[1 + Math.floor(random() * 4)];
+        return {text: sample(words, 5, random).join(" "), label: yes ? "repeated" : "all different"};
+      }),
+    },
+    {
+      name: "ends", title: "Is the first word also the last?",
+      about: "One of six words comes twice: at both ends, or elsewhere. Attention and positions are needed.",
+      text: "stone lamp river key door stone",
+      rows: (random) => Array.from({length: 2400}, () => {
+        const words = sample(WORDS, 5, random), yes = random() < 0.5;
+        if (yes) return {text: [...words, words[0]].join(" "), label: "same ends"};
+        const at = 1 + Math.floor(random() * 4);
+        words.splice(at, 0, words[Math.floor(random() * 5)]);
+        if (words[0] === words[5]) [words[4], words[5]] = [words[5], words[4]];
+        return {text: words.join(" "), label: "different ends"};
+      }),
+    },
+    {
+      name: "majority", title: "More red or more blue?",
+      about: "Seven words, most of them red or blue. Counting needs neither attention nor positions.",
+      text: "red blue lamp red blue red stone",
+      rows: (random) => Array.from({length: 1200}, () => {
+        const n = 3 + 2 * Math.floor(random() * 2), red = Math.floor(random() * (n + 1));
+        const words = [...Array(red).fill("red"), ...Array(n - red).fill("blue"), ...sample(WORDS, 7 - n, random)];
+        return {text: sample(words, 7, random).join(" "), label: red > n - red ? "red" : "blue"};
+      }),
+    },
+  ];
+}
+
+/** A report and its twin, the two teams exchanged: the small form of the grammar, with four teams and one clause. */
+function matchReports({verbs, inverse, manners, endings, teams}, random) {
+  const pick = (values) => values[Math.floor(random() * values.length)];
+  const [one, other, third] = sample(teams.slice(0, 4), 3, random), verb = pick(Object.keys(verbs)), lost = pick(inverse);
+  const manner = random() < 0.25 ? `${pick(manners)} ` : "", ending = random() < 0.4 ? ` ${pick(endings)}` : "";
+  const clause = random() < 0.4 ? `, who ${pick([`${pick(Object.keys(verbs))}`, `${pick(inverse)} to`])} ${third} last week,` : "";
+  const form = pick([
+    (a, b) => [`${a}${clause} ${manner}${verb} ${b}`, a], (a, b) => [`${a}${clause} ${manner}${lost} to ${b}`, b],
+    (a, b) => [`${a}${clause} were ${manner}${verbs[verb]} by ${b}`, b],
+  ]);
+  const heldOut = random() < 0.15; // twins stay together
+  return [form(one, other), form(other, one)].map(([text, label]) => ({text: `${text}${ending}.`, label, heldOut}));
+}
+
+/** n of the values in random order. @template V @param {V[]} values @returns {V[]} */
+function sample(values, n, random) {
+  const left = [...values];
+  return Array.from({length: n}, () => left.splice(Math.floor(random() * left.length), 1)[0]);
+}

@@ -1,0 +1,180 @@
+// Training in a worker, so that the page never stalls. One worker leads: it holds the weights and the optimiser. Each of
+// the others computes the gradients of a part of every batch.
+
+import {part} from "../engine/tensor.js";
+import {addGradients, logitsOf, noGradients} from "./backward.js";
+import {bagOfWords} from "./baseline.js";
+import {AdamW, newModel, randomNumbers} from "./optimizer.js";
+
+/** Milliseconds between two reports while training, and between two measurements on held-out texts. */
+const REPORT = 150, MEASURE = 1000;
+/** Texts whose logits are computed at once. */
+const AT_ONCE = 64;
+
+/** What is trained on: ids and labels, of which the held-out ones are never trained on.
+ * @typedef {{texts: number[][], labels: number[], heldOut: number[][], heldOutLabels: number[], V: number, C: number}} Rows */
+/** @typedef {{rate: number, batch: number, seed: number}} Options */
+/** What the page is told. `loss` and `accuracy` are means over the training texts since the last report, null before the
+ * first step; `heldOut` is of the last measurement: loss, accuracy and the class of each held-out text.
+ * @typedef {{steps: number, seconds: number, perSecond: number, loss: number | null, accuracy: number | null,
+ *   heldOut: {steps: number, loss: number, accuracy: number, answers: number[]}, baseline: number,
+ *   weights: [string, Float32Array][]}} Progress */
+
+class Leader {
+  /** @param {import("../engine/model.js").ModelConfig} config @param {Rows} rows @param {Options} options
+   * @param {MessagePort[]} helpers */
+  constructor(config, rows, options, helpers) {
+    Object.assign(this, {rows, options, helpers});
+    this.random = randomNumbers(options.seed);
+    this.model = newModel(config, rows.V, rows.C, this.random);
+    this.optimizer = new AdamW(this.model, {rate: options.rate, warmup: 20});
+    for (const helper of helpers) helper.postMessage({config, V: rows.V, C: rows.C});
+    this.steps = this.seconds = this.nTexts = 0;
+    this.forget();
+    /** @type {number[]} */
+    this.order = [];
+    const classOf = bagOfWords(rows.texts, rows.labels, rows.V, rows.C);
+    this.baseline = share(rows.heldOut.map((ids, n) => classOf(ids) === rows.heldOutLabels[n]));
+    this.isPlaying = false;
+    this.measure();
+    this.report();
+  }
+
+  forget() {
+    this.loss = this.right = this.seen = 0;
+  }
+
+  async play() {
+    if (this.isPlaying) return;
+    this.isPlaying = true;
+    let reported = performance.now();
+    while (this.isPlaying) {
+      await this.step();
+      if (performance.now() - this.measured > MEASURE) this.measure();
+      if (performance.now() - reported < REPORT) continue;
+      this.report();
+      reported = performance.now();
+    }
+    this.measure();
+    this.report();
+  }
+
+  /** One step on the next batch; every epoch has the texts in another order. */
+  async step() {
+    const began = performance.now(), {texts, labels} = this.rows;
+    while (this.order.length < Math.min(this.options.batch, texts.length)) this.order.unshift(...shuffled(texts.length, this.random));
+    const batch = this.order.splice(-this.options.batch), size = Math.ceil(batch.length / (this.helpers.length + 1));
+    const parts = [];
+    for (let start = 0; start < batch.length; start += size) {
+      const chosen = batch.slice(start, start + size);
+      parts.push({texts: chosen.map((n) => texts[n]), labels: chosen.map((n) => labels[n]), n: batch.length});
+    }
+    const asked = parts.slice(1).map((one, i) => ask(this.helpers[i], {...one, weights: dataOf(this.model)}));
+    const gradients = noGradients(this.model);
+    const results = [addGradients(this.model, gradients, parts[0].texts, parts[0].labels, batch.length)];
+    // Awaited even without helpers: messages of the page are read in between.
+    for (const answer of await Promise.all([...asked, pause()])) {
+      if (!answer) continue;
+      results.push(answer);
+      for (const [name, values] of answer.gradients) {
+        const sum = gradients.get(name);
+        for (let i = 0; i < sum.length; i++) sum[i] += values[i];
+      }
+    }
+    this.optimizer.step(gradients);
+    this.steps++;
+    for (const {loss, right} of results) [this.loss, this.right] = [this.loss + loss, this.right + right];
+    this.seen += batch.length;
+    this.nTexts += batch.length;
+    this.seconds += (performance.now() - began) / 1000;
+  }
+
+  /** Loss and classes of the held-out texts. */
+  measure() {
+    const {heldOut, heldOutLabels} = this.rows, answers = [];
+    let loss = 0;
+    for (let start = 0; start < heldOut.length; start += AT_ONCE) {
+      const logits = logitsOf(this.model, heldOut.slice(start, start + AT_ONCE));
+      for (let b = 0; b < logits.shape[0]; b++) {
+        const row = part(logits, b), highest = Math.max(...row), label = heldOutLabels[answers.length];
+        loss += Math.log(row.reduce((sum, value) => sum + Math.exp(value - highest), 0)) + highest - row[label];
+        answers.push(row.indexOf(highest));
+      }
+    }
+    const accuracy = share(answers.map((answer, n) => answer === heldOutLabels[n]));
+    this.heldOut = {steps: this.steps, loss: loss / answers.length, accuracy, answers};
+    this.measured = performance.now();
+  }
+
+  report() {
+    const {steps, seconds, heldOut, baseline, seen, nTexts} = this;
+    const weights = dataOf(this.model).map(([name, data]) => /** @type {[string, Float32Array]} */ ([name, data.slice()]));
+    postMessage({
+      steps, seconds, perSecond: nTexts / seconds, heldOut, baseline, weights,
+      loss: seen ? this.loss / seen : null, accuracy: seen ? this.right / seen : null,
+    }, {transfer: weights.map(([, {buffer}]) => buffer)});
+    this.forget();
+  }
+}
+
+function dataOf({weights}) {
+  return [...weights].map(([name, {data}]) => [name, data]);
+}
+
+function share(flags) {
+  return flags.filter(Boolean).length / flags.length;
+}
+
+function shuffled(n, random) {
+  const order = Array.from({length: n}, (_, i) => i);
+  for (let i = n - 1; i > 0; i--) {
+    const j = Math.floor(random() * (i + 1));
+    [order[i], order[j]] = [order[j], order[i]];
+  }
+  return order;
+}
+
+function ask(port, message) {
+  return new Promise((resolve) => {
+    port.onmessage = ({data}) => resolve(data);
+    port.postMessage(message);
+  });
+}
+
+const {port1: outside, port2: inside} = new MessageChannel();
+
+/** Let other messages be read; unlike with a timer, that takes no time. */
+function pause() {
+  return new Promise((resolve) => {
+    inside.onmessage = () => resolve(null);
+    outside.postMessage(null);
+  });
+}
+
+/** Answer a leader's requests for the gradients of parts of batches. @param {MessagePort} port */
+function help(port) {
+  let model;
+  port.onmessage = ({data}) => {
+    if (data.config) {
+      model = newModel(data.config, data.V, data.C, randomNumbers(0));
+      return;
+    }
+    for (const [name, values] of data.weights) model.weights.get(name).data.set(values);
+    const gradients = noGradients(model), {loss, right} = addGradients(model, gradients, data.texts, data.labels, data.n);
+    port.postMessage({loss, right, gradients: [...gradients]}, {transfer: [...gradients.values()].map(({buffer}) => buffer)});
+  };
+}
+
+/** @type {Leader} */
+let leader;
+onmessage = async ({data}) => {
+  if (data.help) help(data.help);
+  if (data.start) leader = new Leader(data.start.config, data.start.rows, data.start.options, data.start.helpers);
+  if (data.play) leader.play();
+  if (data.pause) leader.isPlaying = false;
+  if (data.step) {
+    await leader.step();
+    leader.measure();
+    leader.report();
+  }
+};
