@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from streamlit.testing.v1 import AppTest
 
-from txcls.app.pages import LESSONS, PAGES
+from txcls.app.pages import LESSONS, PAGES, PLAYGROUND
 
 ENTRY = str(Path(__file__).parents[2] / "txcls/app/shell/main.py")
 
@@ -35,7 +35,7 @@ BAD_TEXTS = {
 
 def path_of(name: str) -> str:
     """The file of the page of this name, as `st.switch_page` wants it."""
-    return next(page.path for page in (*PAGES, LESSONS) if page.name == name)
+    return next(page.path for page in (*PAGES, LESSONS, PLAYGROUND) if page.name == name)
 
 
 def open_page(name: str, **params: str) -> AppTest:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import Server
+from tests.browser.visiting import visit
 from txcls.checkpoint.archive import unpack
 from txcls.classifier import load
 from txcls.data.generated.who_won import Form, report
@@ -28,19 +30,6 @@ TABLE = "message;topic\n" + "".join(
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     return export_playground(tmp_path_factory.mktemp("playground") / "page").as_uri()
-
-
-@pytest.fixture
-def page(browser: "Browser") -> "Iterator[Page]":
-    """A page that fails the test if a script fails or anything but the file is asked for."""
-    opened = browser.new_page(viewport={"width": 1280, "height": 800})
-    problems: list[str] = []
-    opened.on("pageerror", lambda error: problems.append(str(error)))
-    opened.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-    opened.on("request", lambda request: problems.append(request.url) if request.url.startswith("http") else None)
-    yield opened
-    opened.close()
-    assert not problems
 
 
 def train(page: "Page", steps: int) -> None:
@@ -113,6 +102,14 @@ def test_the_lesson_asks_trains_and_tells(page: "Page", address: str) -> None:
     expect(page.locator("#lesson [role=status]")).to_contain_text("You were right", timeout=60_000)
     page.get_by_role("button", name="Next", exact=True).click()
     expect(page.get_by_label("Positions")).to_have_value("none")
+
+
+def test_the_app_has_the_page_in_a_frame(page: "Page", server: Server) -> None:
+    visit(page, server, "playground", wait_for="iframe")
+    frame = page.frame_locator("iframe")
+    expect(frame.locator("#progress")).to_contain_text("a bag of words gets")
+    frame.get_by_role("button", name="One step").click()
+    expect(frame.locator("#progress")).to_contain_text("step 1 ")
 
 
 def test_the_page_is_small_and_asks_no_server() -> None:

@@ -274,7 +274,10 @@ const lesson = new BuildOne(find("lesson"), {
   begin: (settings) => { choose(settings); play(true); }, prepare: (settings) => choose(settings), pause: () => play(false),
 });
 tasks.forEach(addTask);
-find("tasks").addEventListener("change", () => choose({task: find("tasks").value}));
+find("tasks").addEventListener("change", () => {
+  const name = find("tasks").value;
+  choose({task: name, positions: "sinusoidal", ...tasks.find((task) => task.name === name)?.settings});
+});
 find("play").addEventListener("click", () => play());
 find("step").addEventListener("click", () => {
   if (training?.isPlaying) play(false);

@@ -4,8 +4,9 @@
 /** What Python's grammar of match reports says with (txcls/data/generated/who_won.py): past tenses with participles,
  * verbs with "to", adverbs and endings.
  * @typedef {{verbs: Record<string, string>, inverse: string[], manners: string[], endings: string[], teams: string[]}} Grammar */
-/** @typedef {{name: string, title: string, about: string, text: string, rows: (random: () => number) => Row[]}} Task
- *   text: the first sentence of one's own. */
+/** @typedef {{name: string, title: string, about: string, text: string, settings?: object,
+ *   rows: (random: () => number) => Row[]}} Task
+ *   text: the first sentence of one's own; settings: those that differ from the defaults when the task is chosen. */
 
 const WORDS = ("apple bread chair cloud door engine field flower glass hand island jacket key lamp mirror night ocean "
   + "paper queen river stone table uncle valley window yellow").split(" ");
@@ -31,7 +32,8 @@ export function tasksOf({messages, grammar}) {
     {
       name: "repeated", title: "Is a word repeated?",
       about: "Five words, one of them twice or none. Tokens have to be compared with each other: attention is needed, "
-        + "positions are not.",
+        + "positions are not, and learning is faster without them.",
+      settings: {positions: "none"},
       text: "river stone lamp river key",
       rows: (random) => Array.from({length: 4000}, () => {
         const words = sample(FEW_WORDS, 5, random), yes = random() < 0.5;
