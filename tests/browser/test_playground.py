@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import Server
+from tests.browser.conftest import PATIENCE_MS, Server, Watch
 from tests.browser.visiting import visit
 from txcls.checkpoint.archive import unpack
 from txcls.classifier import load
@@ -32,6 +32,20 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     return export_playground(tmp_path_factory.mktemp("playground") / "page").as_uri()
 
 
+@pytest.fixture
+def offline(browser: "Browser") -> "Iterator[Page]":
+    """A page without a network; errors, and requests to anything but a file, fail the test."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    context.set_default_timeout(PATIENCE_MS)
+    context.set_offline(True)
+    watch = Watch()
+    page = context.new_page()
+    watch.on(page, "")
+    yield page
+    context.close()
+    assert not watch.problems
+
+
 def train(page: "Page", steps: int) -> None:
     page.get_by_role("button", name="▶ Train").click()
     page.wait_for_function("(steps) => Number(document.documentElement.dataset.steps) >= steps", arg=steps)
@@ -44,49 +58,49 @@ def accuracy(page: "Page") -> float:
     return float(match[1])
 
 
-def test_a_model_learns_and_everything_follows(page: "Page", address: str) -> None:
-    page.goto(f"{address}#task=majority&layers=1&width=16&rate=0.01")
-    expect(page.locator("#progress")).to_contain_text("a bag of words gets")
-    before = page.locator(".machine-head canvas").first.evaluate("(canvas) => canvas.toDataURL()")
-    train(page, 150)
-    expect(page.locator(".line-1")).to_have_count(2)
-    assert accuracy(page) > 85
-    assert page.locator(".machine-head canvas").first.evaluate("(canvas) => canvas.toDataURL()") != before
-    page.locator("#text").fill("red red red blue lamp stone river")
-    expect(page.locator(".machine-bars li").first).to_contain_text("red")
-    page.locator(".machine-head").first.click()
-    expect(page.locator(".machine-bar p")).to_contain_text("Head 1.1 is switched off")
-    page.get_by_role("button", name="Reset").click()
-    expect(page.locator("#progress")).to_contain_text("not trained yet")
+def test_a_model_learns_and_everything_follows(offline: "Page", address: str) -> None:
+    offline.goto(f"{address}#task=majority&layers=1&width=16&rate=0.01")
+    expect(offline.locator("#progress")).to_contain_text("a bag of words gets")
+    before = offline.locator(".machine-head canvas").first.evaluate("(canvas) => canvas.toDataURL()")
+    train(offline, 150)
+    expect(offline.locator(".line-1")).to_have_count(2)
+    assert accuracy(offline) > 85
+    assert offline.locator(".machine-head canvas").first.evaluate("(canvas) => canvas.toDataURL()") != before
+    offline.locator("#text").fill("red red red blue lamp stone river")
+    expect(offline.locator(".machine-bars li").first).to_contain_text("red")
+    offline.locator(".machine-head").first.click()
+    expect(offline.locator(".machine-bar p")).to_contain_text("Head 1.1 is switched off")
+    offline.get_by_role("button", name="Reset").click()
+    expect(offline.locator("#progress")).to_contain_text("not trained yet")
 
 
-def test_settings_are_in_the_address_and_what_has_no_effect_is_greyed_out(page: "Page", address: str) -> None:
-    page.goto(f"{address}#task=ends&layers=0")
-    assert page.locator("#tasks").input_value() == "ends"
-    expect(page.get_by_label("Heads")).to_be_disabled()
-    page.get_by_label("Layers").select_option("3")
-    expect(page.get_by_label("Heads")).to_be_enabled()
-    page.get_by_label("Positions").select_option("none")
-    assert "layers=3" in page.url and "positions=none" in page.url and "task=ends" in page.url
-    expect(page.locator(".machine-head")).to_have_count(6)
+def test_settings_are_in_the_address_and_what_has_no_effect_is_greyed_out(offline: "Page", address: str) -> None:
+    offline.goto(f"{address}#task=ends&layers=0")
+    assert offline.locator("#tasks").input_value() == "ends"
+    expect(offline.get_by_label("Heads")).to_be_disabled()
+    offline.get_by_label("Layers").select_option("3")
+    expect(offline.get_by_label("Heads")).to_be_enabled()
+    offline.get_by_label("Positions").select_option("none")
+    assert "layers=3" in offline.url and "positions=none" in offline.url and "task=ends" in offline.url
+    expect(offline.locator(".machine-head")).to_have_count(6)
 
 
-def test_ones_own_table_is_trained_on_and_the_model_opens_in_python(page: "Page", address: str, tmp_path: Path) -> None:
-    page.goto(f"{address}#layers=1&width=16&rate=0.01&batch=8&pooling=class_token&positions=learned")
-    page.get_by_text("Your own table").click()
-    page.locator("#table").fill("one\ntwo")
-    page.get_by_role("button", name="Use this table").click()
-    expect(page.locator("#table-problem")).to_contain_text("Wanted two, texts and labels")
-    page.locator("#table").fill(TABLE)
-    page.get_by_role("button", name="Use this table").click()
-    page.wait_for_function("() => Number(document.documentElement.dataset.steps) >= 60")
-    page.get_by_role("button", name="❚❚ Pause").click()
-    expect(page.get_by_role("button", name="▶ Train")).to_be_visible()
-    page.locator("#text").fill("parcel is late")
-    shown = page.locator(".machine-bars li").first
+def test_a_table_is_trained_on_and_the_model_opens_in_python(offline: "Page", address: str, tmp_path: Path) -> None:
+    offline.goto(f"{address}#layers=1&width=16&rate=0.01&batch=8&pooling=class_token&positions=learned")
+    offline.get_by_text("Your own table").click()
+    offline.locator("#table").fill("one\ntwo")
+    offline.get_by_role("button", name="Use this table").click()
+    expect(offline.locator("#table-problem")).to_contain_text("Wanted two, texts and labels")
+    offline.locator("#table").fill(TABLE)
+    offline.get_by_role("button", name="Use this table").click()
+    offline.wait_for_function("() => Number(document.documentElement.dataset.steps) >= 60")
+    offline.get_by_role("button", name="❚❚ Pause").click()
+    expect(offline.get_by_role("button", name="▶ Train")).to_be_visible()
+    offline.locator("#text").fill("parcel is late")
+    shown = offline.locator(".machine-bars li").first
     expect(shown).to_contain_text("delivery")
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Save the model").click()
+    with offline.expect_download() as download:
+        offline.get_by_role("button", name="Save the model").click()
     download.value.save_as(tmp_path / "model.zip")
     unpack(tmp_path / "model.zip", tmp_path, name="mine")
     prediction = load(tmp_path / "mine")("parcel is late")
@@ -94,14 +108,14 @@ def test_ones_own_table_is_trained_on_and_the_model_opens_in_python(page: "Page"
     assert bounded_percentage(prediction.probability) in shown.inner_text()
 
 
-def test_the_lesson_asks_trains_and_tells(page: "Page", address: str) -> None:
-    page.goto(address)
-    page.get_by_role("button", name="Lesson: build one").click()
-    expect(page.get_by_label("Layers")).to_have_value("0")
-    page.get_by_role("button", name="About half: it guesses").click()
-    expect(page.locator("#lesson [role=status]")).to_contain_text("You were right", timeout=60_000)
-    page.get_by_role("button", name="Next", exact=True).click()
-    expect(page.get_by_label("Positions")).to_have_value("none")
+def test_the_lesson_asks_trains_and_tells(offline: "Page", address: str) -> None:
+    offline.goto(address)
+    offline.get_by_role("button", name="Lesson: build one").click()
+    expect(offline.get_by_label("Layers")).to_have_value("0")
+    offline.get_by_role("button", name="About half: it guesses").click()
+    expect(offline.locator("#lesson [role=status]")).to_contain_text("You were right", timeout=60_000)
+    offline.get_by_role("button", name="Next", exact=True).click()
+    expect(offline.get_by_label("Positions")).to_have_value("none")
 
 
 def test_the_app_has_the_page_in_a_frame(page: "Page", server: Server) -> None:

@@ -82,7 +82,7 @@ def random_model(config: ModelConfig, seed: int) -> TextClassifier:
     model = TextClassifier(config, vocab_size=VOCABULARY, n_classes=CLASSES)
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter += 0.1 * torch.randn_like(parameter)
+            parameter.add_(0.1 * torch.randn_like(parameter))
     return model
 
 
@@ -163,9 +163,13 @@ def test_a_hundred_steps_have_the_losses_of_pytorch(engine: "Page", norm: Any, p
 
 
 def test_initial_weights_have_the_names_shapes_and_spread_of_pytorch(engine: "Page") -> None:
-    for norm, positions, pooling in (("pre", "learned", "attention"), ("post", "sinusoidal", "mean")):
-        config = ModelConfig(d_model=24, n_heads=2, n_layers=1, d_ff=32, max_length=12, norm=norm, positions=positions,
-                             pooling=pooling)  # fmt: skip
+    for choices in (
+        {"norm": "pre", "positions": "learned", "pooling": "attention"},
+        {"norm": "post", "positions": "sinusoidal", "pooling": "mean"},
+    ):
+        config = ModelConfig.model_validate(
+            {"d_model": 24, "n_heads": 2, "n_layers": 1, "d_ff": 32, "max_length": 12, **choices}
+        )
         torch.manual_seed(0)
         model = TextClassifier(config, vocab_size=VOCABULARY, n_classes=CLASSES)
         expected = {name: (shape, received(text)) for name, shape, text in sent(model)["weights"]}

@@ -6,7 +6,7 @@ from pathlib import Path
 from txcls import __version__
 from txcls.checkpoint.files import new_folder, reason
 from txcls.checkpoint.schema import FORMAT_VERSION
-from txcls.config import Calibration, DataConfig, load_preset
+from txcls.config import Calibration, load_preset
 from txcls.data.generated import who_won
 from txcls.data.generated.sample import open_sample
 from txcls.errors import CheckpointError
@@ -50,7 +50,7 @@ def playground() -> bytes:
         "form-action": "'none'",
     }
     config = load_preset("own").model_dump(mode="json")
-    sample = open_sample(DataConfig(dataset="sample"), None)
+    sample = open_sample()
     messages = []
     for split in sample.splits:
         rows = sample.load(split)

@@ -36,6 +36,8 @@ let chosen = fromHash(location.hash, tasks.map(({name}) => name));
 /** What is being trained, and the last that its worker reported. */
 let training = null;
 const off = new Set();
+/** In the app's frame the page has no address of its own. */
+const inFrame = location.protocol === "about:";
 
 // The data of a task
 
@@ -221,7 +223,7 @@ function describeTask() {
   find("about").textContent = [task.about, `${data.trained.length.toLocaleString("en")} texts to train on, `
     + `${data.heldOut.length.toLocaleString("en")} held out, ${data.classes.length} classes.`].join(" ");
   controls.show(chosen);
-  history.replaceState(null, "", `#${toHash(chosen)}`);
+  if (!inFrame) history.replaceState(null, "", `#${toHash(chosen)}`);
 }
 
 /** Change settings and begin anew. */
@@ -320,5 +322,6 @@ find("theme").addEventListener("click", () => {
 });
 addEventListener("hashchange", () => choose(fromHash(location.hash, tasks.map(({name}) => name))));
 document.addEventListener("keydown", machine.pressed);
+find("link").hidden = inFrame;
 find("version").textContent = page.version;
 choose(chosen.text ? {text: chosen.text} : {text: ""});
