@@ -10,7 +10,7 @@ from tests.app.drawn import go_to, open_page, says
 from txcls.app.pages import PAGES
 
 SECTIONS = {
-    "Try": {"Classify": "", "Lessons": "lessons"},
+    "Try": {"Classify": "", "Lessons": "lessons", "Playground": "playground"},
     "Inside": {
         "Tokens": "tokens", "Step by step": "steps", "Attention": "attention", "Positions": "positions",
         "Class lens": "lens",
