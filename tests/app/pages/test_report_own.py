@@ -2,7 +2,7 @@
 
 import csv
 import io
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,12 @@ import pytest
 import streamlit as st
 
 from tests.app.drawn import open_page, says, words_of
-from tests.app.jobs.conftest import finish, put
+from tests.app.jobs.conftest import end_of, finish, put
 from tests.app.pages.test_train import has_button, until
 from tests.conftest import CLASSES, TEXTS, make_checkpoint
 from txcls.app.jobs import queue
 from txcls.app.jobs.own_files import KeptRows, write_kept
-from txcls.app.jobs.sessions import Session
+from txcls.app.jobs.sessions import Session, write_json
 from txcls.app.pages.report import compute as compute_report
 from txcls.app.shell import checkpoints, own
 from txcls.app.shell.cache import Source
@@ -86,12 +86,14 @@ def test_labels_of_all_rows_are_checked_and_corrections_go_to_the_page_train(
         return frame
 
     monkeypatch.setattr(st, "data_editor", edit)
-    doubted = [{"row": n, "text": ROWS[n][0], "label": ROWS[n][1]} for n in (2, 7)]
-    monkeypatch.setattr(
-        "txcls.app.pages.report.compute.suspect_rows", lambda rows, probabilities: [_suspect(**one) for one in doubted]
-    )
     app.button(key="report_suspects").click().run()
     assert not app.exception, app.exception
+    result = end_of(session, "suspects").result
+    assert (result["n_checked"], result["n_rows"]) == (len(ROWS), len(ROWS))
+    assert [ROWS[one["row"] - 2][0] for one in result["suspects"]] == [one["text"] for one in result["suspects"]]
+    doubted = [asdict(SuspectRow(n + 2, *ROWS[n], "World", 0.1, 0.9)) for n in (2, 7)]
+    write_json(session.job("suspects") / "result.json", {**result, "suspects": doubted, "n_suspects": 2})
+    app.run()
     assert f"**2** of {len(ROWS)} labels look wrong" in words_of(app)
     assert "1 corrected and 1 dropped" in words_of(app)
     app.button(key="report_correct_table").click().run()
@@ -116,10 +118,6 @@ def test_only_what_is_downloaded_is_made_safe_for_spreadsheets(session: Session)
     same = (session.folder / job.result["file"]).read_text("utf-8-sig").splitlines()
     assert safe[:3] == ['"body","kind"', '"\'=1+1","a"', '"text 0","b"'] and len(safe) == 10
     assert same == [safe[0], '"=1+1","a"', *safe[2:]]
-
-
-def _suspect(row: int, text: str, label: str) -> Any:
-    return SuspectRow(row, text, label, "World", 0.1, 0.9)
 
 
 def test_a_table_of_rows_that_it_learned_is_told_apart(session: Session, source: Source) -> None:

@@ -42,14 +42,15 @@ if sys.platform != "win32":
     import fcntl
     import resource
 
-Kind = Literal["read", "peek", "open", "report", "correct", "plan", "train", "batch"]
+Kind = Literal["read", "peek", "open", "report", "suspects", "correct", "plan", "train", "batch"]
 """What a job does: look through a table to train on, read the columns of one to classify, open a model, measure one on
-a table, correct a table's labels, plan a training, train, or classify a file."""
+a table, check the labels of one, correct them, plan a training, train, or classify a file."""
 WORK: Mapping[Kind, tuple[str, str]] = {
     "read": ("read_table", "read"),
     "peek": ("read_table", "read"),
     "open": ("open_model", "read"),
     "report": ("report_table", "read"),
+    "suspects": ("report_table", "read"),
     "correct": ("report_table", "read"),
     "plan": ("train_model", "plan"),
     "train": ("train_model", "train"),

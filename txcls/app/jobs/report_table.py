@@ -1,18 +1,26 @@
-"""Measure a classifier on an uploaded table, and write a table with corrected labels."""
+"""Measure a classifier on an uploaded table, check its labels, and write a table with corrected labels."""
 
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from txcls.app.jobs.own_files import file_name, guessed, read_kept, read_table
+from txcls.app.jobs.own_files import KeptRows, file_name, guessed, read_kept, read_table
 from txcls.app.jobs.queue import Job
 from txcls.app.jobs.sessions import write_json
 from txcls.app.shell.limits import limits
+from txcls.checkpoint.checkpoint import load_checkpoint
 from txcls.data.hashes import normalised
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
-from txcls.evaluation.label_errors import corrected_table_csv
+from txcls.evaluation.label_errors import (
+    corrected_csv,
+    corrected_table_csv,
+    held_out_probabilities,
+    suspect_rows,
+)
 from txcls.evaluation.on_file import rows_of_file
-from txcls.evaluation.report import report_on, some_rows
+from txcls.evaluation.report import chosen_rows, report_on, some_rows
 from txcls.evaluation.scoring import as_plain_text
 from txcls.predictor import Predictor
 
@@ -20,13 +28,19 @@ MAX_ROWS = 1_000
 """Rows that are answered, a random choice where there are more."""
 MAX_PROBABILITIES = 1_000_000
 """Rows times classes of the answers, so that the app can hold them."""
+MAX_LABELS = 10_000
+"""Rows whose labels are checked, a random choice where there are more."""
+MAX_SUSPECTS, LONGEST_SUSPECT = 500, 400
+"""Rows that can be corrected on the page, and characters of each."""
 REPORT = "report.json"
 """The file of the job in which the answers lie."""
 
 
 def run(job: Job) -> dict[str, Any]:
-    """Notes on the table and how many of its rows were learned, the answers in `REPORT`; or the corrected table."""
-    return _corrected(job) if job.kind == "correct" else _measured(job)
+    """Notes on the table and how many of its rows were learned, the answers in `REPORT`; or the rows whose label looks
+    wrong; or the corrected table."""
+    work = {"suspects": _suspects, "correct": _corrected, "report": _measured}
+    return work[job.kind](job)
 
 
 def _measured(job: Job) -> dict[str, Any]:
@@ -72,14 +86,53 @@ def _n_learned(job: Job, rows: LabelledTexts) -> int:
     return sum(normalised(text) in learned for text in rows.texts)
 
 
+def _suspects(job: Job) -> dict[str, Any]:
+    """Check the labels of all rows that a classifier was made of. Its answers are not used: it learned most of them."""
+    job.progress("reading the rows")
+    kept = read_kept(job.session / "kept", str(job.spec["own"]))
+    if kept is None:
+        raise DataError("The rows that this classifier was trained on are no longer on this server.")
+    classes = load_checkpoint(job.session / "own" / job.spec["own"]).classes
+    known = [row for row, label in enumerate(kept.labels) if label in classes]
+    checked = [known[row] for row in chosen_rows(len(known), most=MAX_LABELS)]
+    rows = _labelled(kept, checked, classes)
+
+    def on_fold(done: int, total: int) -> None:
+        job.progress(f"{done} of {total} folds")
+
+    found = suspect_rows(rows, held_out_probabilities(rows, on_fold=on_fold))
+    places = [kept.places[row] if kept.places else row for row in checked]
+    return {
+        "suspects": [
+            asdict(replace(row, row=places[row.row], text=row.text[:LONGEST_SUSPECT])) for row in found[:MAX_SUSPECTS]
+        ],
+        "n_suspects": len(found),
+        "n_checked": len(rows),
+        "n_rows": len(kept.texts),
+        "classes": list(rows.classes),
+        "table": {**kept.spec, "own": job.spec["own"]},
+    }
+
+
+def _labelled(kept: KeptRows, rows: Sequence[int], classes: Sequence[str]) -> LabelledTexts:
+    index = {name: number for number, name in enumerate(classes)}
+    return LabelledTexts([kept.texts[row] for row in rows], [index[kept.labels[row]] for row in rows], tuple(classes))
+
+
 def _corrected(job: Job) -> dict[str, Any]:
     """Names of two files with the whole table: one to download, one with the cells as they are to train on."""
     job.progress("writing the table")
-    table = read_table(job.session, job.spec)
-    column = guessed(table, job.spec).label_column
     corrections = {int(place): str(label) for place, label in job.spec["corrections"].items()}
-    as_given = f"files/{Path(job.spec['file']).stem}-corrected.csv"
+    as_given = f"files/{Path(job.spec.get('file', 'rows')).stem}-corrected.csv"
     for file, plain in ((job.folder / "corrected.csv", as_plain_text), (job.session / as_given, str)):
-        text = corrected_table_csv(table, corrections, label_column=column, plain=plain)
+        if "file" in job.spec:
+            table = read_table(job.session, job.spec)
+            column = guessed(table, job.spec).label_column
+            text = corrected_table_csv(table, corrections, label_column=column, plain=plain)
+        else:
+            kept = read_kept(job.session / "kept", str(job.spec["own"]))
+            assert kept is not None
+            rows = _labelled(kept, range(len(kept.texts)), list(dict.fromkeys(kept.labels)))
+            text = corrected_csv(rows, corrections, plain=plain)
         file.write_bytes(text.encode("utf-8-sig", "backslashreplace"))
     return {"download": "corrected.csv", "file": as_given}

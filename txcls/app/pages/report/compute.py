@@ -24,8 +24,6 @@ from txcls.evaluation.report import Answers, Report, chosen_rows, report_on, som
 
 MAX_OWN_ROWS = 2_000
 """Most test rows of a visitor's own classifier that are classified."""
-MAX_LABELS = 10_000
-"""Most rows of a visitor's own table whose labels are checked."""
 MAX_TRAINING_ROWS = 20_000
 """Most training rows that the linear baseline is fitted to."""
 OWN_TABLE = "table"
@@ -146,18 +144,20 @@ class LabelCheck:
     """Rows whose label looks wrong.
 
     Attributes:
-        suspects: most probable first; their `row` is an index of `rows`.
-        rows: the rows that were checked.
-        total: how many rows there are, if not all were checked.
-        places: the number of each of `rows` in the visitor's file, if there is one.
-        spec: names the visitor's file and its columns.
+        suspects: most probable first; their `row` is an index of `rows`, or a row of the visitor's file.
+        n_suspects, n_checked, n_rows: how many rows look wrong, of how many that were checked, of how many there are.
+        classes: that a label can be corrected to.
+        rows: the rows, if the app holds them.
+        table: names the visitor's file and its columns, if the rows are those of a visitor's own classifier.
     """
 
-    suspects: list[SuspectRow]
-    rows: LabelledTexts
-    total: int
-    places: Sequence[int] = ()
-    spec: Mapping[str, Any] | None = None
+    suspects: Sequence[SuspectRow]
+    n_suspects: int
+    n_checked: int
+    n_rows: int
+    classes: Sequence[str]
+    rows: LabelledTexts | None = None
+    table: Mapping[str, Any] | None = None
 
 
 def check_answers(answers: Answers, *, has_learned: bool, on_fold: OnProgress) -> LabelCheck:
@@ -170,25 +170,10 @@ def check_answers(answers: Answers, *, has_learned: bool, on_fold: OnProgress) -
         probabilities = held_out_probabilities(
             answers.rows, None if has_learned else answers.probabilities, on_fold=on_fold
         )
-        return LabelCheck(suspect_rows(answers.rows, probabilities), answers.rows, len(answers))
+        found = suspect_rows(answers.rows, probabilities)
+    return LabelCheck(found, len(found), len(answers), len(answers), answers.rows.classes, rows=answers.rows)
 
 
-def check_own_rows(source: Source, *, on_fold: OnProgress) -> LabelCheck:
-    """Check the labels of all rows of the table of a visitor's own classifier, training rows included.
-
-    The classifier's predictions are not used, since it was trained on most of these labels.
-
-    Raises:
-        DataError: the rows are not here, too few, or of one class.
-    """
-    stored_rows = own.kept_rows(source.name)
-    if stored_rows is None:
-        raise DataError("The rows that this classifier was trained on are no longer on this server.")
-    with my_turn():
-        classes = set(checkpoints.classifier(source).classes)
-        known = [row for row, label in enumerate(stored_rows.labels) if label in classes]
-        checked = [known[row] for row in chosen_rows(len(known), most=MAX_LABELS)]
-        rows = _labelled(source, stored_rows, checked)
-        suspects = suspect_rows(rows, held_out_probabilities(rows, on_fold=on_fold))
-    places = [stored_rows.places[row] for row in checked] if stored_rows.places else []
-    return LabelCheck(suspects, rows, len(stored_rows.texts), places, stored_rows.spec)
+def check_of_own_rows(job: JobState) -> LabelCheck:
+    """What a job found in the rows of a visitor's own classifier."""
+    return LabelCheck(**{**job.result, "suspects": [SuspectRow(**row) for row in job.result["suspects"]]})

@@ -1,7 +1,6 @@
 """The part of the Report page that lists rows whose label looks wrong, to correct them and train again."""
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import streamlit as st
 
 from txcls.app import pages
 from txcls.app.jobs.own_files import file_name
+from txcls.app.jobs.report_table import LONGEST_SUSPECT, MAX_LABELS
 from txcls.app.pages.report import compute as compute_report
 from txcls.app.pages.report.compute import LabelCheck, TableReport
 from txcls.app.pages.report.rows import MAX_SHOWN, ROW_COLUMN, TEXT_COLUMN, heights, in_percent
@@ -34,21 +34,16 @@ _TRAIN = "_report_train"
 def draw(opened: layout.Page, answers: Answers, of_table: TableReport | None) -> None:
     """Check all rows of the table of a visitor's own classifier; else the rows that were classified."""
     st.subheader("Rows whose label looks wrong", anchor=False)
-    own_rows = of_table is None and checkpoints.has_kept_rows(opened.source)
-    key = f"report_labels_{opened.source.name}_{opened.source.state}_{of_table is not None}"
-    check: LabelCheck | None = st.session_state.get(key)
-    if check is None or (not own_rows and check.rows is not answers.rows):
-        check = _find_on_click(_ask(opened, answers, of_table, own_rows=own_rows))
-        if check is None:
-            return
-        st.session_state[key] = check
-        st.rerun()
-    changed = _correct(check)
-    if not check.suspects:
-        return
-    if check.spec and file_name(check.spec):
-        _corrected_table(check.spec, changed)
+    if of_table is None and checkpoints.has_kept_rows(opened.source):
+        check = _of_own_rows(opened)
     else:
+        check = _of_answers(opened, answers, of_table)
+    if check is None:
+        return
+    changed = _correct(check)
+    if check.suspects and check.table is not None:
+        _corrected_table(check.table, changed)
+    elif check.suspects and check.rows is not None:
         st.download_button(
             f"Download all {len(check.rows):,} rows with {_counts(changed)}",
             corrected_csv(check.rows, changed, plain=as_plain_text).encode("utf-8", "backslashreplace"),
@@ -58,17 +53,32 @@ def draw(opened: layout.Page, answers: Answers, of_table: TableReport | None) ->
         )
 
 
-def _ask(
-    opened: layout.Page, answers: Answers, of_table: TableReport | None, *, own_rows: bool
-) -> Callable[..., LabelCheck]:
-    """Say what is checked, and how; returns the function that checks it."""
-    if own_rows:
-        st.markdown(
-            f"{ABOUT}. **All rows of your table** are checked, also those in the training set (at most "
-            f"{compute_report.MAX_LABELS:,}, drawn at random). The classifier's own predictions are not used, since "
-            "it was trained on most of these labels."
-        )
-        return partial(compute_report.check_own_rows, opened.source)
+def _of_own_rows(opened: layout.Page) -> LabelCheck | None:
+    """What a job found, which the button starts; None before."""
+    spec = {"own": opened.source.name.removeprefix(own.PREFIX), "state": opened.source.state}
+    job = own.job("suspects")
+    if job.is_active:
+        waiting.watch("suspects", task="The check of the labels")
+        return None
+    if job.status == "done" and job.spec == spec:
+        return compute_report.check_of_own_rows(job)
+    waiting.failure(job)
+    st.markdown(
+        f"{ABOUT}. **All rows of your table** are checked, also those in the training set (at most {MAX_LABELS:,}, "
+        "drawn at random). The classifier's own predictions are not used, since it was trained on most of these labels."
+    )
+    if st.button("Find wrong labels", key="report_suspects"):
+        waiting.start("suspects", spec)
+        st.rerun()
+    return None
+
+
+def _of_answers(opened: layout.Page, answers: Answers, of_table: TableReport | None) -> LabelCheck | None:
+    """What the button finds; None before, or if the rows cannot be checked."""
+    key = f"report_labels_{opened.source.name}_{opened.source.state}_{of_table is not None}"
+    check: LabelCheck | None = st.session_state.get(key)
+    if check is not None and check.rows is answers.rows:
+        return check
     st.markdown(f"{ABOUT}, and this classifier.")
     has_learned = of_table is not None and st.checkbox(
         "This classifier was trained on these rows",
@@ -76,39 +86,39 @@ def _ask(
         key="report_has_learned",
         help="Then its predictions are not used: it has learned these labels, right or wrong.",
     )
-    return partial(compute_report.check_answers, answers, has_learned=has_learned)
-
-
-def _find_on_click(find: Callable[..., LabelCheck]) -> LabelCheck | None:
-    """The doubtful rows, once the button is clicked; None before, or if they cannot be found."""
     if not st.button("Find wrong labels", key="report_suspects"):
         return None
     bar = st.progress(0.0, "reading the rows …")
+
+    def on_fold(done: int, total: int) -> None:
+        bar.progress(done / total, f"{done} of {total} folds")
+
     try:
-        return find(on_fold=lambda done, total: bar.progress(done / total, f"{done} of {total} folds"))
+        st.session_state[key] = compute_report.check_answers(answers, has_learned=has_learned, on_fold=on_fold)
     except TxclsError as error:
         bar.empty()
         st.info(plain(str(error)))
         return None
+    st.rerun()
 
 
 def _correct(check: LabelCheck) -> dict[int, str]:
-    """A table of the doubtful rows to correct; returns the new labels by the row's number in the file, or in `rows`."""
-    checked = f"{len(check.rows):,} labels"
-    if len(check.rows) < check.total:
-        checked += f" (drawn at random from {check.total:,})"
+    """A table of the doubtful rows to correct; returns the new labels by `SuspectRow.row`."""
+    checked = f"{check.n_checked:,} labels"
+    if check.n_checked < check.n_rows:
+        checked += f" (drawn at random from {check.n_rows:,})"
     if not check.suspects:
         st.markdown(f"No label looks wrong, of {checked}.")
         return {}
     st.markdown(
-        f"**{len(check.suspects):,}** of {checked} look wrong, most probable first. They need not be wrong: read the "
+        f"**{check.n_suspects:,}** of {checked} look wrong, most probable first. They need not be wrong: read the "
         "text, then choose another label in the column **corrected**, or clear the cell to drop the row."
     )
     shown = check.suspects[:MAX_SHOWN]
-    numbers = [check.places[suspect.row] if check.places else suspect.row for suspect in shown]
+    numbers = [suspect.row for suspect in shown]
     columns = {
-        **({"row": numbers} if check.places else {}),
-        "text": [visible(suspect.text)[:400] for suspect in shown],
+        **({"row": numbers} if check.table and "file" in check.table else {}),
+        "text": [visible(suspect.text)[:LONGEST_SUSPECT] for suspect in shown],
         "label": [visible(suspect.label) for suspect in shown],
         "suggested": [visible(suspect.suggested) for suspect in shown],
         "label's probability": [suspect.label_probability for suspect in shown],
@@ -127,7 +137,7 @@ def _correct(check: LabelCheck) -> dict[int, str]:
             "row": ROW_COLUMN,
             "text": TEXT_COLUMN,
             **shares,
-            "corrected": st.column_config.SelectboxColumn("corrected", options=list(check.rows.classes)),
+            "corrected": st.column_config.SelectboxColumn("corrected", options=list(check.classes)),
         },
     )
     chosen = ["" if value is None or value != value else str(value) for value in edited["corrected"]]
@@ -149,7 +159,7 @@ def _corrected_table(table: Mapping[str, Any], changed: Mapping[int, str]) -> No
     if job.is_active:
         waiting.watch("correct", task="The corrected table")
     elif job.status == "done" and job.spec == spec:
-        name = f"{Path(file_name(table)).stem}-corrected.csv"
+        name = f"{Path(file_name(table) or 'rows').stem}-corrected.csv"
         with st.container(horizontal=True):
             file = session.job("correct") / str(job.result["download"])
             download_link(f"Download {name[:60]}", file, name=name, key="report_corrected_csv")
