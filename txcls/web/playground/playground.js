@@ -302,6 +302,10 @@ for (const kind of ["dragover", "dragleave", "drop"]) {
 }
 find("save").addEventListener("click", () => {
   if (!training?.model) return;
+  if (!training.config.n_layers) {
+    say("problem", "A checkpoint has at least one layer, so that this model cannot be saved.");
+    return;
+  }
   const [name, content] = saved(), link = element("a");
   link.href = URL.createObjectURL(new Blob([content], {type: "application/zip"}));
   link.download = name;
