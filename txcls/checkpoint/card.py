@@ -19,7 +19,9 @@ FEW_CLASSES = 10
 """Up to this many classes, a card shows the whole confusion matrix."""
 ORDER = {
     "words_shuffled": "words of each text in random order",
-    "positions_removed": "position vectors removed",
+    "positions_permuted": "position vectors of each text in random order",
+    "positions_mean": "every position vector replaced by their mean",
+    "positions_removed": "every position vector replaced by zeros (an input unlike any in training)",
 }
 """What the figures under "order" in metrics.json are, in words."""
 
@@ -369,7 +371,13 @@ def _head_lines(measured: Mapping[str, Any] | None) -> list[str]:
         lines.append(f"| layer {layer + 1}, feed-forward | {shares} |")
     if "all_heads" in zero:
         lines.append(f"| all heads | {percentage(zero['all_heads'], 2)} | {percentage(mean['all_heads'], 2)} |")
+    if "all_uniform" in measured:
+        lines += ["", f"With uniform attention in all heads: {percentage(measured['all_uniform'], 2)}."]
     return [*lines, ""]
+
+
+VERDICTS = {"wrong": "refuted", "idle": "uniform attention does as well"}
+"""What the verdicts of metrics.json are in words, where these are others."""
 
 
 def _story_lines(atlas: Mapping[str, Any] | None) -> list[str]:
@@ -378,27 +386,48 @@ def _story_lines(atlas: Mapping[str, Any] | None) -> list[str]:
     lines = [
         "## Stories of heads",
         "",
-        f"For each head, which keys its queries attend to: found on {atlas['n_found']:,} validation texts, tested on "
-        f"{atlas['n_told']:,} {atlas['split']} texts (`evaluate --heads`). Worth: percentage points of accuracy lost "
-        "with even weights. Brought back: the share of what the story's queries lose with even weights that all weight "
-        "on the story's keys brings back, and that as many other keys bring back.",
+        f"For each head a hypothesis on which keys its queries attend to: found on {atlas['n_found']:,} validation "
+        f"texts, tested on {atlas['n_told']:,} {atlas['split']} texts (`evaluate --heads`). Worth: percentage points "
+        "of accuracy lost with the head's output replaced by its mean. Brought back: the share of the accuracy lost "
+        "with uniform attention that the story's weights bring back, and that the control does: as many other keys, or "
+        "the list shuffled among words of like frequency.",
         "",
-        "| head | worth | story | brought back | by other keys | verdict |",
+        "| head | worth | story | brought back | by the control | verdict |",
         "|---|---|---|---|---|---|",
     ]
     for head in atlas["heads"]:
         story = head["story"]
-        clauses = "; ".join(f"{clause['query']} → {clause['key']}" for clause in story["clauses"])
         shares = ("–" if story[name] is None else f"{story[name]:.2f}" for name in ("share", "control_share"))
         place = f"layer {story['layer'] + 1}, head {story['head'] + 1}"
-        worth = f"{100 * head['worth']['uniform']:.1f}"
-        lines.append(f"| {' | '.join((place, worth, as_markdown(clauses), *shares, as_markdown(story['verdict'])))} |")
-    if atlas["confirmed_share"] is not None:
-        lines += [
-            "",
-            f"Confirmed stories carry {percentage(atlas['confirmed_share'], 0)} of what the heads' weights are worth.",
-        ]
-    return [*lines, ""]
+        worth = f"{100 * head['worth']['mean']:.1f}"
+        verdict = VERDICTS.get(story["verdict"], story["verdict"])
+        lines.append(f"| {' | '.join((place, worth, as_markdown(_story(story)), *shares, as_markdown(verdict)))} |")
+    return [*lines, "", *_all_head_lines(atlas)]
+
+
+def _story(values: Mapping[str, Any]) -> str:
+    lists = values.get("lists", {})
+    names = (("words", "word list"), ("distances", "distance"))
+    clauses = "; ".join(f"{clause['query']} → {clause['key']}" for clause in values["clauses"])
+    return clauses or " and ".join(name for key, name in names if key in lists)
+
+
+def _all_head_lines(atlas: Mapping[str, Any]) -> list[str]:
+    if "all_heads" not in atlas:
+        return []
+    together = atlas["all_heads"]
+    rows = (
+        ("their own", "accuracy"),
+        ("uniform", "uniform"),
+        ("a fixed weight for each word and each distance, without queries", "lists"),
+        ("the control: these shuffled", "control"),
+        ("the stories", "stories"),
+    )
+    return [
+        f"All heads together, on the same {together['n']:,} texts:",
+        "",
+        *_table(("attention weights", "accuracy"), ((name, percentage(together[key], 2)) for name, key in rows)),
+    ]
 
 
 def _circuit_lines(circuit: Mapping[str, Any] | None) -> list[str]:

@@ -285,10 +285,19 @@ class _Clause(_Exact):
     key: Annotated[str, Field(strict=True, max_length=100)]
 
 
+LogWeight = Annotated[int, Field(strict=True, ge=-1000, le=1000)]
+
+
+class _Lists(_Exact):
+    words: Many[LogWeight] = Field([], max_length=200_000)
+    distances: Many[LogWeight] = Field([], max_length=1000)
+
+
 class _Story(_Exact):
     layer: Count
     head: Count
-    clauses: Many[_Clause] = Field(min_length=1, max_length=10)
+    clauses: Many[_Clause] = Field(max_length=10)
+    lists: _Lists = _ABSENT
     n: Count
     held: Share
     accuracy: Share
@@ -304,7 +313,9 @@ class _Story(_Exact):
 
     @model_validator(mode="after")
     def _weights_of_each_clause(self) -> Self:
-        if not len(self.attention) == len(self.chance) == len(self.clauses):
+        if (self.lists is None) == (not self.clauses):
+            raise ValueError("clauses: wanted some, or lists")
+        if not len(self.attention) == len(self.chance) == max(1, len(self.clauses)):
             raise ValueError("attention and chance: wanted a number for each clause")
         return self
 
@@ -322,12 +333,27 @@ class _AtlasHead(_Exact):
     attention: Many[Many[Share]] = Field(max_length=100)
 
 
+class _AllHeads(_Exact):
+    n: Count
+    accuracy: Share
+    uniform: Share
+    lists: Share
+    control: Share
+    stories: Share
+    share: Number | None
+    interval: Many[Number | None] = Field(min_length=2, max_length=2)
+    control_share: Number | None
+
+
 class _Atlas(_Exact):
     split: Text
     n: Count
     n_told: Count
     n_found: Count
-    confirmed_share: Share | None
+    confirmed_share: Share | None = None
+    """Written by earlier versions."""
+    spare_lost: Correlation = _ABSENT
+    all_heads: _AllHeads = _ABSENT
     queries: Many[Annotated[str, Field(strict=True, max_length=100)]] = Field(max_length=100)
     keys: Many[Annotated[str, Field(strict=True, max_length=100)]] = Field(max_length=100)
     held: Many[Many[Share]] = Field(max_length=100)

@@ -29,7 +29,14 @@ from txcls.inspection.ablation import measure_heads, with_heads
 from txcls.inspection.attribution import METHODS, measure_explanations
 from txcls.inspection.circuit import measure_circuit, with_circuit
 from txcls.inspection.random_texts import random_texts
-from txcls.inspection.stories import HeadAtlas, measure_atlas, with_atlas
+from txcls.inspection.stories import (
+    HeadAtlas,
+    all_heads_sentence,
+    measure_atlas,
+    spare_sentence,
+    verdict_words,
+    with_atlas,
+)
 from txcls.predictor import Predictor
 from txcls.wording import percentage, shown
 
@@ -253,7 +260,7 @@ def _evaluate_parts(
 
 def _evaluate_heads(classifier: Predictor, measured: Checkpoint, *, data: Path | None, as_json: bool) -> Checkpoint:
     means, effects = measure_heads(classifier, data_path=data, on_stage=note)
-    atlas = measure_atlas(classifier, effects, data_path=data, on_stage=note)
+    atlas = measure_atlas(classifier, means, effects, data_path=data, on_stage=note)
     measured = with_atlas(with_heads(measured, means, effects), atlas)
     if as_json:
         kept = {name: measured.metrics[name] for name in ("heads", "atlas")}
@@ -284,19 +291,19 @@ def _print_stories(atlas: HeadAtlas) -> None:
         rows.append(
             (
                 f"layer {measured.story.layer + 1}, head {measured.story.head + 1}",
-                f"{100 * record.worth['uniform']:.1f} points",
+                f"{100 * record.worth:.1f} points",
                 measured.story,
                 ", ".join(f"{weight:.2f}" for weight in measured.attention),
                 "" if isnan(measured.share) else f"{measured.share:.2f} ({low:.2f} to {high:.2f})",
                 "" if isnan(measured.control_share) else f"{measured.control_share:.2f}",
-                measured.verdict,
+                verdict_words(record),
             )
         )
     head = ("head", "worth", "story", "attention", "brought back", "by the control", "verdict")
     print_rows(head, rows, title=f"stories of heads, measured on {atlas.n_stories:,} test texts")
-    if not isnan(atlas.confirmed_share):
-        share = percentage(atlas.confirmed_share, 0)
-        console().print(f"confirmed stories carry {share} of what the heads' weights are worth")
+    for sentence in (all_heads_sentence(atlas), spare_sentence(atlas)):
+        if sentence:
+            console().print(sentence)
 
 
 def _evaluate_explanations(

@@ -16,13 +16,16 @@ def fit_calibration(logits: Floats, labels: Integers) -> Calibration:
     """The calibration with the lowest log loss on held-out rows.
 
     The temperature is fitted first, between 1/20 and 20, as in Guo et al. 2017, section 4.2. The power is fitted too if
-    it generalises: in two-fold cross-validation over these rows it must lower the log loss.
+    it generalises: in two-fold cross-validation over these rows it must lower the log loss. Where every row is right,
+    nothing is fitted: sharpening without end lowers the log loss, and no row can show that it goes too far.
 
     Args:
         logits: (N, C) of rows the model was not trained on.
         labels: (N,) their true classes.
     """
     log_probabilities = log_softmax(logits)  # N C
+    if (log_probabilities.argmax(axis=1) == labels).all():
+        return Calibration()
     odd = np.arange(len(labels)) % 2 == 1  # N
     held_out = []
     for with_power in (False, True):

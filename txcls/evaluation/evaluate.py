@@ -88,7 +88,7 @@ def evaluate(
         split: which rows; "new" where the data set has texts of a kind that training never shows.
         data_path: folder or file in the data set's published format; None looks where `open_dataset` says.
         device: "cpu", "cuda", …; None prefers CUDA.
-        without_order: also measure accuracy with word order removed, which takes two more passes.
+        without_order: also measure accuracy with word order removed, which takes up to three more passes.
         on_rows: called with rows done and rows in all, over all passes.
 
     Raises:
@@ -164,7 +164,7 @@ def _measured(
 ) -> tuple[Evaluation, NDArray[np.float32]]:
     """The figures without `scope`, and the logits (N, C); the model is left on the device."""
     model = _classifier_of(checkpoint).to(device)
-    passes = 1 + without_order * (1 + (model.config.positions != "none"))
+    passes = 1 + without_order * (1 + (model.config.positions != "none") + _has_permuted(model, checkpoint.encoder))
     done = 0
 
     def count(rows: int) -> None:
@@ -279,25 +279,44 @@ def accuracy_without_order(
 ) -> dict[str, float]:
     """Accuracy with word order removed; the loss in accuracy is what the model gains from word order.
 
-    `words_shuffled`: the words of each text in a random order (seeded). `positions_removed`: texts unchanged, position
-    vectors zero; left out for a model without them.
+    `words_shuffled`: the words of each text in a random order (seeded). `positions_mean`: every position vector
+    replaced by the mean of those that the texts read; zeros would be an input unlike any in training.
+    `positions_permuted`: the position vectors of each text in a random order; left out where words are tokens, as it is
+    the same as the first.
     """
     shuffled = shuffle_words(texts, encoder)
     logits = {"words_shuffled": predict_logits(model, shuffled, device=device, on_batch=on_batch)}
     if model.config.positions != "none":
         blind = deepcopy(model)  # the model itself may be shared
+        vectors = blind.embeddings.positional
+        reads = torch.from_numpy((texts.lengths[:, None] > np.arange(len(vectors))).sum(axis=0)).to(vectors)  # T
         with torch.no_grad():
-            blind.embeddings.positional.zero_()
-        logits["positions_removed"] = predict_logits(blind, texts, device=device, on_batch=on_batch)
+            vectors.copy_((reads @ vectors / reads.sum()).expand_as(vectors))
+        logits["positions_mean"] = predict_logits(blind, texts, device=device, on_batch=on_batch)
+    if _has_permuted(model, encoder):
+        permuted = shuffle_words(texts, encoder, whole_words=False)
+        logits["positions_permuted"] = predict_logits(model, permuted, device=device, on_batch=on_batch)
     return {
-        name: round(float((one.argmax(-1).numpy() == texts.labels).mean()), 6)  # N C
-        for name, one in logits.items()
+        name: round(float((of_rows.argmax(-1).numpy() == texts.labels).mean()), 6)  # N C
+        for name, of_rows in logits.items()
     }
 
 
-def shuffle_words(texts: TokenisedTexts, encoder: TextEncoder, *, seed: int = 0) -> TokenisedTexts:
-    """The same texts with their words in random order; subwords of a word stay together, a class token stays first."""
-    if encoder.byte_pairs is None:
+def _has_permuted(model: TextClassifier, encoder: TextEncoder) -> bool:
+    """Whether permuted position vectors can be measured by permuting tokens, and differ from shuffled words."""
+    reads_all_alike = model.config.pooling != "first" and not model.config.causal
+    return encoder.byte_pairs is not None and model.config.positions != "none" and reads_all_alike
+
+
+def shuffle_words(
+    texts: TokenisedTexts, encoder: TextEncoder, *, seed: int = 0, whole_words: bool = True
+) -> TokenisedTexts:
+    """The same texts with their words in random order; a class token stays first.
+
+    The subwords of a word stay together. Without `whole_words` they do not, which for a model whose attention reads all
+    tokens is the same as permuting the position vectors of each text.
+    """
+    if encoder.byte_pairs is None or not whole_words:
         begins = np.ones(encoder.vocab_size, dtype=bool)  # V
     else:
         begins = np.array([token.startswith("Ġ") for token in encoder.vocabulary.tokens])  # V: Ġ is a leading space

@@ -358,7 +358,8 @@ class AccuracyEffects:
     """Accuracy on `n` rows of a split with a single part switched off: `heads` (L, H), `feed_forward` (L,).
 
     `accuracy` is that of the model as it is, `off` what replaces the part; `all_heads` is the accuracy with every head
-    of every layer off together, None in records made before it was measured.
+    of every layer off together, `all_uniform` that with uniform weights in all of them; None in records made before
+    these were measured.
     """
 
     split: str
@@ -368,6 +369,7 @@ class AccuracyEffects:
     heads: Floats
     feed_forward: Floats
     all_heads: float | None = None
+    all_uniform: float | None = None
 
     @classmethod
     def of(cls, classifier: Predictor, *, off: Off = "zero") -> "AccuracyEffects | None":
@@ -376,7 +378,7 @@ class AccuracyEffects:
         try:
             stored = classifier.checkpoint.metrics["heads"]
             heads, feed_forward = (np.asarray(stored[off][name], dtype=float) for name in ("heads", "feed_forward"))
-            all_heads = stored[off].get("all_heads")
+            all_heads, all_uniform = stored[off].get("all_heads"), stored.get("all_uniform")
             effects = cls(
                 split=str(stored["split"]),
                 n=int(stored["n"]),
@@ -385,6 +387,7 @@ class AccuracyEffects:
                 heads=heads,
                 feed_forward=feed_forward,
                 all_heads=None if all_heads is None else float(all_heads),
+                all_uniform=None if all_uniform is None else float(all_uniform),
             )
         except (KeyError, TypeError, ValueError):
             return None
@@ -430,6 +433,7 @@ def ablate_on_rows(
         heads=parts[:split_at].reshape(config.n_layers, config.n_heads),
         feed_forward=parts[split_at:],
         all_heads=accuracy_with(classifier, texts, changes[:split_at], means=means),
+        all_uniform=accuracy_with(classifier, texts, each_part(config, heads="uniform", off=off)[:split_at]),
     )
 
 
@@ -494,6 +498,7 @@ def with_heads(checkpoint: Checkpoint, means: Means, effects: Mapping[Off, Accur
         "split": effects["zero"].split,
         "n": effects["zero"].n,
         "accuracy": round(effects["zero"].accuracy, 6),
+        **({} if effects["zero"].all_uniform is None else {"all_uniform": round(effects["zero"].all_uniform, 6)}),
         **{off: measured.to_dict() for off, measured in effects.items()},
     }
     return replace(checkpoint, metrics={**checkpoint.metrics, "heads": heads, "means": means.to_dict()})

@@ -1,16 +1,22 @@
 """The page Head atlas, the chips on other pages, and the head on which pages open."""
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.app import reports
 from tests.app.drawn import chart, html_of, numbers, open_page, words_of
-from tests.app.reports import REPORT, WORTH, atlas, save_reports_model
+from tests.app.reports import REPORT, atlas, save_reports_model
 from tests.app.tiny import PLAIN
 from tests.conftest import make_checkpoint
+from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.data.generated.who_won import first_reports
+from txcls.inspection.stories import Lists, Story, with_atlas
+from txcls.predictor import Predictor
 
 
 @pytest.fixture(autouse=True)
@@ -23,33 +29,49 @@ def _models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def heads(app: AppTest) -> list[str]:
     """The heads in the order in which they are listed."""
-    keys = [button.key for button in app.button if button.key and button.key.startswith("atlas_kinds")]
-    return [".".join(str(int(one) + 1) for one in key.split("_")[2:]) for key in keys]
+    return re.findall(r"<b>Head (\d+\.\d+)</b>", html_of(app))
 
 
 def labels(app: AppTest) -> list[str]:
     return [link.proto.label for link in app.get("page_link")]
 
 
-def test_every_head_has_its_story_verdict_and_figures() -> None:
+def test_every_head_has_a_card_with_its_map_story_verdict_and_figures() -> None:
     app = open_page("atlas", checkpoint="who_won")
     shown = html_of(app)
-    share = 100 * 0.76 / sum(WORTH)
-    assert f"{share:.0f} %<small>of the heads’ worth is carried by confirmed stories" in shown
     for words in (
-        "✓</span> confirmed 1.00", "◐</span> part of it 0.50", "✗</span> wrong −0.20",
-        "○</span> looks clear, can be spared", "The class token attends to the winner",
-        "<b>1.00</b> (0.90 to 1.00), control <b>−0.09</b>", "zero <b>38.0</b> · mean <b>19.0</b> · even <b>76.0</b>",
-        "0.99 (chance 0.06)", "<b>0.40</b> of uniform", "nothing is lost when its weights are even",
+        "1 of 4<small>heads with a confirmed story", "✓</span> confirmed 1.00", "◐</span> part of it 0.50",
+        "✗</span> refuted", "○</span> looks clear, can be spared alone", "worth 76 points",
+        "The class token attends to the team that it then names", "No story fits",
+        "<b>1.00</b> (0.90 to 1.00), control <b>−0.09</b>",
+        "output at its mean <b>76.0</b> · output at zero <b>38.0</b> · uniform weights <b>19.0</b>",
+        "0.99 (uniform 0.06)", "<b>0.40</b> of uniform", "nothing is lost with uniform weights",
     ):  # fmt: skip
         assert words in shown, words
-    assert heads(app) == ["2.2", "1.1", "1.2", "2.1"], "by worth"
+    assert "attends to markers" not in shown, "a refuted story is no caption"
+    assert "In this model it matters which token asks" in words_of(app)
+    assert "1 of 4 heads" not in words_of(app) and "One head can be spared alone" in words_of(app)
+    assert heads(app) == ["2.2", "1.1", "1.2", "2.1"], "confirmed first, then by worth"
+    assert "4 tokens" not in chart(app, "chart_head_1_1").alt and "head 2.2" in chart(app, "chart_head_1_1").alt
+
+
+def test_a_word_list_is_shown_in_order_with_the_words_of_the_sentence_marked(tmp_path: Path) -> None:
+    classifier = Predictor(save_reports_model(tmp_path / "listed", dataset="ag_news"))
+    made = atlas()
+    weights = np.linspace(-1, 1, classifier.encoder.vocab_size).round(1)
+    story = replace(made.heads[3].story, story=Story(1, 1, lists=Lists(weights, None)))
+    listed = replace(made, heads=(*made.heads[:3], replace(made.heads[3], story=story)))
+    save_checkpoint(with_atlas(classifier.checkpoint, listed))
+    shown = html_of(open_page("atlas", checkpoint="listed"))
+    assert "Each word has a fixed weight, whichever token asks" in shown and "word list" in shown
+    titles = [float(title) for title in re.findall(r'<(?:span|mark) title="([-+.\d]+)"', shown)]
+    assert len(titles) > 20 and titles == sorted(titles, reverse=True) and "<mark title" in shown
 
 
 @pytest.mark.parametrize(
     "order, expected",
     [
-        ("story", ["2.2", "1.1", "1.2", "2.1"]),
+        ("worth", ["2.2", "1.1", "1.2", "2.1"]),
         ("entropy", ["2.2", "1.1", "1.2", "2.1"]),
         ("number", ["1.1", "1.2", "2.1", "2.2"]),
     ],
@@ -74,13 +96,13 @@ def test_the_selected_heads_attention_by_kinds_is_drawn_against_chance() -> None
     drawn = chart(app, "chart_kinds")
     table = atlas().table
     assert numbers(drawn.figure["data"][0]["z"]) == pytest.approx(table.attention[0, 1] - table.chance, abs=1e-5)
-    assert "head 1.2" in drawn.alt and "winner to winner" in drawn.alt
+    assert "head 1.2" in drawn.alt and "team it names to team it names" in drawn.alt
     assert (app.query_params["layer"], app.query_params["head"]) == ("1", "2")
 
 
 def test_each_head_is_shown_on_a_sentence_that_opens_on_attention() -> None:
     app = open_page("atlas", checkpoint="who_won")
-    links = [link.proto for link in app.get("page_link") if link.proto.label.startswith("“")]
+    links = [link.proto for link in app.get("page_link") if "on this sentence" in link.proto.label]
     assert len(links) == 4
     texts = [report.text.replace(" ", "+").replace(",", "%2C") for report in first_reports("test", 64)]
     for link, (layer, head) in zip(links, ((2, 2), (1, 1), (1, 2), (2, 1)), strict=True):
@@ -88,7 +110,7 @@ def test_each_head_is_shown_on_a_sentence_that_opens_on_attention() -> None:
         assert any(text in link.query_string for text in texts), "generated, in the test split"
     others = open_page("atlas", checkpoint="news")
     assert not any(report.text in str(labels(others)) for report in first_reports("test", 64)), "its examples are news"
-    assert sum(label.startswith("“") for label in labels(others)) == 4
+    assert sum("on this sentence" in label for label in labels(others)) == 4
 
 
 def test_a_checkpoint_without_an_atlas_names_the_command_and_those_that_have_one() -> None:
@@ -114,24 +136,22 @@ def test_pages_open_on_the_head_worth_most_unless_the_address_names_one() -> Non
 
 
 def test_the_shown_heads_chip_stands_on_attention_steps_and_switchboard() -> None:
-    confirmed = "class token → winner · confirmed 1.00 · worth 76 points"
+    confirmed = "class token → team it names · confirmed 1.00 · worth 76 points"
     assert confirmed in html_of(open_page("attention", checkpoint="who_won", text=REPORT))
     assert confirmed in html_of(open_page("steps", checkpoint="who_won", text=REPORT, step="scores"))
     assert confirmed not in html_of(open_page("steps", checkpoint="who_won", text=REPORT, step="embedding"))
     assert "txcls-story" not in html_of(open_page("attention", checkpoint=PLAIN, text=REPORT))
     shown = html_of(open_page("switchboard", checkpoint="who_won", text=REPORT))
-    for words in (f'<b>2.2</b> <span aria-hidden="true">✓</span> {confirmed}', "looks clear, can be spared"):
+    for words in (f'<b>2.2</b> <span aria-hidden="true">✓</span> {confirmed}', "looks clear, can be spared alone"):
         assert words in shown
 
 
-def test_who_looks_at_an_idle_head_is_offered_the_model_in_which_heads_matter() -> None:
+def test_who_looks_at_a_spare_head_is_offered_the_model_in_which_heads_matter() -> None:
     def offers(page: str, **params: str) -> list[str]:
         return [one for one in labels(open_page(page, text=REPORT, **params)) if "In who_won" in one]
 
     idle = {"checkpoint": "news", "layer": "2", "head": "1"}
-    assert offers("attention", **idle) == [
-        "Head 2.1 is idle: what it attends to hardly changes the accuracy. In who_won, heads decide the prediction →"
-    ]
+    assert offers("attention", **idle) == ["Head 2.1 can be spared alone. In who_won, heads decide the prediction →"]
     assert offers("switchboard", checkpoint="news", switched="2.1") == offers("attention", **idle)
     assert not offers("switchboard", checkpoint="news", switched="2.2,1.ff")
     assert offers("switchboard", checkpoint="news") == offers("atlas", checkpoint="news") == offers("attention", **idle)
@@ -143,14 +163,13 @@ def test_who_looks_at_an_idle_head_is_offered_the_model_in_which_heads_matter() 
     assert not offers("attention", checkpoint=PLAIN), "nothing was measured"
 
 
-def test_several_idle_heads_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_spare_heads_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reports, "WORTH", (0.5, 0.0, 0.0, 0.76))
     save_reports_model(tmp_path / "quiet", dataset="ag_news")
     for page in ("atlas", "switchboard"):
-        assert (
-            "2 of 4 heads are idle: what any one of them attends to hardly changes the accuracy. In who_won, heads "
-            "decide the prediction →"
-        ) in labels(open_page(page, text=REPORT, checkpoint="quiet"))
+        assert ("2 of 4 heads can each be spared alone. In who_won, heads decide the prediction →") in labels(
+            open_page(page, text=REPORT, checkpoint="quiet")
+        )
 
 
 def box(app: AppTest, name: str) -> object:

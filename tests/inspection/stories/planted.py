@@ -1,11 +1,13 @@
 """A classifier with weights set by hand, in which it is known what its two heads do.
 
 A text is the token `start` and seven others, each at a position of its own. Both heads let `start` (and every other
-query alike) attend to fixed positions; the value of a word is the class that it names, strong or weak; the class is
-read at `start`, with the first head's output, while the second head's output is multiplied by zero.
+query alike) attend to fixed positions, or weight each key by its word and its distance; the value of a word is the
+class that it names, strong or weak; the class is read at `start`, with the first head's output, while the second head's
+output is multiplied by zero.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -25,12 +27,20 @@ LENGTH = 8
 D, E = 32, 16
 
 
-def planted(reads: Mapping[int, float], idle: Mapping[int, float]) -> Predictor:
+def planted(
+    reads: Mapping[int, float],
+    idle: Mapping[int, float],
+    *,
+    words: Mapping[str, float] | None = None,
+    distances: Mapping[int, float] | None = None,
+) -> Predictor:
     """Two heads: one that decides, and one whose output is multiplied by zero.
 
     Args:
         reads: position to the weight that every query gives to its token, in the first head.
         idle: the same of the second head.
+        words, distances: in place of `reads`, the log weight of each word and of each distance from query to key, in
+            the first head; those not named have 0.
     """
     config = tiny_config(
         d_model=D, n_heads=2, n_layers=1, d_ff=8, max_length=LENGTH, positions="learned", pooling="first"
@@ -56,10 +66,20 @@ def planted(reads: Mapping[int, float], idle: Mapping[int, float]) -> Predictor:
         attention = model.layers[0].attn
         for head, weights in enumerate((reads, idle)):
             first = head * E
+            of_words, of_distances = ({}, {}) if head else (words or {}, distances or {})
+            for number, word in enumerate(WORDS):
+                for sign in (1, -1):
+                    place = 2 * number + (sign < 0)
+                    attention.key.weight[first, place] = sign * of_words.get(word, 0.0) / (2 * scale)
+            for (query, key), sign in product(product(range(LENGTH), repeat=2), (1, -1)):
+                place = (sign < 0) + 12
+                score = np.sqrt(E) * of_distances.get(key - query, 0.0)
+                attention.query.weight[first + 1 + key, place + 2 * query] = sign * score / (2 * scale)
+                attention.key.weight[first + 1 + key, place + 2 * key] = sign / (2 * scale)
             attention.query.bias[first] = np.sqrt(E)  # the same query everywhere, so that a key's score is its number
             for position in range(LENGTH):
                 # log of the weight; positions that are not named get nearly none
-                score = np.log(weights.get(position, 1e-9))
+                score = 0.0 if of_words or of_distances else np.log(weights.get(position, 1e-9))
                 attention.key.weight[first, 12 + 2 * position] = score / (2 * scale)
                 attention.key.weight[first, 13 + 2 * position] = -score / (2 * scale)
             for number, says in enumerate(WORDS.values()):

@@ -18,17 +18,20 @@ from txcls.inspection.ablation import measure_heads
 from txcls.inspection.stories import (
     ANY,
     HeadAtlas,
-    HeadRecord,
-    MeasuredStory,
+    Lists,
+    Story,
     TextKinds,
     TokenStatistics,
+    all_heads_sentence,
     keys_of,
     measure_atlas,
     measure_kinds,
     queries_of,
+    spare_sentence,
     with_atlas,
 )
-from txcls.inspection.stories.story import _Replaced, _spread
+from txcls.inspection.stories.lists import REACH
+from txcls.inspection.stories.story import _Replaced, _stacked, spread
 from txcls.inspection.tracing import trace_text
 from txcls.predictor import Predictor
 
@@ -114,23 +117,26 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Predictor, HeadA
     """The atlas of an untrained checkpoint on the sample data."""
     folder = tmp_path_factory.mktemp("atlas") / "tiny"
     classifier = Predictor(make_checkpoint(folder, classes=SUBJECTS))
-    _, effects = measure_heads(classifier)
+    means, effects = measure_heads(classifier)
     said: list[str] = []
-    atlas = measure_atlas(classifier, effects, on_stage=said.append)
-    assert len(said) == 3 + 2 * 4
+    atlas = measure_atlas(classifier, means, effects, on_stage=said.append)
+    assert len(said) == 5 + 2 * 4
     for record in atlas.heads:
-        story = record.story.story
-        assert record.worth["zero"] == effects["zero"].accuracy - effects["zero"].heads[story.layer, story.head]
+        place = record.story.story.layer, record.story.story.head
+        assert record.lost["zero"] == effects["zero"].accuracy - effects["zero"].heads[place]
+        assert record.worth == record.lost["mean"] == effects["mean"].accuracy - effects["mean"].heads[place]
+    assert atlas.all_heads is not None and atlas.all_heads.n == atlas.n_stories
+    assert np.isfinite(atlas.all_heads.stories) and atlas.spare_lost is not None
     save_checkpoint(with_atlas(classifier.checkpoint, atlas))
     return classifier, atlas
 
 
 def test_effects_measured_on_other_rows_are_refused(measured: tuple[Predictor, HeadAtlas]) -> None:
     classifier, atlas = measured
-    _, effects = measure_heads(classifier)
+    means, effects = measure_heads(classifier)
     fewer = {off: replace(found, n=found.n - 1) for off, found in effects.items()}
     with pytest.raises(ValueError, match=f"measured on {atlas.n - 1:,} rows; wanted {atlas.n:,}"):
-        measure_atlas(classifier, fewer)
+        measure_atlas(classifier, means, fewer)
 
 
 def test_the_atlas_survives_the_checkpoint(measured: tuple[Predictor, HeadAtlas]) -> None:
@@ -165,7 +171,10 @@ def test_an_atlas_that_does_not_fit_the_model_is_none(measured: tuple[Predictor,
     [
         ({"more": 1}, "atlas.more: extra inputs are not permitted"),
         ({"chance": [[0.5]]}, "atlas: chance: wanted a row for each of queries"),
-        ({"confirmed_share": 1.5}, "atlas.confirmed_share: input should be less than or equal to 1"),
+        ({"all_heads": {"n": 3}}, "atlas.all_heads.accuracy: missing"),
+        ({"spare_lost": 1.5}, "atlas.spare_lost: input should be less than or equal to 1"),
+        ({"heads": {"story": {"clauses": []}}}, "clauses: wanted some, or lists"),
+        ({"heads": {"story": {"lists": {"words": [0.5]}}}}, "lists.words"),
         ({"heads": []}, "atlas.heads: "),
         ({"heads": {"story": {"verdict": "perhaps"}}}, "heads.0.story.verdict: input should be 'confirmed'"),
         ({"heads": {"story": {"attention": []}}}, "attention and chance: wanted a number for each clause"),
@@ -191,19 +200,37 @@ def test_a_damaged_atlas_is_refused(
     assert message in str(caught.value)
 
 
-def test_the_share_that_confirmed_stories_carry(measured: tuple[Predictor, HeadAtlas]) -> None:
-    _, atlas = measured
-    some = atlas.heads[0].story
+def test_an_atlas_of_an_earlier_version_is_read(measured: tuple[Predictor, HeadAtlas], tmp_path: Path) -> None:
+    classifier, atlas = measured
+    values = json.loads(json.dumps(atlas.to_dict()))
+    values = {**{key: values[key] for key in values if key not in ("spare_lost", "all_heads")}, "confirmed_share": 0.5}
+    save_checkpoint(replace(classifier.checkpoint, metrics={"atlas": values}), tmp_path / "tiny")
+    again = HeadAtlas.of(Predictor(load_checkpoint(tmp_path / "tiny")))
+    assert again is not None and again.spare_lost is again.all_heads is None
+    assert all_heads_sentence(again) == spare_sentence(again) == ""
 
-    def head(worth: float, story: MeasuredStory) -> HeadRecord:
-        return HeadRecord({"zero": 0.0, "mean": 0.0, "uniform": worth}, story)
 
-    confirmed = replace(some, verdict="confirmed", coverage=0.5, accuracy=1.0, even=0.2, restored=1.0)
-    heads = (head(0.5, confirmed), head(0.3, confirmed), head(0.2, replace(confirmed, verdict="part of it")))
-    assert [one.carried for one in heads] == [pytest.approx(0.4), 0.3, 0.0]
-    found = replace(atlas, heads=(*heads, head(-0.1, confirmed)))
-    assert found.confirmed_share == pytest.approx(0.7)
-    assert np.isnan(replace(atlas, heads=(head(0.0, confirmed),)).confirmed_share)
+def test_lists_survive_the_checkpoint_and_fit_its_vocabulary(
+    measured: tuple[Predictor, HeadAtlas], tmp_path: Path
+) -> None:
+    classifier, atlas = measured
+    words = np.linspace(-3, 3, classifier.encoder.vocab_size).round(1)
+    distances = np.linspace(-1, 1, 2 * REACH + 1).round(1)
+
+    def saved(lists: Lists) -> HeadAtlas | None:
+        first = replace(atlas.heads[0].story, story=Story(0, 0, lists=lists), attention=(0.7,), chance=(0.4,))
+        with_lists = replace(atlas, heads=(replace(atlas.heads[0], story=first), *atlas.heads[1:]))
+        save_checkpoint(with_atlas(classifier.checkpoint, with_lists), tmp_path / "tiny")
+        return HeadAtlas.of(Predictor(load_checkpoint(tmp_path / "tiny")))
+
+    again = saved(Lists(words, distances))
+    assert again is not None
+    read = again.heads[0].story.story.lists
+    assert read is not None
+    np.testing.assert_allclose(read.words, words, atol=1e-9)
+    np.testing.assert_allclose(read.distances, distances, atol=1e-9)
+    assert "| word list and distance |" in (tmp_path / "tiny" / "README.md").read_text(encoding="utf-8")
+    assert saved(Lists(words[1:], distances)) is None and saved(Lists(words, distances[1:])) is None
 
 
 def test_replacing_weights_where_texts_are_padded_to_one_length(tmp_path: Path) -> None:
@@ -212,7 +239,7 @@ def test_replacing_weights_where_texts_are_padded_to_one_length(tmp_path: Path) 
     [text, *_] = statistics_of(classifier).read(classifier.encoder, TEXTS, [0] * len(TEXTS))
     assert isinstance(text, TextKinds) and len(text) < 12
     pattern = torch.full((1, 2, 12, 12), 1 / 12)
-    changed = _Replaced(1, _spread([np.eye(len(text), k=1, dtype=bool)]))(pattern)
+    changed = _Replaced({1: _stacked([spread(np.eye(len(text), k=1, dtype=bool))])})(pattern)
     torch.testing.assert_close(changed[0, 0], pattern[0, 0])
     torch.testing.assert_close(changed.sum(dim=-1), torch.ones(1, 2, 12))
     assert changed[0, 1, 0, 1] == 1.0

@@ -15,6 +15,7 @@ from txcls.inspection.stories.story import (
     _bootstrap,
     _like_these,
     right_answers,
+    spread,
     story_masks,
     verdict_of,
 )
@@ -151,9 +152,9 @@ def test_rows_that_a_story_is_not_about_keep_their_weights() -> None:
     texts = kinds_of(classifier, random_texts(50, seed=10))
     assert right_answers(classifier, texts).all()
     last = [story_masks([Clause("last token", "itself")], text) for text in texts]
-    assert right_answers(classifier, texts, layer=0, head=0, masks=last).all(), "only the first token is read"
+    assert right_answers(classifier, texts, {(0, 0): lambda n: spread(last[n])}).all(), "only the first token is read"
     first = [story_masks([Clause("first token", "itself")], text) for text in texts]
-    assert not right_answers(classifier, texts, layer=0, head=0, masks=first).all()
+    assert not right_answers(classifier, texts, {(0, 0): lambda n: spread(first[n])}).all()
 
 
 def test_what_cannot_be_measured_is_refused() -> None:

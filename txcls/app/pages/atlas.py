@@ -1,7 +1,8 @@
-"""All heads of a checkpoint: what each attends to, its worth, and its story, tested by intervention."""
+"""All heads of a checkpoint: a card for each with its map, its tested story and its worth."""
 
 import html
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import get_args
 
@@ -16,29 +17,41 @@ from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import choice
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import LoadingPlaceholder, load_classifier
-from txcls.figures import minus, number_map, visible
+from txcls.figures import attention_map, minus, number_map, visible
 from txcls.inspection.ablation import How
-from txcls.inspection.stories import HeadAtlas, HeadRecord, sentence
+from txcls.inspection.stories import (
+    HeadAtlas,
+    HeadRecord,
+    Lists,
+    all_heads_sentence,
+    sentence,
+    spare_sentence,
+    worth_words,
+)
 from txcls.predictor import Predictor
 
 ORDERS: dict[HeadOrder, str] = {
+    "story": "confirmed first",
     "worth": "worth",
-    "story": "share brought back",
     "entropy": "entropy",
     "number": "layer and head",
 }
 TESTED = (
-    "A story says which key a head attends to. It is tested by intervention: all of the head's weight goes to the keys "
-    "of the story, to all keys evenly, or, as a control, to as many other keys. The story is **confirmed** if it "
-    "brings back at least 0.8 of the accuracy lost with even weights, the control at most 0.3, and the head itself "
-    "puts most of its weight on the story's keys."
+    "A story says on which words a head puts its weight. It is tested on texts that it was not found on: the head’s "
+    "weights are replaced by those of the story, by uniform ones and, as a control, by weight on as many other words "
+    "or the same list shuffled among words of like frequency. The story is **confirmed** if it brings back at least "
+    "0.8 of the accuracy lost with uniform weights, the control at most 0.3, and at least half of the head’s own "
+    "weight is where the story says."
 )
-WORTH: dict[How, str] = {"zero": "zero", "mean": "mean", "uniform": "even"}
-MAX_LISTED = 12
+LOST: dict[How, str] = {"mean": "output at its mean", "zero": "output at zero", "uniform": "uniform weights"}
+MAX_LISTED = 4
 """Most heads that are listed before a button shows the others."""
-HEADS_OF_A_SLIDE = 3
-"""Heads on a slide in lecture mode; the first slide, which has the summary, has one less."""
-LONGEST_SENTENCE = 160
+HEADS_OF_A_SLIDE = 2
+"""Heads on a slide in lecture mode, and beside one another otherwise."""
+MAX_TOKENS = 18
+"""Most tokens of a sentence on a card."""
+HEAVIEST, LIGHTEST = 24, 8
+"""Words of a list that are shown besides those of the sentence."""
 
 
 def main() -> None:
@@ -57,7 +70,7 @@ def main() -> None:
             first = st.container()
             places = [(record.story.story.layer, record.story.story.head) for record in atlas.heads]
             heads.link_where_heads_matter(classifier, places, target=pages.ATLAS)
-        _heads(opened, atlas, first)
+        _heads(opened, classifier, atlas, first)
         with lecture.slide(f"{lecture.ATTENTION}.{opened.view.layer}"):
             _kinds(opened, atlas)
     layout.close_page(opened)
@@ -86,80 +99,90 @@ def _not_measured(opened: layout.Page, classifier: Predictor) -> None:
 
 
 def _summary(atlas: HeadAtlas) -> None:
-    share = atlas.confirmed_share
-    if math.isnan(share):
-        st.html('<div class="txcls-answer">No head is worth anything<small>even weights cost no accuracy</small></div>')
-    else:
-        st.html(
-            f'<div class="txcls-answer">{100 * share:.0f} %<small>of the heads’ worth is carried by confirmed '
-            "stories</small></div>"
-        )
-    st.markdown(TESTED)
+    n = sum(head.story.verdict == "confirmed" for head in atlas.heads)
+    st.html(
+        f'<div class="txcls-answer">{n} of {len(atlas.heads)}<small>heads with a confirmed story: what they attend to, '
+        "tested by intervention</small></div>"
+    )
+    st.markdown(" ".join(filter(None, (all_heads_sentence(atlas), spare_sentence(atlas)))))
 
 
-def _heads(opened: layout.Page, atlas: HeadAtlas, first: DeltaGenerator) -> None:
-    """One row for each head: story, verdict, figures, clearest sentence.
-
-    In lecture mode, the first heads are in the container `first` and the others on slides of their own.
-    """
+def _heads(opened: layout.Page, classifier: Predictor, atlas: HeadAtlas, first: DeltaGenerator) -> None:
+    """A card for each head; in lecture mode, the first heads are in the container `first`, the others on slides."""
     view = opened.view
     choice(st, "Sort by", get_args(HeadOrder), view, "sort", key="atlas_sort", names=ORDERS.__getitem__)
     texts = compute.clearest_texts(opened.source)
-    rows = sorted(range(len(atlas.heads)), key=lambda n: _rank(atlas, n, view.sort))
+    order = sorted(range(len(atlas.heads)), key=lambda n: _rank(atlas, n, view.sort))
     more = f"atlas_all_{opened.source.name}"
-    if len(rows) > MAX_LISTED and not st.session_state.get(more):
-        hidden, rows = len(rows) - MAX_LISTED, rows[:MAX_LISTED]
-    else:
-        hidden = 0
-    together = HEADS_OF_A_SLIDE - 1 if lecture.is_on() else 0
-    with first:
-        for n in rows[:together]:
-            _head(opened, atlas, n, texts[n])
-    for start in range(together, len(rows), HEADS_OF_A_SLIDE):
-        shown = rows[start : start + HEADS_OF_A_SLIDE]
-        layers = sorted({atlas.heads[n].story.story.layer for n in shown})
-        with lecture.slide(*(f"{lecture.ATTENTION}.{layer}" for layer in layers)):
-            for n in shown:
-                _head(opened, atlas, n, texts[n])
-    if hidden:
-        st.button(f"Show {hidden} more heads", on_click=_show_all, args=(more,), key="atlas_more")
-    st.caption(
-        f"Measured on {atlas.split} texts: worth on {atlas.n:,}, stories and attention on {atlas.n_stories:,}; the "
-        f"stories were chosen on {atlas.n_validation:,} validation texts. Worth: the accuracy lost, in percentage "
-        "points, when only this head’s output is set to zero or to its mean, or its weights are made even. Brought "
-        "back: the share of the accuracy lost with even weights that the story restores (95 % CI over texts). Entropy: "
-        "that of a query’s weights; 1 for even weights. Each sentence is the clearest example: most are less clear."
-    )
+    listed = order if st.session_state.get(more) or len(order) <= MAX_LISTED else order[:MAX_LISTED]
+    for start in range(0, len(listed), HEADS_OF_A_SLIDE):
+        row = listed[start : start + HEADS_OF_A_SLIDE]
+        layers = sorted({atlas.heads[n].story.story.layer for n in row})
+        slide = first if lecture.is_on() and not start else None
+        with slide or lecture.slide(*(f"{lecture.ATTENTION}.{layer}" for layer in layers)):
+            for column, n in zip(st.columns(HEADS_OF_A_SLIDE, gap="medium"), row, strict=False):
+                with column:
+                    _card(opened, classifier, atlas, n, texts[n])
+    if len(listed) < len(order):
+        st.button(f"Show {len(order) - len(listed)} more heads", on_click=_show_all, args=(more,), key="atlas_more")
+    with st.expander("How this was measured"):
+        st.markdown(TESTED)
+        st.markdown(
+            f"On {atlas.split} texts: worth on {atlas.n:,}, stories and attention on {atlas.n_stories:,}; the stories "
+            f"were chosen on {atlas.n_validation:,} validation texts. Worth: the accuracy lost, in percentage points, "
+            "when only this head’s output is replaced by its mean over texts. Brought back: the share of the accuracy "
+            "lost with uniform weights that the story restores (95 % interval over texts). Entropy: that of a query’s "
+            "weights; 1 for uniform weights. Each sentence is the clearest example: most are less clear."
+        )
 
 
 def _show_all(key: str) -> None:
     st.session_state[key] = True
 
 
-def _rank(atlas: HeadAtlas, n: int, order: HeadOrder) -> tuple[float, int]:
+def _rank(atlas: HeadAtlas, n: int, order: HeadOrder) -> tuple[float, ...]:
     record = atlas.heads[n]
-    share = -math.inf if math.isnan(record.story.share) else record.story.share
-    entropy = float(atlas.table.entropy.ravel()[n])
-    return {"worth": -record.worth["uniform"], "story": -share, "entropy": entropy, "number": 0.0}[order], n
+    by: dict[HeadOrder, tuple[float, ...]] = {
+        "story": record.rank,
+        "worth": (-record.worth,),
+        "entropy": (float(atlas.table.entropy.ravel()[n]),),
+        "number": (),
+    }
+    return (*by[order], n)
 
 
-def _head(opened: layout.Page, atlas: HeadAtlas, n: int, text: str) -> None:
+def _card(opened: layout.Page, classifier: Predictor, atlas: HeadAtlas, n: int, text: str) -> None:
+    """A head: its story and worth, its map on a clear sentence, and its figures behind a click."""
     record = atlas.heads[n]
-    story = record.story.story
-    layer, head = story.layer, story.head
-    chosen = (layer, head) == (opened.view.layer, opened.view.head)
+    layer, head = record.story.story.layer, record.story.story.head
     name = f"{layer + 1}.{head + 1}"
+    traced = compute.patterns(opened.source, text)
+    tokens, pattern = traced.tokens[:MAX_TOKENS], traced.attention[layer, head]
     with st.container(border=True, key=f"atlas_head_{layer}_{head}"):
-        words, figures, look = st.columns([5, 5, 4], gap="medium", vertical_alignment="center")
-        words.html(
-            f'<div class="txcls-head"><b>Head {name}</b> {heads.verdict_html(record)}'
+        st.html(
+            f'<div class="txcls-head"><b>Head {name}</b> {heads.verdict_html(record)} <b>{worth_words(record)}</b>'
             f"<p>{html.escape(sentence(record.story))}</p></div>"
         )
-        figures.html(_figures(record, float(atlas.table.entropy[layer, head])))
-        with look:
-            there = replace(opened, view=replace(opened.view, text=text, layer=layer, head=head))
-            shown = text if len(text) <= LONGEST_SENTENCE else f"{text[:LONGEST_SENTENCE]} …"
-            layout.link_to(there, pages.ATTENTION, f"“{plain(visible(shown))}” →")
+        cut = len(traced.tokens) > MAX_TOKENS
+        chart(
+            attention_map(
+                pattern[:MAX_TOKENS, :MAX_TOKENS],
+                tokens,
+                elsewhere=pattern[:MAX_TOKENS, MAX_TOKENS:].sum(axis=1) if cut else None,
+            ),
+            key=f"chart_head_{layer}_{head}",
+            alt=f"Heat map of the attention of head {name} over {len(tokens)} tokens of “{text[:80]}”",
+            file_name=f"{opened.view.checkpoint}-layer{layer + 1}-head{head + 1}",
+        )
+        lists = record.story.story.lists
+        if lists is not None and lists.words is not None and record.story.verdict != "wrong":
+            ids = [token.id for token in classifier.encoder.encode(text).tokens]
+            st.html(_word_list(lists, ids, compute.spellings(opened.source)))
+        if lecture.is_on():
+            return
+        with st.expander("Figures"):
+            st.html(_figures(record, float(atlas.table.entropy[layer, head])))
+            chosen = (layer, head) == (opened.view.layer, opened.view.head)
             st.button(
                 f"Kinds of {name} are shown below" if chosen else f"Show kinds of {name}",
                 key=f"atlas_kinds_{layer}_{head}",
@@ -167,28 +190,48 @@ def _head(opened: layout.Page, atlas: HeadAtlas, n: int, text: str) -> None:
                 kwargs={"layer": layer, "head": head},
                 disabled=chosen,
             )
+        there = replace(opened, view=replace(opened.view, text=text, layer=layer, head=head))
+        layout.link_to(there, pages.ATTENTION, f"Head {name} on this sentence →")
+
+
+def _word_list(lists: Lists, ids: Sequence[int], words: Sequence[str]) -> str:
+    """The heaviest words of a list, those of the sentence (marked) and the lightest, in the order of their weights."""
+    weights = lists.words
+    assert weights is not None
+    order = [int(word) for word in np.argsort(-weights, kind="stable") if words[word].strip()]
+    shown = {*order[:HEAVIEST], *order[-LIGHTEST:], *ids}
+    items = []
+    for word in order:
+        if word in shown:
+            tag = "mark" if word in ids else "span"
+            items.append(f'<{tag} title="{weights[word]:+.1f}">{html.escape(visible(words[word].strip()))}</{tag}>')
+    return (
+        '<div class="txcls-word-list"><small>Words by weight, heaviest first (marked: in this sentence)</small>'
+        f"<p>{' '.join(items)}</p></div>"
+    )
 
 
 def _figures(record: HeadRecord, entropy: float) -> str:
     """The figures of a head as a small HTML table."""
     story = record.story
-    worth = [f"{name} <b>{_points(record.worth[how])}</b>" for how, name in WORTH.items()]
+    lost = " · ".join(f"{name} <b>{_points(record.lost[how])}</b>" for how, name in LOST.items())
     if math.isnan(story.share):
-        back = "nothing is lost when its weights are even"
+        back = "nothing is lost with uniform weights"
     else:
         low, high = story.interval
         interval = "" if math.isnan(low) else f" ({_two(low)} to {_two(high)})"
         control = "" if math.isnan(story.control_share) else f", control <b>{_two(story.control_share)}</b>"
         back = f"<b>{_two(story.share)}</b>{interval}{control}"
     attends = " / ".join(
-        f"{weight:.2f}" + ("" if math.isnan(even) else f" (chance {even:.2f})")
+        f"{weight:.2f}" + ("" if math.isnan(even) else f" (uniform {even:.2f})")
         for weight, even in zip(story.attention, story.chance, strict=True)
         if not math.isnan(weight)
     )
     rows = (
+        ("story tested", html.escape(str(story.story))),
         ("brought back", back),
-        ("worth, points", " · ".join(worth)),
-        ("own attention", attends),
+        ("points lost", lost),
+        ("own weight there", attends),
         ("entropy", f"<b>{entropy:.2f}</b> of uniform"),
     )
     cells = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows if value)
@@ -196,7 +239,7 @@ def _figures(record: HeadRecord, entropy: float) -> str:
 
 
 def _kinds(opened: layout.Page, atlas: HeadAtlas) -> None:
-    """Attention of the selected head by kinds of query and key, compared with even weights."""
+    """Attention of the selected head by kinds of query and key, compared with uniform weights."""
     layer, head = opened.view.layer, opened.view.head
     table = atlas.table
     st.subheader(f"Head {layer + 1}.{head + 1}: attention by kind of token, compared with chance", anchor=False)
@@ -217,9 +260,9 @@ def _kinds(opened: layout.Page, atlas: HeadAtlas) -> None:
         f"{over[query, key]:+.2f}",
     )
     st.caption(
-        "The mean weight of queries of one kind (rows) on keys of one kind (columns), minus that of even weights, over "
+        "The mean weight of queries of one kind (rows) on keys of one kind (columns), minus that of uniform ones, over "
         "the texts that have such a key. A token can be of several kinds, so rows do not sum to 0. Largest: "
-        f"{table.queries[query]} → {table.keys[key]}, {table.attention[layer, head, query, key]:.2f} (even weights: "
+        f"{table.queries[query]} → {table.keys[key]}, {table.attention[layer, head, query, key]:.2f} (uniform weights: "
         f"{table.chance[query, key]:.2f}). This is only a picture; the test above says whether it matters."
     )
 

@@ -80,7 +80,7 @@ def _experiment(opened: layout.Page, classifier: Predictor, winner: str) -> None
     with bars:
         _answer(opened, classifier, changes, winner)
     with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD):
-        _accuracy(classifier, off, is_own=opened.source.is_own)
+        _accuracy(classifier, is_own=opened.source.is_own)
 
 
 def _choices(place: Any, view: View, means: Means | None) -> tuple[Off, HeadChange]:
@@ -204,9 +204,10 @@ def _answer(opened: layout.Page, classifier: Predictor, changes: tuple[Change, .
     )
 
 
-def _accuracy(classifier: Predictor, off: Any, *, is_own: bool) -> None:
+def _accuracy(classifier: Predictor, *, is_own: bool) -> None:
+    """The worth of each part over all test texts, by its mean output, whatever is chosen above for one text."""
     st.subheader("Test accuracy without each part", anchor=False)
-    effects = AccuracyEffects.of(classifier, off=off)
+    effects = AccuracyEffects.of(classifier, off="mean")
     if effects is None:
         st.info(
             "Not measured: training in the app skips it. The board above shows the effect of each part for one text."
@@ -230,15 +231,18 @@ def _accuracy(classifier: Predictor, off: Any, *, is_own: bool) -> None:
         alt=f"Board of {effects.heads.size} heads and {len(effects.feed_forward)} feed-forward blocks, coloured by the "
         f"change in {effects.split} accuracy without each, from {100 * lowest:.2f} to {100 * highest:.2f} points",
     )
-    together = (
-        ""
-        if effects.all_heads is None
-        else f" With all heads replaced, the accuracy is {percentage(effects.all_heads, 2)}."
+    zero = AccuracyEffects.of(classifier, off="zero")
+    all_heads = (
+        ("replaced by its mean", effects.all_heads),
+        ("at zero", None if zero is None else zero.all_heads),
+        ("attending uniformly", effects.all_uniform),
     )
+    together = ", ".join(f"{percentage(accuracy)} with every head {how}" for how, accuracy in all_heads if accuracy)
     st.caption(
-        f"Change in accuracy on {effects.n:,} {effects.split} texts ({percentage(effects.accuracy, 2)} with all "
-        f"parts), in percentage points, when only this part is replaced by {OFF[off]}.{together} Measured by `txcls "
-        "evaluate --heads` and saved with the checkpoint; it does not depend on the text above."
+        f"Worth: the change in accuracy on {effects.n:,} {effects.split} texts ({percentage(effects.accuracy, 2)} with "
+        "all parts), in percentage points, when only this part’s output is replaced by its mean over texts. Zeros and "
+        "uniform attention give the next layers inputs unlike any in training, so they cost more or less than what the "
+        f"part contributes.{f' All heads together: {together}.' if together else ''}"
     )
 
 

@@ -30,13 +30,16 @@ Floats = NDArray[np.floating]
 
 
 def open_on_head(page: layout.Page, classifier: Predictor) -> layout.Page:
-    """The page with a head that its checkpoint has: the one that the URL names, else the one worth most."""
+    """The page with a head that its checkpoint has: the one that the URL names, else the first by `HeadRecord.rank`."""
     model = classifier.checkpoint.config.model
     page = layout.fit_view(page, of=page.view.checkpoint, layer=model.n_layers - 1, head=model.n_heads - 1)
-    worth = worth_of_heads(classifier)
+    worth, atlas = worth_of_heads(classifier), HeadAtlas.of(classifier)
     in_url = np.array([page.view.layer, page.view.head])
     candidates = [place for place in np.ndindex(worth.shape) if ((in_url == OPEN) | (in_url == place)).all()]
-    layer, head = max(candidates, key=worth.__getitem__)
+    if atlas is None:
+        layer, head = max(candidates, key=worth.__getitem__)
+    else:
+        layer, head = min(candidates, key=lambda place: atlas.heads[place[0] * model.n_heads + place[1]].rank)
     return replace(page, view=replace(page.view, layer=layer, head=head))
 
 
@@ -61,15 +64,11 @@ def _box_changed() -> None:
 
 
 def worth_of_heads(classifier: Predictor) -> Floats:
-    """Worth of each head (L, H): the accuracy lost when its attention weights are made uniform, by the atlas.
-
-    Without an atlas, the accuracy lost without the head; zeros if that was not measured either.
-    """
+    """Worth of each head (L, H): the accuracy lost with its output replaced by its mean; zeros if not measured."""
     config = classifier.checkpoint.config.model
     if (atlas := HeadAtlas.of(classifier)) is not None:
-        worth = [record.worth["uniform"] for record in atlas.heads]
-        return np.array(worth).reshape(config.n_layers, config.n_heads)
-    if (effects := AccuracyEffects.of(classifier)) is not None:
+        return np.array([record.worth for record in atlas.heads]).reshape(config.n_layers, config.n_heads)
+    if (effects := AccuracyEffects.of(classifier, off="mean")) is not None:
         return effects.accuracy - effects.heads
     return np.zeros((config.n_layers, config.n_heads))
 
@@ -83,7 +82,7 @@ def chip_html(record: HeadRecord, *, named: bool = False) -> str:
 
 def verdict_html(record: HeadRecord) -> str:
     """The verdict alone, as HTML."""
-    return _story_html(record, html.escape(verdict_words(record.story)))
+    return _story_html(record, html.escape(verdict_words(record)))
 
 
 def _story_html(record: HeadRecord, text: str, *, before: str = "") -> str:
@@ -101,22 +100,22 @@ def draw_chip(classifier: Predictor, layer: int, head: int) -> None:
 
 
 def draw_chips(classifier: Predictor) -> None:
-    """The stories of all heads, or of those that are worth most."""
+    """The stories of all heads, or of the first by `HeadRecord.rank`."""
     atlas = HeadAtlas.of(classifier)
     if atlas is None:
         return
     most = MAX_CHIPS_ON_A_SLIDE if lecture.is_on() else MAX_CHIPS
-    best = sorted(atlas.heads, key=lambda record: -record.worth["uniform"])[:most]
+    best = sorted(atlas.heads, key=lambda record: record.rank)[:most]
     chips = "".join(chip_html(record, named=True) for record in best)
     st.html(f'<div class="txcls-stories several">{chips}</div>')
     if len(best) < len(atlas.heads):
-        st.caption(f"The {most} heads that are worth most, of {len(atlas.heads)}.")
+        st.caption(f"{most} of {len(atlas.heads)} heads: those with a confirmed story first, then by worth.")
 
 
 def link_where_heads_matter(
     classifier: Predictor, shown: Sequence[tuple[int, int]], *, target: pages.PageInfo = pages.ATTENTION
 ) -> None:
-    """If a shown head is idle, a link to the model whose heads decide the prediction, if that is installed.
+    """If a shown head can be spared, a link to the model whose heads decide the prediction, if that is installed.
 
     Args:
         classifier: the one on the page.
@@ -125,25 +124,24 @@ def link_where_heads_matter(
     """
     if classifier.name == HEADS_MATTER or HEADS_MATTER not in checkpoints.names():
         return
-    idle = idle_heads(classifier, shown)
-    if not idle:
+    spare = spare_heads(classifier, shown)
+    if not spare:
         return
-    if len(idle) > 1:
-        which, it = f"{len(idle)} of {len(shown)} heads are idle", "any one of them"
+    if len(spare) > 1:
+        which = f"{len(spare)} of {len(shown)} heads can each be spared alone"
     else:
-        [(layer, head)] = idle
-        which, it = f"Head {layer + 1}.{head + 1} is idle", "it"
-    change = f"what {it} attends to" if HeadAtlas.of(classifier) is not None else f"leaving {it} out"
+        [(layer, head)] = spare
+        which = f"Head {layer + 1}.{head + 1} can be spared alone"
     st.page_link(
         target.path,
-        label=f"{which}: {change} hardly changes the accuracy. In {HEADS_MATTER}, heads decide the prediction →",
+        label=f"{which}. In {HEADS_MATTER}, heads decide the prediction →",
         query_params=state.link_params(View(checkpoint=HEADS_MATTER, text=REPORTS[0].text)),
     )
 
 
-def idle_heads(classifier: Predictor, shown: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Measured heads that cost next to no accuracy when their weights are uniform (or the head is off)."""
-    if HeadAtlas.of(classifier) is None and AccuracyEffects.of(classifier) is None:
+def spare_heads(classifier: Predictor, shown: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Measured heads without which the accuracy is next to unchanged."""
+    if HeadAtlas.of(classifier) is None and AccuracyEffects.of(classifier, off="mean") is None:
         return []
     worth = worth_of_heads(classifier)
     return [place for place in shown if worth[place] < IDLE]

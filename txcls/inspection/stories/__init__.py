@@ -1,11 +1,14 @@
-"""Which kinds of tokens does a head attend to, and is that what decides? Stories of heads, tested by intervention.
+"""To what does a head attend, and is that what decides? Stories of heads, tested by intervention.
 
-A story is a hypothesis: queries of one kind attend to keys of another. `find_stories` proposes one for each head from
-validation texts; `measure_story` replaces, on other texts, the weights that it is about, and says how much of the
-accuracy that even weights lose it brings back. `measure_atlas` does both for a checkpoint and its data set.
+A story is a hypothesis: queries of one kind attend to keys of another, or every key has a weight that depends on its
+word or its distance, whichever query asks. `find_stories` proposes one for each head from validation texts;
+`measure_story` replaces, on other texts, the weights that it is about, and says how much of the accuracy that uniform
+weights lose it brings back. `measure_atlas` does both for a checkpoint and its data set.
 """
 
+from txcls.inspection.stories.all_heads import AllHeads, measure_all_heads
 from txcls.inspection.stories.atlas import HeadAtlas, HeadRecord, measure_atlas, with_atlas
+from txcls.inspection.stories.examples import clearest_texts
 from txcls.inspection.stories.kinds import (
     ANY,
     RELATIONS,
@@ -17,22 +20,18 @@ from txcls.inspection.stories.kinds import (
     measure_kinds,
     queries_of,
 )
-from txcls.inspection.stories.story import (
-    Clause,
-    MeasuredStory,
-    Story,
-    Verdict,
-    clearest_texts,
-    find_stories,
-    measure_story,
-)
+from txcls.inspection.stories.lists import FittedLists, Lists, fit_lists
+from txcls.inspection.stories.search import find_stories
+from txcls.inspection.stories.story import Clause, MeasuredStory, Story, Verdict, measure_story, necessary_part
 from txcls.inspection.stories.wording import (
     MARKS,
+    all_heads_sentence,
     chip,
     head_chips,
     is_faint,
     looks_clear,
     sentence,
+    spare_sentence,
     verdict_words,
     worth_words,
 )
@@ -41,28 +40,36 @@ __all__ = [
     "ANY",
     "MARKS",
     "RELATIONS",
+    "AllHeads",
     "Clause",
+    "FittedLists",
     "HeadAtlas",
     "HeadRecord",
     "KindsTable",
+    "Lists",
     "MeasuredStory",
     "Story",
     "TextKinds",
     "TokenStatistics",
     "Verdict",
+    "all_heads_sentence",
     "chip",
     "clearest_texts",
     "find_stories",
+    "fit_lists",
     "head_chips",
     "is_faint",
     "keys_of",
     "kinds_of_text",
     "looks_clear",
+    "measure_all_heads",
     "measure_atlas",
     "measure_kinds",
     "measure_story",
+    "necessary_part",
     "queries_of",
     "sentence",
+    "spare_sentence",
     "verdict_words",
     "with_atlas",
     "worth_words",

@@ -1,7 +1,7 @@
 """Every head of a checkpoint: what it attends to, what it is worth, and its tested story; measured once and kept."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,32 @@ from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import Dataset, LabelledTexts, Roles, SplitName
 from txcls.evaluation.evaluate import in_classes_of
-from txcls.inspection.ablation import AccuracyEffects, Change, How, Off, accuracy_with, sampled
-from txcls.inspection.stories.kinds import ANY, KindsTable, TextKinds, TokenStatistics, measure_kinds
-from txcls.inspection.stories.story import Clause, MeasuredStory, Story, find_stories, measure_story, story_masks
+from txcls.inspection.ablation import AccuracyEffects, Change, How, Means, Off, accuracy_with, sampled
+from txcls.inspection.stories.all_heads import AllHeads, measure_all_heads
+from txcls.inspection.stories.kinds import (
+    ANY,
+    KindsTable,
+    TextKinds,
+    TokenStatistics,
+    measure_kinds,
+    roles_by_answer,
+)
+from txcls.inspection.stories.lists import REACH, STEP, Lists, fit_lists
+from txcls.inspection.stories.search import find_stories
+from txcls.inspection.stories.story import (
+    IDLE,
+    Clause,
+    MeasuredStory,
+    Story,
+    measure_story,
+    necessary_part,
+    story_masks,
+)
 from txcls.predictor import Predictor
 
-MAX_VALIDATION = (600, 15_000)
+MAX_TRAINING = (8000, 300_000)
+"""Most training texts, and most tokens of them together, to which lists are fitted."""
+MAX_VALIDATION = (600, 40_000)
 """Most validation texts, and most tokens of them together, on which stories are chosen."""
 MAX_TEST = (4000, 150_000)
 """Most test texts, and most tokens of them together, on which stories are measured."""
@@ -26,22 +46,37 @@ MAX_TEST = (4000, 150_000)
 
 @dataclass(frozen=True)
 class HeadRecord:
-    """One head: `worth` is the accuracy that the test rows lose with its output set to "zero" or to its "mean", or with
-    its weights made even ("uniform"); `story` is what it does, measured on texts it was not chosen on."""
+    """One head.
 
-    worth: Mapping[How, float]
+    Attributes:
+        lost: the accuracy that the test rows lose with its output set to "zero" or to its "mean", or with "uniform"
+            weights.
+        story: what it does, measured on texts it was not chosen on.
+    """
+
+    lost: Mapping[How, float]
     story: MeasuredStory
 
     @property
-    def carried(self) -> float:
-        """How much of the worth of the head's weights a confirmed story accounts for.
+    def worth(self) -> float:
+        """The accuracy lost with its output set to its mean over texts.
 
-        The accuracy over all texts that the story brings back over even weights, at most what all of the head's weights
-        are worth, and 0 where the story is not confirmed.
+        Zeros and uniform weights give the later layers inputs that training never did, which costs more than what the
+        head says about this text.
         """
-        if self.story.verdict != "confirmed":
-            return 0.0
-        return max(0.0, min(self.story.brought_back * self.story.coverage, self.worth["uniform"]))
+        return self.lost["mean"]
+
+    @property
+    def is_spare(self) -> bool:
+        """Whether it alone can be left out at next to no cost."""
+        return self.worth < IDLE
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        """Sorts heads: those with a confirmed story first, then part of one, then the others, each by worth."""
+        verdicts = ("confirmed", "part of it")
+        verdict = self.story.verdict
+        return verdicts.index(verdict) if verdict in verdicts else len(verdicts), -self.worth
 
 
 @dataclass(frozen=True)
@@ -50,11 +85,13 @@ class HeadAtlas:
 
     Attributes:
         split: the rows that everything but the choice of stories was measured on.
-        n: how many of them for `worth`.
+        n: how many of them for `HeadRecord.lost`.
         n_stories: how many of them for attention and stories.
         n_validation: on how many validation texts stories were chosen.
         table: attention by kinds, on the texts of `n_stories`.
         heads: a record for each head.
+        spare_lost: the accuracy that the test rows lose without all spare heads together; None if not measured.
+        all_heads: the weights of all heads replaced together; None if not measured.
     """
 
     split: str
@@ -63,17 +100,8 @@ class HeadAtlas:
     n_validation: int
     table: KindsTable
     heads: tuple[HeadRecord, ...]
-
-    @property
-    def confirmed_share(self) -> float:
-        """The share of the heads' worth that confirmed stories carry; nan where no head is worth anything.
-
-        The worth of a head is the accuracy lost when all of its weights are made even, at least 0; the sum of
-        `HeadRecord.carried` is divided by the sum of these. Each head is changed alone, so what several heads do
-        alike counts for none of them.
-        """
-        worth = sum(max(0.0, head.worth["uniform"]) for head in self.heads)
-        return sum(head.carried for head in self.heads) / worth if worth else float("nan")
+    spare_lost: float | None = None
+    all_heads: AllHeads | None = None
 
     @classmethod
     def of(cls, classifier: Predictor) -> "HeadAtlas | None":
@@ -87,7 +115,17 @@ class HeadAtlas:
         expected = [(layer, head) for layer in range(config.n_layers) for head in range(config.n_heads)]
         table = atlas.table
         shape = (config.n_layers, config.n_heads, len(table.queries), len(table.keys))
-        fits = places == expected and table.attention.shape == shape and table.entropy.shape == shape[:2]
+        n_words = classifier.encoder.vocab_size
+        lists = [head.story.story.lists for head in atlas.heads]
+        fits_lists = all(
+            one is None
+            or (
+                (one.words is None or len(one.words) == n_words)
+                and (one.distances is None or len(one.distances) == 2 * REACH + 1)
+            )
+            for one in lists
+        )
+        fits = fits_lists and places == expected and table.attention.shape == shape and table.entropy.shape == shape[:2]
         return atlas if fits and table.chance.shape == table.coverage.shape == shape[2:] else None
 
     def to_dict(self) -> dict[str, Any]:
@@ -95,7 +133,7 @@ class HeadAtlas:
         heads = [
             {
                 "entropy": round(float(self.table.entropy[head.story.story.layer, head.story.story.head]), 4),
-                "worth": {how: round(lost, 6) for how, lost in head.worth.items()},
+                "worth": {how: round(lost, 6) for how, lost in head.lost.items()},
                 "story": _story_to_dict(head.story),
                 "attention": _rounded(self.table.attention[head.story.story.layer, head.story.story.head]),
             }
@@ -106,7 +144,8 @@ class HeadAtlas:
             "n": self.n,
             "n_told": self.n_stories,
             "n_found": self.n_validation,
-            "confirmed_share": _or_none(self.confirmed_share),
+            **({} if self.spare_lost is None else {"spare_lost": round(self.spare_lost, 6)}),
+            **({} if self.all_heads is None else {"all_heads": _all_heads_to_dict(self.all_heads)}),
             "queries": list(self.table.queries),
             "keys": list(self.table.keys),
             "held": _rounded(self.table.coverage),
@@ -143,11 +182,14 @@ class HeadAtlas:
             n_validation=int(values["n_found"]),
             table=table,
             heads=records,
+            spare_lost=values.get("spare_lost"),
+            all_heads=_all_heads_from_dict(values["all_heads"]) if "all_heads" in values else None,
         )
 
 
 def measure_atlas(
     classifier: Predictor,
+    means: Means,
     effects: Mapping[Off, AccuracyEffects],
     *,
     data_path: Path | None = None,
@@ -157,7 +199,8 @@ def measure_atlas(
 
     Args:
         classifier: nothing in it is changed.
-        effects: the accuracy without each head, from `measure_heads`.
+        means: from `measure_heads`, as are the effects.
+        effects: the accuracy without each head.
         data_path: folder or file in the data set's published format; None for where `open_dataset` looks.
         on_stage: called with what is being done.
 
@@ -165,35 +208,47 @@ def measure_atlas(
         DataError: the data are missing, have no test split, or have classes that the checkpoint does not have.
         ValueError: no validation or no test text holds a token, or `effects` are of other rows.
     """
-    tell = on_stage or (lambda message: None)
-    checkpoint, config = classifier.checkpoint, classifier.checkpoint.config.model
+    report = on_stage or (lambda message: None)
+    checkpoint = classifier.checkpoint
     dataset = open_dataset(checkpoint.config.data, path=data_path)
     training, validation = (
         in_classes_of(rows, checkpoint) for rows in training_and_validation(dataset, checkpoint.config.data)
     )
     test = in_classes_of(dataset.load("test"), checkpoint)
-    tell(f"counting the tokens of {len(training):,} training texts")
+    report(f"counting the tokens of {len(training):,} training texts")
     tokens = TokenisedTexts.encode(classifier.encoder, training)
     statistics = TokenStatistics.of(tokens, n_classes=len(classifier.classes), vocab_size=classifier.encoder.vocab_size)
-    validation_texts = _some(classifier, statistics, validation, _roles(dataset, "validation"), MAX_VALIDATION)
-    test_texts = _some(classifier, statistics, test, _roles(dataset, "test"), MAX_TEST)
-    tell(f"finding the stories of heads on {len(validation_texts):,} validation texts")
+    validation_texts = _sample(classifier, statistics, validation, _roles(dataset, "validation"), MAX_VALIDATION)
+    test_texts = _sample(classifier, statistics, test, _roles(dataset, "test"), MAX_TEST)
+    order = np.random.default_rng(0).permutation(len(tokens))[: MAX_TRAINING[0]]
+    n_fitted = max(1, int((np.cumsum(tokens.lengths[order]) <= MAX_TRAINING[1]).sum()))
+    fitted_to = tokens.subset(order[:n_fitted])
+    report(f"fitting word lists and distances to {len(fitted_to):,} training texts")
+    lists = fit_lists(classifier, fitted_to)
+    report(f"finding the stories of heads on {len(validation_texts):,} validation texts")
     stories = find_stories(
-        classifier, validation_texts, on_head=lambda done, total: tell(f"found the stories of {done} of {total} heads")
+        classifier,
+        validation_texts,
+        lists=lists,
+        on_head=lambda done, total: report(f"found the stories of {done} of {total} heads"),
     )
-    tell(f"measuring the stories on {len(test_texts):,} test texts")
+    report(f"measuring the stories on {len(test_texts):,} test texts")
     rows = TokenisedTexts.encode(classifier.encoder, sampled(classifier, test))
     if len(rows) != effects["zero"].n:
         raise ValueError(f"effects were measured on {effects['zero'].n:,} rows; wanted {len(rows):,}, as read here")
     records = []
-    for story in stories:
-        worth: dict[How, float] = {
+    for story, fitted in zip(stories, lists, strict=True):
+        lost: dict[How, float] = {
             off: effects[off].accuracy - float(effects[off].heads[story.layer, story.head]) for off in ("zero", "mean")
         }
         even = accuracy_with(classifier, rows, [Change("head", "uniform", story.layer, story.head)])
-        worth["uniform"] = effects["zero"].accuracy - even
-        records.append(HeadRecord(worth, measure_story(classifier, test_texts, _testable(story, test_texts))))
-        tell(f"measured the stories of {len(records)} of {config.n_layers * config.n_heads} heads")
+        lost["uniform"] = effects["zero"].accuracy - even
+        necessary = necessary_part(classifier, test_texts, _testable(story, test_texts), fitted)
+        measured = measure_story(classifier, test_texts, necessary, counts=statistics.counts)
+        records.append(HeadRecord(lost, measured))
+        report(f"measured the stories of {len(records)} of {len(stories)} heads")
+    report("replacing the weights of all heads together")
+    spare = [Change("head", "mean", head.story.story.layer, head.story.story.head) for head in records if head.is_spare]
     return HeadAtlas(
         "test",
         len(rows),
@@ -201,6 +256,14 @@ def measure_atlas(
         len(validation_texts),
         measure_kinds(classifier, test_texts),
         tuple(records),
+        effects["mean"].accuracy - accuracy_with(classifier, rows, spare, means=means),
+        measure_all_heads(
+            classifier,
+            test_texts,
+            [head.story for head in records],
+            [fitted.both for fitted in lists],
+            counts=statistics.counts,
+        ),
     )
 
 
@@ -213,7 +276,7 @@ def _roles(dataset: Dataset, split: SplitName) -> Sequence[Roles] | None:
     return dataset.roles(split) if dataset.roles else None
 
 
-def _some(
+def _sample(
     classifier: Predictor,
     statistics: TokenStatistics,
     rows: LabelledTexts,
@@ -221,20 +284,18 @@ def _some(
     most: tuple[int, int],
 ) -> list[TextKinds]:
     """Random rows with the kinds of their tokens, at most that many texts and tokens (but at least one text)."""
-    most_texts, most_tokens = most
-    places = [int(place) for place in np.random.default_rng(0).permutation(len(rows))[:most_texts]]
-    texts = statistics.read(
-        classifier.encoder,
-        [rows.texts[place] for place in places],
-        [rows.labels[place] for place in places],
-        roles=None if roles is None else [roles[place] for place in places],
-    )
-    ends = np.cumsum([len(text) for text in texts])
-    return texts[: max(1, int((ends <= most_tokens).sum()))]
+    chosen = np.random.default_rng(0).permutation(len(rows))[: most[0]].tolist()
+    texts, labels = [rows.texts[n] for n in chosen], [rows.labels[n] for n in chosen]
+    by_answer = None if roles is None else roles_by_answer(classifier, texts, [roles[n] for n in chosen])
+    with_kinds = statistics.read(classifier.encoder, texts, labels, roles=by_answer)
+    ends = np.cumsum([len(text) for text in with_kinds])
+    return with_kinds[: max(1, int((ends <= most[1]).sum()))]
 
 
 def _testable(story: Story, texts: Sequence[TextKinds]) -> Story:
     """The story without clauses of which no text holds a query and a key; of itself alone where none are left."""
+    if story.lists is not None:
+        return story
     testable = [clause for clause in story.clauses if any(story_masks([clause], text).any() for text in texts)]
     return replace(story, clauses=tuple(testable) or (Clause(ANY, "itself"),))
 
@@ -251,11 +312,46 @@ def _or_nan(value: float | None) -> float:
     return float("nan") if value is None else float(value)
 
 
+def _lists_to_dict(lists: Lists) -> dict[str, Any]:
+    """Log weights as multiples of STEP."""
+    parts = {"words": lists.words, "distances": lists.distances}
+    return {name: np.rint(part / STEP).astype(int).tolist() for name, part in parts.items() if part is not None}
+
+
+def _lists_from_dict(values: Mapping[str, Any]) -> Lists:
+    parts = [
+        (np.array(values[name], dtype=float) * STEP).round(1) if name in values else None
+        for name in ("words", "distances")
+    ]
+    return Lists(*parts)
+
+
+def _all_heads_to_dict(measured: AllHeads) -> dict[str, Any]:
+    values = {**asdict(measured), "interval": list(measured.interval)}
+    return {
+        name: [_or_none(end) for end in value] if isinstance(value, list) else _or_none(value)
+        for name, value in values.items()
+    }
+
+
+def _all_heads_from_dict(values: Mapping[str, Any]) -> AllHeads:
+    low, high = values["interval"]
+    shares = {name: _or_nan(values[name]) for name in ("accuracy", "uniform", "lists", "control", "stories")}
+    return AllHeads(
+        n=int(values["n"]),
+        share=_or_nan(values["share"]),
+        interval=(_or_nan(low), _or_nan(high)),
+        control_share=_or_nan(values["control_share"]),
+        **shares,
+    )
+
+
 def _story_to_dict(measured: MeasuredStory) -> dict[str, Any]:
     return {
         "layer": measured.story.layer,
         "head": measured.story.head,
         "clauses": [{"query": clause.query, "key": clause.key} for clause in measured.story.clauses],
+        **({} if measured.story.lists is None else {"lists": _lists_to_dict(measured.story.lists)}),
         "n": measured.n,
         "held": round(measured.coverage, 6),
         "accuracy": round(measured.accuracy, 6),
@@ -273,9 +369,10 @@ def _story_to_dict(measured: MeasuredStory) -> dict[str, Any]:
 
 def _story_from_dict(values: Mapping[str, Any]) -> MeasuredStory:
     clauses = tuple(Clause(str(clause["query"]), str(clause["key"])) for clause in values["clauses"])
+    lists = _lists_from_dict(values["lists"]) if "lists" in values else None
     low, high = values["interval"]
     return MeasuredStory(
-        story=Story(int(values["layer"]), int(values["head"]), clauses),
+        story=Story(int(values["layer"]), int(values["head"]), clauses, lists),
         n=int(values["n"]),
         coverage=float(values["held"]),
         accuracy=float(values["accuracy"]),

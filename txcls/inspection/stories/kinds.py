@@ -89,6 +89,27 @@ def kinds_of_text(
     return TextKinds(ids, label, {kind: np.array(of, dtype=bool) for kind, of in kinds.items()}, counts[ids])
 
 
+NAMED, NOT_NAMED = "team it names", "team it does not name"
+"""The two teams of a match report of `txcls.data.generated.who_won`, by the answer that the model gives."""
+
+
+def roles_by_answer(classifier: Predictor, texts: Sequence[str], roles: Sequence[Roles]) -> list[Roles]:
+    """The roles of each text, with those that go by the right answer (winner, loser) replaced by NAMED and NOT_NAMED.
+
+    Which team won is the label; what a head can attend to is at most the team that the model then names.
+    """
+    by_answer: list[Roles] = []
+    for text, prediction, given in zip(texts, classifier.predict(texts, top_k=1), roles, strict=True):
+        of_text: dict[str, Sequence[tuple[int, int]]] = {
+            role: ranges for role, ranges in given.items() if role not in ("winner", "loser")
+        }
+        for ranges, others in ((given.get("winner"), given.get("loser")), (given.get("loser"), given.get("winner"))):
+            if ranges and others and text[slice(*ranges[0])] == prediction.label:
+                of_text |= {NAMED: ranges, NOT_NAMED: others}
+        by_answer.append(of_text)
+    return by_answer
+
+
 def queries_of(kind: str, text: TextKinds) -> Bools:
     """Which queries are of this kind, (T,)."""
     return np.ones(len(text), dtype=bool) if kind == ANY else _of(kind, text)

@@ -1,19 +1,20 @@
 """A head's tested story in words, for whoever shows the head."""
 
-import math
-
 from txcls.inspection.stories.atlas import HeadAtlas, HeadRecord
-from txcls.inspection.stories.kinds import ANY
-from txcls.inspection.stories.story import Clause, MeasuredStory
+from txcls.inspection.stories.kinds import ANY, NAMED, NOT_NAMED
+from txcls.inspection.stories.story import CONFIRMED, IDLE, MAX_BY_CONTROL, PART, Clause, MeasuredStory
+from txcls.wording import percentage
 
 MARKS = {"confirmed": "✓", "part of it": "◐", "wrong": "✗", "idle": "○"}
 """A sign for each verdict, so that none relies on colour alone."""
 CLEAR = 0.4
 """Least weight on the keys of every clause, mean over its queries, of a pattern that looks clear;
-it must also be CLEAR_TIMES what even weights would put there."""
+it must also be CLEAR_TIMES what uniform weights would put there."""
 CLEAR_TIMES = 3.0
 FAINT_TIMES = 1.5
-"""Less than this many times what even weights would put on the keys of a clause is no pattern worth a name."""
+"""Less than this many times what uniform weights would put on the keys of a clause is no pattern worth a name."""
+NO_STORY = "no story fits"
+"""In place of a refuted story, which is never shown as what a head does."""
 
 _PLURALS = {
     ANY: "all tokens",
@@ -24,8 +25,8 @@ _PLURALS = {
     "typical word": "words typical of a class",
     "rare word": "rare words",
     "verb": "the verb",
-    "winner": "the winner",
-    "loser": "the loser",
+    NAMED: "the team that it then names",
+    NOT_NAMED: "the team that it does not name",
     "first team": "the first team",
     "second team": "the second team",
     "marker": "markers",
@@ -36,18 +37,26 @@ _PLURALS = {
     "same token elsewhere": "the same token elsewhere",
 }
 """A kind of token in a sentence; the one of a role of `txcls.data.generated.who_won` is the reported match's."""
-_SINGULAR_QUERIES = {"class token", "first token", "verb", "winner", "loser", "first team", "second team"}
+_SINGULAR_QUERIES = {"class token", "first token", "verb", NAMED, NOT_NAMED, "first team", "second team"}
 
 
 def sentence(measured: MeasuredStory) -> str:
-    """The story as a sentence: "The class token attends to the winner"; a faint one is called the nearest."""
+    """The story as a sentence: "The class token attends to the verb"; for a refuted one, that no story fits."""
+    if measured.verdict == "wrong":
+        return "No story fits: each one that was tried is refuted on test texts"
+    if measured.story.lists is not None:
+        words, distances = measured.story.lists.words is not None, measured.story.lists.distances is not None
+        each = "each word" if not distances else "each distance" if not words else "each word and each distance"
+        return f"{each[0].upper()}{each[1:]} has a fixed weight, whichever token asks"
     clauses = "; ".join(map(_clause, measured.story.clauses))
-    return f"No clear pattern; nearest: {clauses}" if is_faint(measured) else clauses[0].upper() + clauses[1:]
+    return "No clear pattern" if is_faint(measured) else clauses[0].upper() + clauses[1:]
 
 
 def is_faint(measured: MeasuredStory) -> bool:
-    """Whether the head's own attention follows a clause of its story hardly more than even weights would."""
-    return any(weight < FAINT_TIMES * even for weight, even in zip(measured.attention, measured.chance, strict=True))
+    """Whether the head's own attention follows a clause of its story hardly more than uniform weights would."""
+    return measured.story.lists is None and any(
+        weight < FAINT_TIMES * even for weight, even in zip(measured.attention, measured.chance, strict=True)
+    )
 
 
 def looks_clear(measured: MeasuredStory) -> bool:
@@ -58,40 +67,88 @@ def looks_clear(measured: MeasuredStory) -> bool:
     )
 
 
-def verdict_words(measured: MeasuredStory) -> str:
-    """The verdict with the share that it rests on: "confirmed 1.00", "looks clear, can be spared"."""
+def verdict_words(record: HeadRecord) -> str:
+    """The verdict with the share that it rests on: "confirmed 1.00", "looks clear, can be spared alone"."""
+    measured = record.story
     if measured.verdict == "idle":
-        return "looks clear, can be spared" if looks_clear(measured) else "idle"
-    if measured.verdict == "wrong" and is_faint(measured):
-        return "no story fits"
-    return (
-        measured.verdict if math.isnan(measured.share) else f"{measured.verdict} {measured.share:.2f}".replace("-", "−")
-    )
+        return f"looks clear, {_without(record)}" if looks_clear(measured) else _without(record)
+    if measured.verdict == "wrong":
+        return "refuted"
+    return f"{measured.verdict} {measured.share:.2f}"
 
 
 def worth_words(record: HeadRecord) -> str:
-    """What the head's weights are worth, in percentage points of accuracy: "worth 76 points"."""
-    points = round(100 * record.worth["uniform"], 1) + 0.0  # 0.0 for -0.0
-    rounded = f"{points:.0f}" if abs(points) >= 9.95 else f"{points:.1f}"
-    return f"worth {rounded.replace('-', '−')} points"
+    """What the head is worth, in percentage points of accuracy: "worth 15 points"."""
+    return f"worth {_points(record.worth)}"
 
 
 def chip(record: HeadRecord) -> str:
-    """A head in one line: "class token → winner · confirmed 1.00 · worth 76 points"."""
-    return f"{_short(record.story)} · {verdict_words(record.story)} · {worth_words(record)}"
+    """A head in one line: "class token → verb · confirmed 1.00 · worth 15 points"."""
+    words = [_short(record.story), verdict_words(record), worth_words(record)]
+    return " · ".join(words[:1] + words[2:] if record.story.verdict == "wrong" else words)
 
 
 def head_chips(atlas: HeadAtlas) -> dict[str, dict[str, str]]:
     """For each head, named "layer.head" with both from 1: its "story", its chip as "text", and its "verdict"."""
     return {
         f"{head.story.story.layer + 1}.{head.story.story.head + 1}": {
-            "story": _short(head.story), "text": chip(head), "verdict": head.story.verdict,
+            "story": _caption(head), "text": chip(head), "verdict": head.story.verdict,
         }
         for head in atlas.heads
     }  # fmt: skip
 
 
+def all_heads_sentence(atlas: HeadAtlas) -> str:
+    """What the test of all heads together says about the model; empty if it was not measured."""
+    together = atlas.all_heads
+    if together is None:
+        return ""
+    own = f"of {percentage(together.accuracy)}"
+    even = f"with uniform attention in all heads {percentage(together.uniform)}"
+    if together.accuracy - together.uniform < IDLE:
+        return f"In this model it hardly matters where the heads attend: {even} {own} remain."
+    kept = (
+        "with a fixed weight for each word and each distance, whichever token asks, "
+        f"{percentage(together.lists)} {own} remain ({even}, with these weights shuffled "
+        f"{percentage(together.control)})."
+    )
+    if together.share >= CONFIRMED and together.control_share <= MAX_BY_CONTROL < together.interval[0]:
+        return f"In this model attention is a weighted bag of words with positions: {kept}"
+    if together.share >= PART and together.share > together.control_share:
+        return f"In this model attention is in part a weighted bag of words with positions: {kept}"
+    return f"In this model it matters which token asks: {kept}"
+
+
+def spare_sentence(atlas: HeadAtlas) -> str:
+    """How many heads can be spared alone, and what they lose together; empty if not measured or there is none."""
+    n = sum(head.is_spare for head in atlas.heads)
+    if atlas.spare_lost is None or not n:
+        return ""
+    if n == 1:
+        return "One head can be spared alone."
+    heads = f"{n} of {len(atlas.heads)} heads can each be spared alone"
+    return f"{heads}; without all {n} of them, {_points(atlas.spare_lost)} of accuracy are lost."
+
+
+def _points(lost: float) -> str:
+    points = round(100 * lost, 1) + 0.0  # 0.0 for -0.0
+    rounded = f"{points:.0f}" if abs(points) >= 9.95 else f"{points:.1f}"
+    return f"{rounded.replace('-', '−')} points"
+
+
+def _without(record: HeadRecord) -> str:
+    """What the test says of a head whose weights make no difference."""
+    return "can be spared alone" if record.is_spare else "uniform does as well"
+
+
+def _caption(record: HeadRecord) -> str:
+    """What stands below a head's map: its story, unless it makes no difference."""
+    return _without(record) if record.story.verdict == "idle" else _short(record.story)
+
+
 def _short(measured: MeasuredStory) -> str:
+    if measured.verdict == "wrong":
+        return NO_STORY
     return "no clear pattern" if is_faint(measured) else str(measured.story)
 
 

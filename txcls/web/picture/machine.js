@@ -87,7 +87,7 @@ export class Machine {
         {least: decimal(leastOf(this.scene.lanes.length), 2), most: MAX_RIBBONS}),
       tr("A lane has the colour of the class that the class head reads in it."),
       ...(Object.keys(this.state.stories ?? {}).length
-        ? [tr("Signs below the maps show how a head's story held up in tests: ✓ confirmed, ◐ part of it, ✗ wrong, ○ idle.")] : []),
+        ? [tr("Signs below the maps show how a head's story held up in tests: ✓ confirmed, ◐ part of it, ✗ refuted, ○ makes no difference alone.")] : []),
     ].join(" ");
     this.draw();
   }

@@ -23,12 +23,9 @@ const MIN_FOR_OFF = 52;
 const ROOMY_BARS = 250;
 /** Pixels of the window that are left free below the picture; a page may ask for others by --machine-below. */
 const BELOW = 70;
-/** A sign for each verdict, so that none relies on colour alone (txcls/inspection/stories/words.py). */
+/** A sign for each verdict, so that none relies on colour alone (txcls/inspection/stories/wording.py). */
 const MARKS = {confirmed: "✓", "part of it": "◐", wrong: "✗", idle: "○"};
 
-/** What stands below a head's map where there is room: what it attends to; of an idle head that would mean nothing.
- * @param {Story} story */
-const shortStory = ({verdict, story}) => (verdict === "idle" ? tr("idle") : story);
 
 function newWord(lane) {
   const made = button({className: "machine-word"});
@@ -129,7 +126,7 @@ export class Painting {
 
   place() {
     const given = {width: this.width, room: isNarrow(this.width) ? 0 : this.roomBelow(), bars: this.rows.length,
-      storyLength: Math.max(0, ...Object.values(this.state.stories ?? {}).map((story) => [...shortStory(story)].length))};
+      storyLength: Math.max(0, ...Object.values(this.state.stories ?? {}).map((story) => [...story.story].length))};
     this.places = new Places(this.scene, given);
   }
 
@@ -225,7 +222,7 @@ export class Painting {
       write(one.label ??= {node: label, values: {}}, {textContent: off && wide >= MIN_FOR_OFF ? `${name} ${tr("off")}` : name, hidden: isBare}, property);
       write(one.verdict ??= {node: verdict, values: {}}, {hidden: !story, textContent: story ? MARKS[story.verdict] ?? "" : "",
         className: `machine-verdict${story ? ` ${story.verdict.replace(/ /g, "-")}` : ""}`}, property);
-      const shown = story && wide >= MIN_FOR_STORY ? shortStory(story) : "";
+      const shown = story && wide >= MIN_FOR_STORY ? story.story : "";
       write(one.story ??= {node: line, values: {}}, {hidden: !shown, textContent: shown}, property);
       const row = Math.floor(h / perRow), column = h % perRow;
       const [x, y] = places.vertical ? [4 + column * wide, start + 22 + row * high] : [start + 4 + column * wide, 24 + row * high];

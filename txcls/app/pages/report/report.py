@@ -28,7 +28,12 @@ ZOOM = 12
 """Number of classes shown when zoomed in."""
 WIDE = 14
 """With more classes there is a control to zoom in."""
-SHORT_ORDER = {"words_shuffled": "words shuffled", "positions_removed": "no positions"}
+SHORT_ORDER = {
+    "words_shuffled": "words shuffled",
+    "positions_permuted": "positions permuted",
+    "positions_mean": "mean position",
+    "positions_removed": "positions zero",
+}
 
 
 def main() -> None:

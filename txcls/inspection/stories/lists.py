@@ -1,0 +1,164 @@
+"""Attention without queries: each key has a weight of its own, by its word and by its distance, whoever asks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
+from txcls.predictor import Predictor
+from txcls.tap import trace
+
+Floats = NDArray[np.floating]
+
+REACH = 16
+"""Distances from -REACH to REACH have a weight each; farther keys share those of the two ends."""
+ROUNDS = 20
+"""Rounds of iterative scaling."""
+PRIOR = 3.0
+"""Each word is fitted as if it had stood in this many more places and got average weight, so that words that training
+texts seldom hold get no extreme weight."""
+STEP = 0.1
+"""Log weights are rounded to multiples of this, so that a checkpoint keeps exactly those that were tested."""
+LIMIT = 12.0
+"""Largest log weight."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """A query's weight on a key is proportional to exp(words[id of the key] + distances[REACH + key - query]).
+
+    Attributes:
+        words: (V,) log weights, mean 0 over the tokens of training texts; None if the word makes no difference.
+        distances: (2 REACH + 1,) log weights, the keys before the query first; None if the distance makes none.
+    """
+
+    words: Floats | None
+    distances: Floats | None
+
+    def __str__(self) -> str:
+        parts = (("word list", self.words), ("distance", self.distances))
+        return " and ".join(name for name, weights in parts if weights is not None)
+
+    def weights(self, ids: NDArray[np.int64], *, causal: bool = False) -> Floats:
+        """The attention pattern for the ids (T,) of a text, (T, T)."""
+        n = len(ids)
+        scores = np.zeros((n, n)) if self.words is None else np.tile(self.words[ids], (n, 1))
+        if self.distances is not None:
+            scores = scores + self.distances[_distance(n)]
+        if causal:
+            scores = np.where(np.tri(n, dtype=bool), scores, -np.inf)
+        powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+        weights: Floats = powers / powers.sum(axis=1, keepdims=True)
+        return weights
+
+    def shuffled(self, counts: NDArray[np.int64], random: np.random.Generator) -> "Lists":
+        """The control: the same weights among words of like frequency, and the same distances in random order.
+
+        Args:
+            counts: (V,) how often training texts hold each id; words whose counts have the same power of two exchange
+                their weights.
+            random: of the order.
+        """
+        words, distances = self.words, self.distances
+        if words is not None:
+            words = words.copy()
+            octaves = np.frexp(counts)[1]
+            for octave in np.unique(octaves):
+                alike = np.flatnonzero(octaves == octave)
+                words[alike] = words[random.permutation(alike)]
+        return Lists(words, None if distances is None else random.permutation(distances))
+
+
+@dataclass(frozen=True, eq=False)
+class FittedLists:
+    """The lists that describe a head best: by word alone, by distance alone, and by both."""
+
+    words: Lists
+    distances: Lists
+    both: Lists
+
+
+@torch.inference_mode()
+def fit_lists(classifier: Predictor, texts: TokenisedTexts) -> list[FittedLists]:
+    """For every head, layer by layer, the lists that best describe its attention on these texts.
+
+    They maximise the likelihood of the weights that the queries give (least cross-entropy), which depends on the texts
+    only through the total weight on each word and at each distance; by iterative scaling (Darroch & Ratcliff 1972,
+    https://doi.org/10.1214/aoms/1177692379).
+
+    Args:
+        classifier: nothing in it is changed.
+        texts: training texts, at least one.
+    """
+    config = classifier.checkpoint.config.model
+    batches = [torch.from_numpy(pad_batch(texts, rows)[0]) for rows in batches_by_length(texts.lengths, batch_size=64)]
+    names = [f"layers.{layer}.attn.pattern" for layer in range(config.n_layers)]
+    n_heads, n_words = config.n_layers * config.n_heads, classifier.encoder.vocab_size
+    given = _Totals.zeros(n_heads, n_words)
+    for ids in batches:
+        with trace(record=names) as opened:
+            classifier.logits(ids)
+        n, real = ids.shape[1], (ids != 0).float()  # B T
+        patterns = torch.cat([opened[name][:, :, :n, :n] for name in names], dim=1)  # B LH T T
+        patterns = patterns * real[:, None, :, None] * real[:, None, None, :]
+        given.add(ids, patterns.sum(dim=2).transpose(0, 1), patterns.sum(dim=0))
+    fitted = [
+        _scaled(given, batches, by_word=by_word, by_distance=by_distance, causal=config.causal)
+        for by_word, by_distance in ((True, False), (False, True), (True, True))
+    ]
+    return [FittedLists(*of_head) for of_head in zip(*fitted, strict=True)]
+
+
+@dataclass(frozen=True)
+class _Totals:
+    """The weight that each of N heads gives to each word, (N, V), and to each distance, (N, 2 REACH + 1)."""
+
+    words: Tensor
+    distances: Tensor
+
+    @classmethod
+    def zeros(cls, n_heads: int, n_words: int) -> "_Totals":
+        return cls(torch.zeros(n_heads, n_words), torch.zeros(n_heads, 2 * REACH + 1))
+
+    def add(self, ids: Tensor, on_keys: Tensor, on_pairs: Tensor) -> None:
+        """Add the weight on the keys of a batch, (N, B, T) for ids (B, T), and on its pairs of places, (N, T, T)."""
+        self.words.index_add_(1, ids.flatten(), on_keys.flatten(1))
+        self.distances.index_add_(1, torch.from_numpy(_distance(ids.shape[1])).flatten(), on_pairs.flatten(1))
+
+
+def _scaled(
+    given: _Totals, batches: Sequence[Tensor], *, by_word: bool, by_distance: bool, causal: bool
+) -> list[Lists]:
+    """Log weights whose totals over the texts are those given, as nearly as `ROUNDS` rounds come."""
+    words, distances = torch.zeros_like(given.words), torch.zeros_like(given.distances)  # N V, N 2 REACH + 1
+    for _ in range(ROUNDS):
+        for is_word in ([True] * by_word) + ([False] * by_distance):
+            now = _Totals.zeros(*words.shape)
+            for ids in batches:
+                real = (ids != 0).float()  # B T
+                place = torch.from_numpy(_distance(ids.shape[1]))  # T T
+                by_place = distances.exp()[:, place]  # N T T: queries, keys
+                by_place = by_place.tril() if causal else by_place
+                by_id = words.exp()[:, ids] * real  # N B T
+                per_weight = real / (by_id @ by_place.mT).clamp(min=1e-30)  # N B T: 1 / sum of each query's weights
+                now.add(ids, by_id * (per_weight @ by_place), by_place * (per_weight.mT @ by_id))
+            if is_word:
+                words += torch.log((given.words + PRIOR) / (now.words + PRIOR * words.exp()))
+            else:
+                distances += torch.log((given.distances + 1) / (now.distances + 1))
+    seen = torch.bincount(torch.cat([ids.flatten() for ids in batches]), minlength=words.shape[1]).float()
+    seen[0] = 0  # padding
+    words -= (words @ seen / seen.sum())[:, None]
+    rounded = [weights.clamp(-LIMIT, LIMIT).double().numpy().round(1) for weights in (words, distances)]
+    return [Lists(w if by_word else None, d if by_distance else None) for w, d in zip(*rounded, strict=True)]
+
+
+def _distance(n: int) -> NDArray[np.int64]:
+    """The place in `Lists.distances` of each query's (row's) distance to each key (column), (T, T)."""
+    places = np.arange(n)
+    distance: NDArray[np.int64] = np.clip(places - places[:, None], -REACH, REACH) + REACH
+    return distance
