@@ -3,6 +3,7 @@
 import base64
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from tests.app.reports import REPORT, atlas, save_reports_model
 from tests.browser.exported import HOSTILE, Open, bars, wanted, write
 from tests.browser.visiting import wait_until_steady
 from tests.conftest import TEXTS, make_checkpoint
-from txcls.config import ScopeRule
+from txcls.config import Calibration, ScopeRule
 from txcls.inspection.ablation import Change, ablate
 from txcls.inspection.lens import class_lens
 from txcls.inspection.stories import MARKS, head_chips
@@ -121,9 +122,11 @@ def test_the_scene_holds_the_numbers_of_python(scenes: "Page", tmp_path: Path, k
         np.testing.assert_allclose(size, [state[lane["places"]].mean() / longest for lane in lanes], rtol=1e-4)
     np.testing.assert_allclose(found["pool"], [pooled(traced)[lane["places"]].sum() for lane in lanes], atol=1e-5)
     if KINDS[kind]["pooling"] in ("first", "class_token"):  # then the lens of Python reads that token alone
-        lens, first = class_lens(classifier, text), next(i for i, lane in enumerate(lanes) if lane["places"][0] == 0)
+        first = next(i for i, lane in enumerate(lanes) if lane["places"][0] == 0)
         stages = [found["start"], *(layer[key] for layer in found["layers"] for key in ("mid", "post"))]
-        for stage, probabilities in zip(stages, lens.probabilities, strict=True):
+        uncalibrated = class_lens(Predictor(replace(classifier.checkpoint, calibration=Calibration())), text)
+        for stage, probabilities in zip(stages, uncalibrated.probabilities, strict=True):
+            assert all(index == -1 for lane, index in enumerate(stage["best"]) if lane != first), "no other is read"
             assert stage["best"][first] == probabilities.argmax()
             assert stage["certainty"][first] == pytest.approx(probabilities.max(), abs=1e-5)
 

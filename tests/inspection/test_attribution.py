@@ -92,6 +92,17 @@ def test_integrated_gradients_sum_to_the_calibrated_probability(tmp_path: Path) 
     assert fine.scores.sum() == pytest.approx(fine.value - fine.baseline_value, abs=1e-4)
 
 
+def test_steps_are_doubled_until_integrated_gradients_are_complete(tmp_path: Path) -> None:
+    fitted = replace(make_checkpoint(tmp_path / "tiny"), calibration=Calibration(temperature=0.02))
+    for text in TEXTS[:4]:
+        rough, enough = (
+            explain(Predictor(fitted), text, target="probability", steps=steps, methods=["integrated"]).integrated
+            for steps in (4, None)
+        )
+        assert enough.completeness_error < 0.01 * abs(enough.value - enough.baseline_value)
+        assert rough.steps == 4 and enough.steps in (32, 64, 128, 256, 512, 1024)
+
+
 def test_gradients_leave_the_shared_model_as_it_was(classifier: Predictor) -> None:
     before = {name: tensor.clone() for name, tensor in classifier.checkpoint.model.state_dict().items()}
     explain(classifier, TEXTS[0])

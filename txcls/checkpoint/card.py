@@ -426,7 +426,10 @@ def _all_head_lines(atlas: Mapping[str, Any]) -> list[str]:
     return [
         f"All heads together, on the same {together['n']:,} texts:",
         "",
-        *_table(("attention weights", "accuracy"), ((name, percentage(together[key], 2)) for name, key in rows)),
+        *_table(
+            ("attention weights", "accuracy"),
+            ((name, percentage(together[key], 2)) for name, key in rows if together[key] is not None),
+        ),
     ]
 
 

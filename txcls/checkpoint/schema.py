@@ -339,7 +339,7 @@ class _AllHeads(_Exact):
     uniform: Share
     lists: Share
     control: Share
-    stories: Share
+    stories: Share | None
     share: Number | None
     interval: Many[Number | None] = Field(min_length=2, max_length=2)
     control_share: Number | None

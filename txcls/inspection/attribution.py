@@ -44,7 +44,7 @@ sign."""
 
 @dataclass(frozen=True)
 class IntegratedGradients:
-    """`scores` (T,) of all tokens.
+    """`scores` (T,) of all tokens, from gradients at `steps` points.
 
     In exact arithmetic they sum to `value`, the target of the text, minus `baseline_value`, that of the baseline
     (completeness); `completeness_error` is due to the finite number of steps.
@@ -53,6 +53,7 @@ class IntegratedGradients:
     scores: Floats
     value: float
     baseline_value: float
+    steps: int
 
     @property
     def completeness_error(self) -> float:
@@ -139,12 +140,27 @@ def gradient_x_input(target_function: TargetFunction) -> Floats:
     return scores
 
 
-def integrated_gradients(target_function: TargetFunction, baseline: Baseline, steps: int) -> IntegratedGradients:
+MIN_STEPS, MAX_STEPS = 32, 1024
+"""Points at which integrated gradients begin, and the most to which they are doubled."""
+MAX_ERROR = 0.01
+"""Completeness error, as a share of the difference that the scores should sum to, below which no more are needed."""
+
+
+def integrated_gradients(target_function: TargetFunction, baseline: Baseline, steps: int | None) -> IntegratedGradients:
     """Gradient times input, with the gradient averaged at `steps` points of the line from a baseline to the text.
 
     Sundararajan et al. 2017, https://arxiv.org/abs/1703.01365, equation 1, by Gauss-Legendre quadrature. The baseline
-    is what the first layer reads for as many blank tokens ("blank", `TextEncoder.blank`), or zeros ("zero").
+    is what the first layer reads for as many blank tokens ("blank", `TextEncoder.blank`), or zeros ("zero"). Without
+    `steps`, they are doubled until the completeness error is below `MAX_ERROR`, or they are `MAX_STEPS`.
     """
+    if steps is None:
+        steps = MIN_STEPS
+        while True:
+            result = integrated_gradients(target_function, baseline, steps)
+            difference = abs(result.value - result.baseline_value)
+            if result.completeness_error < MAX_ERROR * difference or steps >= MAX_STEPS:
+                return result
+            steps *= 2
     nodes, weights = np.polynomial.legendre.leggauss(steps)
     at = torch.from_numpy((nodes + 1) / 2).float()[:, None, None]  # S 1 1: from 0 to 1
     start, end = target_function.baseline(baseline), target_function.input  # T D each
@@ -153,7 +169,7 @@ def integrated_gradients(target_function: TargetFunction, baseline: Baseline, st
     scores = (mean * (end - start).double()).sum(dim=-1)  # T
     with torch.no_grad():
         value, baseline_value = target_function.of_points(torch.stack([end, start])).tolist()
-    return IntegratedGradients(scores.numpy(), value, baseline_value)
+    return IntegratedGradients(scores.numpy(), value, baseline_value, steps)
 
 
 def leave_one_out(target_function: TargetFunction) -> Floats:
@@ -233,7 +249,7 @@ def explain(
     *,
     target: Target = "logit",
     baseline: Baseline = "blank",
-    steps: int = 32,
+    steps: int | None = None,
     methods: Collection[str] | None = None,
 ) -> Explanation:
     """Score the words of a text by all methods that this classifier has, or by those that `methods` names.
@@ -243,7 +259,7 @@ def explain(
 
     Args:
         target: of the gradients and of leaving words out: the winning class's logit, or its calibrated probability.
-        baseline, steps: of integrated gradients.
+        baseline, steps: of integrated gradients; None for as many steps as completeness needs.
 
     Raises:
         TraceError: the text holds no token to read.

@@ -29,7 +29,7 @@ WORD_WEIGHTS = {"gain": 3.0, "dip": 3.0, "rise": -2.0, "fall": -2.0}
 DISTANCE_WEIGHTS = {2: 4.0, 3: 2.0}
 
 
-def fitted(classifier: Predictor, *, n: int = 500, seed: int = 20) -> list[FittedLists]:
+def fitted(classifier: Predictor, *, n: int = 300, seed: int = 20) -> list[FittedLists]:
     texts = kinds_of(classifier, random_texts(n, seed=seed))
     offsets = np.arange(n + 1) * LENGTH
     ids = np.concatenate([text.ids for text in texts]).astype(np.int32)
@@ -76,14 +76,14 @@ def test_planted_lists_are_found_and_confirmed_on_other_texts(
     words: dict[str, float] | None, distances: dict[int, float] | None, found: str
 ) -> None:
     classifier = planted({}, {3: 1.0}, words=words, distances=distances)
-    chosen_on, measured_on = (kinds_of(classifier, random_texts(300, seed=seed)) for seed in (21, 22))
+    chosen_on, measured_on = (kinds_of(classifier, random_texts(150, seed=seed)) for seed in (21, 22))
     lists = fitted(classifier)
     reads, idle = find_stories(classifier, chosen_on, lists=lists)
     assert str(reads) == found
     assert idle.lists is None, "nothing is lost with it, so its picture is all there is"
     assert str(necessary_part(classifier, measured_on, reads, lists[0])) == found
     measured = measure_story(classifier, measured_on, reads, counts=counts(classifier), seed=1)
-    assert measured.verdict == "confirmed" and measured.share > 0.9 and measured.n == 300
+    assert measured.verdict == "confirmed" and measured.share > 0.9 and measured.n == 150
     assert measured.attention[0] > 0.9 > measured.chance[0]
 
 

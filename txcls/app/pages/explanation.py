@@ -125,8 +125,8 @@ def _scores(text: str, explained: Explanation, blank: str) -> None:
     st.caption(
         f"Target of the last three: the {TARGETS[explained.target]} of {label}. Baseline of integrated gradients: "
         f"{start}. The target is {there} for the baseline and {here} for this text, so the scores should sum to "
-        f"{apart}. With 32 steps, they miss this sum by **{integrated.completeness_error:.4f}** (completeness error)."
-        + _elsewhere(explained.elsewhere)
+        f"{apart}. With {integrated.steps} steps, they miss this sum by **{integrated.completeness_error:.4f}** "
+        "(completeness error)." + _elsewhere(explained.elsewhere)
     )
     with st.expander("All scores"):
         st.html(f'<div class="txcls-table">{_numbers(explained.words, explained.scores)}</div>')

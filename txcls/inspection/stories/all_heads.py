@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from txcls.inspection.stories.kinds import Bools, TextKinds
+from txcls.inspection.stories.kinds import NAMED, NOT_NAMED, Bools, TextKinds
 from txcls.inspection.stories.lists import Lists
 from txcls.inspection.stories.story import MeasuredStory, Shares, Story, right_answers, weights_of
 from txcls.predictor import Predictor
@@ -23,7 +23,7 @@ class AllHeads:
         lists: with every head's word list and distances: without queries.
         control: with these lists shuffled.
         stories: with every head's story; uniform weights for queries that it is not about, and the lists of heads whose
-            weights make no difference alone.
+            weights make no difference alone. None where a story names the model's answer, which it would then give.
         share: how much of what uniform weights lose the lists bring back; nan where nothing is lost.
         interval: 95 % of the shares over texts drawn anew.
         control_share: how much the control brings back.
@@ -34,7 +34,7 @@ class AllHeads:
     uniform: float
     lists: float
     control: float
-    stories: float
+    stories: float | None
     share: float
     interval: tuple[float, float]
     control_share: float
@@ -78,14 +78,15 @@ def measure_all_heads(
         "control": right(replace(story, lists=own.shuffled(counts, random)) for story, own in pairs),
     }
     shares = Shares.of(answers, random)
-    own_stories = right(own if one.verdict == "idle" else one.story for one, own in zip(stories, by_lists, strict=True))
+    own_stories = [own if one.verdict == "idle" else one.story for one, own in zip(stories, by_lists, strict=True)]
+    names_answer = any(clause.key in (NAMED, NOT_NAMED) for story in own_stories for clause in story.clauses)
     return AllHeads(
         n=len(texts),
         accuracy=shares.own,
         uniform=shares.even,
         lists=float(answers["restored"].mean()),
         control=float(answers["control"].mean()),
-        stories=float(own_stories.mean()),
+        stories=None if names_answer else float(right(own_stories).mean()),
         share=shares.share,
         interval=shares.interval,
         control_share=shares.control_share,

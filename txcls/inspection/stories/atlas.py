@@ -38,7 +38,7 @@ from txcls.predictor import Predictor
 
 MAX_TRAINING = (8000, 300_000)
 """Most training texts, and most tokens of them together, to which lists are fitted."""
-MAX_VALIDATION = (600, 40_000)
+MAX_VALIDATION = (600, 15_000)
 """Most validation texts, and most tokens of them together, on which stories are chosen."""
 MAX_TEST = (4000, 150_000)
 """Most test texts, and most tokens of them together, on which stories are measured."""
@@ -304,8 +304,8 @@ def _rounded(values: Any) -> list[list[float]]:
     return [[round(float(value), 4) for value in row] for row in values]
 
 
-def _or_none(value: float) -> float | None:
-    return None if np.isnan(value) else round(value, 4)
+def _or_none(value: float | None) -> float | None:
+    return None if value is None or np.isnan(value) else round(value, 4)
 
 
 def _or_nan(value: float | None) -> float:
@@ -336,9 +336,10 @@ def _all_heads_to_dict(measured: AllHeads) -> dict[str, Any]:
 
 def _all_heads_from_dict(values: Mapping[str, Any]) -> AllHeads:
     low, high = values["interval"]
-    shares = {name: _or_nan(values[name]) for name in ("accuracy", "uniform", "lists", "control", "stories")}
+    shares = {name: float(values[name]) for name in ("accuracy", "uniform", "lists", "control")}
     return AllHeads(
         n=int(values["n"]),
+        stories=values["stories"],
         share=_or_nan(values["share"]),
         interval=(_or_nan(low), _or_nan(high)),
         control_share=_or_nan(values["control_share"]),

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from txcls.inspection.stories.kinds import ANY, KindsTable, TextKinds, measure_kinds
+from txcls.inspection.stories.kinds import ANY, TOKEN_KINDS, KindsTable, TextKinds, measure_kinds
 from txcls.inspection.stories.lists import FittedLists
 from txcls.inspection.stories.story import (
     ATTENDS,
@@ -40,7 +40,8 @@ def find_stories(
     """A story for every head, layer by layer: a hypothesis for `measure_story`, which needs other texts.
 
     Of a head that loses accuracy when all of its weights are made uniform, the simplest hypothesis is tried first: that
-    queries make no difference (`lists`). Where that brings too little back to be confirmed, clauses are chosen among
+    queries make no difference (`lists`). Where that brings too little back to be confirmed, or the data set names the
+    roles of words, which say more than lists, clauses are chosen among
     the pairs of kinds to which the head gives more attention than chance would, greedily, each by how much accuracy
     the story brings back with it less what the story then still loses: first among the clauses that describe most of
     the attention, then, if these bring too little back, among all candidates. Of both stories the better one counts.
@@ -87,6 +88,7 @@ class _Search:
 
     def __init__(self, classifier: Predictor, texts: Sequence[TextKinds], own: float, layer: int, head: int) -> None:
         self.classifier, self.texts, self.own, self.layer, self.head = classifier, texts, own, layer, head
+        self.has_roles = any(kind not in TOKEN_KINDS for kind in texts[0].kinds)
         self.causal = classifier.checkpoint.config.model.causal
         self.uniform_accuracies: dict[bytes, float] = {}
         """Accuracy with uniform weights, by the queries that have them."""
@@ -99,12 +101,12 @@ class _Search:
         without_queries = [] if lists is None else [self._best_lists(lists)]
         for story in without_queries:
             [(overlap, _)] = attention_of(self.classifier, self.texts, story)
-            if overlap >= ATTENDS and self._share(story) >= CONFIRMED:
+            if not self.has_roles and overlap >= ATTENDS and self._share(story) >= CONFIRMED:
                 return story
         by_clauses = self._chosen(clear)
         if not by_clauses.clauses or self._share(by_clauses) < CONFIRMED:
             by_clauses = self._chosen(candidates)
-        return max(by_clauses, *without_queries, key=self._score) if without_queries else by_clauses
+        return max(*without_queries, by_clauses, key=self._score) if without_queries else by_clauses
 
     def _best_lists(self, lists: FittedLists) -> Story:
         """By word or by distance alone, or by both if that brings clearly more back."""

@@ -57,6 +57,11 @@ export class Lines {
     this.drawOut(rows);
   }
 
+  /** The colour of the class that is read in a lane, if one is. @param {number} index */
+  laneColour(index) {
+    return index < 0 ? OTHER : this.colour(index);
+  }
+
   drawLanes() {
     const {scene, places, lanes} = this, {zones, ends} = places, entry = ends.words + (ends.positions - ends.words) * 0.6;
     const thick = Math.min(9, places.pitch * 0.34), N = scene.lanes.length;
@@ -70,11 +75,12 @@ export class Lines {
           shape.node.setAttribute("d", `M${places.point(from, v)}L${places.point(to, v)}`);
         }
         write(shape, {
-          stroke: stage ? this.colour(stage.best[lane]) : OTHER,
+          stroke: stage ? this.laneColour(stage.best[lane]) : OTHER,
           "stroke-width": stage ? thickness(1.2 + thick * stage.size[lane]) : 1.2,
           "stroke-opacity": stage ? opacity(0.25 + 0.75 * stage.certainty[lane]) : 0.5,
         }, attribute);
-        if (stage) {
+        if (stage && stage.best[lane] < 0) titled(shape, visible(scene.lanes[lane].name));
+        else if (stage) {
           titled(shape, tr("{name}: the class head reads {label} {probability} here", {name: visible(scene.lanes[lane].name),
             label: visible(scene.classes[stage.best[lane]]), probability: percent(stage.certainty[lane])}));
         }
@@ -114,7 +120,7 @@ export class Lines {
     const {places} = this;
     const {from, to} = places.zones[number], N = places.lanes, H = patterns.length, ribbons = this.ribbons[number];
     // A ribbon has the colour of the lane that is read.
-    const {best} = number ? this.scene.layers[number - 1].post : this.scene.start, colours = Array.from(best, this.colour);
+    const {best} = number ? this.scene.layers[number - 1].post : this.scene.start, colours = Array.from(best, (index) => this.laneColour(index));
     const least = leastDrawn(patterns.filter((_, h) => !isOff(this.state, number, h)), leastOf(N));
     const widest = Math.min(12, places.pitch * 0.42);
     patterns.forEach((pattern, h) => {
@@ -163,7 +169,7 @@ export class Lines {
       if (shape.version === undefined) Object.assign(shape.node.dataset, {key: lane, query: "pool"});
       this.curve(shape, [from, places.v(lane)], [places.vector, places.middle]);
       shape.node.weight = weight;
-      write(shape, {stroke: this.colour(best[lane]), "stroke-width": thickness(0.6 + widest * (weight / Math.max(most, 0.25))),
+      write(shape, {stroke: this.laneColour(best[lane]), "stroke-width": thickness(0.6 + widest * (weight / Math.max(most, 0.25))),
         "stroke-opacity": opacity(0.25 + 0.5 * Math.min(1, weight / most))}, attribute);
     });
     ribbons.finish();

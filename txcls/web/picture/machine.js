@@ -85,7 +85,9 @@ export class Machine {
     this.note.textContent = [
       tr("Ribbons are attention weights of at least {least}; each layer shows at most the {most} largest.",
         {least: decimal(leastOf(this.scene.lanes.length), 2), most: MAX_RIBBONS}),
-      tr("A lane has the colour of the class that the class head reads in it."),
+      ["first", "class_token"].includes(this.scene.config.pooling)
+        ? tr("The first lane, the only one that pooling reads, has the colour of the class that the class head reads in it.")
+        : tr("A lane has the colour of the class that the class head reads in it."),
       ...(Object.keys(this.state.stories ?? {}).length
         ? [tr("Signs below the maps show how a head's story held up in tests: ✓ confirmed, ◐ part of it, ✗ refuted, ○ makes no difference alone.")] : []),
     ].join(" ");

@@ -14,7 +14,8 @@ const POSITION_CELLS = 8;
 /** A token's residual stream, or that of several tokens together.
  * @typedef {{places: number[], name: string, isUnknown: boolean, isSpecial: boolean}} Lane */
 /** The lanes after a part of the model. `size` is the length of each lane's state, relative to the longest of all;
- * `best` the class that the head reads in it (the "logit lens"), and `certainty` that class's probability.
+ * `best` the class that the head reads in it (the "logit lens"; -1 where pooling never does), and `certainty` that class's
+ * probability without calibration.
  * @typedef {{tap: string, size: Float32Array, best: Int32Array, certainty: Float32Array}} Stage */
 /** One layer: `patterns` holds for each head the weights between lanes (N N, rows are queries, each sums to 1); `attended`
  * and `fed` are the lengths of what attention and feed-forward add to each lane, relative to its state before.
@@ -115,13 +116,16 @@ function lengths({data, shape: [T, D]}) {
 }
 
 function stageOf(classifier, trace, lanes, tap) {
-  const {model, description} = classifier, x = trace.get(tap), [T] = x.shape;
+  const {model} = classifier, x = trace.get(tap), [T] = x.shape;
   const normed = model.config.norm === "pre" ? layerNorm(model, "norm", x) : x;
   const logits = linear(model, "head", normed); // T C
-  const read = Array.from({length: T}, (_, t) => calibratedProbabilities(part(logits, t), description.calibration));
+  // Without calibration, which is fitted to the answer alone. Where pooling reads the first token, other lanes say nothing.
+  const read = Array.from({length: T}, (_, t) => calibratedProbabilities(part(logits, t), {temperature: 1, power: 1}));
+  const readsFirst = ["first", "class_token"].includes(model.config.pooling);
   const C = classifier.classes.length;
-  const best = new Int32Array(lanes.length), certainty = new Float32Array(lanes.length);
+  const best = new Int32Array(lanes.length).fill(-1), certainty = new Float32Array(lanes.length);
   lanes.forEach(({places}, lane) => {
+    if (readsFirst && !places.includes(0)) return;
     for (let c = 0; c < C; c++) {
       let mean = 0;
       for (const place of places) mean += read[place][c] / places.length;

@@ -126,7 +126,12 @@ function feedForwardSentence({fed}, lanes) {
 }
 
 /** Which class most lanes read, by the class head applied early. */
-function readingSentence({best}, {classes, lanes}) {
+function readingSentence({best, certainty}, {classes, lanes, config}) {
+  if (config.pooling === "first" || config.pooling === "class_token") {
+    const first = best.findIndex((index) => index >= 0);
+    return tr("In {lane}, the only lane that pooling reads, the class head reads {label} ({probability}).",
+      {lane: quoted(lanes[first]), label: shortened(classes[best[first]], 30), probability: percent(certainty[first])});
+  }
   const votes = new Map();
   for (const index of best) votes.set(index, (votes.get(index) ?? 0) + 1);
   const [[index, n]] = [...votes].sort((a, b) => b[1] - a[1]);
