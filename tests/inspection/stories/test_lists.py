@@ -53,7 +53,8 @@ def test_weights_are_the_softmax_of_word_and_distance(causal: bool) -> None:
     np.testing.assert_allclose(Lists(None, None).weights(ids), 1 / 40)
 
 
-def test_the_planted_weights_are_fitted() -> None:
+def test_the_planted_weights_are_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("txcls.inspection.stories.lists.PRIOR", 1e-6)
     classifier = planted({}, {}, words=WORD_WEIGHTS, distances=DISTANCE_WEIGHTS)
     both = fitted(classifier)[0].both
     assert both.words is not None and both.distances is not None

@@ -172,7 +172,6 @@ def _card(opened: layout.Page, classifier: Predictor, atlas: HeadAtlas, n: int, 
             ),
             key=f"chart_head_{layer}_{head}",
             alt=f"Heat map of the attention of head {name} over {len(tokens)} tokens of “{text[:80]}”",
-            file_name=f"{opened.view.checkpoint}-layer{layer + 1}-head{head + 1}",
         )
         lists = record.story.story.lists
         if lists is not None and lists.words is not None and record.story.verdict != "wrong":
