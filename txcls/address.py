@@ -5,6 +5,7 @@ reads them back. In a lesson, an address holds only what differs from the lesson
 count from 1 in the address and on screen, and from 0 in code.
 """
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -47,7 +48,6 @@ Section = Literal["arcs", "score", "heads", "rollout", "pooling"]
 
 CELL = re.compile(r"(row|[A-Z])([0-9]{1,4})")
 """A chosen row or column on Step by step, as in the URL: the letter of its axis, `row` for tokens, and its index."""
-MAX_ORDERED = 200
 SWITCH = re.compile(r"[1-9][0-9]{0,2}\.([1-9][0-9]{0,2}|ff)|t[1-9][0-9]{0,3}|positions")
 """A part that can be switched, as in the URL: layer.head, layer.ff, t and a token's position, or `positions`."""
 MAX_SWITCHED = 200
@@ -132,20 +132,49 @@ class View:
     mode: Mode = ""
 
 
-_NUMBERS = (
-    ("k", 1, 0), ("layer", 1, 1), ("head", 1, 1), ("blank", 0, 0), ("upto", 0, 0), ("top_k", 0, 0), ("guess", 0, 0),
-    ("query", 0, 0), ("word", 0, 0),
-)  # fmt: skip
-"""Integers in the URL: name, smallest value, and what is subtracted from it in code."""
-_CHOICES = (
-    ("heads", HeadChange), ("off", Off), ("sort", HeadOrder), ("target", Target), ("baseline", Baseline),
-    ("encoding", PositionVectors), ("section", Section), ("part", LanguagePart), ("mode", Mode),
-)  # fmt: skip
+def _whole(low: int, high: int = 10_000, *, offset: int = 0) -> Callable[[str], int]:
+    """A reader of a whole number that is clipped to the range, and from which `offset` is subtracted."""
+    return lambda raw: min(max(int(raw), low), high) - offset
+
+
+def _decimal(low: float, high: float) -> Callable[[str], float]:
+    def read(raw: str) -> float:
+        if math.isnan(number := float(raw)):
+            raise ValueError("not a number")
+        return round(min(max(number, low), high), 2)
+
+    return read
+
+
+def _whole_numbers(most: int, high: int = 10_000) -> Callable[[str], tuple[int, ...]]:
+    """A reader of at most `most` whole numbers, joined by dots."""
+    return lambda raw: tuple(min(max(int(number), 0), high) for number in raw.split(".")[:most])
+
+
+def _name(raw: str) -> str:
+    return sendable(raw[:LONGEST_NAME])
+
+
+_LONGEST = {"pair": 2, "order": 200, "added": LONGEST_LINKED_CONTINUATION}
+"""Longest lists that an address holds."""
+_READERS: dict[str, Callable[[str], Any]] = {
+    "k": _whole(1), "layer": _whole(1, offset=1), "head": _whole(1, offset=1),
+    **dict.fromkeys(("blank", "upto", "top_k", "guess", "query", "word"), _whole(0)),
+    "seed": _whole(0, LARGEST_SEED), "training_step": _whole(0, MAX_STEPS),
+    "temperature": _decimal(0.0, 2.0), "top_p": _decimal(0.05, 1.0),
+    "pair": _whole_numbers(_LONGEST["pair"]), "order": _whole_numbers(_LONGEST["order"]),
+    "added": _whole_numbers(_LONGEST["added"], 10**9),
+    "cell": lambda raw: tuple(part for part in raw.split(".")[:10] if CELL.fullmatch(part)),
+    "step": _name, "masked": _name, "causal": _name,
+}  # fmt: skip
+"""What reads a field's parameter; ValueError if it is malformed."""
+_CHOICES: dict[str, Any] = {
+    "heads": HeadChange, "off": Off, "sort": HeadOrder, "target": Target, "baseline": Baseline,
+    "encoding": PositionVectors, "section": Section, "part": LanguagePart, "mode": Mode,
+}  # fmt: skip
 """Fields with a few possible values, which the URL holds as they are."""
-_YES = ("predict", "flips")
+_SWITCHES = ("predict", "flips")
 """Fields that are on or off; the URL holds `on`."""
-_LISTS = (("pair", 2), ("order", MAX_ORDERED))
-"""Lists of numbers, joined by dots in the URL, and their largest length."""
 RESET_WITH_TEXT: dict[str, Any] = {"guess": 0, "query": 0, "pair": (), "flips": False}
 """Fields that another text, or another model, resets."""
 
@@ -189,117 +218,52 @@ def view_from_params(
         view = replace(view, text=cut_text(params["text"], notes, most=most_characters))
     elif view.checkpoint:
         view = replace(view, text=first_text(view.checkpoint))
-    changes: dict[str, Any] = {}
-    if "step" in params:
-        changes["step"] = sendable(params["step"][:LONGEST_NAME])
+    changes: dict[str, Any] = {name: params[name] for name, of in _CHOICES.items() if params.get(name) in get_args(of)}
+    changes |= {name: True for name in _SWITCHES if params.get(name) == "on"}
     if "changed" in params:
         changes["changed"] = cut_text(params["changed"], notes, most=most_characters)
-    for name, low, offset in _NUMBERS:
-        raw = params.get(name, params.get("topk") if name == "k" else None)
-        if (number := _number(name, raw, notes, whole=True)) is not None:
-            changes[name] = int(min(max(number, low), 10_000)) - offset
-    changes["training_step"] = training_step(params, notes)
-    changes |= _choice_params(params, notes)
-    return replace(view, **changes, **_switch_params(params, notes), **_language_params(params, notes)), notes
-
-
-def _choice_params(params: Mapping[str, str], notes: list[str]) -> dict[str, Any]:
-    """Fields with a few possible values, fields that are on or off, lists of numbers, and chosen cells."""
-    changes: dict[str, Any] = {name: params[name] for name, of in _CHOICES if params.get(name) in get_args(of)}
-    changes |= {name: True for name in _YES if params.get(name) == "on"}
-    for name, most in _LISTS:
+    if "topk" in params:  # the name of `k` in old links
+        params = {"k": params["topk"], **params}
+    for name, read in _READERS.items():
         if name in params:
             try:
-                changes[name] = tuple(min(max(int(number), 0), 10_000) for number in params[name].split(".")[:most])
+                changes[name] = read(params[name])
             except ValueError:
                 notes.append(f"“{name}={sendable(params[name])[:20]}” in the link is malformed; it was ignored.")
-    if "cell" in params:
-        parts = params["cell"].split(".")[:10]
-        changes["cell"] = tuple(part for part in parts if CELL.fullmatch(part))
-    return changes
-
-
-def training_step(params: Mapping[str, str], notes: list[str]) -> int:
-    """The step that Training film shows, which the browser itself writes into the address."""
-    number = _number("training_step", params.get("training_step"), notes, whole=True)
-    return 0 if number is None else int(min(max(number, 0), MAX_STEPS))
-
-
-def _switch_params(params: Mapping[str, str], notes: list[str]) -> dict[str, Any]:
-    """The parts that are switched."""
-    changes: dict[str, Any] = {}
     requested = [part for part in params.get("switched", "").split(",", 2 * MAX_SWITCHED) if part]
-    parts = list(dict.fromkeys(part for part in requested[:MAX_SWITCHED] if SWITCH.fullmatch(part)))
+    changes["switched"] = tuple(dict.fromkeys(part for part in requested[:MAX_SWITCHED] if SWITCH.fullmatch(part)))
     if strange := next((part for part in requested if not SWITCH.fullmatch(part)), None):
         notes.append(f"“{sendable(strange)[:20]}” in the link is not a part of a model; it was ignored.")
-    if parts:
-        changes["switched"] = tuple(parts)
-    return changes
+    return replace(view, **changes), notes
 
 
-def _language_params(params: Mapping[str, str], notes: list[str]) -> dict[str, Any]:
-    """The fields of the Language model page, which checks its checkpoints itself."""
-    changes: dict[str, Any] = {
-        name: sendable(params[name][:LONGEST_NAME]) for name in ("masked", "causal") if name in params
-    }
-    for name, low, high in (("temperature", 0.0, 2.0), ("top_p", 0.05, 1.0)):
-        if (number := _number(name, params.get(name), notes)) is not None:
-            changes[name] = round(min(max(number, low), high), 2)
-    if (number := _number("seed", params.get("seed"), notes, whole=True)) is not None:
-        changes["seed"] = int(min(max(number, 0), LARGEST_SEED))
-    if "added" in params:
-        try:
-            ids = tuple(int(part) for part in params["added"].split(".") if part)[:LONGEST_LINKED_CONTINUATION]
-        except ValueError:
-            notes.append("The continuation in the link is malformed; it was ignored.")
-        else:
-            changes["added"] = ids
-    return changes
-
-
-def _number(name: str, raw: str | None, notes: list[str], *, whole: bool = False) -> float | None:
-    """The number in a parameter; None, with a note, if it is not a number."""
-    if raw is None:
-        return None
+def training_step(params: Mapping[str, str]) -> int:
+    """The step that Training film shows, which the browser itself writes into the address."""
     try:
-        number = int(raw) if whole else float(raw)
-        if number == number:
-            return number
+        return int(_READERS["training_step"](params.get("training_step", "0")))
     except ValueError:
-        pass
-    notes.append(f"“{name}={sendable(raw)[:20]}” in the link is not a number; it was ignored.")
-    return None
+        return 0
 
 
 def params_from_view(view: View) -> dict[str, str]:
     """The URL parameters of a view: what differs from the default, and always the text, unless it is too long."""
     default = View()
     params = {"checkpoint": view.checkpoint}
-    if view.versus:
-        params["versus"] = view.versus
     if len(view.text) <= LONGEST_LINKED_TEXT:
         params["text"] = view.text
-    for name, _, offset in _NUMBERS:
-        if getattr(view, name) != getattr(default, name):
-            params[name] = str(getattr(view, name) + offset)
-    plain = ("masked", "causal", "temperature", "top_p", "seed", "training_step")
-    for name in (*(name for name, _ in _CHOICES), *plain):
-        if getattr(view, name) != getattr(default, name):
-            params[name] = str(getattr(view, name))
-    params |= {name: "on" for name in _YES if getattr(view, name)}
-    for name, most in _LISTS:
-        if 0 < len(getattr(view, name)) <= most:
-            params[name] = ".".join(map(str, getattr(view, name)))
-    if view.cell:
-        params["cell"] = ".".join(view.cell)
-    if view.added and len(view.added) <= LONGEST_LINKED_CONTINUATION:
-        params["added"] = ".".join(map(str, view.added))
-    if view.switched:
-        params["switched"] = ",".join(view.switched)
-    if view.step:
-        params["step"] = view.step
     if view.changed and len(view.text) + len(view.changed) <= LONGEST_LINKED_TEXT:
         params["changed"] = view.changed
+    for name in View.__dataclass_fields__:
+        value = getattr(view, name)
+        if name in ("checkpoint", "text", "changed") or value == getattr(default, name):
+            continue
+        if isinstance(value, tuple):
+            if len(value) <= _LONGEST.get(name, len(value)):
+                params[name] = ("," if name == "switched" else ".").join(map(str, value))
+        elif name in _SWITCHES:
+            params[name] = "on"
+        else:
+            params[name] = str(value + 1) if name in ("layer", "head") else str(value)
     return params
 
 

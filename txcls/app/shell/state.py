@@ -46,7 +46,7 @@ def link_params(view: View) -> dict[str, str]:
 def default_training_step() -> int:
     """The training step that a URL without one means: the beginning, or that of the lesson's step."""
     anchor: Anchor | None = st.session_state.get("_anchor")
-    return 0 if anchor is None else training_step(anchor.base, [])
+    return 0 if anchor is None else training_step(anchor.base)
 
 
 def _absolute(params: Mapping[str, str]) -> dict[str, str]:
@@ -76,7 +76,7 @@ def current_view(checkpoints: Sequence[str], *, text_box: str, first_text: Calla
         state[text_box] = state["_view"].text
     view: View = state["_view"]
     if params:
-        view = replace(view, training_step=training_step(_absolute(params), []))
+        view = replace(view, training_step=training_step(_absolute(params)))
     if view.checkpoint not in checkpoints:
         view = replace(view, checkpoint=checkpoints[0] if checkpoints else "")
         state["_view"] = view
