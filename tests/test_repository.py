@@ -131,4 +131,4 @@ def test_the_documented_python_runs(name):
     code = "\n".join(re.findall(r"```python\n(.*?)```", (ROOT / name).read_text("utf-8"), re.DOTALL))
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.startswith("Business {'Business': 0.")
+    assert "Business {'Business': 0." in ran.stdout
