@@ -1,1 +1,1 @@
-"""Measurements of the package and the app, against aims and against what a user would pick instead."""
+"""Benchmarks of the package and the app, compared with goals and alternatives."""

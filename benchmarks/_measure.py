@@ -1,4 +1,4 @@
-"""What the benchmarks share: a description of the machine, times of alternating rounds, memory of a process."""
+"""Shared by the benchmarks: the machine's description, times of alternating rounds, memory of a process."""
 
 import os
 import statistics
@@ -13,11 +13,11 @@ import torch
 from txcls.runtime.device import processor_name
 
 HOSTED = {"MALLOC_ARENA_MAX": "2"}
-"""What the Dockerfile and deploy/txcls.env set for the app, where memory is measured."""
+"""Environment variables that the Dockerfile and deploy/txcls.env set for the app."""
 
 
 def machine() -> str:
-    """The line above every table."""
+    """A line that describes the machine, for the top of every table."""
     threads, load = torch.get_num_threads(), os.getloadavg()[0]
     return f"{processor_name()}, {threads} threads, torch {torch.__version__}, load {load:.1f}"
 
@@ -30,9 +30,9 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def alternate(measures: Mapping[str, Callable[[], float]], *, rounds: int) -> dict[str, list[float]]:
-    """What each measure gave in each round, one after the other, so that other work on the machine slows all alike.
+    """The results of each measure; they alternate, so that other work on the machine slows all of them alike.
 
-    A first round is not counted.
+    The first round is a warm-up and not counted.
     """
     values: dict[str, list[float]] = {name: [] for name in measures}
     for count in range(rounds + 1):
@@ -49,12 +49,12 @@ def median_ratio(over: Sequence[float], under: Sequence[float]) -> float:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The smallest of the values that at least this share of them do not exceed."""
+    """The smallest value that at least this share of the values do not exceed."""
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 
 def resident_mb(pid: int | str) -> float | None:
-    """Resident memory of a process in MB, from /proc (Linux); None where it has ended."""
+    """Resident memory of a process in MB, from /proc (Linux); None if it has ended."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:
@@ -66,7 +66,7 @@ class Memory:
     """Resident memory of a process in MB, read five times a second while the block runs.
 
     Attributes:
-        peak: the most so far.
+        peak: the maximum so far.
     """
 
     def __init__(self, pid: int) -> None:
@@ -75,7 +75,7 @@ class Memory:
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def now(self) -> float:
-        """Its memory at this moment; 0 where it has ended."""
+        """Its current memory; 0 if it has ended."""
         current = resident_mb(self.pid) or 0.0
         self.peak = max(self.peak, current)
         return current

@@ -1,4 +1,4 @@
-"""How long a visitor waits, in a real browser: cold start to the first drawn page, changed text to redrawn bars.
+"""How long a visitor waits, in a real browser: from a cold start to the first page, and from new text to new bars.
 
     python -m benchmarks.app_speed [--texts 20] [--starts 3]
 

@@ -1,4 +1,4 @@
-"""Which stories of heads come back when a model is trained again with another seed, in whichever head?
+"""Which stories of heads recur, in any head, when a model is trained with another seed?
 
     for n in 0 1 2 3 4; do python -m txcls train who_won --seed $n --out checkpoints/who_won_seed$n; done
     python -m benchmarks.head_stories checkpoints/who_won_seed*
@@ -21,7 +21,7 @@ from txcls.predictor import Predictor
 
 
 def atlas_of(classifier: Predictor) -> HeadAtlas:
-    """The one that the checkpoint keeps, or a new one."""
+    """The atlas stored in the checkpoint, or a new one."""
     return HeadAtlas.of(classifier) or measure_atlas(classifier, *measure_heads(classifier))
 
 

@@ -1,4 +1,4 @@
-"""How long the library computes for the pages that take a model apart: the shipped AG News checkpoint, 40 tokens.
+"""Computing time behind the pages that inspect a model: the shipped AG News checkpoint, 40 tokens.
 
 python -m benchmarks.inspection_speed [--repeats 20]
 """

@@ -1,4 +1,4 @@
-"""Wrong labels are planted in real test rows: how many of the rows flagged first are planted ones?
+"""Labels of real test rows are changed at random: how many of the rows flagged first are changed ones?
 
     python -m benchmarks.label_errors [ag_news huffpost clinc150 imdb who_won sample] [--rows 2000] [--share 0.05]
 
@@ -38,7 +38,7 @@ def plant(rows: LabelledTexts, share: float, *, seed: int) -> tuple[LabelledText
 
 def found_first(rows: LabelledTexts, planted: set[int], probabilities: np.ndarray) -> tuple[float, float, int]:
     """Shares of planted rows among those flagged first: as many as planted, half as many; and how many are flagged."""
-    flagged = [one.row for one in suspect_rows(rows, probabilities)]
+    flagged = [suspect.row for suspect in suspect_rows(rows, probabilities)]
     shares = []
     for n in (len(planted), len(planted) // 2):
         first = flagged[:n]

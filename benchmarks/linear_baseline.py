@@ -38,23 +38,23 @@ from txcls.text.cleaning import clean
 
 SETS = ("ag_news", "huffpost", "clinc150", "imdb", "who_won")
 ASKED: tuple[SplitName, ...] = ("test", "new")
-"""The rows that the models are asked for; `new` where a set has texts of a kind that training never shows."""
+"""The splits that are classified; `new` has texts of a kind that training never shows."""
 BAYES_STRENGTHS = (3.0, 10.0, 30.0, 100.0)
 """Values of C for the logistic regression."""
 BAYES_CLASSES = 5
-"""C of the logistic regression is chosen by the log loss of that many classes, the most frequent ones."""
+"""Most frequent classes whose log loss chooses the C of the logistic regression."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """What the linear models are given."""
+    """The rows of the linear models."""
 
     training: LabelledTexts
     validation: LabelledTexts
     known: LabelledTexts
-    """What the chosen one learns: all training rows, with those held out for validation."""
+    """Rows to fit: all training rows, including those held out for validation."""
     test: LabelledTexts
-    """What it is asked for."""
+    """Rows to classify."""
 
     @classmethod
     def of(cls, dataset: Dataset, config: RunConfig, split: SplitName, *, most: int) -> Self:
@@ -95,7 +95,7 @@ class BayesRegression:
         return cls(turn.fit_transform(known.texts), np.asarray(known.labels), turn.transform(asked.texts))
 
     def likely(self, c: int, strength: float) -> NDArray[np.float64]:
-        """Probability of class c for each asked text, (A,), by a model with that C."""
+        """Probability of class c for each text to classify, (A,), by a model with that C."""
         own = self.classes == c  # K
         width = self.known.shape[1]
         inside, outside = (  # features
@@ -113,7 +113,7 @@ class BayesRegression:
         return probability
 
     def predict(self, n_classes: int, strength: float) -> NDArray[np.int_]:
-        """The most probable class of each asked text, (A,)."""
+        """The most probable class of each text to classify, (A,)."""
         if n_classes == 2:  # one model gives the probability of both
             return (self.likely(1, strength) > 0.5).astype(np.int_)
         best: NDArray[np.int_] = np.stack([self.likely(c, strength) for c in range(n_classes)]).argmax(axis=0)
@@ -126,8 +126,8 @@ class BayesRegression:
 
         def log_loss(strength: float) -> float:
             likely = np.stack([self.likely(int(c), strength) for c in frequent])  # frequent A
-            said = np.where(right == frequent[:, None], likely, 1 - likely)
-            return float(-np.log(np.maximum(said, 1e-12)).mean())
+            probability = np.where(right == frequent[:, None], likely, 1 - likely)
+            return float(-np.log(np.maximum(probability, 1e-12)).mean())
 
         return min(BAYES_STRENGTHS, key=log_loss)
 

@@ -1,4 +1,4 @@
-"""Classifiers of one's own beside the usual baseline: `python -m txcls train FILE` on several files, as a table.
+"""Classifiers of user tables beside the usual baseline: `python -m txcls train FILE` on several files, as a table.
 
     python -m benchmarks.own_data                                   # the published sets on this machine
     python -m benchmarks.own_data snips mine.csv other.csv,test.csv --minutes 5
@@ -25,17 +25,17 @@ from txcls.training.auto.plan import plan_training
 from txcls.training.auto.run import TrainingResult, run_plan
 
 SETS = ("snips", "atis", "clinc150", "20news", "ag_news", "huffpost", "imdb")
-"""Published sets that are measured if nothing is named."""
+"""Published sets that are measured by default."""
 
 
 def rows_of(name: str) -> tuple[str, LabelledTexts, LabelledTexts | None]:
-    """What to call it, its rows, and its test rows if it has some of its own."""
+    """Its name, its rows, and its test rows if it has any."""
     if name in dataset_names():
         dataset = open_dataset(DataConfig(dataset=name))
         parts = [dataset.load("train"), *([dataset.load("validation")] if "validation" in dataset.splits else [])]
         rows = LabelledTexts(
             [text for part in parts for text in part.texts],
-            [one for part in parts for one in part.labels],
+            [label for part in parts for label in part.labels],
             dataset.classes,
         )
         return name, _without_empty(rows), dataset.load("test") if "test" in dataset.splits else None
@@ -49,7 +49,7 @@ def _without_empty(rows: LabelledTexts) -> LabelledTexts:
 
 
 def part_of(rows: LabelledTexts, n: int, *, seed: int) -> LabelledTexts:
-    """n of the rows by chance, in their order, with only the classes that they have."""
+    """n random rows in their order, with only the classes that occur."""
     chosen = rows.subset(np.sort(np.random.default_rng(seed).permutation(len(rows))[:n]).tolist())
     classes = tuple(rows.classes[label] for label in sorted(set(chosen.labels)))
     place = {name: number for number, name in enumerate(classes)}
@@ -58,17 +58,17 @@ def part_of(rows: LabelledTexts, n: int, *, seed: int) -> LabelledTexts:
 
 def line(name: str, rows: LabelledTexts, result: TrainingResult) -> str:
     """One row of the table."""
-    found = result.comparison
-    difference = found.difference
+    comparison = result.comparison
+    difference = comparison.difference
     cells = (
         name,
         f"{len(rows):,}",
-        f"{found.n:,}",
+        f"{comparison.n:,}",
         f"{len(rows.classes)}",
-        *(f"{100 * one.accuracy.value:.1f}" for one in (found.majority, found.linear)),
-        f"**{100 * found.transformer.accuracy.value:.1f}**",
+        *(f"{100 * model.accuracy.value:.1f}" for model in (comparison.majority, comparison.linear)),
+        f"**{100 * comparison.transformer.accuracy.value:.1f}**",
         f"{100 * difference.value:+.1f} ({100 * difference.low:+.1f} to {100 * difference.high:+.1f})",
-        f"{100 * found.difference_f1.value:+.1f}",
+        f"{100 * comparison.difference_f1.value:+.1f}",
         f"{result.seconds / 60:.1f}",
     )
     return f"| {' | '.join(cells)} |"
@@ -89,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     print(machine())
     print(HEAD, flush=True)
-    for name in options.sets or [one for one in SETS if is_available(one)]:
+    for name in options.sets or [name for name in SETS if is_available(name)]:
         shown, rows, test = rows_of(name)
         if options.rows is not None:
             rows = part_of(rows, options.rows, seed=options.seed)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 N_TOKENS = 40
 AIM_FIRST_MS = 1000.0
 AIMS_MS = {"ag_news": 50.0, "who_won": 10.0}
-"""How fast a key is to be answered, at the median."""
+"""Goals for the median time from a key to the redrawn page."""
 WHEN_ANSWERED = """
 new MutationObserver(() => { window.answeredAt ??= performance.now(); })
   .observe(document, {subtree: true, attributeFilter: ["data-answered"]})
@@ -58,7 +58,7 @@ async ([text, keys]) => {
 
 
 def cpu_ms(session: "CDPSession") -> float:
-    """What the page's thread has computed so far, in ms of its own time; `session` has Performance in thread ticks."""
+    """Processor time of the page's thread so far, in ms; `session` has Performance in thread ticks."""
     metrics = {one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]}
     return 1000 * float(metrics["TaskDuration"])
 

@@ -26,7 +26,7 @@ AIM_ONE, AIM_MANY, AIM_PER_SECOND = 1.5, 2.0, 5000
 
 
 def one_headline(classifier: Predictor, texts: list[str]) -> None:
-    """Text to ranked classes, beside the forward pass of the same tokens, headline by headline."""
+    """Time from text to ranked classes, and of the forward pass alone, for each headline."""
     pairs = []
     for text in [texts[0], *texts]:
         ids = torch.tensor([classifier.encoder.encode(text).ids])
@@ -41,24 +41,24 @@ def one_headline(classifier: Predictor, texts: list[str]) -> None:
 
 
 def many(classifier: Predictor, texts: list[str], linear: object, *, rounds: int) -> None:
-    """All texts end to end, in turns with the linear model."""
+    """All texts from text to class, alternating with the linear model."""
     measures = {
         "txcls": lambda: seconds(lambda: classifier.probabilities(texts)),
         "txcls, float32": lambda: seconds(lambda: classifier.probabilities(texts, precision="float32")),
         "txcls, predict": lambda: seconds(lambda: classifier.predict(texts, top_k=1)),
         "linear": lambda: seconds(lambda: linear.predict(texts)),  # type: ignore[attr-defined]
     }
-    found = alternate(measures, rounds=rounds)
+    times = alternate(measures, rounds=rounds)
     title = f"{len(texts):,} texts, per second (medians of {rounds})"
     print(f"\n{title:<50}{'texts/s':>11}{'time, times that of the linear model':>38}")
     for name, label in (
         ("linear", "TF-IDF of 1- and 2-grams + LinearSVC"),
         ("txcls", f"Predictor.probabilities (aim {AIM_PER_SECOND:,}, {AIM_MANY:g})"),
         ("txcls, float32", 'the same with precision="float32"'),
-        ("txcls, predict", "Predictor.predict, with tokens and their places"),
+        ("txcls, predict", "Predictor.predict, with tokens and offsets"),
     ):
-        rate = len(texts) / statistics.median(found[name])
-        print(f"{label:<50}{rate:>11,.0f}{median_ratio(found[name], found['linear']):>38.2f}")
+        rate = len(texts) / statistics.median(times[name])
+        print(f"{label:<50}{rate:>11,.0f}{median_ratio(times[name], times['linear']):>38.2f}")
 
 
 def main() -> int:

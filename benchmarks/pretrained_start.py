@@ -32,14 +32,14 @@ from txcls.training.loop import fit
 from txcls.training.supervised import prepare
 
 SETS = ("snips:500", "clinc150:1500")
-"""What runs unless asked for others: minutes."""
+"""Sets that run by default; they take minutes."""
 MAX_VALIDATED = 3000
-"""Validation rows that are read at most."""
+"""Most validation rows that are read."""
 COLUMNS = ("encoder", "same form, random", "own words, random", "linear baseline")
 
 
 def sample(rows: LabelledTexts, n: int) -> LabelledTexts:
-    """The same n of these rows at each call, or all where there are no more."""
+    """The same n of these rows at each call, or all if there are fewer."""
     return rows if n >= len(rows) else rows.subset(np.random.default_rng(0).permutation(len(rows))[:n].tolist())
 
 
@@ -58,7 +58,7 @@ def linear(train: LabelledTexts, held_out: LabelledTexts) -> float:
 
 
 def compare(name: str, n_rows: int, encoder: Checkpoint, settings: Sequence[str], seeds: int) -> tuple[str, ...]:
-    """A line of the table."""
+    """A row of the table."""
     path = Path(name) if Path(name).suffix else None
     data = [
         f"data.dataset={'table' if path else name}",
@@ -77,8 +77,10 @@ def compare(name: str, n_rows: int, encoder: Checkpoint, settings: Sequence[str]
     )
     cells = []
     for column, (config, init) in zip(COLUMNS, starts, strict=False):
-        found = [accuracy(config.with_settings([f"train.seed={seed}"]), train, held_out, init) for seed in range(seeds)]
-        cells.append(f"{statistics.mean(found):.2f} ({min(found):.1f} to {max(found):.1f})")
+        accuracies = [
+            accuracy(config.with_settings([f"train.seed={seed}"]), train, held_out, init) for seed in range(seeds)
+        ]
+        cells.append(f"{statistics.mean(accuracies):.2f} ({min(accuracies):.1f} to {max(accuracies):.1f})")
         print(f"{name} {len(train):,} rows, {column}: {cells[-1]}", file=sys.stderr, flush=True)
     cells.append(f"{linear(train, held_out):.2f}")
     return (path.stem if path else name, f"{len(train):,}", f"{len(held_out):,}", *cells)
@@ -100,8 +102,8 @@ def main() -> None:
     print(f"{machine()}; {encoder.name}: {encoder.n_parameters:,} parameters; {asked.seeds} seeds, mean (range)\n")
     print(f"| data | training rows | validation rows | {' | '.join(COLUMNS)} |")
     print("|---|---|---" + "|---" * len(COLUMNS) + "|")
-    for one in asked.sets:
-        name, _, n_rows = one.partition(":")
+    for text in asked.sets:
+        name, _, n_rows = text.partition(":")
         if not (Path(name).is_file() if Path(name).suffix else is_available(name)):
             print(f"{name} is not on this machine", file=sys.stderr)
             continue

@@ -27,7 +27,7 @@ app = AppTest.from_file("txcls/app/shell/main.py", default_timeout=120).run()
 assert not app.exception and "torch" in sys.modules
 print(*(name for name in sys.modules if name.partition(".")[0] not in ("torch", "__main__")))
 """
-# What needs torch fails to be imported without it, as it should.
+# Modules that need torch cannot be imported without it.
 WITHOUT = """
 import importlib, sys, warnings
 warnings.simplefilter("ignore")
@@ -57,15 +57,15 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args()
     print(machine())
-    found = alternate(
+    times = alternate(
         {
             "predict": lambda: start("-m", "txcls", "predict", "ag_news", "Rovers land on a comet"),
             "torch": lambda: start("-c", "import torch"),
         },
         rounds=options.rounds,
     )
-    first, torch = (statistics.median(found[name]) for name in ("predict", "torch"))
-    ratio = median_ratio(found["predict"], found["torch"])
+    first, torch = (statistics.median(times[name]) for name in ("predict", "torch"))
+    ratio = median_ratio(times["predict"], times["torch"])
     print(f"\n{'start to first prediction, seconds':<50}{'txcls':>8}{'torch':>8}{'ratio':>7}{'aim':>6}")
     row = "txcls predict ag_news TEXT, against import torch"
     print(f"{row:<50}{first:>8.2f}{torch:>8.2f}{ratio:>7.2f}{AIM_START:>6g}")

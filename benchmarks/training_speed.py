@@ -55,7 +55,7 @@ class TorchBlocks(TextClassifier):
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two ways to train on the same texts: `ours`, and `other` with a model of that `kind`."""
+    """Two configurations trained on the same texts: `ours`, and `other` with a model of class `kind`."""
 
     title: str
     ours: RunConfig
@@ -75,16 +75,16 @@ def tokenised(config: RunConfig, n: int) -> tuple[TextEncoder, TokenisedTexts]:
     return encoder, TokenisedTexts.encode(encoder, some)
 
 
-def speed(one: Comparison, config: RunConfig, kind: type[TextClassifier], steps: int) -> float:
+def speed(compared: Comparison, config: RunConfig, kind: type[TextClassifier], steps: int) -> float:
     """Tokens per second over that many steps of a new model."""
     torch.manual_seed(0)
-    model = kind(config.model, vocab_size=one.vocab_size, n_classes=int(one.texts.labels.max()) + 1)
-    result = fit(model, one.texts, one.texts.subset(range(2)), config.train, max_steps=steps)
+    model = kind(config.model, vocab_size=compared.vocab_size, n_classes=int(compared.texts.labels.max()) + 1)
+    result = fit(model, compared.texts, compared.texts.subset(range(2)), config.train, max_steps=steps)
     return result.history[-1].tokens_per_second
 
 
 def against_the_recipe(n: int) -> Comparison:
-    """The published recipe as it was, and the same model and batches with padding left out and in autocast."""
+    """The published recipe, and the same model and batches without padding and with autocast."""
     other = load_preset("reference_imdb")
     ours = other.with_settings(["model.fixed_length=false", "model.mask_padding=true", "train.precision=auto"])
     encoder, texts = tokenised(other, n)
@@ -110,20 +110,23 @@ def main() -> int:
     print(f"\n{'training, tokens per second (medians)':<66}{'txcls':>9}{'other':>9}{'ratio':>7}{'aim':>6}")
     for prepare, steps in ((against_the_recipe, options.steps), (against_the_modules, 8 * options.steps)):
         try:
-            one = prepare(options.texts)
+            compared = prepare(options.texts)
         except DataError as error:
             print(error)
             return 2
-        found = alternate(
+        times = alternate(
             {
-                "ours": partial(speed, one, one.ours, TextClassifier, steps),
-                "other": partial(speed, one, one.other, one.kind, steps),
+                "ours": partial(speed, compared, compared.ours, TextClassifier, steps),
+                "other": partial(speed, compared, compared.other, compared.kind, steps),
             },
             rounds=options.rounds,
         )
-        middle = {side: statistics.median(values) for side, values in found.items()}
-        ratio = median_ratio(found["ours"], found["other"])
-        print(f"{one.title:<66}{middle['ours']:>9,.0f}{middle['other']:>9,.0f}{ratio:>7.2f}{one.aim:>6g}", flush=True)
+        middle = {side: statistics.median(values) for side, values in times.items()}
+        ratio = median_ratio(times["ours"], times["other"])
+        print(
+            f"{compared.title:<66}{middle['ours']:>9,.0f}{middle['other']:>9,.0f}{ratio:>7.2f}{compared.aim:>6g}",
+            flush=True,
+        )
     return 0
 
 

@@ -31,12 +31,12 @@ from txcls.data.examples import EXAMPLES
 AIM_SECONDS = 10.0
 AIM_BARS, AIM_PAGE, AIM_MB, AIM_GROWTH_MB = 2.0, 5.0, 900.0, 30.0
 CHECKPOINTS = ("ag_news", "ag_news", "huffpost", "clinc150", "imdb")
-"""What visitors choose; half of them what is offered first."""
+"""Checkpoints that visitors choose; half of them the default."""
 
 
 @dataclass
 class Log:
-    """What many visitors went through, kept by all of them together."""
+    """What all visitors experienced; shared by their threads."""
 
     bars: list[float] = field(default_factory=list)
     pages: dict[str, list[float]] = field(default_factory=lambda: {page: [] for page in PAGES})
@@ -45,7 +45,7 @@ class Log:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def note(self, page: str, visit: Visit) -> None:
-        """Enter a page that was drawn."""
+        """Record a page that was drawn."""
         with self._lock:
             self.pages[page].append(visit.seconds)
             if page == "" and visit.answered is not None:
@@ -55,18 +55,18 @@ class Log:
                 self.problems.append(f"{page or 'classify'}: not drawn to its end")
 
     def note_problem(self, what: str) -> None:
-        """Enter something that went wrong."""
+        """Record a problem."""
         with self._lock:
             self.problems.append(what)
 
     def note_leaver(self) -> None:
-        """Count one who left before the page was drawn."""
+        """Count a visitor who left before the page was drawn."""
         with self._lock:
             self.left += 1
 
 
 def at_human_pace(address: str, seed: int, end: float, log: Log) -> None:
-    """One visitor until the end: opens a page, types a sentence in pieces, reads, goes on, now and then comes anew."""
+    """One visitor until the end: opens pages, types a sentence in pieces, reads, and sometimes reconnects."""
     chance = random.Random(seed)
     time.sleep(chance.uniform(0, 10))
     while time.monotonic() < end:
@@ -101,7 +101,7 @@ def _pause(seconds: float, end: float) -> None:
 
 
 def open_and_leave(address: str, n: int, seconds: float, end: float, log: Log) -> None:
-    """That many sessions, spread over that many seconds, which ask for a page and leave before it is drawn."""
+    """Sessions, spread over some seconds, that request a page and leave before it is drawn."""
     chance = random.Random(-1)
     for number in range(n):
         _pause(seconds / n, end)
@@ -115,7 +115,7 @@ def open_and_leave(address: str, n: int, seconds: float, end: float, log: Log) -
 
 
 def many_at_once(visitors: int) -> int:
-    """Everybody opens the same page at the same moment, page by page."""
+    """All visitors open the same page at the same time, page by page."""
     print(f"\n{f'{visitors} visitors at once, seconds to the whole page':<50}{'median':>8}{'worst':>8}{'aim':>8}")
     with tempfile.TemporaryDirectory() as folder, serve(Path(folder) / "server.log") as address:
         for page in PAGES:
@@ -131,7 +131,7 @@ def many_at_once(visitors: int) -> int:
 
 
 def long_session(visitors: int, minutes: float, leavers: int) -> int:
-    """Visitors at human pace, and others who leave; the table, and 1 where an aim is missed."""
+    """Visitors at human pace, and others who leave; prints the table and returns 1 if a goal is missed."""
     log, trail = Log(), [0.0]
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder) / "server.log", environment=HOSTED) as app:
         with Visitor(app.address) as first:
@@ -148,11 +148,11 @@ def long_session(visitors: int, minutes: float, leavers: int) -> int:
                 while time.monotonic() < end:
                     time.sleep(min(60 * minutes / 40, 30.0))
                     trail.append(memory.now())
-        said = (Path(folder) / "server.log").read_text(encoding="utf-8", errors="replace").count("Traceback")
-    return _report(visitors, minutes, log, trail, memory.peak, said)
+        tracebacks = (Path(folder) / "server.log").read_text(encoding="utf-8", errors="replace").count("Traceback")
+    return _report(visitors, minutes, log, trail, memory.peak, tracebacks)
 
 
-def _report(visitors: int, minutes: float, log: Log, trail: Sequence[float], peak: float, said: int) -> int:
+def _report(visitors: int, minutes: float, log: Log, trail: Sequence[float], peak: float, tracebacks: int) -> int:
     everything = [seconds for page in log.pages.values() for seconds in page]
     print(f"\n{visitors} visitors at human pace for {minutes:g} minutes, {log.left} others opened a page and left")
     print(f"\n{'seconds from asking to':<44}{'asked':>8}{'median':>8}{'95 %':>8}{'worst':>8}{'aim':>8}")
@@ -172,10 +172,10 @@ def _report(visitors: int, minutes: float, log: Log, trail: Sequence[float], pea
     print(f"\n{'memory of the app, MB':<44}{'start':>8}{'half':>8}{'end':>8}{'most':>8}{'aim':>8}")
     print(f"{'resident':<44}{trail[0]:>8.0f}{half[0]:>8.0f}{trail[-1]:>8.0f}{peak:>8.0f}{AIM_MB:>8g}")
     print(f"{'growth over the second half':<44}{'':>24}{growth:>+8.0f}{AIM_GROWTH_MB:>8g}")
-    print(f"\nexceptions and pages not drawn to their end: {len(log.problems)}; tracebacks in the server's log: {said}")
+    print(f"\nexceptions and unfinished pages: {len(log.problems)}; tracebacks in the server's log: {tracebacks}")
     for problem in list(dict.fromkeys(log.problems))[:5]:
         print(f"  {problem[:160]}")
-    return int(bool(missed or log.problems or said or peak > AIM_MB or growth > AIM_GROWTH_MB))
+    return int(bool(missed or log.problems or tracebacks or peak > AIM_MB or growth > AIM_GROWTH_MB))
 
 
 def main() -> int:

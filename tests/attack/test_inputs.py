@@ -295,11 +295,11 @@ def test_any_address(params: dict[str, str]) -> None:
         ("memory = b'x' * (600 << 20)", "MB, at most 500"),
     ],
 )
-def test_the_judge_sees_what_is_wrong(scene: Scene, code: str, problem: str) -> None:
+def test_the_judge_reports_problems(scene: Scene, code: str, problem: str) -> None:
     assert any(problem in line for line in scene.judge.python(code).problems())
 
 
-def test_the_judge_ends_what_hangs_and_goes_on() -> None:
+def test_the_judge_kills_hanging_tasks() -> None:
     with Judge(patience=3.0) as judge:
         assert judge.python("import time; time.sleep(60)").problems() == ["did not end"]
         fine, refused = judge.python("print('well')"), judge.run("predict", "no such folder", "text")

@@ -60,14 +60,14 @@ def tiny_app(folder: Path, **environment: str) -> Iterator[Served]:
 
 
 @pytest.mark.parametrize("start", range(20 if FULL_SIZE else 1))
-def test_a_crowd_right_after_a_start_finds_every_page_whole(tmp_path: Path, start: int) -> None:
+def test_many_visitors_right_after_a_start_see_every_page(tmp_path: Path, start: int) -> None:
     wanted = [(PAGES[n % len(PAGES)], f"visitor {n} on the bank") for n in range(40)]
     random.Random(start).shuffle(wanted)
     with tiny_app(tmp_path) as app:
         assert not problems_of(visit_pages_together(app.address, wanted, patience=150))
 
 
-def test_different_texts_on_every_page_leave_memory_flat(tmp_path: Path) -> None:
+def test_memory_stays_flat_with_new_texts_on_every_page(tmp_path: Path) -> None:
     rounds = 200 if FULL_SIZE else 10
     trail = []
     with tiny_app(tmp_path, TXCLS_CACHE_MB="32") as app, Memory(app.pid) as memory, Visitor(app.address) as visitor:
@@ -93,7 +93,7 @@ def test_long_texts_stay_within_a_hosts_memory(tmp_path: Path) -> None:
     assert memory.peak < MAX_MB
 
 
-def test_texts_of_megabytes_cut_their_sender_off_and_stay_out_of_memory(tmp_path: Path) -> None:
+def test_texts_of_megabytes_end_the_connection(tmp_path: Path) -> None:
     with tiny_app(tmp_path) as app, Memory(app.pid) as memory:
         for number in range(40 if FULL_SIZE else 4):
             with Visitor(app.address) as visitor:
@@ -103,7 +103,7 @@ def test_texts_of_megabytes_cut_their_sender_off_and_stay_out_of_memory(tmp_path
     assert memory.peak < MAX_MB
 
 
-def test_files_that_no_page_asked_for_are_refused_or_not_kept(tmp_path: Path) -> None:
+def test_unrequested_uploads_are_refused(tmp_path: Path) -> None:
     too_large = 2 * limits().upload_megabytes
     with tiny_app(tmp_path) as app, Visitor(app.address) as visitor, Memory(app.pid) as memory:
         assert visitor.open("", text="the bank").finished and visitor.session
@@ -159,7 +159,7 @@ def test_odd_addresses_are_answered_on_every_page(tmp_path: Path) -> None:
                 assert not problems_of([visitor.open(page, **params)]), (page, params)
 
 
-def test_pages_answer_beside_broken_checkpoints_and_for_them(tmp_path: Path) -> None:
+def test_pages_work_with_broken_checkpoints(tmp_path: Path) -> None:
     root = tmp_path / "checkpoints"
     save_tiny_checkpoints(root)
     for name, (damage, _) in DAMAGES.items():

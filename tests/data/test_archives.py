@@ -37,7 +37,7 @@ def test_folder_and_archive_give_the_same_files(tmp_path: Path, suffix: str) -> 
     assert read(folder) == read(file) == wanted
 
 
-def test_names_that_begin_with_a_dot_and_slash_are_the_same_names(tmp_path: Path) -> None:
+def test_a_leading_dot_and_slash_in_names_is_ignored(tmp_path: Path) -> None:
     (tmp_path / "a.tar").write_bytes(tar({f"./{name}": content for name, content in FILES.items()}))
     assert read(tmp_path / "a.tar")["set/a/1.txt"] == b"one"
 
@@ -51,7 +51,7 @@ def test_names_that_begin_with_a_dot_and_slash_are_the_same_names(tmp_path: Path
         (entry("set/a/1.txt"), "'set/a/1.txt' is a link, or comes twice"),
     ],
 )
-def test_wanted_entry_that_is_no_plain_file_is_refused(tmp_path: Path, bad: tarfile.TarInfo, problem: str) -> None:
+def test_links_devices_and_repeated_files_are_refused(tmp_path: Path, bad: tarfile.TarInfo, problem: str) -> None:
     (tmp_path / "bad").write_bytes(tar(FILES, extra=[bad]))
     with pytest.raises(DataError, match=rf"bad: {problem}"):
         read(tmp_path / "bad")
@@ -116,12 +116,12 @@ def test_archive_damaged_in_the_middle_is_refused_rather_than_read_in_part(tmp_p
 
 
 @pytest.mark.parametrize("raw", [b"", b"plain text", b"\x1f\x8b\x08\x00", b"\xfd7zXZ\x00?", b"BZh9?", b"PK\x03\x04zip"])
-def test_what_is_no_archive_is_refused(tmp_path: Path, raw: bytes) -> None:
+def test_files_that_are_not_archives_are_refused(tmp_path: Path, raw: bytes) -> None:
     with pytest.raises(DataError, match="cannot read it as a tar archive"):
         read_bytes(tmp_path, raw)
 
 
-def test_folder_is_preferred_to_the_archive_in_it_and_neither_is_an_error(tmp_path: Path) -> None:
+def test_a_folder_is_preferred_to_an_archive(tmp_path: Path) -> None:
     def found(path: Path) -> Path:
         return locate(path, folders=["set"], archive="set_v1", wanted="the folder set or set_v1.tar.gz")
 

@@ -60,11 +60,11 @@ def test_windows_without_room_for_a_token_are_refused() -> None:
 def test_every_row_is_in_one_batch_and_batches_repeat_with_seed_and_epoch(
     of_row: list[int], size: int, seed: int, epoch: int
 ) -> None:
-    one, other = (length_bucketed_batches(of_row, batch_size=size, seed=seed, epoch=epoch) for _ in range(2))
-    assert sorted(int(row) for batch in one for row in batch) == list(range(len(of_row)))
-    assert all(1 <= len(batch) <= size for batch in one)
-    assert [batch.tolist() for batch in one] == [batch.tolist() for batch in other]
-    assert len(one) == -(-len(of_row) // size)
+    first, second = (length_bucketed_batches(of_row, batch_size=size, seed=seed, epoch=epoch) for _ in range(2))
+    assert sorted(int(row) for batch in first for row in batch) == list(range(len(of_row)))
+    assert all(1 <= len(batch) <= size for batch in first)
+    assert [batch.tolist() for batch in first] == [batch.tolist() for batch in second]
+    assert len(first) == -(-len(of_row) // size)
 
 
 def test_batches_hold_texts_of_similar_length_and_change_with_the_epoch() -> None:
@@ -95,7 +95,7 @@ def test_batches_of_tokens_are_nearly_full() -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(of_row=st.lists(st.integers(0, 20_000), max_size=120), size=st.integers(1, 64))
-def test_what_is_only_read_comes_by_length_in_batches_that_fit(of_row: list[int], size: int) -> None:
+def test_inference_batches_are_sorted_by_length_and_bounded(of_row: list[int], size: int) -> None:
     made = list(batches_by_length(of_row, batch_size=size))
     order = [int(row) for batch in made for row in batch]
     assert sorted(order) == list(range(len(of_row)))

@@ -11,7 +11,7 @@ from txcls.data.splits import training_and_validation
 from txcls.errors import DataError
 
 
-def test_splits_are_those_of_the_preset_of_that_name() -> None:
+def test_splits_are_those_of_the_preset() -> None:
     config = load_preset("sample").data
     training, validation = training_and_validation(open_dataset(config), config)
     opened = txcls.dataset("sample")
@@ -23,7 +23,7 @@ def test_splits_are_those_of_the_preset_of_that_name() -> None:
     assert opened.name == "sample" and opened.info.is_shipped
 
 
-def test_a_table_of_ones_own_is_opened_by_its_path(tmp_path: Path) -> None:
+def test_a_users_table_is_opened_by_path(tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text("text,label\n" + "".join(f"text {n},{'ab'[n % 2]}\n" for n in range(20)))
     opened = txcls.dataset("table", path=tmp_path / "mine.csv")
     assert len(opened.train.texts) == 17 and set(opened.validation.labels) == {"a", "b"}

@@ -1,4 +1,4 @@
-"""Columns are found by name, else by contents; the reason is said, and what looks wrong is hinted at."""
+"""Columns are expected by name, else by contents; the reason is said, and what looks wrong is hinted at."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def guess_of(columns: Columns, **named: str) -> Guess:
 
 
 @pytest.mark.parametrize(
-    "columns, found, why",
+    "columns, expected, why",
     [
         ({"id": range(60), "text": TEXTS, "label": LABELS}, ("text", "label"), "by its name"),
         ({"Review_Text": TEXTS, "Sentiment": LABELS}, ("Review_Text", "Sentiment"), "by its name"),
@@ -24,22 +24,26 @@ def guess_of(columns: Columns, **named: str) -> Guess:
         ({"id": range(60), "a": TEXTS, "when": ["x"] * 60, "b": LABELS}, ("a", "b"), "by its contents"),
     ],
 )
-def test_columns_are_guessed_and_the_reason_is_said(columns: Columns, found: tuple[str, str], why: str) -> None:
+def test_columns_are_guessed_with_a_reason(columns: Columns, expected: tuple[str, str], why: str) -> None:
     guess = guess_of(columns)
-    assert (guess.text_column, guess.label_column) == found and guess.guessed and not guess.hints
-    assert why in guess.text_reason and f"'{found[0]}'" in guess.text_reason and f"'{found[1]}'" in guess.label_reason
+    assert (guess.text_column, guess.label_column) == expected and guess.guessed and not guess.hints
+    assert (
+        why in guess.text_reason
+        and f"'{expected[0]}'" in guess.text_reason
+        and f"'{expected[1]}'" in guess.label_reason
+    )
 
 
-def test_a_usual_name_over_unusual_contents_is_not_believed() -> None:
+def test_a_usual_name_above_unusual_contents_is_ignored() -> None:
     guess = guess_of({"title": range(60), "words": TEXTS, "label": TEXTS[::-1], "kind": LABELS})
     assert (guess.text_column, guess.label_column) == ("words", "kind")
 
 
-def test_of_several_columns_the_one_that_texts_predict_best_holds_the_labels() -> None:
+def test_the_column_that_texts_predict_best_is_the_label_column() -> None:
     kinds = ["billing", "login", "shipping"]
-    told = {"billing": "invoice was charged twice", "login": "password does not work", "shipping": "parcel is late"}
+    phrases = {"billing": "invoice was charged twice", "login": "password does not work", "shipping": "parcel is late"}
     queue = [kinds[n * 7 % 3] for n in range(90)]
-    texts = [f"{told[kind]} since day {n}" for n, kind in enumerate(queue)]
+    texts = [f"{phrases[kind]} since day {n}" for n, kind in enumerate(queue)]
     channel = [("web", "mail")[n * n % 5 % 2] for n in range(90)]
     guess = guess_of({"chnl.": channel, "what they wrote": texts, "Queue/Team": queue})
     assert (guess.text_column, guess.label_column) == ("what they wrote", "Queue/Team")
@@ -56,7 +60,7 @@ def test_a_label_column_of_one_value_is_named() -> None:
         guess_of({"text": TEXTS, "label": ["ham"] * 60})
 
 
-def test_columns_that_were_named_are_kept() -> None:
+def test_named_columns_override_the_guess() -> None:
     columns = {"text": TEXTS, "other": TEXTS[::-1], "label": LABELS, "kind": LABELS}
     guess = guess_of(columns, text_column="other", label_column="kind")
     assert (guess.text_column, guess.label_column, guess.guessed) == ("other", "kind", False)
@@ -72,7 +76,7 @@ def test_columns_that_were_named_are_kept() -> None:
         ({"text": TEXTS, "label": [n % 25 / 2 for n in range(60)]}, "text", "label", "Group them into ranges"),
     ],
 )
-def test_what_looks_wrong_is_hinted_at(columns: Columns, text: str, label: str, hint: str) -> None:
+def test_suspicious_columns_give_a_hint(columns: Columns, text: str, label: str, hint: str) -> None:
     guess = guess_of(columns, text_column=text, label_column=label)
     assert len(guess.hints) == 1 and hint in guess.hints[0] and guess.hints[0] in guess.sentences
 
@@ -87,17 +91,17 @@ def test_what_looks_wrong_is_hinted_at(columns: Columns, text: str, label: str, 
         ({"a": TEXTS, "b": TEXTS[::-1], "c": TEXTS[::-1]}, {}, "no column looks like labels.*--label-column"),
     ],
 )
-def test_what_cannot_be_found_is_asked_for(columns: Columns, options: dict[str, str], message: str) -> None:
+def test_missing_columns_are_named_in_the_error(columns: Columns, options: dict[str, str], message: str) -> None:
     with pytest.raises(DataError, match=message):
         guess_of(columns, **options)
 
 
 def test_the_text_column_of_a_table_without_labels_is_found() -> None:
-    for columns, found in (
+    for columns, expected in (
         ({"id": range(60), "message": LABELS}, "message"),
         ({"anything": LABELS}, "anything"),
         ({"a": range(60), "b": TEXTS, "c": LABELS}, "b"),
     ):
-        assert guess_text_column(columns, file="t.csv") == found
+        assert guess_text_column(columns, file="t.csv") == expected
     with pytest.raises(DataError, match="which column holds the text"):
         guess_text_column({"a": range(60), "b": LABELS, "c": LABELS}, file="t.csv")

@@ -35,7 +35,7 @@ def test_every_name_is_described_and_unknown_ones_are_refused() -> None:
         open_dataset(DataConfig(dataset="mnist"))
 
 
-def test_published_set_that_is_not_here_says_how_to_get_it(empty_machine: Path) -> None:
+def test_a_missing_published_set_says_how_to_get_it(empty_machine: Path) -> None:
     assert is_available("sample") and not is_available("ag_news")
     with pytest.raises(DataError, match=r"`txcls data fetch ag_news`.*--data PATH"):
         open_dataset(DataConfig(dataset="ag_news"))
@@ -54,7 +54,7 @@ def test_published_set_is_found_in_data_folder_and_cache(
     assert open_dataset(DataConfig(dataset="ag_news")).load("test").texts == ["a b"]
 
 
-def test_every_published_set_says_where_it_is_from_and_is_missed_by_name(empty_machine: Path) -> None:
+def test_every_published_set_names_its_origin(empty_machine: Path) -> None:
     for info in map(dataset_info, dataset_names()):
         assert info.title and info.terms and info.citation
         assert info.is_shipped or info.homepage
@@ -65,7 +65,7 @@ def test_every_published_set_says_where_it_is_from_and_is_missed_by_name(empty_m
                 opened(DataConfig(dataset=info.name))
 
 
-def test_every_download_has_a_checksum_of_its_kind_and_a_secure_address() -> None:
+def test_every_download_has_a_checksum_and_a_secure_address() -> None:
     for file in (file for name in dataset_names() for file in dataset_info(name).files):
         assert file.url.startswith("https://")
         assert {"md5": 32, "sha256": 64}[file.checksum.partition(":")[0]] == len(file.checksum.partition(":")[2])
@@ -79,14 +79,14 @@ def test_every_download_has_a_checksum_of_its_kind_and_a_secure_address() -> Non
         ("table", {"remove": ["headers"]}, "data.remove = ('headers',) has no effect for table, only for 20news"),
     ],
 )
-def test_setting_that_would_change_nothing_is_refused(
+def test_settings_without_effect_are_refused(
     tmp_path: Path, name: str, settings: dict[str, object], problem: str
 ) -> None:
     with pytest.raises(DataError, match=re.escape(problem)):
         open_dataset(DataConfig.model_validate({"dataset": name, **settings}), path=tmp_path)
 
 
-def test_configuration_from_before_these_settings_still_loads_and_a_part_is_named_once() -> None:
+def test_old_configurations_load_and_repeated_parts_are_refused() -> None:
     old = {
         "dataset": "ag_news",
         "text_column": None,
@@ -105,6 +105,6 @@ def test_table_needs_a_path() -> None:
 
 
 @pytest.mark.parametrize("labels", [[0], [0, 2], [-1, 0]])
-def test_labels_that_do_not_fit_are_refused(labels: list[int]) -> None:
+def test_labels_out_of_range_are_refused(labels: list[int]) -> None:
     with pytest.raises(ValueError, match="labels"):
         LabelledTexts(["a", "b"], labels, ("x", "y"))

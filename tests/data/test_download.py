@@ -113,9 +113,7 @@ def test_a_damaged_file_in_the_cache_is_fetched_again(server: Server, tmp_path: 
         ({"content": CONTENT[:-1] + b"?"}, "not the published file"),
     ],
 )
-def test_what_cannot_be_fetched_is_an_error_and_leaves_nothing(
-    server: Server, values: dict[str, object], problem: str
-) -> None:
+def test_a_failed_download_leaves_no_file(server: Server, values: dict[str, object], problem: str) -> None:
     for name, value in values.items():
         setattr(server, name, value)
     with pytest.raises(DownloadError, match=problem):
@@ -143,6 +141,6 @@ def test_sets_without_a_download_say_so() -> None:
         fetch(dataset_info("sample"))
 
 
-def test_the_cache_is_the_platforms_if_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_cache_is_the_platforms(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TXCLS_CACHE", raising=False)
     assert cache_folder().name == "txcls"

@@ -39,7 +39,7 @@ def test_labels_are_named_by_one_rule(labels: object, classes: tuple[str, ...]) 
     assert rows.classes == classes and len(rows) == 3
 
 
-def test_rows_in_memory_are_those_that_a_file_would_hold(tmp_path: Path) -> None:
+def test_rows_from_python_equal_those_of_a_file(tmp_path: Path) -> None:
     texts, labels = ["one", "two", "three", "four"], [10, 9, 10, 9]
     with (tmp_path / "rows.csv").open("w", newline="") as file:
         csv.writer(file).writerows([("text", "label"), *zip(texts, labels, strict=True)])
@@ -75,6 +75,6 @@ def test_labels_outside_the_given_classes_are_refused() -> None:
         given_rows(["a", "b"], ["x", "z"], classes=("x", "y"), kind="validation ")
 
 
-def test_one_class_is_nothing_to_learn() -> None:
+def test_one_class_is_refused() -> None:
     with pytest.raises(DataError, match=r"all 2 rows have the label 'x'; wanted at least two"):
         given_dataset(given_rows(["a", "b"], ["x", "x"]))

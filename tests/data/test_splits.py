@@ -22,7 +22,7 @@ def test_every_row_is_on_one_side_and_every_class_on_both(labels: list[int], fra
         assert list(side) == sorted(side)
 
 
-def test_shares_are_those_asked_for_and_seeds_differ() -> None:
+def test_split_sizes_follow_the_fraction_and_seeds_differ() -> None:
     labels = [0] * 1000 + [1] * 200
     train, validation = stratified_split(labels, fraction=0.1, seed=0)
     assert Counter(labels[i] for i in validation) == {0: 100, 1: 20} and len(train) == 1080
@@ -46,7 +46,7 @@ def texts_and_labels(rows: list[tuple[str, int]]) -> tuple[list[str], list[int]]
 
 @settings(deadline=None)
 @given(labelled, fractions, st.integers(0, 2**40))
-def test_by_hash_every_row_is_on_one_side_equal_texts_on_the_same_and_every_class_on_both(
+def test_a_hash_split_keeps_equal_texts_together_and_every_class_on_both_sides(
     rows: list[tuple[str, int]], fraction: float, seed: int
 ) -> None:
     texts, labels = texts_and_labels(rows)
@@ -60,17 +60,17 @@ def test_by_hash_every_row_is_on_one_side_equal_texts_on_the_same_and_every_clas
 
 @settings(deadline=None)
 @given(labelled, fractions, fractions, st.integers(0, 100))
-def test_by_hash_a_smaller_share_is_part_of_a_larger_one(
-    rows: list[tuple[str, int]], one: float, other: float, seed: int
+def test_a_smaller_hash_split_is_part_of_a_larger_one(
+    rows: list[tuple[str, int]], first: float, second: float, seed: int
 ) -> None:
     texts, labels = texts_and_labels(rows)
     few, many = (
-        set(hash_split(texts, labels, fraction=share, seed=seed)[1].tolist()) for share in sorted((one, other))
+        set(hash_split(texts, labels, fraction=share, seed=seed)[1].tolist()) for share in sorted((first, second))
     )
     assert few <= many
 
 
-def test_by_hash_a_side_depends_on_nothing_but_the_text_where_classes_are_large() -> None:
+def test_a_hash_split_depends_on_the_text_alone_for_large_classes() -> None:
     texts = [f"text {n}" for n in range(4000)]
     _, whole = hash_split(texts, [n % 2 for n in range(4000)], fraction=0.1, seed=3)
     _, part = hash_split(texts[::-1][:2000], [n % 3 for n in range(2000)], fraction=0.1, seed=3)
@@ -90,7 +90,7 @@ def test_by_hash_a_side_depends_on_nothing_but_the_text_where_classes_are_large(
         (["a", "b", "c", "c", "d"], [0, 0, 1, 0, 1], "only one row of class 'b'"),
     ],
 )
-def test_by_hash_a_class_without_two_texts_of_its_own_is_refused(
+def test_a_hash_split_refuses_classes_without_two_texts_of_their_own(
     texts: list[str], labels: list[int], problem: str
 ) -> None:
     with pytest.raises(DataError, match=problem):
@@ -116,11 +116,11 @@ def test_rows_that_cannot_be_split_are_refused_with_the_class_named(labels: list
 
 def test_every_class_is_held_out_in_proportion_and_keeps_a_row() -> None:
     labels = [0] * 1000 + [1] * 100 + [2] * 3 + [3]
-    kept, held = hold_out(labels, n=round(0.2 * len(labels)), seed=0)
-    assert sorted([*kept, *held]) == list(range(len(labels)))
-    counts = Counter(np.array(labels)[held])
+    training, held_out = hold_out(labels, n=round(0.2 * len(labels)), seed=0)
+    assert sorted([*training, *held_out]) == list(range(len(labels)))
+    counts = Counter(np.array(labels)[held_out])
     assert 199 <= counts[0] <= 201 and 19 <= counts[1] <= 21 and counts[3] == 0
-    assert set(np.array(labels)[kept]) == {0, 1, 2, 3}
+    assert set(np.array(labels)[training]) == {0, 1, 2, 3}
 
 
 def test_a_seed_determines_which_rows_are_held_out() -> None:
@@ -130,7 +130,7 @@ def test_a_seed_determines_which_rows_are_held_out() -> None:
     assert set(first) != set(other)
 
 
-def test_many_small_classes_give_as_many_rows_as_asked_for() -> None:
+def test_many_small_classes_are_held_out_in_proportion() -> None:
     labels = [n % 150 for n in range(500)]  # three or four rows each
     sizes = [len(hold_out(labels, n=100, seed=seed)[1]) for seed in range(20)]
     assert 85 <= np.mean(sizes) <= 110
@@ -140,5 +140,5 @@ def test_copies_of_a_text_stay_together() -> None:
     texts = [f"text {n // 2}" if n % 2 else f"Text  {n // 2} " for n in range(400)]
     groups = copies(texts)
     assert len(np.unique(groups)) == 200
-    kept, held = hold_out([n // 2 % 2 for n in range(400)], n=80, seed=0, groups=groups)
-    assert not set(groups[kept]) & set(groups[held]) and 70 <= len(held) <= 82
+    training, held_out = hold_out([n // 2 % 2 for n in range(400)], n=80, seed=0, groups=groups)
+    assert not set(groups[training]) & set(groups[held_out]) and 70 <= len(held_out) <= 82

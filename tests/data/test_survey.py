@@ -18,7 +18,7 @@ def test_classes_lengths_and_empty_rows_are_counted() -> None:
     assert result.small_classes == ("y", "x")
 
 
-def test_repeated_rows_are_told_from_the_same_text_under_two_labels() -> None:
+def test_duplicates_and_label_conflicts_are_separate() -> None:
     texts = ["Where is it?", "where  is it?", "pay me", "pay me", "pay me", "other words entirely"]
     result = survey(texts, ["a", "a", "b", "c", "b", "a"])
     assert [(group.rows, group.labels) for group in result.duplicates] == [((0, 1), ("a", "a"))]
@@ -32,9 +32,9 @@ def test_near_duplicates_are_found_with_their_similarity_and_unlike_texts_are_no
     (group,) = result.near
     assert group.rows == (0, 1, 3) and group.labels == ("a", "b", "a")
     words = [set(text.lower().strip("!").split()) for text in texts[:2]]
-    pairs = [set(zip(one.split(), one.split()[1:], strict=False)) for one in texts[:2]]
-    one, other = ({w for w in word if len(w)} | pair for word, pair in zip(words, pairs, strict=True))
-    assert group.similarity == pytest.approx(len(one & other) / len(one | other), abs=0.02)
+    pairs = [set(zip(text.split(), text.split()[1:], strict=False)) for text in texts[:2]]
+    first, second = (word | pair for word, pair in zip(words, pairs, strict=True))
+    assert group.similarity == pytest.approx(len(first & second) / len(first | second), abs=0.02)
 
 
 def test_scripts_without_spaces_are_compared_by_their_characters() -> None:
@@ -44,7 +44,7 @@ def test_scripts_without_spaces_are_compared_by_their_characters() -> None:
     assert result.near and result.near[0].rows == (0, 1, 2)
 
 
-def test_nothing_and_only_empty_rows_are_surveyed_too() -> None:
+def test_empty_tables_are_surveyed() -> None:
     assert survey([], []).rows == 0
     assert survey(["", None], ["a", None]).no_text == (0, 1)
     assert survey(["?!", "…", "--"], ["a", "b", "a"]).n_near == 0
@@ -60,11 +60,11 @@ def test_planted_near_duplicates_among_many_rows_are_found_in_seconds() -> None:
     start = time.process_time()
     result = survey(texts, ["a", "b"] * 10_000)
     planted = {(row, row + 9) for row in range(0, 20_000, 200)}
-    assert len(planted & {one.rows for one in result.near}) >= 98
+    assert len(planted & {group.rows for group in result.near}) >= 98
     assert result.n_near <= 102 and time.process_time() - start < 20
 
 
-def test_many_copies_of_one_template_take_no_square_of_time() -> None:
+def test_many_copies_of_a_template_do_not_take_quadratic_time() -> None:
     texts = [f"{LONG} order number {row}" for row in range(5_000)]
     start = time.process_time()
     result = survey(texts, ["a"] * 5_000)

@@ -23,9 +23,7 @@ def plain(**settings: object) -> DataConfig:
         ("paragraphs", ["One line and another.", "A second paragraph.", "The third"]),
     ],
 )
-def test_a_file_is_cut_into_lines_or_paragraphs_the_last_for_validation(
-    tmp_path: Path, unit: str, texts: list[str]
-) -> None:
+def test_a_file_is_split_into_lines_or_paragraphs(tmp_path: Path, unit: str, texts: list[str]) -> None:
     (tmp_path / "book.txt").write_bytes(TEXT.encode())
     opened = open_texts(plain(unit=unit), path=tmp_path / "book.txt")
     assert [*opened.training, *opened.validation] == texts and opened.validation == texts[-1:]
@@ -43,7 +41,7 @@ def test_a_folder_is_read_in_the_order_of_names_and_documents_stay_whole(tmp_pat
     assert (opened.training, opened.validation) == (["one"], ["two\ntwo", "three"])
 
 
-def test_other_sets_give_the_rows_a_classifier_trains_on_and_never_test_rows() -> None:
+def test_labelled_sets_give_training_rows_and_never_test_rows() -> None:
     config = DataConfig(validation_fraction=0.2)
     opened, dataset = open_texts(config), open_dataset(config)
     train, validation = training_and_validation(dataset, config)
@@ -67,7 +65,7 @@ def mixture(**settings: object) -> DataConfig:
 
 
 @pytest.mark.parametrize("rule", ["hash", "stratified"])
-def test_a_mixture_reads_the_training_texts_of_its_sources_and_no_others(news: Path, rule: str) -> None:
+def test_a_mixture_reads_only_training_texts(news: Path, rule: str) -> None:
     opened = open_texts(mixture(validation_fraction=0.2, validation=rule))
     allowed: list[str] = []
     for name in ("ag_news", "sample"):
@@ -84,7 +82,7 @@ def test_a_mixture_reads_the_training_texts_of_its_sources_and_no_others(news: P
     assert opened.rows == {"ag_news": 400, "sample": len(open_dataset(DataConfig()).load("train"))}
 
 
-def test_small_sources_of_a_mixture_are_repeated_as_asked(news: Path) -> None:
+def test_small_sources_of_a_mixture_are_repeated(news: Path) -> None:
     whole = open_texts(mixture())
     own = [text for text in whole.training if not text.startswith("Headline")]
     size = {"sample": sum(map(len, own)), "ag_news": sum(map(len, whole.training)) - sum(map(len, own))}
@@ -99,7 +97,7 @@ def test_small_sources_of_a_mixture_are_repeated_as_asked(news: Path) -> None:
         assert not {*mixed.validation} - {*whole.training} & {*mixed.training}
 
 
-def test_a_mixture_of_nothing_or_of_what_is_no_data_set_is_refused(news: Path) -> None:
+def test_mixtures_without_known_sources_are_refused(news: Path) -> None:
     for sources, problem in (
         ([], "wanted the names of data sets"),
         (["sample", "sample"], "sample listed more than once"),
@@ -133,7 +131,7 @@ def test_file_of_another_kind_or_without_two_texts_is_refused(
         open_texts(plain(), path=tmp_path / name)
 
 
-def test_missing_places_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_text_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DataError, match=r"wanted \.txt or \.txt\.gz files; none is there"):
         open_texts(plain(), path=tmp_path)
     with pytest.raises(DataError, match="no such file or folder"):

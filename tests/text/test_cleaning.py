@@ -49,7 +49,7 @@ NAMES = st.sampled_from(ELEMENTS).flatmap(lambda name: st.sampled_from([name, na
 
 
 @given(NAMES, st.sampled_from(["<{}>", "</{}>", "<{}/>", "<{} class=x>", '<{}\nid="a b" c>', "<{} hidden>"]))
-def test_every_element_of_html_is_taken_out(name: str, form: str) -> None:
+def test_every_html_element_is_removed(name: str, form: str) -> None:
     assert clean(f"a{form.format(name)}b", ["html_tags"]) == "a b"
 
 
@@ -59,7 +59,7 @@ def test_aligned_cleaning_gives_the_same_text_as_fast_cleaning(text: str, steps:
 
 
 @given(texts, some_steps)
-def test_every_cleaned_character_comes_from_a_place_in_the_typed_text_in_order(text: str, steps: list[str]) -> None:
+def test_alignments_are_ordered_and_inside_the_original_text(text: str, steps: list[str]) -> None:
     cleaned = clean_aligned(text, steps)
     assert len(cleaned.text) == len(cleaned.starts) == len(cleaned.ends)
     assert all(0 <= start < end <= len(text) for start, end in zip(cleaned.starts, cleaned.ends, strict=True))
@@ -101,14 +101,14 @@ def test_every_character_is_composed_as_by_the_standard_library() -> None:
         ("\u0958", [(0, 1), (0, 1)]),
     ],
 )
-def test_composed_characters_cover_what_they_were_typed_as(typed: str, places: list[tuple[int, int]]) -> None:
+def test_composed_characters_are_aligned_with_all_their_parts(typed: str, places: list[tuple[int, int]]) -> None:
     cleaned = clean_aligned(typed, [])
     assert cleaned.text == unicodedata.normalize("NFC", typed)
     assert list(zip(cleaned.starts, cleaned.ends, strict=True)) == places
 
 
 @given(texts)
-def test_whitespace_step_leaves_single_spaces_and_none_at_the_ends(text: str) -> None:
+def test_the_whitespace_step_leaves_single_spaces(text: str) -> None:
     cleaned = clean(text, ["whitespace"])
     assert cleaned == " ".join(cleaned.split())
     assert clean(cleaned, ["whitespace"]) == cleaned
@@ -121,7 +121,7 @@ def test_cleaned_text_can_always_be_written_as_utf_8(text: str, steps: list[str]
     assert not any("\ud800" <= character <= "\udfff" for character in cleaned)
 
 
-def test_mended_apostrophe_points_at_the_artefact_without_the_space_before_it() -> None:
+def test_a_repaired_apostrophe_is_aligned_without_the_space_before_it() -> None:
     cleaned = clean_aligned("It #39;s", ["html_entities"])
     assert cleaned.text == "It's"
     assert (cleaned.starts[2], cleaned.ends[2]) == (3, 7)
@@ -150,7 +150,7 @@ def test_time_to_clean_grows_in_proportion_to_the_text(unit: str) -> None:
 
 
 @given(texts, some_steps)
-def test_edits_say_exactly_what_each_step_changed(text: str, steps: list[str]) -> None:
+def test_edits_rebuild_the_cleaned_text(text: str, steps: list[str]) -> None:
     explained = explain_cleaning(text, steps)
     assert [step.name for step in explained] == steps
     assert [step.after for step in explained] == [clean(text, steps[:n]) for n in range(1, len(steps) + 1)]

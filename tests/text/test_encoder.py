@@ -51,12 +51,12 @@ def test_encoding_never_raises_and_fast_ids_are_the_same(encoder: TextEncoder, t
 
 
 @given(encoders, texts)
-def test_places_are_in_the_typed_text_in_order(encoder: TextEncoder, text: str) -> None:
+def test_token_offsets_are_ordered_and_inside_the_text(encoder: TextEncoder, text: str) -> None:
     encoding = encoder.encode(text)
     typed = [token for token in encoding.tokens if not token.is_special]
     assert encoding.has_words == bool(typed)
     assert all(0 <= token.start < token.end <= len(text) for token in typed)
-    assert all(one.start <= other.start for one, other in pairwise(typed))
+    assert all(first.start <= second.start for first, second in pairwise(typed))
     if encoding.truncated_at is not None:
         assert len(encoding.tokens) == encoder.max_length
         assert typed[-1].start <= encoding.truncated_at < len(text)
@@ -65,7 +65,7 @@ def test_places_are_in_the_typed_text_in_order(encoder: TextEncoder, text: str) 
     ] * len(typed)
 
 
-def test_tokens_say_where_they_were_typed() -> None:
+def test_token_offsets_point_into_the_original_text() -> None:
     text = "The  CAT &amp; <b>it #39;s</b> zzz"
     tokens = fit(max_length=20).encode(text).tokens
     shown = [(token.text, text[token.start : token.end]) for token in tokens]
@@ -102,7 +102,7 @@ def test_a_token_of_a_whole_and_of_a_part_is_labelled_with_both() -> None:
 
 
 @given(texts | st.text(st.sampled_from("éèñ日本🎉🎈 aж"), max_size=30))
-def test_tokens_have_parts_where_their_bytes_are_no_text(typed: str) -> None:
+def test_tokens_with_incomplete_characters_have_parts(typed: str) -> None:
     for token in BYTES_MERGED.encode(typed).tokens:
         spelled = bytes(_bytes()[character] for character in BYTES_MERGED.vocabulary.token_of(token.id))
         try:
@@ -113,14 +113,14 @@ def test_tokens_have_parts_where_their_bytes_are_no_text(typed: str) -> None:
             assert not token.parts
 
 
-def test_what_was_not_read_is_marked_from_its_first_character() -> None:
+def test_the_offset_of_truncation_is_the_first_unread_character() -> None:
     encoding = fit(max_length=3).encode("the cat  sat  on the mat")
     assert [token.text for token in encoding.tokens] == ["the", "cat", "sat"]
     assert encoding.truncated_at == 14
     assert fit(max_length=3).encode("the cat sat  ").truncated_at is None
 
 
-def test_class_token_comes_first_and_counts() -> None:
+def test_the_class_token_comes_first_and_counts_towards_the_length() -> None:
     encoding = fit(max_length=3, class_token=True).encode("the cat sat")
     first = encoding.tokens[0]
     assert (first.text, first.id, first.start, first.end, first.is_special) == ("<cls>", CLS, 0, 0, True)
@@ -129,7 +129,7 @@ def test_class_token_comes_first_and_counts() -> None:
 
 @pytest.mark.parametrize("tokenizer", ["word", "bpe"])
 @pytest.mark.parametrize("text", ["", " ", "\n\t\x00 \u200b", "<br>", "http://a.b"])
-def test_text_without_words_has_none(tokenizer: str, text: str) -> None:
+def test_texts_without_words_have_no_tokens(tokenizer: str, text: str) -> None:
     for class_token in (False, True):
         encoding = fit(tokenizer, class_token=class_token).encode(text)
         assert not encoding.has_words and len(encoding.tokens) == class_token
@@ -176,7 +176,7 @@ def test_a_prefix_of_a_long_text_gives_the_same_tokens_as_all_of_it(
 
 
 @pytest.mark.parametrize("encoder", ENCODERS[::3], ids=range(len(ENCODERS[::3])))
-def test_it_survives_being_written_and_read(encoder: TextEncoder) -> None:
+def test_encoders_are_the_same_after_saving(encoder: TextEncoder) -> None:
     read = TextEncoder.from_dict(json.loads(json.dumps(encoder.to_dict())))
     assert read.to_dict() == encoder.to_dict()
     assert [read.encode(text) for text in CORPUS] == [encoder.encode(text) for text in CORPUS]

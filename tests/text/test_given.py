@@ -43,9 +43,9 @@ ANYTHING = st.one_of(
     ],
     ids=lambda texts: type(texts).__name__,
 )
-def test_any_iterable_of_strings_will_do(texts: object) -> None:
-    found = given_texts(texts)
-    assert found == ["a", "b"] and {type(text) for text in found} == {str}
+def test_any_iterable_of_strings_is_accepted(texts: object) -> None:
+    plain = given_texts(texts)
+    assert plain == ["a", "b"] and {type(text) for text in plain} == {str}
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_any_iterable_of_strings_will_do(texts: object) -> None:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_what_is_no_list_of_texts_is_refused_and_named(texts: object, message: str) -> None:
+def test_values_that_are_not_texts_are_refused(texts: object, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         given_texts(texts)
 
@@ -88,8 +88,8 @@ def test_the_row_of_the_first_wrong_value_is_named(values: list[object]) -> None
 
 @settings(max_examples=300, deadline=None)
 @given(value=ANYTHING)
-def test_any_value_instead_of_texts_is_taken_or_refused_cleanly(value: object) -> None:
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+def test_arbitrary_values_are_accepted_or_raise_a_type_error(value: object) -> None:
+    if isinstance(value, list) and all(isinstance(text, str) for text in value):
         assert given_texts(value) == value
     else:
         with pytest.raises(TypeError, match=r"^texts: "):
@@ -101,7 +101,7 @@ def test_any_value_instead_of_texts_is_taken_or_refused_cleanly(value: object) -
             given_text(value)
 
 
-def test_gaps_are_what_pandas_calls_missing() -> None:
+def test_missing_values_are_those_of_pandas() -> None:
     gaps = [None, float("nan"), np.float64("nan"), pd.NA, pd.NaT]
     assert all(map(is_missing, gaps)) and all(map(pd.isna, gaps))
     assert not any(map(is_missing, ["", "nan", 0, False, math.inf, [], SimpleNamespace()]))

@@ -16,14 +16,14 @@ CORPUS = ["the lowest newest widest", "the lower the newer", "<pad> <unk> <cls> 
 PAIRS = BytePairs.fit(CORPUS, TextConfig(tokenizer="bpe", max_vocabulary=320))
 
 
-def test_frequent_words_become_one_token_and_its_place_leaves_out_the_space() -> None:
+def test_frequent_words_become_one_token_without_the_space() -> None:
     text = "the newest the"
     tokens = PAIRS.tokenize(text)
     assert [text[start:end] for start, end, _ in tokens] == ["the", "newest", "the"]
     assert tokens[0][2] == tokens[2][2]
 
 
-def test_size_is_bounded_and_bytes_are_all_there() -> None:
+def test_the_vocabulary_is_bounded_and_has_all_bytes() -> None:
     assert len(PAIRS.vocabulary) <= 320
     assert len(BytePairs.fit([], TextConfig(tokenizer="bpe", max_vocabulary=260)).vocabulary) == 260
 
@@ -52,7 +52,7 @@ def test_tokens_cover_the_text_in_order_and_spell_it(text: str) -> None:
 
 
 @given(texts)
-def test_fast_ids_are_those_with_places(text: str) -> None:
+def test_batched_ids_equal_those_with_offsets(text: str) -> None:
     cleaned = clean(text, [])
     assert PAIRS.ids([cleaned, "the"])[0] == [index for _, _, index in PAIRS.tokenize(cleaned)]
 
@@ -79,7 +79,7 @@ def pieces_of(pairs: BytePairs, text: str) -> list[str]:
 
 
 @given(texts)
-def test_building_merge_by_merge_ends_with_the_tokens_of_the_tokenizers_library(text: str) -> None:
+def test_merging_by_hand_gives_the_tokens_of_the_tokenizers_library(text: str) -> None:
     cleaned = clean(text, [])
     assert pieces_of(PAIRS, cleaned) == [PAIRS.vocabulary.token_of(index) for _, _, index in PAIRS.tokenize(cleaned)]
 
@@ -88,14 +88,14 @@ TWISTED = [("a", "b"), ("b", "a"), ("a", "a"), ("ab", "a"), ("a", "ba"), ("aa", 
 
 
 @given(st.text("abĠ", max_size=12))
-def test_building_agrees_where_pairs_overlap_and_one_piece_has_two_makings(part: str) -> None:
+def test_merging_by_hand_agrees_where_pairs_overlap(part: str) -> None:
     tokens = [*PAIRS.vocabulary.tokens[: BYTES + 4], *dict.fromkeys("".join(pair) for pair in TWISTED)]
     pairs = BytePairs(tokens, TWISTED)
     text = part.replace("Ġ", " ").strip()
     assert pieces_of(pairs, text) == [pairs.vocabulary.token_of(index) for _, _, index in pairs.tokenize(text)]
 
 
-def test_each_step_joins_one_pair_and_lower_ranks_go_first() -> None:
+def test_each_merge_joins_one_pair() -> None:
     start = PAIRS.parts("newest")[0]
     assert start == "Ġnewest"
     before = tuple(start)
@@ -109,7 +109,7 @@ def test_each_step_joins_one_pair_and_lower_ranks_go_first() -> None:
     assert before == ("Ġnewest",)
 
 
-def test_every_pair_was_the_most_frequent_one_when_it_was_learned() -> None:
+def test_every_pair_was_the_most_frequent_when_learned() -> None:
     parts = Counter(part for text in CORPUS for part in PAIRS.parts(text))
     frequencies = count_merges(parts, PAIRS.merges)
     split = {part: tuple(part) for part in parts}
@@ -128,7 +128,7 @@ def test_every_pair_was_the_most_frequent_one_when_it_was_learned() -> None:
             split[part] = tuple(joined)
 
 
-def test_a_pair_that_never_came_has_frequency_zero() -> None:
+def test_an_unseen_pair_has_frequency_zero() -> None:
     assert count_merges({"ab": 3}, [("x", "y"), ("a", "b"), ("ab", "c")]) == [0, 3, 0]
 
 
@@ -136,5 +136,5 @@ def test_a_pair_that_never_came_has_frequency_zero() -> None:
     "piece, read",
     [("Ġthe", "␣the"), ("Ġ", "␣"), ("naÃ¯ve", "naïve"), ("ðŁ", "\\xf0\\x9f"), ("<pad>", "<pad>"), ("日", "日")],
 )
-def test_pieces_are_spelled_as_people_read_them(piece: str, read: str) -> None:
+def test_tokens_are_spelled_readably(piece: str, read: str) -> None:
     assert spell(piece) == read

@@ -29,12 +29,12 @@ def test_absent_token_is_unknown_and_absent_id_is_refused() -> None:
 def test_vocabulary_depends_on_counts_alone(counts: dict[str, int], size: int, least: int, random: object) -> None:
     items = list(counts.items())
     random.shuffle(items)  # type: ignore[attr-defined]
-    one, other = (Vocabulary.from_counts(c, max_size=size, min_frequency=least) for c in (counts, dict(items)))
-    assert one == other and hash(one) == hash(other) and len(one) <= size
-    assert all(one.id_of(one.token_of(index)) == index for index in range(len(one)))
+    first, second = (Vocabulary.from_counts(c, max_size=size, min_frequency=least) for c in (counts, dict(items)))
+    assert first == second and hash(first) == hash(second) and len(first) <= size
+    assert all(first.id_of(first.token_of(index)) == index for index in range(len(first)))
 
 
 @pytest.mark.parametrize("tokens", [(), ("a",), ("<unk>", "<pad>", "<mask>", "<cls>"), (*SPECIAL_TOKENS, "a", "a")])
-def test_wrong_order_and_repeats_are_refused(tokens: tuple[str, ...]) -> None:
+def test_special_tokens_must_come_first_and_tokens_be_distinct(tokens: tuple[str, ...]) -> None:
     with pytest.raises(ValueError, match=r"first, got|occurs twice"):
         Vocabulary(tokens)

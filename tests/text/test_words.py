@@ -32,7 +32,7 @@ def test_word_tokens_of_known_sentences(text: str, tokens: str | list[str]) -> N
 
 
 @given(texts)
-def test_every_token_is_the_text_at_its_place_and_nothing_but_white_space_is_left_over(text: str) -> None:
+def test_tokens_cover_the_text_but_for_whitespace(text: str) -> None:
     end = 0
     for start, stop, token in tokenize_words(text):
         assert text[end:start].strip() == ""
@@ -52,13 +52,13 @@ PIECES = st.sampled_from([*SPLIT_WORDS.split(), *MARKS])
 
 @settings(max_examples=400)
 @given(texts | st.lists(PIECES, max_size=12).map("".join) | st.lists(PIECES, max_size=9).map(" ".join))
-def test_tokens_are_nltks_once_full_stops_stand_apart_but_for_quotes(text: str) -> None:
+def test_tokens_equal_nltks_but_for_quotes(text: str) -> None:
     """NLTK writes `` and '' for double quotes; a token is what the text has there."""
     nltks = NLTKWordTokenizer().tokenize(separate_full_stops(text))
     assert [QUOTES.sub("", token) for token in words(text)] == [QUOTES.sub("", token) for token in nltks]
 
 
-def test_tokens_of_news_stand_where_nltk_finds_them(published_data: Path) -> None:
+def test_token_offsets_equal_nltks_on_news(published_data: Path) -> None:
     tokenizer = NLTKWordTokenizer()
     for text in read_rows(published_data / "ag_news" / "test.csv.gz").texts[:1000]:
         if separate_full_stops(text) == text:
@@ -84,7 +84,7 @@ def test_a_hundred_thousand_characters_of_anything_are_tokenized(unit: str) -> N
         ("basic_english", ["It", "'", "s", "5", "30", "the", "end", "(", "or", "not", ")", "."]),
     ],
 )
-def test_plainer_ways_to_part_words(kind: str, expected: list[str]) -> None:
+def test_simple_tokenizers(kind: str, expected: list[str]) -> None:
     text = 'It\'s 5:30; the "end"\n(or not).'
     assert words(text, kind) == expected
     assert [(text[start:end], token) for start, end, token in tokenize_words(text, kind)] == [(t, t) for t in expected]

@@ -1,1 +1,1 @@
-"""Data sets: readers, download, splits, token cache, batches."""
+"""Data sets: readers, download, splits, batches."""

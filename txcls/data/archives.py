@@ -22,7 +22,7 @@ _DAMAGED = (tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError, Val
 
 
 def locate(path: Path, *, folders: Sequence[str], archive: str, wanted: str) -> Path:
-    """The folder that has one of the subfolders, or the archive (named without its suffix), at or in `path`.
+    """The folder with one of the subfolders, or the archive (named without its suffix), at or in `path`.
 
     `wanted` is what was expected, for the message.
 

@@ -1,6 +1,6 @@
-"""Which column of a table holds the texts and which the labels: by their names, else by what is in them.
+"""Which column of a table holds the texts and which the labels: by their names, else by their contents.
 
-Where several columns could be labels, it is the one that texts predict best.
+Of several possible label columns, the one that the texts predict best is chosen.
 """
 
 import re
@@ -28,9 +28,9 @@ LABEL_NAMES = (
 )
 """Usual names of a label column, the most likely first."""
 PREDICTED_ROWS = 1000
-"""Rows on which it is measured how well texts predict a column."""
+"""Rows used to measure how well texts predict a column."""
 MIN_ADVANTAGE = 0.1
-"""How much better texts must predict one column than the others for it to be chosen."""
+"""Margin by which texts must predict a column better than the others for it to be chosen."""
 _NOT_LABELS = ("id", "index", "date", "time", "url", "link", "number", "no", "name", "user", "author")
 
 
@@ -44,7 +44,7 @@ class ColumnFacts:
     distinct: int
     """Different values."""
     n: int
-    """Rows that have a value; the following are over these."""
+    """Rows that have a value; the following fields describe these."""
     characters: float
     """Mean length."""
     words: float
@@ -73,7 +73,7 @@ class ColumnFacts:
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """The columns to train on, why, and sentences on what may be wrong."""
+    """The columns to train on, the reasons, and hints at what may be wrong."""
 
     text_column: str
     label_column: str
@@ -85,7 +85,7 @@ class Guess:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """All that is to be said, for a person."""
+        """The reasons and hints, for the user."""
         return (self.text_reason, self.label_reason, *self.hints)
 
 
@@ -223,7 +223,7 @@ def _facts(name: str, values: Sequence[object]) -> ColumnFacts:
 
 
 def _by_name(facts: dict[str, ColumnFacts], usual: Sequence[str], *, taken: str | None) -> Iterator[ColumnFacts]:
-    """Columns with a usual name, the most usual first; then those in whose name one of its words is usual."""
+    """Columns with a usual name, the most usual first; then those whose name contains a usual word."""
     free = [column for name, column in facts.items() if name != taken]
     yield from (column for name in usual for column in free if column.name.strip().lower() == name)
     for name in usual:
@@ -231,7 +231,7 @@ def _by_name(facts: dict[str, ColumnFacts], usual: Sequence[str], *, taken: str 
 
 
 def _words(name: str) -> list[str]:
-    """The words of a column's name: "reviewText", "review_text" and "Review text" have the same."""
+    """The words of a column's name: "reviewText", "review_text" and "Review text" have the same words."""
     return re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
 
 

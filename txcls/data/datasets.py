@@ -112,7 +112,7 @@ def find(info: DatasetInfo) -> Path:
     """The folder of a data set that does not ship with txcls.
 
     Raises:
-        DataError: it is not on this machine; how to get it is said.
+        DataError: it is not on this machine; the message says how to get it.
     """
     if (folder := _folder_of(info)) is not None:
         return folder

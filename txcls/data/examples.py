@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A text that a click puts into the box; `title` labels the button."""
+    """An example text; `title` labels its button."""
 
     title: str
     text: str
@@ -77,7 +77,7 @@ ANY = (
     Example("Praise", "Thank you, that was quick and very friendly"),
     Example("A plan", "We meet on Thursday at ten to talk about the new building"),
 )
-"""For classifiers of a visitor's own, of whose texts nothing is known."""
+"""For users' own classifiers, whose kind of texts is unknown."""
 
 
 def examples_for(dataset: str) -> tuple[Example, ...]:

@@ -1,4 +1,4 @@
-"""Labelled rows given from Python: checked as the rows of a table file are, and opened as a data set."""
+"""Labelled rows from Python, checked like the rows of a table file, and opened as a data set."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ def given_rows(
 ) -> LabelledTexts:
     """Labelled rows of any two iterables of the same length; labels are named by `label_name`.
 
-    `classes` are the class names; None takes those among the labels. `kind` is that of the rows, for messages.
+    `classes` are the class names; None takes those among the labels. `kind` describes the rows in messages.
 
     Raises:
         TypeError: a text is no string, or a label is a list or bytes; the message has the row, counted from 0.

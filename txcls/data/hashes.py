@@ -1,17 +1,17 @@
-"""Numbers that depend on a text alone, by which rows are assigned to parts of a data set."""
+"""Hashes of texts, by which rows are assigned to splits."""
 
 import hashlib
 import unicodedata
 
 
 def normalised(text: str) -> str:
-    """The text with what readers and cleaning steps may change made equal: NFC, lower case, single spaces."""
+    """The text in NFC and lower case, with single spaces, so that small differences do not matter."""
     folded = unicodedata.normalize("NFC", text).lower()
     return " ".join(unicodedata.normalize("NFC", folded).split())
 
 
 def hashed_share(text: str, *, salt: str) -> float:
-    """A number from 0 up to 1, evenly distributed over texts, the same for texts that `normalised` makes equal.
+    """A number from 0 up to 1, uniformly distributed, the same for texts that `normalised` makes equal.
 
     Numbers of different salts are independent of each other; with a linear hash, such as CRC-32, they would not be.
     """

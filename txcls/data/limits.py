@@ -25,7 +25,7 @@ MAX_ROWS = 5_000_000
 CELLS_PER_BYTE = 20
 """Most values per byte of a Parquet file with more than a million values."""
 SNIFFED = 100_000
-"""Characters of a text file from which its form is guessed."""
+"""Characters of a text file from which its format is guessed."""
 HEAD_ROWS = 1000
 """Rows from which a table's columns are determined."""
 MAX_SHEETS = 100

@@ -26,14 +26,14 @@ def training_and_validation(dataset: Dataset, config: DataConfig) -> tuple[Label
         return rows, dataset.load("validation")
     fraction, seed = config.validation_fraction, config.split_seed
     if config.validation == "hash":
-        kept, held_out = hash_split(rows.texts, rows.labels, fraction=fraction, seed=seed, classes=rows.classes)
+        training, held_out = hash_split(rows.texts, rows.labels, fraction=fraction, seed=seed, classes=rows.classes)
     else:
-        kept, held_out = stratified_split(rows.labels, fraction=fraction, seed=seed, classes=rows.classes)
-    return rows.subset(kept), rows.subset(held_out)
+        training, held_out = stratified_split(rows.labels, fraction=fraction, seed=seed, classes=rows.classes)
+    return rows.subset(training), rows.subset(held_out)
 
 
 def validation_share(text: str, *, seed: int) -> float:
-    """The number from 0 up to 1 below which `hash_split` compares `fraction`."""
+    """The number from 0 up to 1 that `hash_split` compares with `fraction`."""
     return hashed_share(text, salt=f"validation {seed}")
 
 
@@ -101,16 +101,16 @@ def stratified_split(
 
 
 def copies(texts: Sequence[str]) -> Indices:
-    """(N,): for each text the first row with the same text, case and whitespace aside."""
+    """(N,): for each text the first row with the same text, ignoring case and whitespace."""
     first: dict[str, int] = {}
     return np.array([first.setdefault(normalised(text), row) for row, text in enumerate(texts)], dtype=np.int64)
 
 
 def hold_out(labels: Sequence[int], *, n: int, seed: int, groups: Indices | None = None) -> tuple[Indices, Indices]:
-    """Row indices (kept, held out), each sorted; about `n` rows are held out, of each class in proportion to its size.
+    """Row indices (training, held out), each sorted; about `n` rows are held out, in proportion to the classes.
 
-    Every class keeps at least one row, and one with few rows may have none held out: which of these do is drawn by
-    chance. Rows of the same group (N,), such as copies of a text, stay together.
+    Every class keeps at least one row, and one with few rows may have none held out: which classes do is
+    random. Rows of the same group (N,), such as copies of a text, stay together.
     """
     of_row = np.asarray(labels, dtype=np.int64)  # N
     group = np.arange(len(of_row)) if groups is None else groups  # N
@@ -140,7 +140,7 @@ def _check_two_classes(labels: Sequence[int]) -> None:
 
 
 def _refuse_single(counts: Mapping[int, int], classes: Sequence[str] | None) -> None:
-    """Raise DataError if a class cannot be on both sides, for the number of rows or texts that each class has."""
+    """Raise DataError if a class has too few rows or texts to be on both sides."""
     single = [str(classes[label]) if classes else str(label) for label, n in sorted(counts.items()) if n < 2]
     if single:
         names = ", ".join(f"'{shown(name)}'" for name in single[:5]) + (", …" if len(single) > 5 else "")

@@ -1,4 +1,4 @@
-"""What is in a labelled table before a model is trained on it: classes, lengths, and rows that need a look.
+"""A survey of a labelled table before training: classes, lengths, and rows that need attention.
 
 Near duplicates are found by MinHash (Broder 1997) over words and pairs of neighbouring words, with banding (Leskovec,
 Rajaraman & Ullman, Mining of Massive Datasets, chapter 3); every pair that it proposes is then compared exactly.
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 ALIKE = 0.8
-"""Jaccard similarity of two texts' words and word pairs from which on they count as near duplicates."""
+"""Least Jaccard similarity of the words and word pairs of near duplicates."""
 LONGEST = 4000
-"""Characters of a text that are compared; of a longer one the beginning."""
+"""Characters of a text that are compared, from its beginning."""
 FEW_ROWS = 5
-"""A class with fewer rows is listed: a tenth of them cannot be held out."""
+"""Classes with fewer rows are listed, since a tenth of them cannot be held out."""
 MAX_GROUPS = 1000
-"""Most groups that are listed of each kind, the first in the order of the rows; all are counted."""
+"""Most groups of each kind that are listed, in the order of the rows; all are counted."""
 _BANDS, _ROWS_OF_A_BAND = 12, 4
 """With these, a pair at similarity 0.8 is proposed with a probability of 0.998, and one at 0.3 with 0.09."""
 _MAX_OF_A_BUCKET = 50
-"""Of more texts with the same band, each is compared with the first only."""
+"""Of more texts with the same band, each is compared with the first alone."""
 _HASHED_AT_ONCE = 4096
-"""Rows that are hashed at once: of many long texts, all together would need much memory."""
+"""Rows that are hashed at once, to bound memory."""
 _WORD = r"(?u)[぀-ヿ㐀-鿿]|[^\W぀-ヿ㐀-鿿]+"
 """A word, or one character of a script that is written without spaces."""
 
@@ -40,7 +40,7 @@ class Group:
     rows: tuple[int, ...]
     labels: tuple[str, ...]
     similarity: float = 1.0
-    """The smallest one of the pairs that make it a group, from 0 to 1."""
+    """The smallest similarity of its pairs of near duplicates, from 0 to 1."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class DataSurvey:
 
 
 def survey(texts: Sequence[str | None], labels: Sequence[str | None]) -> DataSurvey:
-    """Look through N rows; a missing or blank text or label is None or ""."""
+    """Survey N rows; a missing or blank text or label is None or ""."""
     stripped = [(text or "").strip() for text in texts]
     names = [(name or "").strip() for name in labels]
     with_text = [row for row, text in enumerate(stripped) if text]
@@ -111,7 +111,7 @@ def survey(texts: Sequence[str | None], labels: Sequence[str | None]) -> DataSur
 
 
 def _same_texts(texts: Sequence[str], rows: Iterable[int]) -> list[list[int]]:
-    """The groups of rows with the same text but for case and whitespace."""
+    """The groups of rows with the same text, ignoring case and whitespace."""
     by_text: dict[str, list[int]] = defaultdict(list)
     for row in rows:
         by_text[" ".join(texts[row].casefold().split())].append(row)
@@ -123,7 +123,7 @@ def _group(rows: Sequence[int], names: Sequence[str], similarity: float = 1.0) -
 
 
 def _near(texts: Sequence[str], names: Sequence[str], rows: Sequence[int], repeated: set[int]) -> Iterator[Group]:
-    """Groups of rows that are alike but not the same; of rows with the same text the first stands for all."""
+    """Groups of near duplicates; of rows with the same text, only the first is included."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
@@ -158,7 +158,7 @@ def _shingles(texts: Sequence[str]) -> "csr_matrix":
 
 
 def _pairs(shingles: "csr_matrix") -> Iterator[tuple[int, int, float]]:
-    """(row, row, similarity) of the pairs of rows that are alike."""
+    """(row, row, similarity) of each pair of near duplicates."""
     sizes = np.diff(shingles.indptr)
     filled = np.flatnonzero(sizes)
     if len(filled) < 2:

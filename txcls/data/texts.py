@@ -19,7 +19,7 @@ from txcls.errors import DataError
 HELD_OUT = 100
 """Of a mixture's training texts, one in this many is held out for validation."""
 MAX_HELD_OUT = 250_000
-"""Most characters of a source that a mixture is validated on; more would take long and tell no more."""
+"""Most characters of a source that a mixture is validated on, to save time."""
 _ENDINGS = (".txt", ".txt.gz")
 
 
@@ -33,7 +33,7 @@ class UnlabelledTexts:
     training: Sequence[str]
     validation: Sequence[str]
     rows: Mapping[str, int] = field(default_factory=dict)
-    """For each data set with labels: how many training rows were there, those not read included."""
+    """For each data set with labels: its number of training rows, including those that were not read."""
 
 
 def open_texts(config: DataConfig, *, path: Path | None = None) -> UnlabelledTexts:
@@ -94,7 +94,7 @@ def _wikipedia(config: DataConfig, path: Path | None) -> UnlabelledTexts:
 
 
 def _unread(dataset: Dataset, validation: Sequence[str]) -> set[bytes]:
-    """The fingerprints of all texts of a data set that are not for training."""
+    """The fingerprints of all texts of a data set outside its training rows."""
     parts = [dataset.load(split).texts for split in dataset.splits if split != "train"]
     return {fingerprint(text) for texts in (*parts, validation) for text in texts}
 
@@ -123,17 +123,17 @@ def _mixture(config: DataConfig, path: Path | None) -> UnlabelledTexts:
 
 
 def _sources(config: DataConfig, path: Path | None) -> tuple[list[UnlabelledTexts], set[bytes]]:
-    """The texts of each source, and with the hash rule the fingerprints of what none of them may be read for."""
+    """The texts of each source, and with the hash rule the fingerprints of texts to leave out."""
     sources: list[UnlabelledTexts] = []
     unread: set[bytes] = set()
     for name in config.sources:
         same_split = {key: getattr(config, key) for key in ("validation", "validation_fraction", "split_seed")}
-        one = DataConfig(dataset=name, **same_split)
+        of_source = DataConfig(dataset=name, **same_split)
         place = path / name if path is not None and (path / name).exists() else None
-        source = open_texts(one, path=place)
+        source = open_texts(of_source, path=place)
         sources.append(source)
         if config.validation == "hash" and dataset_info(name).is_labelled:
-            unread |= _unread(open_dataset(one, path=place), source.validation)
+            unread |= _unread(open_dataset(of_source, path=place), source.validation)
     return sources, unread
 
 
@@ -150,7 +150,7 @@ def _parts_of_source(source: UnlabelledTexts, config: DataConfig) -> tuple[Seque
 
 
 def _up_to(most: int, texts: Sequence[str]) -> list[str]:
-    """The first texts, as many as have at most that many characters, but at least one."""
+    """The first texts with at most `most` characters together, but at least one text."""
     ends = accumulate(map(len, texts))
     return [text for i, (text, end) in enumerate(zip(texts, ends, strict=True)) if end <= most or not i]
 

@@ -14,7 +14,7 @@ OUT_OF_SCOPE = "oos"
 """The only class of an `oos` split; never among a data set's classes."""
 
 Roles = Mapping[str, Sequence[tuple[int, int]]]
-"""What the words of a text do: role to character ranges [start, end)."""
+"""The roles of the words of a text: role to character ranges [start, end)."""
 
 
 @dataclass(frozen=True)
@@ -86,9 +86,9 @@ class Dataset:
     splits: tuple[SplitName, ...]
     read: Callable[[SplitName], LabelledTexts] = field(repr=False)
     description: str = ""
-    """What to know about the rows when reading results, for example that they are a part of those published."""
+    """What to know about the rows when reading results, for example that some are missing."""
     roles: Callable[[SplitName], Sequence[Roles]] | None = field(default=None, repr=False)
-    """For sets that know what the words of a text do: the roles of each text of a split, in the order of its rows."""
+    """For sets with known roles of words: the roles in each text of a split, in the order of its rows."""
 
     def load(self, split: SplitName) -> LabelledTexts:
         """The rows of one split; those of an `oos` split have OUT_OF_SCOPE as their only class.

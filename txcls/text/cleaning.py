@@ -1,4 +1,4 @@
-"""Named cleaning steps: `clean` applies them, and `clean_aligned` also says where each character comes from."""
+"""Named cleaning steps: `clean` applies them, and `clean_aligned` also gives each character's origin."""
 
 import html
 import re
@@ -43,7 +43,7 @@ class _Replace:
 
 
 class _Compose:
-    """NFC. Its pattern takes a moment to make, and most texts are in NFC already."""
+    """NFC; its pattern is built only for texts that are not in NFC yet."""
 
     def apply(self, text: str) -> str:
         return text if composition.is_composed(text) else self._replace().apply(text)
@@ -143,7 +143,7 @@ _FIRST = Step(
     "lone surrogates, which cannot be encoded, become U+FFFD, and letters typed apart from their accents one character",
     (_Replace(re.compile("[\ud800-\udfff]"), "\ufffd"), _Compose()),
 )
-"""Comes before the named steps."""
+"""Applied before the named steps."""
 
 STEPS: Mapping[str, Step] = MappingProxyType(
     {

@@ -1,6 +1,6 @@
 """Unicode's composed form (NFC, Unicode Standard Annex 15) piece by piece.
 
-`unicodedata.normalize` does not say where its characters come from, and takes time quadratic in the length of a run of
+`unicodedata.normalize` gives no alignment, and takes time quadratic in the length of a run of
 combining marks. So a piece ends after LONGEST_RUN of them, as in the annex's Stream-Safe Text Format.
 """
 
@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from functools import cache
 
 LONGEST_RUN = 30
-"""Combining characters of one piece; natural text has no more than a few."""
+"""Most combining characters of one piece; natural text has only a few."""
 _HANGUL = range(0xAC00, 0xD7A4)
 _CODES = (*range(0x3400), *range(0xA000, 0xAC00), *range(0xF900, 0x20000), *range(0x2F800, 0x2FA20))
-"""Code points that may combine or decompose, but for Hangul: the others are ideographs, private, or not in use."""
+"""Code points that may combine or decompose, except Hangul; the others are ideographs, private or unassigned."""
 
 
 def is_composed(text: str) -> bool:

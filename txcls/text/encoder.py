@@ -18,7 +18,7 @@ from txcls.text.words import tokenize_words, words
 from txcls.wording import shown
 
 WINDOW = 32_768
-"""Longest text in characters that is tokenized whole; of longer ones, a prefix with enough tokens is."""
+"""Characters up to which a text is tokenized whole; longer texts are tokenized up to a prefix with enough tokens."""
 SPACE = " "
 """Text of a token that is only the space before a word."""
 MARGIN = 8_192
@@ -81,7 +81,7 @@ class Encoding:
 
     @property
     def has_words(self) -> bool:
-        """Whether there is anything to classify: a token that is not special."""
+        """Whether there is anything to classify, that is, a token that is not special."""
         return any(not token.is_special for token in self.tokens)
 
 
@@ -108,7 +108,7 @@ def unknown_share(text: str, tokens: Sequence[Token]) -> float:
 
 
 def _words_of(text: str, tokens: Sequence[Token]) -> list[list[Token]]:
-    """The tokens with letters or symbols outside ASCII, those that touch one another together."""
+    """The tokens with letters or non-ASCII symbols, adjacent ones grouped into words."""
     grouped: list[list[Token]] = []
     for token in tokens:
         first = text[token.start : token.start + 1]
@@ -173,7 +173,7 @@ class _Words:
 
 
 class _Description(BaseModel):
-    """What `TextEncoder.to_dict` gives, as it is checked when read."""
+    """The schema of `TextEncoder.to_dict`."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -186,7 +186,7 @@ class _Description(BaseModel):
 
 
 class TextEncoder:
-    """Cleaning, tokenizer and vocabulary as one: made by `fit` on training texts, or read back by `from_dict`."""
+    """Cleaning, tokenizer and vocabulary, learned by `fit` from training texts or restored by `from_dict`."""
 
     def __init__(
         self, tokenizer: _Words | BytePairs, config: TextConfig, *, max_length: int, class_token: bool = False
@@ -231,10 +231,10 @@ class TextEncoder:
 
     @property
     def blank(self) -> int:
-        """The id that stands for a token that is not to be read; training puts it in place of dropped ones.
+        """The id that replaces dropped and hidden tokens.
 
-        A model of words learns from it what to make of unknown words. Subwords are never unknown, so that the unknown
-        token would have no meaning; pre-training teaches the mask token's.
+        With words it is the unknown token, so that the model learns to handle unknown words; with subwords, which are
+        never unknown, it is the mask token, which pre-training teaches.
         """
         return UNK if self.byte_pairs is None else MASK
 
@@ -306,7 +306,7 @@ class TextEncoder:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "TextEncoder":
-        """The encoder that `to_dict` described.
+        """The encoder from its description by `to_dict`.
 
         Raises:
             CheckpointError: a field is missing, unknown or invalid; the field is named.

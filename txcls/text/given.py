@@ -1,4 +1,4 @@
-"""Texts passed from Python: one check, so that all functions refuse the same values."""
+"""Validation of texts passed from Python, shared by all functions that take texts."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -33,7 +33,7 @@ def given_texts(texts: object, *, name: str = "texts") -> list[str]:
 
 
 def given_values(values: object, *, name: str) -> list[object]:
-    """One value a row as a list; what the values are is not checked.
+    """One value per row as a list; the values themselves are not checked.
 
     Raises:
         TypeError: it is one string, a table, a mapping or a set, has other than one dimension, or is not iterable.
@@ -50,7 +50,7 @@ def given_values(values: object, *, name: str) -> list[object]:
 
 
 def place(values: Any, row: int, *, name: str) -> str:
-    """A row for a message: its number from 0, and its index label where the values are a Series."""
+    """A row for a message: its number from 0, and its index label if the values are a Series."""
     label = f" (index {shown(repr(values.index[row]), limit=40)})" if hasattr(values, "iloc") else ""
     return f"{name}: row {row:,}{label}"
 

@@ -1,4 +1,4 @@
-"""What counts as HTML markup in a text, and what is only a less-than sign: `a<b and c>d`."""
+"""Distinguishes HTML markup from less-than signs such as in `a<b and c>d`."""
 
 import re
 import string

@@ -161,7 +161,7 @@ class BytePairs:
 
 
 def count_merges(parts: Mapping[str, int], merges: Sequence[Pair]) -> list[int]:
-    """How often each pair occurred when it was merged: the count by which learning chose it.
+    """How often each pair occurred when it was merged, which is why it was chosen.
 
     `parts` are the `BytePairs.parts` of the training texts, with their counts.
     """

@@ -16,7 +16,7 @@ class Vocabulary:
         """All tokens in the order of their ids.
 
         Raises:
-            ValueError: the special tokens do not come first, or a token comes twice.
+            ValueError: the special tokens do not come first, or a token occurs twice.
         """
         self.tokens: tuple[str, ...] = tuple(tokens)
         self._ids = {token: index for index, token in enumerate(self.tokens)}
@@ -32,9 +32,9 @@ class Vocabulary:
 
         `max_size` is the largest V, special tokens included.
         """
-        kept = [(-n, token) for token, n in counts.items() if n >= min_frequency and token not in SPECIAL_TOKENS]
+        frequent = [(-n, token) for token, n in counts.items() if n >= min_frequency and token not in SPECIAL_TOKENS]
         room = max(max_size - len(SPECIAL_TOKENS), 0)
-        return cls((*SPECIAL_TOKENS, *(token for _, token in sorted(kept)[:room])))
+        return cls((*SPECIAL_TOKENS, *(token for _, token in sorted(frequent)[:room])))
 
     def __len__(self) -> int:
         return len(self.tokens)

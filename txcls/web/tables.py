@@ -1,4 +1,4 @@
-"""What reading a text in the browser takes from Python and its libraries, as JSON: patterns and NLTK's rules."""
+"""Patterns and NLTK's rules as JSON, for tokenizing in the browser."""
 
 from collections.abc import Collection
 from typing import Any

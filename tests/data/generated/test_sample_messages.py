@@ -34,7 +34,7 @@ def test_each_class_has_at_least_sixty_four_messages_and_a_fifth_of_them_are_for
         assert counts[label, "test"] * 4 == counts[label, "train"]
 
 
-def test_no_message_comes_twice_or_nearly_so(rows):
+def test_no_message_is_a_near_duplicate_of_another(rows):
     texts = [row["text"] for row in rows]
     assert len(set(texts)) == len(texts)
     bags = [set(words(text)) for text in texts]
@@ -42,7 +42,7 @@ def test_no_message_comes_twice_or_nearly_so(rows):
         assert len(a & b) / len(a | b) < 0.6, (first, second)
 
 
-def test_telling_the_classes_apart_takes_more_than_word_counts(rows):
+def test_word_counts_alone_do_not_separate_the_classes(rows):
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.naive_bayes import MultinomialNB
 

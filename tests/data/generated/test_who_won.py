@@ -46,13 +46,13 @@ def as_read(text: str) -> str:
     main = OPENING.sub("", CLAUSE.sub("", text))
     main = main[0].upper() + main[1:]
     for pattern, winner in READINGS:
-        if found := re.match(pattern, main):
-            return found.groups()[winner]
+        if match := re.match(pattern, main):
+            return match.groups()[winner]
     raise AssertionError(text)
 
 
-def test_the_label_is_what_the_sentence_says() -> None:
-    wrong = [one.text for one in SOME if as_read(one.text) != one.winner]
+def test_the_label_is_the_winner_of_the_sentence() -> None:
+    wrong = [example.text for example in SOME if as_read(example.text) != example.winner]
     assert not wrong
 
 
@@ -64,7 +64,7 @@ def test_twins_hold_the_same_words_under_different_labels() -> None:
         assert split_of(first) == split_of(second)
 
 
-def test_every_role_is_that_of_the_right_words() -> None:
+def test_roles_cover_the_right_words() -> None:
     for made in SOME:
         words = {role: [made.text[start:end] for start, end in ranges] for role, ranges in made.roles.items()}
         assert words["winner"] == [made.winner] and words["loser"] == [made.loser]
@@ -75,40 +75,44 @@ def test_every_role_is_that_of_the_right_words() -> None:
         assert {word.lower() for word in words.get("marker", [])} <= {"were", "by", "to", "that", "not", "but"}
 
 
-def test_the_same_seed_gives_the_same_reports_without_a_repetition() -> None:
+def test_a_seed_gives_the_same_reports_without_duplicates() -> None:
     assert SOME[:40] == list(islice(reports(3000, seed=5), 40))
     assert SOME[:40] != list(islice(reports(3000, seed=6), 40))
-    assert len({one.text for one in SOME}) == len(SOME)
+    assert len({example.text for example in SOME}) == len(SOME)
 
 
-def test_training_shows_every_construction_but_not_the_combinations_held_out() -> None:
+def test_training_has_every_construction_but_no_held_out_combination() -> None:
     def combinations(split: str) -> set[tuple[str, str, str]]:
-        return {(one.form.main, place, kind) for one in reports_of(split) for place, kind, *_ in one.form.relatives}  # type: ignore[arg-type]
+        return {
+            (example.form.main, place, kind)
+            for example in reports_of(split)
+            for place, kind, *_ in example.form.relatives
+        }  # type: ignore[arg-type]
 
     every = {(main, place, kind) for main in MAINS for place in PLACES for kind in RELATIVES}
     for split in ("train", "validation", "test"):
         assert combinations(split) == every - HELD_OUT
     assert combinations("new") >= HELD_OUT
-    for one in reports_of("new"):
-        assert any((one.form.main, place, kind) in HELD_OUT for place, kind, *_ in one.form.relatives)
+    for example in reports_of("new"):
+        assert any((example.form.main, place, kind) in HELD_OUT for place, kind, *_ in example.form.relatives)
     for n, parts in enumerate((MAINS, PLACES, RELATIVES)):
         assert {combination[n] for combination in HELD_OUT} == set(parts), "every part occurs in something new"
 
 
-def test_no_text_stands_in_two_splits() -> None:
-    texts = [{one.text for one in reports_of(split)} for split in ("train", "validation", "test", "new")]
+def test_no_text_is_in_two_splits() -> None:
+    texts = [{example.text for example in reports_of(split)} for split in ("train", "validation", "test", "new")]
     assert len(set().union(*texts)) == sum(map(len, texts))
     assert min(map(len, texts)) > 3000
 
 
-def test_teams_are_as_frequent_as_each_other_in_both_parts() -> None:
-    found = reports_of("train")
-    for count in (Counter(one.winner for one in found), Counter(one.loser for one in found)):
+def test_teams_win_and_lose_equally_often() -> None:
+    training = reports_of("train")
+    for count in (Counter(example.winner for example in training), Counter(example.loser for example in training)):
         assert set(count) == set(TEAMS)
         assert max(count.values()) < 1.1 * min(count.values())
 
 
-def test_it_opens_like_any_data_set() -> None:
+def test_who_won_opens_like_any_data_set() -> None:
     config = load_preset("who_won").data
     dataset = open_dataset(config)
     train, validation = training_and_validation(dataset, config)
@@ -119,12 +123,12 @@ def test_it_opens_like_any_data_set() -> None:
 
 
 @pytest.mark.parametrize("teams", [("Rovers", "Rovers"), ("Rovers", "Real")])
-def test_teams_that_do_not_fit_are_refused(teams: tuple[str, str]) -> None:
+def test_unknown_and_repeated_teams_are_refused(teams: tuple[str, str]) -> None:
     with pytest.raises(ValueError, match="different teams"):
         report(Form("active", "beat"), winner=teams[0], loser=teams[1])
 
 
-def test_a_sentence_of_ones_own() -> None:
+def test_a_form_and_teams_give_a_sentence() -> None:
     form = Form("active", "beat", (("first", "lost to", "lost", "last week", 0),), ending="yesterday")
     made = report(form, winner="Rovers", loser="City", others=["United"])
     assert made.text == "Rovers, who lost to United last week, beat City yesterday."

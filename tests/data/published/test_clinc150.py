@@ -20,7 +20,7 @@ ROWS = {
 }
 
 
-def test_published_splits_are_kept_and_classes_are_those_of_the_training_rows(tmp_path: Path) -> None:
+def test_published_splits_have_the_classes_of_the_training_rows(tmp_path: Path) -> None:
     (tmp_path / "data_full.json").write_text(json.dumps(ROWS), encoding="utf-8")
     dataset = open_dataset(CONFIG, path=tmp_path)
     assert dataset.classes == ("balance", "translate")
@@ -28,7 +28,7 @@ def test_published_splits_are_kept_and_classes_are_those_of_the_training_rows(tm
     assert (dataset.load("validation").labels, dataset.load("test").labels) == ([1], [0])
 
 
-def test_queries_out_of_scope_are_kept_apart(tmp_path: Path) -> None:
+def test_out_of_scope_queries_are_separate_splits(tmp_path: Path) -> None:
     (tmp_path / "data_full.json").write_text(json.dumps(ROWS), encoding="utf-8")
     dataset = open_dataset(CONFIG, path=tmp_path)
     rows = dataset.load("oos_test")

@@ -43,7 +43,7 @@ def test_rows_without_text_and_repeats_are_dropped(tmp_path: Path) -> None:
     assert [(item.text, CLASSES[item.label]) for item in read_items(path)] == [("a b", "SPORTS"), ("c", "SPORTS")]
 
 
-def test_test_rows_are_a_tenth_picked_by_checksum(tmp_path: Path) -> None:
+def test_a_tenth_of_the_rows_is_chosen_for_testing_by_checksum(tmp_path: Path) -> None:
     rows = [row(f"news {i}", "é") for i in range(500)]
     dataset = open_dataset(CONFIG, path=write(tmp_path, *rows))
     test = [f"news {i} é" for i in range(500) if zlib.crc32(f"news {i} é".encode()) % 10 == 9]
@@ -120,14 +120,14 @@ def test_damaged_file_is_refused_with_file_and_line_named(tmp_path: Path, raw: b
         open_dataset(CONFIG, path=tmp_path).load("train")
 
 
-def test_half_of_a_character_pair_is_no_reason_to_fail(tmp_path: Path) -> None:
+def test_lone_surrogates_are_read(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(GOOD.replace(b'"a"', rb'"a \ud83d"'))
     dataset = open_dataset(CONFIG, path=tmp_path)
     assert len(dataset.load("train")) + len(dataset.load("test")) == 1
 
 
 @pytest.mark.slow
-def test_published_rows_are_split_as_published_figures_are(published_data: Path) -> None:
+def test_published_rows_are_split_as_in_the_published_results(published_data: Path) -> None:
     dataset = open_dataset(CONFIG, path=published_data / "huffpost")
     train, test = dataset.load("train"), dataset.load("test")
     assert (len(train), len(test)) == (188_372, 20_665)

@@ -50,14 +50,14 @@ def test_posts_are_read_by_group_and_number_as_latin_1(tmp_path: Path) -> None:
         (("quotes", "signatures", "headers"), "Yes, it is."),
     ],
 )
-def test_parts_are_removed_on_request(tmp_path: Path, remove: tuple[PostPart, ...], left: str) -> None:
+def test_posts_lose_the_configured_parts(tmp_path: Path, remove: tuple[PostPart, ...], left: str) -> None:
     config = DataConfig(dataset="20news", remove=remove)
     dataset = open_dataset(config, path=write_folder(tmp_path, FILES))
     assert dataset.load("train").texts[1] == left
     assert all(part in dataset.description for part in remove)
 
 
-def test_post_of_which_nothing_is_left_keeps_its_row(tmp_path: Path) -> None:
+def test_an_emptied_post_keeps_its_row(tmp_path: Path) -> None:
     write_folder(tmp_path, {**FILES, "20news-bydate-train/sci.med/5": b"Subject: no body"})
     config = DataConfig(dataset="20news", remove=("headers",))
     rows = open_dataset(config, path=tmp_path).load("train")
@@ -90,7 +90,7 @@ def test_incomplete_or_other_set_is_refused(tmp_path: Path, files: dict[str, byt
         ("signatures", "The last paragraph\n\nis no signature.", None),
     ],
 )
-def test_each_part_is_known_by_its_form(part: PostPart, post: str, left: str | None) -> None:
+def test_headers_quotes_and_signatures_are_recognised(part: PostPart, post: str, left: str | None) -> None:
     assert strip_post(post, (part,)) == (post if left is None else left)
 
 

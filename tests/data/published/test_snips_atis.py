@@ -44,7 +44,7 @@ def test_each_line_is_an_utterance_with_its_intent(tmp_path: Path, packed: bool)
     assert dataset.description == "" and training_and_validation(dataset, SNIPS)[0] == train
 
 
-def test_windows_line_ends_and_a_missing_last_one_do_not_matter(tmp_path: Path) -> None:
+def test_windows_line_ends_and_a_missing_last_one_are_read(tmp_path: Path) -> None:
     write(tmp_path, train_label="PlayMusic\r\nBookRestaurant\r\nRateBook")
     assert open_dataset(SNIPS, path=tmp_path).load("train").labels == [1, 0, 2]
 
@@ -83,7 +83,7 @@ def test_incomplete_or_damaged_set_is_refused_with_file_and_line_named(
         open_dataset(SNIPS, path=write(tmp_path, **changed))
 
 
-def test_path_that_is_no_folder_is_refused(tmp_path: Path) -> None:
+def test_a_file_instead_of_a_folder_is_refused(tmp_path: Path) -> None:
     write(tmp_path)
     for path in (tmp_path / "train" / "label", tmp_path / "nowhere"):
         with pytest.raises(DataError, match="wanted the folder that holds train, valid and test"):

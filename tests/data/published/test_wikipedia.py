@@ -30,7 +30,7 @@ def whole(name: str, n: int, *, body: str = BODY) -> str:
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress])
-def test_every_packing_is_read_whatever_the_name(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+def test_compressed_files_are_read_under_any_name(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
     (tmp_path / "wiki_00").write_bytes(pack((document("Comet") + document("Étoile")).encode()))
     assert [article.title for article in articles(tmp_path / "wiki_00")] == ["Comet", "Étoile"]
 
@@ -70,13 +70,13 @@ def test_quotes_in_a_title_and_line_ends_of_windows_are_read(tmp_path: Path) -> 
         (bz2.compress(document("A").encode())[:-20], "wiki: cannot read it"),
     ],
 )
-def test_what_is_not_in_that_form_is_refused_with_file_and_line(tmp_path: Path, raw: bytes, problem: str) -> None:
+def test_malformed_extractions_are_refused_with_file_and_line(tmp_path: Path, raw: bytes, problem: str) -> None:
     (tmp_path / "wiki").write_bytes(raw)
     with pytest.raises(DataError, match=problem):
         list(articles(tmp_path))
 
 
-def test_missing_places_and_endless_articles_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_files_and_endless_articles_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DataError, match="no such file or folder; extract the text of a dump"):
         list(articles(tmp_path / "nowhere"))
     with pytest.raises(DataError, match="no files are there"):
@@ -96,7 +96,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     assert n == 3_000 and peak < 1_000_000, "the file holds 10 MB of text"
 
 
-def test_an_articles_part_follows_from_its_title_alone() -> None:
+def test_an_articles_split_depends_on_its_title_alone() -> None:
     parts = Counter(Article(f"Title {n}", "").part for n in range(20_000))
     assert 120 < parts["test"] < 280 and 120 < parts["validation"] < 280
     assert all(Article(f"Title {n}", "").part == Article(f"TITLE  {n}", "other").part for n in range(500))
@@ -109,7 +109,7 @@ def extraction(tmp_path: Path) -> Path:
     return tmp_path / "wikipedia"
 
 
-def test_pre_training_reads_two_parts_and_never_the_third(extraction: Path) -> None:
+def test_pre_training_never_reads_test_articles(extraction: Path) -> None:
     texts = open_texts(DataConfig(dataset="wikipedia"), path=extraction)
     parts = {
         part: [a.text for a in articles(extraction) if a.part == part] for part in ("training", "validation", "test")
@@ -117,7 +117,7 @@ def test_pre_training_reads_two_parts_and_never_the_third(extraction: Path) -> N
     assert parts["test"] and (texts.training, texts.validation) == (parts["training"], parts["validation"])
 
 
-def test_in_a_mixture_its_validation_articles_stay_unread_and_so_do_texts_that_another_source_tests_on(
+def test_a_mixture_leaves_out_validation_articles_and_test_texts_of_other_sources(
     extraction: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TXCLS_DATA", str(extraction.parent))

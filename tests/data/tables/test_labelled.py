@@ -35,7 +35,7 @@ def test_a_preset_reads_the_same_rows_from_every_format(tmp_path: Path, name: st
     assert (dataset.classes, dataset.splits, dataset.source) == (("neg", "pos"), ("train",), name)
 
 
-def test_columns_that_were_named_are_taken(tmp_path: Path) -> None:
+def test_named_columns_are_used(tmp_path: Path) -> None:
     dataset = open_file(tmp_path / "t.csv", "text,label,a,b\n1,2,3,4\n5,6,7,8\n", text_column="b", label_column="a")
     assert rows_of(dataset) == [("4", "3"), ("8", "7")]
     with pytest.raises(DataError, match="no column 'body' for the text; there are 'text', 'label', 'a', 'b'"):
@@ -50,7 +50,7 @@ def test_columns_that_were_named_are_taken(tmp_path: Path) -> None:
         ("t.csv", "text,label\na,x\nb,x\n", "column 'label' has the same value in every row"),
     ],
 )
-def test_a_preset_refuses_what_it_cannot_learn_from(tmp_path: Path, name: str, content: str, problem: str) -> None:
+def test_a_preset_refuses_unusable_tables(tmp_path: Path, name: str, content: str, problem: str) -> None:
     with pytest.raises(DataError, match=rf"{name}.*{problem}"):
         open_file(tmp_path / name, content)
 
@@ -93,7 +93,7 @@ def test_rows_without_text_or_label_are_left_out_and_counted(tmp_path: Path) -> 
         labelled(tmp_path / "t.jsonl", [{"t": ["a"], "y": "b"}])
 
 
-def test_labels_are_named_alike_from_a_file_and_from_python(tmp_path: Path) -> None:
+def test_labels_have_the_same_names_from_files_and_python(tmp_path: Path) -> None:
     values: list[object] = [10, 9.0, "b", True, "10", "9.0", " a ", 1.5]
     rows = labelled(tmp_path / "t.jsonl", [{"t": "x", "y": value} for value in values])
     assert rows.labelled == given_rows(["x"] * len(values), values)

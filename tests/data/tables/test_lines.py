@@ -10,7 +10,7 @@ from txcls.data.tables.lines import read_text
 from txcls.errors import DataError
 
 
-def test_file_that_holds_or_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines, "MAX_BYTES", 1 << 20)
     for name, raw in {
         "plain": bytes((1 << 20) + 1),

@@ -57,7 +57,7 @@ def workbook(path: Path, **sheets: list[list[object]]) -> Path:
 
 
 @pytest.mark.parametrize("name, content", FORMATS)
-def test_every_format_gives_the_same_rows_as_often_as_asked(tmp_path: Path, name: str, content: bytes) -> None:
+def test_every_format_gives_the_same_rows_repeatedly(tmp_path: Path, name: str, content: bytes) -> None:
     table = opened(tmp_path / name, content)
     assert table.n_rows is None and set(table.columns) == {"Text", "label"}
     assert values_of(table) == ROWS == values_of(table)
@@ -87,7 +87,7 @@ def test_parquet_and_excel_give_the_same_rows_with_their_types(tmp_path: Path) -
         ("t.txt", "__label__a one\n\n__label__b two\n", [1, 3], "line"),
     ],
 )
-def test_rows_have_the_numbers_that_a_spreadsheet_shows(
+def test_row_numbers_match_a_spreadsheet(
     tmp_path: Path, name: str, content: str, numbers: list[int], unit: str
 ) -> None:
     table = opened(tmp_path / name, content)
@@ -111,13 +111,13 @@ def test_a_sample_is_drawn_at_random_from_all_rows(tmp_path: Path, monkeypatch: 
     assert 3500 < sum(numbers) / 100 < 6500 and 25 < table.sample["label"].count("a") < 75
 
 
-def test_alternating_labels_are_no_column_of_one_value(tmp_path: Path) -> None:
+def test_alternating_labels_are_found_as_two_classes(tmp_path: Path) -> None:
     rows = "".join(f"some text number {n},{'ab'[n % 2]}\n" for n in range(10_000))
     guess = guess_columns(opened(tmp_path / "t.csv", "text,label\n" + rows).sample, file="t.csv")
     assert guess.label_column == "label"
 
 
-def test_objects_within_objects_are_columns(tmp_path: Path) -> None:
+def test_nested_objects_are_columns(tmp_path: Path) -> None:
     table = opened(tmp_path / "t.jsonl", '{"ticket": {"subject": "a", "by": {"name": "b"}}, "x": {}}\n{"ticket": 5}\n')
     assert values_of(table)[0] == {"ticket.subject": "a", "ticket.by.name": "b", "x": {}}
     assert table.columns == ("ticket.subject", "ticket.by.name", "x", "ticket")
@@ -157,21 +157,21 @@ def test_a_file_that_is_not_utf8_is_read_and_noted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "title", ["Report of tickets 2024\n\n", "Report of tickets 2024,,\nconfidential,,\n", "Report 2024\n"]
 )
-def test_title_lines_are_no_names_and_no_rows(tmp_path: Path, title: str) -> None:
+def test_title_lines_are_skipped(tmp_path: Path, title: str) -> None:
     rows = "".join(f"message number {n},{'xy'[n % 2]},{n}\n" for n in range(20))
     table = opened(tmp_path / "t.csv", f"{title}what they wrote,kind,n\n{rows}")
     assert table.columns == ("what they wrote", "kind", "n") and len(values_of(table)) == 20
     assert "is a title ('Report" in table.notes[0] and "column names are in row" in table.notes[0]
 
 
-def test_names_that_are_questions_are_names(tmp_path: Path) -> None:
+def test_questions_can_be_column_names(tmp_path: Path) -> None:
     head = ["Id", "How many stars would you give us?", "Please tell us in your own words why"]
     rows = [[n, n % 5, f"because of reason {n}"] for n in range(10)]
     table = Table(workbook(tmp_path / "t.xlsx", Survey=[["Survey 2024"], [], head, *rows]))
     assert list(table.columns) == head and [row.number for row in table.rows()] == list(range(4, 14))
 
 
-def test_a_first_line_that_is_a_row_is_read_as_one(tmp_path: Path) -> None:
+def test_tables_without_column_names_are_read(tmp_path: Path) -> None:
     rows = "\n".join(f"{'spam' if n % 3 else 'ham'}\tmessage number {n}" for n in range(30))
     table = opened(tmp_path / "a.tsv", rows + "\n")
     assert table.columns == ("column 1", "column 2") and next(table.rows()).number == 1 and len(values_of(table)) == 30
@@ -233,7 +233,7 @@ def test_cells_of_a_workbook_are_values_with_dates_and_line_breaks_as_text(tmp_p
     assert last == (4, {"text": "bad", "stars": 1.5, "on": None, "at": None, "column 5": "beside"})
 
 
-def test_what_is_no_workbook_is_refused_in_one_sentence(tmp_path: Path) -> None:
+def test_damaged_workbooks_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"a\.xlsx: not a readable Excel file .* save it as \.xlsx or CSV"):
         opened(tmp_path / "a.xlsx", "text,label\na,b\n")
     with zipfile.ZipFile(tmp_path / "b.xlsx", "w") as archive:
@@ -283,15 +283,13 @@ def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
         Table(tmp_path / "d.csv")
 
 
-def test_a_quote_that_is_never_closed_does_not_take_all_the_rest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unclosed_quote_does_not_swallow_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delimited, "LONGEST_FIELD", 1000)
     with pytest.raises(DataError, match="line 3: a field longer than 1,000 characters"):
         values_of(opened(tmp_path / "t.csv", "text\na\n" + '"b' + "\nmore" * 100_000))
 
 
-def test_types_of_json_are_those_that_fit_all_rows(tmp_path: Path) -> None:
+def test_json_columns_have_types_that_fit_all_rows(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     schema = opened(path, '{"text": "a", "n": 1}\n{"text": "b", "n": 1.5, "x": [1]}\n{"text": "c"}\n').schema()
     assert [str(schema.field(name).type) for name in ("text", "n")] == ["string", "double"]

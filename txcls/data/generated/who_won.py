@@ -29,10 +29,10 @@ TEAMS = ("Albion", "Athletic", "City", "County", "Rangers", "Rovers", "United", 
 """The classes, one token each."""
 
 Main = Literal["active", "inverse", "passive", "cleft", "cleft object", "cleft inverse", "not but won", "not but lost"]
-"""How the main clause reports the match."""
+"""Constructions of the main clause."""
 
 Relative = Literal["beat", "lost to", "were beaten by", "whom"]
-"""How a relative clause reports another match of the team that it follows."""
+"""Relative clauses about another match of the team that they follow."""
 
 Place = Literal["first", "second"]
 """Which of the two teams, in the order of the sentence, a relative clause follows."""
@@ -46,7 +46,7 @@ HELD_OUT = frozenset(
     for (m, main), (p, place), (r, relative) in product(enumerate(MAINS), enumerate(PLACES), enumerate(RELATIVES))
     if (m + 2 * r + 3 * p) % 8 == 0
 )
-"""Combinations of a main clause and a relative clause that training never shows; each part occurs there in others."""
+"""Combinations of a main and a relative clause that training never shows, though it shows each of the clauses."""
 
 VERBS = {
     "beat": "beaten",
@@ -65,7 +65,7 @@ ENDINGS = ("yesterday", "on Sunday", "at home", "away from home", "in the final"
 TIMES = ("last week", "last month", "in March", "a year ago", "on Monday")
 
 N_PAIRS = 30_000
-"""Pairs of reports, all splits together."""
+"""Pairs of reports in all splits together."""
 SEED = 2026
 RELATIVES_AT: tuple[tuple[tuple[Place, ...], float], ...] = (
     ((), 0.25),
@@ -73,12 +73,12 @@ RELATIVES_AT: tuple[tuple[tuple[Place, ...], float], ...] = (
     (("second",), 0.3),
     (("first", "second"), 0.15),
 )
-"""After which teams a relative clause stands, and how often."""
+"""The teams that are followed by a relative clause, and how often."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a report is built from, all but the teams.
+    """The constructions and words of a report, without the teams.
 
     `relatives` holds for each relative clause its place, its kind, its verb, its time and which of the other teams it
     names (0 or 1).
@@ -199,7 +199,7 @@ def _rows(split: SplitName) -> LabelledTexts:
 
 
 def _random_form(chance: random.Random) -> Form:
-    """Constructions and words by chance; every construction as likely as the others."""
+    """Random constructions and words; all constructions are equally likely."""
     main = chance.choice(MAINS)
     places = chance.choices([places for places, _ in RELATIVES_AT], [weight for _, weight in RELATIVES_AT])[0]
     relatives = []
@@ -207,12 +207,14 @@ def _random_form(chance: random.Random) -> Form:
         kind = chance.choice(RELATIVES)
         verb = chance.choice(INVERSE_VERBS if kind == "lost to" else tuple(VERBS))
         relatives.append((place, kind, verb, chance.choice(TIMES), n))
-    said = main.startswith("not but")
+    is_contrast = main.startswith("not but")
     return Form(
         main=main,
-        verb=main.rsplit(" ", 1)[-1] if said else chance.choice(INVERSE_VERBS if "inverse" in main else tuple(VERBS)),
+        verb=main.rsplit(" ", 1)[-1]
+        if is_contrast
+        else chance.choice(INVERSE_VERBS if "inverse" in main else tuple(VERBS)),
         relatives=tuple(relatives),
-        manner=chance.choice(MANNERS) if not said and chance.random() < 0.25 else "",
+        manner=chance.choice(MANNERS) if not is_contrast and chance.random() < 0.25 else "",
         opening=chance.choice(OPENINGS) if chance.random() < 0.25 else "",
         ending=chance.choice(ENDINGS) if chance.random() < 0.4 else "",
     )

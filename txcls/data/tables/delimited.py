@@ -1,5 +1,5 @@
-"""CSV, TSV and other delimited text, and fastText's `__label__x text`, as rows of cells with the numbers that a
-spreadsheet gives them."""
+"""CSV, TSV and other delimited text, and fastText's `__label__x text`, as rows of cells with a
+spreadsheet's row numbers."""
 
 import csv
 import io
@@ -16,7 +16,7 @@ from txcls.errors import DataError
 
 _DELIMITERS = ",;\t|"
 _SEPARATOR_LINE = re.compile(r'"?sep=([,;|:^~\t])"?[ \t]*(?:\r\n|\n|\r)', re.IGNORECASE)
-"""A first line that tells Excel the delimiter; Excel does not count it as a row."""
+"""A first line that names the delimiter for Excel, which does not count it as a row."""
 _LABEL = "__label__"
 
 
@@ -33,9 +33,9 @@ class Dialect:
 
 
 def find_dialect(path: Path, encoding: Encoding, *, suffix: str) -> Dialect:
-    """The dialect of a file, from its beginning; a tab-separated file is read whole to see how its quotes are meant.
+    """The dialect of a file, from its beginning; a tab-separated file is read whole to see whether quotes are special.
 
-    `suffix` is that of its name: .tsv and .tab have tabs, a .txt needs a delimiter.
+    By `suffix`, .tsv and .tab have tabs, and .txt needs a delimiter.
 
     Raises:
         DataError: it cannot be read, holds NUL bytes, or is a .txt without columns.

@@ -32,7 +32,7 @@ _DAMAGED = (
 )
 """Errors from damaged files; a SyntaxError is of their XML, a RuntimeError of encrypted ones."""
 _COUNTED = 2000
-"""Rows of a sheet that are counted to find the largest one."""
+"""Rows of each sheet that are counted to find the largest sheet."""
 
 
 class Workbook:
@@ -102,7 +102,7 @@ class Workbook:
 
 
 def _quietly(rows: Iterator[tuple[object, ...]]) -> Iterator[tuple[object, ...]]:
-    """The rows, without warnings on dates that are none."""
+    """The rows, without warnings about invalid dates."""
     while True:
         with warnings.catch_warnings(action="ignore"):
             row = next(rows, None)

@@ -1,4 +1,4 @@
-"""The names of a table's columns: where they are, below title lines or missing, and what to do about odd ones."""
+"""The names of a table's columns: finds them below title lines, and replaces missing and repeated ones."""
 
 import math
 import statistics
@@ -23,7 +23,7 @@ class Headings:
     Attributes:
         names: the name of the column at each position; None for one that is left out.
         row: number of the row with the names; rows below it are data. -1 if there is none.
-        notes: sentences on what was done.
+        notes: sentences on what was changed.
     """
 
     names: tuple[str | None, ...]

@@ -1,4 +1,4 @@
-"""The labelled rows of a table: to train on, to measure a classifier on, and as the data set `table` of presets."""
+"""The labelled rows of a table, for training, evaluation, and the data set `table` of presets."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -93,7 +93,7 @@ def read_labelled(
         path: a table file.
         name: what notes call the file; None for its own name.
         text_column, label_column: the columns that the classifier was trained on; guessed where the file lacks them.
-        classes: its classes; where the file lacks the label column it is the one that holds them.
+        classes: its classes; if the file lacks the label column, the column that holds them is used.
 
     Raises:
         DataError: the file cannot be read, or its columns cannot be guessed.

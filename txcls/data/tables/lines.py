@@ -23,7 +23,7 @@ _UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError)
 _LINE_ENDS = ("\n", "\r", "\r\n")
 _GZIP = b"\x1f\x8b"
 _OPENERS: dict[bytes, Callable[[IO[bytes]], Any]] = {_GZIP: gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
-"""By the first bytes of a packed file."""
+"""Openers of packed files by their first bytes."""
 _BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _BLOCK = 1 << 16
 _WINDOWS = "".join(bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(256))
@@ -104,7 +104,7 @@ def open_text(
 
 
 def open_unpacked(path: Path, *, any_packing: bool) -> IO[bytes]:
-    """The file's bytes, unpacked if it is packed, whatever its name; reading fails beyond the ratio of texts."""
+    """The file's bytes, unpacked whatever its name; reading fails beyond the compression ratio of texts."""
     file = path.open("rb")
     start = file.peek(6)
     packing = next((magic for magic in _OPENERS if start.startswith(magic)), None)

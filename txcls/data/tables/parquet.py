@@ -19,7 +19,7 @@ from txcls.wording import shown
 
 _AT_ONCE = 1024
 _FEW_CELLS, _FEW_BYTES = 1_000_000, 32 << 20
-"""Values or bytes that are always read, however small the file is."""
+"""Values and bytes up to which the file's size is not checked."""
 _DAMAGED = (OSError, ValueError, OverflowError, LookupError, MemoryError, pa.ArrowException)
 """Errors from damaged files; those of Python are invalid UTF-8, dates and time zones."""
 
@@ -53,7 +53,7 @@ def open_parquet(path: Path) -> Any:
 
 
 def parquet_rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(number from 1, values) of each row, restricted to the named columns.
+    """(number from 1, values) of each row; only of these columns if given.
 
     Raises:
         DataError: the file is damaged, or holds far more than its size allows.
@@ -107,7 +107,7 @@ def _as_stored(path: Path, meta: Any) -> Any:
 
 
 def _is_delta(chunk: Any) -> bool:
-    """Whether values share beginnings with those before them; Arrow cannot read these as dictionaries."""
+    """Whether values are stored as differences from those before, which Arrow cannot read as dictionaries."""
     return "DELTA_BYTE_ARRAY" in chunk.encodings
 
 

@@ -24,9 +24,9 @@ JSON = (".json", ".jsonl", ".ndjson")
 SUFFIXES = (".csv", ".tsv", ".tab", ".txt", *JSON, ".parquet", *EXCEL)
 """How a table file's name ends; that of a text file also with `.gz`."""
 MAX_RAGGED = 0.1
-"""Share of rows with too many fields above which a file is refused: the delimiter must be wrong."""
+"""Share of rows with too many fields above which a file is refused, since its delimiter must be wrong."""
 SAMPLED = 5000
-"""Rows that are drawn to see what is in the columns."""
+"""Rows that are sampled to inspect the columns."""
 _SAMPLED_CELLS, _LONGEST_SAMPLED = 1_000_000, 2000
 
 Values = dict[str, Any]
@@ -79,7 +79,7 @@ class Table:
 
     Other encodings than UTF-8, title lines above the column names, missing, repeated or odd names, and rows with too
     many fields are dealt with, and `notes` says how. Values are strings, as in the file; from JSON, Parquet and Excel
-    also numbers, truth values and None. Objects within objects are columns of their own: {"ticket": {"subject": …}} has
+    also numbers, truth values and None. Nested objects are columns of their own: {"ticket": {"subject": …}} has
     `ticket.subject`.
 
     Attributes:
@@ -154,7 +154,7 @@ class Table:
 
         Args:
             columns: of a Parquet file, read only these.
-            flat: give objects within objects as columns of their own; False leaves them as they are.
+            flat: make nested objects columns of their own.
 
         Raises:
             DataError: the file is damaged, or many rows have more fields than there are columns.
@@ -271,7 +271,7 @@ class Table:
         self._columns = dict.fromkeys(name for name in self._headings.names if name is not None)
 
     def _numbered_cells(self) -> Iterator[CellRow]:
-        """The rows as they stand, without those of empty cells."""
+        """The rows that are not empty."""
         if self.sheet is not None:
             rows = self._book.rows(self.sheet)
         else:
@@ -293,7 +293,7 @@ class Table:
 
 
 def flatten(values: Values) -> Values:
-    """The values with those of objects within as `outer.inner`."""
+    """The values with those of nested objects as `outer.inner`."""
     if not any(isinstance(value, dict) for value in values.values()):
         return values
     shallow: Values = {}
