@@ -130,7 +130,7 @@ def test_no_connection_and_a_cache_that_cannot_be_written_are_errors(
         fetch(info)
     (tmp_path / "file").write_text("", encoding="utf-8")
     monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "file"))
-    with pytest.raises(DownloadError, match=r"cannot write to .*TXCLS_CACHE"):
+    with pytest.raises(DownloadError, match="TXCLS_CACHE"):
         fetch(info)
 
 

@@ -38,7 +38,6 @@ def fetch(info: DatasetInfo, *, progress_bar: Callable[[str], Any] | None = None
             cache cannot be written.
     """
     import pooch
-    from requests import RequestException
 
     if info.by_hand:
         raise DownloadError(f"{info.name} cannot be downloaded automatically: {info.by_hand}")
@@ -57,13 +56,13 @@ def fetch(info: DatasetInfo, *, progress_bar: Callable[[str], Any] | None = None
         bar = progress_bar(file.name) if progress_bar else False
         try:
             source.fetch(file.name, downloader=pooch.HTTPDownloader(progressbar=bar, timeout=30))
-        except RequestException as error:
-            raise DownloadError(f"{file.url}: {error}; check the connection, then try again") from None
+        except OSError as error:  # requests' errors are of this class too
+            raise DownloadError(
+                f"{file.url}: {error}; check the connection, and that {folder} can be written (set TXCLS_CACHE)"
+            ) from None
         except ValueError:
             raise DownloadError(
                 f"{file.url}: not the published file (its checksum is not {file.checksum}); try again later, or get "
                 "the file by hand and give its location with --data PATH"
             ) from None
-        except OSError as error:
-            raise DownloadError(f"cannot write to {folder} ({error}); set TXCLS_CACHE to a writable folder") from None
     return folder
