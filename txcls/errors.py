@@ -49,7 +49,7 @@ class TraceError(TxclsError):
 
 
 class UnknownNameError(TraceError, KeyError):
-    """Nothing of that name was recorded; a KeyError too, as other mappings raise."""
+    """Nothing of that name was recorded; also a KeyError, as other mappings raise."""
 
     def __init__(self, what: str, name: object, known: Iterable[str]) -> None:
         names = list(known)

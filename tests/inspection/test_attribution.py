@@ -12,7 +12,6 @@ from captum.attr import InputXGradient, IntegratedGradients
 from tests.conftest import TEXTS, make_checkpoint
 from tests.inspection.test_ablation import MODELS, SOME, with_metrics
 from txcls.config import Calibration
-from txcls.errors import TraceError
 from txcls.inspection.attribution import (
     ExplanationAverages,
     TargetFunction,
@@ -247,8 +246,3 @@ def test_averages_are_means_over_texts_and_survive_the_checkpoint(classifier: Pr
     assert np.isnan(alone.overlaps).all() and alone.to_dict()["overlaps"][0][0] is None
     with pytest.raises(ValueError, match="at least one"):
         measure_explanations(classifier, [" "])
-
-
-def test_a_text_without_words_cannot_be_explained(classifier: Predictor) -> None:
-    with pytest.raises(TraceError, match="no word"):
-        explain(classifier, " \n")

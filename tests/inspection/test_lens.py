@@ -8,7 +8,6 @@ import torch
 
 from tests.conftest import TEXTS, make_checkpoint
 from tests.inspection.test_ablation import MODELS, SOME, altered, probabilities
-from txcls.errors import TraceError
 from txcls.inspection.lens import class_lens
 from txcls.inspection.tracing import trace_text
 from txcls.predictor import Predictor
@@ -70,8 +69,3 @@ def test_a_parts_contribution_is_what_the_logits_lose_without_it_while_scale_and
             lost = (logits(last) - logits(last - torch.from_numpy(values[tap]))).numpy()
             contributed = lens.contributions[lens.sources.index(source)].sum(axis=0)
             np.testing.assert_allclose(contributed, lost, atol=1e-5)
-
-
-def test_a_text_without_words_has_no_lens(classifier: Predictor) -> None:
-    with pytest.raises(TraceError, match="no word"):
-        class_lens(classifier, "")

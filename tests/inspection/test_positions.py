@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from tests.conftest import TEXTS, make_checkpoint
-from txcls.errors import TraceError
 from txcls.inspection.positions import (
     arrange_words,
     fit_shift,
@@ -80,9 +79,3 @@ def test_without_positions_the_order_of_words_does_not_matter(tmp_path: Path) ->
     expected = {ranked.label: ranked.probability for ranked in result.original.ranked}
     for row in result.probabilities:
         assert dict(zip(classifier.classes, row, strict=True)) == pytest.approx(expected, abs=1e-5)
-
-
-@pytest.mark.parametrize("text", ["", "  \n "])
-def test_a_text_without_words_cannot_be_shuffled(classifier: Predictor, text: str) -> None:
-    with pytest.raises(TraceError, match="no word in this text"):
-        shuffle_words(classifier, text)

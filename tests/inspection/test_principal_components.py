@@ -7,7 +7,6 @@ import pytest
 from sklearn.decomposition import PCA
 
 from tests.conftest import TEXTS, make_checkpoint
-from txcls.errors import TraceError
 from txcls.inspection.principal_components import (
     pool_texts,
     principal_plane,
@@ -84,10 +83,6 @@ def test_a_text_among_others_lies_where_its_twin_lies(classifier: Predictor) -> 
     np.testing.assert_array_equal(text_plane(classifier, "bank", others).points, made.points)
 
 
-def test_texts_without_words_are_refused(classifier: Predictor) -> None:
-    with pytest.raises(TraceError, match="no word in this text"):
-        text_plane(classifier, " ", pool_texts(classifier, TEXTS))
-    with pytest.raises(TraceError, match="no word in this text"):
-        token_plane(classifier, "", vocabulary_plane(classifier))
-    with pytest.raises(TypeError, match="texts: got one string"):
+def test_a_string_in_place_of_texts_is_refused(classifier: Predictor) -> None:
+    with pytest.raises(TypeError, match="texts: got the striker"):
         pool_texts(classifier, TEXTS[0])

@@ -1,5 +1,6 @@
 """The traced forward pass is the real one, and its tensors have the shapes it says."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -8,7 +9,12 @@ import pytest
 
 from tests.conftest import TEXTS, make_checkpoint
 from txcls.errors import TraceError
+from txcls.inspection.attribution import explain
+from txcls.inspection.counterfactuals import search_flips
+from txcls.inspection.lens import class_lens
+from txcls.inspection.positions import shuffle_words
 from txcls.inspection.tracing import trace_text
+from txcls.inspection.walk import walk_through
 from txcls.predictor import Predictor
 
 
@@ -56,9 +62,12 @@ def test_the_residual_stream_is_the_sum_of_what_was_written(classifier: Predicto
 
 
 @pytest.mark.parametrize("text", ["", "  \n "])
-def test_a_text_without_words_cannot_be_traced(classifier: Predictor, text: str) -> None:
+@pytest.mark.parametrize(
+    "look", [trace_text, class_lens, explain, walk_through, shuffle_words, lambda c, text: next(search_flips(c, text))]
+)
+def test_a_text_without_words_is_refused(classifier: Predictor, look: Callable[..., object], text: str) -> None:
     with pytest.raises(TraceError, match="no word in this text"):
-        trace_text(classifier, text)
+        look(classifier, text)
 
 
 def test_threads_trace_side_by_side(classifier: Predictor) -> None:

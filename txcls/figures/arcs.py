@@ -31,7 +31,7 @@ def choose_arcs(
 ) -> Arcs:
     """The pairs of different tokens with the largest weights of a pattern (T, T), or of one of its queries.
 
-    Each has at least `min_weight`, and there are `at_most` so many.
+    Each weighs at least `min_weight`; of more than `at_most` the largest are taken.
     """
     rows = np.arange(len(pattern)) if query is None else np.array([query])
     weights = np.zeros_like(pattern)
@@ -93,7 +93,7 @@ def attention_arcs(pattern: NDArray[np.floating], tokens: Sequence[str], arcs: A
 
 
 def _add_arcs(figure: go.Figure, arcs: Arcs, span: int) -> None:
-    """One line per direction and range of weights; an arc between tokens `span` apart is 1 high, lower ones as sqrt."""
+    """One trace per direction and range of weights; heights grow with the root of the distance, up to 1 for `span`."""
     turn = np.linspace(0.0, np.pi, 25)
     edges = np.array([0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 1.01])
     for later, colour in ((True, OKABE_ITO[0]), (False, OKABE_ITO[1])):

@@ -27,7 +27,7 @@ from txcls.wording import percentage
 
 
 def of_runs(runs: int) -> str:
-    """What the curves of a training in several runs show, as a sentence."""
+    """A caption for the curves of a training in several runs."""
     return f"Of the first of {runs} runs from the same start, the mean of whose weights is the classifier."
 
 
@@ -73,7 +73,7 @@ def training_curves(history: Sequence[Mapping[str, Any]], *, runs: int = 1) -> g
 def live_curves(
     points: Sequence[Mapping[str, Any]], validations: Sequence[Mapping[str, Any]], *, steps: int, runs: int = 1
 ) -> go.Figure:
-    """Loss and accuracy of a training that runs, on the axes of all its `steps`: nothing moves but the lines.
+    """Loss and accuracy of a running training, on axes that span all its `steps`, so that only the lines move.
 
     `points` hold `step`, `loss` and `accuracy` on training rows, over the steps since the last validation;
     `validations` the same on validation rows. A line stands between two `runs` from the same start.
@@ -136,7 +136,7 @@ def _add_curve(figure: go.Figure, column: int, name: str, x: Sequence[Any], y: S
 
 
 def _with_gaps(rows: Sequence[Mapping[str, Any]], steps_per_run: int) -> list[Mapping[str, Any]]:
-    """The rows with a gap between two runs; a gap alone if there are none, since an empty line has no legend."""
+    """The rows with a gap between two runs; only a gap if there are no rows, since an empty line has no legend."""
     drawn: list[Mapping[str, Any]] = []
     for row in rows:
         if drawn and (row["step"] - 1) // steps_per_run != (drawn[-1]["step"] - 1) // steps_per_run:
@@ -175,7 +175,7 @@ def reliability_diagram(bins: Sequence[Mapping[str, Any]]) -> go.Figure:
         x=[row["confidence"] for row in filled],
         y=[row["accuracy"] for row in filled],
         mode="lines+markers",
-        cliponaxis=False,  # dots at 100 % are whole
+        cliponaxis=False,  # so that dots at 100 % are not cut
         name="this classifier",
         line={"color": BAR, "width": 2.5},
         marker={"size": [6 + 12 * (row["n"] / total) ** 0.5 for row in filled], "color": BAR},
@@ -319,7 +319,7 @@ def comparison_intervals(rows: Sequence[tuple[str, float, float, float]], *, mea
 
 
 _OPAQUE: Settings = {"selected": {"marker": {"opacity": 1}}, "unselected": {"marker": {"opacity": 0.9}}}
-"""A click fades no points."""
+"""A click does not fade other points."""
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star")
 

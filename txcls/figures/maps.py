@@ -39,7 +39,7 @@ def _add_click_targets(
     customdata: Sequence[tuple[int, int]],
     text: Sequence[str],
 ) -> None:
-    """Invisible markers at the centres of cells, since plotly reports clicks on markers alone.
+    """Invisible markers at the centres of cells, since plotly reports clicks only on markers.
 
     A click reports the cell's `customdata`; hovering shows its `text`.
     """

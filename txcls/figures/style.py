@@ -24,7 +24,7 @@ BAR, BAR_REST, BAR_OTHER = "#1F83C4", "#7FA8C4", "#8A8A8A"
 FRAME = "#FF6A13"
 
 SEQUENTIAL = tuple((place**2 / 81, colour) for place, colour in enumerate(sample_colorscale("viridis", 10)))
-"""Viridis from 0 to 1, with more contrast among small weights, which most are in a long text."""
+"""Viridis from 0 to 1, with more contrast among small weights, since most weights in a long text are small."""
 
 DIVERGING = (
     (0.0, "#08519C"), (0.25, "#5AA2D4"), (0.5, "#F2F2F2"), (0.75, "#EE9A54"), (1.0, "#B04A00"),

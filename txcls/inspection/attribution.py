@@ -23,7 +23,7 @@ from txcls.text.encoder import Token
 from txcls.wording import shown
 
 ACTIVATION_BYTES = 64 << 20
-"""Memory for what a backward pass keeps of its texts; a pass holds at least one."""
+"""Memory for the activations of a backward pass, which holds at least one text."""
 Target = Literal["logit", "probability"]
 Baseline = Literal["blank", "zero"]
 Floats = NDArray[np.float64]
@@ -313,7 +313,7 @@ def top_overlaps(scores: Mapping[str, Floats]) -> Floats:
 
 def _top(strengths: Floats) -> Floats:
     """1 for the strongest words, 0 for the others, fractions for words that share the last places."""
-    # Rounded, since the last digits depend on the machine.
+    # Rounded, since the last digits differ between machines.
     strengths = (strengths / max(float(strengths.max(initial=0.0)), 1e-12)).round(6)
     if strengths.max() == strengths.min():
         return np.full(len(strengths), np.nan)
@@ -394,7 +394,7 @@ class ExplanationAverages:
 
     @classmethod
     def of(cls, classifier: Predictor) -> "ExplanationAverages | None":
-        """The averages saved with the checkpoint; None if there are none of the methods that it has."""
+        """The averages saved with the checkpoint; None if they lack one of its methods."""
         stored, names = classifier.checkpoint.metrics.get("explanations", {}), methods_of(classifier)
         if not set(names) <= set(stored.get("areas", ())) or len(stored.get("overlaps", ())) != len(names):
             return None
@@ -417,9 +417,9 @@ class ExplanationAverages:
 def measure_explanations(
     classifier: Predictor, texts: Sequence[str], *, on_text: Callable[[int, int], None] = lambda done, total: None
 ) -> ExplanationAverages:
-    """The methods evaluated on test texts; those without a token are left out.
+    """Evaluate the methods on test texts; those without a token are left out.
 
-    `on_text` is called after each text with how many are done, and of how many.
+    `on_text` is called after each text with the number of texts done and their total.
 
     Raises:
         ValueError: no text holds a token.

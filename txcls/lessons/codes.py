@@ -1,7 +1,7 @@
 """A code that shows which questions of a lesson were answered: made and read without a server.
 
 `attention.RWR.7KQ2F`: the lesson, a letter for each question (R right, W wrong, N not answered), and a checksum. The
-checksum finds typing errors. It is no protection: anyone who reads this file can make a code.
+checksum detects typing errors. It is no protection: anyone who reads this file can make a code.
 txcls/web/page/lesson.js makes the same codes in exported pages.
 """
 
@@ -19,7 +19,7 @@ _CODE = re.compile(r"([a-z0-9_-]{1,80})\.([RWN]{1,100})\.([0-9A-Z]{5})", re.IGNO
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What a code says: the lesson, and for each question whether the answer was right, None if there is none."""
+    """What a code says: the lesson, and for each question whether the answer was right; None if it was not answered."""
 
     lesson: str
     answers: tuple[bool | None, ...]

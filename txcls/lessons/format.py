@@ -1,4 +1,4 @@
-"""A lesson as its file says it: title, language and steps, each a view of the app with a narration and a question."""
+"""The format of a lesson's file: title, language and steps, each a view of the app with a narration and a question."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -60,7 +60,7 @@ class Option(LessonModel):
 
 
 class AnyQuestion(LessonModel):
-    """What all kinds of questions have."""
+    """The fields of all kinds of questions."""
 
     ask: Markdown
     why: Markdown | None = None

@@ -1,4 +1,4 @@
-"""Markdown with formulas as HTML: no markup of an author's own, formulas as MathML, nothing from the network."""
+"""Markdown with formulas as HTML: no HTML from the author, formulas as MathML, nothing from the network."""
 
 import html
 import re

@@ -27,7 +27,7 @@ NAMING = "A lesson's file is called NAME.LANGUAGE.yaml in lower case, such as mi
 
 
 class LessonError(TxclsError):
-    """A lesson's file cannot be read or is not one, or what it says is not what the model does."""
+    """A lesson's file cannot be read or is invalid, or states something that the model does not do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Lesson:
         source: the file, for messages.
         steps: those of included lessons too, in order.
         chapters: for each step the title of the included lesson that it is from, "" for its own.
-        version: another one whenever its file has changed.
+        version: changes whenever the file does.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Lesson:
     version: str = ""
 
     def planned(self, step: int) -> tuple[float, float] | None:
-        """From which minute to which a step and those that share its minutes are planned; None without minutes."""
+        """The planned start and end, in minutes, of a step and of those that share its time; None without a plan."""
         minutes = [each.minutes for each in self.steps]
         begin = next((place for place in range(step, -1, -1) if minutes[place]), None)
         if begin is None:
@@ -192,7 +192,7 @@ def write_template(file: str | Path) -> None:
 
 
 def not_offered() -> str:
-    """Why the app does not offer some of the files in TXCLS_LESSONS, as a sentence; "" if it offers all of them."""
+    """Why the app does not offer some files in TXCLS_LESSONS, as a sentence; "" if it offers all of them."""
     own = os.environ.get("TXCLS_LESSONS")
     if not own:
         return ""

@@ -1,4 +1,4 @@
-"""A lesson's answers and facts, measured on the models, and whether what it states is true."""
+"""A lesson's answers and facts, measured on the models, and whether its claims are true."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""What the app, worksheets and exported pages say around a lesson, in its language."""
+"""The words around a lesson in the app, on worksheets and in exported pages, in its language."""
 
 from collections.abc import Mapping
 from functools import cache

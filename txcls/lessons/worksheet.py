@@ -90,7 +90,7 @@ def _figure(step: LessonStep, load: Load, lesson: Lesson) -> str:
 
 
 def _room_for(solved: Solved, words: Mapping[str, str]) -> str:
-    """Boxes to tick, words, or lines to write on."""
+    """Boxes to tick, words to order, or lines to write on."""
     question = solved.step.question
     if isinstance(question, Choice | Heads):
         rows = "".join(f"<li>{inline(option)}</li>" for option in solved.offered)

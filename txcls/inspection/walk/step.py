@@ -245,16 +245,7 @@ class WalkStep:
 
 
 def product(
-    left: Operand,
-    right: Operand,
-    letters: str,
-    equation: str,
-    *,
-    headers: tuple[str, str],
-    labels: Sequence[str] | None = None,
-    divisor: float | None = None,
-    bias: FloatArray | None = None,
-    function: tuple[str, Callable[[float], float]] | None = None,
+    left: Operand, right: Operand, letters: str, equation: str, *, bias: FloatArray | None = None, **settings: Any
 ) -> dict[str, Any]:
     """The operands and the arithmetic of a step whose numbers are rows of `left` times columns of `right`.
 
@@ -262,22 +253,15 @@ def product(
         letters: of the row and, if there are several, of the column in `equation`; m stands for the column counted
             over all heads.
         bias: one number per column, over all heads, or (rows, 1).
-        headers, labels, divisor, function: as for `dot_product`.
+        settings: further ones of `dot_product`.
     """
 
     def explain(head: int, row: int, column: int) -> Arithmetic:
         over_heads = head * right.values.shape[2] + column
         indices = {**dict(zip(letters, (row, column), strict=False)), "m": over_heads}
-        return dot_product(
-            indexed(equation, **indices),
-            left.cells(head)[row],
-            right.cells(head)[:, column],
-            headers=headers,
-            labels=labels,
-            divisor=divisor,
-            bias=None if bias is None else float(bias[row, 0] if bias.ndim == 2 else bias[over_heads]),
-            function=function,
-        )
+        added = None if bias is None else float(bias[row, 0] if bias.ndim == 2 else bias[over_heads])
+        factors = left.cells(head)[row], right.cells(head)[:, column]
+        return dot_product(indexed(equation, **indices), *factors, bias=added, **settings)
 
     return {"operands": (left, right), "_explain": explain}
 
