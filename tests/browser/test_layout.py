@@ -128,6 +128,8 @@ def test_in_lecture_mode_the_menu_comes_down_at_the_upper_edge_and_leads_to_a_sl
     page.wait_for_url(re.compile("/attention.*mode=lecture"))
     settle(page)
     expect(page.locator(".st-key-lecture_strip textarea")).to_have_value("the bank raised its rates")
+    page.mouse.move(200, 400)
+    expect(page.locator('[data-testid="stHeader"]')).to_have_css("opacity", "0")
 
 
 def test_browser_back_returns_to_the_text_before(page: Page, server: Server) -> None:

@@ -27,7 +27,7 @@ def test_the_file_needs_no_network_and_runs_nothing_of_the_rows(classifier: Pred
     markup = re.sub(r"<script[^>]*>.*?</script>", "", page, flags=re.DOTALL)  # plotly's code is in it
     assert len(markup) < 100_000 and "http" not in markup
     assert not re.search(r"<script[^>]+src=", page[:2000] + page[-200_000:])
-    for heading in ("What is confused with what?", "Rows whose label looks wrong", "Beside the linear baseline"):
+    for heading in ("What is confused with what?", "Rows whose label looks wrong", "Compared with the linear baseline"):
         assert heading in page
     assert page.count("Plotly.newPlot(") >= 4
 

@@ -62,17 +62,11 @@ def export_page(
     single_file: bool = False,
     lesson: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write a page for these checkpoints into a folder; an older page there is replaced once the new one is complete.
+    """Write a page for these checkpoints into a folder, and return its index.html; an older page there is replaced.
 
-    Args:
-        checkpoints: names or folders of classifiers; with several, the page has a menu of them.
-        out: the folder.
-        single_file: write index.html alone, which opens from a disk; else index.html, the weights beside it and a
-            README.md for a static Space on Hugging Face, to be served by any host of files.
-        lesson: shown beside the classifiers (`txcls.web.lesson`).
-
-    Returns:
-        index.html.
+    With several checkpoints the page has a menu of them; a `lesson` (`txcls.web.lesson`) is shown beside them. A
+    `single_file` opens from a disk. Otherwise the weights lie beside index.html, and a README.md for a static Space on
+    Hugging Face; any host of files can serve them.
 
     Raises:
         CheckpointError: a checkpoint cannot be read, has settings that a page does not support, or two have the same
@@ -286,11 +280,8 @@ def _html(models: Sequence[_Model], *, single_file: bool, lesson: Mapping[str, A
         for n, model in enumerate(models)
         if single_file
     ]
-    title = (
-        lesson["title"]
-        if lesson
-        else ", ".join(description["title"] or description["name"] for description in descriptions)
-    )
+    names = ", ".join(description["title"] or description["name"] for description in descriptions)
+    title = lesson["title"] if lesson else names
     filled = {
         "GENERATOR": f'{GENERATOR}{__version__}">',
         "POLICY": policy(sources),

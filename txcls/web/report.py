@@ -4,6 +4,7 @@ import html
 from collections.abc import Sequence
 
 import plotly.graph_objects as go
+from plotly.offline import get_plotlyjs
 
 from txcls.checkpoint.card import GROUPS, ORDER, group_name
 from txcls.checkpoint.comparison import Comparison
@@ -14,7 +15,7 @@ from txcls.figures import confusion_map, group_bars, reliability_diagram, traini
 from txcls.wording import percentage
 
 MAX_LISTED = 200
-"""Rows of each list at most."""
+"""Most rows of each list."""
 _STYLE = """
 :root {color-scheme: light;}
 body {font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; color: #1a1c22;
@@ -32,19 +33,13 @@ small {color: #555;}
 def report_html(
     report: Report, *, baseline: BaselineAnswers | None = None, suspects: Sequence[SuspectRow] | None = None
 ) -> str:
-    """The report as an HTML document.
-
-    Args:
-        report: figures, and answers where the texts are there.
-        baseline: the linear baseline beside it; None if it was not fitted.
-        suspects: rows whose label looks wrong; None if nobody looked.
-    """
+    """The report as an HTML document, with the linear baseline and the rows whose label looks wrong, if given."""
     parts = [_headline(report), *_figures(report)]
     if report.answers is not None:
         mistakes = report.answers.mistakes(n=MAX_LISTED)
         parts += ["<h2>The most confident mistakes</h2>", _rows(mistakes)]
     if baseline is not None:
-        parts += ["<h2>Beside the linear baseline</h2>", f"<p>{_text(baseline.verdict())}.</p>"]
+        parts += ["<h2>Compared with the linear baseline</h2>", f"<p>{_text(baseline.verdict())}.</p>"]
         for name, rows in (
             ("linear baseline", baseline.only_baseline_right()),
             ("Transformer", baseline.only_transformer_right()),
@@ -56,9 +51,8 @@ def report_html(
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{title}</title><style>{_STYLE}</style></head><body><h1>{title}</h1>\n"
-        + "\n".join(parts)
-        + "\n</body></html>\n"
+        f"<title>{title}</title><style>{_STYLE}</style><script>{get_plotlyjs()}</script></head>"
+        f"<body><h1>{title}</h1>\n" + "\n".join(parts) + "\n</body></html>\n"
     )
 
 
@@ -110,24 +104,15 @@ def _headline(report: Report) -> str:
     return headline
 
 
-class _Charts:
-    """Figures as HTML; plotly's code comes with the first."""
-
-    def __init__(self) -> None:
-        self.drawn = 0
-
-    def draw(self, figure: go.Figure, *, alt: str) -> str:
-        self.drawn += 1
-        made = figure.to_html(
-            full_html=False, include_plotlyjs=self.drawn == 1, config={"displaylogo": False, "scrollZoom": False}
-        )
-        return f'<div role="img" aria-label="{html.escape(visible(alt), quote=True)}">{made}</div>'
+def _chart(figure: go.Figure, *, alt: str) -> str:
+    drawn = figure.to_html(full_html=False, include_plotlyjs=False, config={"displaylogo": False, "scrollZoom": False})
+    return f'<div role="img" aria-label="{html.escape(visible(alt), quote=True)}">{drawn}</div>'
 
 
 def _figures(report: Report) -> list[str]:
-    charts, figures, parts = _Charts(), report.figures, []
+    figures, parts = report.figures, []
     if len(report.history) > 1:
-        drawn = charts.draw(training_curves(report.history), alt="Loss and accuracy over the steps of the training")
+        drawn = _chart(training_curves(report.history), alt="Loss and accuracy over the steps of the training")
         parts += ["<h2>Learning curves</h2>", drawn]
     counts = report.confusion
     if counts is not None:
@@ -138,7 +123,7 @@ def _figures(report: Report) -> list[str]:
         lines = [(p.first, p.second, p.first_as_second, p.second_as_first, percentage(p.share)) for p in worst]
         parts += [
             "<h2>What is confused with what?</h2>",
-            charts.draw(figure, alt=f"Confusion matrix of {len(order)} classes"),
+            _chart(figure, alt=f"Confusion matrix of {len(order)} classes"),
             "<p><small>Draw a rectangle to zoom in; a double click shows all again.</small></p>",
             _table(("class", "other class", "first taken for other", "other taken for first", "share of both"), lines),
         ]
@@ -150,19 +135,19 @@ def _figures(report: Report) -> list[str]:
         ]
         parts += ["<h2>Class by class</h2>", _table(("class", "rows", "precision", "recall", "F1"), lines_of)]
     if figures.get("reliability"):
-        drawn = charts.draw(reliability_diagram(figures["reliability"]), alt="Accuracy by confidence")
+        drawn = _chart(reliability_diagram(figures["reliability"]), alt="Accuracy by confidence")
         parts += ["<h2>Can its confidence be trusted?</h2>", drawn]
-    return parts + _groups(report, charts)
+    return parts + _groups(report)
 
 
-def _groups(report: Report, charts: _Charts) -> list[str]:
+def _groups(report: Report) -> list[str]:
     parts = []
     for field, (quantity, bound) in GROUPS.items():
         if slices := report.figures.get(field):
             names = [group_name(part, bound) for part in slices]
             accuracies, counts = zip(*((part["accuracy"], part["n"]) for part in slices), strict=True)
             bars = group_bars(names, accuracies, counts, axis_title=quantity)
-            parts += [f"<h2>Accuracy by {quantity}</h2>", charts.draw(bars, alt=f"Bars of accuracy by {quantity}")]
+            parts += [f"<h2>Accuracy by {quantity}</h2>", _chart(bars, alt=f"Bars of accuracy by {quantity}")]
     if order := report.figures.get("order"):
         lines = [("as typed", percentage(report.figures["accuracy"]))]
         lines += [(ORDER[name], percentage(accuracy)) for name, accuracy in order.items()]

@@ -35,12 +35,6 @@ def test_head_is_chosen_by_plain_selectors_too() -> None:
     assert app.query_params["head"] == "2"
 
 
-def test_attention_says_what_rows_mean_and_that_it_is_no_explanation() -> None:
-    shown = words_of(open_page("attention"))
-    assert "Each **row** is a query" in shown and "keys (**columns**)" in shown
-    assert "not by itself an explanation" in shown
-
-
 def test_the_attention_to_hidden_special_tokens_is_stated() -> None:
     app = open_page("attention", checkpoint=LEARNED, text="banks signed a deal")
     app.toggle(key="hide_special").set_value(True).run()

@@ -73,11 +73,6 @@ def test_fewer_classes_leave_an_other_bar_that_completes_one_hundred_percent() -
     assert len(bars["x"]) == 3 and sum(bars["x"]) == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("k, n_bars", [("99", 4), ("0", 2), ("-3", 2)])
-def test_numbers_of_classes_out_of_range_become_the_nearest(k: str, n_bars: int) -> None:
-    assert len(chart(open_page("classify", k=k), "chart_bars").figure["data"][0]["x"]) == n_bars
-
-
 def test_text_too_long_for_a_link_stays_out_of_the_url_and_this_is_said() -> None:
     app = open_page("classify")
     app.text_area[0].set_value("shares " * LONGEST_LINKED_TEXT).run()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import each_bad_text, open_page, words_of
+from tests.app.drawn import each_bad_text, go_to, open_page, words_of
 from tests.app.film import FILMED, train_with_snapshots
 from tests.conftest import make_checkpoint
 from txcls.app.components.training_film import MAX_BARS, film_data
@@ -144,7 +144,8 @@ def test_for_a_checkpoint_without_states_it_opens_on_one_with_them_and_says_so()
     app = open_page("film", checkpoint=PLAIN, text=TEXT)
     assert has_film(app) and app.query_params["checkpoint"] == FILMED and app.query_params["text"] == TEXT
     assert app.warning[0].value == f"{PLAIN} was trained without snapshots, so this page shows {FILMED}\\."
-    assert app.run().warning, "the note stays until the text or the checkpoint changes"
+    assert app.run().warning, "the note stays while the page shows the same"
+    assert not go_to(app, "batch").warning
 
 
 def test_an_example_gives_way_to_one_of_the_other_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

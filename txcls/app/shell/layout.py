@@ -125,24 +125,24 @@ def open_page(
         facts.html(facts_html(f"<b>{html.escape(view.checkpoint)}</b> · loading …"))
     dataset = checkpoints.summary(view.checkpoint).dataset
     if has_box:
-        answer, unknown = _draw_text_box(view, text_box, dataset, box_height=box_height, examples=examples)
+        answer, unknown = _draw_text_box(info, view, text_box, dataset, box_height=box_height, examples=examples)
     else:
         answer, unknown = st.empty(), st.empty()
-        _show_notes(view)
+        _show_notes(info, view)
     return Page(info, view, source, facts, answer, unknown)
 
 
 def open_language_page(info: PageInfo, *, dataset: str) -> Opened:
     """Draw the heading, the text box and examples for `dataset`; the page draws its own checkpoint pickers."""
     view, text_box = _begin(info, checkpoints.names(), {})
-    _draw_text_box(view, text_box, dataset, box_height=84, examples="menu")
+    _draw_text_box(info, view, text_box, dataset, box_height=84, examples="menu")
     return Opened(info, view)
 
 
 def open_plain_page(info: PageInfo) -> Opened:
     """Draw the heading of a page without a text box and a model; the view is carried to the next page."""
     view, _ = _begin(info, checkpoints.names(), {})
-    _show_notes(view)
+    _show_notes(info, view)
     return Opened(info, view)
 
 
@@ -213,7 +213,7 @@ def picker(
 
 
 def _draw_text_box(
-    view: View, text_box: str, dataset: str, *, box_height: int, examples: Literal["buttons", "menu"]
+    info: PageInfo, view: View, text_box: str, dataset: str, *, box_height: int, examples: Literal["buttons", "menu"]
 ) -> tuple[DeltaGenerator, DeltaGenerator]:
     """Draw the text box, the examples and the notices; returns placeholders beside the examples and below them.
 
@@ -232,7 +232,7 @@ def _draw_text_box(
     )
     if isinstance(strip, DeltaGenerator):
         answer, below = strip.empty(), st.empty()
-        _show_notes(view)
+        _show_notes(info, view)
         return answer, below
     row = st.container(
         key=f"examples_as_{examples}",
@@ -255,14 +255,14 @@ def _draw_text_box(
     if dataset == "who_won":
         sentence_builder.draw(row, text_box)
     answer, below = row.empty(), st.empty()
-    _show_notes(view)
+    _show_notes(info, view)
     return answer, below
 
 
-def _show_notes(view: View) -> None:
+def _show_notes(info: PageInfo, view: View) -> None:
     """Draw notices about the link and the text, and write the view to the URL."""
     place = st.container(key="lecture_notes") if lecture.is_on() else st
-    for note in state.notes_on(view):
+    for note in state.notes_on(view, info.name):
         place.warning(plain(note))
     state.publish(view)
 

@@ -165,15 +165,15 @@ def add_note(note: str) -> None:
         notes.append(note)
 
 
-def notes_on(view: View) -> list[str]:
-    """Notices about unusable parts of the link or the text.
+def notes_on(view: View, page: str) -> list[str]:
+    """Notices about the link, the text or the checkpoint.
 
-    Those of the last run are repeated while text and checkpoint stay the same: a page may run again before anyone has
-    read them.
+    Those of the last run are repeated while page, text and checkpoint stay the same: a page may run again before anyone
+    has read them.
     """
     notes: list[str] = st.session_state.pop("_notes", []) + st.session_state.pop("_more_notes", [])
-    subject = (view.text, view.checkpoint)
-    last: tuple[tuple[str, str], list[str]] = st.session_state.get("_last_notes", (("", ""), []))
+    subject = (page, view.text, view.checkpoint)
+    last: tuple[tuple[str, ...], list[str]] = st.session_state.get("_last_notes", ((), []))
     if not notes and last[0] == subject:
         return last[1]
     st.session_state["_last_notes"] = (subject, notes)
