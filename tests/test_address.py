@@ -38,6 +38,10 @@ FIELDS = ("topk", *(field.name for field in fields(View)))
         ),
         (View("learned", training_step=123_456), {"training_step": "123456"}),
         (
+            View("learned", experiment="circuit", direction="noising", patched=(3, 5), rows=2),
+            {"patched": "3.5", "rows": "2"},
+        ),
+        (
             View("learned", switched=("1.3", "2.ff", "positions", "t4"), heads="uniform", off="mean"),
             {"switched": "1.3,2.ff,positions,t4"},
         ),

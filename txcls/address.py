@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args
 from txcls.data.examples import EXAMPLES
 from txcls.inspection.ablation import Off
 from txcls.inspection.attribution import Baseline, Target
+from txcls.inspection.patching import Direction
 
 LONGEST_LINKED_TEXT = 2000
 """Longer texts are left out of the URL: browsers and proxies truncate long addresses."""
@@ -36,6 +37,8 @@ HeadChange = Literal["off", "uniform", "shuffled"]
 
 HeadOrder = Literal["story", "worth", "entropy", "number"]
 """What the Head atlas sorts by."""
+Experiment = Literal["", "words", "patch", "point", "circuit"]
+"""What What if shows beside the answers; "" for the patching grid where the two texts allow it, else words."""
 Mode = Literal["", "lecture"]
 """How pages are shown: as usual, or as slides (`lecture.py`)."""
 OPEN = -1
@@ -78,6 +81,10 @@ class View:
         flips: whether What if has searched for the smallest change that flips the class.
         word: the token of the vocabulary that is selected on Neighbourhood, by id; 0 for none.
         changed: the second version of the text on What if, "" if it equals the first.
+        experiment: what What if shows.
+        direction: which way its grid patches.
+        patched: the part and the token of the cell that is patched, from 1; empty for the strongest head.
+        rows: how many attention rows are kept on What if; 0 for all that were found.
         switched: the parts that are changed on the Switchboard, each a `SWITCH`; those that a checkpoint or a text does
             not have are ignored.
         heads: what is done to a switched head.
@@ -114,6 +121,10 @@ class View:
     flips: bool = False
     word: int = 0
     changed: str = ""
+    experiment: Experiment = ""
+    direction: Direction = "denoising"
+    patched: tuple[int, ...] = ()
+    rows: int = 0
     switched: tuple[str, ...] = ()
     heads: HeadChange = "off"
     off: Off = "zero"
@@ -155,14 +166,15 @@ def _name(raw: str) -> str:
     return sendable(raw[:LONGEST_NAME])
 
 
-_LONGEST = {"pair": 2, "order": 200, "added": LONGEST_LINKED_CONTINUATION}
+_LONGEST = {"pair": 2, "patched": 2, "order": 200, "added": LONGEST_LINKED_CONTINUATION}
 """Longest lists that an address holds."""
 _READERS: dict[str, Callable[[str], Any]] = {
     "k": _whole(1), "layer": _whole(1, offset=1), "head": _whole(1, offset=1),
-    **dict.fromkeys(("blank", "upto", "top_k", "guess", "query", "word"), _whole(0)),
+    **dict.fromkeys(("blank", "upto", "top_k", "guess", "query", "word", "rows"), _whole(0)),
     "seed": _whole(0, LARGEST_SEED), "training_step": _whole(0, MAX_STEPS),
     "temperature": _decimal(0.0, 2.0), "top_p": _decimal(0.05, 1.0),
-    "pair": _whole_numbers(_LONGEST["pair"]), "order": _whole_numbers(_LONGEST["order"]),
+    "pair": _whole_numbers(_LONGEST["pair"]), "patched": _whole_numbers(_LONGEST["patched"]),
+    "order": _whole_numbers(_LONGEST["order"]),
     "added": _whole_numbers(_LONGEST["added"], 10**9),
     "cell": lambda raw: tuple(part for part in raw.split(".")[:10] if CELL.fullmatch(part)),
     "step": _name, "masked": _name, "causal": _name,
@@ -171,11 +183,12 @@ _READERS: dict[str, Callable[[str], Any]] = {
 _CHOICES: dict[str, Any] = {
     "heads": HeadChange, "off": Off, "sort": HeadOrder, "target": Target, "baseline": Baseline,
     "encoding": PositionVectors, "section": Section, "part": LanguagePart, "mode": Mode,
+    "experiment": Experiment, "direction": Direction,
 }  # fmt: skip
 """Fields with a few possible values, which the URL holds as they are."""
 _SWITCHES = ("predict", "flips")
 """Fields that are on or off; the URL holds `on`."""
-RESET_WITH_TEXT: dict[str, Any] = {"guess": 0, "query": 0, "pair": (), "flips": False}
+RESET_WITH_TEXT: dict[str, Any] = {"guess": 0, "query": 0, "pair": (), "patched": (), "flips": False}
 """Fields that another text, or another model, resets."""
 
 

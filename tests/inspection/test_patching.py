@@ -130,7 +130,7 @@ def test_a_known_circuit_is_found(direction: Direction) -> None:
     np.testing.assert_allclose(row(grid, "head 1.2"), 0.0, atol=1e-3)
     np.testing.assert_allclose(row(grid, "attention 1"), only[0], atol=1e-3)
     np.testing.assert_allclose(row(grid, "feed-forward 1"), 0.0, atol=1e-3)
-    np.testing.assert_allclose(row(grid, "stream after 1"), only[0], atol=1e-3)
+    np.testing.assert_allclose(row(grid, "residual after 1"), only[0], atol=1e-3)
 
 
 def test_what_cannot_be_compared_is_refused_with_the_reason() -> None:

@@ -6,14 +6,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An example text; `title` labels its button."""
+    """An example text; `title` labels its button.
+
+    `changed` is another version of it, of as many tokens, that gets another answer; "" for none.
+    """
 
     title: str
     text: str
+    changed: str = ""
 
 
 EXAMPLES = (
-    Example("Late chips", "Shares of the chip maker fell after its new phone processor was delayed"),
+    Example(
+        "Late chips",
+        "Shares of the chip maker fell after its new phone processor was delayed",
+        changed="Shares of the chip maker fell after its new film studio was delayed",
+    ),
     Example("Phone bank", "Voters in the tiny republic chose a phone company as their bank"),
     Example("Lost match", "Peacekeepers lost the match against the village team by six goals"),
     Example("Rocket stock", "The satellite firm launched its first rocket and its stock doubled"),
@@ -31,6 +39,7 @@ REVIEWS = (
     Example(
         "Guilty pleasure",
         "It is cheap, silly and badly dubbed, and I have watched it four times. Terrible. Perfect.",
+        changed="It is cheap, silly and badly dubbed, and I have watched it four times. Wonderful. Perfect.",
     ),
     Example(
         "Loved it",
@@ -53,7 +62,11 @@ REVIEWS = (
     Example("Two words", "Just awful."),
 )
 QUERIES = (
-    Example("Two wishes", "is it going to rain on friday and should i book a table outside"),
+    Example(
+        "Two wishes",
+        "is it going to rain on friday and should i book a table outside",
+        changed="is it going to rain on friday and should i book a hotel outside",
+    ),
     Example("Move money", "please send two hundred euros from my checking to my savings account"),
     Example("Alarm", "wake me up at half past six tomorrow"),
     Example("Lost luggage", "the airline says my suitcase is still in lisbon, what now"),
@@ -62,7 +75,11 @@ QUERIES = (
 )
 
 REPORTS = (
-    Example("Relative clause", "Rovers lost to Wanderers, who beat United last week."),
+    Example(
+        "Relative clause",
+        "Rovers lost to Wanderers, who beat United last week.",
+        changed="Rovers easily beat Wanderers, who beat United last week.",
+    ),
     Example("Passive", "City were beaten by Wanderers in the final."),
     Example("Lost to", "Albion lost to Rangers at home."),
     Example("Cleft", "It was Athletic that County beat on Sunday."),

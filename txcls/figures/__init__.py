@@ -1,7 +1,7 @@
 """Plotly figures from plain arrays and tokens; they know nothing of models or of Streamlit."""
 
 # ruff: noqa: I001
-from txcls.figures.arcs import Arcs, attention_arcs, choose_arcs
+from txcls.figures.arcs import Arcs, attention_arcs, choose_arcs, rows_diagram
 from txcls.figures.bars import (
     MAX_BARS, class_counts, compared_bars, compared_effects, contribution_bars, group_bars, length_histogram,
     number_bars, pooling_bars, probability_bars, query_key_bars, shuffle_bars, surprisal_bars,
@@ -13,7 +13,7 @@ from txcls.figures.lines import (
 )  # fmt: skip
 from txcls.figures.maps import (
     FEED_FORWARD, attention_grid, attention_map, confusion_map, head_effects_map, head_values_map, mask_map,
-    overlap_map, position_heatmap, token_rows,
+    overlap_map, patch_map, position_heatmap, token_rows,
 )  # fmt: skip
 from txcls.figures.operands import number_map, operands_map
 from txcls.figures.style import label, minus, percent, visible
@@ -23,7 +23,7 @@ __all__ = [
     "class_counts", "compared_bars", "compared_effects", "comparison_intervals", "confusion_map",
     "contribution_bars", "deletion_lines", "group_bars", "head_effects_map", "head_values_map", "label",
     "length_histogram", "lens_lines", "live_curves", "mask_map", "minus", "number_bars", "number_map",
-    "operands_map", "overlap_map", "percent", "pooling_bars", "position_curves", "position_heatmap",
-    "probability_bars", "query_key_bars", "reliability_diagram", "shuffle_bars",
+    "operands_map", "overlap_map", "patch_map", "percent", "pooling_bars", "position_curves", "position_heatmap",
+    "probability_bars", "query_key_bars", "reliability_diagram", "rows_diagram", "shuffle_bars",
     "surprisal_bars", "text_scatter", "token_bars", "token_rows", "token_scatter", "training_curves", "visible",
 ]  # fmt: skip

@@ -92,6 +92,47 @@ def attention_arcs(pattern: NDArray[np.floating], tokens: Sequence[str], arcs: A
     return figure
 
 
+def rows_diagram(
+    tokens: Sequence[str], rows: Sequence[tuple[int, int, int, NDArray[np.floating]]], *, n_layers: int
+) -> go.Figure:
+    """The tokens layer by layer, from the bottom up, with only these attention rows drawn between them.
+
+    Args:
+        tokens: T tokens.
+        rows: layer, head, query and weights (T,) of each row.
+        n_layers: layers of the model.
+    """
+    n = len(tokens)
+    names = ["embeddings", *(f"after layer {layer + 1}" for layer in range(n_layers))]
+    figure = new_figure(
+        height=110 + 90 * n_layers,
+        x={"range": [-0.6, n - 0.4], "tickvals": list(range(n)), "ticktext": [label(token) for token in tokens],
+           "tickangle": -45, "tickfont": {"size": 14}, "showgrid": False, "ticks": ""},
+        y={"range": [-0.15, n_layers + 0.3], "tickvals": list(range(n_layers + 1)), "ticktext": names,
+           "showgrid": False, "ticks": ""},
+    )  # fmt: skip
+    for level in range(n_layers + 1):
+        figure.add_scatter(
+            x=list(range(n)), y=[level] * n, mode="markers", marker={"size": 8, "color": OKABE_ITO[7]},
+            text=[label(token) for token in tokens], hovertemplate="%{text}<extra></extra>",
+        )  # fmt: skip
+    for layer, head, query, weights in rows:
+        colour = OKABE_ITO[layer % 2]
+        for key in np.flatnonzero(np.asarray(weights) >= 0.05):
+            figure.add_scatter(
+                x=[int(key), query], y=[layer, layer + 1], mode="lines+markers",
+                line={"color": colour, "width": 1 + 7 * float(weights[key])}, marker={"size": 11},
+                hovertemplate=f"head {layer + 1}.{head + 1}: <b>{label(tokens[query])}</b> attends to "
+                f"<b>{label(tokens[int(key)])}</b><br>weight {weights[key]:.3f}<extra></extra>",
+            )  # fmt: skip
+        figure.add_annotation(
+            x=query, y=layer + 1, text=f"<b>{layer + 1}.{head + 1}</b>", showarrow=False, yshift=14,
+            xshift=16 * sum(one[0] == layer and one[2] == query and one[1] < head for one in rows),
+            font={"color": colour, "size": 14},
+        )  # fmt: skip
+    return figure
+
+
 def _add_arcs(figure: go.Figure, arcs: Arcs, span: int) -> None:
     """One trace per direction and range of weights; heights grow with the root of the distance, up to 1 for `span`."""
     turn = np.linspace(0.0, np.pi, 25)

@@ -163,12 +163,14 @@ def compared_bars(
     after: Sequence[float],
     *,
     original: str = "as typed",
+    changed: str = "changed",
     n_rows: int = 6,
     names_above: bool = False,
 ) -> go.Figure:
     """Each class's probability before and after a change, on a fixed 0–100 % scale.
 
-    The `n_rows` classes with the highest probability in either are drawn; `original` names the values before.
+    The `n_rows` classes with the highest probability in either are drawn; `original` and `changed` name
+    the values.
     """
     old, new = np.asarray(before, dtype=float), np.asarray(after, dtype=float)
     order = _most_probable(old, np.maximum(old, new), n_rows)
@@ -183,7 +185,7 @@ def compared_bars(
         **legend_above(y=1.0),
     )
     width, middle = (0.27, 0.18) if names_above else (0.36, 0.0)
-    for values, offset, name, marker in ((old, -width / 2, original, BEFORE), (new, width / 2, "changed", AFTER)):
+    for values, offset, name, marker in ((old, -width / 2, original, BEFORE), (new, width / 2, changed, AFTER)):
         figure.add_bar(
             x=values[order],
             y=np.arange(len(order)) + middle + offset,

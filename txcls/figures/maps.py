@@ -21,6 +21,7 @@ from txcls.figures.style import (
     few_rows,
     flat_colour_bar,
     frame_cells,
+    label,
     minus,
     new_figure,
     share_colours,
@@ -427,6 +428,82 @@ def token_rows(
         hovertemplate=f"<b>%{{x}}</b><br>%{{y}}: %{{z:{form}}}<extra></extra>",
     )
     return figure
+
+
+def patch_map(
+    parts: Sequence[str],
+    tokens: Sequence[str],
+    values: NDArray[np.floating],
+    *,
+    selected: tuple[int, int],
+    numbers: bool = True,
+) -> go.Figure:
+    """The share of the difference between two answers that moves when a part is patched at a token.
+
+    A click on a cell gives `customdata = [part, token]` (from 0).
+
+    Args:
+        parts: P names, the first at the bottom, as the forward pass goes up.
+        tokens: T labels.
+        values: (P, T); colours span -1 to 1.
+        selected: (part, token) to frame.
+        numbers: whether cells hold their numbers, if they are wide enough.
+    """
+    n_parts, n_tokens = values.shape
+    axis = {"showgrid": False, "ticks": "", "fixedrange": True}
+    figure = new_figure(
+        height=int(90 + np.clip(264 / n_parts, 13, 24) * n_parts),
+        x={
+            "range": [-0.5, n_tokens - 0.5],
+            "tickvals": list(range(n_tokens)),
+            "ticktext": [label(token) for token in tokens],
+            "tickangle": -45,
+            "tickfont": {"size": 13},
+            **axis,
+        },
+        y={
+            "range": [-0.5, n_parts - 0.5],
+            "tickvals": list(range(n_parts)),
+            "ticktext": list(parts),
+            "tickfont": {"size": 13 if n_parts <= 12 else 10},
+            **axis,
+        },
+        coloraxis=signed_colours(1.0, title="share of the difference"),
+        hoverdistance=-1,
+        clickmode="event+select",
+    )
+    figure.add_heatmap(
+        z=np.asarray(values, dtype=np.float32),
+        text=[[f"{value:.2f}".replace("-", "−") if abs(value) >= 0.05 else "" for value in row] for row in values],
+        texttemplate="%{text}" if numbers and n_tokens <= 24 else None,
+        textfont={"size": 11},
+        coloraxis="coloraxis",
+        xgap=1,
+        ygap=1,
+        hoverinfo="skip",
+    )
+    places = [(part, token) for part in range(n_parts) for token in range(n_tokens)]
+    _add_click_targets(
+        figure,
+        x=[token for _, token in places],
+        y=[part for part, _ in places],
+        customdata=places,
+        text=[
+            f"<b>{parts[part]}</b> at <b>{label(tokens[token])}</b><br>{_signed(float(values[part, token]), 3)} of the "
+            "difference moves<br>click to patch"
+            for part, token in places
+        ],
+    )
+    part, token = selected
+    frame_cells(figure, (part, part + 1), (token, token + 1), colour=FRAME, width=3)
+    return figure
+
+
+WRITTEN_CLASSES = 12
+"""Up to this many classes, the cells hold their numbers."""
+
+FLAT_CLASSES = 5
+"""Up to this many classes, their names stand level below the map."""
 
 
 def confusion_map(

@@ -123,6 +123,38 @@ def accuracy_of_rows(classifier: Predictor, batches: Sequence[RoleBatch], kept: 
     return right / sum(len(batch.ids) for batch in batches)
 
 
+@dataclass(frozen=True)
+class KeptText:
+    """One text with all attention even except in the rows kept.
+
+    Attributes:
+        tokens: T of them.
+        attention: (L, H, T, T) patterns, even rows included.
+        original, kept: logits (C,) of the model as it is, and with only these rows.
+    """
+
+    tokens: tuple[Token, ...]
+    attention: NDArray[np.float32]
+    original: NDArray[np.float32]
+    kept: NDArray[np.float32]
+
+
+def keep_rows(classifier: Predictor, text: str, roles: Sequence[str], kept: Sequence[Row]) -> KeptText:
+    """Read a text, whose tokens have these roles (T,), with only these rows.
+
+    Raises:
+        TraceError: the text holds no word.
+    """
+    encoding = readable(classifier, text)
+    config = classifier.checkpoint.config.model
+    ids = torch.tensor([encoding.ids])  # 1 T
+    patterns = [f"layers.{layer}.attn.pattern" for layer in range(config.n_layers)]
+    with trace(record=patterns, edit=row_edits(np.array([roles]), kept, config)) as opened:
+        logits = classifier.logits(ids)[0].numpy()
+    attention = torch.stack([opened[name][0] for name in patterns]).numpy()  # L H T T
+    return KeptText(encoding.tokens, attention, classifier.logits(ids)[0].numpy(), logits)
+
+
 def find_circuit(
     classifier: Predictor,
     batches: Sequence[RoleBatch],

@@ -50,7 +50,7 @@ def parts_of(config: ModelConfig) -> tuple[Part, ...]:
         parts += [
             Part(f"attention {layer + 1}", f"layers.{layer}.attn_out"),
             Part(f"feed-forward {layer + 1}", f"layers.{layer}.ff_out"),
-            Part(f"stream after {layer + 1}", f"layers.{layer}.resid_post"),
+            Part(f"residual after {layer + 1}", f"layers.{layer}.resid_post"),
         ]
     return tuple(parts)
 

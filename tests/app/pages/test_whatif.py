@@ -1,11 +1,22 @@
 """The page What if."""
 
+from pathlib import Path
+
+import numpy as np
 import pytest
+import torch
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import each_bad_text, figures_of, go_to, html_of, open_page, words_of
+from tests.app.drawn import each_bad_text, figures_of, go_to, html_of, numbers, open_page, words_of
+from tests.app.reports import save_reports_model
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
 from txcls.app.shell import checkpoints, compute
+from txcls.checkpoint.checkpoint import save_checkpoint
+from txcls.data.examples import EXAMPLES
+from txcls.data.generated.who_won import roles_of_text
+from txcls.inspection.circuit import Circuit, KeptRows, Pointed, Row, keep_rows, point, roles_of, with_circuit
+from txcls.inspection.patching import patch_grid
+from txcls.predictor import Predictor
 
 TEXT, CHANGED = "the bank raised its rates again", "the club raised its new rates"
 BOX = "text_box_changed"
@@ -78,3 +89,74 @@ def test_bad_changed_texts_are_answered_calmly() -> None:
     app = open_page("whatif", text=TEXT)
     for kind in each_bad_text(app, lambda app, text: app.text_area(key=BOX).set_value(text)):
         assert app.text_area[0].value == TEXT, kind
+
+
+PAIR = {"text": "Rovers lost to City.", "changed": "Rovers easily beat City."}
+
+
+@pytest.fixture
+def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Predictor:
+    """A model of match reports whose answer to PAIR differs, with a made-up circuit."""
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    made = save_reports_model(tmp_path / "reports", measured=False)
+    with torch.no_grad():  # the bias is moved to between the two texts' logits
+        texts = [torch.tensor([made.encoder.encode(text).ids]) for text in PAIR.values()]
+        made.model.head.bias -= (made.model(texts[0])[0] + made.model(texts[1])[0]) / 2
+    split = {"test": 0.75}
+    kept = [KeptRows(Row(1, 1, "class token"), split, {"test": 0.25}, {"test": 0.3})]
+    kept.append(KeptRows(Row(0, 1, "second team"), {"test": 0.9}, {"test": 0.26}, {"test": 0.3}))
+    pointed = tuple(Pointed(heads, 120, 0.5) for heads in ((0,), (1,), (0, 1)))
+    circuit = Circuit({"test": 40}, 20, 32, 5, {"test": 1.0}, {"test": 0.2}, tuple(kept), pointed)
+    save_checkpoint(with_circuit(made, circuit))
+    return Predictor.load("reports")
+
+
+def test_an_example_opens_beside_its_other_version() -> None:
+    example = next(one for one in EXAMPLES if one.changed)
+    app = open_page("whatif", text=example.text)
+    assert app.text_area(key=BOX).value == example.changed and "changed" not in app.query_params
+    change(app, example.text)
+    assert app.text_area(key=BOX).value == example.text and "Both boxes hold the same text" in words_of(app)
+
+
+def test_two_texts_of_equal_length_open_on_the_grid_and_a_cell_is_patched(reports: Predictor) -> None:
+    app = open_page("whatif", **PAIR)
+    grid = patch_grid(reports, *PAIR.values())
+    bars, drawn = (figure["data"] for figure in figures_of(app)[:2])
+    np.testing.assert_allclose(numbers(drawn[0]["z"]), grid.values, atol=1e-5)  # type: ignore[index]
+    linked = open_page("whatif", **PAIR, patched="3.5")
+    after = reports.calibrated(torch.from_numpy(grid.logits[2, 4])[None])[0].numpy()
+    bars = figures_of(linked)[0]["data"]
+    assert set(numbers(bars[1]["x"]).round(5)) <= set(after.round(5))  # type: ignore[index]
+    assert grid.parts[2].name in words_of(linked)
+    noising = open_page("whatif", **PAIR, direction="noising")
+    drawn = figures_of(noising)[1]["data"]
+    expected = patch_grid(reports, *PAIR.values(), direction="noising").values
+    np.testing.assert_allclose(numbers(drawn[0]["z"]), expected, atol=1e-5)  # type: ignore[index]
+
+
+def test_without_equal_length_the_page_says_why_there_is_no_grid() -> None:
+    app = open_page("whatif", text=TEXT, changed=CHANGED, experiment="patch")
+    assert "There is no grid for these two texts" in "".join(info.value for info in app.info)
+
+
+def test_the_teams_are_exchanged_by_a_click(reports: Predictor) -> None:
+    app = open_page("whatif", **PAIR)
+    app.button(key="twin").click().run()
+    assert app.text_area(key=BOX).value == "City lost to Rovers." and not app.exception
+
+
+def test_the_class_row_is_pointed_at_a_token(reports: Predictor) -> None:
+    app = open_page("whatif", **PAIR, experiment="point", query="2")
+    answer = reports.classes[int(point(reports, PAIR["text"], 1, heads=(0, 1)).argmax())]
+    assert f"the answer is **{answer}**" in words_of(app) and "50.0 %" in words_of(app)
+
+
+def test_the_circuit_is_shown_beside_its_control(reports: Predictor) -> None:
+    app = open_page("whatif", **PAIR, experiment="circuit", rows="1")
+    rows = (Row(1, 1, "class token"),)
+    roles = roles_of(reports.encoder.encode(PAIR["text"]).tokens, roles_of_text(PAIR["text"]))
+    answer = reports.classes[int(keep_rows(reports, PAIR["text"], roles, rows).kept.argmax())]
+    assert f"With this row alone: **{answer}**" in words_of(app)
+    assert "90.0\u00a0%" in words_of(app) and "26.0\u00a0%" in words_of(app)
+    assert not open_page("whatif", **PAIR, experiment="circuit").exception

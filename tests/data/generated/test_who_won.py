@@ -17,9 +17,11 @@ from txcls.data.generated.who_won import (
     TEAMS,
     TIMES,
     Form,
+    exchanged,
     report,
     reports,
     reports_of,
+    roles_of_text,
     split_of,
 )
 from txcls.data.splits import training_and_validation
@@ -132,3 +134,11 @@ def test_a_form_and_teams_give_a_sentence() -> None:
     form = Form("active", "beat", (("first", "lost to", "lost", "last week", 0),), ending="yesterday")
     made = report(form, winner="Rovers", loser="City", others=["United"])
     assert made.text == "Rovers, who lost to United last week, beat City yesterday."
+
+
+def test_the_roles_of_a_text_are_those_of_the_grammar() -> None:
+    for made, its_twin in zip(SOME[:1000:2], SOME[1:1000:2], strict=True):
+        expected = {role: list(ranges) for role, ranges in made.roles.items() if role not in ("winner", "loser")}
+        assert {role: list(ranges) for role, ranges in roles_of_text(made.text).items()} == expected, made.text
+        assert exchanged(made.text) == its_twin.text
+    assert roles_of_text("Rovers won.") == {} and exchanged("Rovers won.") is None

@@ -17,7 +17,16 @@ from txcls.app.shell.checkpoints import Objective
 from txcls.app.shell.compute_queue import my_turn
 from txcls.data.examples import examples_for
 from txcls.data.generated.who_won import first_reports
-from txcls.inspection import counterfactuals, language_model, lens, positions, principal_components, vocabulary
+from txcls.inspection import (
+    circuit,
+    counterfactuals,
+    language_model,
+    lens,
+    patching,
+    positions,
+    principal_components,
+    vocabulary,
+)
 from txcls.inspection.ablation import Ablation, Change, How, Means, Off, PartEffects
 from txcls.inspection.attention import QueryKey
 from txcls.inspection.attribution import (
@@ -222,6 +231,9 @@ def _size_of_walk(walk: Walk) -> int:
 
 walk_through = of_checkpoint(inspection.walk.walk_through, size=_size_of_walk)
 compare_texts = of_checkpoint(counterfactuals.compare_texts, heavy=True)
+patch_grid = of_checkpoint(patching.patch_grid, heavy=True)
+keep_rows = of_checkpoint(circuit.keep_rows)
+point = of_checkpoint(circuit.point)
 
 
 def flips(source: Source, text: str) -> Iterator[FlipSearch]:

@@ -9,6 +9,7 @@ in training.
 """
 
 import random
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -191,6 +192,43 @@ def open_who_won() -> Dataset:
         description="combinations of constructions that training never shows are kept apart as the split new",
         roles=lambda split: [made.roles for made in reports_of(split)],
     )
+
+
+_RELATIVE = re.compile(r",\s+(?:who|whom)\b[^,.]*,?")
+"""A relative clause: from a comma to the next mark. A `who` after that belongs to the main clause."""
+_MARKERS = frozenset({"were", "by", "to", "not", "but", "that"})
+_VERB_FORMS = frozenset({*VERBS, *VERBS.values(), *INVERSE_VERBS, "won"})
+
+
+def roles_of_text(text: str) -> Roles:
+    """The roles of the words of any text, as `roles_in` gives them, but for those that say who won; empty where the
+    text does not name two teams outside relative clauses."""
+    relative = [clause.span() for clause in _RELATIVE.finditer(text)]
+    found: dict[str, list[tuple[int, int]]] = {}
+    for word in re.finditer(r"\w+", text):
+        is_other = any(start <= word.start() < end for start, end in relative)
+        name = word[0].title()
+        if name in TEAMS:
+            role = "other team" if is_other else "first team" if "first team" not in found else "second team"
+        elif word[0].lower() in _VERB_FORMS:
+            role = "other verb" if is_other else "verb"
+        elif word[0].lower() in _MARKERS and not is_other:
+            role = "marker"
+        else:
+            continue
+        found.setdefault(role, []).append(word.span())
+    return {role: tuple(ranges) for role, ranges in found.items()} if "second team" in found else {}
+
+
+def exchanged(text: str) -> str | None:
+    """The text with the two teams of its match exchanged; None where it does not name exactly two outside relative
+    clauses."""
+    roles = roles_of_text(text)
+    teams = [*roles.get("first team", ()), *roles.get("second team", ())]
+    if len(teams) != 2:
+        return None
+    (start, end), (other_start, other_end) = teams
+    return text[:start] + text[other_start:other_end] + text[end:other_start] + text[start:end] + text[other_end:]
 
 
 def _rows(split: SplitName) -> LabelledTexts:

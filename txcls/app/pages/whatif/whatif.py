@@ -1,22 +1,30 @@
-"""A second version of the text beside the first, and a search for the smallest one-word change that flips the class."""
+"""A second version of the text beside the first, experiments inside the model, and a search for the smallest change of
+a word that flips the class."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from txcls.address import View
+from txcls.address import Experiment, View
 from txcls.app import pages
-from txcls.app.shell import compute, layout, lecture, state, token_html
+from txcls.app.pages.whatif import experiments
+from txcls.app.shell import checkpoints, compute, layout, lecture, state, token_html
 from txcls.app.shell.charts import chart, has_long_names
+from txcls.app.shell.controls import choice
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import classify_text
+from txcls.data.generated.who_won import exchanged
 from txcls.figures import compared_bars, compared_effects, visible
+from txcls.inspection.circuit import Circuit
 from txcls.inspection.counterfactuals import FlipSearch, TextComparison, TokenPair
+from txcls.predictor import Prediction, Predictor
 from txcls.text.encoder import Token
 from txcls.wording import bounded_percentage, percentage
 
 BOX = f"{layout.TEXT_BOX}_changed"  # starts like the first box's key, so that it submits while typing too
+EXPERIMENTS = {"words": "The words", "patch": "Patching", "point": "Point it", "circuit": "The circuit"}
 MAX_PAIRS = 40
 """Most words whose effects are drawn; of longer texts, the changed words and those with the largest effects."""
 MAX_FLIPS = 12
@@ -37,10 +45,10 @@ STYLE = """
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_page(pages.WHAT_IF)
+    opened = layout.open_page(pages.WHAT_IF, box_height=68)
     with lecture.slide(lecture.WORDS, lecture.CLASSES):
-        compared = st.container()
-    with compared:
+        left, right = st.columns([2, 3], gap="large")
+    with left:
         changed = _second_box(opened.view) if opened.has_text else ""
     read = classify_text(opened, "then change a word in a second box and see what changes.")
     if read is not None and read.has_label:
@@ -48,43 +56,78 @@ def main() -> None:
         if compute.predict(opened.source, changed).prediction.label is None:
             st.info("The changed text has no tokens after cleaning. A few words are enough.")
         else:
-            with compared:
-                _compare(compute.compare_texts(opened.source, opened.view.text, changed), read.classifier.classes)
+            _experiment(opened, read.classifier, changed, left, right)
         with lecture.slide(lecture.WORDS, lecture.CLASSES):
             _search(opened)
     layout.close_page(opened)
 
 
 def _second_box(view: View) -> str:
-    """Draw the second box; its text equals the first until the visitor or a link changes it."""
-    wanted = view.changed or view.text
+    """Draw the second box; until the visitor or a link changes it, it holds the other version of an example, else the
+    same text."""
+    wanted = view.changed or _other_version(view) or view.text
     if BOX not in st.session_state or st.session_state.get("_changed_shown") != wanted:
         st.session_state[BOX] = wanted
     st.session_state["_changed_shown"] = wanted
     st.text_area(
         "Changed text",
         key=BOX,
-        height=84,
+        height=68,
         placeholder="Change the text here …",
         on_change=_box_changed,
-        args=(view.text,),
-        help="Change, add or remove words: everything below compares this text with the one above.",
+        args=(_other_version(view) or view.text,),
+        label_visibility="collapsed",
     )
     return wanted
 
 
-def _box_changed(text: str) -> None:
+def _other_version(view: View) -> str:
+    """Another version of the text, if it is an example that has one; else ""."""
+    return next((one.changed for one in checkpoints.examples(view.checkpoint) if one.text == view.text), "")
+
+
+def _box_changed(unchanged: str) -> None:
     typed = st.session_state[BOX] or ""
-    _compare_with("" if typed == text or not typed.strip() else typed)
+    _compare_with("" if typed == unchanged or not typed.strip() else typed)
 
 
 def _compare_with(changed: str) -> None:
     state.change_view(changed=changed)
 
 
-def _compare(comparison: TextComparison, classes: Sequence[str]) -> None:
-    before, after = comparison.before.ranked[0], comparison.after.ranked[0]
-    if comparison.before.text == comparison.after.text:
+def _experiment(opened: layout.Page, classifier: Predictor, changed: str, left: Any, right: Any) -> None:
+    """The two texts compared, or an experiment inside the model, as the visitor chooses."""
+    circuit = Circuit.of(classifier)
+    with left:
+        _say_what_changed(*(compute.predict(opened.source, text).prediction for text in (opened.view.text, changed)))
+    grid = experiments.grid_of(opened, changed)
+    offered: list[Experiment] = ["words", "patch", *(("point", "circuit") if circuit is not None else ())]
+    chosen = opened.view.experiment
+    if chosen not in offered:
+        chosen = "words" if isinstance(grid, str) else "patch"
+    line = right.container(horizontal=True, vertical_alignment="center")
+    is_report = checkpoints.summary(opened.view.checkpoint).dataset == "who_won"
+    if is_report and not lecture.is_on() and (twin := exchanged(opened.view.text)) is not None:
+        line.button("Exchange the teams", key="twin", on_click=_compare_with, args=(twin,))
+    choice(
+        line, "Show", offered, opened.view, "experiment", key="experiment", selected=chosen,
+        names=EXPERIMENTS.__getitem__, label_visibility="collapsed",
+    )  # fmt: skip
+    if chosen == "patch" and isinstance(grid, str):
+        right.info(f"There is no grid for these two texts: {plain(grid)}.")
+    elif chosen == "patch" and not isinstance(grid, str):
+        experiments.patching(opened, classifier, grid, left, right)
+    elif chosen == "point" and circuit is not None:
+        experiments.pointing(opened, classifier, circuit, left, right)
+    elif chosen == "circuit" and circuit is not None:
+        experiments.kept_rows(opened, classifier, circuit, left, right)
+    else:
+        _compare(compute.compare_texts(opened.source, opened.view.text, changed), classifier.classes, left, right)
+
+
+def _say_what_changed(first: Prediction, second: Prediction) -> None:
+    before, after = first.ranked[0], second.ranked[0]
+    if first.text == second.text:
         st.markdown("Both boxes hold the same text. **Change a word in the second one**, or search for a change below.")
     elif before.label == after.label:
         st.markdown(
@@ -96,9 +139,11 @@ def _compare(comparison: TextComparison, classes: Sequence[str]) -> None:
             f"**{plain(before.label)}** ({bounded_percentage(before.probability)}) has become "
             f"**{plain(after.label)}** ({bounded_percentage(after.probability)})."
         )
-    left, right = st.columns([2, 3], gap="large")
+
+
+def _compare(comparison: TextComparison, classes: Sequence[str], left: Any, right: Any) -> None:
+    before, after = comparison.before.ranked[0], comparison.after.ranked[0]
     with left:
-        st.subheader("The classes", anchor=False)
         old, new = (
             {score.label: score.probability for score in prediction.ranked}
             for prediction in (comparison.before, comparison.after)
@@ -115,7 +160,6 @@ def _compare(comparison: TextComparison, classes: Sequence[str]) -> None:
             f"typed, {after.label} {percentage(after.probability)} changed",
         )
     with right:
-        st.subheader("The words", anchor=False)
         st.html(_aligned_html(comparison))
         _effects(comparison)
 

@@ -1,0 +1,1 @@
+"""What if: two versions of a text, and experiments inside the model."""

@@ -1,0 +1,211 @@
+"""Inside the model: a part patched from the other text, a class row pointed at a token, and a few rows kept."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args
+
+import numpy as np
+import streamlit as st
+import torch
+
+from txcls.app.components.token_strip import StripToken, token_strip
+from txcls.app.shell import compute, layout, lecture, state
+from txcls.app.shell.charts import chart
+from txcls.app.shell.controls import choice, clicked_point
+from txcls.app.shell.markdown import plain, table
+from txcls.data.generated.who_won import roles_of_text
+from txcls.errors import TraceError
+from txcls.figures import compared_bars, patch_map, rows_diagram, visible
+from txcls.inspection.circuit import OTHER, Circuit, Row, roles_of
+from txcls.inspection.patching import Direction, PatchGrid
+from txcls.predictor import Predictor
+from txcls.text.encoder import Token
+from txcls.wording import bounded_percentage, percentage
+
+DIRECTIONS = {"denoising": "first → second text", "noising": "second → first text"}
+N_BARS = 2
+"""Classes whose bars are drawn: as many as fit one screen."""
+
+
+def grid_of(opened: layout.Page, changed: str) -> PatchGrid | str:
+    """The grid of the two texts, or why there is none."""
+    try:
+        return compute.patch_grid(opened.source, opened.view.text, changed, direction=opened.view.direction)
+    except TraceError as error:
+        return str(error)
+
+
+def patching(opened: layout.Page, classifier: Predictor, grid: PatchGrid, left: Any, right: Any) -> None:
+    """The grid, and the answers with one cell patched."""
+    part, token = _patched_cell(opened.view.patched, grid)
+    before, after, source, into = grid.corrupted, grid.logits[part, token], "first", "second"
+    if grid.direction == "noising":
+        before, source, into = grid.clean, "second", "first"
+    names = [_both(old, new) for old, new in zip(grid.clean_tokens, grid.corrupted_tokens, strict=True)]
+    with left:
+        st.markdown(
+            f"**{grid.parts[part].name}** at **{plain(names[token])}** of the {source} text, put into the {into} text, "
+            f"moves **{percentage(grid.values[part, token], 0)}** of the difference between their answers."
+        )
+        names_of_bars = (f"{into} text", "patched")
+        _moved(classifier, before, after, names_of_bars, key="chart_patched")
+    with right:
+        choice(
+            st, "Patch", get_args(Direction), opened.view, "direction", key="patch_direction",
+            names=DIRECTIONS.__getitem__, label_visibility="collapsed",
+        )  # fmt: skip
+        key = f"chart_patching_{part + 1}_{token + 1}"  # of its own for each cell: a chart reports only a new selection
+        chart(
+            patch_map(
+                [part.name for part in grid.parts],
+                names,
+                grid.values,
+                selected=(part, token),
+                numbers=not lecture.is_on(),
+            ),
+            key=key,
+            alt=f"Heat map of {len(grid.parts)} parts by {len(names)} tokens: the share of the difference between the "
+            f"two answers that moves when one part at one token is patched; strongest head: "
+            f"{grid.parts[part].name} at {names[token]}, {grid.values[part, token]:.2f}",
+            on_select=lambda: _patch(key),
+        )
+
+
+def _patched_cell(chosen: tuple[int, ...], grid: PatchGrid) -> tuple[int, int]:
+    """The cell of the view, if the grid has it; else the head and token, before the last layer, that move most."""
+    n_parts, n_tokens = grid.values.shape
+    if len(chosen) == 2 and 0 < chosen[0] <= n_parts and 0 < chosen[1] <= n_tokens:
+        return chosen[0] - 1, chosen[1] - 1
+    last = max(part.tap for part in grid.parts if part.head is not None)
+    heads = [n for n, part in enumerate(grid.parts) if part.head is not None and part.tap != last]
+    heads = heads or list(range(n_parts))
+    place = int(np.abs(grid.values[heads]).argmax())
+    return heads[place // n_tokens], place % n_tokens
+
+
+def _both(old: Token, new: Token) -> str:
+    return old.label if old.id == new.id else f"{old.label} / {new.label}"
+
+
+def _patch(chart_key: str) -> None:
+    point = clicked_point(chart_key)
+    if point is not None:
+        state.change_view(patched=(int(point[0]) + 1, int(point[1]) + 1))
+
+
+def _moved(classifier: Predictor, before: Any, after: Any, names: tuple[str, str], *, key: str) -> None:
+    """Bars before and after, with names for both, from logits."""
+    old, new = (classifier.calibrated(torch.from_numpy(logits)[None])[0].tolist() for logits in (before, after))
+    best = int(np.argmax(new))
+    chart(
+        compared_bars(
+            classifier.classes, old, new, original=names[0], changed=names[1], n_rows=N_BARS, names_above=True
+        ),
+        key=key,
+        alt=f"Class probabilities, {names[0]} and {names[1]}; the answer is then {classifier.classes[best]}, "
+        f"{percentage(new[best])}",
+    )
+
+
+def pointing(opened: layout.Page, classifier: Predictor, circuit: Circuit, left: Any, right: Any) -> None:
+    """The class row of the last layer put on a token that is clicked."""
+    tokens = classifier.encoder.encode(opened.view.text).tokens
+    names = [name.lower() for name in classifier.classes]
+    original = compute.predict(opened.source, opened.view.text).prediction
+    others = [n for n, token in enumerate(tokens) if token.text in names and token.text != str(original.label).lower()]
+    place = opened.view.query - 1 if 0 < opened.view.query <= len(tokens) else (others or [0])[0]
+    n_heads, last = classifier.checkpoint.config.model.n_heads, classifier.checkpoint.config.model.n_layers
+    head = opened.view.head if 0 <= opened.view.head < n_heads else -1
+    heads = (head,) if head >= 0 else tuple(range(n_heads))
+    logits = compute.point(opened.source, opened.view.text, place, heads=heads)
+    answer = classifier.classes[int(logits.argmax())]
+    with left:
+        as_it_is = compute.keep_rows(opened.source, opened.view.text, (OTHER,) * len(tokens), ()).original
+        _moved(classifier, as_it_is, logits, ("as trained", "pointed"), key="chart_pointed")
+    with right:
+        choice(
+            st, "Which heads", [-1, *range(n_heads)], opened.view, "head", key="point_heads", selected=head,
+            names=lambda head: "all of the last layer" if head < 0 else f"{last}.{head + 1}",
+        )  # fmt: skip
+        token_strip(
+            [
+                StripToken(visible(token.label), number, "click to point here", pressed=number == place)
+                for number, token in enumerate(tokens)
+            ],
+            label="Put the class row on",
+            key="point_tokens",
+            on_choose=lambda number: state.change_view(query=number + 1),
+        )
+        st.markdown(
+            f"The attention from the class token in the last layer is put on **{plain(tokens[place].label)}** "
+            f"alone; the answer is **{plain(answer)}**. Without that it is **{plain(str(original.label))}**."
+        )
+        rows = [
+            (" and ".join(f"{last}.{one + 1}" for one in pointed.heads), percentage(pointed.share), f"{pointed.n:,}")
+            for pointed in circuit.pointed
+        ]
+        columns = ("heads", "the answer is that team", "cases")
+        st.caption("Every team of every test text pointed at in turn:")
+        st.markdown(table(columns, rows, right=columns[1:]))
+
+
+def kept_rows(opened: layout.Page, classifier: Predictor, circuit: Circuit, left: Any, right: Any) -> None:
+    """Only a few attention rows kept: what they attend to, the answer, and the accuracy beside that of other rows."""
+    n_rows = min(opened.view.rows or len(circuit.kept), len(circuit.kept))
+    rows = tuple(one.row for one in circuit.kept[:n_rows])
+    tokens = classifier.encoder.encode(opened.view.text).tokens
+    roles = tuple(roles_of(tokens, roles_of_text(opened.view.text)))
+    found = compute.keep_rows(opened.source, opened.view.text, roles, rows)
+    with left:
+        st.caption(f"Accuracy on {' and '.join(f'{n:,} {split}' for split, n in circuit.n.items())} texts:")
+        splits = ["test"] if lecture.is_on() else list(circuit.n)  # of type for a hall, no more fits
+        lines = [("none", *_accuracies(circuit.none, splits), "")]
+        for n, one in enumerate(circuit.kept):
+            name = str(n + 1) if lecture.is_on() else f"{'+ ' * bool(n)}{one.row}"
+            name = f"**{name}**" if n < n_rows else name
+            lines.append((name, *_accuracies(one.accuracy, splits), _percentage(one.control["test"])))
+        lines.append((f"all {circuit.n_rows}", *_accuracies(circuit.whole, splits), ""))
+        columns = ("rows kept", *splits, "control")
+        st.markdown(table(columns, lines, right=columns[1:]))
+        st.caption(
+            f"Control: as many other rows, mean over {circuit.n_controls} random choices, on test texts. A row is one "
+            f"head's attention from one kind of token; rows were chosen on {circuit.n_search:,} validation texts."
+        )
+    with right:
+        choice(
+            st, "Attention rows kept; all others are even", range(1, len(circuit.kept) + 1), opened.view, "rows",
+            key="kept_rows", selected=n_rows,
+        )  # fmt: skip
+        answers = [classifier.classes[int(logits.argmax())] for logits in (found.original, found.kept)]
+        probability = float(classifier.calibrated(torch.from_numpy(found.kept)[None]).max())
+        st.markdown(
+            f"With {'this row' if n_rows == 1 else f'these {n_rows} rows'} alone: **{plain(answers[1])}** "
+            f"({bounded_percentage(probability)}); with all rows: **{plain(answers[0])}**."
+        )
+        if "second team" not in roles:
+            st.info("This text does not name two teams as a match report does: only the class token's rows are kept.")
+        drawn = [
+            (row.layer, row.head, query, found.attention[row.layer, row.head, query])
+            for row in rows
+            for query, role in enumerate(roles)
+            if role == row.role
+        ]
+        chart(
+            rows_diagram(
+                [token.label for token in found.tokens], drawn, n_layers=classifier.checkpoint.config.model.n_layers
+            ),
+            key="chart_rows",
+            alt=f"The tokens layer by layer, with the attention of {_listed(rows)} drawn between them",
+        )
+
+
+def _accuracies(of: Mapping[str, float], splits: Sequence[str]) -> tuple[str, ...]:
+    return tuple(_percentage(of[split]) for split in splits)
+
+
+def _percentage(share: float) -> str:
+    """On one line in a narrow column."""
+    return percentage(share).replace(" ", "\u00a0")
+
+
+def _listed(rows: tuple[Row, ...]) -> str:
+    return ", ".join(map(str, rows))
