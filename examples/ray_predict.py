@@ -11,7 +11,7 @@ import argparse
 
 import ray
 
-from txcls.evaluation.scoring import BatchClassifier
+from txcls.evaluation.predict_file import BatchClassifier
 
 
 def main() -> None:

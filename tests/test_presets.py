@@ -1,4 +1,4 @@
-"""Every preset that reproduces a published teaching system runs on real rows, and is what its specification says."""
+"""Presets that reproduce published teaching systems run on real rows, and classifiers start from the encoder."""
 
 from pathlib import Path
 
@@ -60,7 +60,7 @@ def test_the_ag_news_system_has_as_many_parameters_as_published() -> None:
 
 
 @pytest.mark.parametrize("name", ["ag_news", "huffpost", "imdb", "clinc150"])
-def test_what_a_classifier_holds_out_was_not_read_by_the_encoder(
+def test_the_encoder_has_not_read_the_rows_that_a_classifier_holds_out(
     name: str, published_data: Path, tmp_path: Path
 ) -> None:
     preset = load_preset("encoder")
@@ -74,7 +74,7 @@ def test_what_a_classifier_holds_out_was_not_read_by_the_encoder(
 
 
 @pytest.mark.parametrize("name", ["ag_news", "huffpost", "imdb", "clinc150"])
-def test_a_classifier_without_the_encoder_has_its_form_so_that_the_two_starts_can_be_compared(name: str) -> None:
+def test_a_preset_without_the_encoder_has_its_settings(name: str) -> None:
     encoder, config = load_checkpoint("encoder").config, load_preset(name)
     started = config.model_copy(update={"text": encoder.text, "model": encoder.model})
     own = {setting: getattr(config.model, setting) for setting in (*OWN_SETTINGS, "token_bias")}

@@ -73,7 +73,7 @@ def test_no_checkpoint_needs_the_compiler_of_torch_to_load() -> None:
 
 
 @pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: folder.name)
-def test_a_shipped_folder_is_what_saving_it_today_writes(folder: Path, tmp_path: Path) -> None:
+def test_saving_a_shipped_checkpoint_writes_the_same_files(folder: Path, tmp_path: Path) -> None:
     save_checkpoint(replace(load_checkpoint(folder), path=tmp_path / folder.name))
     for name in ("README.md", "metrics.json", "history.jsonl", "labels.json", "tokenizer.json", "model.safetensors"):
         assert (folder / name).read_bytes() == (tmp_path / folder.name / name).read_bytes(), name
@@ -93,7 +93,7 @@ def test_the_news_checkpoint_knows_plain_cases(text: str, label: str) -> None:
     assert prediction.label == label and prediction.ranked[0].probability > 0.5
 
 
-def test_the_results_are_the_figures_of_the_cards() -> None:
+def test_the_documented_results_are_those_of_the_cards() -> None:
     section = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     table = [[cell.strip(" *†") for cell in line.split("|")[1:-1]] for line in section.splitlines() if line[:1] == "|"]
     named = {row[0]: row[1:] for row in table}
@@ -129,7 +129,7 @@ SHOWN = ("ag_news", "huffpost", "clinc150", "imdb")
         ("clinc150", "validation"),
     ],
 )
-def test_the_cards_figures_are_measured_again(published_data: Path, name: str, split: str) -> None:
+def test_the_cards_metrics_are_measured_again(published_data: Path, name: str, split: str) -> None:
     checkpoint = load_checkpoint(ROOT / "checkpoints" / name)
     with_order = (name, split) == ("ag_news", "test")  # two more passes over the rows, so only once
     evaluation = evaluate(checkpoint, split=split, data_path=published_data / name, without_order=with_order)
@@ -183,7 +183,7 @@ def test_positions_decide_who_won(name: str, split: str) -> None:
     assert measured.accuracy == pytest.approx(recorded["accuracy"], abs=2.5 / measured.n)
 
 
-def test_stories_confirmed_in_the_card_of_who_won_hold_on_combinations_that_training_never_shows() -> None:
+def test_confirmed_stories_of_who_won_hold_on_combinations_that_training_never_shows() -> None:
     """The card's verdicts are of test texts, whose combinations training shows too; here a little less comes back."""
     classifier = Predictor.load(ROOT / "checkpoints" / "who_won")
     atlas = HeadAtlas.of(classifier)
@@ -206,7 +206,7 @@ def test_stories_confirmed_in_the_card_of_who_won_hold_on_combinations_that_trai
         assert again.accuracy - again.even > 0.03 and again.share >= 0.7 and again.control_share <= 0.3, story
 
 
-def test_the_first_report_of_the_examples_has_another_winner_without_the_head_whose_story_is_confirmed() -> None:
+def test_the_first_example_report_changes_its_winner_without_the_head_of_the_confirmed_story() -> None:
     classifier = Predictor.load(ROOT / "checkpoints" / "who_won")
     atlas = HeadAtlas.of(classifier)
     assert atlas is not None

@@ -1,12 +1,8 @@
-"""The door for Python: `load` a classifier or `train` one, then call it, look inside, change it, measure it, save it.
+"""The Python interface: `load` a classifier or `train` one, then call it, look inside, change, measure and save it.
 
-    import txcls
-
-    classifier = txcls.load("ag_news")
-    classifier("Rovers land on a comet").label
-    classifier.trace("Rovers land on a comet")["layers.0.attn.pattern"]  # (H, T, T)
-
-What it does inside is in `txcls.inspection`, one module per question; `txcls.figures` draws the results.
+classifier = txcls.load("ag_news")
+classifier("Rovers land on a comet").label
+classifier.trace("Rovers land on a comet")["layers.0.attn.pattern"]  # (H, T, T)
 """
 
 from collections.abc import Iterable, Sequence
@@ -35,12 +31,12 @@ Head = tuple[int, int]
 
 
 class Classifier(Predictor):
-    """A trained classifier: call it with a text, or with many.
+    """A trained classifier, which is never modified, so that threads may share it.
 
         classifier("Shares fell").label
         classifier(["Shares fell", "Rovers land"], top_k=2)
 
-    It is never modified, so threads may share one. `probabilities` gives an array for many texts, several times faster.
+    `probabilities` gives an array for many texts, several times faster.
     """
 
     @overload
@@ -48,14 +44,11 @@ class Classifier(Predictor):
     @overload
     def __call__(self, texts: Iterable[str], *, top_k: int | None = None) -> list[Prediction]: ...
     def __call__(self, texts: str | Iterable[str], *, top_k: int | None = None) -> Prediction | list[Prediction]:
-        """Classify one text, or many.
+        """The prediction for one text, or a list of them for many, in their order.
 
         Args:
             texts: one string, or a list, tuple, array, pandas Series or other iterable of strings.
             top_k: how many classes to rank, at least 1; None for all.
-
-        Returns:
-            A Prediction for one string; otherwise a list of them, in the order of the texts.
 
         Raises:
             TypeError: got a table, or a value that is no string; the message has its row.
@@ -108,7 +101,7 @@ class Classifier(Predictor):
         target: "Target" = "logit",
         baseline: "Baseline" = "blank",
     ) -> "Explanation":
-        """Score the words of one text for the class that wins.
+        """Score the words of one text for the predicted class.
 
             explained = classifier.explain("Rovers land on a comet", method="leave_one_out")
             explained.words, explained.scores["leave_one_out"]  # W tokens, (W,)
@@ -117,9 +110,9 @@ class Classifier(Predictor):
             text: with at least one word.
             method: "attention", "rollout", "pooling" (if the model pools by attention), "gradient", "integrated" or
                 "leave_one_out"; None for all. The last three are signed: positive scores speak for the class.
-            target: what they explain: the winner's "logit" or its "probability".
-            baseline: where integrated gradients start: from "blank" tokens (mask tokens where the text is read in
-                subwords, else unknown words) or from "zero" vectors.
+            target: what they explain: the "logit" of the class or its "probability".
+            baseline: where integrated gradients start: from "blank" tokens (mask tokens for subwords, else unknown
+                words) or from "zero" vectors.
 
         Raises:
             TraceError: the text has no word.
@@ -140,15 +133,13 @@ class Classifier(Predictor):
         how: "How" = "zero",
         means: "Means | None" = None,
     ) -> "Ablation":
-        """Change parts of the model, all of them at once, and compare the answer to one text.
+        """Change parts of the model, all of them at once, and compare the prediction for one text.
 
             classifier.ablate(text, heads=(0, 2)).effect[0]                   # layer 0, head 2, its output set to zero
-            classifier.ablate(text, heads=[(0, 2), (1, 3)], how="uniform")    # both attend evenly instead
+            classifier.ablate(text, heads=[(0, 2), (1, 3)], how="uniform")    # uniform attention in two heads
             classifier.ablate(text, heads="all", feed_forward=1)
 
-        The result has one setting: `original` (C,) and `changed` (1, C) are probabilities of `classes`, and `effect`
-        (1,) is by how much the winner's moves. `txcls.figures.compared_bars(result.classes, result.original,
-        result.changed[0])` draws it.
+        `original` (C,) and `changed` (1, C) are probabilities, `effect` (1,) the change of the predicted class's.
 
         Args:
             text: with at least one word.
@@ -161,7 +152,7 @@ class Classifier(Predictor):
 
         Raises:
             TraceError: the text has no word, or the model has no position vectors.
-            ValueError: there is no such head or layer, nothing is named, or `how` does not apply to a part.
+            ValueError: there is no such head or layer, no part is named, or `how` does not apply to a part.
             TypeError: the text is not a string, or a head is no pair of numbers.
         """
         from txcls.inspection.ablation import Change, ablate
@@ -177,24 +168,12 @@ class Classifier(Predictor):
     def ablate_each(
         self, text: str, *, heads: "How" = "zero", feed_forward: "Off" = "zero", means: "Means | None" = None
     ) -> "PartEffects":
-        """Change every head, and every feed-forward block, one at a time, and compare the answer to one text.
+        """Change each head and each feed-forward block, one at a time, and compare the prediction for one text.
 
             effects = classifier.ablate_each("Rovers land on a comet")
-            effects.heads, effects.feed_forward  # (L, H), (L,): by how much the winner's probability moves
+            effects.heads, effects.feed_forward  # (L, H), (L,): changes of the predicted class's probability
 
-        What one head does is judged against the others. `txcls.figures.head_effects_map(effects.heads,
-        effects.feed_forward, title="points", quantity="The probability", clickable=False)` draws it.
-
-        Args:
-            text: with at least one word.
-            heads: what is done to a head: "zero", "mean", "uniform" or "shuffled".
-            feed_forward: what replaces a block's output: "zero" or "mean".
-            means: for "mean": from `txcls.inspection.ablation.measure_means`.
-
-        Raises:
-            TraceError: the text has no word.
-            ValueError: no `means` for a change to the mean.
-            TypeError: the text is not a string.
+        A head's weights may also become "uniform" or "shuffled"; arguments and errors are those of `ablate`.
         """
         from txcls.inspection.ablation import ablate_each
 
@@ -209,10 +188,10 @@ class Classifier(Predictor):
         Args:
             texts: strings, as for `probabilities`.
             labels: the class of each; 3 and 3.0 are the class "3".
-            without_order: also measure accuracy with the words shuffled and without positions, in `order`.
+            without_order: also measure accuracy with the words shuffled and without positions.
 
         Raises:
-            TypeError: a text is no string; the message has its row.
+            TypeError: a text is no string; the message has the row.
             ValueError: there are not as many labels as texts.
             DataError: a row has no text or no label, or a label that is none of the classes.
         """
@@ -225,18 +204,16 @@ class Classifier(Predictor):
     @property
     def comparison(self) -> Comparison | None:
         """How it compares with the linear baseline on its test rows; None if it was not compared."""
-        found = self.checkpoint.metrics.get("comparison")
-        return None if found is None else Comparison.from_dict(found)
+        values = self.checkpoint.metrics.get("comparison")
+        return None if values is None else Comparison.from_dict(values)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write a checkpoint folder, from which `txcls.load(path)` and the command line read it.
 
-        Args:
-            path: the folder; its name becomes the checkpoint's. One in `checkpoints/` is found by its name alone.
-            overwrite: replace the checkpoint that is there.
+        The folder's name becomes the checkpoint's; one in `checkpoints/` is found by its name alone.
 
         Raises:
-            CheckpointError: something is there already (with `overwrite`: something that is no checkpoint), or the
+            CheckpointError: something exists there already (with `overwrite`: something that is no checkpoint), or the
                 folder cannot be written.
         """
         folder = Path(path)
@@ -257,11 +234,7 @@ class Classifier(Predictor):
 
 
 def _heads(given: Any, config: ModelConfig) -> list[Head]:
-    """Pairs (layer, head) of one pair, several, or "all".
-
-    Raises:
-        TypeError: it is none of these.
-    """
+    """Pairs (layer, head) of one pair, several, or "all"; raises TypeError for anything else."""
     if isinstance(given, str) and given == "all":
         return [(layer, head) for layer in range(config.n_layers) for head in range(config.n_heads)]
     try:
@@ -272,11 +245,7 @@ def _heads(given: Any, config: ModelConfig) -> list[Head]:
 
 
 def _blocks(given: Any, config: ModelConfig) -> list[int]:
-    """Layers of one layer, several, or "all".
-
-    Raises:
-        TypeError: it is none of these.
-    """
+    """Layers of one layer, several, or "all"; raises TypeError for anything else."""
     if isinstance(given, str) and given == "all":
         return list(range(config.n_layers))
     try:
@@ -327,26 +296,22 @@ def train(
 
     Settings are chosen from the texts and the time budget, starting from the shipped encoder. A fifth of the rows is
     held out (unless `test` is given), and `classifier.comparison` compares with the linear baseline on them.
-    With any of `preset`, `settings`, `validation` and `init`, these decide instead, as in `python -m txcls train
-    PRESET --data FILE`: nothing is held out for testing, and every class needs two rows unless validation rows are
-    given.
+    Any of `preset`, `settings`, `validation` and `init` train as `python -m txcls train PRESET --data FILE` does
+    instead: without test rows, and with at least two rows of every class unless validation rows are given.
 
-    A label is named as in a table: text without the whitespace around it, a whole number without a decimal point (3.0
-    is "3"), True and False as "true" and "false", anything else as `str` writes it.
+    Labels are named as in a table: text is stripped, 3.0 is "3", True is "true", anything else is as `str` writes it.
 
     Args:
         texts: strings; a list, tuple, array, pandas Series or other iterable.
         labels: the class of each text; any hashable value.
         minutes: the time budget; None for 5.
-        test: test rows as (texts, labels), instead of rows held out.
+        test: test rows as (texts, labels).
         init: a pre-trained model to start from, by name or path.
         preset: a name (`txcls.config.preset_names()`) or a TOML file.
-        settings: changes to it (to "own" if none is named), such as ["train.epochs=2", "model.max_length=800"]; see
-            txcls/config.py.
+        settings: changes to it (to "own" if none is named), such as ["train.epochs=2", "model.max_length=800"].
         validation: validation rows as (texts, labels), or the share of the rows to hold out; None for the preset's
-            share. They decide which weights are kept, and the calibration is fitted on them.
-        out: the checkpoint folder to write, its state beside it while training runs; None keeps everything in memory
-            (`classifier.save` writes it later).
+            share.
+        out: the checkpoint folder to write, with the state of the run beside it; None keeps everything in memory.
         overwrite: replace the checkpoint in `out`, or the saved state of an interrupted run.
         seed: of the rows held out, initial weights, order of rows and dropout.
         progress: whether progress is shown, on standard error.

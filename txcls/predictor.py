@@ -41,15 +41,13 @@ class Prediction:
     """The prediction for one text.
 
     Attributes:
-        text: as given.
-        label: the most probable class; None for a text without words (empty, only whitespace, …).
+        label: the most probable class; None for a text without words.
         ranked: the top classes with their calibrated probabilities, most probable first; empty without a label.
-        other: the remaining probability, of the classes that are not in `ranked`.
+        other: the probability of all other classes.
         tokens: what the model read, with character offsets into `text`.
         unknown: the tokens outside the vocabulary.
         truncated_at: the offset where reading stopped; None if all of the text was read.
-        out_of_scope: whether the text seems to belong to none of the classes; None if the checkpoint has no rule for
-            it.
+        out_of_scope: whether the text seems to belong to none of the classes; None if the checkpoint has no rule.
     """
 
     text: str
@@ -73,11 +71,11 @@ class Prediction:
 
     @property
     def unknown_share(self) -> float:
-        """The share of the text's letters in words that the model does not know (`txcls.text.encoder`)."""
+        """The share of the text's letters that are in unknown words."""
         return unknown_share(self.text, self.tokens)
 
     def __repr__(self) -> str:
-        """One line: label, probability, the beginning of the text, and what to know about how it was read."""
+        """One line: label, probability, how the text was read, and its beginning."""
         facts = [percentage(self.probability)] if self.probability is not None else []
         facts += ["out of scope"] if self.out_of_scope else []
         facts += [f"{len(self.unknown)} unknown"] if self.unknown else []
@@ -102,7 +100,7 @@ class Predictor:
         """Load a checkpoint folder, or a name under `checkpoints/`, onto the CPU.
 
         Raises:
-            CheckpointError: it is missing, damaged, not a txcls checkpoint, or a language model.
+            CheckpointError: it is missing, damaged, or a language model.
             TypeError: got neither a string nor a path.
         """
         return cls(load_checkpoint(path_or_name))
@@ -128,12 +126,12 @@ class Predictor:
         return self.checkpoint.n_parameters
 
     def predict(self, texts: Iterable[str], *, top_k: int | None = None, batch_size: int = 256) -> list[Prediction]:
-        """Classify texts, in their order; batches hold texts of similar length.
+        """The predictions for an iterable of strings, in their order.
 
         Args:
-            texts: a list, tuple, array, pandas Series or other iterable of strings (not one string).
+            texts: a list, tuple, array, pandas Series, ….
             top_k: how many classes to rank, at least 1; None for all.
-            batch_size: texts per forward pass, at most; fewer if they are long.
+            batch_size: texts per forward pass, at most; batches hold texts of similar length.
 
         Raises:
             TypeError: `texts` is one string or a table, or contains anything but strings; the message has the row.
@@ -142,8 +140,11 @@ class Predictor:
         if (top_k is not None and top_k < 1) or batch_size < 1:
             raise ValueError(f"got top_k={top_k}, batch_size={batch_size}; wanted at least 1 of each")
         encodings = [self.encoder.encode(text) for text in given_texts(texts)]
-        rows = [n for n, one in enumerate(encodings) if one.has_words]
-        predictions = [_nothing_to_read(encoding) for encoding in encodings]
+        rows = [n for n, encoding in enumerate(encodings) if encoding.has_words]
+        predictions = [
+            Prediction(encoding.text, None, (), 0.0, encoding.tokens, (), encoding.truncated_at)
+            for encoding in encodings
+        ]
         for places in batches_by_length((len(encodings[n].tokens) for n in rows), batch_size=batch_size):
             batch = [rows[place] for place in places]
             logits = self.logits(padded([encodings[n].ids for n in batch]))  # B C
@@ -155,41 +156,36 @@ class Predictor:
     def probabilities(
         self, texts: Iterable[str], *, batch_size: int = 128, precision: Precision = "auto"
     ) -> NDArray[np.float64]:
-        """Calibrated probabilities (N, C) of many texts, several times faster than `predict`, without their tokens.
+        """Calibrated probabilities (N, C) of many texts, several times faster than `predict`.
 
-        With several processors, each computes batches of its own (`txcls.runtime.threads`). The row of a text
-        without any word is nan.
-
-        Args:
-            texts: a list, tuple, array, pandas Series or other iterable of strings (not one string).
-            batch_size: texts per forward pass, at most; batches hold texts of similar length.
-            precision: "auto" computes in bfloat16 where that is faster, which changes probabilities by less than 0.01;
-                "float32" gives those of `predict`.
+        With several processors, each computes its own batches. The row of a text without any word is nan. With
+        precision "auto", bfloat16 is used if it is faster, which changes probabilities by less than 0.01; "float32"
+        gives those of `predict`.
 
         Raises:
-            TypeError: `texts` is one string or a table, or contains anything but strings; the message has the row.
+            TypeError: as for `predict`.
         """
         dtype = autocast_dtype(precision, device=torch.device("cpu"), model=self.checkpoint.config.model)
         model = self.checkpoint.model if dtype is None else self._in_bfloat16
         rows = self.encoder.encode_ids(given_texts(texts))
         empty = int(self.encoder.class_token)
         readable = np.array([n for n, row in enumerate(rows) if len(row) > empty], dtype=np.int64)
-        found = np.full((len(rows), len(self.classes)), np.nan)  # N C
+        probabilities = np.full((len(rows), len(self.classes)), np.nan)  # N C
 
-        def answers(batch: NDArray[np.int64]) -> NDArray[np.floating]:
+        def compute(batch: NDArray[np.int64]) -> NDArray[np.floating]:
             with torch.inference_mode():
                 logits = model(padded([rows[n].tolist() for n in batch])).float()  # B C
             return calibrated_probabilities(logits.numpy(), self.checkpoint.calibration)
 
         places = batches_by_length((len(rows[n]) for n in readable), batch_size=batch_size)
-        batches = [readable[one] for one in places]
-        for batch, probabilities in zip(batches, map_in_threads(answers, batches), strict=True):
-            found[batch] = probabilities
-        return found
+        batches = [readable[place] for place in places]
+        for batch, values in zip(batches, map_in_threads(compute, batches), strict=True):
+            probabilities[batch] = values
+        return probabilities
 
     @cached_property
     def _in_bfloat16(self) -> nn.Module:
-        """A copy of the model in bfloat16, made when first needed: autocast would spend a fifth of the time casting."""
+        """A copy of the model in bfloat16; autocast would spend a fifth of the time casting."""
         return copy.deepcopy(self.checkpoint.model).bfloat16()
 
     def logits(self, ids: Tensor) -> Tensor:
@@ -233,10 +229,6 @@ class Predictor:
             truncated_at=encoding.truncated_at,
             out_of_scope=out_of_scope,
         )
-
-
-def _nothing_to_read(encoding: Encoding) -> Prediction:
-    return Prediction(encoding.text, None, (), 0.0, encoding.tokens, (), encoding.truncated_at)
 
 
 def padded(rows: Sequence[Sequence[int]]) -> Tensor:

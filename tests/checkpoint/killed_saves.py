@@ -16,8 +16,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import safetensors.torch
-
 from txcls.checkpoint import checkpoint as module
 from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from txcls.checkpoint.listing import list_checkpoints
@@ -25,7 +23,7 @@ from txcls.checkpoint.listing import list_checkpoints
 STAGES = (
     (Path, "mkdir"),
     (Path, "chmod"),
-    (safetensors.torch, "save_file"),
+    (module, "save_file"),
     (module, "write_json"),
     (Path, "write_text"),
     (os, "fsync"),
@@ -75,10 +73,10 @@ def main(folder: Path) -> None:
         if not killed(newer, stage):
             break
         left = sorted(entry.name.partition(".tiny.")[2].partition("-")[0] for entry in folder.parent.iterdir())
-        listed = [one.name for one in list_checkpoints().classifiers]
-        found = load_checkpoint("tiny")
-        seed = found.metrics["training"]["seed"]
-        save_checkpoint(replace(found, metrics={"training": {"seed": 2}}))  # and the next save works
+        listed = [summary.name for summary in list_checkpoints().classifiers]
+        loaded = load_checkpoint("tiny")
+        seed = loaded.metrics["training"]["seed"]
+        save_checkpoint(replace(loaded, metrics={"training": {"seed": 2}}))  # and the next save works
         after = [entry.name for entry in folder.parent.iterdir()]
         sys.stdout.write(json.dumps({"left": left, "listed": listed, "seed": seed, "after": after}) + "\n")
 

@@ -1,7 +1,6 @@
 """A checkpoint as a zip file: it loads back, and hostile archives are refused in a sentence and leave nothing."""
 
 import io
-import json
 import shutil
 import stat
 import zipfile
@@ -62,21 +61,21 @@ def changed(name: str, content: bytes) -> Callable[[Entries], Entries]:
 
 
 HOSTILE: dict[str, tuple[Callable[[Entries], Entries], str]] = {
-    "parent": (outside("../../"), "points outside of the archive"),
-    "parent inside": (outside("spam/../../"), "points outside of the archive"),
-    "absolute": (outside("/etc/"), "points outside of the archive"),
-    "backslash": (outside("spam\\..\\"), "points outside of the archive"),
+    "parent": (outside("../../"), "is no file of a checkpoint"),
+    "absolute": (outside("/etc/"), "is no file of a checkpoint"),
+    "parent without depth": (outside("../"), "holds labels.json twice"),
+    "backslash": (outside("spam\\..\\"), "is no file of a checkpoint"),
     "pickle": (changed("model.pkl", b"\x80\x04."), "is no file of a checkpoint"),
     "code": (changed("__init__.py", b"1/0"), "is no file of a checkpoint"),
     "deep": (lambda files: {**files, "spam/a/b/config.json": b"{}"}, "is no file of a checkpoint"),
-    "twice": (lambda files: {**files, "labels.json": b"[]"}, "comes twice"),
+    "twice": (lambda files: {**files, "labels.json": b"[]"}, "holds labels.json twice"),
     "incomplete": (
-        lambda files: {name: one for name, one in files.items() if not name.endswith("labels.json")},
+        lambda files: {name: content for name, content in files.items() if not name.endswith("labels.json")},
         "lacks labels.json",
     ),
     "nothing": (lambda files: {}, "no checkpoint, since it lacks"),
     "bomb": (changed("README.md", b"\0" * (MAX_BYTES + 1)), "unpacks to more than 64 MB"),
-    "many": (lambda files: {**files, **{f"x{n}/": b"" for n in range(100)}}, "entries, wanted those of one checkpoint"),
+    "many": (lambda files: {**files, **{f"x{n}/": b"" for n in range(100)}}, "entries; wanted those of one checkpoint"),
     "broken JSON": (changed("config.json", b"{"), "config.json"),
     "broken weights": (changed("model.safetensors", b"\xff" * 100), "model.safetensors"),
     "other classes": (changed("labels.json", b'["a","b"]'), "does not fit"),
@@ -92,25 +91,21 @@ def test_a_hostile_archive_is_refused_in_a_sentence_and_leaves_nothing(honest: P
     with pytest.raises(CheckpointError, match=message) as caught:
         unpack(file, root, name="bad")
     assert str(tmp_path) not in str(caught.value) and "\n" not in str(caught.value)
-    assert list(root.iterdir()) == [] and {one.name for one in tmp_path.iterdir()} == {"own", "bad.zip"}
+    assert list(root.iterdir()) == [] and {path.name for path in tmp_path.iterdir()} == {"own", "bad.zip"}
 
 
-def test_links_and_encrypted_entries_are_refused(honest: Path, tmp_path: Path) -> None:
-    link = zipfile.ZipInfo("spam/labels.json")
+def test_a_link_in_an_archive_is_read_as_its_text(honest: Path, tmp_path: Path) -> None:
+    link = zipfile.ZipInfo("labels.json")
     link.external_attr = (stat.S_IFLNK | 0o777) << 16
-    with zipfile.ZipFile(tmp_path / "link.zip", "w") as archive:
+    files = {Path(name).name: content for name, content in entries(honest).items() if not name.endswith("labels.json")}
+    with zipfile.ZipFile(write(tmp_path / "link.zip", files), "a") as archive:
         archive.writestr(link, "/etc/passwd")
-    with pytest.raises(CheckpointError, match="is not a plain file"):
+    with pytest.raises(CheckpointError, match=r"labels\.json: not readable as JSON"):
         unpack(tmp_path / "link.zip", tmp_path, name="x")
-    raw = bytearray(write(tmp_path / "locked.zip", entries(honest)).read_bytes())
-    place = raw.find(b"PK\x01\x02")
-    raw[place + 8] |= 1  # the flag in the central directory
-    (tmp_path / "locked.zip").write_bytes(raw)
-    with pytest.raises(CheckpointError, match="is encrypted"):
-        unpack(tmp_path / "locked.zip", tmp_path, name="x")
+    assert not (tmp_path / "x").exists()
 
 
-@pytest.mark.parametrize("content", [b"", b"PK", b"no zip at all" * 100], ids=["empty", "magic", "text"])
+@pytest.mark.parametrize("content", [b"", b"no zip at all" * 100], ids=["empty", "text"])
 def test_what_is_no_archive_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.zip").write_bytes(content)
     with pytest.raises(CheckpointError, match=r"a\.zip: not a readable zip archive"):
@@ -142,11 +137,10 @@ def test_language_models_and_models_that_are_not_wanted_are_refused(honest: Path
     assert not (tmp_path / "x").exists()
 
 
-def test_a_name_that_leads_elsewhere_is_a_mistake_of_the_caller(honest: Path, tmp_path: Path) -> None:
-    (tmp_path / "a.zip").write_bytes(pack(honest))
-    for name in ("../x", "", ".hidden", "a/b", "x" * 50):
-        with pytest.raises(ValueError, match="wanted letters"):
-            unpack(tmp_path / "a.zip", tmp_path, name=name)
+@pytest.mark.parametrize("name", ["../x", "", ".hidden", "a/b", "x" * 50])
+def test_only_plain_names_are_taken(honest: Path, tmp_path: Path, name: str) -> None:
+    with pytest.raises(ValueError, match="wanted letters"):
+        unpack(tmp_path / "a.zip", tmp_path, name=name)
 
 
 def test_a_folder_that_lacks_a_file_is_not_packed(honest: Path, tmp_path: Path) -> None:
@@ -154,4 +148,3 @@ def test_a_folder_that_lacks_a_file_is_not_packed(honest: Path, tmp_path: Path) 
     (copy / "labels.json").unlink()
     with pytest.raises(CheckpointError, match=r"copy lacks labels\.json"):
         pack(copy)
-    assert json.loads((honest / "labels.json").read_text())

@@ -1,8 +1,8 @@
 """The command line with parts of 16 rows, so that tests of stopped and shared work need few rows."""
 
 from txcls import cli
-from txcls.evaluation import scoring
+from txcls.evaluation import predict_file
 
 if __name__ == "__main__":
-    scoring.PART_ROWS = 16
+    predict_file.PART_ROWS = 16
     cli.main()

@@ -39,15 +39,15 @@ def compared(**changes: object) -> Comparison:
     return compare(**{**arguments, **changes})  # type: ignore[arg-type]
 
 
-def test_figures_are_those_of_scikit_learn() -> None:
-    found = compared()
-    for answers, one in ((GOOD, found.transformer), (FAIR, found.linear)):
-        assert one.accuracy.value == pytest.approx((answers == TRUE).mean())
-        assert one.macro_f1.value == pytest.approx(f1_score(TRUE, answers, average="macro"))
-        assert one.macro_f1.low < one.macro_f1.value < one.macro_f1.high
-    assert found.majority.accuracy.value == pytest.approx(np.bincount(TRUE).max() / 300)
-    assert found.only_transformer == ((GOOD == TRUE) & (FAIR != TRUE)).sum()
-    assert found.difference.value == pytest.approx((GOOD == TRUE).mean() - (FAIR == TRUE).mean())
+def test_metrics_are_those_of_scikit_learn() -> None:
+    comparison = compared()
+    for answers, contestant in ((GOOD, comparison.transformer), (FAIR, comparison.linear)):
+        assert contestant.accuracy.value == pytest.approx((answers == TRUE).mean())
+        assert contestant.macro_f1.value == pytest.approx(f1_score(TRUE, answers, average="macro"))
+        assert contestant.macro_f1.low < contestant.macro_f1.value < contestant.macro_f1.high
+    assert comparison.majority.accuracy.value == pytest.approx(np.bincount(TRUE).max() / 300)
+    assert comparison.only_transformer == ((GOOD == TRUE) & (FAIR != TRUE)).sum()
+    assert comparison.difference.value == pytest.approx((GOOD == TRUE).mean() - (FAIR == TRUE).mean())
 
 
 @pytest.mark.parametrize("right, n", [(0, 10), (3, 10), (99, 100), (500, 1000)])
@@ -57,11 +57,11 @@ def test_intervals_of_shares_are_wilsons(right: int, n: int) -> None:
     assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=1e-6)
 
 
-def test_the_interval_of_a_difference_covers_the_truth_about_as_often_as_it_says() -> None:
+def test_the_interval_of_a_difference_has_its_nominal_coverage() -> None:
     rng = np.random.default_rng(1)
     outcomes = rng.multinomial(200, [0.08, 0.05, 0.87], size=2000)  # one alone right, the other alone, both or neither
-    found = [paired_difference(int(a), int(b), 200) for a, b, _ in outcomes]
-    covered = np.mean([one.low <= 0.03 <= one.high for one in found])
+    intervals = [paired_difference(int(a), int(b), 200) for a, b, _ in outcomes]
+    covered = np.mean([interval.low <= 0.03 <= interval.high for interval in intervals])
     assert 0.93 <= covered <= 0.975
 
 
@@ -78,7 +78,6 @@ def test_a_verdict_is_drawn_only_where_the_interval_allows_it() -> None:
     assert worse.verdict.startswith("The linear baseline is better than the Transformer by ")
     low, high = (float(one) for one in re.findall(r"[+-]\d+\.\d", worse.verdict))
     assert 0 < low < high, "an interval around what is said, with its sign"
-    assert compared(linear=GOOD, transformer=FAIR).verdict.startswith("The linear baseline is better")
     same = compared(linear=GOOD)
     assert "cannot be told apart" in same.verdict and same.difference.low < 0 < same.difference.high
 
@@ -88,12 +87,6 @@ def test_a_comparison_is_read_back_from_json() -> None:
     again = Comparison.from_dict(json.loads(json.dumps(found.to_dict())))
     assert again.to_dict() == found.to_dict() and again.verdict == found.verdict and again.linear.seconds == 0.3
     assert str(again).endswith(again.verdict) and "macro-F1" in str(again)
-    assert [row[0] for row in again.table] == [
-        "majority guess",
-        "linear baseline",
-        "this Transformer",
-        "Transformer − linear baseline",
-    ]
 
 
 def test_pairs_of_words_are_learned_and_any_text_gets_a_class() -> None:
@@ -104,11 +97,8 @@ def test_pairs_of_words_are_learned_and_any_text_gets_a_class() -> None:
 
 @pytest.mark.parametrize(
     "texts",
-    [
-        pytest.param(["好", "坏"], id="single characters"),
-        pytest.param(["这家店的东西很好吃", "这家店的东西很难吃"], id="Chinese clauses"),
-        pytest.param(["plan a", "plan b"], id="one-letter words"),
-    ],
+    [["好", "坏"], ["这家店的东西很好吃", "这家店的东西很难吃"], ["plan a", "plan b"]],
+    ids=["single characters", "Chinese clauses", "one-letter words"],
 )
 def test_what_tells_the_classes_apart_is_a_word(texts: list[str]) -> None:
     assert fit_linear_baseline(texts * 10, [0, 1] * 10).predict([f"{texts[1]} 的", f"{texts[0]} 的"]).tolist() == [1, 0]
@@ -153,5 +143,3 @@ def test_nothing_to_compare_is_refused() -> None:
     none = np.zeros(0, dtype=np.int64)
     with pytest.raises(ValueError, match="got 0 rows"):
         compare(truth=none, majority=none, linear=none, transformer=none, baseline=FITTED)
-    with pytest.raises(ValueError, match="got 300 rows"):
-        compared(linear=FAIR[:-1])

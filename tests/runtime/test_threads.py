@@ -1,4 +1,4 @@
-"""Batches side by side: the same answers in the same order, errors that arrive, and torch's threads as they were."""
+"""Batches in parallel: the same results in the same order, errors are raised, and torch's threads are restored."""
 
 import os
 import threading
@@ -53,22 +53,15 @@ def test_each_thread_has_one_processor_and_all_others_have_what_they_had() -> No
 
 
 @pytest.mark.usefixtures("threads")
-def test_few_items_are_computed_here() -> None:
+def test_few_items_are_computed_in_the_calling_thread() -> None:
     here = threading.current_thread().name
     few = range(MIN_ITEMS * N - 1)
     assert set(map_in_threads(lambda _: threading.current_thread().name, few)) == {here}
     assert not list(map_in_threads(lambda _: 1, []))
 
 
-def test_with_one_processor_all_is_computed_here() -> None:
-    assert torch.get_num_threads() == 1
-    assert set(map_in_threads(lambda _: threading.current_thread().name, range(40))) == {
-        threading.current_thread().name
-    }
-
-
 @pytest.mark.usefixtures("threads")
-def test_an_error_arrives_and_what_has_not_begun_is_left_alone() -> None:
+def test_an_error_is_raised_and_later_items_are_cancelled() -> None:
     begun: list[int] = []
 
     def compute(item: int) -> int:
@@ -80,13 +73,12 @@ def test_an_error_arrives_and_what_has_not_begun_is_left_alone() -> None:
 
     with pytest.raises(ValueError, match="item 2 is bad"):
         list(map_in_threads(compute, range(500)))
-    time.sleep(0.05)
     assert len(begun) < 100
     assert list(map_in_threads(lambda item: item, range(40))) == list(range(40)), "the threads are still there"
 
 
 @pytest.mark.usefixtures("threads")
-def test_probabilities_are_the_same_side_by_side(classifier: Predictor) -> None:
+def test_probabilities_are_the_same_in_parallel(classifier: Predictor) -> None:
     texts = [f"{text} {TEXTS[n % len(TEXTS)]}" for n, text in enumerate(TEXTS * 9)]
     together = classifier.probabilities(texts, batch_size=4, precision="float32")
     torch.set_num_threads(1)
@@ -94,17 +86,12 @@ def test_probabilities_are_the_same_side_by_side(classifier: Predictor) -> None:
     np.testing.assert_allclose(together, alone, atol=1e-6)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.timeout(60)
 @pytest.mark.usefixtures("threads")
-def test_a_forked_process_makes_threads_of_its_own() -> None:
+def test_a_forked_process_makes_its_own_threads() -> None:
     list(map_in_threads(lambda item: item, range(40)))
     child = os.fork()
     if not child:
         right = list(map_in_threads(lambda item: item + 1, range(40))) == list(range(1, 41))
         os._exit(0 if right else 1)
-    deadline = time.monotonic() + 60
-    while (ended := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    if ended[0] == 0:
-        os.kill(child, 9)
-    assert ended == (child, 0), "it waited for threads that it has not"
+    assert os.waitpid(child, 0) == (child, 0)

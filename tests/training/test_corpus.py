@@ -25,7 +25,7 @@ def made(folder: Path, config: RunConfig) -> Corpus:
 
 @pytest.mark.parametrize("at_once", [1, 700, 4_000_000])
 def test_windows_are_those_of_all_texts_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
-    monkeypatch.setattr("txcls.training.corpus._AT_ONCE", at_once)
+    monkeypatch.setattr("txcls.training.corpus.BATCH_CHARACTERS", at_once)
     corpus = made(tmp_path / "corpus", run_config("masked"))
     for part, texts in ((corpus.training, TEXTS.training), (corpus.validation, TEXTS.validation)):
         expected = windows(corpus.encoder, texts)

@@ -13,7 +13,6 @@ from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.texts import open_texts
 from txcls.errors import TrainingError
-from txcls.text.encoder import TextEncoder
 from txcls.training import pretrain, settings_from, train
 from txcls.training.from_pretrained import check_unread, encoder_from
 
@@ -34,8 +33,7 @@ def other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checkpoint:
     return pretrain(config, out=tmp_path / "other", max_steps=2)
 
 
-def test_a_classifier_of_another_form_takes_over_all_settings_it_needs(tmp_path: Path, other: Checkpoint) -> None:
-    """It took four attempts: text settings, sizes, positions and scaling had to be set by hand, one error at a time."""
+def test_a_classifier_takes_over_text_and_model_settings(tmp_path: Path, other: Checkpoint) -> None:
     config = run_config("classify").with_settings(["model.dropout=0.3", "model.pooling=mean", "model.max_length=33"])
     made = train(config, out=tmp_path / "made", init=other, max_steps=2)
     assert load_checkpoint(tmp_path / "made").config == made.config
@@ -58,14 +56,14 @@ def test_one_option_is_enough_on_the_command_line(
 
 
 @pytest.mark.parametrize("assignment", ["model.d_model=64", "text.tokenizer=word", "model.positions=none"])
-def test_a_setting_asked_for_that_is_taken_over_is_refused(other: Checkpoint, assignment: str) -> None:
+def test_an_explicit_setting_that_conflicts_is_refused(other: Checkpoint, assignment: str) -> None:
     key = assignment.partition("=")[0]
     config = run_config("classify").with_settings([assignment])
     with pytest.raises(TrainingError, match=rf"--set {assignment}: {key} is \w+ in other, from which the run starts"):
         settings_from(other, config, assignments=["train.epochs=9", assignment])
 
 
-def test_settings_of_ones_own_or_equal_to_those_taken_over_may_be_asked_for(other: Checkpoint) -> None:
+def test_explicit_settings_that_do_not_conflict_are_accepted(other: Checkpoint) -> None:
     asked = ["model.d_model=24", "model.dropout=0.4", "train.epochs=9", "data.split_seed=1"]
     config = run_config("classify").with_settings(asked)
     taken = settings_from(other, config, assignments=asked)
@@ -85,7 +83,7 @@ def test_the_class_token_is_read_where_the_classifier_pools_it(other: Checkpoint
 
 
 @pytest.mark.parametrize(
-    "asked, read, is_refused",
+    "own, read, is_refused",
     [
         ({}, {}, False),
         ({"validation_fraction": 0.05}, {}, False),  # its rows are among those that pre-training left out
@@ -99,26 +97,16 @@ def test_the_class_token_is_read_where_the_classifier_pools_it(other: Checkpoint
         ({"validation_fraction": 0.2}, {"dataset": "ag_news"}, False),
     ],
 )
-def test_a_start_from_a_model_that_has_read_held_out_rows_is_refused(
-    other: Checkpoint, asked: dict[str, object], read: dict[str, object], is_refused: bool
+def test_a_model_that_has_read_held_out_rows_is_refused(
+    other: Checkpoint, own: dict[str, object], read: dict[str, object], is_refused: bool
 ) -> None:
     pretrained = replace(other, config=other.config.model_copy(update={"data": DataConfig.model_validate(read)}))
-    config = run_config("classify", data=asked)
+    config = run_config("classify", data=own)
     if not is_refused:
         check_unread(pretrained, open_dataset(config.data), config)
         return
     with pytest.raises(TrainingError, match="pre-trained on rows of sample that this run holds out"):
         check_unread(pretrained, open_dataset(config.data), config)
-
-
-def test_validation_rows_of_a_smaller_share_are_among_those_of_a_larger_one() -> None:
-    """On which the rule above rests."""
-    from txcls.data.splits import stratified_split
-
-    labels = [0] * 60 + [1] * 35 + [2] * 7
-    for seed in range(5):
-        few, many = (set(stratified_split(labels, fraction=f, seed=seed)[1].tolist()) for f in (0.05, 0.1))
-        assert few < many
 
 
 def messages(n: int, *, first: int = 0) -> str:
@@ -181,11 +169,10 @@ def test_rows_are_held_out_as_the_model_to_start_from_has_held_them_out(other: C
 
 def test_positions_past_those_of_the_pre_trained_model_are_read_too(other: Checkpoint) -> None:
     config = settings_from(other, run_config("classify").with_settings(["model.max_length=64"]))
-    encoder = encoder_from(other, config)
-    assert isinstance(encoder, TextEncoder) and len(encoder.encode("a word " * 100).tokens) == 64
+    assert len(encoder_from(other, config).encode("a word " * 100).tokens) == 64
 
 
-def test_texts_of_ones_own_need_a_file_and_the_model_to_start_from(tmp_path: Path, other: Checkpoint) -> None:
+def test_own_texts_train_from_a_file_and_a_model_to_start_from(tmp_path: Path, other: Checkpoint) -> None:
     rows = (f"{'good' if n % 2 else 'bad'} film number {n},{'yes' if n % 2 else 'no'}\n" for n in range(60))
     (tmp_path / "mine.csv").write_text("text,label\n" + "".join(rows), encoding="utf-8")
     arguments = ["train", "own", "--data", str(tmp_path / "mine.csv"), "--init", "other", "--max-steps", "40"]

@@ -12,7 +12,7 @@ from tests.conftest import TEXTS, make_checkpoint
 from txcls.checkpoint.checkpoint import load_checkpoint
 from txcls.config import load_preset
 from txcls.errors import CheckpointError, ConfigError, DataError, TrainingError
-from txcls.training import TrainingInterruptedError, pretrain, train
+from txcls.training import pretrain, train
 
 from .test_pretraining import run_config
 
@@ -64,7 +64,7 @@ def test_progress_is_what_the_command_shows(capfd: pytest.CaptureFixture[str]) -
         assert part in " ".join(shown.err.split())
 
 
-def test_an_existing_folder_is_replaced_on_request_alone() -> None:
+def test_an_existing_folder_is_replaced_only_with_overwrite() -> None:
     txcls.train(ROWS, LABELS, settings=SMALL, out="mine", progress=False)
     with pytest.raises(TrainingError, match=r"mine already exists; .* overwrite=True"):
         txcls.train(ROWS, LABELS, settings=SMALL, out="mine", progress=False)
@@ -72,7 +72,7 @@ def test_an_existing_folder_is_replaced_on_request_alone() -> None:
     assert other.classes == txcls.load("mine").classes == ("x", "y")
 
 
-def test_validation_rows_may_be_given_or_a_share_of_the_rows() -> None:
+def test_validation_rows_are_given_or_a_share_of_the_rows() -> None:
     shared = txcls.train(ROWS, LABELS, settings=SMALL, validation=0.25, progress=False)
     assert shared.checkpoint.metrics["data"]["validation_rows"] == 7, "about a quarter, by hash"
     given = txcls.train(ROWS, LABELS, settings=SMALL, validation=(ROWS[:4], LABELS[:4]), out="mine", progress=False)
@@ -89,7 +89,7 @@ def test_a_class_with_a_single_row_needs_validation_rows_of_its_own() -> None:
     assert made.classes == ("even", "odd", "rare")
 
 
-def test_any_preset_trains_on_ones_own_texts() -> None:
+def test_any_preset_trains_on_own_texts() -> None:
     made = txcls.train(ROWS, LABELS, preset="sample", settings=["train.epochs=1"], progress=False)
     config = made.checkpoint.config
     assert (config.data.dataset, config.title, config.name) == ("table", "own texts", "own")
@@ -131,13 +131,3 @@ def test_wrong_arguments_are_refused_before_training(
     arguments = {"texts": ROWS, "labels": LABELS, "settings": SMALL, "progress": False, **changes}
     with pytest.raises(error, match=message):
         txcls.train(arguments.pop("texts"), arguments.pop("labels"), **arguments)  # type: ignore[arg-type]
-
-
-def test_an_interrupted_run_in_memory_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(*_: object) -> None:
-        raise TrainingInterruptedError("stopped")
-
-    monkeypatch.setattr("txcls.training.display.TrainingDisplay._validation", interrupt)
-    with pytest.raises(TrainingInterruptedError):
-        txcls.train(ROWS, LABELS, settings=SMALL, progress=False)
-    assert list(tmp_path.iterdir()) == []

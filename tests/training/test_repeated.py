@@ -1,5 +1,6 @@
 """Runs from the same initial weights: the mean of their weights, whether or not something comes between."""
 
+import itertools
 import os
 import signal
 from pathlib import Path
@@ -13,7 +14,7 @@ from txcls.config import TrainConfig
 from txcls.errors import ConfigError, TrainingError
 from txcls.training import FitResult, HistoryRow, Progress, TrainingInterruptedError, fit
 from txcls.training.objectives import Classify
-from txcls.training.repeated import SEEDS_APART, fit_repeatedly
+from txcls.training.repeated import SEED_STEP, fit_repeatedly
 from txcls.training.run_folder import runs_file
 
 RUNS = 3
@@ -26,29 +27,19 @@ def settings(**changes: object) -> TrainConfig:
 def fitted(state: Path | None = None, **changes: object) -> tuple[dict[str, Tensor], FitResult]:
     """Weights and result of three runs."""
     own, chosen = model(), settings(runs=RUNS)
-    options: dict[str, object] = {
-        "state_path": state,
-        "resume": False,
-        "on_step": None,
-        "on_validation": None,
-        "max_steps": None,
-        "should_stop": None,
-        "device": "cpu",
-    }
     objective = Classify.of(TRAIN, n_classes=own.head.out_features, config=chosen)
-    result = fit_repeatedly(own, TRAIN, VALIDATION, chosen, objective=objective, **{**options, **changes})  # type: ignore[arg-type]
+    result = fit_repeatedly(own, TRAIN, VALIDATION, chosen, objective=objective, state_path=state, **changes)  # type: ignore[arg-type]
     return own.state_dict(), result
 
 
 def single(number: int) -> dict[str, Tensor]:
     own = model()
-    fit(own, TRAIN, VALIDATION, settings(runs=RUNS, seed=settings().seed + SEEDS_APART * number))
+    fit(own, TRAIN, VALIDATION, settings(runs=RUNS, seed=settings().seed + SEED_STEP * number))
     return own.state_dict()
 
 
-def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> None:
-    for name, tensor in one.items():
-        torch.testing.assert_close(tensor, other[name], rtol=1e-5, atol=1e-6, msg=name)
+def same(first: dict[str, Tensor], second: dict[str, Tensor]) -> None:
+    torch.testing.assert_close(first, second, rtol=1e-5, atol=1e-6)
 
 
 def test_the_weights_are_the_mean_of_runs_that_differ() -> None:
@@ -59,7 +50,7 @@ def test_the_weights_are_the_mean_of_runs_that_differ() -> None:
     assert len(result.history) == 2 and not result.stopped_early
 
 
-def test_progress_and_curves_count_on_over_all_runs_and_the_history_is_of_the_first() -> None:
+def test_callbacks_see_all_runs_as_one_and_the_history_is_the_first_runs() -> None:
     steps: list[Progress] = []
     rows: list[HistoryRow] = []
     _, result = fitted(on_step=steps.append, on_validation=rows.append)
@@ -74,7 +65,7 @@ def test_progress_and_curves_count_on_over_all_runs_and_the_history_is_of_the_fi
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
-def test_interrupted_runs_go_on_where_they_were(tmp_path: Path, share: float) -> None:
+def test_interrupted_runs_are_resumed(tmp_path: Path, share: float) -> None:
     state = tmp_path / "state.pt"
 
     def interrupt(progress: Progress) -> None:
@@ -102,22 +93,15 @@ def test_a_kill_between_two_runs_repeats_neither(tmp_path: Path) -> None:
     same(fitted(state, resume=True)[0], fitted()[0])
 
 
-def test_asked_to_stop_it_keeps_the_runs_that_are_finished() -> None:
-    steps = 0
-    total = 3 * RUNS
-
-    def stop() -> bool:
-        nonlocal steps
-        steps += 1
-        return steps > total
-
-    total = len(range(0, len(TRAIN), settings().batch_size)) * 2
-    weights, result = fitted(should_stop=stop)
+def test_a_stopped_training_keeps_the_finished_runs() -> None:
+    steps = itertools.count(1)
+    steps_of_a_run = 2 * len(range(0, len(TRAIN), settings().batch_size))
+    weights, result = fitted(should_stop=lambda: next(steps) > steps_of_a_run)
     same(weights, single(0))
     assert result.stopped_early
 
 
-def test_what_cannot_be_read_or_combined_is_said(tmp_path: Path) -> None:
+def test_a_damaged_file_and_settings_in_conflict_are_refused(tmp_path: Path) -> None:
     runs_file(tmp_path / "state.pt").write_bytes(b"nonsense")
     with pytest.raises(TrainingError, match=r"runs\.pt is damaged"):
         fitted(tmp_path / "state.pt", resume=True)

@@ -1,4 +1,4 @@
-"""A classifier beside a majority guess and the linear baseline on the same test rows, as a checkpoint stores it."""
+"""A classifier compared with a majority guess and the linear baseline on test rows, as a checkpoint stores it."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from txcls.checkpoint.json_files import PLAIN, Count, Positive, Text, checked
+from txcls.checkpoint.json_files import PLAIN, Count, Positive, Text, checked, rounded
 from txcls.wording import percentage
 
 Difference = Annotated[float, Field(strict=True, ge=-1.0, le=1.0)]
@@ -14,7 +14,7 @@ Difference = Annotated[float, Field(strict=True, ge=-1.0, le=1.0)]
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A figure on test rows and its 95 % interval, as shares from 0 to 1 (differences: from -1 to 1)."""
+    """A metric on test rows from 0 to 1 (a difference of two: from -1 to 1) and its 95 % interval."""
 
     __pydantic_config__ = PLAIN
     value: Difference
@@ -24,7 +24,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """What one classifier reaches on the test rows; `seconds` is how long it took to learn and to answer."""
+    """The metrics of one of the three classifiers; `seconds` is how long it took to train and to predict."""
 
     __pydantic_config__ = PLAIN
     accuracy: Measured
@@ -34,16 +34,14 @@ class Contestant:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A majority guess, the linear baseline and the Transformer on the same test rows.
+    """A majority guess, the linear baseline and the Transformer on the same n test rows.
 
     Attributes:
-        n: test rows.
         n_training: rows that the linear baseline was fitted to.
-        majority, linear, transformer: what each reaches.
-        difference: accuracy of the Transformer minus that of the linear baseline, with its paired interval.
-        difference_f1: the same of macro-F1.
-        only_transformer, only_linear: test rows that only this one classifies correctly.
-        baseline: features and C of the linear baseline; None for those of earlier versions, which were not tuned.
+        difference, difference_f1: accuracy and macro-F1 of the Transformer minus those of the linear baseline, with
+            paired intervals.
+        only_transformer, only_linear: test rows that only this classifier gets right.
+        baseline: features and C of the linear baseline; None if an earlier version fitted it, untuned.
     """
 
     __pydantic_config__ = PLAIN
@@ -60,17 +58,21 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """The result as a sentence: better, worse, or too close to tell on that many rows."""
-        points = f"{100 * abs(self.difference.value):.1f} points"
-        span = f"95 % interval {100 * self.difference.low:+.1f} to {100 * self.difference.high:+.1f}"
-        if self.difference.low > 0:
-            return f"The Transformer is better than the linear baseline by {points} of accuracy ({span})."
-        if self.difference.high < 0:
-            span = f"95 % interval {-100 * self.difference.high:+.1f} to {-100 * self.difference.low:+.1f}"
-            return f"The linear baseline is better than the Transformer by {points} of accuracy ({span})."
+        """Which classifier is better on these rows, as a sentence."""
+        low, value, high = (100 * share for share in (self.difference.low, self.difference.value, self.difference.high))
+        if low > 0:
+            return (
+                f"The Transformer is better than the linear baseline by {value:.1f} points of accuracy "
+                f"(95 % interval {low:+.1f} to {high:+.1f})."
+            )
+        if high < 0:
+            return (
+                f"The linear baseline is better than the Transformer by {-value:.1f} points of accuracy "
+                f"(95 % interval {-high:+.1f} to {-low:+.1f})."
+            )
         return (
-            f"On {self.n:,} test rows the Transformer and the linear baseline cannot be told apart: "
-            f"{100 * self.difference.value:+.1f} points of accuracy ({span})."
+            f"On {self.n:,} test rows the Transformer and the linear baseline cannot be told apart: {value:+.1f} "
+            f"points of accuracy (95 % interval {low:+.1f} to {high:+.1f})."
         )
 
     @property
@@ -83,13 +85,14 @@ class Comparison:
 
     @property
     def table(self) -> list[tuple[str, str, str]]:
-        """Name, accuracy and macro-F1 of each, and the difference of the last two, with intervals, for people."""
-        return [
-            ("majority guess", with_interval(self.majority.accuracy), with_interval(self.majority.macro_f1)),
-            ("linear baseline", with_interval(self.linear.accuracy), with_interval(self.linear.macro_f1)),
-            ("this Transformer", with_interval(self.transformer.accuracy), with_interval(self.transformer.macro_f1)),
-            ("Transformer − linear baseline", _points(self.difference), _points(self.difference_f1)),
-        ]
+        """Name, accuracy and macro-F1 of each, and the difference of the last two, with intervals."""
+        contestants = {
+            "majority guess": self.majority,
+            "linear baseline": self.linear,
+            "this Transformer": self.transformer,
+        }
+        rows = [(name, with_interval(one.accuracy), with_interval(one.macro_f1)) for name, one in contestants.items()]
+        return [*rows, ("Transformer − linear baseline", _points(self.difference), _points(self.difference_f1))]
 
     def __str__(self) -> str:
         """A line for each classifier with accuracy and macro-F1, then the verdict."""
@@ -99,8 +102,8 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, numbers rounded to six places."""
-        rounded: dict[str, Any] = _rounded(asdict(self))
-        return rounded
+        values: dict[str, Any] = rounded(asdict(self))
+        return values
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Comparison":
@@ -108,21 +111,14 @@ class Comparison:
         return checked(Comparison, values, where="comparison")
 
 
-def _rounded(value: Any) -> Any:
-    if isinstance(value, float):
-        return round(value, 6)
-    return {key: _rounded(inner) for key, inner in value.items()} if isinstance(value, dict) else value
+def with_interval(metric: Measured) -> str:
+    """A metric and its interval in per cent: `92.6 % (92.0 to 93.2)`, without an interval if it has no width."""
+    if metric.low == metric.high:
+        return percentage(metric.value)
+    return f"{percentage(metric.value)} ({100 * metric.low:.1f} to {100 * metric.high:.1f})"
 
 
-def with_interval(one: Measured) -> str:
-    """A share and its interval in per cent, for people: `92.6 % (92.0 to 93.2)`. Without the interval where it has no
-    width: the bootstrap knows no other outcome than the one seen, such as no mistake at all."""
-    if one.low == one.high:
-        return percentage(one.value)
-    return f"{percentage(one.value)} ({100 * one.low:.1f} to {100 * one.high:.1f})"
-
-
-def _points(one: Measured) -> str:
-    if one.low == one.high:
-        return f"{100 * one.value:+.1f} points"
-    return f"{100 * one.value:+.1f} points ({100 * one.low:+.1f} to {100 * one.high:+.1f})"
+def _points(difference: Measured) -> str:
+    if difference.low == difference.high:
+        return f"{100 * difference.value:+.1f} points"
+    return f"{100 * difference.value:+.1f} points ({100 * difference.low:+.1f} to {100 * difference.high:+.1f})"

@@ -1,10 +1,10 @@
 """Checkpoint folders on disk: where they are, how one is replaced atomically, and recovery after a killed save.
 
-A save writes a hidden folder beside the checkpoint's and renames it twice: from `.NAME.saving-X`, possibly incomplete,
-to `.NAME.saved-X`, complete, and from there to NAME, after the older checkpoint was renamed to `.NAME.old-X`. The
-writing process holds a lock (flock) on its hidden folder; the lock ends with the process, which tells the remains of a
-killed save from one in progress. Renaming and reading both lock the parent folder, so a reader finds a checkpoint
-either before or after it is replaced, never in between. On file systems without such locks, none are held.
+A save writes a hidden folder beside the checkpoint's, `.NAME.saving-X`, renames it to `.NAME.saved-X` once it is
+complete, then the older checkpoint to `.NAME.old-X` and the new one to NAME. The writing process holds a lock (flock)
+on its hidden folder, which tells a save in progress from the remains of a killed one. Renaming and reading lock the
+parent folder, so a reader finds a checkpoint either before or after it is replaced. File systems without such locks
+work too, but keep the remains of killed saves.
 """
 
 import errno
@@ -27,13 +27,11 @@ if sys.platform != "win32":
 FILES = ("model.safetensors", "config.json", "tokenizer.json", "labels.json", "metrics.json", "history.jsonl")
 """The files of a checkpoint, besides its README.md."""
 SNAPSHOTS = "snapshots.safetensors"
-"""A file that only some checkpoints have: states along the training."""
+"""A file that only some checkpoints have: weights during training."""
 GPT2_FILES = ("config.json", "model.safetensors", "vocab.json", "merges.txt")
 """The files of a published GPT-2."""
-LONGEST_WAIT = 10.0
-"""Seconds that reading, listing and replacing wait for each other's lock before going ahead without it."""
-A_WHILE = 3600.0
-"""Age in seconds after which an unfinished save counts as killed where there are no locks to tell."""
+LOCK_SECONDS = 10.0
+"""How long reading, listing and replacing wait for each other's lock before going ahead without it."""
 
 _WATCHED = tuple(dict.fromkeys((*FILES, SNAPSHOTS, *GPT2_FILES, "README.md")))
 _HIDDEN = re.compile(r"\.(?P<name>.+)\.(?P<state>saving|saved|old)-[0-9a-f]{16}", re.DOTALL)
@@ -59,11 +57,9 @@ def fingerprint(path: Path) -> str:
             raise CheckpointError(f"no checkpoint folder {str(path)!r:.200}")
         states = []
         for name in _WATCHED:
-            try:
-                found = (path / name).stat()
-            except FileNotFoundError:
-                continue
-            states.append((name, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_dev))
+            with suppress(FileNotFoundError):
+                stat = (path / name).stat()
+                states.append((name, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino, stat.st_dev))
     except (OSError, ValueError) as error:
         raise CheckpointError(f"checkpoint folder {str(path)!r:.200} cannot be read: {reason(error)}") from None
     return hashlib.blake2b(repr(states).encode(), digest_size=16).hexdigest()
@@ -72,11 +68,6 @@ def fingerprint(path: Path) -> str:
 def reason(error: BaseException) -> str:
     """The message of an operating system error without its path."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
-
-
-def is_hidden(name: str) -> bool:
-    """Whether the name marks a hidden folder: unfinished saves, editors' files, …"""
-    return name.startswith(".")
 
 
 @contextmanager
@@ -101,15 +92,13 @@ def new_folder(target: Path) -> Iterator[Path]:
     if target.exists() and not target.is_dir():
         raise FileExistsError(errno.EEXIST, "a file with that name exists")
     settle(root)
-    temporary, handle = _own_folder(target)
+    temporary, handle = _locked_folder(target)
     try:
         yield temporary
         _flush(temporary)
         with _locked(root):
-            whole = _hidden(target, "saved")
-            temporary.rename(whole)
-            temporary = whole  # from here on `settle` can complete the save if this process cannot
-            _put(whole, target)
+            temporary = temporary.rename(_hidden(target, "saved"))  # from here on `settle` can complete the save
+            _replace(target, temporary)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         os.close(handle)
@@ -119,8 +108,8 @@ def _hidden(target: Path, state: str) -> Path:
     return target.with_name(f".{target.name}.{state}-{secrets.token_hex(8)}")
 
 
-def _own_folder(target: Path) -> tuple[Path, int]:
-    """A new hidden folder beside `target`, and the handle that keeps it locked."""
+def _locked_folder(target: Path) -> tuple[Path, int]:
+    """A new hidden folder beside `target`, and the handle that locks it."""
     while True:
         temporary = _hidden(target, "saving")
         temporary.mkdir()
@@ -129,12 +118,12 @@ def _own_folder(target: Path) -> tuple[Path, int]:
             handle = os.open(temporary, os.O_RDONLY)
         except FileNotFoundError:
             continue  # another process's `settle` removed it before it was locked
-        if _hold(handle) is not False and temporary.is_dir():
+        if _lock(handle) is not False and temporary.is_dir():
             return temporary, handle
         os.close(handle)
 
 
-def _put(new: Path, target: Path) -> None:
+def _replace(target: Path, new: Path) -> None:
     """Replace `target` by the folder `new`; if that fails, restore the old folder."""
     old = None
     if target.is_dir():
@@ -160,15 +149,13 @@ def _flush(folder: Path) -> None:
 
 
 def _flush_folder(folder: Path) -> None:
-    """Flush a folder's entries to disk, where the system allows opening folders."""
-    try:
+    """Flush a folder's entries to disk, if the system allows opening folders."""
+    with suppress(PermissionError):
         handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def names_in(root: Path) -> list[str]:
@@ -183,26 +170,25 @@ def settle(root: Path) -> None:
     """Complete or remove what killed saves left below `root`; saves in progress are not touched.
 
     A complete new folder is put in place, an incomplete one removed, and an old one restored if nothing replaced it.
-    Without write permission nothing changes.
     """
     if not any(map(_HIDDEN.fullmatch, names_in(root))):
         return
     with _locked(root):
-        found = [match for match in map(_HIDDEN.fullmatch, names_in(root)) if match]
+        remains = [match for match in map(_HIDDEN.fullmatch, names_in(root)) if match]
         order = ("saved", "old", "saving")  # an old folder is restored only if there is no complete new one
-        for match in sorted(found, key=lambda one: order.index(one["state"])):
+        for match in sorted(remains, key=lambda match: order.index(match["state"])):
             with suppress(OSError):  # no permission, or removed in the meantime
-                _settle_one(match["state"], root / match[0], root / match["name"])
+                _settle_folder(match["state"], root / match[0], root / match["name"])
 
 
-def _settle_one(state: str, entry: Path, target: Path) -> None:
+def _settle_folder(state: str, entry: Path, target: Path) -> None:
     handle = os.open(entry, os.O_RDONLY)
     try:
-        held = _hold(handle)
-        if held is False or (held is None and time.time() - os.fstat(handle).st_ctime < A_WHILE):
-            return  # being written, or unknown
+        held = _lock(handle)
+        if held is False or (held is None and (state == "saving" or target.exists())):
+            return  # in progress, or unknown
         if state == "saved":
-            _put(entry, target)
+            _replace(target, entry)
         elif state == "old" and not target.exists():
             entry.rename(target)
         else:
@@ -211,7 +197,7 @@ def _settle_one(state: str, entry: Path, target: Path) -> None:
         os.close(handle)
 
 
-def _hold(handle: int, *, shared: bool = False) -> bool | None:
+def _lock(handle: int, *, shared: bool = False) -> bool | None:
     """Lock an open file or folder until it is closed: False if it is locked already, None without lock support."""
     if sys.platform == "win32":
         return None
@@ -226,15 +212,15 @@ def _hold(handle: int, *, shared: bool = False) -> bool | None:
 
 @contextmanager
 def _locked(root: Path, *, shared: bool = False) -> Iterator[None]:
-    """Lock a folder, exclusively or shared, waiting for conflicting locks up to `LONGEST_WAIT`."""
+    """Lock a folder, exclusively or shared, waiting for conflicting locks up to `LOCK_SECONDS`."""
     try:
         handle = os.open(root, os.O_RDONLY)
     except (OSError, ValueError):
         yield
         return
     try:
-        until = time.monotonic() + LONGEST_WAIT
-        while _hold(handle, shared=shared) is False and time.monotonic() < until:
+        until = time.monotonic() + LOCK_SECONDS
+        while _lock(handle, shared=shared) is False and time.monotonic() < until:
             time.sleep(0.002)
         yield
     finally:
@@ -254,7 +240,7 @@ def alone(file: Path) -> Iterator[bool]:
             handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
         except FileNotFoundError:
             continue  # its previous holder has just removed the folder
-        held = _hold(handle) is not False
+        held = _lock(handle) is not False
         if not held or _is_at(handle, file):
             break
         os.close(handle)  # its previous holder has just removed it

@@ -1,8 +1,7 @@
-"""The JSON files of a checkpoint: size limits, reading, writing, and the types of validated values.
+"""Reading and writing the JSON files of a checkpoint, and the types of their values.
 
-They are untrusted: a file's size is checked before it is read, the number of values before it is parsed, and everything
-that code or cards use is validated. Unknown keys are kept, since later versions and people add some; they may hold
-plain values only, a few levels deep.
+The files are untrusted: a file's size is checked before it is read, the number of values before it is parsed. Unknown
+keys are kept, since later versions may add some.
 """
 
 import json
@@ -20,35 +19,17 @@ from txcls.errors import CheckpointError
 Json = TypeVar("Json", dict[str, Any], list[Any])
 Kind = TypeVar("Kind")
 
-MAX_BYTES = {
-    "config.json": 200_000,
-    "labels.json": 4_000_000,
-    "metrics.json": 8_000_000,
-    "history.jsonl": 32_000_000,
-    "tokenizer.json": 24_000_000,
-    "vocab.json": 12_000_000,
-    "merges.txt": 12_000_000,
+LIMITS = {
+    "config.json": (200_000, 2_000),
+    "labels.json": (4_000_000, 20_000),
+    "metrics.json": (8_000_000, 1_000_000),
+    "history.jsonl": (32_000_000, 1_500_000),
+    "tokenizer.json": (24_000_000, 2_000_000),
+    "vocab.json": (12_000_000, 1_000_000),
+    "merges.txt": (12_000_000, 12_000_000),
 }
-"""Largest size of each file."""
-MAX_VALUES = {
-    "config.json": 2_000,
-    "labels.json": 20_000,
-    "metrics.json": 1_500_000,
-    "history.jsonl": 3_000_000,
-    "tokenizer.json": 2_000_000,
-    "vocab.json": 1_000_000,
-}
-"""Most values in each file: parsed, a value takes far more memory than its few characters."""
-MAX_CONTAINERS = {
-    "config.json": 2_000,
-    "labels.json": 20_000,
-    "metrics.json": 100_000,
-    "history.jsonl": 200_000,
-    "tokenizer.json": 2_000_000,
-    "vocab.json": 1_000_000,
-}
-"""Most lists and objects among them, which are slowest to parse; tokens may contain brackets themselves."""
-DEEPEST = 12
+"""Most bytes and values of each file: a parsed value takes far more memory than its few characters."""
+MAX_DEPTH = 12
 """Levels of lists and objects in a file at most."""
 
 PLAIN = ConfigDict(extra="ignore", allow_inf_nan=False)
@@ -57,34 +38,28 @@ Share = Annotated[float, Field(strict=True, ge=0.0, le=1.0)]
 Count = Annotated[int, Field(strict=True, ge=0, le=10**15)]
 Number = Annotated[float, Field(strict=True, ge=-1e15, le=1e15)]
 Positive = Annotated[float, Field(strict=True, ge=0.0, le=1e15)]
-Correlation = Annotated[float, Field(strict=True, ge=-1.000001, le=1.000001)]
 Text = Annotated[str, Field(strict=True, max_length=20_000)]
 Item = TypeVar("Item")
-Many = Annotated[list[Item], FailFast()]
-"""A list of which only the first invalid item is reported: reporting a million would take a gigabyte."""
+Many = Annotated[tuple[Item, ...], FailFast()]
+"""Items of which only the first invalid one is reported: reporting a million would take a gigabyte."""
 
 
 def read_text(path: Path) -> str:
-    """The text of one of the files above.
+    """The text of a file in `LIMITS`.
 
     Raises:
         CheckpointError: it cannot be read, is not UTF-8, or exceeds the limits for its name.
     """
-    most, values = MAX_BYTES[path.name], MAX_VALUES.get(path.name)
+    most_bytes, most_values = LIMITS[path.name]
     try:
         if not path.is_file():  # a device or a pipe could be read forever
             raise CheckpointError(f"{path}: missing, or not a plain file")
         with path.open("rb") as file:
-            content = file.read(most + 1)
-        if len(content) > most:
-            raise CheckpointError(f"{path}: larger than {most / 1e6:g} MB, the most that is read")
-        if values is not None:
-            inner = content.count(b"[") + content.count(b"{")
-            if (count := inner + content.count(b",")) > values:
-                raise CheckpointError(f"{path}: about {count:,} values; at most {values:,} are read")
-            if inner > MAX_CONTAINERS[path.name]:
-                most = MAX_CONTAINERS[path.name]
-                raise CheckpointError(f"{path}: about {inner:,} lists and objects; at most {most:,} are read")
+            content = file.read(most_bytes + 1)
+        if len(content) > most_bytes:
+            raise CheckpointError(f"{path}: larger than {most_bytes / 1e6:g} MB, the most that is read")
+        if (count := sum(map(content.count, (b"[", b"{", b",")))) > most_values:
+            raise CheckpointError(f"{path}: about {count:,} values; at most {most_values:,} are read")
         return content.decode("utf-8")
     except (OSError, ValueError) as error:
         kind = "JSON" if path.suffix.startswith(".json") else "text"
@@ -101,6 +76,7 @@ def read_json(path: Path, kind: type[Json]) -> Json:
 
 
 def parsed(text: str, kind: type[Json], *, where: str) -> Json:
+    """The value of a JSON text; errors as for `read_json`, which begin with `where`."""
     try:
         value = json.loads(text)
     except RecursionError:
@@ -142,11 +118,11 @@ def _described(problem: Any) -> str:
     if problem["type"] == "missing":
         return f"{field}: missing"
     if problem["type"] in ("dataclass_type", "model_type"):
-        return f"{field:.200}{': ' if field else ''}wanted a JSON object, got {short(problem['input'])}"
-    return f"{field:.200}: {problem['msg'][0].lower()}{problem['msg'][1:]}, got {short(problem['input'])}"
+        return f"{field:.200}{': ' if field else ''}wanted a JSON object, got {_short(problem['input'])}"
+    return f"{field:.200}: {problem['msg'][0].lower()}{problem['msg'][1:]}, got {_short(problem['input'])}"
 
 
-def short(value: Any) -> str:
+def _short(value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10**20:
         return f"a number of {len(str(value)) if value.bit_length() < 10_000 else 'thousands of'} digits"
     if isinstance(value, dict | list | str):
@@ -163,7 +139,7 @@ def is_text(value: str) -> bool:
     return True
 
 
-def _path_to_odd_value(value: Any, levels: int = DEEPEST) -> list[str] | None:
+def _path_to_odd_value(value: Any, levels: int = MAX_DEPTH) -> list[str] | None:
     """The keys, innermost first, that lead to a value that is not finite, no UTF-8, or nested too deep; else None."""
     if isinstance(value, dict | list):
         if not levels:
@@ -176,6 +152,15 @@ def _path_to_odd_value(value: Any, levels: int = DEEPEST) -> list[str] | None:
         return None
     is_odd = (isinstance(value, float) and not math.isfinite(value)) or (isinstance(value, str) and not is_text(value))
     return [] if is_odd else None
+
+
+def rounded(value: Any) -> Any:
+    """A JSON value with its numbers rounded to six places."""
+    if isinstance(value, dict):
+        return {key: rounded(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(inner) for inner in value]
+    return round(value, 6) if isinstance(value, float) else value
 
 
 def write_json(path: Path, value: object, *, indent: int | None = 2) -> None:

@@ -1,11 +1,10 @@
 """List the available checkpoints from their small files; a bad folder does not affect the others."""
 
 import os
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from txcls.checkpoint.files import (
     FILES,
@@ -13,7 +12,6 @@ from txcls.checkpoint.files import (
     SNAPSHOTS,
     checkpoint_root,
     fingerprint,
-    is_hidden,
     names_in,
     reading,
     reason,
@@ -29,11 +27,10 @@ LONGEST_REASON = 300
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A checkpoint's name, purpose and main figure.
+    """A checkpoint's name, purpose and main metric.
 
-    `accuracy` is on the test rows, or else on the validation rows, None if neither was measured; `perplexity` is a
-    language model's on validation texts. `has_snapshots` tells whether states along its training are kept,
-    `has_atlas` whether its heads' stories are.
+    `accuracy` is on the test rows, or else on the validation rows; `perplexity` is a language model's on validation
+    texts. `has_atlas` says whether it has stories of heads.
     """
 
     name: str
@@ -51,18 +48,13 @@ class Summary:
 class Listing:
     """All checkpoints under a folder, each kind sorted by name.
 
-    Published GPT-2 folders are language models with the objective "causal". `left_out` gives the reason, in one line,
-    for each checkpoint folder that cannot be read.
+    Published GPT-2 folders are language models with the objective "causal". `left_out` says in one line why a
+    checkpoint folder cannot be read.
     """
 
     classifiers: tuple[Summary, ...] = ()
     language_models: tuple[Summary, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
-
-
-_lock = threading.Lock()
-_known: dict[Path, tuple[str, Summary | str]] = {}
-"""The last result for each folder, with the fingerprint of its files."""
 
 
 def list_checkpoints(folder: Path | None = None) -> Listing:
@@ -73,37 +65,25 @@ def list_checkpoints(folder: Path | None = None) -> Listing:
     """
     root = (folder or checkpoint_root()).absolute()
     settle(root)
-    found: dict[str, Summary | str] = {}
+    summaries: list[Summary] = []
+    left_out: dict[str, str] = {}
     with reading(root):
         for name in names_in(root):
-            if is_hidden(name):
-                continue
-            if (state := _look(root / name)) is None:
-                continue
-            if readable := _written_out(name):
-                found[readable] = "the folder's name is not UTF-8; rename it"
-            else:
-                found[name] = state
-    with _lock:
-        for path in [path for path in _known if path.parent == root and path.name not in found]:
-            del _known[path]
-        for path in [path for path in _known if path.parent != root and not path.exists()]:
-            del _known[path]
-    summaries = [one for one in found.values() if isinstance(one, Summary)]
+            found = None if name.startswith(".") else _look(root / name)
+            try:
+                name.encode()
+            except UnicodeEncodeError:
+                name = os.fsencode(name).decode("utf-8", "backslashreplace")
+                found = found and "the folder's name is not UTF-8; rename it"
+            if isinstance(found, Summary):
+                summaries.append(found)
+            elif found is not None:
+                left_out[name] = found
     return Listing(
-        classifiers=tuple(one for one in summaries if one.objective == "classify"),
-        language_models=tuple(one for one in summaries if one.objective != "classify"),
-        left_out={name: why for name, why in found.items() if isinstance(why, str)},
+        classifiers=tuple(summary for summary in summaries if summary.objective == "classify"),
+        language_models=tuple(summary for summary in summaries if summary.objective != "classify"),
+        left_out=left_out,
     )
-
-
-def _written_out(name: str) -> str:
-    """A name that is not valid UTF-8, with the offending bytes escaped; "" for any other name."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return os.fsencode(name).decode("utf-8", "backslashreplace")
-    return ""
 
 
 def _look(path: Path) -> Summary | str | None:
@@ -113,20 +93,14 @@ def _look(path: Path) -> Summary | str | None:
             return "a broken link"
         if not path.is_dir() or not os.path.lexists(path / "config.json"):
             return None
-        state = fingerprint(path)
-        with _lock:
-            before = _known.get(path)
-        if before is not None and before[0] == state:
-            return before[1]
-        found = _summary_or_reason(path)
-        with _lock:
-            _known[path] = (state, found)
-        return found
+        return _summary_or_reason(path, fingerprint(path))
     except (CheckpointError, OSError, ValueError) as error:  # removed in the meantime, or not readable
         return one_line(reason(error), limit=LONGEST_REASON)
 
 
-def _summary_or_reason(path: Path) -> Summary | str:
+@lru_cache(maxsize=1000)
+def _summary_or_reason(path: Path, fingerprint: str) -> Summary | str:
+    """As of the moment when the folder had this fingerprint."""
     try:
         return _summary(path)
     except CheckpointError as error:
@@ -143,13 +117,13 @@ def _summary(path: Path) -> Summary:
     labels = read_labels(path / "labels.json") if config.objective == "classify" else ()
     metrics = read_metrics(path / "metrics.json")
     read_history(path / "history.jsonl")
-    figures: Mapping[str, Any] = metrics.get("test") or metrics.get("validation") or {}
+    measured = metrics.get("test") or metrics.get("validation") or {}
     return Summary(
         name=path.name,
         title=config.title,
         dataset=config.data.dataset,
         n_classes=len(labels),
-        accuracy=figures.get("accuracy"),
+        accuracy=measured.get("accuracy"),
         objective=config.objective,
         perplexity=metrics.get("language", {}).get("perplexity"),
         has_snapshots=(path / SNAPSHOTS).is_file(),

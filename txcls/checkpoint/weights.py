@@ -1,12 +1,13 @@
-"""A checkpoint's weights: stored as float16, their shapes read without their values, and models without memory."""
+"""A checkpoint's weights: stored as float16, checked before they are read, and models without memory."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
@@ -14,9 +15,21 @@ from txcls.config import RunConfig
 from txcls.errors import CheckpointError
 from txcls.model import Encoder, LanguageModel, TextClassifier
 
-LARGEST_HEADER = 2_000_000
-"""Bytes in which a file names its tensors; a hundred layers take a tenth of it."""
+MAX_HEADER_BYTES = 2_000_000
+"""A hundred layers take a tenth of it."""
 MAX_DIMENSIONS = 8
+_TYPES = {
+    "F64": torch.float64,
+    "F32": torch.float32,
+    "F16": torch.float16,
+    "BF16": torch.bfloat16,
+    "I64": torch.int64,
+    "I32": torch.int32,
+    "I16": torch.int16,
+    "I8": torch.int8,
+    "U8": torch.uint8,
+    "BOOL": torch.bool,
+}
 
 
 def as_stored(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -24,58 +37,15 @@ def as_stored(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name: tensor.detach().cpu().half().contiguous() for name, tensor in weights.items()}
 
 
-def read_shapes(path: Path) -> dict[str, Tensor]:
-    """Names, shapes and types of a safetensors file's tensors, as meta tensors; values are not read.
+def finite(weights: dict[str, Tensor], *, where: str) -> dict[str, Tensor]:
+    """The weights themselves.
 
     Raises:
-        CheckpointError: it is not a complete safetensors file, or names more tensors than any model here has.
+        CheckpointError: some are not finite; the message begins with `where` and names them.
     """
-    try:
-        with path.open("rb") as file:
-            size = int.from_bytes(file.read(8), "little")
-            if LARGEST_HEADER < size <= path.stat().st_size:
-                raise CheckpointError(
-                    f"{path}: a header of {size:,} bytes; at most {LARGEST_HEADER:,} are read. Is it a txcls model?"
-                )
-            header = file.read(min(size, LARGEST_HEADER))
-            if header.count(b"{") > 20_000 or header.count(b",") > 200_000 or header.count(b"[") > 50_000:
-                raise CheckpointError(f"{path}: names more tensors than any txcls model has")
-        types = {
-            "F64": torch.float64,
-            "F32": torch.float32,
-            "F16": torch.float16,
-            "BF16": torch.bfloat16,
-            "I64": torch.int64,
-            "I32": torch.int32,
-            "I16": torch.int16,
-            "I8": torch.int8,
-            "U8": torch.uint8,
-            "BOOL": torch.bool,
-        }
-        found = {}
-        with safe_open(path, framework="pt") as tensors:  # checks that sizes in the header fit the file's
-            for name in tensors.keys():  # noqa: SIM118  # not a mapping
-                part = tensors.get_slice(name)
-                shape, kind = part.get_shape(), part.get_dtype()
-                if kind not in types or len(shape) > MAX_DIMENSIONS:
-                    raise CheckpointError(f"{path}: {name:.200} is {kind} in {len(shape)} dimensions; no weight is")
-                found[name] = torch.empty(shape, dtype=types[kind], device="meta")
-    except (SafetensorError, OSError, ValueError, RuntimeError, OverflowError) as error:
-        raise CheckpointError(f"{path}: not a complete safetensors file ({error!s:.200})") from None
-    return found
-
-
-def read_header(path: Path) -> dict[str, str]:
-    """The named texts in a safetensors file's header; empty without any.
-
-    Raises:
-        CheckpointError: it is not a complete safetensors file.
-    """
-    try:
-        with safe_open(path, framework="pt") as tensors:
-            return dict(tensors.metadata() or {})
-    except (SafetensorError, OSError, ValueError) as error:
-        raise CheckpointError(f"{path}: not a complete safetensors file ({error!s:.200})") from None
+    if names := [name for name, tensor in weights.items() if not torch.isfinite(tensor).all()]:
+        raise CheckpointError(f"{where}: not finite: {', '.join(names[:5])}")
+    return weights
 
 
 def round_as_stored(model: nn.Module) -> None:
@@ -83,12 +53,63 @@ def round_as_stored(model: nn.Module) -> None:
     model.load_state_dict(as_stored(model.state_dict()))
 
 
+def read_header(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors of a safetensors file as meta tensors, and its metadata; values are not read.
+
+    Raises:
+        CheckpointError: it is not a complete safetensors file, or names more tensors than any model here has.
+    """
+    try:
+        with path.open("rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            if MAX_HEADER_BYTES < size <= path.stat().st_size:
+                raise CheckpointError(
+                    f"{path}: a header of {size:,} bytes; at most {MAX_HEADER_BYTES:,} are read. Is it a txcls model?"
+                )
+            header = file.read(min(size, MAX_HEADER_BYTES))
+            if header.count(b"{") > 20_000 or header.count(b",") > 200_000:
+                raise CheckpointError(f"{path}: names more tensors than any txcls model has")
+        tensors = {}
+        with safe_open(path, framework="pt") as stored:  # checks that sizes in the header fit the file's
+            for name in stored.keys():  # noqa: SIM118  # not a mapping
+                part = stored.get_slice(name)
+                shape, kind = part.get_shape(), part.get_dtype()
+                if kind not in _TYPES or len(shape) > MAX_DIMENSIONS:
+                    raise CheckpointError(f"{path}: {name:.200} is {kind} in {len(shape)} dimensions; no weight is")
+                tensors[name] = torch.empty(shape, dtype=_TYPES[kind], device="meta")
+            return tensors, dict(stored.metadata() or {})
+    except (SafetensorError, OSError, ValueError, RuntimeError, OverflowError) as error:
+        raise CheckpointError(f"{path}: not a complete safetensors file ({error!s:.200})") from None
+
+
+def load_weights(path: Path, shapes: Mapping[str, Sequence[int]]) -> dict[str, Tensor]:
+    """The weights of a safetensors file, once its header has exactly these names and shapes.
+
+    Raises:
+        CheckpointError: it is damaged, or does not fit; the message names the weights.
+    """
+    stored, _ = read_header(path)
+    problems = [f"lacks {name}" for name in shapes if name not in stored]
+    problems += [f"holds unknown {name:.200}" for name in stored if name not in shapes]
+    for name, shape in shapes.items():
+        if name in stored and stored[name].shape != tuple(shape):
+            problems.append(f"{name} is {tuple(stored[name].shape)}, wanted {tuple(shape)}")
+        elif name in stored and not stored[name].is_floating_point():
+            problems.append(f"{name} is {stored[name].dtype}, wanted floating point")
+    if problems:
+        more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
+        raise CheckpointError(f"{path} does not fit the checkpoint's other files: {'; '.join(problems[:5])}{more}")
+    try:
+        return finite(load_file(path), where=str(path))
+    except (SafetensorError, OSError, ValueError) as error:
+        raise CheckpointError(f"{path}: not a complete safetensors file ({error!s:.200})") from None
+
+
 @contextmanager
 def shapes_only() -> Iterator[None]:
     """Build models on the meta device, where tensors have shapes but no numbers, so that nothing is allocated.
 
-    In-place functions return such tensors as they are: there is nothing to fill, and some of them would import torch's
-    compiler, which takes 2 s.
+    In-place functions return such tensors as they are: some of them would import torch's compiler, which takes 2 s.
     """
 
     class NoFilling(TorchFunctionMode):
@@ -108,13 +129,7 @@ def shapes_only() -> Iterator[None]:
 
 
 def build_without_memory(config: RunConfig, *, vocab_size: int, n_classes: int) -> Encoder:
-    """The model of a configuration on torch's meta device: shapes without numbers, which cannot compute.
-
-    Args:
-        config: of a preset or checkpoint.
-        vocab_size: V.
-        n_classes: C; only used by classifiers.
-    """
+    """The model of a configuration on torch's meta device: shapes without numbers, which cannot compute."""
     with shapes_only():
         if config.objective == "classify":
             return TextClassifier(config.model, vocab_size=vocab_size, n_classes=n_classes)

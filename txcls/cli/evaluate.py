@@ -11,7 +11,7 @@ import typer
 from rich.progress import Progress
 from rich.text import Text
 
-from txcls.checkpoint.card import GROUPS, ORDER, group_name, most_confused
+from txcls.checkpoint.card import GROUPS, ORDER, group_name, most_confused, reliability_rows
 from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from txcls.checkpoint.schema import MEASURED_SPLITS
 from txcls.cli.options import CheckpointArgument, DataOption, DeviceOption, JsonOption
@@ -24,7 +24,7 @@ from txcls.errors import DataError
 from txcls.evaluation import evaluate as measuring
 from txcls.evaluation.baseline import compare_on_test_rows
 from txcls.evaluation.evaluate import Evaluation, with_comparison
-from txcls.evaluation.on_file import rows_of_file
+from txcls.evaluation.evaluate_file import rows_of_file
 from txcls.inspection.ablation import measure_heads, with_heads
 from txcls.inspection.attribution import METHODS, measure_explanations
 from txcls.inspection.circuit import measure_circuit, with_circuit
@@ -112,16 +112,16 @@ def _own_rows(loaded: Checkpoint, *, split: str, data: Path | None) -> LabelledT
         else:
             return None
     try:
-        table = rows_of_file(loaded, data)
+        rows, notes = rows_of_file(loaded, data)
     except DataError as error:
         if published is None:
             raise
         raise DataError(f"{error}. Read as {loaded.config.data.dataset} is published: {published}") from None
-    for sentence in table.notes:
+    for sentence in notes:
         note(sentence)
     if data.name == loaded.metrics.get("data", {}).get("title"):
         note(f"{data.name} is what {loaded.name} was trained on: it has learned from most of these rows")
-    return table.rows
+    return rows
 
 
 def _evaluated(
@@ -177,17 +177,8 @@ def _print_evaluation(figures: Mapping[str, Any]) -> None:
     ]
     head: tuple[str, ...] = ("true class", "predicted class", "rows", "share of the true class")
     print_rows(head, rows, title="most frequent confusions")
-    rows = [
-        (
-            f"{percentage(part['low'], 0)} to {percentage(part['high'], 0)}",
-            f"{part['n']:,}",
-            percentage(part["confidence"]),
-            percentage(part["accuracy"]),
-        )
-        for part in figures["reliability"]
-        if part["n"]
-    ]
-    print_rows(("confidence", "rows", "mean confidence", "accuracy"), rows, title="reliability")
+    head = ("confidence", "rows", "mean confidence", "accuracy")
+    print_rows(head, reliability_rows(figures["reliability"]), title="reliability")
     for key, (name, bound) in GROUPS.items():
         rows = [
             (group_name(group, bound), f"{group['n']:,}", percentage(group["accuracy"], 2)) for group in figures[key]

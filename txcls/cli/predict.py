@@ -11,7 +11,7 @@ from txcls.cli.options import CheckpointArgument, JsonOption, TextColumnOption
 from txcls.cli.output import console, note, print_json, rows_progress
 from txcls.data.tables.table import Table, cell_text
 from txcls.errors import DataError
-from txcls.evaluation.scoring import checked_texts, score_file
+from txcls.evaluation.predict_file import checked_texts
 from txcls.predictor import Prediction, Predictor
 from txcls.wording import percentage, shown
 
@@ -83,7 +83,7 @@ def predict(
     elif output is not None:
         with rows_progress() as bar:
             task = bar.add_task(f"checking {input_file.name}", total=None)
-            scored = score_file(
+            n_rows = predict_file(
                 Predictor.load(checkpoint),
                 input_file,
                 output,
@@ -92,9 +92,9 @@ def predict(
                 top_k=top_k or 1,
                 spreadsheet_safe=spreadsheet_safe,
                 resume=resume,
-                on_progress=lambda now: bar.update(task, description="classifying", completed=now.done, total=now.rows),
+                on_rows=lambda done, total: bar.update(task, description="classifying", completed=done, total=total),
             )
-        note(f"wrote {scored.rows:,} rows to {output}")
+        note(f"wrote {n_rows:,} rows to {output}")
     elif as_json:
         _print_file(checkpoint, input_file, text_column=text_column, top_k=top_k)
     else:

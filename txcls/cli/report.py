@@ -16,8 +16,8 @@ from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.evaluation.baseline import BaselineAnswers, answer_with_baseline
 from txcls.evaluation.evaluate import in_classes_of
+from txcls.evaluation.evaluate_file import rows_of_file
 from txcls.evaluation.label_errors import SuspectRow, held_out_probabilities, suspect_rows
-from txcls.evaluation.on_file import rows_of_file
 from txcls.evaluation.report import Report, report_on, some_rows, stored_report, worst_pairs
 from txcls.predictor import Predictor
 from txcls.web.report import report_html
@@ -77,10 +77,10 @@ def report(
 def _rows(classifier: Predictor, data: Path | None) -> LabelledTexts:
     """The rows of a table of one's own, or the test rows of the checkpoint's data set."""
     if data is not None and data.is_file() and is_table(data.name):
-        table = rows_of_file(classifier.checkpoint, data)
-        for sentence in table.notes:
+        rows, notes = rows_of_file(classifier.checkpoint, data)
+        for sentence in notes:
             note(sentence)
-        return table.rows
+        return rows
     dataset = open_dataset(classifier.checkpoint.config.data, path=data)
     return in_classes_of(dataset.load("test"), classifier.checkpoint)
 

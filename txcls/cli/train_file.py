@@ -20,7 +20,7 @@ from txcls.data.types import LabelledTexts
 from txcls.errors import ConfigError
 from txcls.training.auto.plan import TrainingPlan, checkpoint_name, plan_training
 from txcls.training.auto.run import TrainingResult, run_plan
-from txcls.training.display import PlanDisplay
+from txcls.training.display import TrainingDisplay
 from txcls.training.run_folder import refuse_existing, refuse_saved_state
 from txcls.wording import shown
 
@@ -70,14 +70,14 @@ def train_file(
     for sentence in plan.notes:
         note(sentence)
     words = [Path(word).name if word == str(file) else word for word in sys.argv[1:]]  # without this machine's path
-    with PlanDisplay(shown=True) as display:
+    with TrainingDisplay(shown=True) as display:
         result = run_plan(
             plan,
             out=folder,
             resume=resume,
             overwrite=overwrite,
             command=f"python -m {shlex.join(['txcls', *words])}",
-            **display.callbacks,
+            **display.plan_callbacks,
         )
     _print_result(result, folder)
 

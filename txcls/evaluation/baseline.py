@@ -2,8 +2,8 @@
 
     python -m txcls evaluate ag_news --linear
 
-`fit_linear_baseline` is what cards, `train FILE`, the report and benchmarks compare with. It is tuned on a part of its
-own training rows. Nothing of it answers in place of the Transformer.
+It is tuned on a part of its own training rows. Its predictions are only compared with the Transformer's, never used
+in their place.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +36,7 @@ ClassIndices = NDArray[np.int64]
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 """Thai, Lao, Myanmar, Khmer, kana and Han: scripts written without spaces between words."""
 WORD = rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])\w)+|[^\w\s]"
-"""A word, a single character of a script without spaces, or a sign."""
+"""A word, a single character of a script without spaces, or a punctuation mark."""
 
 STRENGTHS = (1.0, 0.3, 0.1, 3.0)
 """Values of C, the inverse strength of regularisation; of those that are equally good, the first is taken."""
@@ -45,24 +45,22 @@ TUNING_SHARE, MAX_TUNING_ROWS = 0.2, 4000
 HASH_SIZE = 1 << 20
 """Columns that terms are hashed to, so that no dictionary of all terms is held."""
 ENTRIES = {"words": 0.4, "characters": 3.0}
-"""Non-zero features for each character of a text (measured: 0.36 to 0.4, and 2.7)."""
+"""Non-zero features per character of a text (measured: 0.36 to 0.4, and 2.7)."""
 MAX_ENTRIES = 12_000_000
 """Most non-zero features of all training rows: the support vector machine takes 45 bytes for each."""
-MAX_WORK = 1_000_000_000
-"""Most non-zero features times classes: the fit takes about 40 seconds on one core."""
-MAX_TUNING_WORK = MAX_WORK // 5
-"""The same for each fit that tuning takes."""
+MAX_WORK, MAX_TUNING_WORK = 1_000_000_000, 200_000_000
+"""Most non-zero features times classes, of the final fit (about 40 seconds on one core) and of each fit for tuning."""
 MAX_WEIGHTS = 30_000_000
 """Most features times classes; each weight is held twice, in 8 bytes."""
 MAX_FEATURES = 300_000
 EXTRACTION_SECONDS = {"words": 1.5e-6, "characters": 8e-6}
-"""Seconds for each character of a text, on one core of an AMD EPYC."""
+"""Seconds per character of a text, on one core of an AMD EPYC."""
 FIT_SECONDS = 4e-8
-"""Seconds for each non-zero feature and class, on the same."""
-LONGEST_TEXT = 100_000
+"""Seconds per non-zero feature and class, on the same."""
+MAX_CHARACTERS = 100_000
 """Characters that are read of a text."""
-ROWS_AT_ONCE = 2048
-"""Rows that are answered at once: their scores take 8 bytes for each row and class."""
+BATCH_ROWS = 2048
+"""Rows that are classified at once: their scores take 8 bytes for each row and class."""
 REPORT_ROWS = 30_000
 """Training rows that `answer_with_baseline` fits to at most, unless its caller says otherwise."""
 
@@ -73,7 +71,7 @@ RESAMPLES = 1000
 
 
 class _TfIdf:
-    """Logarithmic TF-IDF of hashed terms; only those that most training texts hold are kept."""
+    """Logarithmic TF-IDF of hashed terms, the `most` that occur in the most training texts."""
 
     def __init__(self, kind: str, *, most: int) -> None:
         from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
@@ -92,7 +90,7 @@ class _TfIdf:
 
     def fit(self, texts: Sequence[str]) -> "csr_array":
         """Features (N, F) of the training texts."""
-        counts = self.counts.transform(text[:LONGEST_TEXT] for text in texts)
+        counts = self.counts.transform(text[:MAX_CHARACTERS] for text in texts)
         frequency = np.bincount(counts.indices, minlength=HASH_SIZE)
         n = min(self.most, max(int((frequency > 0).sum()), 1))
         self.columns = np.sort(np.argsort(-frequency, kind="stable")[:n])
@@ -100,17 +98,14 @@ class _TfIdf:
 
     def transform(self, texts: Sequence[str]) -> "csr_array":
         """Features (M, F) of other texts."""
-        return self.weights.transform(self.counts.transform(text[:LONGEST_TEXT] for text in texts)[:, self.columns])
+        return self.weights.transform(self.counts.transform(text[:MAX_CHARACTERS] for text in texts)[:, self.columns])
 
 
 @dataclass(frozen=True, eq=False)
 class LinearBaseline:
-    """A fitted linear support vector machine.
+    """A linear support vector machine fitted to `n_training` rows.
 
-    Attributes:
-        kinds: of features: "words", or "words" and "characters".
-        strength: C.
-        n_training: rows that it was fitted to.
+    `kinds` of features are "words", or "words" and "characters"; `strength` is C.
     """
 
     kinds: tuple[str, ...]
@@ -126,34 +121,28 @@ class LinearBaseline:
         return f"TF-IDF of words and pairs of words{characters}, C = {self.strength:g}"
 
     def predict(self, texts: Sequence[str]) -> ClassIndices:
-        """The class index of each of M texts, (M,), also of those without any known word."""
+        """The class index of each of M texts, (M,)."""
         predicted = []
-        for start in range(0, len(texts), ROWS_AT_ONCE):
+        for start in range(0, len(texts), BATCH_ROWS):
             may_pause()
-            some = texts[start : start + ROWS_AT_ONCE]
-            predicted.append(self._model.predict(_side_by_side([one.transform(some) for one in self._features])))
+            batch = texts[start : start + BATCH_ROWS]
+            parts = [features.transform(batch) for features in self._features]
+            predicted.append(self._model.predict(_side_by_side(parts)))
         return np.concatenate(predicted).astype(np.int64) if predicted else np.zeros(0, dtype=np.int64)
 
 
 def fit_linear_baseline(
     texts: Sequence[str], labels: Sequence[int], *, seed: int = 0, bounded: bool = True
 ) -> LinearBaseline:
-    """Fit the linear baseline to N labelled texts.
+    """Fit the linear baseline to N labelled texts of at least two classes.
 
-    The features are words and pairs of words. For short or few texts (up to 4 million characters in total), 2 to 5
-    neighbouring characters are tried too. A fifth of the rows, held out, chooses features and C; the model is then
-    fitted to all rows.
+    The features are words and pairs of words, and for short or few texts (up to 4 million characters in all) also 2 to
+    5 neighbouring characters. A fifth of the rows, held out, chooses features and C; the model is then fitted to all
+    rows.
 
-    Memory and time are bounded. Only the most frequent features are kept: 300,000, or 30 million divided by the number
-    of classes. If all texts have more than 30 million characters, or 2,500 million divided by the number of classes, a
-    random sample of the rows of that size is used; `n_training` tells how many. Measured: 100,000 news texts of 630
-    classes, of which 23,370 are used, take 79 seconds on one core, tuning included, and 620 MB.
-
-    Args:
-        texts: N texts.
-        labels: their class indices, at least two different ones.
-        seed: of the held-out rows, the sample and the solver.
-        bounded: False fits to all rows with all features, whatever memory and time that takes.
+    Time and memory are bounded: the most frequent features are used, and a random sample of the rows if they have more
+    than about 30 million characters (or 2,500 million divided by the number of classes). 100,000 news texts of 630
+    classes, of which 23,370 are used, take 79 seconds on one core and 620 MB. `bounded=False` uses everything.
     """
     from sklearn.svm import LinearSVC
 
@@ -170,7 +159,7 @@ def fit_linear_baseline(
 
     def fit(n_kinds: int, strength: float, rows: NDArray[np.int64] | slice = slice(None)) -> LinearSVC:
         may_pause()
-        # The solver's own default tolerance is 0.1; scikit-learn's, 1e-4, takes twice as long for the same accuracy.
+        # scikit-learn's default tolerance, 1e-4, takes twice as long for the same accuracy.
         model = LinearSVC(C=strength, tol=1e-2, random_state=seed)
         return model.fit(_side_by_side(parts[:n_kinds])[rows], truth[rows])
 
@@ -192,7 +181,7 @@ def fit_linear_baseline(
 
 
 def baseline_seconds(characters: int, n_classes: int) -> float:
-    """Forecast of how long fitting the baseline to texts of that many characters, and classifying them, takes."""
+    """Estimated seconds to fit the baseline to texts of that many characters, and to classify them."""
     most = min(MAX_ENTRIES, MAX_WORK / n_classes)
     kinds = ["words", "characters"] if characters * ENTRIES["characters"] <= most else ["words"]
     work = n_classes * min(characters * sum(ENTRIES[kind] for kind in kinds), most)
@@ -201,15 +190,15 @@ def baseline_seconds(characters: int, n_classes: int) -> float:
 
 
 def _n_characters(texts: Sequence[str]) -> int:
-    return sum(min(len(text), LONGEST_TEXT) for text in texts)
+    return sum(min(len(text), MAX_CHARACTERS) for text in texts)
 
 
 def _sample(texts: Sequence[str], labels: Sequence[int] | ClassIndices, most: float, *, seed: int) -> NDArray[np.int64]:
-    """Sorted indices of as many random rows as have at most `most` characters, and of the first row of each class."""
+    """Sorted indices of random rows with at most `most` characters in all, and of the first row of each class."""
     if _n_characters(texts) <= most:
         return np.arange(len(texts))
     order = np.random.default_rng(seed).permutation(len(texts))
-    n = np.cumsum([min(len(texts[row]), LONGEST_TEXT) for row in order]).searchsorted(most, side="right")
+    n = np.cumsum([min(len(texts[row]), MAX_CHARACTERS) for row in order]).searchsorted(most, side="right")
     return np.union1d(order[:n], np.unique(labels, return_index=True)[1])
 
 
@@ -234,27 +223,20 @@ def compare(
     seconds: Mapping[str, float] | None = None,
     seed: int = 0,
 ) -> Comparison:
-    """The comparison of three classifiers' answers, each (N,), with the true classes of N test rows.
+    """The comparison of three classifiers' predictions, each (N,), for N test rows.
 
-    Intervals of accuracy are Wilson's (1927), those of macro-F1 from a bootstrap of the rows, the same samples for all.
-    That of the difference in accuracy is for paired proportions (Agresti & Min 2005): it follows from the rows that
-    only one of the two classifies correctly.
-
-    Args:
-        truth: class index of each row.
-        majority, linear, transformer: the answers.
-        baseline: what gave the answers in `linear`.
-        seconds: training and prediction time of some of the three, by these names.
-        seed: of the bootstrap.
+    Intervals of accuracy are Wilson's (1927), those of macro-F1 come from a bootstrap of the rows, the same samples for
+    all. That of the difference in accuracy is for paired proportions (Agresti & Min 2005). `seconds` are training and
+    prediction time of some of the three, by name.
 
     Raises:
-        ValueError: there are no rows, or a different number of answers.
+        ValueError: there are no rows, or not as many predictions.
     """
     true = np.asarray(truth, dtype=np.int64)  # N
     answers = {"majority": majority, "linear": linear, "transformer": transformer}
-    if not len(true) or any(len(classes) != len(true) for classes in answers.values()):
-        counts = [len(classes) for classes in answers.values()]
-        raise ValueError(f"got {len(true)} rows and {counts} answers; wanted as many, and at least one")
+    counts = [len(classes) for classes in answers.values()]
+    if not len(true) or set(counts) != {len(true)}:
+        raise ValueError(f"got {len(true)} rows and {counts} predictions; wanted as many, and at least one")
     f1 = _macro_f1_samples(true, answers, seed=seed)  # of each: 1 + R, the first over the rows as they are
     contestants = {
         name: Contestant(
@@ -290,9 +272,7 @@ def wilson(right: int, n: int) -> Measured:
 def paired_difference(only_first: int, only_second: int, n: int) -> Measured:
     """Accuracy of one classifier minus another's on the same n rows, with its 95 % interval (Agresti & Min 2005).
 
-    Args:
-        only_first, only_second: rows that only this one classifies correctly.
-        n: all rows.
+    `only_first` and `only_second` are the rows that only this classifier gets right.
     """
     first, second, rows = only_first + 0.5, only_second + 0.5, n + 2
     middle = (first - second) / rows
@@ -303,9 +283,9 @@ def paired_difference(only_first: int, only_second: int, n: int) -> Measured:
 def _macro_f1_samples(
     true: ClassIndices, answers: Mapping[str, ClassIndices], *, seed: int
 ) -> dict[str, NDArray[np.float64]]:
-    """Macro-F1 (1 + R,) of each classifier: over the rows as they are, then over R bootstrap samples of them.
+    """Macro-F1 (1 + R,) of each classifier, on the rows themselves and on R bootstrap samples of them.
 
-    Classes that do not occur in a sample are left out of its mean.
+    The mean of a sample is over the classes that occur in it.
     """
     n = len(true)
     n_classes = 1 + int(max(true.max(), *(int(classes.max()) for classes in answers.values())))
@@ -337,13 +317,8 @@ def compare_on_test_rows(
 ) -> Comparison:
     """A checkpoint, the linear baseline and a majority guess on the test rows of the checkpoint's data set.
 
-    The linear baseline is fitted to all other rows, the validation rows included.
-
-    Args:
-        checkpoint: a classifier.
-        data_path: folder or file in the data set's published format; None looks where `open_dataset` says.
-        device: of the Transformer: "cpu", "cuda", …; None prefers CUDA.
-        on_stage: called with the next step, in words.
+    The linear baseline is fitted to all other rows, the validation rows included. Arguments are those of `evaluate`;
+    `on_stage` is called with a message.
 
     Raises:
         DataError: the data are missing, have classes unknown to the checkpoint, or were a table of the user's own.
@@ -380,13 +355,9 @@ def compare_on_test_rows(
 
 @dataclass(frozen=True, eq=False)
 class BaselineAnswers:
-    """The linear baseline beside the Transformer on the same rows.
+    """The predictions of the Transformer (`answers`) and of the linear baseline (`predicted`, (N,)) for N rows.
 
-    Attributes:
-        answers: of the Transformer.
-        predicted: the baseline's class of each row, (N,).
-        n_training: rows it was fitted to.
-        n_available: rows it could have been fitted to.
+    The baseline was fitted to `n_training` of `n_available` rows.
     """
 
     answers: Answers
@@ -402,15 +373,15 @@ class BaselineAnswers:
 
     @property
     def accuracy(self) -> float:
-        """The baseline's."""
+        """The accuracy of the baseline."""
         return float(self.right.mean())
 
     def only_baseline_right(self) -> list[RowAnswer]:
-        """The rows that the baseline classifies correctly and the Transformer does not."""
+        """The rows that only the baseline classifies correctly, most confident first."""
         return self._most_confident_first(self.right & ~self.answers.right)
 
     def only_transformer_right(self) -> list[RowAnswer]:
-        """The rows that the Transformer classifies correctly and the baseline does not."""
+        """The rows that only the Transformer classifies correctly, most confident first."""
         return self._most_confident_first(self.answers.right & ~self.right)
 
     def _most_confident_first(self, rows: NDArray[np.bool_]) -> list[RowAnswer]:
@@ -424,12 +395,9 @@ class BaselineAnswers:
 
     def verdict(self) -> str:
         """Both accuracies and the 95 % interval of their difference, in words."""
-        n, transformer_right = len(self.answers), self.answers.right
-        transformer, baseline = (
-            with_interval(wilson(int(right.sum()), n)) for right in (transformer_right, self.right)
-        )
-        only_transformer, only_baseline = transformer_right & ~self.right, self.right & ~transformer_right
-        difference = paired_difference(int(only_transformer.sum()), int(only_baseline.sum()), n)
+        n, right = len(self.answers), self.answers.right
+        transformer, baseline = (with_interval(wilson(int(rows.sum()), n)) for rows in (right, self.right))
+        difference = paired_difference(int((right & ~self.right).sum()), int((self.right & ~right).sum()), n)
         return (
             f"On these {n:,} rows the Transformer reaches {transformer}, the linear baseline {baseline}; difference "
             f"{_points(difference.value)} points, 95 % interval {_points(difference.low)} to {_points(difference.high)}"
@@ -443,13 +411,7 @@ def _points(share: float) -> str:
 def answer_with_baseline(
     answers: Answers, training: LabelledTexts, *, most: int = REPORT_ROWS, seed: int = 0
 ) -> BaselineAnswers:
-    """Fit the linear baseline to training rows and classify the rows of `answers` with it.
-
-    Args:
-        answers: the Transformer's.
-        training: training rows, disjoint from those of `answers`.
-        most: how many of them are used, a random sample of more.
-        seed: of that sample.
+    """Fit the linear baseline to at most `most` training rows, and classify the rows of `answers` with it.
 
     Raises:
         DataError: the training rows have fewer than two classes, or other ones.

@@ -13,29 +13,25 @@ Integers = NDArray[np.integer[Any]]
 
 
 def fit_calibration(logits: Floats, labels: Integers) -> Calibration:
-    """The calibration with the lowest log loss on held-out rows.
+    """The calibration with the lowest log loss on held-out rows with logits (N, C) and labels (N,).
 
-    The temperature is fitted first, between 1/20 and 20, as in Guo et al. 2017, section 4.2. The power is fitted too if
-    it generalises: in two-fold cross-validation over these rows it must lower the log loss. Where every row is right,
-    nothing is fitted: sharpening without end lowers the log loss, and no row can show that it goes too far.
-
-    Args:
-        logits: (N, C) of rows the model was not trained on.
-        labels: (N,) their true classes.
+    The temperature is fitted between 1/20 and 20 (Guo et al. 2017, section 4.2). The power is fitted too if that lowers
+    the log loss in two-fold cross-validation over these rows. Nothing is fitted if every row is right: sharpening
+    without end would lower the log loss.
     """
     log_probabilities = log_softmax(logits)  # N C
     if (log_probabilities.argmax(axis=1) == labels).all():
         return Calibration()
     odd = np.arange(len(labels)) % 2 == 1  # N
-    held_out = []
-    for with_power in (False, True):
-        losses = [
-            _log_loss(log_probabilities[~half], labels[~half], *_fit(log_probabilities[half], labels[half], with_power))
+    without_power, with_power = (
+        sum(
+            _log_loss(log_probabilities[~half], labels[~half], *_fit(log_probabilities[half], labels[half], has_power))
             for half in (odd, ~odd)
             if half.any() and not half.all()
-        ]
-        held_out.append(sum(losses))
-    temperature, power = _fit(log_probabilities, labels, held_out[1] < held_out[0])
+        )
+        for has_power in (False, True)
+    )
+    temperature, power = _fit(log_probabilities, labels, with_power < without_power)
     return Calibration(temperature=temperature, power=power)
 
 
@@ -71,7 +67,7 @@ def scope_threshold(inside: Floats, right: NDArray[np.bool_], outside: Floats, *
         inside: (N,) scores of in-scope texts.
         right: (N,) whether each of them is classified correctly if it is accepted.
         outside: (M,) scores of out-of-scope texts, which are right if they are rejected.
-        share: the assumed share of out-of-scope texts in use.
+        share: the assumed share of out-of-scope texts.
     """
     best_threshold, best = -np.inf, -np.inf
     for threshold in np.unique(np.concatenate([inside, outside])):

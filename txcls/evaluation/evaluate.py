@@ -1,4 +1,4 @@
-"""Measure a classifier on labelled rows, and fit its calibration: `evaluate`, `calibrate` and what they are made of.
+"""Measure a classifier on labelled rows, and fit its calibration.
 
 python -m txcls evaluate ag_news            # on the test rows of its data set
 python -m txcls calibrate ag_news           # on its validation rows
@@ -6,7 +6,7 @@ python -m txcls calibrate ag_news           # on its validation rows
 
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -17,8 +17,9 @@ from torch import Tensor
 
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.comparison import Comparison
+from txcls.checkpoint.json_files import rounded
 from txcls.checkpoint.probabilities import calibrated_probabilities, scope_scores
-from txcls.checkpoint.schema import MEASURED_SPLITS, Slice
+from txcls.checkpoint.schema import MEASURED_SPLITS, Metrics
 from txcls.config import Calibration, ScopeRule, ScopeScore
 from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
 from txcls.data.classes import in_classes
@@ -27,7 +28,7 @@ from txcls.data.splits import training_and_validation
 from txcls.data.types import Dataset, LabelledTexts, SplitName
 from txcls.errors import CheckpointError, DataError
 from txcls.evaluation.calibration import fit_calibration, scope_threshold
-from txcls.evaluation.metrics import Metrics, accuracy_by, auroc, evaluate_probabilities
+from txcls.evaluation.metrics import accuracy_by, auroc, evaluate_probabilities
 from txcls.model import TextClassifier
 from txcls.runtime.device import choose_device
 from txcls.text.encoder import TextEncoder
@@ -39,37 +40,29 @@ LENGTHS = (10, 20, 40, 80, 160, 320)
 UNKNOWN_SHARES = (0.0, 0.05, 0.1, 0.2)
 """Upper ends of the groups by share of unknown tokens."""
 
+Logits = NDArray[np.float32]
+OnRows = Callable[[int, int], object]
+"""Called with rows done and rows in all."""
+
 
 @dataclass(frozen=True, repr=False)
 class Evaluation:
-    """Figures over in-scope rows and, where the data set has them, over out-of-scope rows.
-
-    `by_length` groups rows by number of tokens, `by_unknown` by share of unknown tokens. `order` holds accuracies with
-    word order removed (see `accuracy_without_order`).
-    """
+    """Metrics on in-scope rows and, if the data set has out-of-scope rows, metrics of the out-of-scope rule."""
 
     metrics: Metrics
-    by_length: tuple[Slice, ...]
-    by_unknown: tuple[Slice, ...]
-    order: Mapping[str, float] = field(default_factory=dict)
     scope: Mapping[str, float] | None = None
 
     def __repr__(self) -> str:
-        """One line with the main figures."""
-        found = self.metrics
+        """One line with the main metrics."""
         return (
-            f"Evaluation(accuracy {percentage(found.accuracy, 2)}, macro-F1 {found.macro_f1:.4f}, "
-            f"calibration error {found.ece:.4f}, {found.n:,} rows)"
+            f"Evaluation(accuracy {percentage(self.metrics.accuracy, 2)}, macro-F1 {self.metrics.macro_f1:.4f}, "
+            f"calibration error {self.metrics.ece:.4f}, {self.metrics.n:,} rows)"
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values of everything but `scope`."""
-        groups = {"by_length": self.by_length, "by_unknown": self.by_unknown}
-        return {
-            **self.metrics.to_dict(),
-            **{name: [asdict(one) for one in slices] for name, slices in groups.items()},
-            **({"order": dict(self.order)} if self.order else {}),
-        }
+        """Plain JSON values of `metrics`, numbers rounded to six places."""
+        values: dict[str, Any] = rounded(asdict(self.metrics))
+        return values if self.metrics.order else {name: values[name] for name in values if name != "order"}
 
 
 def evaluate(
@@ -79,17 +72,17 @@ def evaluate(
     data_path: Path | None = None,
     device: str | None = None,
     without_order: bool = True,
-    on_rows: Callable[[int, int], None] | None = None,
+    on_rows: OnRows | None = None,
 ) -> Evaluation:
     """Measure a checkpoint on the "test", the "validation" or the "new" rows of its data set.
 
     Args:
         checkpoint: a classifier.
-        split: which rows; "new" where the data set has texts of a kind that training never shows.
+        split: "new" are texts of a kind that training never shows, which few data sets have.
         data_path: folder or file in the data set's published format; None looks where `open_dataset` says.
         device: "cpu", "cuda", …; None prefers CUDA.
         without_order: also measure accuracy with word order removed, which takes up to three more passes.
-        on_rows: called with rows done and rows in all, over all passes.
+        on_rows: called during all passes.
 
     Raises:
         DataError: the data are missing, have no such split, or have classes unknown to the checkpoint.
@@ -99,23 +92,20 @@ def evaluate(
     model = _classifier_of(checkpoint)
     if split not in MEASURED_SPLITS:
         raise DataError(f"got split {split!r}; wanted one of {', '.join(MEASURED_SPLITS)}")
-    if split == "validation":
-        _refuse_given_validation(checkpoint)
     dataset = open_dataset(checkpoint.config.data, path=data_path)
     if split == "validation":
-        rows = training_and_validation(dataset, checkpoint.config.data)[1]
+        rows = _validation_rows(checkpoint, dataset)
     else:
         rows = dataset.load("test" if split == "test" else "new")
-    chosen = choose_device(device)
-    tokenised = _tokenised(rows, checkpoint)
-    measured, logits = _measured(checkpoint, tokenised, device=chosen, without_order=without_order, on_rows=on_rows)
+    texts, chosen = _tokenised(rows, checkpoint), choose_device(device)
+    evaluation, logits = _evaluated(checkpoint, texts, device=chosen, without_order=without_order, on_rows=on_rows)
     oos: SplitName = "oos_test" if split == "test" else "oos_validation"
     if checkpoint.scope is not None and split != "new" and oos in dataset.splits:
         outside = _out_of_scope_logits(model, dataset, oos, checkpoint.encoder, device=chosen)  # M C
-        scope = _scope_figures(logits, tokenised.labels, outside, checkpoint.calibration, checkpoint.scope)
-        measured = replace(measured, scope=scope)
+        scope = _scope_metrics(logits, texts.labels, outside, checkpoint.calibration, checkpoint.scope)
+        evaluation = replace(evaluation, scope=scope)
     model.cpu()
-    return measured
+    return evaluation
 
 
 def evaluate_rows(
@@ -124,45 +114,27 @@ def evaluate_rows(
     *,
     device: str | None = None,
     without_order: bool = True,
-    on_rows: Callable[[int, int], None] | None = None,
+    on_rows: OnRows | None = None,
 ) -> Evaluation:
-    """Measure a checkpoint on any labelled rows; arguments as those of `evaluate`.
-
-    Raises:
-        DataError: the rows have classes unknown to the checkpoint.
-        CheckpointError: the checkpoint is a language model.
-        TrainingError: the device cannot be used.
-    """
+    """Measure a checkpoint on any labelled rows; arguments and errors are those of `evaluate`."""
     model = _classifier_of(checkpoint)
-    tokenised = TokenisedTexts.encode(checkpoint.encoder, in_classes_of(rows, checkpoint))
-    chosen = choose_device(device)
-    measured, _ = _measured(checkpoint, tokenised, device=chosen, without_order=without_order, on_rows=on_rows)
+    texts = TokenisedTexts.encode(checkpoint.encoder, in_classes_of(rows, checkpoint))
+    evaluation, _ = _evaluated(
+        checkpoint, texts, device=choose_device(device), without_order=without_order, on_rows=on_rows
+    )
     model.cpu()
-    return measured
+    return evaluation
 
 
-def _refuse_given_validation(checkpoint: Checkpoint) -> None:
-    """Refuse to split validation rows off a file where the checkpoint was validated on others.
-
-    Raises:
-        DataError: its validation rows were given beside the training rows, so that the file does not tell them.
-    """
-    if checkpoint.metrics.get("data", {}).get("validation") == "given beside the training rows":
-        raise DataError(
-            f"{checkpoint.name}: which rows validated it is not recorded, and some of any others may be training rows; "
-            "measure it on rows that it has not learned from: `evaluate CHECKPOINT --data FILE`"
-        )
-
-
-def _measured(
+def _evaluated(
     checkpoint: Checkpoint,
     texts: TokenisedTexts,
     *,
     device: torch.device,
     without_order: bool,
-    on_rows: Callable[[int, int], None] | None = None,
-) -> tuple[Evaluation, NDArray[np.float32]]:
-    """The figures without `scope`, and the logits (N, C); the model is left on the device."""
+    on_rows: OnRows | None,
+) -> tuple[Evaluation, Logits]:
+    """The evaluation without `scope`, and the logits (N, C); the model is left on the device."""
     model = _classifier_of(checkpoint).to(device)
     passes = 1 + without_order * (1 + (model.config.positions != "none") + _has_permuted(model, checkpoint.encoder))
     done = 0
@@ -174,15 +146,15 @@ def _measured(
             on_rows(done, passes * len(texts))
 
     logits = predict_logits(model, texts, device=device, on_batch=count).numpy()  # N C
-    measured = measure(logits, texts, calibration=checkpoint.calibration, classes=checkpoint.classes)
+    metrics = measure(logits, texts, calibration=checkpoint.calibration, classes=checkpoint.classes)
     if without_order:
         order = accuracy_without_order(model, texts, encoder=checkpoint.encoder, device=device, on_batch=count)
-        measured = replace(measured, order=order)
-    return measured, logits
+        metrics = replace(metrics, order=order)
+    return Evaluation(metrics), logits
 
 
 def with_evaluation(checkpoint: Checkpoint, *, split: str, evaluation: Evaluation) -> Checkpoint:
-    """A copy of the checkpoint with the figures of `evaluate` in its metrics (and, once saved, in its card)."""
+    """A copy of the checkpoint with the evaluation in its metrics (and, once saved, in its card)."""
     metrics = {**checkpoint.metrics, split: evaluation.to_dict()}
     metrics["data"] = {**metrics.get("data", {}), f"{split}_rows": evaluation.metrics.n}
     if evaluation.scope is not None:
@@ -190,27 +162,25 @@ def with_evaluation(checkpoint: Checkpoint, *, split: str, evaluation: Evaluatio
     return replace(checkpoint, metrics=metrics)
 
 
-def with_comparison(checkpoint: Checkpoint, found: Comparison) -> Checkpoint:
+def with_comparison(checkpoint: Checkpoint, comparison: Comparison) -> Checkpoint:
     """A copy of the checkpoint with the comparison in its metrics (and, once saved, in its card)."""
-    return replace(checkpoint, metrics={**checkpoint.metrics, "comparison": found.to_dict()})
+    return replace(checkpoint, metrics={**checkpoint.metrics, "comparison": comparison.to_dict()})
 
 
 def calibrate(checkpoint: Checkpoint, *, data_path: Path | None = None, device: str | None = None) -> Checkpoint:
     """A copy with calibration (and out-of-scope rule) fitted anew on the validation rows; the weights are unchanged.
 
-    Its metrics hold the new validation figures; figures of other rows measured under the old calibration are dropped.
+    Its metrics hold the new validation metrics; those of other rows, measured under the old calibration, are dropped.
 
     Raises:
         DataError, CheckpointError, TrainingError: as for `evaluate`.
     """
-    model = _classifier_of(checkpoint)
-    _refuse_given_validation(checkpoint)
+    model, chosen = _classifier_of(checkpoint), choose_device(device)
     dataset = open_dataset(checkpoint.config.data, path=data_path)
-    rows = training_and_validation(dataset, checkpoint.config.data)[1]
-    chosen = choose_device(device)
+    texts = _tokenised(_validation_rows(checkpoint, dataset), checkpoint)
+    metrics = {name: value for name, value in checkpoint.metrics.items() if name not in ("test", "new", "scope")}
     model.to(chosen)
-    kept = {name: value for name, value in checkpoint.metrics.items() if name not in ("test", "new", "scope")}
-    fitted = with_calibration(replace(checkpoint, metrics=kept), dataset, _tokenised(rows, checkpoint), device=chosen)
+    fitted = with_calibration(replace(checkpoint, metrics=metrics), dataset, texts, device=chosen)
     model.cpu()
     return fitted
 
@@ -218,17 +188,17 @@ def calibrate(checkpoint: Checkpoint, *, data_path: Path | None = None, device: 
 def with_calibration(
     checkpoint: Checkpoint, dataset: Dataset, held_out: TokenisedTexts, *, device: torch.device | str
 ) -> Checkpoint:
-    """A copy with calibration and out-of-scope rule fitted on held-out texts, and their figures in its metrics."""
+    """A copy with calibration and out-of-scope rule fitted on held-out texts, and validation metrics on these."""
     model = _classifier_of(checkpoint)
     logits = predict_logits(model, held_out, device=device).numpy()  # N C
     calibration = fit_calibration(logits, held_out.labels)
-    measured = measure(logits, held_out, calibration=calibration, classes=checkpoint.classes)
+    measured = Evaluation(measure(logits, held_out, calibration=calibration, classes=checkpoint.classes))
     metrics = {**checkpoint.metrics, "validation": measured.to_dict()}
     scope = None
     if "oos_validation" in dataset.splits:
         outside = _out_of_scope_logits(model, dataset, "oos_validation", checkpoint.encoder, device=device)  # M C
         scope = _fit_scope(logits, held_out.labels, outside, calibration)
-        metrics["scope"] = {"validation": _scope_figures(logits, held_out.labels, outside, calibration, scope)}
+        metrics["scope"] = {"validation": _scope_metrics(logits, held_out.labels, outside, calibration, scope)}
     return replace(checkpoint, calibration=calibration, metrics=metrics, scope=scope)
 
 
@@ -255,18 +225,21 @@ def predict_logits(
     return logits
 
 
-def measure(
-    logits: NDArray[np.float32], texts: TokenisedTexts, *, calibration: Calibration, classes: tuple[str, ...]
-) -> Evaluation:
-    """The figures that follow from logits (N, C) and labels; without `order` and `scope`."""
+def measure(logits: Logits, texts: TokenisedTexts, *, calibration: Calibration, classes: tuple[str, ...]) -> Metrics:
+    """The metrics that follow from logits (N, C) and labels; without `order`."""
     probabilities = calibrated_probabilities(logits, calibration)  # N C
     right = probabilities.argmax(axis=1) == texts.labels  # N
-    unknown = np.add.reduceat(texts.ids == UNK, texts.offsets[:-1], dtype=np.int64) / texts.lengths  # N
-    return Evaluation(
+    return replace(
         evaluate_probabilities(probabilities, texts.labels, classes=classes),
         by_length=accuracy_by(texts.lengths, right, upper=LENGTHS),
-        by_unknown=accuracy_by(unknown, right, upper=UNKNOWN_SHARES),
+        by_unknown=accuracy_by(unknown_shares(texts), right, upper=UNKNOWN_SHARES),
     )
+
+
+def unknown_shares(texts: TokenisedTexts) -> NDArray[np.float64]:
+    """The share of unknown tokens in each text, (N,)."""
+    shares: NDArray[np.float64] = np.add.reduceat(texts.ids == UNK, texts.offsets[:-1], dtype=np.int64) / texts.lengths
+    return shares
 
 
 def accuracy_without_order(
@@ -277,15 +250,14 @@ def accuracy_without_order(
     device: torch.device | str = "cpu",
     on_batch: Callable[[int], None] | None = None,
 ) -> dict[str, float]:
-    """Accuracy with word order removed; the loss in accuracy is what the model gains from word order.
+    """Accuracy with word order removed; the difference to accuracy is what the model gains from word order.
 
     `words_shuffled`: the words of each text in a random order (seeded). `positions_mean`: every position vector
     replaced by the mean of those that the texts read; zeros would be an input unlike any in training.
     `positions_permuted`: the position vectors of each text in a random order; left out where words are tokens, as it is
     the same as the first.
     """
-    shuffled = shuffle_words(texts, encoder)
-    logits = {"words_shuffled": predict_logits(model, shuffled, device=device, on_batch=on_batch)}
+    logits = {"words_shuffled": predict_logits(model, shuffle_words(texts, encoder), device=device, on_batch=on_batch)}
     if model.config.positions != "none":
         blind = deepcopy(model)  # the model itself may be shared
         vectors = blind.embeddings.positional
@@ -297,8 +269,8 @@ def accuracy_without_order(
         permuted = shuffle_words(texts, encoder, whole_words=False)
         logits["positions_permuted"] = predict_logits(model, permuted, device=device, on_batch=on_batch)
     return {
-        name: round(float((of_rows.argmax(-1).numpy() == texts.labels).mean()), 6)  # N C
-        for name, of_rows in logits.items()
+        name: round(float((scores.argmax(-1).numpy() == texts.labels).mean()), 6)  # N C
+        for name, scores in logits.items()
     }
 
 
@@ -349,8 +321,17 @@ def in_classes_of(rows: LabelledTexts, checkpoint: Checkpoint) -> LabelledTexts:
 
 def _classifier_of(checkpoint: Checkpoint) -> TextClassifier:
     if not isinstance(checkpoint.model, TextClassifier):
-        raise CheckpointError(f"{checkpoint.name} is a language model; its validation figures are in its model card")
+        raise CheckpointError(f"{checkpoint.name} is a language model; its validation metrics are in its model card")
     return checkpoint.model
+
+
+def _validation_rows(checkpoint: Checkpoint, dataset: Dataset) -> LabelledTexts:
+    if checkpoint.metrics.get("data", {}).get("validation") == "given beside the training rows":
+        raise DataError(
+            f"{checkpoint.name}: its validation rows are not recorded, and any others may be training rows; measure it "
+            "on rows that it was not trained on: `evaluate CHECKPOINT --data FILE`"
+        )
+    return training_and_validation(dataset, checkpoint.config.data)[1]
 
 
 def _tokenised(rows: LabelledTexts, checkpoint: Checkpoint) -> TokenisedTexts:
@@ -359,14 +340,13 @@ def _tokenised(rows: LabelledTexts, checkpoint: Checkpoint) -> TokenisedTexts:
 
 def _out_of_scope_logits(
     model: TextClassifier, dataset: Dataset, split: SplitName, encoder: TextEncoder, *, device: torch.device | str
-) -> NDArray[np.float32]:
+) -> Logits:
     """Logits (M, C) of the out-of-scope texts of a split."""
-    texts = TokenisedTexts.encode(encoder, dataset.load(split))
-    logits: NDArray[np.float32] = predict_logits(model, texts, device=device).numpy()
+    logits: Logits = predict_logits(model, TokenisedTexts.encode(encoder, dataset.load(split)), device=device).numpy()
     return logits
 
 
-def _fit_scope(inside: Any, labels: Any, outside: Any, calibration: Calibration) -> ScopeRule:
+def _fit_scope(inside: Logits, labels: NDArray[np.int64], outside: Logits, calibration: Calibration) -> ScopeRule:
     """The score with the highest AUROC between in-scope (N, C) and out-of-scope (M, C) logits, and its threshold."""
     right = inside.argmax(axis=1) == labels  # N
     scores = {
@@ -374,23 +354,27 @@ def _fit_scope(inside: Any, labels: Any, outside: Any, calibration: Calibration)
         for kind in get_args(ScopeScore)
     }
     kind = max(scores, key=lambda name: auroc(*scores[name]))
-    own, others = scores[kind]
-    values = {"score": kind, "threshold": scope_threshold(own, right, others)}
-    return ScopeRule.from_mapping(values, source="scope")
+    inside_scores, outside_scores = scores[kind]
+    return ScopeRule(score=kind, threshold=scope_threshold(inside_scores, right, outside_scores))
 
 
-def _scope_figures(
-    inside: Any, labels: Any, outside: Any, calibration: Calibration, rule: ScopeRule
+def _scope_metrics(
+    inside: Logits, labels: NDArray[np.int64], outside: Logits, calibration: Calibration, rule: ScopeRule
 ) -> dict[str, float]:
     """AUROC, and accuracies with texts below the threshold rejected, over N in-scope and M out-of-scope rows."""
-    own, others = (scope_scores(logits, calibration=calibration, score=rule.score) for logits in (inside, outside))
-    accepted = (inside.argmax(axis=1) == labels) & (own >= rule.threshold)  # N
-    rejected = others < rule.threshold  # M
-    return {
-        "n_in": len(own),
-        "n_out": len(others),
-        "auroc": round(auroc(own, others), 6),
-        "accuracy": round(float((accepted.sum() + rejected.sum()) / (len(own) + len(others))), 6),
-        "accuracy_in": round(float(accepted.mean()), 6),
-        "recall_out": round(float(rejected.mean()), 6),
-    }
+    inside_scores, outside_scores = (
+        scope_scores(logits, calibration=calibration, score=rule.score) for logits in (inside, outside)
+    )
+    accepted = (inside.argmax(axis=1) == labels) & (inside_scores >= rule.threshold)  # N
+    rejected = outside_scores < rule.threshold  # M
+    values: dict[str, float] = rounded(
+        {
+            "n_in": len(inside),
+            "n_out": len(outside),
+            "auroc": auroc(inside_scores, outside_scores),
+            "accuracy": float((accepted.sum() + rejected.sum()) / (len(inside) + len(outside))),
+            "accuracy_in": float(accepted.mean()),
+            "recall_out": float(rejected.mean()),
+        }
+    )
+    return values

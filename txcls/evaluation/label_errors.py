@@ -1,9 +1,8 @@
 """Rows whose label looks wrong: confident learning (Northcutt et al. 2021) over probabilities of rows held out.
 
-A probability tells something of a row's label only if its model has not learned from that label. So there are three
-sources: linear models fitted to the other folds of the same rows, one over TF-IDF and one over the states of the
-shipped pre-trained encoder, which has seen no labels; and, where the rows are none of its training rows, the classifier
-itself. `together` makes one of them.
+The probabilities come from models that were not trained on the row's own label: linear models fitted to the other folds
+of the same rows, one on TF-IDF and one on the states of the shipped pre-trained encoder, and the classifier itself if
+these are not its training rows.
 """
 
 import csv
@@ -30,23 +29,13 @@ from txcls.text.vocabulary import PAD
 Floats = NDArray[np.float64]
 
 FOLDS = 5
-STRENGTH = 10.0
-"""C of the logistic regression, the inverse strength of regularisation."""
 ENCODER = "encoder"
 """The shipped pre-trained model."""
 
 
 @dataclass(frozen=True, slots=True)
 class SuspectRow:
-    """A row whose label looks wrong.
-
-    Attributes:
-        row: from 0.
-        text: the row's.
-        label: its label.
-        suggested: the most probable class.
-        label_probability, suggested_probability: of both classes, by a model that has not learned from this row.
-    """
+    """A row, counted from 0, whose label looks wrong; `suggested` is the most probable class."""
 
     row: int
     text: str
@@ -66,15 +55,8 @@ def out_of_fold_probabilities(
 ) -> Floats:
     """Class probabilities (N, C) of each row by a logistic regression fitted to the other folds.
 
-    Classes with fewer rows than folds stay in the folds as chance has it; a class that a fold does not know gets the
-    smallest probability there is.
-
-    Args:
-        rows: at least `folds` of them, of at least two classes.
-        vectors: what it reads, (N, D); None for TF-IDF of the texts.
-        folds: number of folds.
-        seed: of the folds.
-        on_fold: called with folds done and folds in all.
+    Features are `vectors` (N, D), or TF-IDF of the texts. A class that does not occur in the other folds gets the
+    smallest probability.
 
     Raises:
         DataError: there are too few rows, or only one class.
@@ -92,31 +74,31 @@ def out_of_fold_probabilities(
             "of two classes"
         )
     splitter = (StratifiedKFold if counts[counts > 0].min() >= folds else KFold)(folds, shuffle=True, random_state=seed)
-    found = np.full((len(rows), len(rows.classes)), 1e-9)  # N C
-    for done, (known, asked) in enumerate(splitter.split(texts, labels), start=1):
+    probabilities = np.full((len(rows), len(rows.classes)), 1e-9)  # N C
+    for done, (known, held_out) in enumerate(splitter.split(texts, labels), start=1):
         may_pause()
         present = np.unique(labels[known])
         if len(present) < 2:
-            found[asked, present[0]] = 1.0
+            probabilities[held_out, present[0]] = 1.0
             continue
         if vectors is None:
             words = TfidfVectorizer(token_pattern=WORD, ngram_range=(1, 2), sublinear_tf=True, dtype=np.float32)
-            model = make_pipeline(words, LogisticRegression(C=STRENGTH, max_iter=200))
-            read: Any = texts
+            model = make_pipeline(words, LogisticRegression(C=10.0, max_iter=200))
+            features: Any = texts
         else:
-            model, read = LogisticRegression(max_iter=200), vectors
-        model.fit(read[known], labels[known])
-        found[np.ix_(asked, model.classes_)] = model.predict_proba(read[asked])
+            model, features = LogisticRegression(max_iter=200), vectors
+        model.fit(features[known], labels[known])
+        probabilities[np.ix_(held_out, model.classes_)] = model.predict_proba(features[held_out])
         if on_fold is not None:
             on_fold(done, folds)
-    whole: Floats = found / found.sum(axis=1, keepdims=True)
-    return whole
+    normalised: Floats = probabilities / probabilities.sum(axis=1, keepdims=True)
+    return normalised
 
 
 def encoder_vectors(texts: Sequence[str], *, encoder: str | Path = ENCODER) -> Floats | None:
-    """One vector per text, (N, D), by a pre-trained model that has seen no labels; None where it is not there.
+    """The mean of a pre-trained model's last states for each text, (N, D); None if there is no such model.
 
-    The mean of the last layer's states, each dimension standardised and each vector scaled to the norm 2.
+    Each dimension is standardised and each vector scaled to the norm 2.
     """
     try:
         loaded = load_checkpoint(encoder)
@@ -138,11 +120,10 @@ def encoder_vectors(texts: Sequence[str], *, encoder: str | Path = ENCODER) -> F
     return scaled
 
 
-def together(labels: Sequence[int] | NDArray[np.int64], *sources: Floats) -> Floats:
-    """Several models' probabilities (N, C) as one: a weighted geometric mean, normalised.
+def combined(labels: Sequence[int] | NDArray[np.int64], *sources: Floats) -> Floats:
+    """The weighted geometric mean of several models' probabilities (N, C), normalised.
 
-    The weights, at least 0, are those with which the labels are likeliest; with so few of them, wrong labels do not
-    matter.
+    The weights, from 0 to 3, are those with the lowest log loss on the labels; they are too few to fit wrong labels.
     """
     from scipy.optimize import minimize
     from scipy.special import log_softmax
@@ -168,11 +149,11 @@ def held_out_probabilities(
     encoder: str | Path = ENCODER,
     on_fold: Callable[[int, int], object] | None = None,
 ) -> Floats:
-    """Class probabilities (N, C) of rows by models that have not learned from the row's own label, all together.
+    """Class probabilities (N, C) of rows by models that were not trained on the row's own label.
 
     Args:
         rows: labelled rows.
-        own: a classifier's probabilities, if these rows are none of its training rows.
+        own: a classifier's probabilities, if these rows are not its training rows.
         encoder: a pre-trained model, by name or folder.
         on_fold: called with folds done and folds in all.
 
@@ -194,28 +175,18 @@ def held_out_probabilities(
         sources.append(out_of_fold_probabilities(rows, vectors=vectors, on_fold=count))
     if own is not None:
         sources.append(own)
-    return together(rows.labels, *sources)
+    return combined(rows.labels, *sources)
 
 
 def suspect_rows(rows: LabelledTexts, probabilities: Floats) -> list[SuspectRow]:
-    """The rows whose label looks wrong, the likeliest first.
+    """The rows whose label looks wrong, least probable label first.
 
-    Which: cleanlab's `find_label_issues` with its default rule, "prune by noise rate" (Northcutt et al. 2021, section
-    3.2); how many rows of class i have label j is estimated by the confident joint. Order: the label's own probability,
-    smallest first ("self-confidence").
-
-    Args:
-        rows: N labelled rows.
-        probabilities: (N, C) by models that have not learned from the row's own label.
-
-    Raises:
-        ValueError: the shapes do not fit.
+    cleanlab's `find_label_issues` with its default rule, "prune by noise rate" (Northcutt et al. 2021, section 3.2),
+    given probabilities (N, C) by models that were not trained on the row's own label.
     """
     from cleanlab.filter import find_label_issues
 
     labels = np.asarray(rows.labels, dtype=np.int64)
-    if probabilities.shape != (len(rows), len(rows.classes)):
-        raise ValueError(f"got probabilities {probabilities.shape}; wanted ({len(rows)}, {len(rows.classes)})")
     present = np.unique(labels)  # cleanlab wants every class to have rows
     if len(present) < 2:
         return []
@@ -225,44 +196,26 @@ def suspect_rows(rows: LabelledTexts, probabilities: Floats) -> list[SuspectRow]
     order = find_label_issues(
         place, values, return_indices_ranked_by="self_confidence", min_examples_per_class=0, n_jobs=1
     )
-    found = []
+    suspects = []
     for n in order:
         best = int(values[n].argmax())
         names = rows.classes[labels[n]], rows.classes[int(present[best])]
         shares = round(float(values[n, place[n]]), 6), round(float(values[n, best]), 6)
-        found.append(SuspectRow(int(n), rows.texts[n], *names, *shares))
-    return found
+        suspects.append(SuspectRow(int(n), rows.texts[n], *names, *shares))
+    return suspects
 
 
 def corrected_csv(rows: LabelledTexts, corrections: Mapping[int, str], *, plain: Callable[[str], str]) -> str:
-    """All rows as CSV with the columns text and label, some labels replaced.
-
-    Args:
-        rows: the rows.
-        corrections: the new label of some rows, by their number from 0; "" drops the row.
-        plain: what is applied to every cell, to keep a spreadsheet from running it.
-    """
-    out = io.StringIO(newline="")
-    table = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    table.writerow(("text", "label"))
-    for number, (text, label) in enumerate(zip(rows.texts, rows.labels, strict=True)):
-        name = corrections.get(number, rows.classes[label])
-        if name:
-            table.writerow((plain(text), plain(name)))
-    return out.getvalue()
+    """All rows as CSV with the columns text and label; a row with the correction "" is dropped."""
+    labels = (corrections.get(number, rows.classes[label]) for number, label in enumerate(rows.labels))
+    lines = [(text, label) for text, label in zip(rows.texts, labels, strict=True) if label]
+    return table_csv(("text", "label"), lines, plain=plain)
 
 
 def corrected_table_csv(
     table: Table, corrections: Mapping[int, str], *, label_column: str, plain: Callable[[str], str]
 ) -> str:
-    """A table with all its columns as CSV, some labels replaced.
-
-    Args:
-        table: read row by row.
-        corrections: the new label of some rows, by their number in the file; "" drops the row.
-        label_column: the column of the labels.
-        plain: what is applied to every cell that is a text, to keep a spreadsheet from running it.
-    """
+    """A table with all its columns as CSV, some labels replaced; a row with the correction "" is dropped."""
     lines = []
     for number, values in table.rows():
         label = corrections.get(number, values.get(label_column))
@@ -273,7 +226,7 @@ def corrected_table_csv(
 
 
 def table_csv(head: Sequence[str], lines: Sequence[Sequence[object]], *, plain: Callable[[str], str]) -> str:
-    """A table as CSV; `plain` is applied to every cell that is a text."""
+    """A table as CSV; `plain` makes a text cell safe for spreadsheets."""
     out = io.StringIO(newline="")
     table = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
     table.writerow(head)

@@ -1,55 +1,22 @@
 """How good a classifier is, from its probabilities and the true labels: accuracy, macro-F1, calibration error."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from txcls.checkpoint.schema import ClassMetrics, ReliabilityBin, Slice
+from txcls.checkpoint.schema import ClassMetrics, Metrics, ReliabilityBin, Slice
 
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.integer[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Metrics:
-    """What `evaluate` reports; `confusion[i][j]` counts rows of class i that were predicted as j."""
-
-    n: int
-    accuracy: float
-    macro_f1: float
-    ece: float
-    log_loss: float
-    per_class: tuple[ClassMetrics, ...]
-    confusion: tuple[tuple[int, ...], ...]
-    reliability: tuple[ReliabilityBin, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values, numbers rounded to six places."""
-        rounded: dict[str, Any] = _rounded(asdict(self))
-        return rounded
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, float):
-        return round(value, 6)
-    if isinstance(value, dict):
-        return {key: _rounded(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_rounded(inner) for inner in value]
-    return value
-
-
 def reliability_bins(probabilities: Floats, labels: Integers, *, n_bins: int = 15) -> tuple[ReliabilityBin, ...]:
-    """Top predictions in equal-width bins of confidence, empty bins included (Guo et al. 2017).
+    """Predictions in equal-width bins of confidence, empty bins included (Guo et al. 2017).
 
-    Args:
-        probabilities: (N, C), rows sum to 1.
-        labels: (N,), true class of each row.
-        n_bins: number of bins over 0 to 1.
+    `probabilities` are (N, C), `labels` (N,) the true classes.
     """
     confidence = probabilities.max(axis=1)  # N
     right = probabilities.argmax(axis=1) == labels  # N
@@ -73,17 +40,13 @@ def reliability_bins(probabilities: Floats, labels: Integers, *, n_bins: int = 1
 
 def expected_calibration_error(bins: Sequence[ReliabilityBin]) -> float:
     """Mean gap between confidence and accuracy over the bins, weighted by their rows (Guo et al. 2017, eq. 3)."""
-    total = sum(one.n for one in bins)
-    return sum(one.n * abs(one.confidence - one.accuracy) for one in bins) / total if total else 0.0
+    return sum(part.n * abs(part.confidence - part.accuracy) for part in bins) / sum(part.n for part in bins)
 
 
 def accuracy_by(values: NDArray[Any], right: NDArray[np.bool_], *, upper: Sequence[float]) -> tuple[Slice, ...]:
-    """Accuracy of rows grouped by some quantity; empty groups are left out.
+    """Accuracy of N rows grouped by some quantity; empty groups are left out.
 
-    Args:
-        values: (N,) the quantity.
-        right: (N,) whether each row was classified correctly.
-        upper: upper ends of the groups, ascending; one more group holds what is above the last.
+    `upper` are the upper ends of the groups, ascending; one more group holds what is above the last.
     """
     place = np.searchsorted(upper, values, side="left")  # N
     slices = []

@@ -1,10 +1,10 @@
-"""How good a classifier is, row by row: its answers to labelled rows, its figures, and which classes it confuses.
+"""How good a classifier is, row by row: its predictions for labelled rows, metrics, and which classes it confuses.
 
 python -m txcls report ag_news                      # on the test rows of its data set
 python -m txcls report ag_news --data mine.csv --out report.html
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,13 +13,19 @@ from numpy.typing import NDArray
 
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.probabilities import calibrated_probabilities
-from txcls.checkpoint.schema import MEASURED_SPLITS
 from txcls.data.batches import TokenisedTexts
 from txcls.data.types import LabelledTexts
-from txcls.evaluation.evaluate import accuracy_without_order, in_classes_of, measure, predict_logits
+from txcls.evaluation.evaluate import (
+    Evaluation,
+    OnRows,
+    accuracy_without_order,
+    in_classes_of,
+    measure,
+    predict_logits,
+    unknown_shares,
+)
 from txcls.predictor import Predictor
 from txcls.runtime.pause import may_pause
-from txcls.text.vocabulary import UNK
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.integer[Any]]
@@ -27,7 +33,7 @@ Counts = NDArray[np.integer[Any]]
 
 @dataclass(frozen=True, slots=True)
 class RowAnswer:
-    """One row and what the classifier says of it; `row` counts from 0, probabilities are calibrated."""
+    """One row, counted from 0, and its prediction with calibrated probabilities."""
 
     row: int
     text: str
@@ -39,7 +45,7 @@ class RowAnswer:
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """A classifier's answers to N rows.
+    """A classifier's predictions for N rows.
 
     Attributes:
         rows: texts and labels, in the classifier's classes.
@@ -70,8 +76,8 @@ class Answers:
     @property
     def right(self) -> NDArray[np.bool_]:
         """Whether the prediction is the given class, (N,)."""
-        found: NDArray[np.bool_] = self.predicted == self.labels
-        return found
+        right: NDArray[np.bool_] = self.predicted == self.labels
+        return right
 
     def row(self, n: int) -> RowAnswer:
         """The row with this index."""
@@ -87,28 +93,26 @@ class Answers:
         )
 
     def mistakes(self, *, n: int | None = None) -> list[RowAnswer]:
-        """The rows that are answered otherwise than their label, most confident first; at most n of them."""
+        """The n most confident wrong predictions, most confident first."""
         wrong = np.flatnonzero(~self.right)
         confidence = self.probabilities[wrong].max(axis=1)
         return [self.row(int(row)) for row in wrong[np.argsort(-confidence, kind="stable")][:n]]
 
     def confused(self, first: str, second: str) -> list[RowAnswer]:
-        """The rows of class `first` that were taken for `second`, most confident first."""
-        return [one for one in self.mistakes() if (one.label, one.predicted) == (first, second)]
+        """The rows of class `first` predicted as `second`, most confident first."""
+        return [row for row in self.mistakes() if (row.label, row.predicted) == (first, second)]
 
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What is known of how a classifier does.
+    """The metrics of a classifier of C classes, and its predictions row by row.
 
     Attributes:
-        name: the checkpoint's.
-        classes: C class names.
         rows_are: what was measured on, in words, for example `7,600 test rows`.
-        figures: as `Evaluation.to_dict` gives them; empty where nothing was measured.
+        figures: the metrics as `Evaluation.to_dict` gives them; empty if nothing was measured.
         history: one row per validation of the training (history.jsonl).
-        comparison: metrics["comparison"], None where none was measured.
-        answers: the answers row by row; None where the texts are not on this machine.
+        comparison: metrics["comparison"], if there is one.
+        answers: None if the texts are not on this machine.
     """
 
     name: str
@@ -121,17 +125,14 @@ class Report:
 
     @property
     def confusion(self) -> NDArray[np.int64] | None:
-        """Rows of class i predicted as j, (C, C); None where it was not kept (with very many classes)."""
-        n = len(self.classes)
+        """Rows of class i predicted as j, (C, C); None if it was not stored (with very many classes)."""
         counts = self.figures.get("confusion")
-        if not counts or len(counts) != n or any(len(row) != n for row in counts):
-            return None
-        return np.asarray(counts, dtype=np.int64)
+        return np.asarray(counts, dtype=np.int64) if counts else None
 
 
 def stored_report(checkpoint: Checkpoint) -> Report:
-    """The report from a checkpoint's own files: figures of its test rows, or else of its validation rows; no texts."""
-    splits = [split for split in ("test", "validation", *MEASURED_SPLITS) if checkpoint.metrics.get(split)]
+    """The report from a checkpoint's own files, without texts: the metrics on test rows, or else on validation rows."""
+    splits = [split for split in ("test", "validation", "new") if split in checkpoint.metrics]
     figures: Mapping[str, Any] = checkpoint.metrics[splits[0]] if splits else {}
     return Report(
         name=checkpoint.name,
@@ -144,7 +145,7 @@ def stored_report(checkpoint: Checkpoint) -> Report:
 
 
 def some_rows(rows: LabelledTexts, *, most: int, seed: int = 0) -> LabelledTexts:
-    """The rows, or `most` of them at random, in their order; the same ones for the same seed."""
+    """The rows, or a random sample of `most` of them in their order."""
     return rows if len(rows) <= most else rows.subset(chosen_rows(len(rows), most=most, seed=seed))
 
 
@@ -153,15 +154,8 @@ def chosen_rows(n: int, *, most: int, seed: int = 0) -> list[int]:
     return list(range(n)) if n <= most else sorted(np.random.default_rng(seed).permutation(n)[:most].tolist())
 
 
-def answer_rows(
-    classifier: Predictor, rows: LabelledTexts, *, on_rows: Callable[[int, int], object] | None = None
-) -> Answers:
-    """The classifier's answers to labelled rows; a text without any word counts as one unknown word.
-
-    Args:
-        classifier: it is not changed.
-        rows: at least one; their classes must be among the classifier's.
-        on_rows: called with rows done and rows in all.
+def answer_rows(classifier: Predictor, rows: LabelledTexts, *, on_rows: OnRows | None = None) -> Answers:
+    """The predictions for at least one labelled row; a text without any word counts as one unknown word.
 
     Raises:
         DataError: some classes are unknown to the classifier.
@@ -175,38 +169,32 @@ def report_on(
     *,
     rows_are: str,
     without_order: bool = True,
-    on_rows: Callable[[int, int], object] | None = None,
+    on_rows: OnRows | None = None,
 ) -> Report:
-    """The report measured on labelled rows.
-
-    Args:
-        classifier: it is not changed.
-        rows: at least one; their classes must be among the classifier's.
-        rows_are: what they are, in words.
-        without_order: also measure accuracy without word order, which takes two more passes.
-        on_rows: called with rows done and rows in all, of the first pass.
-
-    Raises:
-        DataError: some classes are unknown to the classifier.
-    """
+    """The report measured on labelled rows; arguments as those of `evaluate`, errors as for `answer_rows`."""
     checkpoint = classifier.checkpoint
     answers, texts, logits = _answered(classifier, rows, on_rows)
     measured = measure(logits, texts, calibration=checkpoint.calibration, classes=checkpoint.classes)
     if without_order:
-        order = accuracy_without_order(checkpoint.model, texts, encoder=checkpoint.encoder, on_batch=_pause)  # type: ignore[arg-type]  # a Predictor's model is a classifier
+        order = accuracy_without_order(
+            checkpoint.model,  # type: ignore[arg-type]  # a Predictor's model is a classifier
+            texts,
+            encoder=checkpoint.encoder,
+            on_batch=lambda _: may_pause(),
+        )
         measured = replace(measured, order=order)
     return Report(
         name=classifier.name,
         classes=classifier.classes,
         rows_are=rows_are,
-        figures=measured.to_dict(),
+        figures=Evaluation(measured).to_dict(),
         history=checkpoint.history,
         answers=answers,
     )
 
 
 def _answered(
-    classifier: Predictor, rows: LabelledTexts, on_rows: Callable[[int, int], object] | None
+    classifier: Predictor, rows: LabelledTexts, on_rows: OnRows | None
 ) -> tuple[Answers, TokenisedTexts, NDArray[np.float32]]:
     checkpoint = classifier.checkpoint
     own = in_classes_of(rows, checkpoint)
@@ -222,20 +210,12 @@ def _answered(
 
     logits = predict_logits(checkpoint.model, texts, batch_size=128, on_batch=count).numpy()  # type: ignore[arg-type]  # N C
     probabilities = calibrated_probabilities(logits, checkpoint.calibration).astype(np.float64)  # N C
-    unknown = np.add.reduceat(texts.ids == UNK, texts.offsets[:-1], dtype=np.int64) / texts.lengths  # N
-    return Answers(own, probabilities, texts.lengths, unknown), texts, logits
-
-
-def _pause(_: int) -> None:
-    may_pause()
+    return Answers(own, probabilities, texts.lengths, unknown_shares(texts)), texts, logits
 
 
 @dataclass(frozen=True, slots=True)
 class WorstPair:
-    """Two classes and how many rows of either were taken for the other.
-
-    `share` is of the rows of both.
-    """
+    """Two classes, how many rows of each were predicted as the other, and their share of the rows of both."""
 
     first: str
     second: str
@@ -252,21 +232,13 @@ class WorstPair:
 def cluster_order(confusion: Sequence[Sequence[int]] | Counts) -> NDArray[np.intp]:
     """An order of the classes (C,) in which those that are confused with each other are neighbours.
 
-    Average-linkage hierarchical clustering of classes by 1 - the share of rows confused, both ways, with the leaves in
-    the order that keeps neighbours closest (Bar-Joseph et al. 2001), by SciPy. Classes without any error come last.
-
-    Args:
-        confusion: (C, C), rows of true class i predicted as j.
-
-    Raises:
-        ValueError: it is not square.
+    Average-linkage clustering by 1 - the share of rows confused, both ways, of the matrix `confusion` (C, C), with
+    optimal leaf order (Bar-Joseph et al. 2001). Classes without any error come last.
     """
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
 
     counts = np.asarray(confusion, dtype=np.float64)  # C C
-    if counts.ndim != 2 or counts.shape[0] != counts.shape[1]:
-        raise ValueError(f"got a matrix of shape {counts.shape}; wanted as many rows as columns")
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)  # C C
     both = (shares + shares.T) / 2
     np.fill_diagonal(both, 0.0)
@@ -281,16 +253,15 @@ def cluster_order(confusion: Sequence[Sequence[int]] | Counts) -> NDArray[np.int
 
 
 def worst_pairs(classes: Sequence[str], confusion: Sequence[Sequence[int]] | Counts, *, n: int = 20) -> list[WorstPair]:
-    """The n pairs of classes with the most rows confused, both ways together; pairs without any are left out."""
+    """The n pairs of classes with the most rows confused, both ways together."""
     counts = np.asarray(confusion)  # C C
     support = counts.sum(axis=1)  # C
     both = np.triu(counts + counts.T, k=1)
-    found = []
+    pairs: list[WorstPair] = []
     for place in np.argsort(-both, axis=None, kind="stable")[:n]:
         i, j = divmod(int(place), len(classes))
         if not both[i, j]:
             break
-        rows = int(support[i] + support[j])
-        share = float(both[i, j] / rows) if rows else 0.0
-        found.append(WorstPair(classes[i], classes[j], int(counts[i, j]), int(counts[j, i]), share))
-    return found
+        share = float(both[i, j] / (support[i] + support[j]))
+        pairs.append(WorstPair(classes[i], classes[j], int(counts[i, j]), int(counts[j, i]), share))
+    return pairs

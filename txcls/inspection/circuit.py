@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from txcls.checkpoint.checkpoint import Checkpoint
+from txcls.checkpoint.json_files import checked
 from txcls.config import ModelConfig
 from txcls.data.batches import batches_by_length
 from txcls.data.datasets import open_dataset
 from txcls.data.types import LabelledTexts, Roles, SplitName
-from txcls.errors import DataError, TraceError
+from txcls.errors import CheckpointError, DataError, TraceError
 from txcls.evaluation.evaluate import in_classes_of
 from txcls.inspection.tracing import readable
 from txcls.predictor import Predictor, padded
@@ -291,14 +292,13 @@ class Circuit:
     def of(cls, classifier: Predictor) -> "Circuit | None":
         """The one that the checkpoint keeps; None if it keeps none, or none that fits."""
         config = classifier.checkpoint.config.model
-        stored = classifier.checkpoint.metrics.get("circuit")
-        if stored is None:
+        try:
+            circuit = checked(cls, classifier.checkpoint.metrics["circuit"], where="circuit")
+        except (KeyError, CheckpointError):
             return None
-        kept = tuple(KeptRows(**{**one, "row": Row(**one["row"])}) for one in stored["kept"])
-        pointed = tuple(Pointed(**{**one, "heads": tuple(one["heads"])}) for one in stored["pointed"])
-        fits = all(one.row.layer < config.n_layers and one.row.head < config.n_heads for one in kept)
-        fits = fits and all(head < config.n_heads for one in pointed for head in one.heads)
-        return cls(**{**stored, "kept": kept, "pointed": pointed}) if fits else None
+        fits = all(one.row.layer < config.n_layers and one.row.head < config.n_heads for one in circuit.kept)
+        fits = fits and all(head < config.n_heads for one in circuit.pointed for head in one.heads)
+        return circuit if fits else None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, for `metrics["circuit"]`."""

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from txcls.checkpoint.files import GPT2_FILES as FILES
 from txcls.checkpoint.json_files import read_json, read_text
-from txcls.checkpoint.weights import read_shapes, shapes_only
+from txcls.checkpoint.weights import read_header, shapes_only
 from txcls.config import ModelConfig, RunConfig
 from txcls.errors import CheckpointError, ConfigError
 from txcls.model import LanguageModel
@@ -70,7 +70,7 @@ def load_gpt2(folder: Path) -> ImportedDecoder:
         )
     config = _model_config(folder / "config.json", _read_config(folder / "config.json"))
     path = folder / "model.safetensors"
-    model = _empty_model(path, config, read_shapes(path))
+    model = _empty_model(path, config, read_header(path)[0])
     tokenizer = _read_tokenizer(folder, vocab_size=model.embeddings.token.num_embeddings)
     try:
         stored = load_file(path)

@@ -1,7 +1,7 @@
 """The token ids that pre-training reads, in files beside the run's state.
 
-Texts are turned into ids once, a few thousand at a time; a resumed run maps the files into memory and starts in
-seconds. They disappear with the state when the run has finished.
+Texts are encoded once; a resumed run maps the files into memory and starts in seconds. The files are removed with the
+state once the run has finished.
 """
 
 import json
@@ -22,17 +22,17 @@ from txcls.errors import CheckpointError, TrainingError
 from txcls.text.encoder import WINDOW, TextEncoder
 from txcls.text.vocabulary import CLS
 
-LONGEST = 1_000_000
+MAX_TOKENS = 1_000_000
 """Most tokens read from one text."""
 VOCABULARY_CHARACTERS = 150_000_000
-"""Of more text than this, the vocabulary is learned from every second, third, … text."""
-_AT_ONCE = 4_000_000
-"""Characters that are turned into ids at once, which takes some 40 bytes for each."""
+"""If there is more text, the vocabulary is learned from every second, third, … text."""
+BATCH_CHARACTERS = 4_000_000
+"""Characters that are encoded at once, which takes some 40 bytes for each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Windows of training and validation texts, the encoder that made them, and what metrics.json says of the data."""
+    """Windows of training and validation texts, their encoder, and the data's entry in metrics.json."""
 
     encoder: TextEncoder
     training: TokenisedTexts
@@ -71,10 +71,9 @@ def make_corpus(folder: Path, config: RunConfig, texts: UnlabelledTexts, *, on_s
         (folder / "corpus.json").write_text(json.dumps(described), encoding="utf-8")
     except OSError as error:
         raise TrainingError(f"cannot write to {folder}: {reason(error)}; choose another folder with --out") from None
-    made = read_corpus(folder, config)
-    if made is None:
-        raise TrainingError(f"{folder} was changed while it was written; start again")
-    return made
+    corpus = read_corpus(folder, config)
+    assert corpus is not None, f"{folder} was changed while it was written"
+    return corpus
 
 
 def read_corpus(folder: Path, config: RunConfig) -> Corpus | None:
@@ -92,20 +91,15 @@ def read_corpus(folder: Path, config: RunConfig) -> Corpus | None:
 
 def windows(encoder: TextEncoder, texts: Sequence[str]) -> TokenisedTexts:
     """The ids of texts, those longer than the model reads split into windows."""
-    texts = [piece for text in texts for piece in _pieces(text)]
-    whole = TextEncoder.from_dict({**encoder.to_dict(), "class_token": False, "max_length": LONGEST})
-    return _windows(whole, encoder, texts)
-
-
-def _windows(whole: TextEncoder, encoder: TextEncoder, texts: Sequence[str]) -> TokenisedTexts:
-    """The same; `whole` encodes texts without the class token and without cutting them."""
+    pieces = [piece for text in texts for piece in _pieces(text)]
+    whole = TextEncoder.from_dict({**encoder.to_dict(), "class_token": False, "max_length": MAX_TOKENS})
+    rows = LabelledTexts(pieces, [0] * len(pieces), ("text",))
     first = CLS if encoder.class_token else None
-    rows = LabelledTexts(texts, [0] * len(texts), ("text",))
     return TokenisedTexts.encode(whole, rows).windows(encoder.max_length, first=first)
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """The text, or if it is longer than the encoder reads fast, its lines, as many together as fit."""
+    """The text, or if it is longer than `WINDOW`, its lines, as many together as fit."""
     if len(text) <= WINDOW:
         yield text
         return
@@ -120,27 +114,26 @@ def _pieces(text: str) -> Iterator[str]:
     yield "".join(lines)
 
 
-def _at_once(texts: Iterable[str]) -> Iterator[list[str]]:
-    """The pieces of all texts, in lists of about `_AT_ONCE` characters."""
-    some: list[str] = []
+def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
+    """The texts in lists of about `BATCH_CHARACTERS`."""
+    batch: list[str] = []
     size = 0
-    for piece in (piece for text in texts for piece in _pieces(text)):
-        some.append(piece)
-        size += len(piece)
-        if size >= _AT_ONCE:
-            yield some
-            some, size = [], 0
-    if some:
-        yield some
+    for text in texts:
+        batch.append(text)
+        size += len(text)
+        if size >= BATCH_CHARACTERS:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def _write_windows(file: Path, encoder: TextEncoder, texts: Sequence[str]) -> None:
     """The windows' ids in `file`.ids, int32 one after the other, and their lengths in `file`.npy."""
-    whole = TextEncoder.from_dict({**encoder.to_dict(), "class_token": False, "max_length": LONGEST})
     lengths = [np.zeros(0, dtype=np.int64)]
     with file.with_suffix(".ids").open("wb") as target:
-        for some in _at_once(texts):
-            made = _windows(whole, encoder, some)
+        for batch in _batches(piece for text in texts for piece in _pieces(text)):
+            made = windows(encoder, batch)
             target.write(made.ids.tobytes())
             lengths.append(made.lengths)
     np.save(file.with_suffix(".npy"), np.concatenate(lengths))

@@ -5,7 +5,7 @@ torchrun --nnodes 2 --nproc-per-node 8 --rdzv-backend c10d --rdzv-endpoint HOST:
 
 All processes read the same rows, form the same batches and hold the same weights. Each computes every `size`-th row of
 a batch; gradients are averaged so that the step equals that of the whole batch, and only the first process writes
-files. `here()` returns this process's place; without torchrun it is the only one, at no extra cost.
+files.
 """
 
 import os
@@ -31,7 +31,7 @@ from txcls.training.objectives import Objective, Outcome, Validated
 
 T = TypeVar("T")
 
-LONGEST_WAIT = timedelta(hours=2)
+TIMEOUT = timedelta(hours=2)
 """How long processes wait for each other, for example while one tokenises; a dead one is noticed at once."""
 
 
@@ -62,7 +62,7 @@ class Processes:
         return _Learner(model, objective)
 
     def share(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """This process's rows of a batch; if there are none, one row that is ignored."""
+        """This process's rows of a batch; one row, which is ignored, if there are none."""
         return rows
 
     def whole(self, outcome: Outcome, *, n_rows: int) -> WholeBatch:
@@ -216,11 +216,7 @@ def here() -> Processes:
 def joined(device: str | None = None) -> Iterator[Processes]:
     """Inside the block, join the other processes if torchrun started this one.
 
-    Tensors on CUDA devices are exchanged by NCCL if every process on the machine has its own device; everything else,
-    including control messages, by gloo.
-
-    Args:
-        device: from the command line; None prefers CUDA.
+    Tensors on CUDA devices are exchanged by NCCL if every process has its own device, everything else by gloo.
     """
     if "TORCHELASTIC_RUN_ID" not in os.environ or not dist.is_available() or dist.is_initialized():
         yield here()
@@ -230,7 +226,7 @@ def joined(device: str | None = None) -> Iterator[Processes]:
         own_each = int(os.environ["LOCAL_WORLD_SIZE"]) <= torch.cuda.device_count()
         backend = f"cpu:gloo,cuda:{'nccl' if own_each and dist.is_nccl_available() else 'gloo'}"
         torch.cuda.set_device(own_device())
-    dist.init_process_group(backend, timeout=LONGEST_WAIT)
+    dist.init_process_group(backend, timeout=TIMEOUT)
     yield here()
     dist.destroy_process_group()  # not after an error: it would wait for dead processes
 

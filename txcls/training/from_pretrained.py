@@ -1,4 +1,4 @@
-"""Initialise a classifier from a pre-trained model: which settings and weights it takes, and which rows are leaks.
+"""Initialise a classifier from a pre-trained model: settings, weights, and a check that held-out rows were not read.
 
 python -m txcls train ag_news --init encoder
 """
@@ -14,55 +14,51 @@ from txcls.model import Encoder
 from txcls.text.encoder import TextEncoder
 
 OWN_SETTINGS = ("max_length", "pooling", "dropout", "attention_dropout")
-"""Model settings that the classifier keeps. Learned positions beyond the pre-trained ones start at zero."""
+"""Model settings that are the classifier's own. Learned positions beyond the pre-trained ones start at zero."""
 
 
 def settings_from(init: Checkpoint, config: RunConfig, *, assignments: Iterable[str] = ()) -> RunConfig:
     """The classifier's configuration with the text and model settings of its pre-trained model.
 
-    If that was pre-trained on the classifier's data set, also the rule by which rows are held out.
-
-    Args:
-        init: a pre-trained model.
-        config: the classifier's; `OWN_SETTINGS`, the other data settings and training settings are kept.
-        assignments: its explicit `section.key=value` settings, which must not be overridden silently.
+    If that was pre-trained on the classifier's data set, also with its rule for holding rows out. `assignments` are
+    explicit `section.key=value` settings, which must not be overridden silently.
 
     Raises:
         TrainingError: `init` is a classifier, or an assignment conflicts with it.
     """
     if init.config.objective == "classify":
         raise TrainingError(f"--init {init.name}: it is a classifier; wanted a model made by `pretrain`")
-    kept = {name: getattr(config.model, name) for name in OWN_SETTINGS}
-    model = {**init.config.model.model_dump(mode="json"), **kept}
+    own = {name: getattr(config.model, name) for name in OWN_SETTINGS}
+    model = {**init.config.model.model_dump(mode="json"), **own}
     values = {**config.model_dump(mode="json"), "text": init.config.text.model_dump(mode="json"), "model": model}
     read = init.config.data
     if config.data.dataset in (read.sources or (read.dataset,)):
         values["data"]["validation"] = read.validation
-    taken = RunConfig.from_mapping(values, source=f"--init {init.name}")
+    combined = RunConfig.from_mapping(values, source=f"--init {init.name}")
     for assignment in assignments:
         key = assignment.partition("=")[0].strip()
         section, _, name = key.partition(".")
         if section not in ("text", "model") and key != "data.validation":
             continue
-        wanted, inherited = (getattr(getattr(settings, section), name) for settings in (config, taken))
+        wanted, inherited = (getattr(getattr(settings, section), name) for settings in (config, combined))
         if wanted != inherited:
             raise TrainingError(
                 f"--set {assignment}: {key} is {inherited} in {init.name}, from which the run starts; "
                 "drop --set or --init"
             )
-    return taken
+    return combined
 
 
 def check_unread(init: Checkpoint, dataset: Dataset, config: RunConfig) -> None:
     """Refuse a model that was pre-trained on rows that this run validates or tests on.
 
-    With the hash rule a row's part depends on its text alone, so equal settings are enough, whatever rows are at hand.
-    The exceptions are rows that validate a class none of whose texts has a hash low enough, and the stratified rule,
-    where each row's part depends on all of them: these ask for as many rows as pre-training had.
+    With the hash rule a row's split depends on its text alone, so equal settings are enough. The exceptions are the
+    validation row of a class none of whose texts has a hash low enough, and the stratified rule, where each row's split
+    depends on all rows: these need as many rows as pre-training had.
 
     Raises:
-        TrainingError: it was pre-trained on the same data set with a different split, or on a different number of rows
-            where that matters.
+        TrainingError: it was pre-trained on the same data set with a different split, or with other rows if that
+            matters.
     """
     own, before = config.data, init.config.data
     if own.dataset not in (before.sources or (before.dataset,)) or own.dataset in ("table", "text"):
@@ -89,7 +85,7 @@ def check_unread(init: Checkpoint, dataset: Dataset, config: RunConfig) -> None:
 
 
 def _is_by_text_alone(dataset: Dataset, config: RunConfig) -> bool:
-    """Whether all validation rows are so by the hash of their text, and none because its class has no other."""
+    """Whether the hash of its text alone puts each validation row there."""
     own = config.data
     return own.validation == "hash" and all(
         validation_share(text, seed=own.split_seed) < own.validation_fraction

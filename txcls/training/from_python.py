@@ -9,7 +9,7 @@ from txcls.config import DataConfig, load_preset
 from txcls.data.given import given_dataset, given_rows
 from txcls.training.auto.plan import plan_training
 from txcls.training.auto.run import run_plan
-from txcls.training.display import PlanDisplay, TrainingDisplay
+from txcls.training.display import TrainingDisplay
 from txcls.training.from_pretrained import settings_from
 from txcls.training.run_folder import refuse_existing
 from txcls.training.supervised import train
@@ -30,7 +30,7 @@ def train_by_preset(
     seed: int,
     progress: bool,
 ) -> Checkpoint:
-    """The checkpoint, with the settings of a preset; arguments and errors are those of `txcls.train`."""
+    """Train with the settings of a preset; arguments and errors are those of `txcls.train`."""
     if isinstance(settings, str):
         raise TypeError(f"settings: got one string; wanted a list of settings, for example [{settings!r}]")
     rows = given_rows(texts, labels)
@@ -73,7 +73,7 @@ def train_by_recipe(
     seed: int,
     progress: bool,
 ) -> Checkpoint:
-    """The checkpoint, with settings chosen for the rows; arguments and errors are those of `txcls.train`."""
+    """Train with settings chosen for the rows; arguments and errors are those of `txcls.train`."""
     rows = given_rows(texts, labels)
     test_rows = None if test is None else given_rows(*_pair(test, "test"), kind="test ")
     folder = _new_folder(out, overwrite=overwrite)
@@ -87,7 +87,7 @@ def train_by_recipe(
     )
     arguments = [] if minutes is None else [f"minutes={minutes:g}"]
     arguments += [] if test is None else ["test=(texts, labels)"]
-    with PlanDisplay(shown=progress) as display:
+    with TrainingDisplay(shown=progress) as display:
         for sentence in plan.notes:
             display.say(sentence)
         result = run_plan(
@@ -95,18 +95,14 @@ def train_by_recipe(
             out=folder,
             overwrite=overwrite,
             command=f"txcls.train(texts, labels, {', '.join([*arguments, f'seed={seed}'])})",
-            **display.callbacks,
+            **display.plan_callbacks,
         )
         display.say(result.comparison.verdict)
     return result.checkpoint
 
 
 def _new_folder(out: str | Path | None, *, overwrite: bool) -> Path | None:
-    """The folder to write.
-
-    Raises:
-        TrainingError: it exists, and `overwrite` is not set.
-    """
+    """The folder to write; raises TrainingError if it exists, unless `overwrite` is set."""
     if out is None:
         return None
     refuse_existing(Path(out), overwrite=overwrite, advice="choose another folder, or replace it with overwrite=True")
@@ -114,11 +110,7 @@ def _new_folder(out: str | Path | None, *, overwrite: bool) -> Path | None:
 
 
 def _pair(given: Any, name: str = "validation") -> tuple[Iterable[str], Iterable[object]]:
-    """Texts and labels.
-
-    Raises:
-        TypeError: it is not a pair.
-    """
+    """Texts and labels; raises TypeError if it is not a pair."""
     try:
         texts, labels = given
     except (TypeError, ValueError):
@@ -130,7 +122,7 @@ def _pair(given: Any, name: str = "validation") -> tuple[Iterable[str], Iterable
 def _command(
     init: str | Path | None, preset: str | Path, settings: Sequence[str], validation: Validation, seed: int
 ) -> str:
-    """The call as the model card shows it, without paths of this machine."""
+    """The call for the model card, without paths of this machine."""
     arguments = [] if init is None else [f"init={Path(init).name!r}"]
     arguments += [f"preset={Path(preset).name!r}", f"seed={seed}"]
     arguments += [f"settings={list(settings)!r}"] if settings else []

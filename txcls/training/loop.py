@@ -33,12 +33,12 @@ from txcls.training.optim import AveragedWeights, learning_rate, make_optimizer,
 
 STATE_VERSION = 4
 MAX_SAVING = 0.02
-"""Largest share of the time spent saving the state: a large model's is saved less often than configured."""
+"""Largest share of the time spent saving the state; a large model is saved less often than configured."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Progress after a step, for a progress bar; figures are over the steps since the last validation."""
+    """Progress after a step; loss, accuracy and speed are over the steps since the last validation."""
 
     epoch: int
     epochs: int
@@ -85,17 +85,17 @@ class _Running:
 
     @property
     def mean_loss(self) -> float:
-        """Over the rows."""
+        """The mean over the rows."""
         return self.loss / max(self.n, 1)
 
     @property
     def accuracy(self) -> float:
-        """Over the rows."""
+        """The accuracy on the rows."""
         return self.right / max(self.n, 1)
 
     @property
     def tokens_per_second(self) -> float:
-        """Of the steps."""
+        """The speed of the steps."""
         return self.tokens / max(self.seconds, 1e-9)
 
 
@@ -121,15 +121,14 @@ def fit(
 
     Args:
         model: freshly initialised (with `resume`, of the same configuration as before).
-        train, validation: token ids and labels; neither may be empty.
+        train, validation: token ids and labels.
         config: training settings.
         objective: the training objective; None for class labels.
         device: where to compute; the model stays there.
-        state_path: file for the state, saved every `save_every_seconds` (less often if that would take more than
-            `MAX_SAVING` of the time), after each epoch and on interruption.
-        resume: continue from `state_path`; batch order, dropout and result are those of an uninterrupted run.
+        state_path: file for the state, saved every `save_every_seconds`, after each epoch and on interruption.
+        resume: continue from `state_path`; the result is that of an uninterrupted run.
         on_step, on_validation: called after each optimiser step and each validation.
-        max_steps: stop after this many optimiser steps in total (for trials; the schedule is that of the whole run).
+        max_steps: stop after this many optimiser steps in total; the schedule is that of the whole run.
         should_stop: called after each step; once it is true, training ends after one more validation.
 
     Raises:
@@ -142,9 +141,10 @@ def fit(
         assert isinstance(model, TextClassifier)
         objective = Classify.of(train, n_classes=model.head.out_features, config=config)
     trainer = Trainer(model, train, validation, config, objective, device=device, state_path=state_path)
-    return trainer.run(
-        resume=resume, on_step=on_step, on_validation=on_validation, max_steps=max_steps, should_stop=should_stop
-    )
+    torch.manual_seed(config.seed + 1_000_003 * trainer.processes.rank)  # different dropout in each process
+    if resume:
+        trainer.load()
+    return trainer.run(on_step=on_step, on_validation=on_validation, max_steps=max_steps, should_stop=should_stop)
 
 
 class Trainer:
@@ -163,9 +163,7 @@ class Trainer:
     ) -> None:
         self.rows = len(train), len(validation)
         if not all(self.rows):
-            raise TrainingError(
-                f"got {len(train)} training and {len(validation)} validation rows; wanted at least one of each"
-            )
+            raise TrainingError(f"got {self.rows[0]} training and {self.rows[1]} validation rows; wanted some of each")
         self.processes = here()
         self.processes.check_same(train, validation, settings=config.model_dump_json())
         self.device = torch.device(device)
@@ -188,7 +186,7 @@ class Trainer:
         self.saved_at, self.last_save_took = time.monotonic(), 0.0
 
     def _length_of_run(self) -> tuple[int, int]:
-        """(epochs, steps) of the whole run."""
+        """Epochs and steps of the whole run."""
         config = self.config
         if config.batch_tokens:  # how many batches there are differs a little between epochs
             per_epoch = [len(self.batches(epoch)) for epoch in range(config.epochs)]
@@ -201,33 +199,23 @@ class Trainer:
 
     def batches(self, epoch: int) -> list[NDArray[np.int64]]:
         """The rows of each batch of an epoch."""
-        config = self.config
-        return length_bucketed_batches(
-            self.lengths,
-            batch_size=config.batch_size,
-            batch_tokens=config.batch_tokens,
-            seed=config.seed,
-            epoch=epoch,
-        )
+        size, tokens, seed = self.config.batch_size, self.config.batch_tokens, self.config.seed
+        return length_bucketed_batches(self.lengths, batch_size=size, batch_tokens=tokens, seed=seed, epoch=epoch)
 
     def run(
         self,
         *,
-        resume: bool = False,
-        on_step: Callable[[Progress], None] | None = None,
-        on_validation: Callable[[HistoryRow], None] | None = None,
-        max_steps: int | None = None,
-        should_stop: Callable[[], bool] | None = None,
+        on_step: Callable[[Progress], None] | None,
+        on_validation: Callable[[HistoryRow], None] | None,
+        max_steps: int | None,
+        should_stop: Callable[[], bool] | None,
     ) -> FitResult:
         """Train to the end; arguments and errors are those of `fit`."""
         self.last_step = self.total_steps if max_steps is None else min(max_steps, self.total_steps)
-        torch.manual_seed(self.config.seed + 1_000_003 * self.processes.rank)  # different dropout in each process
-        if resume:
-            self._load()
         try:
-            self._train(on_step, on_validation, max_steps, should_stop)
+            self._train(on_step, on_validation, should_stop)
             if self.snapshots and self.snapshots[-1][0].step != self.step:
-                self._take_snapshot()  # the last state of a run that ended early
+                self._take_snapshot()  # of a run that ended early
         except LostProcessError as error:
             raise LostProcessError(f"{error} after step {self.step}{self._resume_hint()}") from error
         self.model.load_state_dict(self.best_weights)
@@ -240,7 +228,6 @@ class Trainer:
         self,
         on_step: Callable[[Progress], None] | None,
         on_validation: Callable[[HistoryRow], None] | None,
-        max_steps: int | None,
         should_stop: Callable[[], bool] | None,
     ) -> None:
         if self.snapshot_steps and not self.snapshots:
@@ -257,7 +244,7 @@ class Trainer:
                     self.batch += 1
                     if on_step is not None:
                         on_step(self._progress())
-                    last = max_steps is not None and self.step >= max_steps
+                    last = self.step >= self.last_step < self.total_steps
                     last |= should_stop is not None and self.processes.any(should_stop())[0]
                     if self.batch in validate_after or last:
                         row = self._validate()
@@ -330,7 +317,7 @@ class Trainer:
         return measured
 
     def _take_snapshot(self) -> None:
-        """Record the current weights and figures; training is not changed by it."""
+        """Record the current weights and metrics; training is not changed by it."""
         if self.history and self.history[-1].step == self.step:
             loss, accuracy = self.history[-1].validation_loss, self.history[-1].validation_accuracy
         else:
@@ -393,15 +380,15 @@ class Trainer:
         )
 
     def _is_save_due(self) -> bool:
-        """Whether it is time to save; with 0 seconds after every step, whatever it costs."""
+        """Whether it is time to save; with an interval of 0 seconds, after every step."""
         if self.state_path is None or self.processes.rank:
-            return False  # nowhere to save, or not the process that saves
+            return False
         interval = self.config.save_every_seconds
         pause = max(interval, self.last_save_took / MAX_SAVING) if interval else 0.0
         return time.monotonic() - self.saved_at > pause
 
     def _save(self) -> None:
-        """Atomically write everything that `_load` needs."""
+        """Atomically write everything that `load` needs."""
         if self.state_path is None:
             return
         random = self.processes.gather(self._random_state())
@@ -440,7 +427,8 @@ class Trainer:
         self.saved_at = time.monotonic()
         self.last_save_took = self.saved_at - started
 
-    def _load(self) -> None:
+    def load(self) -> None:
+        """Restore the state saved in `state_path`; errors as for `fit`."""
         state = self.processes.from_first(self._read)
         self.epoch, self.batch, self.step = state["position"]
         self.seconds, self.tokens = state["seconds"], state.get("tokens", 0)

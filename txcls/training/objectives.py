@@ -48,12 +48,9 @@ class Objective(Protocol):
 
 
 class Classify:
-    """One class per text: cross-entropy, with class weights, label smoothing and token dropout as configured.
+    """One class per text: cross-entropy, with class weights (C,), label smoothing and token dropout.
 
-    Args:
-        config: of training.
-        class_weights: (C,).
-        dropped: the id that takes the place of dropped tokens.
+    `dropped` is the id that replaces dropped tokens.
     """
 
     def __init__(self, config: TrainConfig, class_weights: Tensor, *, dropped: int = UNK) -> None:
@@ -65,8 +62,7 @@ class Classify:
         return cls(config, class_weights(texts.labels, n_classes=n_classes, config=config), dropped=dropped)
 
     def batch(self, model: Encoder, ids: Tensor, labels: Tensor) -> Outcome:
-        kept = drop_tokens(ids, self.config.token_dropout, dropped=self.dropped)
-        logits = model(kept).float()  # B C
+        logits = model(drop_tokens(ids, self.config.token_dropout, dropped=self.dropped)).float()  # B C
         weights = self.class_weights.to(ids.device)
         loss = F.cross_entropy(logits, labels, weight=weights, label_smoothing=self.config.label_smoothing)
         right = (logits.detach().argmax(-1) == labels).sum()
@@ -105,10 +101,9 @@ class LanguageObjective(ABC):
 
 
 class FillMasked(LanguageObjective):
-    """Masked tokens: a share is predicted, of which 80 % are masked, 10 % replaced, 10 % kept (Devlin et al. 2019).
+    """Masked tokens: of those predicted, 80 % are masked, 10 % replaced, 10 % unchanged (Devlin et al. 2019).
 
-    The paper predicts 15 %; small models learn more from each text with more (Wettig et al. 2023, "Should You Mask 15 %
-    in Masked Language Modeling?").
+    The paper predicts 15 %; small models learn more from each text with a larger share (Wettig et al. 2023).
     """
 
     def __init__(self, vocab_size: int, *, share: float) -> None:
@@ -116,8 +111,8 @@ class FillMasked(LanguageObjective):
 
     def _outcome(self, model: Encoder, ids: Tensor, random: torch.Generator | None) -> Outcome:
         assert isinstance(model, LanguageModel)
-        changed, asked = mask_tokens(ids, vocab_size=self.vocab_size, share=self.share, random=random)
-        return _token_outcome(model, model.read(changed)[:, : ids.shape[1]][asked], ids[asked])
+        changed, predicted = mask_tokens(ids, vocab_size=self.vocab_size, share=self.share, random=random)
+        return _token_outcome(model, model.read(changed)[:, : ids.shape[1]][predicted], ids[predicted])
 
 
 class PredictNext(LanguageObjective):
@@ -151,18 +146,14 @@ def mask_tokens(
 ) -> tuple[Tensor, Tensor]:
     """Ids (B, T) with some tokens masked or replaced, and which tokens to predict (B, T), unchanged ones included.
 
-    Args:
-        ids: token ids; special ones are never predicted.
-        vocab_size: V, to draw replacements from.
-        share: of the tokens that are predicted.
-        random: random number generator; None for torch's own.
+    Special tokens are never predicted. With `random` None, torch's own generator is used.
     """
     chance = torch.rand(ids.shape, generator=random).to(ids.device)  # B T
-    asked = (chance < share) & (ids >= len(SPECIAL_TOKENS))  # B T
+    predicted = (chance < share) & (ids >= len(SPECIAL_TOKENS))  # B T
     others = torch.randint(len(SPECIAL_TOKENS), max(vocab_size, len(SPECIAL_TOKENS) + 1), ids.shape, generator=random)
-    changed = torch.where(asked & (chance < 0.8 * share), MASK, ids)  # B T
-    replaced = asked & (chance >= 0.9 * share)  # B T
-    return torch.where(replaced, others.to(ids.device), changed), asked
+    changed = torch.where(predicted & (chance < 0.8 * share), MASK, ids)  # B T
+    replaced = predicted & (chance >= 0.9 * share)  # B T
+    return torch.where(replaced, others.to(ids.device), changed), predicted
 
 
 def class_weights(labels: np.ndarray, *, n_classes: int, config: TrainConfig) -> Tensor:

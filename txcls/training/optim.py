@@ -10,14 +10,14 @@ from txcls.config import TrainConfig
 from txcls.model import Encoder
 
 BETAS = (0.9, 0.98)
+"""AdamW's, as in most Transformer recipes."""
 
 
 class MuonAndAdamW:
     """Muon for the matrices inside the layers, AdamW for all other parameters, used as one optimiser.
 
-    Muon makes the update of a matrix orthogonal, so that all its directions change alike (Jordan et al. 2024). It is
-    scaled to the size of AdamW's updates, so that both have one learning rate (Liu et al. 2025, "Muon is Scalable for
-    LLM Training").
+    Muon makes the update of a matrix orthogonal (Jordan et al. 2024). It is scaled to the size of AdamW's updates, so
+    that both have one learning rate (Liu et al. 2025, "Muon is Scalable for LLM Training").
     """
 
     def __init__(self, matrices: list[dict[str, Any]], others: list[dict[str, Any]], *, rate: float) -> None:
@@ -56,21 +56,19 @@ Optimizer: TypeAlias = torch.optim.Optimizer | MuonAndAdamW
 def make_optimizer(model: Encoder, config: TrainConfig) -> Optimizer:
     """AdamW that decays matrices only, the same with Muon for the matrices inside the layers, or plain Adam.
 
-    Norms, biases and positions are not decayed: smaller ones would not make the function simpler. AdamW's betas are 0.9
-    and 0.98, as in most Transformer recipes.
-    With `layer_decay`, each layer is a parameter group of its own.
+    Norms, biases and positions are not decayed. With `layer_decay`, each layer has its own parameter group.
     """
     has_muon = config.optimizer == "muon"
     groups: dict[tuple[bool, bool, float], list[nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
         is_decayed = parameter.ndim >= 2 and not name.endswith("positional")
-        is_muons = has_muon and is_decayed and name.startswith("layers.")
+        by_muon = has_muon and is_decayed and name.startswith("layers.")
         share = config.layer_decay ** _layers_above(name, model.config.n_layers)
-        groups.setdefault((is_muons, is_decayed, share), []).append(parameter)
+        groups.setdefault((by_muon, is_decayed, share), []).append(parameter)
     options: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
-    for (is_muons, is_decayed, share), parameters in groups.items():
+    for (by_muon, is_decayed, share), parameters in groups.items():
         decay = config.weight_decay * is_decayed
-        options[is_muons].append({"params": parameters, "weight_decay": decay, "share": share})
+        options[by_muon].append({"params": parameters, "weight_decay": decay, "share": share})
     rate = config.learning_rate
     if has_muon:
         return MuonAndAdamW(options[True], options[False], rate=rate)

@@ -4,8 +4,8 @@
     python -m txcls train ag_news --init encoder       # a classifier that starts from it
     python -m txcls pretrain lm                        # the next token, for `txcls generate`
 
-Only training rows are used, with a classifier's split, and no text that equals a validation or test text. Held-out
-texts decide which weights are kept; test texts are never read, nor are the validation texts of a mixture's sources.
+Only training rows are used, and no text that equals a validation or test text. Held-out texts decide which weights are
+kept.
 """
 
 import math
@@ -31,7 +31,7 @@ from txcls.training.loop import Progress, fit
 from txcls.training.objectives import FillMasked, Objective, PredictNext
 from txcls.training.run_folder import check_writable, finished, one_run_per_folder, state_file
 
-COUNTED_AT_ONCE = 1 << 24
+COUNT_BATCH = 1 << 24
 """Ids that are counted at once, which takes eight bytes each."""
 
 
@@ -50,13 +50,9 @@ def pretrain(
     on_step: Callable[[Progress], None] | None = None,
     on_validation: Callable[[HistoryRow], None] | None = None,
 ) -> Checkpoint:
-    """Pre-train a model and save it as the checkpoint folder `out`; arguments as those of `train`.
+    """Pre-train a model and save it as the checkpoint folder `out`; arguments and errors are those of `train`.
 
-    Texts longer than the model's max_length are split into windows. Language models report the loss per predicted token
-    and its exponential, the perplexity; those of masked and causal models are not comparable.
-
-    Raises:
-        DataError, TrainingError, CheckpointError: see their messages.
+    Texts longer than the model's max_length are split into windows.
     """
     if config.objective == "classify":
         raise TrainingError(
@@ -88,10 +84,15 @@ def pretrain(
         on_validation=on_validation,
         max_steps=max_steps,
     )
+    loss = result.best.validation_loss
     metrics: dict[str, Any] = {
         "data": corpus.facts,
         "training": training_facts(result, config, command, chosen),
-        "language": _figures(result.best),
+        "language": {
+            "loss": round(loss, 6),
+            "accuracy": round(result.best.validation_accuracy, 6),
+            "perplexity": round(math.exp(min(loss, 700.0)), 4),
+        },
     }
     history = [asdict(row) for row in result.history]
     checkpoint = Checkpoint(out, config, encoder, (), model.cpu().eval(), metrics=metrics, history=history)
@@ -105,14 +106,7 @@ def _task(config: RunConfig, vocab_size: int, train: TokenisedTexts) -> tuple[La
     objective = FillMasked(vocab_size, share=share) if config.objective == "masked" else PredictNext()
     if model.bias is not None:
         counts = np.ones(vocab_size)  # V
-        for start in range(0, len(train.ids), COUNTED_AT_ONCE):
-            counts += np.bincount(train.ids[start : start + COUNTED_AT_ONCE], minlength=vocab_size)
+        for start in range(0, len(train.ids), COUNT_BATCH):
+            counts += np.bincount(train.ids[start : start + COUNT_BATCH], minlength=vocab_size)
         model.bias.data.copy_(torch.from_numpy(np.log(counts / counts.sum())))
     return model, objective
-
-
-def _figures(best: HistoryRow) -> dict[str, float]:
-    """The figures of the kept weights on held-out texts."""
-    perplexity = math.exp(min(best.validation_loss, 700.0))
-    figures = {"loss": best.validation_loss, "accuracy": best.validation_accuracy}
-    return {**{name: round(value, 6) for name, value in figures.items()}, "perplexity": round(perplexity, 4)}

@@ -1,15 +1,13 @@
 """Fit a model several times from the same initial weights, and average the weights.
 
-Runs that start from the same pre-trained weights end in the same basin, so that the mean of their weights errs less
-than each of them, at the cost of one model (Wortsman et al. 2022, "Model soups"). They differ in order of rows and in
-dropout.
+The mean of the weights of runs that start from the same pre-trained weights makes fewer errors than each of them, at
+the cost of one model (Wortsman et al. 2022, "Model soups"). The runs differ in order of rows and in dropout.
 """
 
 import json
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +22,15 @@ from txcls.model import Encoder
 from txcls.runtime.files import replacing
 from txcls.training.distributed import here
 from txcls.training.loop import FitResult, Progress, fit
-from txcls.training.objectives import Objective
 from txcls.training.run_folder import runs_file
 
-SEEDS_APART = 1000
+SEED_STEP = 1000
 """Difference between the seeds of two runs."""
 
 
 @dataclass
 class _Finished:
-    """The runs that are finished: the sum of their weights, and the first one's history."""
+    """The finished runs: the sum of their weights, and the first one's history."""
 
     runs: int = 0
     weights: dict[str, Tensor] = field(default_factory=dict)
@@ -49,7 +46,7 @@ class _Finished:
         self.runs, self.seconds = self.runs + 1, self.seconds + result.seconds
 
     def save(self, file: Path) -> None:
-        """Write it, so that an interrupted run need not repeat finished ones."""
+        """Write it, so that a resumed training does not repeat finished runs."""
         history = json.dumps([asdict(row) for row in self.history])
         try:
             with replacing(file, via=file.with_suffix(".tmp")) as temporary, temporary.open("wb") as target:
@@ -75,32 +72,22 @@ def fit_repeatedly(
     validation: TokenisedTexts,
     config: TrainConfig,
     *,
-    objective: Objective,
-    device: torch.device | str = "cpu",
     state_path: Path | None = None,
     resume: bool = False,
     on_step: Callable[[Progress], None] | None = None,
     on_validation: Callable[[HistoryRow], None] | None = None,
-    max_steps: int | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    **options: Any,
 ) -> FitResult:
     """`fit` as often as `config.runs` says; leaves `model` with the mean of the runs' weights.
 
     Arguments and errors are those of `fit`. The callbacks see all runs as one, with steps and epochs counted on from
     run to run; the history is the first run's, the seconds are of all. If `should_stop` ends it, the weights are the
-    mean of the runs finished before, or those of the first run so far.
+    mean of the finished runs, or those of the first run so far.
     """
-    fit_once = partial(
-        fit,
-        model,
-        train,
-        validation,
-        objective=objective,
-        device=device,
-        state_path=state_path,
-        max_steps=max_steps,
-        should_stop=should_stop,
-    )
+
+    def fit_once(config: TrainConfig, **more: Any) -> FitResult:
+        return fit(model, train, validation, config, state_path=state_path, **options, **more)
+
     if config.runs == 1:
         return fit_once(config, resume=resume, on_step=on_step, on_validation=on_validation)
     file = None if state_path is None or here().rank else runs_file(state_path)
@@ -112,7 +99,7 @@ def fit_repeatedly(
     while finished.runs < config.runs and not is_stopped:
         model.load_state_dict(initial)
         callbacks.runs_before = finished.runs
-        run_config = config.model_copy(update={"seed": config.seed + SEEDS_APART * finished.runs})
+        run_config = config.model_copy(update={"seed": config.seed + SEED_STEP * finished.runs})
         result = fit_once(
             run_config,
             resume=resume and _is_of(state_path, run_config),
@@ -132,7 +119,7 @@ def fit_repeatedly(
 
 
 def _is_of(state_path: Path | None, config: TrainConfig) -> bool:
-    """Whether the saved state, if any, is of the run with these settings and not of a finished run."""
+    """Whether there is a saved state, and not that of a finished run, which has another seed."""
     if state_path is None or not state_path.is_file():
         return False
     try:
@@ -140,7 +127,7 @@ def _is_of(state_path: Path | None, config: TrainConfig) -> bool:
         seed: int = json.loads(state["config"])["seed"]
     except Exception:  # noqa: BLE001  # torch.load raises many types; `fit` says what is wrong with the file
         return True
-    return seed == config.seed or (seed - config.seed) % SEEDS_APART != 0
+    return seed == config.seed or (seed - config.seed) % SEED_STEP != 0
 
 
 class _Callbacks:
@@ -155,10 +142,10 @@ class _Callbacks:
         self._on_step, self._on_validation, self.runs = on_step, on_validation, runs
         self.runs_before = 0
         self.steps, self.epochs = 0, 0  # of one run, known from its first step on
-        self.step_seconds = 0.0  # at a run's last step those of the step before
+        self.step_seconds = 0.0
 
     def on_step(self, progress: Progress) -> None:
-        """A step of the present run is done."""
+        """Called after each step of the present run."""
         self.steps, self.epochs = progress.total_steps, progress.epochs
         if self._on_step is None:
             return
@@ -177,7 +164,7 @@ class _Callbacks:
         )
 
     def on_validation(self, row: HistoryRow) -> None:
-        """The present run was validated."""
+        """Called after each validation of the present run."""
         if self._on_validation is not None:
             epoch, step = row.epoch + self.runs_before * self.epochs, row.step + self.runs_before * self.steps
             self._on_validation(replace(row, epoch=epoch, step=step))

@@ -1,14 +1,13 @@
 """The folder a training run writes: one run at a time, its saved state beside it, the checkpoint at the end."""
 
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import ParamSpec
 
 from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint, refuse_other_files, save_checkpoint
-from txcls.checkpoint.files import alone, reason
+from txcls.checkpoint.files import alone
 from txcls.errors import TrainingError
 from txcls.training.distributed import here
 
@@ -24,7 +23,7 @@ def check_writable(out: Path) -> None:
     """Fail before training, not after it, if the checkpoint could not be written.
 
     Raises:
-        TrainingError, CheckpointError: see their messages.
+        TrainingError, CheckpointError: it could not.
     """
     if here().rank:
         return  # only the first process writes
@@ -33,7 +32,7 @@ def check_writable(out: Path) -> None:
             raise TrainingError(f"{out} is a file; choose another folder with --out")
         refuse_other_files(out)
         out.parent.mkdir(parents=True, exist_ok=True)
-        probe = out.parent / f".{out.name}-probe"
+        probe = out.parent / f".{out.name}.saving-{'0' * 16}"  # the longest name that is needed
         probe.touch()
         probe.unlink()
     except OSError as error:
@@ -46,19 +45,18 @@ def one_run_per_folder(run: Callable[Run, Checkpoint]) -> Callable[Run, Checkpoi
     """Decorate `run(out=…, resume=…, overwrite=…)`: one run per folder, no saved state overwritten without `overwrite`.
 
     Raises:
-        TrainingError: another run is writing that folder, an interrupted one left its state there, or it cannot be
-            written.
+        TrainingError: another run is writing that folder, or an interrupted one left its state there.
     """
 
     @wraps(run)
     def guarded(*args: Run.args, **kwargs: Run.kwargs) -> Checkpoint:
         out = kwargs.get("out")
         if here().rank or not isinstance(out, Path):
-            return run(*args, **kwargs)  # the first process checks
+            return run(*args, **kwargs)
         check_writable(out)
         state = state_file(out)
-        with _locked(state.with_name("lock")) as free:
-            if not free:
+        with alone(state.with_name("lock")) as is_alone:
+            if not is_alone:
                 raise TrainingError(
                     f"another training run is writing {out}; wait for it, or choose another folder with --out DIR"
                 )
@@ -87,21 +85,13 @@ def is_interrupted(out: Path) -> bool:
 def refuse_existing(
     out: Path, *, overwrite: bool, advice: str = "choose another folder with --out DIR, or replace it with --overwrite"
 ) -> None:
-    """Fail if the checkpoint folder is there and is not to be overwritten.
-
-    Raises:
-        TrainingError: if it is.
-    """
+    """Raise TrainingError if the checkpoint folder exists and is not to be overwritten."""
     if out.exists() and not overwrite:
         raise TrainingError(f"{out} already exists; {advice}")
 
 
 def refuse_saved_state(out: Path, *, resume: bool, overwrite: bool) -> None:
-    """Fail if an interrupted run left its state beside `out` and is neither continued nor discarded.
-
-    Raises:
-        TrainingError: if a saved state exists.
-    """
+    """Raise TrainingError if an interrupted run left its state beside `out` and is neither resumed nor discarded."""
     state = state_file(out)
     if is_interrupted(out) and not resume and not overwrite:
         raise TrainingError(
@@ -110,18 +100,8 @@ def refuse_saved_state(out: Path, *, resume: bool, overwrite: bool) -> None:
         )
 
 
-@contextmanager
-def _locked(file: Path) -> Iterator[bool]:
-    with ExitStack() as stack:
-        try:
-            free = stack.enter_context(alone(file))
-        except OSError as error:
-            raise TrainingError(f"cannot write to {file.parent}: {reason(error)}; choose another --out") from None
-        yield free
-
-
 def finished(checkpoint: Checkpoint) -> Checkpoint:
-    """Save the checkpoint, if it has a folder, and remove the run's state, in the first process only."""
+    """Save the checkpoint, if it has a folder, and remove the run's state; only in the first process."""
     if here().rank or checkpoint.path is None:
         return checkpoint
     made = load_checkpoint(save_checkpoint(checkpoint))

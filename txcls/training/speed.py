@@ -1,7 +1,6 @@
 """Measure how fast this machine trains a model on these texts, with one processor thread and with all of them.
 
-Small models are slowed down by threads that wait for each other, up to eighteen times on busy processors, so the number
-of threads is chosen by measuring.
+On busy processors, threads that wait for each other make small models up to eighteen times slower.
 """
 
 import itertools
@@ -23,10 +22,9 @@ from txcls.training.objectives import Classify
 SECONDS = 1.0
 """How long training with each number of threads is measured, after a step that is not counted."""
 MIN_WORK, MAX_SECONDS = 0.5, 4.0
-"""Least seconds of processor time in a measurement (on a busy machine, a second can be a single step), and most seconds
-that it takes."""
+"""Least processor seconds (on a busy machine, a second can be a single step) and most seconds of a measurement."""
 MIN_GAIN = 1.1
-"""More threads must be faster by this factor to be chosen: they leave less for others."""
+"""More threads must be faster by this factor to be chosen, since they leave fewer processors for others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +37,13 @@ class Speed:
 
     @property
     def sentence(self) -> str:
-        """The choice and the measurements, for a person."""
+        """The choice and the measurements."""
         rates = ", ".join(f"{rate:,.0f} with {n}" for n, rate in self.by_threads)
         return f"{self.threads} processor thread{'s' * (self.threads > 1)}, as measured (tokens per second: {rates})."
 
 
 def measure_speed(model: TextClassifier, texts: TokenisedTexts, config: TrainConfig) -> Speed:
-    """Train a few steps with one thread and with as many as there are processors; the model's weights change.
-
-    Args:
-        model: of the run's shape.
-        texts: some of the training texts.
-        config: of the run.
-    """
+    """Train a few steps with one thread and with as many as there are processors; the model's weights change."""
     bound_kernel_cache()
     rates = []
     for n in sorted({1, processors()}):

@@ -57,28 +57,23 @@ def train(
 ) -> Checkpoint:
     """Train the model that `config` describes and save it as the checkpoint folder `out`; test rows are not read.
 
-    With `out` None nothing is written, and the checkpoint is the one that would have been saved.
-
-    Under torchrun every process calls this with the same arguments, and the first one writes.
-
-    While it runs, its state is saved beside `out` in a folder with the suffix `.training`, from which `resume`
-    continues; the folder is removed once the checkpoint is saved.
+    Under torchrun every process calls this with the same arguments, and the first one writes. During training, the
+    state is saved beside `out` in a folder with the suffix `.training`.
 
     Args:
         config: all settings.
         out: the checkpoint folder to write; None for none.
         data_path: folder or file in the data set's published format; None looks where `open_dataset` says.
         dataset: an opened data set to read instead.
-        init: a pre-trained model to start from, with its text and model settings (`settings_from`); the head is
-            initialised afresh.
+        init: a pre-trained model to start from, with its text and model settings (`settings_from`).
         command: the command line for the model card.
         device: "cpu", "cuda", …; None prefers CUDA.
         resume: continue an interrupted run with the same settings.
         overwrite: discard the saved state of an interrupted run.
         max_steps: stop after this many optimiser steps in total, for trials.
-        measure_threads: on a processor, first measure how many threads are fastest, and use these.
+        measure_threads: on a CPU, first measure how many threads are fastest, and use these.
         on_stage, on_step, on_validation: called with a message, after each step, and after each validation.
-        should_stop: asked after each step; once it is true, training ends and the weights so far are saved.
+        should_stop: called after each step; once it is true, training ends and the weights so far are saved.
 
     Raises:
         DataError, TrainingError, CheckpointError: see their messages.
@@ -94,7 +89,8 @@ def train(
     if dataset is None:
         tell(f"reading {config.data.dataset}")
         dataset = open_dataset(config.data, path=data_path)
-    _check_classes(dataset)
+    if problem := labels_problem(dataset.classes):
+        raise DataError(f"{dataset.source}: {problem}; is it the right label column?")
     if init is not None:
         check_unread(init, dataset, config)
     training_rows, validation_rows = training_and_validation(dataset, config.data)
@@ -139,14 +135,7 @@ def train(
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A run up to its first step.
-
-    Attributes:
-        encoder: text to ids.
-        training, validation: the token ids and labels of the rows.
-        model: with initial weights.
-        objective: its training loss.
-    """
+    """A run before its first step."""
 
     encoder: TextEncoder
     training: TokenisedTexts
@@ -163,14 +152,9 @@ def prepare(
     init: Checkpoint | None,
     tell: Callable[[str], None],
 ) -> Prepared:
-    """Build the vocabulary, tokenise the rows and initialise the model; under torchrun every process calls this.
+    """Build the vocabulary from the training rows, tokenise, and initialise the model.
 
-    Args:
-        config: all settings.
-        rows: training rows; the vocabulary comes from these alone.
-        validation_rows: to validate on.
-        init: a pre-trained model to start from, whose settings `config` has; the head is initialised afresh.
-        tell: called with a message at each stage.
+    `init` is a pre-trained model to start from, whose settings `config` has.
     """
     if init is None:
         tell(f"building the vocabulary from {len(rows):,} training texts")
@@ -191,18 +175,8 @@ def prepare(
     return Prepared(encoder, training, validation, model, objective)
 
 
-def _check_classes(dataset: Dataset) -> None:
-    """Fail before training if no checkpoint could hold the class names.
-
-    Raises:
-        DataError: there are too many, or they are too long.
-    """
-    if problem := labels_problem(dataset.classes):
-        raise DataError(f"{dataset.source}: {problem}; is it the right label column?")
-
-
 def _use_fastest_threads(run: Prepared, config: RunConfig, tell: Callable[[str], None]) -> None:
-    """Set torch's threads to the fastest number; the model and torch's random numbers stay as they are."""
+    """Set torch's threads to the fastest number, without changing the model or torch's random state."""
     if processors() == 1:
         return
     random = torch.get_rng_state()

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from tests.conftest import make_checkpoint
 from txcls.checkpoint.checkpoint import load_checkpoint
@@ -40,20 +39,20 @@ WORDS = {
 
 
 def rows(n: int, *, seed: int = 0) -> LabelledTexts:
-    """n texts of three classes, each told by some of its words among common ones."""
+    """n texts of three classes, each with three words of its class among common ones."""
     rng = np.random.default_rng(seed)
     texts, labels = [], []
     for number in range(n):
         label = number % len(CLASSES)
-        told = rng.choice(WORDS[CLASSES[label]], 3)
-        texts.append(f"the {told[0]} and a {told[1]} with {told[2]} number {rng.integers(10_000)}")
+        first, second, third = rng.choice(WORDS[CLASSES[label]], 3)
+        texts.append(f"the {first} and a {second} with {third} number {rng.integers(10_000)}")
         labels.append(label)
     return LabelledTexts(texts, labels, CLASSES)
 
 
 @pytest.fixture(autouse=True)
 def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Measuring and training in a moment; caches and relative paths in a folder of their own."""
+    """Measure briefly; caches and relative paths are in `tmp_path`."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(speed, "SECONDS", 0.05)
@@ -89,7 +88,7 @@ def test_a_class_with_a_single_row_is_learned() -> None:
     rare = LabelledTexts([*data.texts, "one of a kind"], [*data.labels, 3], (*CLASSES, "rare"))
     parts = split_rows(rare, None, seed=0)
     assert "one of a kind" in parts.training.texts and parts.training.classes == (*CLASSES, "rare")
-    assert "1 class with a single row ('rare'): it is learned, but cannot be measured." in parts.notes
+    assert "1 class with a single row ('rare'): it is trained on, but not tested." in parts.notes
 
 
 def test_given_test_rows_are_used_with_notes_on_those_left_out_or_repeated() -> None:
@@ -118,7 +117,9 @@ def test_given_test_rows_are_used_with_notes_on_those_left_out_or_repeated() -> 
         (rows(30), {"minutes": 0}, "got a budget of 0 minutes; wanted 0.05 to 1440"),
     ],
 )
-def test_what_cannot_be_learned_is_refused(data: LabelledTexts, options: dict[str, float], message: str) -> None:
+def test_rows_that_cannot_be_trained_on_are_refused(
+    data: LabelledTexts, options: dict[str, float], message: str
+) -> None:
     with pytest.raises(DataError, match=message):
         plan_training(data, **options)  # type: ignore[arg-type]
 
@@ -141,9 +142,9 @@ def test_texts_and_time_decide_how_much_of_them_is_read() -> None:
     assert MIN_LENGTH <= hurried.max_length < 384 and hurried.rows == 20_000
 
 
-@pytest.mark.parametrize("n", [400, 5_000, 80_000])
-@pytest.mark.parametrize("length", [10, 60, 600])
-@pytest.mark.parametrize("minutes", [0.5, 5, 60])
+@pytest.mark.parametrize("n", [400, 80_000])
+@pytest.mark.parametrize("length", [10, 600])
+@pytest.mark.parametrize("minutes", [0.5, 60])
 def test_the_forecast_stays_within_the_budget(n: int, length: int, minutes: float) -> None:
     choice = chosen([length] * 100, n=n, minutes=minutes)
     assert choice.epochs >= 1 and 0 < choice.rows <= n
@@ -164,11 +165,8 @@ def test_rows_that_do_not_fit_are_left_to_the_linear_baseline_with_a_note() -> N
 
 def test_a_known_speed_is_not_measured_again_and_more_time_gives_more_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning, "measure_speed", lambda *_: pytest.fail("measured"))
-    plans = [plan_training(rows(400), minutes=minutes, speed=SPEED) for minutes in (0.2, 5)]
-    assert [plan.speed for plan in plans] == [SPEED, SPEED]
-    assert plans[0].steps < plans[1].steps and plans[1].recipe.forecast <= 300
-    train = plans[1].config.train
-    assert plans[1].steps == train.runs * train.epochs * -(-len(plans[1].parts.training) // train.batch_size)
+    short, long = (plan_training(rows(400), minutes=minutes, speed=SPEED) for minutes in (0.2, 5))
+    assert short.speed == SPEED and short.steps < long.steps and long.recipe.forecast <= 300
 
 
 def test_the_result_is_compared_on_rows_it_never_saw_and_saved(tmp_path: Path) -> None:
@@ -195,7 +193,7 @@ def test_the_result_is_compared_on_rows_it_never_saw_and_saved(tmp_path: Path) -
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "mine"]
 
 
-def test_a_majority_of_classes_is_beaten_even_from_random_weights() -> None:
+def test_training_from_random_weights_beats_the_majority_guess() -> None:
     plan = plan_training(rows(300), minutes=1, init=None)
     assert plan.init is None and any("random weights" in note for note in plan.notes)
     plan = replace(plan, config=plan.config.with_settings(["train.epochs=20"]))
@@ -204,14 +202,7 @@ def test_a_majority_of_classes_is_beaten_even_from_random_weights() -> None:
     assert result.comparison.transformer.accuracy.low > result.comparison.majority.accuracy.high
 
 
-def test_the_same_seed_gives_the_same_answers() -> None:
-    first, again = (run_plan(planned(), out=None) for _ in range(2))
-    np.testing.assert_array_equal(first.answers, again.answers)
-    for name, tensor in first.checkpoint.model.state_dict().items():
-        assert torch.equal(tensor, again.checkpoint.model.state_dict()[name]), name
-
-
-def test_asked_to_stop_it_measures_and_saves_what_there_is(tmp_path: Path) -> None:
+def test_a_stopped_run_is_measured_and_saved(tmp_path: Path) -> None:
     steps = 0
 
     def stop() -> bool:
@@ -234,7 +225,7 @@ def interrupt_after(steps: int) -> Callable[[RunProgress], None]:
 
 
 @pytest.mark.attack
-def test_a_comparison_that_fails_loses_nothing_of_the_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_comparison_that_fails_leaves_the_trained_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise MemoryError
 

@@ -9,7 +9,7 @@ from txcls.app.jobs.queue import Job
 from txcls.app.shell.limits import limits
 from txcls.data.tables.table import EXCEL, Table
 from txcls.errors import DataError
-from txcls.evaluation.scoring import LABEL, PROBABILITY, Scored, checked_texts, score_file
+from txcls.evaluation.predict_file import LABEL, PROBABILITY, checked_texts, predict_file
 from txcls.predictor import Predictor
 
 PREVIEW_ROWS = 20
@@ -30,19 +30,19 @@ def run(job: Job) -> dict[str, Any]:
     classifier = Predictor.load(Path(job.spec["checkpoint"]))
     target = job.folder / f"scored{'.csv' if table.suffix in ('.txt', *EXCEL) else table.suffix}"
 
-    def on_progress(state: Scored) -> None:
-        job.progress("classifying", now=False, share=state.done / max(state.rows, 1), done=state.done, rows=state.rows)
+    def on_rows(done: int, total: int) -> None:
+        job.progress("classifying", now=False, share=done / max(total, 1), done=done, rows=total)
 
-    done = score_file(
+    done = predict_file(
         classifier,
         table.path,
         target,
         text_column=text_column,
         top_k=int(job.spec["top_k"]),
         spreadsheet_safe=bool(job.spec["safe"]) and target.suffix in (".csv", ".tsv", ".tab"),
-        on_progress=on_progress,
+        on_rows=on_rows,
         should_stop=lambda: job.is_stopped,
-    ).done
+    )
     if not done:
         raise DataError(f"no row was classified in {limits().minutes} minutes (TXCLS_MAX_MINUTES); use a smaller model")
     job.progress("preparing the download", share=1.0)

@@ -14,7 +14,7 @@ from txcls.data.columns import column_facts, guess_text_column
 from txcls.data.survey import DataSurvey, Group, survey
 from txcls.data.tables.table import Table, cell_text
 from txcls.errors import DataError
-from txcls.evaluation.scoring import as_plain_text
+from txcls.evaluation.predict_file import as_plain_text
 from txcls.wording import shown
 
 SHOWN_GROUPS = 200

@@ -13,15 +13,15 @@ from txcls.checkpoint.checkpoint import load_checkpoint
 from txcls.data.hashes import normalised
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
+from txcls.evaluation.evaluate_file import rows_of_file
 from txcls.evaluation.label_errors import (
     corrected_csv,
     corrected_table_csv,
     held_out_probabilities,
     suspect_rows,
 )
-from txcls.evaluation.on_file import rows_of_file
+from txcls.evaluation.predict_file import as_plain_text
 from txcls.evaluation.report import chosen_rows, report_on, some_rows
-from txcls.evaluation.scoring import as_plain_text
 from txcls.predictor import Predictor
 
 MAX_ROWS = 1_000
@@ -48,15 +48,15 @@ def _measured(job: Job) -> dict[str, Any]:
     classifier, name = Predictor.load(Path(job.spec["checkpoint"])), file_name(job.spec)[-60:]
     table = job.session / job.spec["file"]
     try:
-        of_file = rows_of_file(classifier.checkpoint, table, name=name)
+        own_rows, notes = rows_of_file(classifier.checkpoint, table, name=name)
     finally:
         table.unlink()
-    if len(of_file.rows) > limits().rows:
-        raise DataError(f"{len(of_file.rows):,} rows; at most {limits().rows:,} are taken here: send a part of them")
-    rows = some_rows(of_file.rows, most=min(MAX_ROWS, MAX_PROBABILITIES // len(classifier.classes)))
+    if len(own_rows) > limits().rows:
+        raise DataError(f"{len(own_rows):,} rows; at most {limits().rows:,} are taken here: send a part of them")
+    rows = some_rows(own_rows, most=min(MAX_ROWS, MAX_PROBABILITIES // len(classifier.classes)))
     rows_are = f"{len(rows):,} rows of {name}"
-    if len(rows) < len(of_file.rows):
-        rows_are = f"{len(rows):,} of the {len(of_file.rows):,} rows of {name}, drawn at random"
+    if len(rows) < len(own_rows):
+        rows_are = f"{len(rows):,} of the {len(own_rows):,} rows of {name}, drawn at random"
 
     def on_rows(done: int, total: int) -> None:
         job.progress(f"{done:,} of {total:,} rows", now=False, share=done / total)
@@ -76,7 +76,7 @@ def _measured(job: Job) -> dict[str, Any]:
             "unknown": answers.unknown.tolist(),
         },
     )
-    return {"notes": list(of_file.notes), "n_learned": _n_learned(job, rows)}
+    return {"notes": notes, "n_learned": _n_learned(job, rows)}
 
 
 def _n_learned(job: Job, rows: LabelledTexts) -> int:

@@ -19,7 +19,7 @@ from txcls.app.jobs.queue import JobState, Kind
 from txcls.app.jobs.sessions import Session, read_json, write_json
 from txcls.app.shell import state
 from txcls.app.shell.limits import limits
-from txcls.checkpoint.files import is_hidden, names_in
+from txcls.checkpoint.files import names_in
 from txcls.data.examples import Example
 
 PREFIX = "yours · "
@@ -98,7 +98,7 @@ def folder_of(name: str) -> Path | None:
     if mine is None or not name.startswith(PREFIX):
         return None
     plain = name.removeprefix(PREFIX)
-    return mine.own / plain if plain in names_in(mine.own) and not is_hidden(plain) else None
+    return mine.own / plain if plain in names_in(mine.own) and not plain.startswith(".") else None
 
 
 def root() -> Path | None:

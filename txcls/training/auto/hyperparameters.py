@@ -11,28 +11,27 @@ from numpy.typing import NDArray
 from txcls.evaluation.baseline import baseline_seconds
 
 LENGTHS = (512, 384, 256, 192, 128, 96, 64, 48, 32, 16)
-"""Most tokens that a model reads of a text: one of these, so that few widths are compiled and compared."""
+"""Most tokens that a model reads of a text."""
 MIN_LENGTH = 96
-"""To leave time for more epochs, long texts are cut to no fewer tokens than these."""
+"""To leave time for more epochs, long texts are cut, but not to fewer tokens than this."""
 ENOUGH_EPOCHS = 3.0
-"""Epochs that are worth cutting long texts for."""
+"""Long texts are cut until there is time for this many epochs."""
 EPOCHS, EPOCHS_PER_CLASS = 6.0, 0.15
-"""Passes over USUAL_ROWS training rows: many more forget what the encoder has learned (on 1,500 questions, phrases and
-reviews twice as many cost 0.6 to 1 points), while many classes, of few rows each, need more."""
+"""Passes over USUAL_ROWS training rows. On 1,500 questions, phrases and reviews twice as many cost 0.6 to 1 points, as
+the pre-trained weights are forgotten; many classes, of few rows each, need more."""
 USUAL_ROWS, BY_ROWS = 1500, 0.3
 """Larger sets need fewer passes, by this power of their size."""
 FEWEST_EPOCHS, MAX_EPOCHS = 3, 40
 MAX_RUNS = 6
-"""Runs whose weights are averaged, if there is time: three or four gained 0.35 to 1 point over one, on 1,500 questions,
-phrases and reviews."""
+"""Runs whose weights are averaged, if there is time; three or four gained 0.35 to 1 point over one on the same data."""
 LAYER_DECAY = 0.75
-"""Learning rate of each layer of a pre-trained model relative to the layer above it: lower layers keep more of what
-they learned. Against one rate for all it gained 2.6 points on 3,000 queries of CLINC150 (validation rows). Where time
-allows fewer passes than wanted, all layers learn at the full rate: on newsgroup posts lower ones learned too slowly."""
+"""Learning rate of each layer of a pre-trained model relative to the layer above it: it gained 2.6 points on 3,000
+validation queries of CLINC150. If there is time for fewer epochs than would be useful, all layers learn at the full
+rate: on newsgroup posts lower ones learned too slowly."""
 MAX_ROWS_SHARE = 0.8
-"""Share of the rows that is worth one more epoch over them, where few epochs fit."""
+"""If few epochs fit, one more epoch over at least this share of the rows is better than all rows."""
 RESERVE = 0.1
-"""Share of the budget left free, since machines are busier at times."""
+"""Share of the budget left free, since the machine may get busier."""
 MIN_SHARE = 0.3
 """Least share of the budget for training, however long the rest takes."""
 OTHER_SECONDS = 3.0
@@ -41,16 +40,15 @@ OTHER_SECONDS = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The settings that were chosen, and the forecast.
+    """The settings that were chosen, and estimated times in seconds.
 
     Attributes:
         settings: as `section.key=value`.
-        epochs: passes over the training rows, in each run.
-        runs: how many times it is trained, to keep the mean of the weights (`txcls.training.repeated`).
+        runs: how often it is trained, to average the weights (`txcls.training.repeated`).
         max_length: tokens that are read of a text.
-        rows: training rows that fit into the budget; all of them unless not even one epoch does.
-        seconds: forecast of training.
-        overhead: forecast of the rest: the linear baseline, measuring, saving.
+        rows: training rows that fit into the budget; all of them unless there is no time for one epoch.
+        seconds: for training.
+        overhead: for the linear baseline, measuring and saving.
     """
 
     settings: tuple[str, ...]
@@ -63,7 +61,7 @@ class Recipe:
 
     @property
     def forecast(self) -> float:
-        """Seconds from start to end, linear baseline included."""
+        """Seconds from start to end."""
         return self.seconds + self.overhead
 
 
@@ -74,11 +72,9 @@ class RecipeInputs:
     Attributes:
         lengths: tokens of some of the texts, uncut.
         n: training rows.
-        n_classes: C.
         characters: of all rows that the linear baseline is fitted to or classifies.
         tokens_per_second: measured in training.
-        pretrained: whether training starts from a pre-trained model; runs from random weights end too far apart for
-            their weights to be averaged.
+        pretrained: whether training starts from a pre-trained model; only then can the weights of runs be averaged.
     """
 
     lengths: NDArray[np.int64]
@@ -99,18 +95,17 @@ class RecipeInputs:
 
 
 def batch_size(n: int) -> int:
-    """Rows of a step for n training rows: small sets need many steps."""
+    """Rows per step for n training rows: small sets need many steps."""
     return 16 if n < 1000 else 32 if n < 20_000 else 64
 
 
 def longest_of(lengths: NDArray[np.int64]) -> int:
-    """The shortest of LENGTHS that holds nearly all texts of that many tokens."""
-    nearly_all = float(np.percentile(lengths, 99))
-    return min((length for length in LENGTHS if length >= nearly_all), default=LENGTHS[0])
+    """The shortest of LENGTHS that holds 99 % of the texts."""
+    return min((length for length in LENGTHS if length >= np.percentile(lengths, 99)), default=LENGTHS[0])
 
 
 def epochs_for(n: int, n_classes: int) -> int:
-    """Passes over n training rows of that many classes that do best, given the time."""
+    """Epochs over n training rows that do best, if there is time."""
     passes = (EPOCHS + EPOCHS_PER_CLASS * n_classes) * (USUAL_ROWS / n) ** BY_ROWS
     return int(np.clip(round(passes), FEWEST_EPOCHS, MAX_EPOCHS))
 
@@ -150,10 +145,7 @@ def choose_recipe(inputs: RecipeInputs, *, minutes: float) -> Recipe:
 
 
 def _epochs_and_rows(affordable: float, n: int, useful: int) -> tuple[int, int]:
-    """Epochs, and how many of n rows, if there is time for `affordable` epochs over all rows and `useful` ones help.
-
-    Where few epochs fit, one more over most of the rows teaches more than whole epochs alone.
-    """
+    """Epochs, and how many of n rows, if there is time for `affordable` epochs over all rows and `useful` ones help."""
     more = math.ceil(affordable)
     if affordable < ENOUGH_EPOCHS and more <= useful and (affordable < 1 or affordable >= MAX_ROWS_SHARE * more):
         return more, max(int(n * affordable / more), 1)

@@ -1,4 +1,4 @@
-"""The parts of a user's rows: to learn from, to fit the calibration, to test on."""
+"""Split a user's rows into training, validation and test rows."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -22,19 +22,18 @@ MIN_ROWS = 4
 TEST_SHARE, MAX_TEST = 0.2, 5000
 """Share of the rows held out for testing, and most of them: more would hardly narrow the interval."""
 VALIDATION_SHARE, FEW_VALIDATION, MAX_VALIDATION = 0.05, 50, 1000
-"""Share of the remaining rows held out to fit the calibration, which has two parameters; fewer than FEW_VALIDATION are
-too few for it, so that of small sets up to twice the share is taken; and most of them."""
+"""Share of the remaining rows held out to fit the calibration (up to twice that for fewer than FEW_VALIDATION
+rows), and most of them."""
 
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Rows by what they are used for; no text is in two parts.
+    """The rows of each part; no text is in two parts.
 
     Attributes:
-        training, validation, test: the rows of each part.
-        unused: rows that the time budget leaves no time to learn; the linear baseline learns them. Mostly none.
-        training_rows, validation_rows, test_rows: which of the rows given these are, counted from 0; `test_rows` is
-            None if test rows were given separately.
+        unused: training rows that there is no time for; the linear baseline is fitted to them too.
+        training_rows, validation_rows, test_rows: their indices in the rows given; `test_rows` is None if test rows
+            were given separately.
         notes: sentences on classes and repeated texts.
     """
 
@@ -48,7 +47,7 @@ class Parts:
     notes: tuple[str, ...]
 
     def limited_to(self, n: int, *, seed: int) -> "Parts":
-        """The same with at most n training rows, drawn by chance; the others are unused."""
+        """The same with at most n training rows, drawn at random; the others are unused."""
         if n >= len(self.training):
             return self
         learned, unused = hold_out(self.training.labels, n=len(self.training) - n, seed=seed)
@@ -61,11 +60,7 @@ class Parts:
 
 
 def check_rows(rows: LabelledTexts) -> None:
-    """Fail early if these rows cannot be learned.
-
-    Raises:
-        DataError: fewer than two classes, too few rows, or labels that do not repeat.
-    """
+    """Raise DataError for fewer than two classes, too few rows, or labels that do not repeat."""
     counts = Counter(rows.labels)
     if len(counts) < 2:
         only = shown(rows.classes[next(iter(counts))], limit=40) if counts else ""
@@ -109,10 +104,10 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
     if not len(validated):  # every class has a single row or copies of one text
         validated, learned = learned[:1], learned[1:]
     notes += _notes_on_small_classes(rows, test_part)
-    origin = "given" if test is not None else "held out by chance, every class in proportion"
+    origin = "given" if test is not None else "held out at random, every class in proportion"
     notes.append(
-        f"{len(learned):,} rows to learn from, {len(validated):,} to fit the calibration, {len(test_part):,} to test "
-        f"on ({origin})."
+        f"{len(learned):,} rows to train on, {len(validated):,} to fit the calibration, {len(test_part):,} to test on "
+        f"({origin})."
     )
     return Parts(
         training=known.subset(learned),
@@ -139,9 +134,7 @@ def _notes_on_small_classes(rows: LabelledTexts, test: LabelledTexts) -> Iterato
     counts = sorted(Counter(rows.labels).items())
     if single := [rows.classes[label] for label, n in counts if n == 1]:
         nouns, pronoun = ("class", "it is") if len(single) == 1 else ("classes", "they are")
-        yield (
-            f"{len(single):,} {nouns} with a single row ({listed(single)}): {pronoun} learned, but cannot be measured."
-        )
+        yield (f"{len(single):,} {nouns} with a single row ({listed(single)}): {pronoun} trained on, but not tested.")
     in_test = set(test.labels)
     if rare := [rows.classes[label] for label, n in counts if n > 1 and label not in in_test]:
         yield f"{len(rare):,} further classes with few rows have no test row ({listed(rare)})."

@@ -1,4 +1,4 @@
-"""Plan training on a user's rows: split them, measure speed, choose a recipe; or repeat an interrupted run's plan."""
+"""Plan training on a user's rows: split them, measure speed, choose a recipe; or restore an interrupted run's plan."""
 
 import hashlib
 import itertools
@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint
-from txcls.checkpoint.files import checkpoint_root, reason
+from txcls.checkpoint.files import checkpoint_root
 from txcls.config import DataConfig, RunConfig, load_preset
 from txcls.data.batches import TokenisedTexts
 from txcls.data.types import LabelledTexts
@@ -30,10 +30,10 @@ from txcls.wording import shown
 MEASURED_TEXTS = 2000
 """Training texts whose tokens are counted and on which the speed is measured."""
 MEASURED_LENGTH = LENGTHS[0]
-"""Most tokens of them while the speed is measured: as many as may be read, since a token of a longer text takes longer
-(of newsgroup posts at 512 tokens by a third to a half, and a training of four minutes took more than seven)."""
+"""Most tokens of these texts: as many as may be read, since a token of a longer text takes longer (a third to a half on
+newsgroup posts of 512 tokens)."""
 VOCABULARY_TEXTS = 20_000
-"""Texts from which a vocabulary is made to count tokens, if no pre-trained encoder brings its own."""
+"""Texts from which a vocabulary is made to count tokens, if there is no pre-trained encoder."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,13 +41,9 @@ class TrainingPlan:
     """Everything that is decided before training.
 
     Attributes:
-        config: all settings; `config.name` is the checkpoint's default name, `config.title` the source of the rows.
-        parts: training, validation and test rows.
+        config: all settings; `config.title` is the source of the rows.
         init: the pre-trained model to start from; None for random weights.
-        minutes: the time budget.
-        speed: tokens per second on this machine, and the number of processor threads to use.
         inputs: what the recipe was chosen by; `choose_recipe` forecasts other budgets from it.
-        recipe: epochs, length and so on, with a forecast.
         notes: sentences on what was chosen and why.
     """
 
@@ -87,17 +83,16 @@ def plan_training(
         test: test rows; None holds some of `rows` out. Rows of classes that `rows` lacks are left out, with a note.
         minutes: the budget for everything that `run_plan` does.
         seed: of the split, the weights and the order of the rows.
-        init: a model made by `pretrain` to start from; "encoder" for the shipped one if it is there; None for random
+        init: a model made by `pretrain` to start from; "encoder" for the shipped one if it exists; None for random
             weights.
-        name: of the checkpoint: letters, digits, `_`, `.` and `-`.
+        name: of the checkpoint; characters that it cannot have are replaced.
         source: what the rows are, for the title and the card: the file's name.
-        columns: names of the file's text and label column, for `evaluate` on other files; None if there is no file.
-        speed: of this machine on these rows, as measured for an earlier plan; None measures it.
-        resume: the checkpoint folder of an interrupted run, whose plan is repeated: its budget and measured speed are
-            used instead of these.
+        columns: names of the file's text and label column, for `evaluate` on other files.
+        speed: as measured for an earlier plan; None measures it.
+        resume: the checkpoint folder of an interrupted run, whose budget and measured speed are used.
 
     Raises:
-        DataError: fewer than two classes, too few rows, or labels that do not repeat; the message says what to do.
+        DataError: fewer than two classes, too few rows, or labels that do not repeat.
         TrainingError: `init` is a classifier, or `resume` has no saved plan, a damaged one, or one for other rows.
     """
     saved = None if resume is None else _read_plan(resume)
@@ -137,7 +132,7 @@ def plan_training(
 
 @dataclass(frozen=True, slots=True)
 class _SavedPlan:
-    """What makes a plan again for the same rows: measured anew, the speed would give other settings."""
+    """What restores a plan for the same rows: speed measured anew would give other settings."""
 
     file: Path
     minutes: float
@@ -146,18 +141,11 @@ class _SavedPlan:
 
 
 def write_plan(plan: TrainingPlan, out: Path) -> None:
-    """Save what `plan_training(…, resume=out)` needs beside the state of the run.
-
-    Raises:
-        TrainingError: it cannot be written.
-    """
+    """Save what `plan_training(…, resume=out)` needs, in the folder of the run's state."""
     file = plan_file(out)
     values = {"minutes": plan.minutes, "speed": asdict(plan.speed), "digest": _digest(plan)}
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(values), encoding="utf-8")
-    except OSError as error:
-        raise TrainingError(f"cannot write to {file.parent}: {reason(error)}; choose another --out") from None
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(values), encoding="utf-8")
 
 
 def _read_plan(out: Path) -> _SavedPlan:
@@ -211,7 +199,6 @@ def _sample(rows: LabelledTexts, *, seed: int) -> LabelledTexts:
 
 
 def _encoder(config: RunConfig, start: Checkpoint | None, rows: LabelledTexts) -> TextEncoder:
-    """An encoder that cuts no text shorter than any recipe does."""
     if start is not None:
         return encoder_from(start, config)
     texts = rows.texts[:: max(1, len(rows) // VOCABULARY_TEXTS)]
@@ -241,8 +228,8 @@ def _notes(
     yield speed.sentence
     if recipe.rows < n:
         yield (
-            f"Only {recipe.rows:,} of {n:,} rows, drawn by chance, can be learned in {budget}; give it more time to "
-            "learn all."
+            f"Only {recipe.rows:,} of {n:,} rows, drawn at random, can be trained on in {budget}; give it more time to "
+            "use all."
         )
     epochs = f"{recipe.epochs} epoch{'s' * (recipe.epochs > 1)}"
     if recipe.runs > 1:

@@ -15,8 +15,8 @@ from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.schema import HistoryRow
 from txcls.data.batches import TokenisedTexts
 from txcls.data.given import given_dataset
-from txcls.evaluation.baseline import ClassIndices, compare, fit_linear_baseline, majority_answers
-from txcls.evaluation.evaluate import evaluate_rows, predict_logits, with_comparison, with_evaluation
+from txcls.evaluation.baseline import compare, fit_linear_baseline, majority_answers
+from txcls.evaluation.evaluate import Evaluation, measure, predict_logits, with_comparison, with_evaluation
 from txcls.model import TextClassifier
 from txcls.training.auto.plan import TrainingPlan, write_plan
 from txcls.training.loop import Progress
@@ -25,20 +25,14 @@ from txcls.training.speed import using_threads
 from txcls.training.supervised import train
 
 Stage = Literal["prepare", "learn", "compare", "save"]
-"""Tokenising, learning the labels, fitting the linear baseline and measuring on the test rows, and saving."""
+"""Tokenising, training, comparing with the linear baseline on the test rows, and saving."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunProgress:
-    """How far a run is, after a step; `share` and `seconds_left` are of the whole run.
+    """Progress of a run; `share` and the estimated `seconds_left` are of the whole run.
 
-    Attributes:
-        stage, message: the present stage, and a sentence about it.
-        share: of the run that is done, from 0 to 1.
-        seconds_left: forecast by the speed so far.
-        epoch, epochs, step, steps: of this stage; 0 in stages without steps.
-        loss, accuracy: over the last steps on training rows; None in stages without steps.
-        tokens_per_second: of these steps; None likewise.
+    Epochs and steps are 0, and the metrics over the last steps None, in stages without steps.
     """
 
     stage: Stage
@@ -59,11 +53,8 @@ class TrainingResult:
     """The classifier and how it compares.
 
     Attributes:
-        checkpoint: the classifier; its metrics hold "test" and "comparison", its `path` the folder or None.
-        comparison: with the majority guess and the linear baseline on the test rows.
-        linear_answers: the linear baseline's class of each test row (M,), in the order of `plan.parts.test`.
-        answers: the Transformer's (M,).
-        seconds: from start to end.
+        checkpoint: its metrics hold "test" and "comparison".
+        linear_answers, answers: the predictions of the linear baseline and of the Transformer for the test rows, (M,).
         stopped_early: whether `should_stop` ended it.
     """
 
@@ -89,14 +80,14 @@ def run_plan(
     """Train as planned, compare with the linear baseline on the test rows, and save.
 
     Ctrl-C and SIGTERM save the state beside `out`, from which `resume` continues with the same plan; `should_stop` ends
-    training early instead, and what has been learned so far is measured and saved.
+    training early instead, and the weights so far are measured and saved.
 
     Args:
         plan: from `plan_training`; to resume, planned with `resume=out`.
         out: the checkpoint folder to write; None for none.
         on_progress: called after each step and at each stage.
         on_epoch: called after each validation.
-        should_stop: asked after each step; once it is true, training ends with the weights so far.
+        should_stop: called after each step.
         resume: continue an interrupted run of the same plan.
         overwrite: discard the saved state of an interrupted run.
         command: the command line for the model card.
@@ -148,7 +139,7 @@ def run_plan(
 
 
 class _Reporter:
-    """Turns the loop's progress into that of the whole run."""
+    """Reports the training loop's progress as that of the whole run."""
 
     def __init__(self, plan: TrainingPlan, on_progress: Callable[[RunProgress], None] | None) -> None:
         self.recipe, self.on_progress = plan.recipe, on_progress
@@ -156,14 +147,14 @@ class _Reporter:
         self.share = 0.0
 
     def stage(self, stage: Stage, share: float, message: str) -> None:
-        """A stage without steps begins."""
+        """Report that a stage without steps begins."""
         self.share = max(self.share, share)
         if self.on_progress is not None:
             left = {"prepare": self.recipe.forecast, "compare": self.recipe.overhead}.get(stage, 0.0)
             self.on_progress(RunProgress(stage, message, self.share, left))
 
     def step(self, progress: Progress) -> None:
-        """A step of training is done."""
+        """Report a training step."""
         if self.on_progress is None:
             return
         left = progress.seconds_left + self.recipe.overhead
@@ -172,7 +163,7 @@ class _Reporter:
         self.on_progress(
             RunProgress(
                 "learn",
-                "learning the labels",
+                "training",
                 share=self.share,
                 seconds_left=left,
                 epoch=progress.epoch,
@@ -187,7 +178,7 @@ class _Reporter:
 
 
 def _compare_on_test_rows(plan: TrainingPlan, checkpoint: Checkpoint) -> TrainingResult:
-    """The checkpoint with its figures on the test rows, beside the linear baseline's."""
+    """The checkpoint with its metrics on the test rows, and the comparison with the linear baseline."""
     test = plan.parts.test
     known = (plan.parts.training, plan.parts.validation, plan.parts.unused)
     labels = [label for rows in known for label in rows.labels]
@@ -195,8 +186,11 @@ def _compare_on_test_rows(plan: TrainingPlan, checkpoint: Checkpoint) -> Trainin
     baseline = fit_linear_baseline([text for rows in known for text in rows.texts], labels, seed=plan.config.train.seed)
     linear = baseline.predict(test.texts)
     seconds = {"linear": time.monotonic() - started, "transformer": float(checkpoint.metrics["training"]["seconds"])}
-    evaluation = evaluate_rows(checkpoint, test, device="cpu", without_order=False)
-    answers = _answers(checkpoint, plan)
+    assert isinstance(checkpoint.model, TextClassifier)
+    texts = TokenisedTexts.encode(checkpoint.encoder, test)
+    logits = predict_logits(checkpoint.model, texts).numpy()  # M C
+    answers = logits.argmax(axis=1)
+    metrics = measure(logits, texts, calibration=checkpoint.calibration, classes=checkpoint.classes)
     comparison = compare(
         truth=test.labels,
         majority=majority_answers(labels, len(test)),
@@ -205,12 +199,5 @@ def _compare_on_test_rows(plan: TrainingPlan, checkpoint: Checkpoint) -> Trainin
         baseline=baseline,
         seconds=seconds,
     )
-    checkpoint = with_comparison(with_evaluation(checkpoint, split="test", evaluation=evaluation), comparison)
+    checkpoint = with_comparison(with_evaluation(checkpoint, split="test", evaluation=Evaluation(metrics)), comparison)
     return TrainingResult(checkpoint, comparison, linear, answers, seconds=0.0, stopped_early=False)
-
-
-def _answers(checkpoint: Checkpoint, plan: TrainingPlan) -> ClassIndices:
-    assert isinstance(checkpoint.model, TextClassifier)
-    logits = predict_logits(checkpoint.model, TokenisedTexts.encode(checkpoint.encoder, plan.parts.test))  # N C
-    answers: ClassIndices = logits.argmax(-1).numpy().astype(np.int64)
-    return answers

@@ -19,8 +19,8 @@ from txcls.app.shell.downloads import download_link
 from txcls.app.shell.markdown import plain
 from txcls.errors import TxclsError
 from txcls.evaluation.label_errors import corrected_csv
+from txcls.evaluation.predict_file import as_plain_text
 from txcls.evaluation.report import Answers
-from txcls.evaluation.scoring import as_plain_text
 from txcls.figures import visible
 
 ABOUT = (

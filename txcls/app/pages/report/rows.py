@@ -12,8 +12,8 @@ from txcls.app.shell import layout, lecture, state
 from txcls.app.shell.markdown import plain
 from txcls.errors import TxclsError
 from txcls.evaluation.label_errors import table_csv
+from txcls.evaluation.predict_file import as_plain_text
 from txcls.evaluation.report import Report, RowAnswer
-from txcls.evaluation.scoring import as_plain_text
 from txcls.figures import visible
 
 MAX_SHOWN = 500

@@ -7,7 +7,7 @@ import pytest
 
 from tests.conftest import make_checkpoint
 from txcls.errors import DataError
-from txcls.evaluation.on_file import rows_of_file
+from txcls.evaluation.evaluate_file import rows_of_file
 
 
 def test_the_column_that_holds_the_classes_has_the_labels(tmp_path: Path) -> None:
@@ -16,13 +16,13 @@ def test_the_column_that_holds_the_classes_has_the_labels(tmp_path: Path) -> Non
     file = tmp_path / "other.csv"
     rows = [("web", f"some words number {n}", (first, second.upper(), "unheard of")[n % 3]) for n in range(30)]
     file.write_text("chnl,what they wrote,queue\n" + "".join(f"{a},{b},{c}\n" for a, b, c in rows))
-    found = rows_of_file(checkpoint, file)
-    assert len(found.rows) == 20 and set(found.rows.labels) == {0, 1}
-    assert found.rows.texts[0] == "some words number 0"
-    assert any("10 rows have labels" in note for note in found.notes)
+    labelled, notes = rows_of_file(checkpoint, file)
+    assert len(labelled) == 20 and set(labelled.labels) == {0, 1}
+    assert labelled.texts[0] == "some words number 0"
+    assert any("10 rows have labels" in note for note in notes)
 
 
-def test_the_columns_it_was_trained_on_come_first_and_messages_name_the_file_as_told(tmp_path: Path) -> None:
+def test_the_columns_it_was_trained_on_come_first_and_messages_use_the_name_given(tmp_path: Path) -> None:
     made = make_checkpoint(tmp_path / "tiny")
     data = made.config.data.model_copy(update={"text_column": "b", "label_column": "a"})
     checkpoint = replace(made, config=made.config.model_copy(update={"data": data}))

@@ -1,11 +1,8 @@
 """Classify the rows of a file of any size in constant memory, and resume after an interruption.
 
-    score_file(Predictor.load("checkpoints/ag_news"), Path("big.csv"), Path("scored.csv"))
-
-Rows are processed in parts. Each part is written atomically to its own file in a folder beside the output; the output
-appears at the end, when the parts are joined. An interruption at any point, SIGKILL included, therefore leaves no
-partial row, and `resume` processes only the missing parts. For more than one process, use Ray Data:
-examples/ray_predict.py.
+Rows are processed in parts. Each part is written atomically to a file in a folder beside the output, and the parts are
+joined at the end: an interruption at any point, SIGKILL included, leaves no partial row, and `resume` processes only
+the missing parts. For more than one process, use Ray Data: examples/ray_predict.py.
 """
 
 import csv
@@ -16,10 +13,9 @@ import itertools
 import json
 import re
 import shutil
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -41,10 +37,8 @@ if TYPE_CHECKING:
 
 PART_ROWS = 8192
 """Rows per part: the most that is repeated after an interruption."""
-CHUNK_ROWS = 2048
+CHUNK_ROWS = 512
 """Rows classified in one call; between calls, stop requests are checked."""
-FIRST_ROWS = 64
-"""Rows in the first call if `should_stop` is given; later calls grow while each takes less than a second."""
 LABEL, PROBABILITY = "predicted_label", "probability"
 """The columns added to the output; input columns of the same name are replaced."""
 
@@ -55,32 +49,7 @@ def added_columns(top_k: int = 1) -> tuple[str, ...]:
     return (LABEL, PROBABILITY, *rest)
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """Progress on a file: `done` of `rows` rows are scored."""
-
-    done: int
-    rows: int
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """What every part depends on; a run with a different plan cannot be resumed."""
-
-    input_bytes: int
-    input_sha256: str
-    checkpoint_sha256: str
-    rows: int
-    text_column: str
-    columns: tuple[str, ...]
-    part_rows: int
-    precision: Precision
-    spreadsheet_safe: bool
-    top_k: int = 1
-    format_version: int = 2
-
-
-def score_file(
+def predict_file(
     classifier: Predictor,
     source: Path,
     target: Path,
@@ -90,33 +59,32 @@ def score_file(
     top_k: int = 1,
     spreadsheet_safe: bool = False,
     resume: bool = False,
-    on_progress: Callable[[Scored], None] | None = None,
+    on_rows: Callable[[int, int], object] | None = None,
     should_stop: Callable[[], bool] | None = None,
-) -> Scored:
-    """Write the rows of `source` with label and calibrated probability to `target`; suffixes determine both formats.
+) -> int:
+    """Write the rows of `source` with label and calibrated probability to `target`; return how many.
 
     Rows without any word get an empty label and no probability. Probabilities are rounded to six decimals.
 
     Args:
-        classifier: the model to apply.
+        classifier: a saved classifier.
         source: any table that `txcls.data.tables.table` reads.
-        target: CSV, TSV, JSON Lines or Parquet; text formats may be gzipped. An existing file is replaced only once the
-            new one is complete.
+        target: CSV, TSV, JSON Lines or Parquet, by its suffix; text formats may be gzipped. An existing file is
+            replaced only once the new one is complete.
         text_column: the column with the texts; None takes the one that the classifier was trained on, or guesses.
-        precision: "float32" gives the same probabilities as the app, on every processor; "auto" and "bfloat16" are
-            those of `Predictor.probabilities`, which are faster on some processors.
+        precision: "float32" gives the same probabilities as the app; the others are those of
+            `Predictor.probabilities`, which are faster on some processors.
         top_k: how many of the most probable classes are written, in columns as in `added_columns`.
         spreadsheet_safe: escape CSV and TSV fields that a spreadsheet would run as a formula: see `as_plain_text`.
-        resume: continue an interrupted run with the same input, checkpoint and precision.
-        on_progress: called at the start and after each `CHUNK_ROWS` rows.
-        should_stop: asked every second or so; once it is true, the output has the rows that are done.
+        resume: continue an interrupted run with the same arguments.
+        on_rows: called with rows done and rows in all.
+        should_stop: called between chunks; once it is true, the output has the rows that are done.
 
     Raises:
-        DataError: `top_k` is less than 1 or more than there are classes; the table is damaged or a row is none
-            (checked before any row is scored); the target cannot be written, is the source itself, or its format does
-            not support `spreadsheet_safe`; or there is an unfinished run (without `resume`), no run or a different one
-            (with it).
-        CheckpointError: the classifier was trained in this process and is not saved.
+        DataError: the table is damaged, which is checked before any row is classified; the target cannot be written, is
+            the source itself, or cannot be `spreadsheet_safe`; there is an unfinished run (without `resume`), no run or
+            a different one (with it); or there are not `top_k` classes.
+        CheckpointError: the classifier is not saved.
         StoppedError: Ctrl-C or SIGTERM; finished parts are kept.
     """
     folder = target.with_name(f"{target.name}.parts")
@@ -125,73 +93,62 @@ def score_file(
         raise CheckpointError(f"{classifier.name} is not saved, so that a run could not be resumed; save it first")
     if not 1 <= top_k <= len(classifier.classes):
         raise DataError(f"got top_k={top_k}; {classifier.name} has classes 1 to {len(classifier.classes)}")
-    table = Table(source)
-    suffix = table_suffix(target)
+    table, suffix = Table(source), table_suffix(target)
     if suffix in (".txt", *EXCEL):
         raise DataError(f"{target}: cannot write this format; wanted a name in .csv, .tsv, .jsonl or .parquet")
     if spreadsheet_safe and (suffix in JSON or suffix == ".parquet"):
         raise DataError(f"{target}: spreadsheet-safe output is CSV or TSV; the other formats hold no formulas")
     n_rows, column = checked_texts(table, text_column=text_column, usual=classifier.checkpoint.config.data.text_column)
-    schema = table.schema() if suffix == ".parquet" else None
-    plan = _Plan(
-        input_bytes=source.stat().st_size,
-        input_sha256=_sha256([source]),
-        checkpoint_sha256=_sha256(saved / name for name in FILES[:4]),
-        rows=n_rows,
-        text_column=column,
-        columns=tuple(dict.fromkeys((*table.columns, *added_columns(top_k)))),
-        part_rows=PART_ROWS,
-        precision=precision,
-        spreadsheet_safe=spreadsheet_safe,
-        top_k=top_k,
-    )
-    form = _Form(suffix, plan.columns, schema, spreadsheet_safe, top_k)
+    columns = tuple(dict.fromkeys((*table.columns, *added_columns(top_k))))
+    writer = _Writer(suffix, columns, table.schema() if suffix == ".parquet" else None, spreadsheet_safe, top_k)
+    plan = {
+        "input_sha256": _sha256([source]),
+        "checkpoint_sha256": _sha256(saved / name for name in FILES[:4]),
+        "text_column": column,
+        "columns": list(columns),
+        "part_rows": PART_ROWS,
+        "precision": precision,
+        "spreadsheet_safe": spreadsheet_safe,
+        "top_k": top_k,
+    }
     _begin(folder, plan, resume=resume)
     files = [folder / f"{number:08}" for number in range(-(-n_rows // PART_ROWS))]
+    done = min(sum(file.exists() for file in files) * PART_ROWS, n_rows)
 
-    def progress() -> Scored:
-        return Scored(min(sum(file.exists() for file in files) * PART_ROWS, n_rows), n_rows)
+    def report() -> None:
+        if on_rows is not None:
+            on_rows(done, n_rows)
 
-    done = progress().done
+    is_stopped = False
     with stop_requests() as stop_requested:
-        if on_progress is not None:
-            on_progress(progress())
-        for number, (file, piece) in enumerate(
-            zip(files, table.pieces(PART_ROWS, flat=suffix not in JSON), strict=False)
-        ):
+        report()
+        for file, piece in zip(files, table.pieces(PART_ROWS, flat=suffix not in JSON), strict=False):
             if file.exists():
                 continue
-            rows = [dict(row.values) for row in piece]
-            start, step = 0, CHUNK_ROWS if should_stop is None else FIRST_ROWS
-            while start < len(rows):
+            rows, classified = [dict(row.values) for row in piece], 0
+            while classified < len(rows):
                 if stop_requested():
-                    state = progress()
                     raise StoppedError(
-                        f"stopped after {state.done:,} of {state.rows:,} rows, which are kept in {folder}; "
+                        f"stopped after {done - classified:,} of {n_rows:,} rows, which are kept in {folder}; "
                         "continue with --resume"
                     )
-                if should_stop is not None and should_stop():
+                if is_stopped := should_stop is not None and should_stop():
                     break
-                began = time.monotonic()
-                chunk = rows[start : start + step]
+                chunk = rows[classified : classified + CHUNK_ROWS]
                 _add_labels(classifier, chunk, column, precision, top_k)
-                start += len(chunk)
-                step = min(2 * step, CHUNK_ROWS) if time.monotonic() - began < 1 else step
-                if on_progress is not None and start < len(rows):
-                    on_progress(Scored(progress().done + start, n_rows))
-            done += start
-            if start:
+                classified, done = classified + len(chunk), done + len(chunk)
+                if classified < len(rows):
+                    report()
+            if classified:
                 with _written(file) as written:
-                    form.write(rows[:start], written)
-            if start < len(rows):
-                files = files[: number + bool(start)]
+                    writer.write(rows[:classified], written)
+                report()
+            if is_stopped:
                 break
-            if on_progress is not None:
-                on_progress(progress())
     with _written(target, via=folder / "joined") as written:
-        form.join(files, written)
+        writer.join([file for file in files if file.exists()], written)
     shutil.rmtree(folder)
-    return Scored(done, n_rows)
+    return done
 
 
 def checked_texts(table: Table, *, text_column: str | None, usual: str | None = None) -> tuple[int, str]:
@@ -199,7 +156,7 @@ def checked_texts(table: Table, *, text_column: str | None, usual: str | None = 
 
     Args:
         table: opened forgivingly.
-        text_column: the column that the user named; None for `usual` where the table has it, or else a guess.
+        text_column: the column that the user named; None for `usual` if the table has it, or else a guess.
         usual: the column that the classifier was trained on.
 
     Raises:
@@ -219,20 +176,9 @@ def checked_texts(table: Table, *, text_column: str | None, usual: str | None = 
 
 
 class BatchClassifier:
-    """A callable that classifies batches of columns, for `ray.data.Dataset.map_batches` and similar interfaces.
+    """A callable that classifies batches of columns, for `ray.data.Dataset.map_batches` (examples/ray_predict.py).
 
-        dataset.map_batches(BatchClassifier, fn_constructor_kwargs={"checkpoint": "checkpoints/ag_news"},
-                            compute=ray.data.ActorPoolStrategy(size=4))
-
-    Each worker loads the checkpoint once; see examples/ray_predict.py. The class itself does not need Ray.
-
-    Args:
-        checkpoint: folder of the checkpoint, on every machine.
-        text_column: the column with the texts.
-        precision: as for `score_file`.
-
-    Raises:
-        CheckpointError: it is missing, damaged or not a classifier.
+    Each worker loads the checkpoint once. Ray itself is not needed.
     """
 
     def __init__(self, checkpoint: str | Path, *, text_column: str = "text", precision: Precision = "float32") -> None:
@@ -249,9 +195,9 @@ class BatchClassifier:
         if self.text_column not in batch:
             raise DataError(f"no column {self.text_column!r} in the batch; there are {', '.join(sorted(batch))}")
         texts = given_texts(batch[self.text_column], name=f"column {self.text_column!r}")
-        found = [best for [best] in _best(self.classifier, texts, self.precision, 1)]
-        labels = np.array([label for label, _ in found], dtype=object)  # N
-        probabilities = np.array([np.nan if one is None else one for _, one in found], dtype=np.float64)  # N
+        best = [ranked for [ranked] in _best(self.classifier, texts, self.precision, 1)]
+        labels = np.array([label for label, _ in best], dtype=object)  # N
+        probabilities = np.array([np.nan if share is None else share for _, share in best], dtype=np.float64)  # N
         return {**batch, LABEL: labels, PROBABILITY: probabilities}
 
 
@@ -259,11 +205,9 @@ def _add_labels(
     classifier: Predictor, rows: Sequence[Values], text_column: str, precision: Precision, top_k: int
 ) -> None:
     """Add the columns of the best classes and their probabilities to the rows."""
-    columns = added_columns(top_k)
     texts = [cell_text(flatten(row).get(text_column), where="a row", column=text_column) for row in rows]
-    found = _best(classifier, texts, precision, top_k)
-    for row, ranked in zip(rows, found, strict=True):
-        row.update(zip(columns, itertools.chain.from_iterable(ranked), strict=True))
+    for row, ranked in zip(rows, _best(classifier, texts, precision, top_k), strict=True):
+        row.update(zip(added_columns(top_k), itertools.chain.from_iterable(ranked), strict=True))
 
 
 def _best(
@@ -273,33 +217,33 @@ def _best(
     rows = classifier.probabilities(texts, precision=precision)  # N C
     order = (-rows).argsort(axis=1, kind="stable")[:, :top_k]  # N k
     return [
-        [(classifier.classes[c], round(float(row[c]), 6)) if row[c] == row[c] else ("", None) for c in best]
+        [("", None) if np.isnan(row[c]) else (classifier.classes[c], round(float(row[c]), 6)) for c in best]
         for best, row in zip(order, rows, strict=True)
     ]
 
 
-def _begin(folder: Path, plan: _Plan, *, resume: bool) -> None:
+def _begin(folder: Path, plan: Mapping[str, Any], *, resume: bool) -> None:
     """Create the folder of the parts, or check that the run in it can be resumed with this plan."""
-    file, own = folder / "plan.json", json.loads(json.dumps(asdict(plan)))
+    file = folder / "plan.json"
     if not folder.exists():
         if resume:
             raise DataError(f"nothing to resume: there is no {folder}; start without --resume")
         try:
             folder.mkdir()
-            with _written(file) as written:
-                written.write(json.dumps(own).encode())
         except OSError as error:
-            raise DataError(f"cannot write {folder}: {error.strerror or error}; choose another file") from None
+            raise DataError(f"cannot write {folder}: {error.strerror}; choose another file") from None
+        with _written(file) as written:
+            written.write(json.dumps(plan).encode())
         return
     if not resume:
         raise DataError(
             f"{folder} holds an unfinished run; continue it with --resume, or remove the folder to start again"
         )
     try:
-        there = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        saved = dict(json.loads(file.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
         raise DataError(f"{file} cannot be read ({error}); remove {folder} and start without --resume") from None
-    if differing := [name for name in own if not isinstance(there, dict) or there.get(name) != own[name]]:
+    if differing := [name for name in plan if saved.get(name) != plan[name]]:
         raise DataError(
             f"{folder} is from a run with different settings, which cannot be resumed ({', '.join(differing)} differ); "
             "repeat the original command, or remove the folder and start without --resume"
@@ -307,13 +251,12 @@ def _begin(folder: Path, plan: _Plan, *, resume: bool) -> None:
 
 
 @dataclass(frozen=True)
-class _Form:
-    """How rows are written to parts, and parts joined."""
+class _Writer:
+    """Writes rows to parts, and joins parts; `schema` has the Arrow types of the input's columns, for Parquet."""
 
     suffix: str
     columns: tuple[str, ...]
     schema: "pa.Schema | None"
-    """Arrow types of the columns; None for other files than Parquet."""
     spreadsheet_safe: bool
     top_k: int
 
@@ -326,10 +269,10 @@ class _Form:
         text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
         if self.suffix in JSON:
             for row in rows:
-                values = {name: _present(value) for name, value in row.items()}
+                values = {name: _without_nan(value) for name, value in row.items()}
                 text.write(json.dumps(values, ensure_ascii=False, default=str) + "\n")
         else:
-            self._table(text).writerows([self._field(_present(row.get(name))) for name in self.columns] for row in rows)
+            self._csv_rows(text, ([row.get(name) for name in self.columns] for row in rows))
         text.flush()
         text.detach()
 
@@ -343,21 +286,28 @@ class _Form:
                     writer.write_table(pq.read_table(part))
             return
         if self.suffix not in JSON:
-            head = io.StringIO(newline="")
-            self._table(head).writerow(map(self._field, self.columns))
-            file.write(head.getvalue().encode(errors="backslashreplace"))
+            header = io.StringIO(newline="")
+            self._csv_rows(header, [self.columns])
+            file.write(header.getvalue().encode(errors="backslashreplace"))
         for part in parts:
             with part.open("rb") as read:
                 shutil.copyfileobj(read, file)
 
-    def _table(self, text: io.TextIOBase) -> Any:
+    def _csv_rows(self, text: io.TextIOBase, rows: Iterable[Sequence[Any]]) -> None:
+        # A safe file is quoted, so that it works with any locale's separator.
         delimiter = "\t" if self.suffix in (".tsv", ".tab") else ","
-        if self.spreadsheet_safe:  # quoted, so that it works with any locale's separator
-            return csv.writer(text, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
-        return csv.writer(text, delimiter=delimiter, lineterminator="\n")
-
-    def _field(self, value: Any) -> Any:
-        return as_plain_text(value) if self.spreadsheet_safe and isinstance(value, str) else value
+        csv.writer(
+            text,
+            delimiter=delimiter,
+            lineterminator="\n",
+            quoting=csv.QUOTE_ALL if self.spreadsheet_safe else csv.QUOTE_MINIMAL,
+        ).writerows(
+            [
+                as_plain_text(cell) if self.spreadsheet_safe and isinstance(cell, str) else _without_nan(cell)
+                for cell in row
+            ]
+            for row in rows
+        )
 
     def _parquet_schema(self) -> "pa.Schema":
         import pyarrow as pa
@@ -393,19 +343,14 @@ def as_plain_text(value: str) -> str:
 
 def _refuse_overwriting(source: Path, target: Path, folder: Path) -> None:
     """Raise DataError if writing would destroy the input, also under another name of the same file."""
-    try:
-        same = target.exists() and source.exists() and target.samefile(source)
-        same = same or target.resolve() == source.resolve()
-        inside = folder.resolve() in source.resolve().parents
-    except (OSError, RuntimeError, ValueError) as error:
-        raise DataError(f"{source} and {target}: cannot tell whether they are the same file ({error})") from None
-    if same:
+    is_same = target.exists() and source.exists() and target.samefile(source)
+    if is_same or target.resolve() == source.resolve():
         raise DataError(f"{target}: --output is the same file as --input, which would be lost; choose another name")
-    if inside:
+    if folder.resolve() in source.resolve().parents:
         raise DataError(f"{source}: lies in {folder}, which is removed at the end of the run; move it first")
 
 
-def _present(value: Any) -> Any:
+def _without_nan(value: Any) -> Any:
     """None in place of nan, which JSON lacks and tables leave empty."""
     return None if isinstance(value, float) and value != value else value
 

@@ -1,6 +1,5 @@
 """The rows of any table file, as a checkpoint can be measured on them: `evaluate CHECKPOINT --data other.csv`."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from txcls.checkpoint.checkpoint import Checkpoint
@@ -11,19 +10,11 @@ from txcls.errors import DataError
 from txcls.wording import listed
 
 
-@dataclass(frozen=True, eq=False)
-class FileRows:
-    """The rows of a file that a checkpoint can be measured on, and sentences on how the file was read."""
-
-    rows: LabelledTexts
-    notes: tuple[str, ...]
-
-
-def rows_of_file(checkpoint: Checkpoint, path: Path, *, name: str | None = None) -> FileRows:
-    """All labelled rows of a table file, in the checkpoint's classes; others are left out and counted.
+def rows_of_file(checkpoint: Checkpoint, path: Path, *, name: str | None = None) -> tuple[LabelledTexts, list[str]]:
+    """All labelled rows of a table file that are of the checkpoint's classes, and sentences on how the file was read.
 
     Labels are compared as they are, or else without case. The columns are those that the checkpoint was trained on, or
-    else the one that holds its classes, or guessed. Messages call the file `name`, if given.
+    else guessed. Messages call the file `name`, if given.
 
     Raises:
         DataError: the file cannot be read, or no row has a label that the checkpoint knows.
@@ -36,7 +27,7 @@ def rows_of_file(checkpoint: Checkpoint, path: Path, *, name: str | None = None)
         classes=checkpoint.classes,
         name=name,
     )
-    notes = (*rows.notes, *(guess.sentences if guess.guessed else guess.hints))
+    notes = [*rows.notes, *(guess.sentences if guess.guessed else guess.hints)]
     labelled = rows.labelled
     known, which = in_classes(labelled, checkpoint.classes, loosely=True)
     if not len(known):
@@ -47,9 +38,8 @@ def rows_of_file(checkpoint: Checkpoint, path: Path, *, name: str | None = None)
     if n_unknown := len(labelled) - len(known):
         known_ids = {labelled.labels[row] for row in which}
         unknown = [label for number, label in enumerate(labelled.classes) if number not in known_ids]
-        notes = (
-            *notes,
+        notes.append(
             f"{n_unknown:,} rows have labels that {checkpoint.name} does not know ({listed(unknown)}); they are left "
-            "out.",
+            "out."
         )
-    return FileRows(known, notes)
+    return known, notes
