@@ -71,7 +71,7 @@ def test_all_calls_refuse_the_same_texts(made: txcls.Classifier, call: str) -> N
         with pytest.raises(TypeError, match=r"^texts: "):
             ask(wrong)
     if call != "__call__":
-        with pytest.raises(TypeError, match="got one string"):
+        with pytest.raises(TypeError, match="wanted one value for each row"):
             ask(TEXT)
 
 
@@ -123,8 +123,6 @@ def test_an_explanation_by_one_method_is_that_of_all(made: txcls.Classifier) -> 
         np.testing.assert_allclose(one.scores[method], whole.scores[method])
         written = repr(one).splitlines()
         assert written[1].split() == [method] and [line.split()[0] for line in written[2:]] == TEXT.split()
-    with pytest.raises(ValueError, match="integrated gradients were not computed, only attention"):
-        made.explain(TEXT, method="attention").integrated  # noqa: B018
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def test_threads_share_one_classifier(classifier: Predictor) -> None:
 
 
 def test_wrong_arguments_are_refused(classifier: Predictor) -> None:
-    with pytest.raises(TypeError, match="got one string"):
+    with pytest.raises(TypeError, match="wanted one value for each row"):
         classifier.predict("text")
     for wrong in ({"top_k": 0}, {"batch_size": 0}):
         with pytest.raises(ValueError, match="wanted at least 1"):

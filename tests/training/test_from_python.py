@@ -113,7 +113,7 @@ def test_training_starts_from_a_pretrained_model(tmp_path: Path) -> None:
         ({"labels": LABELS[:-1]}, ValueError, "got 24 texts and 23 labels"),
         ({"labels": ["x"] * 24}, DataError, "all 24 rows have the label 'x'"),
         ({"labels": [*LABELS[:-1], None]}, DataError, "labels: row 23: no label"),
-        ({"texts": "a text"}, TypeError, "texts: got one string"),
+        ({"texts": "a text"}, TypeError, "texts: got a text"),
         ({"texts": [*ROWS[:-1], float("nan")]}, TypeError, "texts: row 23 is nan"),
         ({"settings": "train.epochs=1"}, TypeError, "settings: got one string"),
         ({"settings": ["train.epoch=1"]}, ConfigError, "did you mean epochs"),

@@ -75,7 +75,7 @@ def model_card(
     )
     cards.filters |= {
         "thousands": "{:,}".format,
-        "decimals": lambda value, digits=4: f"{value:.{digits}f}",
+        "decimals": _decimals,
         "percent": percentage,
         "text": lambda value: as_markdown(str(value)),
     }
@@ -234,6 +234,10 @@ def reliability_rows(bins: Iterable[Mapping[str, Any]], *, digits: int = 1) -> l
         for part in bins
         if part["n"]
     ]
+
+
+def _decimals(value: float, digits: int = 4) -> str:
+    return f"{value:.{digits}f}"
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
