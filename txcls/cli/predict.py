@@ -11,7 +11,7 @@ from txcls.cli.options import CheckpointArgument, JsonOption, TextColumnOption
 from txcls.cli.output import console, note, print_json, rows_progress
 from txcls.data.tables.table import Table, cell_text
 from txcls.errors import DataError
-from txcls.evaluation.predict_file import checked_texts
+from txcls.evaluation.predict_file import checked_texts, predict_file
 from txcls.predictor import Prediction, Predictor
 from txcls.wording import percentage, shown
 
