@@ -1,14 +1,15 @@
 """How long visitors wait: thirty who open the same page at the same moment, and fifty who type at human pace.
 
     python -m benchmarks.visitors [--visitors 30]
-    python -m benchmarks.visitors --minutes 30 [--visitors 50] [--leavers 200]
+    python -m benchmarks.visitors --minutes 30 [--visitors 50] [--leavers 200] [--workers 5]
 
 They speak the app's protocol, without browsers, which would keep the machine busier than the app does; measured is the
 time from asking to the first chart and to the end of the page. Checkpoints are loaded before.
 
 With `--minutes`, each visitor opens pages in an order of their own, with the shipped checkpoints, types a sentence of
 the examples in pieces of two to four words with a pause after each, reads, and goes on; now and then one leaves and
-comes back. Meanwhile others open a page and leave before it is drawn. Memory is that of the app's process (Linux).
+comes back. Meanwhile others open a page and leave before it is drawn. With `--workers`, as many sessions besides
+train on a table and classify a file again and again. Memory is that of the app's process (Linux).
 """
 
 import argparse
@@ -26,7 +27,11 @@ from pathlib import Path
 from benchmarks._measure import HOSTED, Memory, machine, percentile
 from tests.browser.server import serve, serving
 from tests.browser.visitors import PAGES, Visit, Visitor, visit_together
+from txcls.app.jobs import queue
+from txcls.app.jobs.sessions import Session
+from txcls.checkpoint.checkpoint import find_checkpoint
 from txcls.data.examples import EXAMPLES
+from txcls.errors import TxclsError
 
 AIM_SECONDS = 10.0
 AIM_BARS, AIM_PAGE, AIM_MB, AIM_GROWTH_MB = 2.0, 5.0, 900.0, 30.0
@@ -114,6 +119,25 @@ def open_and_leave(address: str, n: int, seconds: float, end: float, log: Log) -
         log.note_leaver()
 
 
+def train_and_classify(number: int, end: float, log: Log) -> None:
+    """One session's jobs until the end, each started as soon as the last has ended."""
+    session = Session.new()
+    table = "text,label\n" + "".join(f'"{example.text} {n}",{n % 4}\n' for n in range(50) for example in EXAMPLES)
+    session.save_upload("table.csv", table.encode())
+    spec = {"file": "files/table.csv", "names": {"files/table.csv": "table.csv"}, "text_column": "text"}
+    scored = {"checkpoint": str(find_checkpoint("ag_news").absolute()), "model": "ag_news", "top_k": 1, "safe": True}
+    kinds: dict[queue.Kind, dict[str, object]] = {"train": {"minutes": 1, "as": "mine"}, "batch": scored}
+    while time.monotonic() < end:
+        for kind, more in kinds.items():
+            if not queue.state(session, kind).is_active:
+                try:
+                    queue.start(session, kind, {**spec, **more}, address=f"10.0.0.{number}")
+                except TxclsError as error:
+                    log.note_problem(f"{kind}: {error}")
+        _pause(1.0, end)
+    session.remove()
+
+
 def many_at_once(visitors: int) -> int:
     """All visitors open the same page at the same time, page by page."""
     print(f"\n{f'{visitors} visitors at once, seconds to the whole page':<50}{'median':>8}{'worst':>8}{'aim':>8}")
@@ -130,7 +154,7 @@ def many_at_once(visitors: int) -> int:
     return 0
 
 
-def long_session(visitors: int, minutes: float, leavers: int) -> int:
+def long_session(visitors: int, minutes: float, leavers: int, workers: int) -> int:
     """Visitors at human pace, and others who leave; prints the table and returns 1 if a goal is missed."""
     log, trail = Log(), [0.0]
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder) / "server.log", environment=HOSTED) as app:
@@ -141,7 +165,9 @@ def long_session(visitors: int, minutes: float, leavers: int) -> int:
         with Memory(app.pid) as memory:
             trail = [memory.now()]
             end = time.monotonic() + 60 * minutes
-            with ThreadPoolExecutor(visitors + 1) as crowd:
+            with ThreadPoolExecutor(visitors + 1 + workers) as crowd:
+                for number in range(workers):
+                    crowd.submit(train_and_classify, number, end, log)
                 for seed in range(visitors):
                     crowd.submit(at_human_pace, app.address, seed, end, log)
                 crowd.submit(open_and_leave, app.address, leavers, 54 * minutes, end, log)
@@ -183,11 +209,12 @@ def main() -> int:
     parser.add_argument("--visitors", type=int, help="how many at once [default: 30; with --minutes 50]")
     parser.add_argument("--minutes", type=float, help="type at human pace for so long, on mixed pages")
     parser.add_argument("--leavers", type=int, default=200, help="sessions that are opened and left meanwhile")
+    parser.add_argument("--workers", type=int, default=0, help="sessions that train and classify files meanwhile")
     options = parser.parse_args()
     print(machine())
     if options.minutes is None:
         return many_at_once(options.visitors or 30)
-    return long_session(options.visitors or 50, options.minutes, options.leavers)
+    return long_session(options.visitors or 50, options.minutes, options.leavers, options.workers)
 
 
 if __name__ == "__main__":

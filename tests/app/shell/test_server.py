@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from starlette.types import Message, Receive, Scope, Send
+from streamlit.runtime import RuntimeState
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
@@ -155,3 +156,24 @@ def test_a_link_leads_to_one_file_under_its_name_until_the_session_is_removed(tm
     assert answer.headers["cache-control"] == "no-store" and answer.path == file  # type: ignore[attr-defined]
     session.remove()
     assert asyncio.run(downloads.send(request)).status_code == 404 and "key" not in downloads._links
+
+
+def test_memory_is_returned_once_after_the_last_visitor_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    visited = SimpleNamespace(state=RuntimeState.ONE_OR_MORE_SESSIONS_CONNECTED)
+    rests: list[float] = []
+    monkeypatch.setattr(server, "REST_SECONDS", 0.06)
+    monkeypatch.setattr(server.runtime, "exists", lambda: True)
+    monkeypatch.setattr(server.runtime, "get_instance", lambda: visited)
+    monkeypatch.setattr(server.memory, "rest", lambda: rests.append(time.monotonic()))
+
+    async def visit() -> float:
+        resting = asyncio.create_task(server._rest_while_nobody_is_here())
+        await asyncio.sleep(0.3)
+        assert not rests
+        visited.state, left = RuntimeState.NO_SESSIONS_CONNECTED, time.monotonic()
+        await asyncio.sleep(0.6)
+        resting.cancel()
+        return left
+
+    left = asyncio.run(visit())
+    assert len(rests) == 1 and rests[0] - left > 0.03

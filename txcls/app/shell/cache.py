@@ -19,6 +19,7 @@ from cachetools import TTLCache
 from txcls.app.jobs.sessions import on_removal
 from txcls.app.shell.compute_queue import end_if_left, give_way, my_turn
 from txcls.app.shell.limits import limits
+from txcls.app.shell.memory import at_rest
 from txcls.app.shell.own import PREFIX
 
 Value = TypeVar("Value")
@@ -157,6 +158,7 @@ def shared_cache() -> Cache:
     """The cache of this process."""
     entries = Cache(1_000_000 * limits().cache_megabytes, seconds=limits().cache_seconds)
     on_removal(lambda folder: entries.remove(lambda key: _is_below(folder, key)))
+    at_rest(entries.clear)
     return entries
 
 

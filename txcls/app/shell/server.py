@@ -1,7 +1,9 @@
-"""What the server does around the pages: check its settings, sweep old sessions, bound uploads, hand out files."""
+"""What the server does around the pages: check its settings, sweep old sessions, bound uploads, hand out files, return
+memory."""
 
 import asyncio
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -11,12 +13,12 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit import runtime
+from streamlit.runtime import RuntimeState
 from streamlit.runtime.stats import CacheStat
 
 from txcls.app.jobs import queue, sessions
-from txcls.app.shell import downloads
+from txcls.app.shell import downloads, memory
 from txcls.app.shell.limits import limits
-from txcls.app.shell.memory import return_freed_memory
 from txcls.errors import ConfigError
 
 UPLOADS = "/_stcore/upload_file/"
@@ -27,6 +29,8 @@ UPLOAD_SECONDS = 120.0
 """Time for a file to arrive."""
 FORM_BYTES = 64 << 10
 """What a browser sends around a file."""
+REST_SECONDS = 120.0
+"""Time after which nobody's connection is expected to come back; Streamlit keeps their sessions as long."""
 
 
 def check_settings() -> None:
@@ -41,9 +45,24 @@ def check_settings() -> None:
 @asynccontextmanager
 async def lifespan(_: st.App) -> AsyncIterator[None]:
     """What is done before the server answers."""
-    return_freed_memory()
+    memory.return_freed_memory()
     sessions.start_sweeping(queue.busy_seconds)
+    resting = asyncio.create_task(_rest_while_nobody_is_here())
     yield
+    resting.cancel()
+
+
+async def _rest_while_nobody_is_here() -> None:
+    """Once nobody has been connected for `REST_SECONDS`, return memory to the system."""
+    since = None
+    while True:
+        await asyncio.sleep(REST_SECONDS / 12)
+        is_empty = runtime.exists() and runtime.get_instance().state is RuntimeState.NO_SESSIONS_CONNECTED
+        if not is_empty:
+            since = time.monotonic()  # only now is there anything to return
+        elif since is not None and time.monotonic() - since > REST_SECONDS:
+            memory.rest()
+            since = None
 
 
 class BoundedUploads:

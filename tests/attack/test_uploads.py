@@ -1,0 +1,168 @@
+"""Files and models that visitors bring to the served app: its memory, and how long the next visitor waits."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from benchmarks._measure import HOSTED, Memory, percentile
+from tests.app.jobs.conftest import finish, put
+from tests.app.tiny import PLAIN, save_tiny_checkpoints
+from tests.browser.server import serving
+from tests.browser.visitors import PAGES, Visitor
+from tests.conftest import FULL_SIZE, make_checkpoint
+from tests.data.test_hostile import BOMBS, ONE_FOR_EACH_READER
+from txcls.app.jobs import queue, sessions
+from txcls.app.jobs.open_model import MAX_MEGABYTES, page_bytes
+from txcls.app.jobs.queue import Kind
+from txcls.app.jobs.sessions import Session
+from txcls.app.shell import own, server
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.attack,
+    pytest.mark.timeout(3600 if FULL_SIZE else 900),
+    pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads memory from /proc"),
+]
+MAX_MB = 150
+"""By how much an attack may make the app grow."""
+MAX_SECONDS = 2.0
+"""How long another visitor may wait for a page, at the 95th percentile."""
+
+
+KINDS: tuple[Kind, ...] = ("report", "read", "peek")
+
+
+@pytest.fixture
+def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder of what visitors bring, for the app and for this process; jobs in it end with the test."""
+    folder = tmp_path / "jobs"
+    monkeypatch.setenv("TXCLS_JOBS", str(folder))
+    yield folder
+    for job in folder.glob("sessions/*/jobs/*"):
+        (job / "cancel").touch()
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """The app, and the memory it had before."""
+
+    address: str
+    memory: Memory
+    before: float
+
+    @property
+    def growth(self) -> float:
+        """In MB, at its peak."""
+        return self.memory.peak - self.before
+
+
+@contextmanager
+def attacked(tmp_path: Path, jobs: Path, **environment: str) -> Iterator[Attacked]:
+    """The app with untrained checkpoints, all of whose pages were visited, while another visitor types."""
+    save_tiny_checkpoints(tmp_path / "checkpoints")
+    places = {"TXCLS_CHECKPOINTS": str(tmp_path / "checkpoints"), "TXCLS_JOBS": str(jobs), "TXCLS_CACHE_MB": "16"}
+    log, over = tmp_path / "server.log", threading.Event()
+    seconds: list[float] = []
+
+    def type_on(address: str) -> None:
+        with Visitor(address) as other:
+            other.open("", text="the bank")
+            while not over.wait(0.5):
+                seconds.append(other.type(f"the bank raised its rates {len(seconds)} times").seconds)
+
+    with serving(log, environment=HOSTED | places | environment) as app, Visitor(app.address) as first:
+        for page in PAGES:
+            first.open(page, text="the bank")
+        other = threading.Thread(target=type_on, args=(app.address,))
+        with Memory(app.pid) as memory:
+            before = memory.now()
+            other.start()
+            try:
+                yield Attacked(app.address, memory, before)
+            finally:
+                over.set()
+                other.join()
+    assert "Traceback" not in log.read_text(encoding="utf-8", errors="replace")
+    if FULL_SIZE:  # on an idle machine
+        assert percentile(seconds, 0.95) < MAX_SECONDS
+
+
+@pytest.mark.parametrize("name", ONE_FOR_EACH_READER if FULL_SIZE else ["texts.parquet"])
+def test_a_table_that_swells_costs_its_job_alone(tmp_path: Path, jobs: Path, name: str) -> None:
+    session = Session.new()
+    (tmp_path / "hostile").mkdir()
+    BOMBS[name](tmp_path / "hostile" / name)
+    with attacked(tmp_path, jobs) as app, Visitor(app.address) as visitor:
+        for kind in KINDS:
+            spec = put(session, name, (tmp_path / "hostile" / name).read_bytes())
+            job = finish(session, kind, {**spec, "state": "", "checkpoint": str(tmp_path / "checkpoints" / PLAIN)})
+            assert job.status == "failed" and job.message
+            for page in ("report", "train", "batch"):
+                assert not visitor.open(page, job=session.token).exceptions
+        assert app.growth < MAX_MB
+
+
+def test_a_large_result_is_handed_out_from_disk(tmp_path: Path, jobs: Path) -> None:
+    session = Session.new()
+    folder = session.job("batch")
+    folder.mkdir(parents=True)
+    table = {**put(session, "table.csv", "text\nthe bank\n"), "model": PLAIN, "text_column": "text"}
+    sessions.write_json(folder / "job.json", {"kind": "batch", "id": "x", "spec": table, "since": time.monotonic()})
+    row = {"text": "the bank", "predicted_label": "Business", "probability": 0.9}
+    result = {"rows": 1, "done": 1, "labels": {"Business": 1}, "preview": [row], "file": "scored.csv"}
+    sessions.write_json(folder / "result.json", {**result, "label": "label", "probability": "probability"})
+    with (folder / "scored.csv").open("wb") as file:
+        file.truncate(800_000_000)
+    with attacked(tmp_path, jobs) as app, Visitor(app.address) as visitor:
+        for _ in range(3):
+            assert not visitor.open("batch", job=session.token).exceptions
+        assert app.growth < MAX_MB
+
+
+def test_the_largest_model_that_is_accepted_keeps_to_its_estimate(tmp_path: Path, jobs: Path) -> None:
+    session = Session.new()
+    made = make_checkpoint(session.own / "large", n_layers=1, n_heads=1, max_length=1900, positions="none")
+    assert 0.9 * MAX_MEGABYTES < page_bytes(made.config.model, made.n_parameters) / 2**20 < MAX_MEGABYTES
+    pages = PAGES if FULL_SIZE else ("steps", "attention")
+    with attacked(tmp_path, jobs) as app, Visitor(app.address) as visitor:
+        for page in pages:
+            visit = visitor.open(
+                page, job=session.token, checkpoint=f"{own.PREFIX}large", text="the bank raised its rates again " * 600
+            )
+            assert visit.finished and not visit.exceptions, page
+        assert app.growth < MAX_MEGABYTES
+
+
+def test_one_visitor_who_fills_the_queues_keeps_nobody_waiting(tmp_path: Path, jobs: Path) -> None:
+    table = "text,label\n" + "".join(f"the bank {n},{'ab'[n % 2]}\n" for n in range(20_000))
+    with attacked(tmp_path, jobs) as app:
+        for _ in range(4):
+            session = Session.new()
+            for kind in ("read", "plan", "train"):
+                queue.start(session, kind, {**put(session, "table.csv", table), "minutes": 1, "as": "mine"})
+        time.sleep(60 if FULL_SIZE else 5)
+        assert app.growth < MAX_MB
+
+
+def test_memory_comes_back_after_everybody_has_left(tmp_path: Path, jobs: Path) -> None:
+    names = ("imdb", "ag_news", "huffpost", "clinc150", "who_won", "who_won_learned", "who_won_none")
+    log = tmp_path / "server.log"
+    with serving(log, environment=HOSTED | {"TXCLS_JOBS": str(jobs)}) as app, Memory(app.pid) as memory:
+        with Visitor(app.address) as first:
+            for page in PAGES:
+                first.open(page, text="a film about the sea", masked="encoder", causal="lm")
+        start = memory.now()
+        visitors = [Visitor(app.address) for _ in range(10 if FULL_SIZE else 2)]
+        for number, visitor in enumerate(visitors):
+            for name in names if FULL_SIZE else names[:2]:
+                for page in PAGES:
+                    visitor.open(page, checkpoint=name, text=f"a film about the sea and the {number}")
+        for visitor in visitors:
+            visitor.leave()
+        time.sleep(server.REST_SECONDS + 80)
+        assert memory.now() < start + MAX_MB
