@@ -21,6 +21,7 @@ from txcls.app.shell.prediction import (
     prediction_html,
     say_no_tokens,
     warn_if_unknown,
+    warn_if_unlike,
 )
 from txcls.data.examples import REPORTS
 from txcls.errors import TxclsError
@@ -206,6 +207,7 @@ def _answer(opened: layout.Page, source: Source, classifier: Predictor, *, key: 
             f"This text scores below the threshold, fitted on validation texts, that separates texts of the "
             f"{len(classifier.classes)} classes from others. The classes are ranked nevertheless:"
         )
+    warn_if_unlike(classifier, prediction)
     k = min(opened.view.k, len(classifier.classes), MAX_ROWS)
     shown, hidden = prediction.ranked[:k], prediction.ranked[k:]
     other = sum(score.probability for score in hidden)

@@ -7,6 +7,7 @@ import streamlit as st
 
 from txcls.app.shell import checkpoints, compute, layout, lecture, sentence_builder
 from txcls.errors import TxclsError
+from txcls.evaluation.unlike import unlike_validation
 from txcls.figures import percent, visible
 from txcls.predictor import Prediction, Predictor
 from txcls.wording import percentage
@@ -58,6 +59,7 @@ def classify_text(page: layout.Page, purpose: str) -> ClassifiedText | None:
         say_no_tokens()
     else:
         draw_prediction(page, prediction)
+        warn_if_unlike(classifier, prediction)
     return ClassifiedText(classifier, prediction)
 
 
@@ -81,6 +83,14 @@ def warn_if_unknown(prediction: Prediction) -> None:
             f"**This prediction means nothing**: {percentage(share, 0)} of this text's letters are in words that are "
             f"not in the model's vocabulary{how}. The model always answers, even if it knows none of the words."
         )
+
+
+def warn_if_unlike(classifier: Predictor, prediction: Prediction) -> None:
+    """A note on what sets the text apart from those that the probabilities were calibrated on."""
+    if lecture.is_on() or prediction.unknown_share >= MOSTLY_UNKNOWN:
+        return
+    for sentence in unlike_validation(classifier.checkpoint.metrics, prediction.tokens):
+        st.caption(f"**Unlike the texts that these probabilities were calibrated on**: {sentence}.")
 
 
 def load_classifier(page: layout.Page) -> Predictor:

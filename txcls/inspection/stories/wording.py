@@ -43,7 +43,7 @@ _SINGULAR_QUERIES = {"class token", "first token", "verb", NAMED, NOT_NAMED, "fi
 def sentence(measured: MeasuredStory) -> str:
     """The story as a sentence: "The class token attends to the verb"; for a refuted one, that no story fits."""
     if measured.verdict == "wrong":
-        return "No story fits: each one that was tried is refuted on test texts"
+        return "No story fits: the best one found is refuted on test texts"
     if measured.story.lists is not None:
         words, distances = measured.story.lists.words is not None, measured.story.lists.distances is not None
         each = "each word" if not distances else "each distance" if not words else "each word and each distance"
