@@ -3,15 +3,29 @@
     pip install "ray[data]>=2.60"
     python examples/ray_predict.py INPUT_FOLDER OUTPUT_FOLDER --checkpoint checkpoints/ag_news --workers 4
 
-Each worker loads the checkpoint once and is handed batch after batch; Ray reads, shares out and writes the rows,
-however many there are. The checkpoint folder has to be on every machine.
+Each worker loads the checkpoint once and classifies batch after batch; Ray reads, distributes and writes the rows. The
+checkpoint folder has to be on every machine.
 """
 
 import argparse
 
+import numpy as np
 import ray
 
-from txcls.evaluation.predict_file import BatchClassifier
+import txcls
+
+
+class BatchClassifier:
+    """Adds label and probability to batches of columns; "" and nan for texts without any word."""
+
+    def __init__(self, checkpoint: str, text_column: str) -> None:
+        self.classifier, self.text_column = txcls.load(checkpoint), text_column
+
+    def __call__(self, batch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        rows = self.classifier.probabilities(batch[self.text_column], precision="float32")  # N C
+        labels = np.array(self.classifier.classes, dtype=object)[rows.argmax(axis=1)]
+        labels[np.isnan(rows[:, 0])] = ""
+        return {**batch, "predicted_label": labels, "probability": rows.max(axis=1).round(6)}
 
 
 def main() -> None:

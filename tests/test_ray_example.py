@@ -1,4 +1,4 @@
-"""examples/ray_predict.py, run as documented; the class that it uses is tested in test_predict_file.py."""
+"""examples/ray_predict.py, run as documented."""
 
 import os
 import subprocess

@@ -20,7 +20,7 @@ import pytest
 from tests.conftest import TEXTS, make_checkpoint
 from txcls.errors import CheckpointError, DataError, StoppedError
 from txcls.evaluation import predict_file as module
-from txcls.evaluation.predict_file import BatchClassifier, as_plain_text, predict_file
+from txcls.evaluation.predict_file import as_plain_text, predict_file
 from txcls.predictor import Predictor
 
 ROOT = Path(__file__).parents[2]
@@ -267,20 +267,6 @@ def test_a_killed_process_leaves_whole_rows_and_is_resumed(tmp_path: Path) -> No
     resumed = start(["--output", "out.csv", "--resume"], tmp_path)
     assert resumed.wait(timeout=300) == 0
     assert (tmp_path / "out.csv").read_bytes() == whole and not folder.exists()
-
-
-def test_batches_of_columns_are_classified(classifier: Predictor) -> None:
-    batch = {"body": np.array([TEXTS[0], "", TEXTS[1]], dtype=object), "n": np.arange(3)}
-    result = BatchClassifier(classifier.checkpoint.path, text_column="body")(batch)
-    assert list(result) == ["body", "n", "predicted_label", "probability"] and result["n"] is batch["n"]
-    first, nothing, last = classifier.predict(batch["body"].tolist())
-    assert result["predicted_label"].tolist() == [first.label, "", last.label] and nothing.label is None
-    assert result["probability"][0] == pytest.approx(first.ranked[0].probability, abs=1e-6)
-    assert np.isnan(result["probability"][1])
-    with pytest.raises(DataError, match=r"no column 'text' in the batch; there are body, n"):
-        BatchClassifier(classifier.checkpoint.path)(batch)
-    with pytest.raises(TypeError, match=r"column 'n': row 0 is 0 \(int\); wanted a str"):
-        BatchClassifier(classifier.checkpoint.path, text_column="n")(batch)
 
 
 FORMULAS = ["=cmd|' /C calc'!A0", "@SUM(A1)", "+1+cmd", "-2+3", "\tx y", "\rx y", "＝1+1"]

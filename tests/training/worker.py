@@ -18,7 +18,7 @@ from txcls.training.objectives import FillMasked, Objective, PredictNext
 
 STILL: dict[str, object] = {"token_dropout": 0.0, "precision": "float32", "epochs": 2}
 CASES: dict[str, dict[str, object]] = {
-    "averaged": {**STILL, "validations_per_epoch": 3, "snapshots": 5},
+    "averaged": {**STILL, "validations_per_epoch": 3},
     "weighted": {**STILL, "class_weights": "inverse", "ema_decay": 0.0, "gradient_clip": 0.1},
     "one row left": {**STILL, "batch_size": 299, "epochs": 4, "gradient_clip": 0.0, "optimizer": "adam"},
     "stopped early": {
@@ -27,7 +27,6 @@ CASES: dict[str, dict[str, object]] = {
         "patience": 2,
         "validations_per_epoch": 2,
         "monitor": "loss",
-        "snapshots": 5,
     },
     "causal": STILL,
     "masked": {**STILL, "batch_size": 1, "epochs": 1},
@@ -50,16 +49,13 @@ def make(case: str) -> tuple[Encoder, TrainConfig, Objective | None]:
     return network, settings, PredictNext() if case == "causal" else FillMasked(VOCAB, share=0.15)
 
 
-def run(case: str, folder: Path, *, resume: bool = False) -> None:
+def run(case: str, folder: Path) -> None:
     """Fit it and write its history and weights."""
     network, settings, objective = make(case)
     state = folder / f"{case}.state"
-    result = fit(network, TRAIN, VALIDATION, settings, objective=objective, state_path=state, resume=resume)
+    result = fit(network, TRAIN, VALIDATION, settings, objective=objective, state_path=state)
     (folder / f"{case}.json").write_text(json.dumps([asdict(row) for row in result.history]))
     torch.save(network.state_dict(), folder / f"{case}.pt")
-    if result.snapshots is not None:
-        kept = {"rows": [asdict(row) for row in result.snapshots.rows], "weights": dict(result.snapshots.weights)}
-        torch.save(kept, folder / f"{case}.snapshots.pt")
 
 
 if __name__ == "__main__":
@@ -67,4 +63,4 @@ if __name__ == "__main__":
         home = Path(sys.argv[1]) / str(processes.rank)
         home.mkdir(exist_ok=True)
         for name in sys.argv[2:]:
-            run(name.removeprefix("resume "), home, resume=name.startswith("resume "))
+            run(name, home)

@@ -69,16 +69,16 @@ def list_checkpoints(folder: Path | None = None) -> Listing:
     left_out: dict[str, str] = {}
     with reading(root):
         for name in names_in(root):
-            found = None if name.startswith(".") else _look(root / name)
+            summary = None if name.startswith(".") else _look(root / name)
             try:
                 name.encode()
             except UnicodeEncodeError:
                 name = os.fsencode(name).decode("utf-8", "backslashreplace")
-                found = found and "the folder's name is not UTF-8; rename it"
-            if isinstance(found, Summary):
-                summaries.append(found)
-            elif found is not None:
-                left_out[name] = found
+                summary = summary and "the folder's name is not UTF-8; rename it"
+            if isinstance(summary, Summary):
+                summaries.append(summary)
+            elif summary is not None:
+                left_out[name] = summary
     return Listing(
         classifiers=tuple(summary for summary in summaries if summary.objective == "classify"),
         language_models=tuple(summary for summary in summaries if summary.objective != "classify"),
@@ -139,4 +139,4 @@ def _check_whole(path: Path, files: tuple[str, ...]) -> None:
 def checkpoint_names(*, language_models: bool = False) -> tuple[str, ...]:
     """Names of the readable classifiers (or language models) under `checkpoint_root()`, sorted."""
     listing = list_checkpoints()
-    return tuple(one.name for one in (listing.language_models if language_models else listing.classifiers))
+    return tuple(summary.name for summary in (listing.language_models if language_models else listing.classifiers))

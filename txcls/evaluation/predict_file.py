@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from txcls.checkpoint.files import FILES
 from txcls.config import Precision
@@ -30,7 +29,6 @@ from txcls.errors import CheckpointError, DataError, StoppedError
 from txcls.predictor import Predictor
 from txcls.runtime.files import replacing
 from txcls.runtime.interrupts import stop_requests
-from txcls.text.given import given_texts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -173,32 +171,6 @@ def checked_texts(table: Table, *, text_column: str | None, usual: str | None = 
     if table.n_left_out:
         raise table.ragged_error()
     return n_rows, column
-
-
-class BatchClassifier:
-    """A callable that classifies batches of columns, for `ray.data.Dataset.map_batches` (examples/ray_predict.py).
-
-    Each worker loads the checkpoint once. Ray itself is not needed.
-    """
-
-    def __init__(self, checkpoint: str | Path, *, text_column: str = "text", precision: Precision = "float32") -> None:
-        self.classifier = Predictor.load(checkpoint)
-        self.text_column, self.precision = text_column, precision
-
-    def __call__(self, batch: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.generic]]:
-        """The columns (N,) of a batch with label and probability added; "" and nan for texts without any word.
-
-        Raises:
-            DataError: there is no such column.
-            TypeError: it holds anything but texts; the message has the row.
-        """
-        if self.text_column not in batch:
-            raise DataError(f"no column {self.text_column!r} in the batch; there are {', '.join(sorted(batch))}")
-        texts = given_texts(batch[self.text_column], name=f"column {self.text_column!r}")
-        best = [ranked for [ranked] in _best(self.classifier, texts, self.precision, 1)]
-        labels = np.array([label for label, _ in best], dtype=object)  # N
-        probabilities = np.array([np.nan if share is None else share for _, share in best], dtype=np.float64)  # N
-        return {**batch, LABEL: labels, PROBABILITY: probabilities}
 
 
 def _add_labels(

@@ -10,16 +10,16 @@ from txcls.config import ModelConfig
 from txcls.errors import TrainingError
 
 KERNEL_CACHE = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
-"""The environment variable by which oneDNN is told how many compiled kernels it may keep."""
+"""The environment variable that limits how many compiled kernels oneDNN caches."""
 KERNELS = 128
-"""Kernels that are kept while training. oneDNN compiles one for each operation and shape; batches of texts have many
-shapes, and with its own limit of 1024 a process grows by 2 GB in a few hundred steps in bfloat16."""
+"""oneDNN compiles a kernel for each operation and shape. Batches of texts have many shapes, and with its own limit of
+1024 a process grows by 2 GB in a few hundred steps in bfloat16."""
 
 
 def bound_kernel_cache() -> None:
-    """Have oneDNN keep at most `KERNELS` compiled kernels in this process, unless its environment says how many.
+    """Limit oneDNN's cache to `KERNELS` in this process, unless the environment sets a limit.
 
-    It reads the variable when it first computes; a process in which it has computed before keeps its limit.
+    It reads the variable when it first computes, so the limit has no effect later.
     """
     os.environ.setdefault(KERNEL_CACHE, str(KERNELS))
 

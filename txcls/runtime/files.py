@@ -11,11 +11,8 @@ from pathlib import Path
 def replacing(path: Path, *, via: Path | None = None, flush: bool = True) -> Iterator[Path]:
     """A temporary file to write, which replaces `path` at the end of the block unless an exception is raised.
 
-    Args:
-        path: the file to replace; it need not exist.
-        via: the temporary file, on the same file system; None for a random name beside `path`. With a fixed name, what
-            a killed process left is overwritten by the next one.
-        flush: flush it to disk first, so that it survives a loss of power too, and a full disk is noticed.
+    With a fixed name (`via`), what a killed process left is overwritten by the next one. `flush` writes it to disk
+    first, so that it survives a loss of power, and a full disk is noticed.
 
     Raises:
         OSError: it cannot be flushed or renamed; `path` is unchanged.

@@ -1,7 +1,7 @@
 """Pause points: a long computation can be delayed or cancelled by its caller.
 
-Computations call `may_pause` between pieces of at most about a quarter of a second, and `pausing` sets what happens
-there: the app lets other visitors go first, and cancels the work of a visitor who has left. By default nothing happens.
+Computations call `may_pause` at least every quarter of a second. The app lets other visitors go first there, and
+cancels the work of a visitor who has left.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,7 +1,7 @@
-"""Run batches in parallel threads, one processor each, where a single batch does not keep all processors busy.
+"""Run batches in parallel threads, one processor each.
 
 Torch splits each operation among the processors, which wait for each other at its end: with two of them a small model
-gains a third. Two batches in parallel, each on one processor, nearly double the throughput.
+gets a third faster. Two batches in parallel, each on one processor, nearly double the throughput.
 """
 
 import os
@@ -17,7 +17,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 MIN_ITEMS = 2
-"""Items per thread below which the work is done one by one: the threads would only wait for the last item."""
+"""With fewer items per thread they are computed one by one, since threads would only wait for the last item."""
 
 
 def map_in_threads(compute: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
