@@ -329,8 +329,8 @@ def compare_on_test_rows(
         raise CheckpointError(f"{checkpoint.name} is a language model; the linear baseline compares with classifiers")
     if checkpoint.config.data.dataset == "table":
         raise DataError(
-            f"{checkpoint.name} was trained on a table of your own, whose rows are not stored with it; `python -m txcls "
-            "train FILE` compares when it trains"
+            f"{checkpoint.name} was trained on a table of your own, whose rows are not stored with it; `python -m "
+            "txcls train FILE` compares when it trains"
         )
     dataset = open_dataset(checkpoint.config.data, path=data_path)
     test = in_classes_of(dataset.load("test"), checkpoint)
