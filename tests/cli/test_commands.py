@@ -74,7 +74,7 @@ def test_from_training_to_prediction_in_processes_of_their_own(tmp_path: Path) -
     predicted = txcls("predict", "mine", "Book me a train to the coast", "--json", cwd=tmp_path)
     [answer] = map(json.loads, predicted.stdout.splitlines())
     assert list(answer) == ["text", "label", "ranked", "tokens", "unknown", "truncated"]
-    assert sum(one["probability"] for one in answer["ranked"]) == pytest.approx(1.0)
+    assert sum(score["probability"] for score in answer["ranked"]) == pytest.approx(1.0)
     assert answer["label"] == answer["ranked"][0]["label"] and answer["truncated"] is False
     measured = txcls("evaluate", "mine", "--json", "--write", cwd=tmp_path)
     [figures] = map(json.loads, measured.stdout.splitlines())
@@ -193,7 +193,7 @@ def test_predict_writes_the_best_classes_of_each_row(tmp_path: Path, run: Callab
     assert list(written.columns) == ["text", "predicted_label", "probability", "predicted_label_2", "probability_2"]
     [single] = run("predict", "tiny", "shares fell again", "--top-k", "2", "--json").objects
     assert [written["predicted_label"][0], written["predicted_label_2"][0]] == [
-        one["label"] for one in single["ranked"]
+        score["label"] for score in single["ranked"]
     ]
     ran = run("predict", "tiny", "--input", str(source), "--output", str(tmp_path / "no.csv"), "--top-k", "9")
     assert ran.code == 2 and "got top_k=9" in ran.err

@@ -22,7 +22,7 @@ HOSTILE = ("</script><script>alert(1)</script>", "b\u2028", "c", "d")
 def test_one_file_holds_everything_and_is_little_larger_than_the_weights(tmp_path: Path) -> None:
     make_checkpoint(tmp_path / "tiny", d_model=256, d_ff=512)
     page = export_page([tmp_path / "tiny"], tmp_path / "page", single_file=True)
-    assert [one.name for one in page.parent.iterdir()] == ["index.html"]
+    assert [file.name for file in page.parent.iterdir()] == ["index.html"]
     assert page.stat().st_size <= 1.45 * (tmp_path / "tiny" / "model.safetensors").stat().st_size + 300_000
     assert page.read_bytes() == single_page(tmp_path / "tiny")
 
@@ -31,7 +31,7 @@ def test_a_folder_holds_the_weights_as_they_are_and_the_header_of_a_static_space
     for name in ("one", "two"):
         make_checkpoint(tmp_path / name)
     page = export_page([tmp_path / "one", tmp_path / "two"], tmp_path / "page")
-    names = {one.name for one in page.parent.iterdir()}
+    names = {file.name for file in page.parent.iterdir()}
     assert names == {"index.html", "README.md", "one.json", "one.safetensors", "two.json", "two.safetensors"}
     assert (page.parent / "one.safetensors").read_bytes() == (tmp_path / "one" / "model.safetensors").read_bytes()
     header = (page.parent / "README.md").read_text("utf-8").split("---\n")[1]
@@ -80,7 +80,7 @@ def test_a_page_replaces_a_page_but_no_other_files(tmp_path: Path) -> None:
     make_checkpoint(tmp_path / "tiny")
     page = export_page([tmp_path / "tiny"], tmp_path / "page")
     export_page([tmp_path / "tiny"], tmp_path / "page", single_file=True)
-    assert [one.name for one in page.parent.iterdir()] == ["index.html"]
+    assert [file.name for file in page.parent.iterdir()] == ["index.html"]
     for name in ("notes.txt", ".git"):
         (page.parent / name).write_text("mine")
         with pytest.raises(CheckpointError, match=rf"holds other files \({re.escape(name)}\)"):

@@ -46,7 +46,7 @@ def test_a_file_comes_back_with_classes_probabilities_and_the_next_best() -> Non
     session, app = with_file()
     assert app.selectbox(key="batch_column").value == "body"
     app.button(key="start_batch").click().run()
-    until(app, lambda app: any(one.key == "chart_classified" for one in charts_of(app)))
+    until(app, lambda app: any(drawing.key == "chart_classified" for drawing in charts_of(app)))
     described(chart(app, "chart_classified"))
     rows = rows_of(session)
     predictions = Predictor.load(PLAIN).predict(ROWS, top_k=3)
@@ -66,7 +66,7 @@ def test_formulas_may_be_kept_on_purpose() -> None:
     session, app = with_file()
     app.checkbox(key="batch_safe").uncheck().run()
     app.button(key="start_batch").click().run()
-    until(app, lambda app: any(one.key == "chart_classified" for one in charts_of(app)))
+    until(app, lambda app: any(drawing.key == "chart_classified" for drawing in charts_of(app)))
     assert rows_of(session)[-2]["body"].startswith("=HYPERLINK")
 
 
@@ -129,7 +129,7 @@ def test_too_many_rows_are_refused_by_the_name_of_the_limit(monkeypatch: pytest.
 def test_a_damaged_file_is_answered_with_a_sentence(tmp_path: Path) -> None:
     for name, content in (("in.parquet", b"PAR1 no"), ("in.xlsx", b"PK no"), ("in.json", b"{"), ("in.csv", b"\0" * 50)):
         _, app = with_file(name, content)
-        (said,) = [one.value.replace("\\", "") for one in app.error]
+        (said,) = [error.value.replace("\\", "") for error in app.error]
         assert str(tmp_path) not in said and "inside the program" not in said, said
 
 
@@ -138,7 +138,7 @@ def test_it_is_cancelled_and_leaves_nothing() -> None:
     assert queue.take_turn(name)
     session, app = with_file()
     app.button(key="start_batch").click().run()
-    assert any("1 other is ahead of yours" in one.value for one in app.info)
+    assert any("1 other is ahead of yours" in info.value for info in app.info)
     app.button(key="cancel_batch").click().run()
     until(app, lambda app: has_button("start_batch")(app))
     assert not (session.job("batch") / "scored.csv").exists()
@@ -148,4 +148,4 @@ def test_it_is_cancelled_and_leaves_nothing() -> None:
 def test_uploads_may_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     limited(monkeypatch, TXCLS_UPLOADS="off")
     app = open_page("batch")
-    assert any("TXCLS_UPLOADS=off" in one.value for one in app.info) and not app.get("file_uploader")
+    assert any("TXCLS_UPLOADS=off" in info.value for info in app.info) and not app.get("file_uploader")

@@ -56,7 +56,7 @@ def source(session: Session, monkeypatch: pytest.MonkeyPatch) -> Source:
 
 def test_mistakes_are_those_of_the_rows_held_out_by_their_numbers_in_the_file(session: Session) -> None:
     app = open_page("report", job=session.token, checkpoint=NAME)
-    (table,) = (one.value for one in app.dataframe if "label's probability" in one.value)
+    (table,) = (frame.value for frame in app.dataframe if "label's probability" in frame.value)
     assert len(table)
     for row, text in zip(table["row"], table["text"], strict=True):
         assert ROWS[row - 2][0] == text and row - 2 in HELD_OUT
@@ -66,7 +66,7 @@ def test_the_linear_model_learns_from_the_other_rows(session: Session, source: S
     app = open_page("report", job=session.token, checkpoint=NAME)
     app.button(key="report_baseline").click().run()
     assert f"On these {len(HELD_OUT)} rows the Transformer reaches" in words_of(app)
-    assert not any("--data" in one.value for one in app.info)
+    assert not any("--data" in info.value for info in app.info)
 
 
 def test_training_rows_leave_out_those_held_out(source: Source) -> None:

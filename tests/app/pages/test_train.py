@@ -45,7 +45,7 @@ def until(app: AppTest, wanted: Callable[[AppTest], bool], *, seconds: float = 9
 
 
 def has_button(key: str) -> Callable[[AppTest], bool]:
-    return lambda app: any(one.key == key for one in app.button)
+    return lambda app: any(button.key == key for button in app.button)
 
 
 def being_read(text: str = TABLE) -> Session:
@@ -86,10 +86,10 @@ def test_the_budget_is_found_again_by_a_reload_and_another_one_is_forecast_at_on
     until(app, lambda app: queue.state(session, "plan").status == "done")
     app.run()
     first = queue.state(session, "plan")
-    said = [one.value for one in app.markdown if one.value.startswith("Forecast: **")]
+    said = [text.value for text in app.markdown if text.value.startswith("Forecast: **")]
     assert len(said) == 1 and "others fit the calibration" in said[0]
     app.slider(key="minutes").set_value(1).run()
-    assert len([one for one in app.markdown if one.value.startswith("Forecast: **")]) == 1, "no worker is waited for"
+    assert len([text for text in app.markdown if text.value.startswith("Forecast: **")]) == 1, "no worker is waited for"
     assert queue.state(session, "plan").since == first.since, "measured once"
     assert open_page("train", job=session.token).slider(key="minutes").value == 1
 
@@ -136,14 +136,16 @@ def test_columns_can_be_corrected() -> None:
 def test_training_ends_in_a_comparison_and_a_classifier_for_this_visitor_alone() -> None:
     session, app = read()
     app.button(key="start_training").click().run()
-    until(app, lambda app: any(one.key.startswith("chart_live") for one in charts_of(app)))
+    until(app, lambda app: any(drawing.key.startswith("chart_live") for drawing in charts_of(app)))
     until(app, lambda app: len([t for t in chart(app, "chart_live").figure["data"] if len(t["x"]) > 1]) > 0)
     described(chart(app, "chart_live"))
     again = open_page("train", job=session.token)  # a reload, or another tab
-    assert any(one.key.startswith("chart_live") for one in charts_of(again)) or has_button("another_table")(again)
+    assert any(drawing.key.startswith("chart_live") for drawing in charts_of(again)) or has_button("another_table")(
+        again
+    )
     if has_button("stop_training")(app):
         app.button(key="stop_training").click().run()
-    until(app, lambda app: any(one.key == "chart_comparison" for one in charts_of(app)), seconds=150)
+    until(app, lambda app: any(drawing.key == "chart_comparison" for drawing in charts_of(app)), seconds=150)
     described(chart(app, "chart_comparison"))
     assert "Linear baseline" in html_of(app) and "Majority guess" in html_of(app)
     own = "yours · my_table"
@@ -163,7 +165,7 @@ def test_a_token_that_opens_nothing_any_more_is_told_in_a_sentence() -> None:
     session.remove()
     for token in (session.token, "x", "../../etc", "<b>" * 20):
         app = open_page("train", job=token)
-        assert any("no longer here" in one.value for one in app.warning)
+        assert any("no longer here" in warning.value for warning in app.warning)
         assert has_button("try_sample")(app) and not app.error
 
 
@@ -186,10 +188,10 @@ def test_a_session_that_is_swept_in_the_middle_of_a_visit_is_told_too() -> None:
 )
 def test_a_table_that_cannot_be_trained_on_is_answered_with_a_sentence(text: str, message: str, tmp_path: Path) -> None:
     app = open_page("train", job=being_read(text).token)
-    until(app, lambda app: any(message in one.value.replace("\\", "") for one in app.error))
-    said = " ".join(one.value for one in app.error)
+    until(app, lambda app: any(message in error.value.replace("\\", "") for error in app.error))
+    said = " ".join(error.value for error in app.error)
     assert str(tmp_path) not in said.replace("\\", "") and "Traceback" not in said
-    assert not [one for one in app.button if one.key == "start_training" and not one.disabled]
+    assert not [button for button in app.button if button.key == "start_training" and not button.disabled]
 
 
 def test_a_table_with_too_many_rows_is_refused_by_the_name_of_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,9 +205,9 @@ def test_a_table_with_too_many_rows_is_refused_by_the_name_of_the_limit(monkeypa
 def test_a_host_switches_uploads_and_training_off(monkeypatch: pytest.MonkeyPatch) -> None:
     limited(monkeypatch, TXCLS_UPLOADS="off", TXCLS_TRAINING="off", TXCLS_MAX_MINUTES="3")
     app = open_page("train")
-    assert any("TXCLS_UPLOADS=off" in one.value for one in app.info) and not app.get("file_uploader")
+    assert any("TXCLS_UPLOADS=off" in info.value for info in app.info) and not app.get("file_uploader")
     app.button(key="try_sample").click().run()
-    until(app, lambda app: any("TXCLS_TRAINING=off" in one.value for one in app.info))
+    until(app, lambda app: any("TXCLS_TRAINING=off" in info.value for info in app.info))
     assert not has_button("start_training")(app)
 
 
@@ -217,7 +219,7 @@ def test_markup_in_a_table_reaches_the_page_as_text() -> None:
     app = open_page("train", job=session.token)
     until(app, lambda app: bool(charts_of(app)))
     assert "<script>" not in html_of(app) and "<img" not in html_of(app)
-    assert not [one for one in app.markdown if "<script>" in one.value]
+    assert not [text for text in app.markdown if "<script>" in text.value]
 
 
 def test_a_downloaded_classifier_opens_again_and_a_bad_one_is_refused(tmp_path: Path) -> None:
@@ -226,9 +228,9 @@ def test_a_downloaded_classifier_opens_again_and_a_bad_one_is_refused(tmp_path: 
     session = Session.new()
     queue.start(session, "open", {**put(session, "model.zip", pack(made)), "as": "spam"})
     app = open_page("train", job=session.token)
-    until(app, lambda app: any("Opened as yours · spam" in one.value for one in app.success))
+    until(app, lambda app: any("Opened as yours · spam" in message.value for message in app.success))
     queue.start(session, "open", {**put(session, "bad.zip", b"PK no"), "as": "bad"})
-    until(app.run(), lambda app: any("not a readable zip archive" in one.value for one in app.error))
+    until(app.run(), lambda app: any("not a readable zip archive" in error.value for error in app.error))
     assert "my bad" in app.error[0].value.replace("\\", "") and (session.own / "spam").is_dir()
     for file in ("spam.zip", "spam.html"):
         assert file in html_of(app) and (session.folder / "downloads" / file).is_file()
@@ -240,10 +242,10 @@ def test_a_place_in_the_queue_is_shown_and_can_be_given_up() -> None:
     assert queue.take_turn(name)
     _, app = read()
     app.button(key="start_training").click().run()
-    assert any("1 other is ahead of yours" in one.value for one in app.info)
+    assert any("1 other is ahead of yours" in info.value for info in app.info)
     app.button(key="leave_queue").click().run()
     until(app, lambda app: has_button("start_training")(app))
-    assert any("Cancelled" in one.value for one in app.info)
+    assert any("Cancelled" in info.value for info in app.info)
     os.close(lock)
 
 
@@ -251,4 +253,4 @@ def test_lecture_mode_shows_each_part_as_a_slide() -> None:
     session = being_read()
     app = open_page("train", job=session.token, mode="lecture")
     until(app, lambda app: len(app.session_state["_slides"]) >= 3)
-    assert [one.value[:1] for one in app.subheader if one.value[1:3] == " ·"] == ["1", "2", "3"]
+    assert [heading.value[:1] for heading in app.subheader if heading.value[1:3] == " ·"] == ["1", "2", "3"]
