@@ -1,4 +1,4 @@
-"""`txcls export`: what a model can become outside Python."""
+"""`txcls export`: a model or a lesson as a page that needs no server."""
 
 from pathlib import Path
 from typing import Annotated
@@ -37,13 +37,13 @@ def page(
     single_file: SingleFileOption = False,
 ) -> None:
     """Write a page that classifies in the visitor's browser: a folder for any static host, or a single file."""
-    _say(export_page(checkpoints, out, single_file=single_file), single_file=single_file)
+    _print_written(export_page(checkpoints, out, single_file=single_file), single_file=single_file)
 
 
 @app.command()
 def playground(out: OutOption) -> None:
     """Write a page on which visitors train a Transformer in their browser: one file that needs no server."""
-    _say(export_playground(out), single_file=True)
+    _print_written(export_playground(out), single_file=True)
 
 
 @app.command()
@@ -56,12 +56,12 @@ def lesson(
     ] = "en",
 ) -> None:
     """Write a lesson as a page that needs no server: the same steps and questions, the models in the browser."""
-    _say(export_lesson(given_lesson(lesson, language), out, single_file=single_file), single_file=single_file)
+    _print_written(export_lesson(given_lesson(lesson, language), out, single_file=single_file), single_file=single_file)
 
 
-def _say(written: Path, *, single_file: bool) -> None:
-    """What was written, and how to look at it."""
+def _print_written(written: Path, *, single_file: bool) -> None:
+    """Print what was written, and how to open it."""
     total = sum(file.stat().st_size for file in written.parent.iterdir())
     note(f"wrote {written} ({total / 1e6:.1f} MB{'' if single_file else ' with the files beside it'})")
     if not single_file:
-        note(f"to look at it: python -m http.server --directory {written.parent}; README.md there says how to host it")
+        note(f"to open it: python -m http.server --directory {written.parent}; README.md there says how to host it")

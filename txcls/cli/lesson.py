@@ -1,4 +1,4 @@
-"""`txcls lesson`: check, begin and print lessons, and read the codes at their end."""
+"""`txcls lesson`: write, check and print lessons, and read the codes at their end."""
 
 from functools import cache
 from pathlib import Path
@@ -48,11 +48,11 @@ def check(lesson: LessonArgument, language: LanguageOption = "en") -> None:
     print_rows(("step", "title", "question", "the right answer, as measured"), rows)
     asked = sum(step.step.question is not None for step in solved)
     note(f"{given.source}: {len(given.steps)} steps, {asked} questions; everything it says is what the models do")
-    _say_how_to_open(given)
+    _print_how_to_open(given)
 
 
-def _say_how_to_open(lesson: Lesson) -> None:
-    """For a lesson of one's own: how the app shows it."""
+def _print_how_to_open(lesson: Lesson) -> None:
+    """Say how to open a lesson in the app, unless it is shipped."""
     file = Path(lesson.source)
     if file.parent == SHIPPED:
         return

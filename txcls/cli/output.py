@@ -18,13 +18,13 @@ _UNPRINTABLE_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u20
 
 
 def print_json(value: dict[str, Any]) -> None:
-    """One JSON object as one line; characters that a terminal would obey are written as JSON escapes."""
+    """Print a JSON object on one line; characters that control a terminal are written as JSON escapes."""
     text = json.dumps(value, ensure_ascii=False)
     print(_UNPRINTABLE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def console(*, error: bool = False) -> Console:
-    """Where tables (and, with `error`, progress bars) are drawn."""
+    """The terminal for tables; with `error`, for progress bars."""
     return Console(stderr=error)
 
 
@@ -43,12 +43,12 @@ def rows_progress() -> Progress:
 
 
 def note(message: str) -> None:
-    """One line for a person, on standard error."""
+    """Print one line for people, on standard error."""
     print(one_line(message), file=sys.stderr)
 
 
 def note_once(message: str) -> None:
-    """The same, by the first process of a torchrun run only."""
+    """Print a line once, from the first process of a torchrun run."""
     if not process_number():
         note(message)
 
