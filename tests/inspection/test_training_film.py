@@ -13,6 +13,7 @@ from txcls.checkpoint.snapshots import SnapshotRow, Snapshots
 from txcls.errors import TraceError
 from txcls.inspection import training_film as module
 from txcls.inspection.lens import class_lens
+from txcls.inspection.tracing import trace_text
 from txcls.inspection.training_film import flips, questions, training_film
 from txcls.predictor import Predictor
 
@@ -60,7 +61,7 @@ def test_all_states_at_once_give_the_numbers_of_each_state_loaded_in_turn(
         lens = class_lens(single, TEXTS[0])
         np.testing.assert_allclose(film.logits[n], lens.traced["logits"], atol=1e-5, rtol=1e-4)
         np.testing.assert_allclose(film.probabilities[n], lens.probabilities[-1], atol=1e-5)
-        np.testing.assert_allclose(film.attention[n], lens.traced.attention[..., :t, :t], atol=1e-5)
+        np.testing.assert_allclose(film.attention[n], trace_text(single, TEXTS[0]).attention[..., :t, :t], atol=1e-5)
         np.testing.assert_allclose(film.lens[n], lens.probabilities, atol=1e-5)
         assert film.states == lens.states and film.tokens == lens.traced.prediction.tokens
         assert film.answers[n] == lens.traced["logits"].argmax()

@@ -17,10 +17,10 @@ def attention_rollout(attention: Floats) -> Floats:
     the residual connection counts for half (0.5 A + 0.5 I), and the layers are multiplied. It ignores values,
     feed-forward blocks, and how much a layer adds relative to the residual stream. Takes patterns (L, H, T, T).
     """
-    reached: Floats = np.eye(attention.shape[-1])  # T T
+    rollout: Floats = np.eye(attention.shape[-1])  # T T
     for layer in attention:  # H T T
-        reached = 0.5 * (layer.mean(axis=0) @ reached + reached)
-    return reached
+        rollout = 0.5 * (layer.mean(axis=0) @ rollout + rollout)
+    return rollout
 
 
 def readout_weights(traced: TracedText) -> FloatArray:
@@ -47,11 +47,11 @@ class HeadStatistics:
 def head_statistics(attention: Floats) -> HeadStatistics:
     """Entropy and mean distance of every head's pattern, (L, H, T, T)."""
     place = np.arange(attention.shape[-1])
-    apart = np.abs(place[:, None] - place[None, :])  # T T
+    distances = np.abs(place[:, None] - place[None, :])  # T T
     entropy, distance = np.zeros(attention.shape[:2]), np.zeros(attention.shape[:2])  # L H
     for head in np.ndindex(entropy.shape):  # the maps of a long text are large
         pattern = attention[head].astype(np.float64)  # T T
-        distance[head] = (pattern * apart).sum(axis=-1).mean()
+        distance[head] = (pattern * distances).sum(axis=-1).mean()
         logs = np.log2(pattern, out=np.zeros_like(pattern), where=pattern > 0)
         entropy[head] = -(pattern * logs).sum(axis=-1).mean() + 0.0  # never -0
     return HeadStatistics(entropy, distance)

@@ -69,9 +69,9 @@ class _TracedClassifier(nn.Module):
         with trace(record=[*self.taps, *self.patterns]) as opened:
             logits = self.model(ids)[0]  # C
         patterns = torch.cat([opened[name] for name in self.patterns])  # L H T T
-        stopped = torch.cat([opened[name] for name in self.taps])  # S T D
+        states = torch.cat([opened[name] for name in self.taps])  # S T D
         real = None if self.model.config.pool_padding else self.model.real(self.model.pad(ids))  # 1 T
-        lens = self.model.head(self.model.pool(self.model.norm(stopped), real))  # S C
+        lens = self.model.head(self.model.pool(self.model.norm(states), real))  # S C
         return logits, patterns, lens
 
 
@@ -116,7 +116,7 @@ def training_film(classifier: Predictor, text: str, *, shown: slice = slice(None
         parts.append((logits, patterns[..., places, :][..., places], lens))
     logits, patterns, lens = map(torch.cat, zip(*parts, strict=True))
     n, n_states, n_classes = lens.shape
-    stopped = classifier.calibrated(lens.reshape(n * n_states, n_classes)).numpy()
+    calibrated = classifier.calibrated(lens.reshape(n * n_states, n_classes)).numpy()
     return TrainingFilm(
         rows=checkpoint.snapshots.rows,
         tokens=encoding.tokens,
@@ -124,7 +124,7 @@ def training_film(classifier: Predictor, text: str, *, shown: slice = slice(None
         probabilities=classifier.calibrated(logits).numpy(),
         attention=patterns.numpy(),
         states=traced.states,
-        lens=stopped.reshape(n, n_states, n_classes),
+        lens=calibrated.reshape(n, n_states, n_classes),
     )
 
 

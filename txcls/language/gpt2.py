@@ -85,8 +85,8 @@ def _read_config(path: Path) -> dict[str, Any]:
     values = read_json(path, dict)
     if values.get("model_type") != "gpt2":
         raise CheckpointError(f"{path}: model_type is {values.get('model_type')!r:.100}; wanted 'gpt2'")
-    if odd := [name for name, value in _UNSUPPORTED.items() if values.get(name) is value]:
-        raise CheckpointError(f"{path}: {', '.join(odd)} has an unsupported value")
+    if unsupported := [name for name, value in _UNSUPPORTED.items() if values.get(name) is value]:
+        raise CheckpointError(f"{path}: {', '.join(unsupported)} has an unsupported value")
     if values.get("layer_norm_epsilon", 1e-5) != 1e-5:
         raise CheckpointError(f"{path}: layer_norm_epsilon is {values['layer_norm_epsilon']!r:.100}; wanted 1e-05")
     if str(values.get("activation_function", "gelu_new")) not in _ACTIVATIONS:
@@ -101,9 +101,9 @@ def _read_tokenizer(folder: Path, *, vocab_size: int) -> "Tokenizer":
 
     path = folder / "vocab.json"
     ids = read_json(path, dict)
-    if odd := [token for token, index in ids.items() if type(index) is not int or not 0 <= index < vocab_size]:
+    if invalid := [token for token, index in ids.items() if type(index) is not int or not 0 <= index < vocab_size]:
         raise CheckpointError(
-            f"{path}: {odd[0]!r:.100} is {ids[odd[0]]!r:.100}; wanted an id from 0 to {vocab_size - 1:,}"
+            f"{path}: {invalid[0]!r:.100} is {ids[invalid[0]]!r:.100}; wanted an id from 0 to {vocab_size - 1:,}"
         )
     read_text(folder / "merges.txt")  # checks its size
     try:
@@ -131,8 +131,10 @@ def _empty_model(path: Path, config: ModelConfig, shapes: dict[str, Tensor]) -> 
             f"{path} does not fit config.json: its attention matrix is not Q, K and V combined"
         ) from None
     actual = {name: tuple(tensor.shape) for name, tensor in weights.items()}
-    if odd := [f"{name} is {shape}, wanted {wanted[name]}" for name, shape in actual.items() if shape != wanted[name]]:
-        raise CheckpointError(f"{path} does not fit config.json: {'; '.join(odd[:5])}")
+    if misfits := [
+        f"{name} is {shape}, wanted {wanted[name]}" for name, shape in actual.items() if shape != wanted[name]
+    ]:
+        raise CheckpointError(f"{path} does not fit config.json: {'; '.join(misfits[:5])}")
     return model
 
 
@@ -176,8 +178,8 @@ def _renamed(stored: dict[str, Tensor], *, n_layers: int) -> dict[str, Tensor]:
                 linear = {source: matrix.mT.contiguous() for source, matrix in linear.items()}
             weights[f"{ours}.norm_attn.{part}"] = stored[f"{theirs}.ln_1.{part}"]
             weights[f"{ours}.norm_ff.{part}"] = stored[f"{theirs}.ln_2.{part}"]
-            together = linear["attn.c_attn"]  # 3D D, or 3D
-            for name, piece in zip(("query", "key", "value"), together.chunk(3), strict=True):
+            combined = linear["attn.c_attn"]  # 3D D, or 3D
+            for name, piece in zip(("query", "key", "value"), combined.chunk(3), strict=True):
                 weights[f"{ours}.attn.{name}.{part}"] = piece
             for name, source in names.items():
                 weights[f"{ours}.{name}.{part}"] = linear[source]
