@@ -190,7 +190,7 @@ def test_the_result_is_compared_on_rows_it_never_saw_and_saved(tmp_path: Path) -
     assert (loaded.config.data.text_column, loaded.config.data.label_column) == ("text", "label")
     card = (tmp_path / "mine" / "README.md").read_text("utf-8")
     assert f"| this Transformer | {result.comparison.table[2][1]} |" in card and "read once, after training" in card
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "mine"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine"]
 
 
 def test_training_from_random_weights_beats_the_majority_guess() -> None:
