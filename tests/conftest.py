@@ -64,7 +64,7 @@ def make_checkpoint(
     scope: ScopeRule | None = None,
     **model: object,
 ) -> Checkpoint:
-    """Save and return an untrained checkpoint with lively weights."""
+    """Save and return an untrained checkpoint with noise added to its weights."""
     config = tiny_config(text=text, **model)
     encoder = TextEncoder.fit(
         TEXTS, config.text, max_length=config.model.max_length, class_token=config.model.pooling == "class_token"
@@ -95,7 +95,7 @@ def with_snapshots(checkpoint: Checkpoint) -> Checkpoint:
 def make_language_model(
     path: Path, *, objective: str = "causal", text: Mapping[str, object] | None = None, **model: object
 ) -> Checkpoint:
-    """Save and return an untrained language model with lively weights."""
+    """Save and return an untrained language model with noise added to its weights."""
     changes = {"objective": objective, "title": f"a test of {objective}"}
     settings = {"causal": objective == "causal", "positions": "learned", **model}
     config = RunConfig.model_validate({**tiny_config(text=text, **settings).model_dump(), **changes})

@@ -1,4 +1,4 @@
-"""Every test of the app sees two tiny checkpoints and nothing cached by another test."""
+"""Tests of the app use tiny checkpoints and nothing cached by another test."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Pages as Streamlit's AppTest draws them, without a browser, and what is on them."""
+"""Pages drawn by Streamlit's AppTest, without a browser, and what is on them."""
 
 import base64
 import json
@@ -56,13 +56,13 @@ def go_to(app: AppTest, name: str) -> AppTest:
 
 
 def html_of(app: AppTest) -> str:
-    """Everything that was drawn by `st.html`, but for style sheets."""
+    """Everything that was drawn by `st.html`, except style sheets."""
     bodies = [element.proto.body for element in app.get("html")]
     return "\n".join(body for body in bodies if not body.startswith("<style>"))
 
 
 def words_of(app: AppTest) -> str:
-    """Everything that can be read on the page, but for headings, labels and charts."""
+    """All text on the page except headings, labels and charts."""
     return "\n".join(
         [html_of(app), *(e.value for kind in (app.markdown, app.info, app.warning, app.caption) for e in kind)]
     )
@@ -89,7 +89,7 @@ def charts_of(app: AppTest) -> list[Chart]:
 
 
 def chart(app: AppTest, key: str) -> Chart:
-    """The one chart whose key starts so."""
+    """The only chart whose key starts with `key`."""
     (only_drawing,) = (drawing for drawing in charts_of(app) if drawing.key.startswith(key))
     return only_drawing
 

@@ -1,4 +1,4 @@
-"""A tiny model with a training that really was: a few steps, of which some states are kept."""
+"""A tiny model that was trained for a few steps, with snapshots."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The menu, the addresses and the links between the pages, as the running app has them."""
+"""The menu, the addresses and the links between the pages."""
 
 from typing import Any
 

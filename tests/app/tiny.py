@@ -10,14 +10,14 @@ from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.config import ScopeRule
 
 PLAIN, LEARNED, PAIRS, MANY = "ag_news", "learned", "pairs", "many"
-"""Their names; they differ in everything that the pages treat differently."""
+"""Names of classifiers that differ in everything that the pages treat differently."""
 FILLS, SAYS, SAYS_WORDS = "fills", "says", "says_words"
 """Language models: masked over words, causal over byte pairs, causal over words."""
 SUBJECTS = ("cooking", "health", "money", "sport", "technology", "travel")
 """The classes of the sample set, whose texts `MANY` can therefore draw from; it has many others too."""
 
 
-def made_up_figures(classes: Sequence[str], *, n_confused: int) -> dict[str, Any]:
+def fake_metrics(classes: Sequence[str], *, n_confused: int) -> dict[str, Any]:
     """Test figures as `evaluate` writes them, with rows for some classes and a confusion matrix for `n_confused`."""
     per_class = [{"label": name, "precision": 0.9, "recall": 0.8, "f1": 0.85, "support": 10} for name in classes]
     confusion = [[10 * (true == given) for given in range(n_confused)] for true in range(n_confused)]
@@ -28,7 +28,7 @@ def made_up_figures(classes: Sequence[str], *, n_confused: int) -> dict[str, Any
 
 
 def save_tiny_checkpoints(root: Path) -> None:
-    """Write them below `root`, with the figures and the history of a training that never was."""
+    """Write them below `root`, with made-up metrics and training histories."""
     history = [
         {"step": 10 * n, "train_loss": 1 / n, "validation_loss": 2 / n, "validation_accuracy": n / 5, "best": n == 2}
         for n in (1, 2, 3)
@@ -48,7 +48,7 @@ def save_tiny_checkpoints(root: Path) -> None:
     alike = {name: {"positions": kind, "max_length": 256} for name, kind in kinds.items()}
     for name, settings in (made_of | alike).items():
         made = make_checkpoint(root / name, **{"max_length": 24, **settings})
-        figures = made_up_figures(CLASSES, n_confused=len(made.classes))
+        figures = fake_metrics(CLASSES, n_confused=len(made.classes))
         save_checkpoint(replace(made, metrics={"test": figures}, history=history))
     small = {"max_length": 24, "n_heads": 4}
     make_language_model(root / FILLS, objective="masked", **small)

@@ -1,9 +1,4 @@
-"""Find the Chromium that the browser tests drive; run as a script, install one where there is none.
-
-`CHROMIUM` names an executable outright. Otherwise: one on PATH, then Playwright's own. As a script
-(`python tests/browser/chromium.py`) a missing one is installed, Debian's package when root on Debian, else
-Playwright's download, and its path is printed.
-"""
+"""Find the Chromium that the browser tests drive; run as a script, install one if there is none, and print its path."""
 
 import os
 import shutil
@@ -18,20 +13,10 @@ ASK_PLAYWRIGHT = (
 )
 
 
-class NoChromium(Exception):  # noqa: N818
-    """There is no Chromium that starts; says why and what to do."""
-
-
 def find_chromium() -> str | None:
-    """Path of a Chromium executable, or None.
-
-    Raises:
-        NoChromium: the environment variable CHROMIUM names something that is no executable.
-    """
+    """Path of the Chromium that CHROMIUM names, of one on PATH, or of Playwright's own; None if there is none."""
     if named := os.environ.get("CHROMIUM"):
-        if found := shutil.which(named):
-            return found
-        raise NoChromium(f"CHROMIUM={named} is not an executable; name one, or unset it to have one looked for")
+        return shutil.which(named)
     return next(filter(None, map(shutil.which, NAMES)), None) or _playwrights_own()
 
 
@@ -42,55 +27,34 @@ def _playwrights_own() -> str | None:
     return path if asked.returncode == 0 and path and Path(path).is_file() else None
 
 
-def install_chromium() -> None:
-    """Install one: Debian's package when root on Debian (libraries included), else or failing that Playwright's own."""
-    if shutil.which("apt-get") and Path("/etc/debian_version").exists() and os.geteuid() == 0:
-        environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-        install = ["apt-get", "install", "--yes", "--no-install-recommends", "chromium"]
-        if _run(["apt-get", "update"], environment) and _run(install, environment) and shutil.which("chromium"):
-            return
-    _run([sys.executable, "-m", "playwright", "install", "chromium"], dict(os.environ))
+def install_package(name: str) -> bool:
+    """Install a package of Debian, if this is root on Debian; returns whether that worked."""
+    if shutil.which("apt-get") is None or not Path("/etc/debian_version").exists() or os.geteuid() != 0:
+        return False
+    return run("apt-get", "update") and run("apt-get", "install", "--yes", "--no-install-recommends", name)
 
 
-def _run(command: list[str], environment: dict[str, str]) -> bool:
+def run(*command: str) -> bool:
+    """Run a command with its output on standard error, since standard output is for the path; whether it succeeded."""
     print("+", *command, file=sys.stderr)
-    # Standard output is for the path alone.
-    ran = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False)
-    return ran.returncode == 0
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    return not subprocess.run(
+        command, env=environment, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False
+    ).returncode
 
 
 def ensure_chromium() -> str:
-    """Path of a Chromium that starts, installed if need be.
-
-    Raises:
-        NoChromium: none is there and none could be installed, or it does not start.
-    """
+    """Path of a Chromium that starts, installed if need be; SystemExit if there is none."""
+    if find_chromium() is None and not os.environ.get("CHROMIUM") and not install_package("chromium"):
+        run(sys.executable, "-m", "playwright", "install", "chromium")
     path = find_chromium()
-    if path is None:
-        install_chromium()
-        path = find_chromium()
-    if path is None:
-        raise NoChromium("no Chromium here, and installing one did not work (see above)")
-    started = subprocess.run(
-        [path, "--version", "--no-sandbox"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-    )
-    if started.returncode:
-        raise NoChromium(f"{path} does not start: {started.stderr.strip()[-500:]}")
+    if path is None or not run(path, "--version", "--no-sandbox"):
+        sys.exit(
+            f"{path or os.environ.get('CHROMIUM') or 'Chromium'} is not there or does not start. The browser tests "
+            "need it: install chromium, or set CHROMIUM=/path/to/it. To leave these tests out: make test BROWSER=0"
+        )
     return path
 
 
-def main() -> int:
-    try:
-        print(ensure_chromium())
-    except NoChromium as error:
-        print(
-            f"{error}\nThe browser tests need one: install chromium, or set CHROMIUM=/path/to/it. "
-            "To leave these tests out on purpose: make test BROWSER=0",
-            file=sys.stderr,
-        )
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    print(ensure_chromium())

@@ -1,4 +1,4 @@
-"""One server, one Chromium; every page that is opened is watched for errors and for requests that leave the machine."""
+"""One server, one Chromium; every page is watched for errors and for requests to other hosts."""
 
 import os
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ import pytest
 
 from tests.app.film import FILMED, train_with_snapshots
 from tests.app.reports import save_reports_model
-from tests.app.tiny import PLAIN, made_up_figures, save_tiny_checkpoints
+from tests.app.tiny import PLAIN, fake_metrics, save_tiny_checkpoints
 from tests.browser.chromium import find_chromium
 from tests.browser.exported import HOSTILE, Open
 from tests.browser.server import CHROMIUM_ARGS, serve
@@ -43,20 +43,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @dataclass
 class Server:
-    """Where the app is, and what it has printed."""
+    """The address of the app, and the file with its output."""
 
     address: str
     log: Path
 
     def complaints(self) -> list[str]:
-        """Lines of the server's output that tell of an error."""
+        """Lines of the server's output that report an error."""
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
         return [line for line in lines if any(word in line for word in ("Traceback", "Error", "Exception", "ERROR"))]
 
 
 @dataclass
 class Watch:
-    """What went wrong in the pages of one test."""
+    """Problems in the pages of one test."""
 
     problems: list[str] = field(default_factory=list)
 
@@ -79,7 +79,7 @@ class Watch:
 
 
 PATIENCE_MS = 60_000
-"""How long a test waits for what it expects to see, on a busy machine too; benchmarks measure how fast pages are."""
+"""How long a test waits for what it expects, on a busy machine too; benchmarks measure speed."""
 
 
 @pytest.fixture(scope="session")
@@ -144,7 +144,7 @@ def classifiers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Predictor
     """Two untrained classifiers, one with class names that would be markup."""
     root = tmp_path_factory.mktemp("checkpoints")
     made = make_checkpoint(root / "first", classes=HOSTILE, positions="learned", max_length=24)
-    figures, title = made_up_figures(HOSTILE, n_confused=len(HOSTILE)), {"title": HOSTILE[1]}
+    figures, title = fake_metrics(HOSTILE, n_confused=len(HOSTILE)), {"title": HOSTILE[1]}
     save_checkpoint(replace(made, metrics={"test": figures}, config=made.config.model_copy(update=title)))
     make_checkpoint(root / "second", n_heads=4, text={"tokenizer": "bpe", "max_vocabulary": 300}, max_length=40)
     return {name: Predictor.load(root / name) for name in ("first", "second")}

@@ -1,4 +1,4 @@
-"""What the tests of exported pages do again and again: write a text, read the bars."""
+"""Helpers for tests of exported pages: write a text, read the bars."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The app served to a real browser: start it, wait for it, open it. The benchmark uses this too."""
+"""Start the app for a real browser and wait for it; benchmarks use this too."""
 
 import os
 import socket
@@ -27,7 +27,7 @@ CHROMIUM_ARGS = [
 
 @dataclass(frozen=True)
 class Served:
-    """A running app: where it is, and its process."""
+    """A running app: its address and its process."""
 
     address: str
     pid: int
@@ -52,7 +52,7 @@ def serve(log: Path, *, environment: Mapping[str, str] | None = None, wait: bool
 def serving(
     log: Path, *, environment: Mapping[str, str] | None = None, wait: bool = True, port: int | None = None
 ) -> Iterator[Served]:
-    """The same with its process, on a port of your choice."""
+    """The same with its process, on a given port or any free one."""
     port = port or free_port()
     command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "streamlit_app.py")]
     command += ["--server.headless=true", "--server.address=127.0.0.1", f"--server.port={port}"]
@@ -75,7 +75,7 @@ def serving(
 
 
 def end(process: "subprocess.Popen[bytes]") -> None:
-    """Have a process end, and kill it where it has not after ten seconds."""
+    """Terminate a process, and kill it if it is still there after ten seconds."""
     process.terminate()
     try:
         process.wait(timeout=10)
@@ -85,7 +85,7 @@ def end(process: "subprocess.Popen[bytes]") -> None:
 
 
 def wait_until_healthy(address: str, server: "subprocess.Popen[bytes]", log: Path, *, seconds: float = 60) -> None:
-    """Return as soon as the server answers; RuntimeError with its output where it ends or takes too long."""
+    """Return as soon as the server answers; RuntimeError with its output if it ends or takes too long."""
     until = time.monotonic() + seconds
     while time.monotonic() < until and server.poll() is None:
         try:

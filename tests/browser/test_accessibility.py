@@ -1,12 +1,9 @@
-"""Every page in both themes, wide and as on a phone: what axe-core finds, and what the keyboard reaches.
-
-Each page is opened once, and follows the theme of the system as that is switched.
-"""
+"""Every page in both themes, wide and at a phone's width: what axe-core finds, and what the keyboard reaches."""
 
 import tomllib
 from collections.abc import Iterator
 from typing import Any, Literal
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -88,14 +85,17 @@ def opened(request: pytest.FixtureRequest, visitor: Page, server: Server) -> Pag
     return visitor
 
 
-@pytest.fixture(scope="module", params=THEMES)
-def themed(request: pytest.FixtureRequest, opened: Page) -> Page:
-    """The opened page in one of the themes."""
-    opened.emulate_media(color_scheme=request.param)
-    red, green, blue = bytes.fromhex(BACKGROUNDS[request.param].removeprefix("#"))
-    expect(opened.locator(".stApp")).to_have_css("background-color", f"rgb({red}, {green}, {blue})")
-    settle(opened)
-    return opened
+def theme_at(page: Page, width: int) -> Theme:
+    """Half of the pages are light in a wide window and dark on a phone, the others the other way round."""
+    path = urlsplit(page.url).path.strip("/")
+    return THEMES[(list(PAGES).index(path) + WIDTHS.index(width)) % 2]
+
+
+def use_theme(page: Page, theme: Theme) -> None:
+    page.emulate_media(color_scheme=theme)
+    red, green, blue = bytes.fromhex(BACKGROUNDS[theme].removeprefix("#"))
+    expect(page.locator(".stApp")).to_have_css("background-color", f"rgb({red}, {green}, {blue})")
+    settle(page)
 
 
 def show_all(page: Page, width: int) -> None:
@@ -120,28 +120,26 @@ def findings(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_axe_finds_nothing_serious(themed: Page, width: int) -> None:
-    show_all(themed, width)
-    assert findings(themed) == []
+def test_axe_finds_nothing_serious_and_nothing_is_wider_than_the_window(opened: Page, width: int) -> None:
+    use_theme(opened, theme_at(opened, width))
+    show_all(opened, width)
+    assert findings(opened) == []
+    assert opened.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= width
+    labels = opened.locator(".stPlotlyChart").evaluate_all("(charts) => charts.map((chart) => chart.ariaLabel ?? '')")
+    assert len(labels) == opened.locator(".js-plotly-plot").count() and all(labels)
 
 
-def test_every_chart_is_described(themed: Page) -> None:
-    labels = themed.locator(".stPlotlyChart").evaluate_all("(charts) => charts.map((one) => one.ariaLabel ?? '')")
-    assert len(labels) == themed.locator(".js-plotly-plot").count()  # none on Tokens
-    assert all(labels)  # what they must say: tests/app/test_charts.py
-
-
-def test_focus_is_seen_wherever_it_goes(themed: Page) -> None:
-    themed.set_viewport_size({"width": WIDTHS[0], "height": 900})
+def test_focus_is_visible_wherever_it_goes(opened: Page) -> None:
+    opened.set_viewport_size({"width": WIDTHS[0], "height": 900})
     # Made anew when the window grows from a phone's width, the menu would take the focus away with it.
-    expect(themed.locator('[data-testid="stTopNavSection"]:visible').first).to_be_visible()
-    wait_until_steady(themed)
-    themed.locator('[data-testid="stSkipToContent"]').focus()
-    themed.evaluate("() => { window.txclsLeft = null }")
+    expect(opened.locator('[data-testid="stTopNavSection"]:visible').first).to_be_visible()
+    wait_until_steady(opened)
+    opened.locator('[data-testid="stSkipToContent"]').focus()
+    opened.evaluate("() => { window.txclsLeft = null }")
     unseen, reached, on_page = [], 0, True
     while on_page and reached < 150:
-        themed.keyboard.press("Tab")
-        on_page, left = themed.evaluate(STEP)
+        opened.keyboard.press("Tab")
+        on_page, left = opened.evaluate(STEP)
         reached += on_page
         unseen += [left] if left else []
     assert reached > 12

@@ -1,4 +1,4 @@
-"""The served app under what visitors do: come at once, leave early, type while the server dies, send megabytes."""
+"""The served app with many visitors, visitors who leave early, a server that restarts, and texts of megabytes."""
 
 import os
 import time
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.attack
 
 
 @pytest.mark.parametrize("page", ["", "attention", "switchboard", "explanation", "whatif"])
-def test_thirty_visitors_at_once_see_their_own_texts_alone(server: Server, page: str) -> None:
+def test_thirty_visitors_at_once_see_only_their_own_texts(server: Server, page: str) -> None:
     before = len(server.complaints())
     names = [f"visitor{n:02}of{page or 'classify'}" for n in range(30)]
     visits = visit_together(server.address, page, [f"the bank raised {name} again" for name in names])
@@ -34,13 +34,13 @@ def test_thirty_visitors_at_once_see_their_own_texts_alone(server: Server, page:
 
 
 def cpu_seconds(pid: int) -> float:
-    """What a process has computed so far, in all its threads."""
+    """Processor time of a process so far, in all its threads."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def settled(pid: int) -> float:
-    """The same once it computes no more."""
+    """The same once the process is idle."""
     before, now = -1.0, cpu_seconds(pid)
     while now - before > 0.1:
         time.sleep(1.0)
@@ -49,7 +49,7 @@ def settled(pid: int) -> float:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads a process's time from /proc")
-def test_work_whose_visitors_have_left_is_given_up(tmp_path: Path) -> None:
+def test_computations_end_when_their_visitors_have_left(tmp_path: Path) -> None:
     words = "shares of the bank fell after the report on rates and the comet was seen by voters " * 20
     n = 8
     with serving(tmp_path / "server.log") as app:  # the shipped checkpoints: what they compute takes its time
@@ -65,7 +65,7 @@ def test_work_whose_visitors_have_left_is_given_up(tmp_path: Path) -> None:
     assert spent < 0.5 * n * one, f"{n} visitors who left cost {spent:.1f} s; one who stays costs {one:.1f} s"
 
 
-def test_what_was_typed_as_the_server_went_away_is_answered_when_it_is_back(browser: "Browser", tmp_path: Path) -> None:
+def test_text_typed_while_the_server_restarts_is_answered_afterwards(browser: "Browser", tmp_path: Path) -> None:
     save_tiny_checkpoints(tmp_path / "checkpoints")
     environment, port = {"TXCLS_CHECKPOINTS": str(tmp_path / "checkpoints")}, free_port()
     typed = "ministers met to end the dispute about the comet"
@@ -102,7 +102,7 @@ def test_a_text_of_megabytes_is_cut_in_the_browser_and_the_page_says_so(page: "P
     assert len(box.input_value()) == 20_000
 
 
-def test_a_visitor_who_sends_megabytes_all_the_same_is_cut_off_and_the_others_stay(server: Server) -> None:
+def test_a_visitor_who_sends_megabytes_is_disconnected_and_the_others_are_not(server: Server) -> None:
     with Visitor(server.address, patience=60) as other, Visitor(server.address, patience=60) as visitor:
         assert other.open("", text="the bank").finished and visitor.open("", text="the bank").finished
         with pytest.raises(ConnectionClosed):

@@ -1,69 +1,41 @@
-"""What all pages share, in a browser: typing that answers, links, the menu, the back button, charts that save."""
+"""What all pages share, in a browser: typing, links, the menu, the back button, saved charts."""
 
+import csv
+import io
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Download, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
-from tests.app.tiny import LEARNED, PLAIN
+from tests.app.tiny import PLAIN
 from tests.browser.conftest import Server, Watch
 from tests.browser.visiting import CHART, choose_page, settle, text_box, visit, wait_until_steady
+from txcls.inspection.tracing import trace_text
 from txcls.predictor import Predictor
-
-
-def answer(classifier: Predictor, text: str) -> str:
-    return str(classifier.predict([text])[0].label)
 
 
 def test_what_is_typed_before_the_page_is_drawn_is_answered(page: Page, server: Server, answers: Predictor) -> None:
     page.goto(f"{server.address}/attention")
     text = "the goalkeeper saved a late penalty"
     text_box(page).fill(text)
-    expect(page.get_by_text("Prediction:").first).to_contain_text(answer(answers, text))
+    expect(page.get_by_text("Prediction:").first).to_contain_text(str(answers.predict([text])[0].label))
     page.wait_for_url(lambda url: "goalkeeper" in url)
     settle(page)
     assert text_box(page).input_value() == text
 
 
-def test_empty_text_invites_and_script_is_only_text(page: Page, server: Server) -> None:
-    visit(page, server)
-    text_box(page).fill("")
-    expect(page.get_by_text("Type a few words above")).to_be_visible()
-    page.evaluate("window.harm = 0")
-    text_box(page).fill("<script>window.harm = 1</script><img src=x onerror='window.harm = 1'> shares fell")
-    expect(page.locator(".txcls-text")).to_contain_text("<script>window.harm = 1</script>")
-    settle(page)
-    assert page.evaluate("window.harm") == 0
-    assert page.locator(".txcls-text script, .txcls-text img").count() == 0
-
-
-def test_a_megabyte_is_answered_and_marked_as_cut(page: Page, server: Server) -> None:
-    visit(page, server)
-    text_box(page).fill("shares fell after the report " * 35_000)
-    expect(page.locator(".txcls-cut").first).to_be_visible()
-    expect(page.get_by_text("too long for the address bar")).to_be_visible()
-    page.get_by_role("link", name="What is each part worth?").click()
-    page.wait_for_selector(CHART)
-    settle(page)
-
-
-def test_deep_link_and_reload_open_the_same_view(page: Page, server: Server) -> None:
-    visit(page, server, "attention", checkpoint=LEARNED, text="voters went to the polls", layer=2, head=3)
-    for _ in range(2):
-        expect(page.get_by_role("heading", name="Layer 2, head 3", exact=True)).to_be_visible()
-        expect(text_box(page)).to_have_value("voters went to the polls")
-        expect(page.locator(".txcls-facts")).to_contain_text(LEARNED)
-        page.reload()
-        page.wait_for_selector(CHART)
-        settle(page)
-
-
-def test_state_is_carried_through_the_menu_and_back_again(page: Page, server: Server) -> None:
-    visit(page, server)
+def test_text_is_carried_through_the_menu_and_browser_back_returns_to_the_text_before(
+    page: Page, server: Server
+) -> None:
+    visit(page, server, text="shares fell")
     text_box(page).fill("a new chip doubles the speed of phones")
     expect(page.locator(".txcls-text")).to_have_text("a new chip doubles the speed of phones")
+    settle(page)
+    page.go_back()
+    expect(text_box(page)).to_have_value("shares fell")
+    settle(page)
     places = {"Tokens": "Inside", "What if": "Experiments", "Language model": "Language model", "Classify": "Try"}
     for name, section in places.items():
         choose_page(page, section, name)
@@ -71,8 +43,8 @@ def test_state_is_carried_through_the_menu_and_back_again(page: Page, server: Se
         settle(page)
         marked = page.locator('[data-testid="stTopNavSection"] p', has_text=section)
         expect(marked).to_have_css("text-decoration-line", "underline")
-        expect(text_box(page)).to_have_value("a new chip doubles the speed of phones")
-    page.wait_for_url(re.compile("text=a"))
+        expect(text_box(page).first).to_have_value("shares fell")  # What if has a second box
+    page.wait_for_url(re.compile("text=shares"))
 
 
 def test_on_a_phone_the_menu_closes_when_a_page_is_chosen_and_when_one_is_loaded(page: Page, server: Server) -> None:
@@ -132,36 +104,31 @@ def test_in_lecture_mode_the_menu_comes_down_at_the_upper_edge_and_leads_to_a_sl
     expect(page.locator('[data-testid="stHeader"]')).to_have_css("opacity", "0")
 
 
-def test_browser_back_returns_to_the_text_before(page: Page, server: Server) -> None:
-    visit(page, server, text="shares fell")
-    text_box(page).fill("voters went to the polls")
-    expect(page.locator(".txcls-text")).to_have_text("voters went to the polls")
-    settle(page)
-    page.go_back()
-    expect(text_box(page)).to_have_value("shares fell")
-
-
-def test_bad_parameters_are_explained_not_raised(page: Page, server: Server) -> None:
-    page.goto(f"{server.address}/attention?layer=99&k=abc&head=-1&checkpoint=%00%FF&text=shares%ED%A0%80fell")
-    page.wait_for_selector(CHART)
-    settle(page)
-    expect(page.get_by_text("no layer 99")).to_be_visible()
-    expect(page.get_by_text("k=abc")).to_be_visible()
-
-
-@pytest.mark.parametrize("kind", ["PNG", "SVG"])
-def test_chart_is_saved_in_both_formats(page: Page, server: Server, kind: str, tmp_path: Path) -> None:
-    visit(page, server)
-    with page.expect_download() as caught:
-        page.locator(".st-key-save_chart_bars").get_by_role("button", name=f"as {kind}").click()
-    download: Download = caught.value
-    saved = tmp_path / download.suggested_filename
-    download.save_as(saved)
-    assert saved.name == f"{PLAIN}-bars.{kind.lower()}"
-    if kind == "PNG":
-        assert saved.read_bytes().startswith(b"\x89PNG")
-    else:
-        assert ET.parse(saved).getroot().tag.endswith("svg")
+def test_an_attention_view_is_shared_as_a_link_and_its_map_saved_as_png_svg_and_csv(
+    page: Page, server: Server, answers: Predictor
+) -> None:
+    visit(page, server, "attention", text="the bank raised its rates", layer=2, head=1)
+    page.locator(".st-key-share button").first.click()
+    link = page.locator('[data-testid="stPopoverBody"] code')
+    expect(link).to_contain_text(f"/attention?checkpoint={PLAIN}&text=the+bank+raised+its+rates&layer=2&head=1")
+    expect(page.get_by_alt_text("QR code of the link above")).to_be_visible()
+    page.keyboard.press("Escape")
+    files = {}
+    for kind in ("PNG", "SVG", "CSV"):
+        with page.expect_download() as saving:
+            page.locator(".st-key-save_chart_map").get_by_role("button", name=f"as {kind}").click()
+        files[kind] = Path(saving.value.path())
+        assert saving.value.suggested_filename.startswith(PLAIN)
+        assert saving.value.suggested_filename.endswith(f"-map.{kind.lower()}")
+    assert files["PNG"].read_bytes().startswith(b"\x89PNG")
+    assert ET.parse(files["SVG"]).getroot().tag.endswith("svg")
+    traced = trace_text(answers, "the bank raised its rates")
+    rows = list(csv.DictReader(io.StringIO(files["CSV"].read_text("utf-8-sig"))))
+    saved = {(row["y"], row["x"]): float(row["value"]) for row in rows}
+    assert len(rows) == traced.attention[1, 0].size
+    for query, weights in zip(traced.tokens, traced.attention[1, 0], strict=True):
+        for key, weight in zip(traced.tokens, weights, strict=True):
+            assert saved[query.text, key.text] == pytest.approx(float(weight), abs=1e-5)
 
 
 def test_the_watch_notices_console_errors_script_errors_and_foreign_requests(browser: Browser) -> None:

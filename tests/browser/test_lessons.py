@@ -1,7 +1,5 @@
-"""Lessons in a real browser with the shipped checkpoints: gone through step by step, as a lecturer and as a student."""
+"""Lessons in a real browser with the shipped checkpoints, step by step, as a lecturer and as a student."""
 
-import csv
-import io
 import re
 from collections.abc import Iterator
 from functools import partial
@@ -20,14 +18,12 @@ from tests.browser.exported import Open
 from tests.browser.server import serve
 from tests.browser.test_accessibility import findings
 from tests.browser.visiting import choose_page, query, settle, wait_until_steady
-from txcls.inspection.tracing import trace_text
-from txcls.lessons import find_lesson, languages_of, lesson_names, read_code
+from txcls.lessons import find_lesson, lesson_names, read_code
 from txcls.lessons.wording import words_in
-from txcls.predictor import Predictor
 from txcls.web.lesson import export_lesson, page_words
 
 PANEL = ".st-key-lesson_panel"
-ALL = [(name, language) for name in lesson_names() for language in languages_of(name)]
+WIDE, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 
 
 @pytest.fixture(scope="module")
@@ -39,18 +35,24 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="module")
-def visitor(browser: Browser, shipped: Server) -> Iterator[Page]:
+def opened(browser: Browser, shipped: Server) -> Iterator[Page]:
     """One page for all lessons, so that the app's files and the checkpoints are loaded once."""
-    with watched(browser, shipped, viewport={"width": 1280, "height": 800}, reduced_motion="reduce") as context:
+    with watched(browser, shipped, viewport=WIDE, reduced_motion="reduce") as context:
         yield context.new_page()
     assert not shipped.complaints()
+
+
+@pytest.fixture
+def visitor(opened: Page) -> Page:
+    opened.set_viewport_size(WIDE)  # type: ignore[arg-type]
+    return opened
 
 
 FITS = """() => {
   const slide = document.querySelector('[class*="st-key-slide_"]:not([inert])')
   return slide && slide.scrollHeight - slide.clientHeight <= 3
 }"""
-"""Whether the slide that is seen needs no scrolling."""
+"""Whether the visible slide needs no scrolling."""
 
 
 def begin(page: Page, server: Server, name: str, step: int = 1, **params: str) -> None:
@@ -70,10 +72,16 @@ def press_next(page: Page) -> None:
     page.keyboard.press("PageDown")
 
 
-@pytest.mark.parametrize("name, language", ALL)
-def test_a_clicker_goes_through_every_step_of_every_lesson(
-    visitor: Page, shipped: Server, name: str, language: str
-) -> None:
+def slide(page: Page) -> Locator:
+    """The slide that is shown."""
+    return page.locator('[class*="st-key-slide_"]:not([inert])')
+
+
+# The course consists of steps of the others; German slides are all turned below.
+@pytest.mark.parametrize(
+    "name, language", [("attention", "de"), *((name, "en") for name in lesson_names() if name != "course")]
+)
+def test_a_clicker_goes_through_every_step(visitor: Page, shipped: Server, name: str, language: str) -> None:
     lesson = find_lesson(name, language)
     begin(visitor, shipped, name, lang=language)
     for number, step in enumerate(lesson.steps, 1):
@@ -122,28 +130,25 @@ def test_answers_are_judged_and_a_code_tells_of_them_at_the_end(visitor: Page, s
     assert read_code(code).answers == (True, False, None, None, None)
 
 
-def test_what_is_changed_is_kept_aside_and_the_step_comes_back(visitor: Page, shipped: Server) -> None:
+def test_changes_to_a_step_are_saved_and_the_step_is_restored_from_any_page(visitor: Page, shipped: Server) -> None:
     begin(visitor, shipped, "attention", 3)
     box = visitor.locator('[class*="st-key-text_box"] textarea')
     box.fill("City beat United.")
     box.press("Control+Enter")
-    expect(visitor.locator(".st-key-lesson_restore")).to_be_visible()
+    restore = visitor.locator(".st-key-lesson_restore button")
+    expect(restore).to_be_visible()
     expect(visitor).to_have_url(re.compile(r"step=3&lang=en&text=City"))
     visitor.reload()
     expect(box).to_have_value("City beat United.")
-    visitor.locator(".st-key-lesson_restore button").click()
+    restore.click()
     expect(box).to_have_value("Albion lost to Rangers at home.")
-    expect(visitor.locator(".st-key-lesson_restore")).to_have_count(0)
+    expect(restore).to_have_count(0)
     assert "text" not in query(visitor)
     visitor.locator(".st-key-lesson_mine button").click()
     expect(box).to_have_value("City beat United.")
-
-
-def test_another_page_keeps_the_lesson_and_the_way_back(visitor: Page, shipped: Server) -> None:
-    begin(visitor, shipped, "attention", 3)
     choose_page(visitor, "Try", "Classify")
-    expect(visitor.locator(".st-key-lesson_restore")).to_be_visible()
-    visitor.locator(".st-key-lesson_restore button").click()
+    expect(visitor).to_have_url(re.compile(r"/\?"))
+    restore.click()
     expect(visitor).to_have_url(re.compile("/attention"))
     at_step(visitor, 3)
     visitor.locator(".st-key-lesson_leave button").click()
@@ -157,23 +162,26 @@ def test_in_lecture_mode_the_question_comes_before_the_page_and_the_answer_after
     begin(visitor, shipped, "attention", mode="lecture")
     count = visitor.locator(".bar .count")
     expect(count).to_have_text("1 / 6")
-    shown = visitor.locator('[class*="st-key-slide_"]:not([inert])')
-    expect(shown).to_contain_text("Which team does it name?")
+    expect(visitor.locator(".bar .planned")).to_have_text("")
+    expect(slide(visitor)).to_contain_text("Which team does it name?")
     expect(visitor.locator(".st-key-lecture_strip .txcls-strip")).not_to_be_visible()
+    slide(visitor).get_by_text("Albion", exact=True).click()
+    visitor.locator(".st-key-lesson_check button").click()
+    expect(slide(visitor)).to_contain_text("Your answer: Albion")
+    expect(slide(visitor)).not_to_contain_text("Rangers.")
     press_next(visitor)
-    expect(shown).not_to_contain_text("Which team does it name?")
+    expect(slide(visitor)).not_to_contain_text("Which team does it name?")
     press_next(visitor)
-    expect(shown).to_contain_text("The answer:")
+    expect(slide(visitor)).to_contain_text("Not quite.")
     press_next(visitor)
     expect(count).to_have_text("2 / 6")
-    expect(shown).to_contain_text("A weighted mean")
+    expect(slide(visitor)).to_contain_text("A weighted mean")
     visitor.keyboard.press("PageUp")
     expect(count).to_have_text("1 / 6")
-    expect(shown).to_contain_text("The answer:")
-
-
-def picture_of(page: Page) -> Locator:
-    return page.locator(".st-key-machine .picture")
+    expect(slide(visitor)).to_contain_text("Not quite.")
+    begin(visitor, shipped, "course", 2, mode="lecture", lang="de")
+    expect(visitor.locator(".bar .title")).to_have_text(find_lesson("course", "de").steps[1].title)
+    expect(visitor.locator(".bar .planned")).to_have_text(words_in("de")["minutes"].format(minutes="4–12"))
 
 
 def test_the_picture_of_a_step_is_that_of_its_text_where_the_step_before_has_the_same_page(
@@ -183,7 +191,7 @@ def test_the_picture_of_a_step_is_that_of_its_text_where_the_step_before_has_the
     assert steps[3].page == steps[4].page and steps[3].checkpoint == steps[4].checkpoint
     begin(visitor, shipped, "errors", 4, mode="lecture")
     for step in (steps[3], steps[4]):
-        expect(picture_of(visitor)).to_have_attribute("data-read", step.text)
+        expect(visitor.locator(".st-key-machine .picture")).to_have_attribute("data-read", step.text)
         for _ in range(3):
             press_next(visitor)
             settle(visitor)
@@ -252,52 +260,46 @@ def test_a_page_opens_at_the_part_that_its_step_is_about(visitor: Page, shipped:
     assert visitor.evaluate("document.querySelector('[data-testid=stMain]').scrollTop") == 0
 
 
-def test_on_a_phone_the_narration_comes_first_and_a_button_leads_to_the_part(visitor: Page, shipped: Server) -> None:
-    visitor.set_viewport_size({"width": 390, "height": 844})
-    try:
-        for name, step, part in (
-            ("attention", 2, ".st-key-step_body h3"),
-            ("explanation", 2, ".txcls-head b >> nth=0"),
-        ):
-            begin(visitor, shipped, name, step)
-            expect(visitor.locator(f"{PANEL} h3")).to_be_in_viewport()
-            expect(visitor.locator(part)).not_to_be_in_viewport()
-            visitor.locator(".txcls-to-part").click()
-            expect(visitor.locator(part)).to_be_in_viewport()
-    finally:
-        visitor.set_viewport_size({"width": 1280, "height": 800})
+def test_on_a_phone_a_lesson_fits_and_a_button_below_the_narration_leads_to_the_part(
+    visitor: Page, shipped: Server
+) -> None:
+    visitor.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    for name, step, part in (
+        ("explanation", 2, ".txcls-head b >> nth=0"),
+        ("attention", 2, ".st-key-step_body h3"),
+    ):
+        begin(visitor, shipped, name, step)
+        assert visitor.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= PHONE["width"]
+        expect(visitor.locator(f"{PANEL} h3")).to_be_in_viewport()
+        expect(visitor.locator(part)).not_to_be_in_viewport()
+        visitor.locator(".txcls-to-part").click()
+        expect(visitor.locator(part)).to_be_in_viewport()
+    visitor.locator(".st-key-lesson_next button").click()
+    at_step(visitor, 3)
+    expect(visitor.locator(f"{PANEL} [role=progressbar]")).to_be_in_viewport()
 
 
-def test_a_row_keeps_its_height_while_a_word_is_dragged_out_of_it(visitor: Page, shipped: Server) -> None:
-    """Or the rows below would move up, and the word would land in the next one."""
-    visitor.set_viewport_size({"width": 390, "height": 844})
-    try:
-        begin(visitor, shipped, "tokens", 2)
-        rows = visitor.locator(f"{PANEL} .bin-words")
-        rows.first.scroll_into_view_if_needed()
-        word, target = rows.first.get_by_text("beat").bounding_box(), rows.nth(1).bounding_box()
-        assert word and target and (rows.first.bounding_box() or {"height": 0})["height"] > 60  # two lines
-        visitor.mouse.move(word["x"] + 9, word["y"] + 9)
-        visitor.mouse.down()
-        for by in (0, 1, 2):
-            visitor.mouse.move(target["x"] + 60 + by, target["y"] + target["height"] / 2)
-        visitor.mouse.up()
-        expect(rows.nth(1)).to_have_text("beat")
-    finally:
-        visitor.set_viewport_size({"width": 1280, "height": 800})
-
-
-def test_in_lecture_mode_the_bar_says_the_plan_and_an_answer_stays_to_be_seen(visitor: Page, shipped: Server) -> None:
-    begin(visitor, shipped, "course", 2, mode="lecture", lang="de")
-    expect(visitor.locator(".bar .title")).to_have_text(find_lesson("course", "de").steps[1].title)
-    expect(visitor.locator(".bar .planned")).to_have_text(words_in("de")["minutes"].format(minutes="4–12"))
-    begin(visitor, shipped, "attention", mode="lecture")
-    shown = visitor.locator('[class*="st-key-slide_"]:not([inert])')
-    shown.get_by_text("Albion", exact=True).click()
+def test_words_are_dragged_on_a_phone_and_by_keyboard(visitor: Page, shipped: Server) -> None:
+    """A row keeps its height while a word is dragged out of it, or the rows below would move up under the pointer."""
+    visitor.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    begin(visitor, shipped, "tokens", 2)
+    rows = visitor.locator(f"{PANEL} .bin-words")
+    rows.first.scroll_into_view_if_needed()
+    word, target = rows.first.get_by_text("beat").bounding_box(), rows.nth(1).bounding_box()
+    assert word and target and (rows.first.bounding_box() or {"height": 0})["height"] > 60  # two lines
+    visitor.mouse.move(word["x"] + 9, word["y"] + 9)
+    visitor.mouse.down()
+    for by in (0, 1, 2):
+        visitor.mouse.move(target["x"] + 60 + by, target["y"] + target["height"] / 2)
+    visitor.mouse.up()
+    expect(rows.nth(1)).to_have_text("beat")
+    for name, n_rows in (("arsenal", 2), ("chelsea", 2), ("city", 1), ("rangers", 1)):
+        rows.get_by_text(name).focus()
+        for _ in range(n_rows):
+            visitor.keyboard.press("Shift+ArrowDown")
+    settle(visitor)
     visitor.locator(".st-key-lesson_check button").click()
-    expect(shown).to_contain_text("Your answer: Albion")
-    expect(shown).not_to_contain_text("Rangers.")
-    expect(visitor.locator(".bar .planned")).to_have_text("")
+    expect(visitor.locator(PANEL)).to_contain_text("Right.")
 
 
 @pytest.mark.parametrize("name", [name for name in lesson_names() if name != "course"])
@@ -318,66 +320,10 @@ def test_every_slide_of_a_lesson_fits_a_small_window(visitor: Page, shipped: Ser
     assert len(seen) >= 2 * len(find_lesson(name, "de").steps)
 
 
-def test_words_are_dragged_by_keyboard(visitor: Page, shipped: Server) -> None:
-    begin(visitor, shipped, "tokens", 2)
-    words = visitor.locator(f"{PANEL} .bin-words button")
-    expect(words).to_have_count(5)
-    known = {"beat", "city", "rangers"}
-    for word in ("arsenal", "beat", "chelsea", "city", "rangers"):
-        visitor.locator(f"{PANEL} .bin-words button", has_text=word).focus()
-        visitor.keyboard.press("Shift+ArrowDown")
-        if word not in known:
-            visitor.keyboard.press("Shift+ArrowDown")
-    settle(visitor)
-    visitor.locator(".st-key-lesson_check button").click()
-    expect(visitor.locator(PANEL)).to_contain_text("Right.")
-
-
-def test_a_lesson_fits_a_phone(visitor: Page, shipped: Server) -> None:
-    visitor.set_viewport_size({"width": 390, "height": 844})
-    try:
-        begin(visitor, shipped, "attention", 2)
-        width = visitor.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
-        assert width <= 390
-        visitor.locator(".st-key-lesson_next button").click()
-        at_step(visitor, 3)
-        expect(visitor.locator(f"{PANEL} [role=progressbar]")).to_be_in_viewport()
-    finally:
-        visitor.set_viewport_size({"width": 1280, "height": 800})
-
-
-def test_share_gives_the_link_and_its_qr_code(visitor: Page, shipped: Server) -> None:
-    visitor.goto(f"{shipped.address}/attention?checkpoint=who_won&text=City+beat+United.&layer=2&head=1")
-    visitor.locator(".st-key-share button").first.click()
-    link = visitor.locator('[data-testid="stPopoverBody"] code')
-    expect(link).to_contain_text("/attention?checkpoint=who_won&text=City+beat+United.&layer=2&head=1")
-    expect(visitor.get_by_alt_text("QR code of the link above")).to_be_visible()
-
-
-def test_a_charts_numbers_are_saved_as_csv(visitor: Page, shipped: Server) -> None:
-    visitor.goto(f"{shipped.address}/attention?checkpoint=who_won&text=City+beat+United.&layer=2&head=1")
-    button = visitor.get_by_role("button", name=re.compile("Save .*-map as CSV"))
-    button.wait_for()
-    settle(visitor)
-    with visitor.expect_download() as waiting:
-        button.click()
-    text = waiting.value.path().read_text("utf-8-sig")
-    rows = list(csv.DictReader(io.StringIO(text)))
-    traced = trace_text(Predictor.load("who_won"), "City beat United.")
-    names = [token.text for token in traced.tokens]
-    read = {(row["y"], row["x"]): float(row["value"]) for row in rows}
-    assert len(rows) == len(names) ** 2
-    for asking, of_query in zip(names, traced.attention[1, 0], strict=True):
-        for key, weight in zip(names, of_query, strict=True):
-            assert read[asking, key] == pytest.approx(float(weight), abs=1e-5)
-
-
-@pytest.mark.parametrize("path", ["?lesson=attention&step=4&embed=true", "attention?checkpoint=who_won&embed=true"])
-def test_a_page_works_in_a_frame_of_another_origin(
-    browser: Browser, shipped: Server, path: str, tmp_path: Path
-) -> None:
+def test_a_lesson_works_in_a_frame_of_another_origin(browser: Browser, shipped: Server, tmp_path: Path) -> None:
     """As a learning platform shows it: another host and port, so other cookies and another origin."""
-    frame = f'<iframe src="{shipped.address}/{path}" width="1200" height="900"></iframe>'
+    address = f"{shipped.address}/?lesson=attention&step=4&embed=true"
+    frame = f'<iframe src="{address}" width="1200" height="900"></iframe>'
     (tmp_path / "course.html").write_text(f"<!doctype html><title>Course</title>{frame}", "utf-8")
     handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
     platform = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -393,59 +339,54 @@ def test_a_page_works_in_a_frame_of_another_origin(
         box.press("Control+Enter")
         expect(inside.get_by_text("Prediction: City").first).to_be_visible()
         expect(inside.locator('[data-testid="stTopNav"]:visible')).to_have_count(0)
-        if "lesson" in path:
-            inside.locator(".st-key-lesson_next button").click()
-            expect(inside.locator(PANEL)).to_contain_text("The answer:")
-            inside.locator(".st-key-lesson_next button").click()
-            expect(inside.locator(f"{PANEL} [role=progressbar]")).to_have_attribute("aria-valuenow", "5")
-            expect(inside.locator('[data-testid="stTopNav"]:visible')).to_have_count(0)  # on another page
+        inside.locator(".st-key-lesson_next button").click()
+        expect(inside.locator(PANEL)).to_contain_text("The answer:")
+        inside.locator(".st-key-lesson_next button").click()
+        expect(inside.locator(f"{PANEL} [role=progressbar]")).to_have_attribute("aria-valuenow", "5")
+        expect(inside.locator('[data-testid="stTopNav"]:visible')).to_have_count(0)  # on another page
     finally:
         context.close()
         platform.shutdown()
         platform.server_close()
 
 
-@pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Address of a lesson as one file on the disk."""
-    return export_lesson(find_lesson("attention", "de"), tmp_path_factory.mktemp("x") / "p", single_file=True).as_uri()
-
-
-def test_an_exported_lesson_asks_and_answers_offline(exported: str, open_page: Open) -> None:
-    page = open_page(exported, offline=True)
-    lesson = find_lesson("attention", "de")
+def test_an_exported_lesson_asks_and_answers_offline(tmp_path: Path, open_page: Open) -> None:
+    lesson, words = find_lesson("attention", "de"), words_in("de")
+    page = open_page(export_lesson(lesson, tmp_path / "p", single_file=True).as_uri(), offline=True)
+    page.evaluate(Axe().axe_script)
+    assert findings(page) == []
     panel = page.locator("#lesson")
-    words = words_in("de")
-    given = [True, False, None, True, None]
-    asked = 0
+    answers = iter(GIVEN)
     for number, step in enumerate(lesson.steps, 1):
         expect(panel.get_by_role("progressbar")).to_have_attribute("aria-valuenow", str(number))
         expect(panel).to_contain_text(step.title)
         if step.question is not None:
             expect(page.locator("main")).to_be_visible(visible=step.question.look)
-            answer = given[asked]
-            asked += 1
+            answer = next(answers)
             if answer is None:
                 panel.get_by_role("button", name=words["show"]).click()
             else:
                 choose(panel, step.question.kind, right=answer)
                 panel.get_by_role("button", name=words["check"]).click()
                 expect(panel).to_contain_text(words["right"] if answer else words["wrong"])
+            assert findings(page) == []
         expect(page.locator("main")).to_be_visible()
         expect(page.locator("#text")).to_have_value(step.text)
         page.keyboard.press("PageDown")
-    assert read_code(panel.locator(".lesson-code").inner_text()).answers == tuple(given)
-    assert panel.get_attribute("lang") == "de"
-    assert page.locator("html").get_attribute("lang") == "de"
-    around = page.evaluate("document.body.innerText")
-    said = page_words("de")
+    assert read_code(panel.locator(".lesson-code").inner_text()).answers == GIVEN
+    assert panel.get_attribute("lang") == page.locator("html").get_attribute("lang") == "de"
+    shown, german = page.evaluate("document.body.innerText"), page_words("de")
     for english in ("All off", "What it read", "About this model: data, figures, limits", "The picture as text"):
-        assert english not in around and said[english] in around
-    assert said["▶ Play"] in around and "Kopf" in page.locator(".machine-head").first.get_attribute("aria-label")
+        assert english not in shown and german[english] in shown
+    assert german["▶ Play"] in shown and "Kopf" in page.locator(".machine-head").first.get_attribute("aria-label")
+
+
+GIVEN = (True, False, None, True, None)
+"""Whether each answer to the exported lesson is right; None where the answer is shown instead."""
 
 
 def choose(panel: Locator, kind: str, *, right: bool) -> None:
-    """Answer a question of the exported lesson: which option or heads are right is known from the lesson's checks."""
+    """Answer a question of the lesson "attention", rightly or wrongly."""
     if kind == "heads":
         panel.get_by_label("1.2" if right else "1.1", exact=True).check()
     else:
@@ -462,8 +403,7 @@ def steady_findings(page: Page) -> list[str]:
     return findings(page)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("theme, width", [("light", 1280), ("dark", 390)])
 def test_axe_finds_nothing_serious_in_a_lesson(
     browser: Browser, shipped: Server, theme: Literal["light", "dark"], width: int
 ) -> None:
@@ -486,12 +426,3 @@ def test_axe_finds_nothing_serious_in_a_lesson(
         assert steady_findings(page) == []
     finally:
         context.close()
-
-
-def test_axe_finds_nothing_serious_in_an_exported_lesson(exported: str, open_page: Open) -> None:
-    page = open_page(exported)
-    page.evaluate(Axe().axe_script)
-    assert findings(page) == []
-    page.keyboard.press("PageDown")
-    expect(page.locator(".lesson-verdict")).to_be_visible()
-    assert findings(page) == []

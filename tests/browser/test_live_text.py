@@ -1,4 +1,4 @@
-"""What is typed is kept while the connection breaks, and nothing else is put into the box (live_text.js)."""
+"""Typed text survives a broken connection, and nothing else is put into the box (live_text.js)."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,7 +71,7 @@ def value(page: "Page") -> str:
 
 
 @pytest.mark.smoke
-def test_a_text_that_the_page_draws_late_is_not_taken_for_typed(page: "Page") -> None:
+def test_a_text_that_the_page_draws_late_does_not_count_as_typed(page: "Page") -> None:
     page.evaluate("start('the bank')")  # while the box is still empty
     page.clock.run_for(3 * PAUSE_MS)
     put(page, "the bank")
@@ -81,7 +81,7 @@ def test_a_text_that_the_page_draws_late_is_not_taken_for_typed(page: "Page") ->
 
 
 @pytest.mark.smoke
-def test_what_was_typed_comes_back_though_the_server_has_put_its_older_text_into_the_box(page: "Page") -> None:
+def test_typed_text_is_restored_after_the_server_has_drawn_an_older_one(page: "Page") -> None:
     put(page, "the bank")
     page.evaluate("start('the bank')")
     page.clock.run_for(3 * PAUSE_MS)
@@ -92,7 +92,7 @@ def test_what_was_typed_comes_back_though_the_server_has_put_its_older_text_into
 
 
 @pytest.mark.smoke
-def test_an_example_chosen_after_typing_stays(page: "Page") -> None:
+def test_an_example_chosen_after_typing_is_not_overwritten(page: "Page") -> None:
     put(page, "the bank")
     page.evaluate("start('the bank')")
     page.evaluate("type('the bank raised')")
@@ -104,7 +104,7 @@ def test_an_example_chosen_after_typing_stays(page: "Page") -> None:
     assert value(page) == "an example"
 
 
-def test_what_was_typed_before_this_listened_is_kept(page: "Page") -> None:
+def test_text_typed_before_the_component_loads_is_kept(page: "Page") -> None:
     put(page, "typed early")
     page.locator("textarea").focus()
     page.evaluate("start('the bank')")

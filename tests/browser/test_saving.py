@@ -1,4 +1,4 @@
-"""Pictures drawn by the project's own code are saved as SVG and PNG: the app's, the film's, and an exported page's."""
+"""The pictures of the app, the film and an exported page are saved as SVG and PNG."""
 
 import re
 from collections.abc import Iterable
@@ -28,13 +28,13 @@ def saved(page: Page, buttons: Locator, kind: str) -> Path:
 
 
 def texts(svg: Path) -> list[str]:
-    """What is written in an SVG that needs nothing outside of it."""
+    """The texts in an SVG, which must not refer to anything outside it."""
     source = svg.read_text("utf-8")
     assert not re.search(r'(?:href|url\()="?(?:https?:|//|blob:)', source)
     assert "class=" not in source and "<foreignObject" not in source and "var(--" not in source
     root = ElementTree.fromstring(source)
-    assert all(one.get("href", "").startswith("data:image/png") for one in root.iter(f"{SVG}image"))
-    return ["".join(one.itertext()) for one in root.iter(f"{SVG}text")]
+    assert all(element.get("href", "").startswith("data:image/png") for element in root.iter(f"{SVG}image"))
+    return ["".join(element.itertext()) for element in root.iter(f"{SVG}text")]
 
 
 def written_as(name: str, texts: Iterable[str]) -> str | None:
@@ -46,7 +46,7 @@ def written_as(name: str, texts: Iterable[str]) -> str | None:
 
 
 def colours(png: Path, least: tuple[int, int]) -> int:
-    """How many colours a PNG has that is at least so large."""
+    """The number of colours of a PNG, which must have at least this size."""
     with Image.open(png) as image:
         assert image.format == "PNG" and image.width >= least[0] and image.height >= least[1]
         return len(set(image.convert("RGB").resize((400, 200)).get_flattened_data()))

@@ -1,4 +1,4 @@
-"""What the browser tests do again and again: open a page, wait for it, read its text box and its address."""
+"""Helpers of the browser tests: open a page, wait for it, read its text box and its address."""
 
 import re
 from urllib.parse import parse_qs, urlencode, urlsplit

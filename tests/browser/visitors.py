@@ -1,4 +1,4 @@
-"""Visitors without a browser: they speak the app's own protocol, so that many fit on one machine."""
+"""Visitors without a browser, which use the app's own protocol, so that many fit on one machine."""
 
 import time
 from collections.abc import Sequence
@@ -98,7 +98,7 @@ class Visitor:
         return self.wait()
 
     def ask(self, page: str = "", **params: str) -> None:
-        """Ask for a page, and go on without waiting."""
+        """Ask for a page without waiting for it."""
         self._page, self._params, self._text, self._text_area = page, params, None, None
         self._send()
 
@@ -110,7 +110,7 @@ class Visitor:
         return self.wait()
 
     def wait(self) -> Visit:
-        """Everything up to the end of the page, what it draws again by itself included."""
+        """Everything up to the end of the page, including what it draws again by itself."""
         got, finished = _Received(), False
         while True:
             raw = self.connection.recv(timeout=self._patience)
@@ -157,7 +157,7 @@ class Visitor:
         return self._text_area is not None
 
     def leave(self) -> None:
-        """Close the connection, whatever is still being drawn."""
+        """Close the connection, even if the page is still being drawn."""
         self.connection.close()
 
     def _send(self, *, fragment: str | None = None) -> None:
@@ -176,7 +176,7 @@ class Visitor:
         self.connection.send(message.SerializeToString())
 
     def _repeat(self) -> None:
-        """What a browser does by itself: draw a part of the page again after a while."""
+        """Draw a part of the page again after a while, as a browser does."""
         fragment, interval = self._repeats.popitem()
         time.sleep(interval)
         self._send(fragment=fragment)
@@ -197,13 +197,13 @@ def visit_pages_together(
 ) -> list[Visit]:
     """Open each page with its text, all at the same moment, in sessions of their own.
 
-    Whoever is sent nothing for `patience` seconds has an exception that says so. With `leave_after`, nobody waits for
-    the end: they leave that many seconds after asking. `params` stand in every address.
+    A visitor who is sent nothing for `patience` seconds gets an exception that says so. With `leave_after`, they all
+    leave that many seconds after asking. `params` are in every address.
     """
     gate = Barrier(len(wanted))
 
-    def visit(one: tuple[str, str]) -> Visit:
-        page, text = one
+    def visit(request: tuple[str, str]) -> Visit:
+        page, text = request
         with Visitor(address, patience=patience) as visitor:
             gate.wait()
             started = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Two processes of the app, and HAProxy before them with the configuration that is shipped."""
+"""Two processes of the app behind HAProxy with the shipped configuration."""
 
 import os
 import shlex
@@ -58,7 +58,7 @@ def proxy(apps: list[Served], log: Path, **changed: str) -> Iterator[str]:
 
 
 def wait_until_open(port: int, process: "subprocess.Popen[bytes]", log: Path) -> None:
-    """Return as soon as the port is open; RuntimeError with the output where the process ends or takes too long."""
+    """Return as soon as the port is open; RuntimeError with the output if the process ends or takes too long."""
     until = time.monotonic() + 20
     while time.monotonic() < until and process.poll() is None:
         with socket.socket() as probe:

@@ -1,4 +1,4 @@
-"""The configuration in deploy/, started for real: sticky sessions, websockets, headers, limits, a process that dies."""
+"""The configuration in deploy/ with a real HAProxy: sticky sessions, headers, limits, a process that dies."""
 
 import http.client
 import time
@@ -45,13 +45,13 @@ def test_a_visitor_stays_on_one_process_across_reconnects(site: Deployed) -> Non
             with Visitor(site.address, headers=cookie(name), session=session, patience=60) as again:
                 assert again.open("attention", text="the bank raised its rates").finished
                 assert again.session == session
-        other = next(one for one in site.apps if one != name)
+        other = next(app for app in site.apps if app != name)
         with Visitor(site.address, headers=cookie(other), session=session, patience=60) as elsewhere:
             elsewhere.open("", text="the bank raised its rates")
             assert elsewhere.session != session
 
 
-def test_new_visitors_are_spread_over_the_processes_and_told_where_they_are(site: Deployed) -> None:
+def test_new_visitors_are_distributed_over_the_processes_and_get_a_cookie(site: Deployed) -> None:
     visitors = [Visitor(site.address, patience=60) for _ in range(6)]
     try:
         response = [visitor.connection.response for visitor in visitors]
@@ -78,7 +78,7 @@ def test_every_answer_carries_the_security_headers(site: Deployed, path: str) ->
     assert "server" not in headers
 
 
-def test_what_the_app_has_no_use_for_is_refused_before_it(site: Deployed) -> None:
+def test_the_proxy_refuses_requests_that_the_app_does_not_need(site: Deployed) -> None:
     with Visitor(site.address, headers=cookie("app1"), patience=60) as visitor:
         visitor.open("", text="the bank raised its rates")
         upload = f"/_stcore/upload_file/{visitor.session}/file"
@@ -93,9 +93,7 @@ def test_what_the_app_has_no_use_for_is_refused_before_it(site: Deployed) -> Non
     assert ask(site.address)[0] == 200
 
 
-def test_one_address_has_so_many_connections_and_others_may_frame_the_app_where_the_host_says_so(
-    site: Deployed, tmp_path: Path
-) -> None:
+def test_connections_from_one_address_are_limited_and_the_host_can_allow_frames(site: Deployed, tmp_path: Path) -> None:
     apps = list(site.apps.values())
     settings = {"TXCLS_CONNECTIONS_PER_ADDRESS": "5", "TXCLS_FRAME_ANCESTORS": "https://example.org"}
     with proxy(apps, tmp_path / "proxy.log", **settings, TXCLS_COOKIE="secure attr SameSite=None") as address:
@@ -113,7 +111,7 @@ def test_one_address_has_so_many_connections_and_others_may_frame_the_app_where_
                 visitor.leave()
 
 
-def test_one_address_has_so_many_requests_in_ten_seconds(site: Deployed, tmp_path: Path) -> None:
+def test_requests_from_one_address_are_limited(site: Deployed, tmp_path: Path) -> None:
     apps = list(site.apps.values())
     with proxy(apps, tmp_path / "proxy.log", TXCLS_REQUESTS_PER_ADDRESS="20") as address:
         statuses = [ask(address, "/_stcore/health")[0] for _ in range(40)]
@@ -121,7 +119,7 @@ def test_one_address_has_so_many_requests_in_ten_seconds(site: Deployed, tmp_pat
     assert statuses[-1] == 429
 
 
-def test_where_one_process_dies_the_other_serves_its_visitors_too(tmp_path: Path) -> None:
+def test_if_one_process_dies_the_other_serves_its_visitors(tmp_path: Path) -> None:
     with deployed(tmp_path) as site, Visitor(site.address, headers=cookie("app2"), patience=60) as stays:
         assert stays.open("", text="the bank raised its rates").finished
         site.kill("app1")

@@ -18,13 +18,13 @@ def turn(monkeypatch: pytest.MonkeyPatch) -> _Turn:
     return _Turn(FIRST, SECOND, {}, time.monotonic())
 
 
-def test_a_message_from_before_a_turn_does_not_undo_it(turn: _Turn) -> None:
+def test_a_message_sent_before_a_turn_does_not_undo_it(turn: _Turn) -> None:
     assert FIRST.page is not SECOND.page
     assert turn.is_undone_by(FIRST, FIRST.page), "the old address, sent by the old page"
     assert turn.is_undone_by(SECOND, FIRST.page), "the new address, sent by the old page"
 
 
-def test_what_the_visitor_does_after_a_turn_counts(turn: _Turn) -> None:
+def test_actions_after_a_turn_take_effect(turn: _Turn) -> None:
     assert not turn.is_undone_by(SECOND, SECOND.page)
     assert not turn.is_undone_by(SECOND, pages.LENS), "another page from the menu"
     assert not replace(turn, at=turn.at - LATE_SECONDS).is_undone_by(FIRST, FIRST.page), "the browser's back button"

@@ -110,7 +110,7 @@ def test_a_link_opens_the_comparison_and_other_pages_keep_it() -> None:
 
 
 @pytest.mark.slow
-def test_bad_texts_are_answered_calmly_by_two_checkpoints() -> None:
+def test_bad_texts_raise_no_error_by_two_checkpoints() -> None:
     app = open_page("classify", checkpoint=PAIRS, versus=MANY)
     for kind in each_bad_text(app):
         assert app.query_params["versus"] == MANY, kind

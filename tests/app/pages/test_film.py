@@ -165,7 +165,7 @@ def test_without_any_film_it_says_how_to_train_one(tmp_path: Path, monkeypatch: 
     assert "`python -m txcls train who_won --snapshots 24`" in app.info[0].value and not app.error
 
 
-def test_bad_texts_are_answered_calmly() -> None:
+def test_bad_texts_raise_no_error() -> None:
     app = open_page("film", checkpoint=FILMED)
     for kind in each_bad_text(app):
         asked = any("Type a few words" in info.value for info in app.info)

@@ -1,4 +1,4 @@
-"""What the pages load and compute: listed, shared by all sessions, never changed."""
+"""What the pages load and compute is shared by all sessions and never changed."""
 
 from pathlib import Path
 

@@ -2,7 +2,9 @@
 
 import threading
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pytest
 
@@ -10,29 +12,60 @@ from txcls.app.shell.compute_queue import ComputeQueue
 from txcls.app.shell.limits import BusyError
 
 
-def until(condition: object, seconds: float = 5) -> None:
+class LeftError(BaseException):
+    """A visitor has left."""
+
+
+def until(condition: Callable[[], object], seconds: float = 5) -> None:
+    """Wait for a condition; AssertionError after some seconds."""
     end = time.monotonic() + seconds
-    while not condition():  # type: ignore[operator]
+    while not condition():
         assert time.monotonic() < end, "waited in vain"
         time.sleep(0.005)
 
 
-def test_one_computation_runs_at_a_time() -> None:
-    queue, running, most = ComputeQueue(most_waiting=20, slice_seconds=0.0), [0], [0]
+@contextmanager
+def held(queue: ComputeQueue, n: int) -> Iterator[None]:
+    """Have n computations of others in the queue."""
+    end = threading.Event()
 
-    def compute() -> None:
+    def hold() -> None:
+        with queue.turn(lambda _: None):
+            end.wait(60)
+
+    with ThreadPoolExecutor(n) as threads:
+        for number in range(n):
+            threads.submit(hold)
+            until(lambda number=number: len(queue._queue) == number + 1)
+        try:
+            yield
+        finally:
+            end.set()
+
+
+def test_one_computation_runs_at_a_time_and_each_gets_a_slice_before_any_gets_a_second() -> None:
+    queue, order, gate = ComputeQueue(most_waiting=20, slice_seconds=0.0), [], threading.Event()
+    running, most = [0], [0]
+
+    def compute(name: int) -> None:
         with queue.turn(lambda _: None) as between:
-            for _ in range(5):
+            gate.wait(5)
+            for _ in range(3):
                 running[0] += 1
                 most[0] = max(most[0], running[0])
-                time.sleep(0.001)
+                order.append(name)
                 running[0] -= 1
                 between()
 
-    with ThreadPoolExecutor(6) as threads:
-        for done in [threads.submit(compute) for _ in range(6)]:
-            done.result(10)
-    assert most == [1]
+    with ThreadPoolExecutor(4) as threads:
+        futures = []
+        for name in range(4):
+            futures.append(threads.submit(compute, name))
+            until(lambda name=name: len(queue._queue) == name + 1)
+        gate.set()
+        for future in futures:
+            future.result(5)
+    assert order == [0, 1, 2, 3] * 3 and most == [1]
 
 
 def test_a_short_computation_does_not_wait_for_all_of_a_long_one() -> None:
@@ -60,59 +93,23 @@ def test_a_short_computation_does_not_wait_for_all_of_a_long_one() -> None:
         first.result(5)
 
 
-def test_everyone_in_the_queue_gets_a_slice_before_anyone_gets_a_second() -> None:
-    queue, order, gate = ComputeQueue(most_waiting=20, slice_seconds=0.0), [], threading.Event()
-
-    def compute(name: int) -> None:
-        with queue.turn(lambda _: None) as between:
-            if name == 0:
-                gate.wait(5)
-            for _ in range(3):
-                order.append(name)
-                between()
-
-    with ThreadPoolExecutor(4) as threads:
-        running = [threads.submit(compute, 0)]
-        until(lambda: not queue.waiting)
-        for name in (1, 2, 3):
-            running.append(threads.submit(compute, name))
-            until(lambda name=name: queue.waiting == name)
-        gate.set()
-        for future in running:
-            future.result(5)
-    assert order == [0, 1, 2, 3] * 3
-
-
-def test_those_who_wait_are_told_how_many_go_first() -> None:
-    queue, end, ahead = ComputeQueue(most_waiting=20), threading.Event(), []
-
-    def hold() -> None:
-        with queue.turn(lambda _: None):
-            end.wait(5)
+def test_visitors_are_told_how_many_are_ahead() -> None:
+    queue, ahead = ComputeQueue(most_waiting=20), []
 
     def follow() -> None:
         with queue.turn(ahead.append):
             pass
 
-    with ThreadPoolExecutor(3) as threads:
-        running = [threads.submit(hold)]
-        until(lambda: queue._queue)
-        running.append(threads.submit(hold))
-        until(lambda: queue.waiting == 1)
-        running.append(threads.submit(follow))
-        until(lambda: 2 in ahead)
-        end.set()
-        for future in running:
-            future.result(5)
+    with ThreadPoolExecutor(1) as threads:
+        with held(queue, 2):
+            following = threads.submit(follow)
+            until(lambda: 2 in ahead)
+        following.result(5)
     assert ahead == sorted(ahead, reverse=True) and ahead[-1] == 0
 
 
-def test_whoever_leaves_frees_the_place_in_the_queue_and_the_turn() -> None:
-    queue, begun = ComputeQueue(most_waiting=20, slice_seconds=0.0), threading.Event()
-    left = [False, False]
-
-    class LeftError(BaseException):
-        pass
+def test_a_visitor_who_leaves_frees_the_place_in_the_queue_and_the_turn() -> None:
+    queue, left = ComputeQueue(most_waiting=20, slice_seconds=0.0), [False, False]
 
     def compute(number: int) -> None:
         def wait(_: int) -> None:
@@ -120,41 +117,29 @@ def test_whoever_leaves_frees_the_place_in_the_queue_and_the_turn() -> None:
                 raise LeftError
 
         with queue.turn(wait) as between:
-            begun.set()
             while True:
                 time.sleep(0.005)
                 between()
 
     with ThreadPoolExecutor(2) as threads:
-        runs = next_one = threads.submit(compute, 0)
-        begun.wait(5)
-        next_one = threads.submit(compute, 1)
+        futures = [threads.submit(compute, number) for number in (0, 1)]
         until(lambda: queue.waiting == 1)
-        left[1] = True  # whether it runs or waits just then
-        with pytest.raises(LeftError):
-            next_one.result(5)
-        left[0] = True
-        with pytest.raises(LeftError):
-            runs.result(5)
+        for number in (1, 0):  # whether it runs or waits just then
+            left[number] = True
+            with pytest.raises(LeftError):
+                futures[number].result(5)
     with queue.turn(lambda _: None):
         assert queue.waiting == 0
 
 
-def test_more_than_may_wait_are_turned_away() -> None:
-    queue, end = ComputeQueue(most_waiting=2), threading.Event()
-
-    def hold() -> None:
-        with queue.turn(lambda _: None):
-            end.wait(5)
-
-    with ThreadPoolExecutor(3) as threads:
-        running = [threads.submit(hold) for _ in range(3)]
-        until(lambda: queue.waiting == 2)
-        with pytest.raises(BusyError, match="2 computations are already waiting"), queue.turn(lambda _: None):
-            pass
-        end.set()
-        for future in running:
-            future.result(5)
+def test_a_full_queue_refuses_computations() -> None:
+    queue = ComputeQueue(most_waiting=2)
+    with (
+        held(queue, 3),
+        pytest.raises(BusyError, match="2 computations are already waiting"),
+        queue.turn(lambda _: None),
+    ):
+        pass
 
 
 @pytest.mark.attack

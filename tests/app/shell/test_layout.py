@@ -5,11 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.app.drawn import go_to, html_of, open_page
+from tests.app.test_every_page import CLASSIFIERS_PAGES
 from tests.app.tiny import LEARNED, PLAIN
-from txcls.app.pages import PAGES
 from txcls.data.examples import EXAMPLES
-
-CLASSIFIERS_PAGES = [page.name for page in PAGES if page.name not in ("language", "atlas", "train", "batch")]
 
 
 @pytest.mark.parametrize("page", CLASSIFIERS_PAGES)
@@ -44,11 +42,3 @@ def test_without_a_checkpoint_the_page_says_how_to_make_one(tmp_path: Path, monk
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     app = open_page("classify")
     assert "txcls train" in app.error[0].value
-
-
-def test_damaged_checkpoint_is_named_not_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "config.json").write_text("{}")
-    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    app = open_page("classify")
-    assert any("broken" in element.value and "format\\_version" in element.value for element in app.caption)

@@ -1,4 +1,4 @@
-"""Lecture mode, as the pages are drawn in it."""
+"""The pages in lecture mode."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,17 +7,17 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import charts_of, go_to, html_of, open_page
+from tests.app.drawn import charts_of, html_of, open_page
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
 from tests.conftest import TEXTS, slow_but
 from txcls.app.pages import PAGES
-from txcls.app.shell import checkpoints, lecture
+from txcls.app.shell import checkpoints, compute, lecture
 from txcls.app.shell.lecture import MIN_FONT_PX, STEPS, step_part
 
 TEXT = "banks signed a deal after the election"
 NAMES = [page.name for page in PAGES]
-WITHOUT_SLIDES = {"atlas", "film"}
-"""Pages that have nothing to show of a checkpoint that was not measured, or that kept no states."""
+WITHOUT_SLIDES = {"atlas", "film", "playground"}
+"""Pages that show nothing of a checkpoint without an atlas or snapshots, and one that consists of a frame."""
 
 
 def slides(app: AppTest) -> list[dict[str, Any]]:
@@ -38,7 +38,7 @@ def fonts(figure: Any) -> Iterator[float]:
 
 
 def axes_and_legends(figure: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """What has type of its own size in Streamlit's theme, and so must say its size."""
+    """Settings of axes and legends, whose type size is set by Streamlit's theme otherwise."""
     for name, part in figure["layout"].items():
         if name.startswith(("xaxis", "yaxis")):
             yield part.get("tickfont", {})
@@ -49,33 +49,27 @@ def axes_and_legends(figure: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", [PLAIN, *slow_but([], [LEARNED, PAIRS, MANY])])
-def test_every_page_is_slides_with_large_type_and_nothing_else(name: str) -> None:
+def test_every_page_consists_of_slides_with_large_type(name: str) -> None:
     for page in NAMES:
         app = open_page(page, mode="lecture", checkpoint=name, text=TEXT)
         assert app.query_params["mode"] == "lecture"
         assert not app.title and not any(box.key == "checkpoint_box" for box in app.selectbox), page
-        assert page in ("atlas", "train", "batch", "report") or app.text_area[0].value == TEXT
+        assert page in ("atlas", "train", "batch", "report", "playground") or app.text_area[0].value == TEXT
         assert bool(slides(app)) == (page not in WITHOUT_SLIDES), page
         for chart in charts_of(app):
             assert min(fonts(chart.figure)) >= MIN_FONT_PX, (page, chart.key)
             assert all(font["size"] >= MIN_FONT_PX for font in axes_and_legends(chart.figure)), (page, chart.key)
 
 
-def test_links_keep_the_mode() -> None:
-    app = open_page("attention", mode="lecture", text=TEXT)
-    links = [parse_qs(link.proto.query_string) for link in app.get("page_link")]
-    assert links and all(link["mode"] == ["lecture"] for link in links)
-    go_to(app, "positions")
-    assert slides(app) and not app.title
-
-
-def test_the_button_starts_it_and_another_mode_is_the_usual_one() -> None:
+def test_the_button_starts_lecture_mode_which_links_keep_and_an_unknown_mode_is_ignored() -> None:
     app = open_page("attention", mode="cinema", text=TEXT)
     assert app.title[0].value and not slides(app) and "mode" not in app.query_params
     usual = [chart.key for chart in charts_of(app)]
     assert "F9" in app.button(key="lecture_start").label
     app.button(key="lecture_start").click().run()
     assert slides(app) and not app.title and {chart.key for chart in charts_of(app)} >= set(usual)
+    links = [parse_qs(link.proto.query_string) for link in app.get("page_link")]
+    assert links and all(link["mode"] == ["lecture"] for link in links)
 
 
 @pytest.mark.parametrize("section", ["arcs", "rollout"])
@@ -85,12 +79,6 @@ def test_each_part_of_attention_is_a_slide_whichever_one_is_chosen(section: str)
     assert keys > {"chart_arcs", "chart_query_key", "chart_entropy", "chart_rollout", "chart_pooling"}
     assert len(slides(app)) == 6 and slides(app)[-1]["shows"] == (lecture.POOLING,)
     assert ("section" in app.query_params) == (section != "arcs"), "kept for when lecture mode ends"
-
-
-def test_a_second_checkpoint_is_compared_on_slides_too() -> None:
-    for page in ("classify", "attention"):
-        app = open_page(page, mode="lecture", text=TEXT, versus=LEARNED)
-        assert not app.exception and slides(app)
 
 
 def test_vectors_are_bars_unless_a_matrix_that_they_are_computed_from_stands_beside_them() -> None:
@@ -104,32 +92,28 @@ def test_vectors_are_bars_unless_a_matrix_that_they_are_computed_from_stands_bes
     assert bars["type"] == "bar" and len(bars["customdata"]) == 10, "as many as there is room for in large type"
 
 
-@pytest.mark.parametrize("page", ["attention", "positions"])
-def test_the_strip_says_that_an_answer_to_unknown_words_means_nothing(page: str) -> None:
-    assert "<b>Means nothing</b>, 100 % is unknown:" in html_of(open_page(page, mode="lecture", text="שלום עולם"))
-    assert "Means nothing" not in html_of(open_page(page, mode="lecture", text=TEXTS[0]))
+def test_the_strip_says_that_an_answer_to_unknown_words_means_nothing() -> None:
+    assert "<b>Means nothing</b>, 100 % is unknown:" in html_of(
+        open_page("attention", mode="lecture", text="שלום עולם")
+    )
+    assert "Means nothing" not in html_of(open_page("attention", mode="lecture", text=TEXTS[0]))
 
 
-def test_an_empty_text_is_a_page_without_its_slides() -> None:
+def test_with_an_empty_text_a_page_has_no_slides() -> None:
     app = open_page("attention", mode="lecture", text="")
     assert any("Type a few words" in info.value for info in app.info) and not slides(app)
 
 
-def test_the_map_marks_the_part_that_a_step_is_in() -> None:
+def test_the_map_marks_the_part_of_each_step() -> None:
     app = open_page("steps", mode="lecture", text=TEXT, step="scores", layer="2")
     assert slides(app)[0]["shows"] == ("attn.1",)
     assert step_part("expand", 0) == "ff.0" and step_part("logits", None) == "classes"
-
-
-def test_every_step_is_a_part_of_the_map(tiny_checkpoints: object) -> None:
-    from txcls.app.shell import compute
-
     for name in (PLAIN, LEARNED, PAIRS):
         for step in compute.walk_through(checkpoints.source(name), TEXT).steps:
             assert step.layer is not None or step.name in STEPS, step.name
 
 
-def test_operands_stand_beside_the_result_and_follow_the_chosen_cell() -> None:
+def test_operands_are_drawn_beside_the_result_and_follow_the_selected_cell() -> None:
     app = open_page("steps", mode="lecture", text=TEXT, step="scores", layer="1", head="1")
 
     def frames() -> list[tuple[float, float]]:

@@ -1,4 +1,4 @@
-"""Visitors' words in Markdown stay words."""
+"""Visitors' text in Markdown is only text."""
 
 import pytest
 from markdown_it import MarkdownIt

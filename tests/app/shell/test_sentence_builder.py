@@ -1,4 +1,4 @@
-"""Words that a model of match reports knows, in place of those that it does not."""
+"""Words that a model of match reports knows replace those that it does not know."""
 
 from pathlib import Path
 

@@ -1,158 +1,27 @@
 // Turns slides, steps and pages with PageDown and PageUp wherever the focus is, switches lecture mode with F9, and draws
-// the bar that says where one is. Slides are turned here alone; the server is asked for steps and for other pages.
-const BEYOND = 3 // with more layers than these, the map has no letters in its layers
+// the bar that says where one is. Slides are turned here; the server is asked for steps and for other pages.
+const MAX_LETTERED_LAYERS = 3 // with more layers, the map has no letters in them
 const MIN_FORMULA_PX = 17
 const ASK_AGAIN_MS = 5000
 const STAY_MS = 4000 // how long charts above a part of a page may take to get their height
 const LONG = { attn: "attention", ff: "feed-forward" }
 
 export default function ({ data, parentElement, setTriggerValue }) {
-  const find = (selector) => parentElement.querySelector(selector)
-  const bar = find(".bar")
   const lecture = (window.txclsLecture ??= { page: null, at: 0, asked: null })
-  const style = document.getElementById("txcls-slide") ?? document.head.appendChild(document.createElement("style"))
-  style.id = "txcls-slide"
-  const last = data.slides.length - 1
-  const asked = new URL(location.href).searchParams.get("slide")
-  const panel = document.querySelector(".st-key-lesson_panel")
-  for (const [name, value] of Object.entries({ lang: data.lesson?.language ?? "en", role: "region", "aria-label": data.lesson?.title ?? "" })) {
-    panel?.setAttribute(name, value)
-  }
-  document.querySelector(".st-key-lesson_cover")?.setAttribute("lang", data.lesson?.language ?? "en")
-  const step = data.lesson && `${data.lesson.title} ${data.lesson.at}`
-  if (step && lecture.step && step !== lecture.step) {
-    for (const one of [panel, document.querySelector('[data-testid="stMain"]')]) one?.scrollTo(0, 0) // on a phone Next stands below
-  }
-  if (step !== lecture.step) lecture.stay?.()
-  if (step !== lecture.step || data.on) lecture.partOf = null
-  lecture.step = step
-  const part = document.querySelector(".txcls-part")
-  if (!data.on && data.lesson?.far_down && part && lecture.partOf !== step) {
-    lecture.partOf = step
-    // Below the panel, as on a phone, the narration is read first, and a button leads to the part.
-    if (panel && getComputedStyle(panel).position === "fixed") stayAt(part, lecture)
-  }
-  for (const one of document.querySelectorAll(".txcls-to-part")) one.onclick = () => part && stayAt(part, lecture)
-  const isNew = lecture.page !== data.page || lecture.on !== data.on || !lecture.live
-  if (lecture.page !== data.page || lecture.on !== data.on) {
-    lecture.at = asked === "last" ? last : (Number.parseInt(asked, 10) || 1) - 1
-    clearTimeout(lecture.rearming)
-    Object.assign(lecture, { page: data.page, on: data.on, asked: null })
-  }
-  lecture.at = Math.max(0, Math.min(lecture.at, last))
-
-  const show = () => {
-    bar.hidden = !data.on
-    if (!data.on) {
-      style.textContent = ""
-      for (const one of document.querySelectorAll(".katex-display > .katex")) one.style.fontSize = ""
-      return
-    }
-    const slide = data.slides[lecture.at]
-    const selector = slide ? `.st-key-slide_${slide.n}` : '[data-testid="stMainBlockContainer"]'
-    style.textContent = slide
-      ? `${selector} {visibility: visible !important; opacity: 1 !important; z-index: 1 !important;}` +
-        (slide.own_keys ? "html {font-size: 17px !important;}" : "") +
-        (slide.hides_answer ? ".st-key-lecture_strip .txcls-strip {visibility: hidden;}" : "")
-      : `${selector} {visibility: visible !important; padding: 84px 32px !important;}` +
-        '[data-testid="stMain"] {overflow-y: auto !important;}'
-    for (const element of document.querySelectorAll('[class*="st-key-slide_"]')) {
-      element.inert = !element.matches(selector)
-      if (data.lesson) element.lang = data.slides.some((one) => one.lesson && element.matches(`.st-key-slide_${one.n}`))
-        ? data.lesson.language : "en"
-    }
-    const [at, of] = data.lesson ? [data.lesson.at, data.lesson.of] : data.at ?? [lecture.at, data.slides.length]
-    const heading = slide && document.querySelector(`${selector} :is(h2, h3)`)?.textContent
-    find(".title").textContent = data.lesson?.step ?? heading ?? data.title
-    find(".title").title = data.title
-    find(".title").lang = data.lesson?.language ?? "en"
-    find(".count").textContent = of ? `${at + 1} / ${of}` : ""
-    find(".planned").textContent = data.lesson?.planned ?? ""
-    find(".done").style.width = of ? `${(100 * (at + 1)) / of}%` : "0"
-    find(".back").disabled = data.first && (data.lesson ? lecture.at : at) <= 0
-    find(".next").disabled = data.last && (data.lesson ? lecture.at >= last : at >= of - 1)
-    drawMap(find(".map"), data.layers, slide?.shows ?? [])
-    clearTimeout(lecture.fitting)
-    if (slide?.own_keys) shrinkToFit(document.querySelector(selector), lecture, 40)
-    fitFormulas(document.querySelector(selector))
-    const address = new URL(location.href)
-    if (lecture.at) address.searchParams.set("slide", lecture.at + 1)
-    else address.searchParams.delete("slide")
-    if (address.href !== location.href) history.replaceState(history.state, "", address)
-  }
-
-  /** Go on or back by one; whether there was anything to turn. */
-  const turn = (by) => {
-    const button = data.at && document.querySelector(`.st-key-step_${by > 0 ? "next" : "back"} button`)
-    if (button && !button.disabled) {
-      button.click()
-      return true
-    }
-    if (!data.on && !data.lesson) return false
-    if (data.on && !data.at && lecture.at + by >= 0 && lecture.at + by <= last) {
-      lecture.at += by
-      show()
-    } else if (lecture.asked === data.page) {
-      lecture.waiting = by // the next page is on its way, and takes this when it is there
-    } else if (!(by > 0 ? data.last : data.first)) {
-      lecture.asked = data.page
-      lecture.rearming = setTimeout(rearm, ASK_AGAIN_MS)
-      setTriggerValue("turn", by)
-    }
-    return true
-  }
-  /** Take the key that was pressed while there was nothing to turn. */
-  const takeWaiting = () => {
-    const by = lecture.waiting
-    lecture.waiting = 0
-    if (by) turn(by)
-  }
-  /** After a page was asked for that does not come: allow to ask again, but never while the server is still at it. */
-  const rearm = () => {
-    const state = document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState
-    if (state && state !== "notRunning") lecture.rearming = setTimeout(rearm, 500)
-    else {
-      lecture.asked = null
-      takeWaiting()
-    }
-  }
-  const isPlain = (event) => !event.altKey && !event.ctrlKey && !event.metaKey && !event.shiftKey
-  const direction = (event) => (isPlain(event) ? { PageDown: 1, PageUp: -1 }[event.key] : undefined)
-  const ownKeys = () => data.on && !data.lesson && data.slides[lecture.at]?.own_keys
-  // Before anything that has the focus: text boxes, menus and radio buttons would keep the key to themselves.
-  const first = (event) => {
-    if (event.key === "F9" && isPlain(event)) {
-      event.preventDefault()
-      if (!event.repeat) setTriggerValue("mode", Date.now())
-      return
-    }
-    const by = direction(event)
-    if (!by || (!data.on && !data.at && !data.lesson)) return
-    if (!ownKeys()) {
-      if (turn(by)) swallow(event)
-    } else if (event.target !== document.body) {
-      // The drawing ignores what is typed elsewhere.
-      swallow(event)
-      document.activeElement?.blur()
-      document.body.dispatchEvent(new KeyboardEvent("keydown", { key: event.key, bubbles: true, cancelable: true }))
-    }
-  }
-  const afterDrawing = (event) => {
-    const by = direction(event)
-    if (by && ownKeys() && !event.defaultPrevented && turn(by)) event.preventDefault()
-  }
-  const swallow = (event) => {
-    event.preventDefault()
-    event.stopImmediatePropagation()
-  }
-  find(".back").onclick = () => turn(-1)
-  find(".next").onclick = () => turn(1)
+  const find = (selector) => parentElement.querySelector(selector)
+  const bar = { data, lecture, find, setTriggerValue, style: styleElement(), last: data.slides.length - 1 }
+  nameLesson(data.lesson)
+  goToPart(data, lecture)
+  const isNew = takeOver(bar)
+  const { first, afterDrawing } = keyHandlers(bar)
+  find(".back").onclick = () => turn(bar, -1)
+  find(".next").onclick = () => turn(bar, 1)
   find(".leave").onclick = () => setTriggerValue("mode", Date.now())
   window.txclsStopLecture?.()
   window.addEventListener("keydown", first, true)
   window.addEventListener("keydown", afterDrawing)
-  show()
-  const drawn = setTimeout(show, 150) // headings may be drawn after this
+  show(bar)
+  const drawn = setTimeout(() => show(bar), 150) // headings may be drawn after this
   const formulas = new MutationObserver(() => fitFormulas(document.body))
   if (data.on) formulas.observe(document.querySelector('[data-testid="stMain"]'), { childList: true, subtree: true })
   const stop = () => {
@@ -163,12 +32,179 @@ export default function ({ data, parentElement, setTriggerValue }) {
   }
   window.txclsStopLecture = stop
   lecture.live = stop // until another call takes over, which Streamlit may make before or after it ends this one
-  if (isNew) takeWaiting()
+  if (isNew) takeWaiting(bar)
   return () => {
     if (lecture.live === stop) lecture.live = null
     stop()
-    if (!document.querySelector('[class*="st-key-slide_"]')) style.textContent = ""
+    if (!document.querySelector('[class*="st-key-slide_"]')) bar.style.textContent = ""
   }
+}
+
+function styleElement() {
+  const style = document.getElementById("txcls-slide") ?? document.head.appendChild(document.createElement("style"))
+  style.id = "txcls-slide"
+  return style
+}
+
+/** Give the panel and the cover of a lesson their language and name. */
+function nameLesson(lesson) {
+  const language = lesson?.language ?? "en"
+  const attributes = { lang: language, role: "region", "aria-label": lesson?.title ?? "" }
+  const panel = document.querySelector(".st-key-lesson_panel")
+  for (const [name, value] of Object.entries(attributes)) panel?.setAttribute(name, value)
+  document.querySelector(".st-key-lesson_cover")?.setAttribute("lang", language)
+}
+
+/** Scroll to the part of the page that a new step of a lesson is about. */
+function goToPart(data, lecture) {
+  const panel = document.querySelector(".st-key-lesson_panel")
+  const step = data.lesson && `${data.lesson.title} ${data.lesson.at}`
+  if (step && lecture.step && step !== lecture.step) {
+    for (const element of [panel, document.querySelector('[data-testid="stMain"]')]) element?.scrollTo(0, 0) // on a phone Next is below
+  }
+  if (step !== lecture.step) lecture.stay?.()
+  if (step !== lecture.step || data.on) lecture.partOf = null
+  lecture.step = step
+  const part = document.querySelector(".txcls-part")
+  if (!data.on && data.lesson?.far_down && part && lecture.partOf !== step) {
+    lecture.partOf = step
+    // Below the panel, as on a phone, the narration is read first, and a button leads to the part.
+    if (panel && getComputedStyle(panel).position === "fixed") stayAt(part, lecture)
+  }
+  for (const button of document.querySelectorAll(".txcls-to-part")) button.onclick = () => part && stayAt(part, lecture)
+}
+
+/** Set the slide that this call begins with; returns whether its page or mode is new. */
+function takeOver({ data, lecture, last }) {
+  const isOther = lecture.page !== data.page || lecture.on !== data.on
+  if (isOther) {
+    const asked = new URL(location.href).searchParams.get("slide")
+    lecture.at = asked === "last" ? last : (Number.parseInt(asked, 10) || 1) - 1
+    clearTimeout(lecture.rearming)
+    Object.assign(lecture, { page: data.page, on: data.on, asked: null })
+  }
+  lecture.at = Math.max(0, Math.min(lecture.at, last))
+  return isOther || !lecture.live
+}
+
+/** Show the current slide and the bar, or the whole page outside lecture mode. */
+function show({ data, lecture, find, style, last }) {
+  find(".bar").hidden = !data.on
+  if (!data.on) {
+    style.textContent = ""
+    for (const formula of document.querySelectorAll(".katex-display > .katex")) formula.style.fontSize = ""
+    return
+  }
+  const slide = data.slides[lecture.at]
+  const selector = slide ? `.st-key-slide_${slide.n}` : '[data-testid="stMainBlockContainer"]'
+  style.textContent = slideStyle(slide, selector)
+  for (const element of document.querySelectorAll('[class*="st-key-slide_"]')) {
+    element.inert = !element.matches(selector)
+    const isOfLesson = data.slides.some((other) => other.lesson && element.matches(`.st-key-slide_${other.n}`))
+    if (data.lesson) element.lang = isOfLesson ? data.lesson.language : "en"
+  }
+  const [at, of] = data.lesson ? [data.lesson.at, data.lesson.of] : data.at ?? [lecture.at, data.slides.length]
+  const heading = slide && document.querySelector(`${selector} :is(h2, h3)`)?.textContent
+  find(".title").textContent = data.lesson?.step ?? heading ?? data.title
+  find(".title").title = data.title
+  find(".title").lang = data.lesson?.language ?? "en"
+  find(".count").textContent = of ? `${at + 1} / ${of}` : ""
+  find(".planned").textContent = data.lesson?.planned ?? ""
+  find(".done").style.width = of ? `${(100 * (at + 1)) / of}%` : "0"
+  find(".back").disabled = data.first && (data.lesson ? lecture.at : at) <= 0
+  find(".next").disabled = data.last && (data.lesson ? lecture.at >= last : at >= of - 1)
+  drawMap(find(".map"), data.layers, slide?.shows ?? [])
+  clearTimeout(lecture.fitting)
+  if (slide?.own_keys) shrinkToFit(document.querySelector(selector), lecture, 40)
+  fitFormulas(document.querySelector(selector))
+  const address = new URL(location.href)
+  if (lecture.at) address.searchParams.set("slide", lecture.at + 1)
+  else address.searchParams.delete("slide")
+  if (address.href !== location.href) history.replaceState(history.state, "", address)
+}
+
+/** What makes a slide visible; a page without slides is shown as a whole. */
+function slideStyle(slide, selector) {
+  if (!slide) {
+    return `${selector} {visibility: visible !important; padding: 84px 32px !important;}` +
+      '[data-testid="stMain"] {overflow-y: auto !important;}'
+  }
+  return `${selector} {visibility: visible !important; opacity: 1 !important; z-index: 1 !important;}` +
+    (slide.own_keys ? "html {font-size: 17px !important;}" : "") +
+    (slide.hides_answer ? ".st-key-lecture_strip .txcls-strip {visibility: hidden;}" : "")
+}
+
+/** Go on or back by one; returns whether there was anything to turn. */
+function turn(bar, by) {
+  const { data, lecture, last } = bar
+  const button = data.at && document.querySelector(`.st-key-step_${by > 0 ? "next" : "back"} button`)
+  if (button && !button.disabled) {
+    button.click()
+    return true
+  }
+  if (!data.on && !data.lesson) return false
+  if (data.on && !data.at && lecture.at + by >= 0 && lecture.at + by <= last) {
+    lecture.at += by
+    show(bar)
+  } else if (lecture.asked === data.page) {
+    lecture.waiting = by // the next page is on its way, and takes this when it is there
+  } else if (!(by > 0 ? data.last : data.first)) {
+    lecture.asked = data.page
+    lecture.rearming = setTimeout(() => rearm(bar), ASK_AGAIN_MS)
+    bar.setTriggerValue("turn", by)
+  }
+  return true
+}
+
+/** Take the key that was pressed while there was nothing to turn. */
+function takeWaiting(bar) {
+  const by = bar.lecture.waiting
+  bar.lecture.waiting = 0
+  if (by) turn(bar, by)
+}
+
+/** Allow to ask again for a page that does not come, but not while the server is still drawing. */
+function rearm(bar) {
+  const state = document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState
+  if (state && state !== "notRunning") bar.lecture.rearming = setTimeout(() => rearm(bar), 500)
+  else {
+    bar.lecture.asked = null
+    takeWaiting(bar)
+  }
+}
+
+/** Handlers of a key before anything that has the focus, and after a drawing that handles page keys itself. */
+function keyHandlers(bar) {
+  const { data, lecture } = bar
+  const isPlain = (event) => !event.altKey && !event.ctrlKey && !event.metaKey && !event.shiftKey
+  const direction = (event) => (isPlain(event) ? { PageDown: 1, PageUp: -1 }[event.key] : undefined)
+  const ownKeys = () => data.on && !data.lesson && data.slides[lecture.at]?.own_keys
+  const swallow = (event) => {
+    event.preventDefault()
+    event.stopImmediatePropagation()
+  }
+  const first = (event) => {
+    if (event.key === "F9" && isPlain(event)) {
+      event.preventDefault()
+      if (!event.repeat) bar.setTriggerValue("mode", Date.now())
+      return
+    }
+    const by = direction(event)
+    if (!by || (!data.on && !data.at && !data.lesson)) return
+    if (!ownKeys()) {
+      if (turn(bar, by)) swallow(event)
+    } else if (event.target !== document.body) {
+      // The drawing ignores what is typed elsewhere.
+      swallow(event)
+      document.activeElement?.blur()
+      document.body.dispatchEvent(new KeyboardEvent("keydown", { key: event.key, bubbles: true, cancelable: true }))
+    }
+  }
+  const afterDrawing = (event) => {
+    const by = direction(event)
+    if (by && ownKeys() && !event.defaultPrevented && turn(bar, by)) event.preventDefault()
+  }
+  return { first, afterDrawing }
 }
 
 /** Scroll to a part of the page, and again while what stands above it changes its height, until someone scrolls. */
@@ -226,8 +262,8 @@ function drawMap(map, layers, shows) {
   const blocks = layers === null
     ? [box("attn.0", "layers")]
     : Array.from({ length: layers }, (_, n) => [
-        gap(layers > BEYOND ? "·" : `${n + 1}`),
-        ...["attn", "ff"].map((kind) => box(`${kind}.${n}`, layers > BEYOND ? "" : kind === "attn" ? "A" : "F")),
+        gap(layers > MAX_LETTERED_LAYERS ? "·" : `${n + 1}`),
+        ...["attn", "ff"].map((kind) => box(`${kind}.${n}`, layers > MAX_LETTERED_LAYERS ? "" : kind === "attn" ? "A" : "F")),
       ]).flat()
   map.replaceChildren(
     ...["words", "vectors"].map((name) => box(name, name)),

@@ -1,4 +1,5 @@
-// Makes scrollable elements reachable by keyboard: each is a named tab stop as long as its content overflows.
+// Makes scrollable elements reachable by keyboard: each is a named tab stop as long as its content overflows. The menu
+// on a phone, where Streamlit puts the items of a list into sections of it, becomes a group of links without a list.
 const NAMES = {
   ".katex-display": "Formula",
   '[data-testid="stMarkdownContainer"] table': "Table",
@@ -7,11 +8,13 @@ const NAMES = {
   ".txcls-table, .txcls-terms, .txcls-merges": "Table",
   ".txcls-words": "Words",
 }
+const MENU = '[data-testid="stSidebarNavItems"], [data-testid="stSidebarNavItems"] li'
 const HOLDS_STOPS = "a[href], button, input, select, textarea, summary, [tabindex='0']"
 
 export default function () {
   const sized = new ResizeObserver(() => later())
   const look = () => {
+    for (const element of document.querySelectorAll(MENU)) element.setAttribute("role", "none")
     for (const [selector, name] of Object.entries(NAMES)) {
       for (const element of document.querySelectorAll(selector)) {
         sized.observe(element)

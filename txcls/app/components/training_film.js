@@ -1,258 +1,301 @@
-// A training as a film: slider and play button under the curves; bars, heads and class lens of the chosen state. All
-// numbers come at once, so that sliding and playing never ask the server; the step is written into the address.
+// A training as a film: slider and play button under the curves; bars, heads and class lens of the selected state. All
+// numbers are sent at once, so that sliding and playing need no server; the training step is written into the address.
 const PAUSE_MS = 600 // between two states while it plays
-const MOST = 2 ** 16 - 1 // what a weight of 1 is sent as
-// Keys on these, elsewhere on the page, are theirs.
+const MAX_INTEGER = 2 ** 16 - 1 // an attention weight of 1
+// Controls elsewhere on the page handle these keys themselves.
 const CONTROLS = "a, button, input, select, summary, [role=slider], [role=tab], [role=radio], [role=option], [role=menuitem]"
 const TYPING = "textarea, input:not([type=range], [type=checkbox]), select, [contenteditable], [role=listbox] *"
+const MOVES = { ArrowLeft: -1, ArrowDown: -1, PageUp: -1, ArrowRight: 1, ArrowUp: 1, PageDown: 1 }
 const LABEL_PX = 14 // height of a token's name beside an enlarged map
 const PADDING = { left: 52, right: 8, top: 16, between: 24, bottom: 22 }
 
 export default function ({ data, parentElement }) {
   const section = parentElement.querySelector(".film")
-  section.film?.stop()
-  if (!section.film) {
-    section.film = { data: null, at: 0, seen: new Set(), large: null, timer: 0 }
+  section.film ??= new Film(section)
+  return section.film.open(data)
+}
+
+const grouped = (number) => number.toLocaleString("en")
+const capital = (text) => text[0].toUpperCase() + text.slice(1)
+
+class Film {
+  constructor(section) {
+    Object.assign(this, { section, data: null, at: 0, answered: new Set(), verdict: "", enlarged: null, timer: 0 })
+    this.slider = this.find("input[type=range]")
+    this.play = this.find(".play")
+    this.predictFirst = this.find(".first input")
+    this.slider.oninput = () => this.jump(Number(this.slider.value))
+    this.play.onclick = () => this.togglePlay()
+    this.predictFirst.onchange = () => {
+      window.txclsPredictFirst = this.predictFirst.checked
+      this.verdict = ""
+      this.show()
+    }
+    this.find(".options").onclick = (event) => this.guess(event.target.dataset.guess)
+    this.find(".curves").onclick = (event) => this.jump(this.curves.nearest(event.clientX))
     section.append(
       saveButtons(() => ({
         root: section,
-        file: `${section.film.data.name}-step-${section.film.data.steps[section.film.at]}`,
-        label: section.querySelector("input[type=range]").getAttribute("aria-valuetext"),
+        file: `${this.data.name}-step-${this.data.steps[this.at]}`,
+        label: this.slider.getAttribute("aria-valuetext"),
         skip: ".play, .first, .ask, input, .save-picture",
       })),
     )
   }
-  return start(section, section.film, data)
-}
 
-function start(section, film, data) {
-  const find = (selector) => section.querySelector(selector)
-  const slider = find("input[type=range]")
-  const play = find(".play")
-  const first = find(".first input")
-  const state = find(".state")
-  const last = data.steps.length - 1
-  if (film.data?.opened !== data.opened) film.at = data.at
-  if (film.data?.opened !== data.opened || film.data?.tokens.join(" ") !== data.tokens.join(" ")) {
-    film.seen = new Set()
-    film.verdict = ""
+  find(selector) {
+    return this.section.querySelector(selector)
   }
-  film.data = data
-  film.at = Math.min(film.at, last)
-  first.checked = Boolean(window.txclsPredictFirst)
-  slider.max = last
-  const attention = weightsOf(data.attention)
-  const curves = drawCurves(find(".curves"), data)
-  const bars = drawBars(find(".classes ol"), data)
-  const maps = drawMaps(section, film, data, attention, () => maps.show(film.at))
 
-  const isAsked = () => first.checked && data.asked.includes(film.at) && !film.seen.has(film.at)
-  const answer = (n) => data.classes[data.answers[n]]
-  const total = data.steps[last].toLocaleString("en")
-  const said = (n) => `step ${data.steps[n].toLocaleString("en")} of ${total}`
-
-  function show() {
-    const n = film.at
-    const asked = isAsked()
-    slider.value = n
-    slider.setAttribute(
-      "aria-valuetext",
-      `${said(n)}: ${asked ? "predict first" : `${answer(n)}, ${percent(data.probabilities[n][data.answers[n]])}`}`,
-    )
-    find(".where").replaceChildren("Step ", element("b", { text: data.steps[n].toLocaleString("en") }), ` of ${total}`)
-    find(".figures").replaceChildren(...figures(n).map((line) => element("div", { text: line })))
-    curves.move(n, !first.checked)
-    find(".ask").hidden = !asked
-    state.classList.toggle("covered", asked)
-    state.inert = asked
-    if (asked) {
-      stopPlaying()
-      film.verdict = ""
-      find(".ask p").textContent =
-        `${capital(said(n - 1))}: ${answer(n - 1)}. At the end of training: ${answer(last)}. ` +
-        `Does the model say ${answer(last)} by step ${data.steps[n].toLocaleString("en")}?`
-    } else {
-      bars.show(n)
-      maps.show(n)
-      showLens(find(".lens ol"), data, n)
+  /** Show the server's numbers; returns what ends the listeners of this call alone. */
+  open(data) {
+    this.stop?.()
+    const isReopened = this.data?.opened !== data.opened
+    if (isReopened) this.at = data.at
+    if (isReopened || this.data.tokens.join(" ") !== data.tokens.join(" ")) {
+      this.answered = new Set()
+      this.verdict = ""
     }
-    find(".verdict").textContent = film.verdict
-    play.textContent = film.timer ? "❚❚ Pause" : n === last ? "↺ Play again" : "▶ Play"
+    this.data = data
+    this.last = data.steps.length - 1
+    this.at = Math.min(this.at, this.last)
+    this.predictFirst.checked = Boolean(window.txclsPredictFirst)
+    this.slider.max = this.last
+    this.curves = new Curves(this.find(".curves"), data)
+    this.bars = drawBars(this.find(".classes ol"), data)
+    this.maps = new Maps(this)
+    const pressed = (event) => this.pressed(event)
+    document.addEventListener("keydown", pressed)
+    const resized = new ResizeObserver(() => {
+      this.curves.draw()
+      this.curves.move(this.at, !this.predictFirst.checked)
+      this.maps.nameTokens()
+    })
+    resized.observe(this.find(".course"))
+    this.show()
+    this.stop = () => {
+      this.stopPlaying()
+      resized.disconnect()
+      document.removeEventListener("keydown", pressed)
+    }
+    return this.stop
+  }
+
+  answer(n) {
+    return this.data.classes[this.data.answers[n]]
+  }
+
+  answerWithProbability(n) {
+    return `${this.answer(n)}, ${percent(this.data.probabilities[n][this.data.answers[n]])}`
+  }
+
+  step(n) {
+    return `step ${grouped(this.data.steps[n])} of ${grouped(this.data.steps[this.last])}`
+  }
+
+  get isAsked() {
+    return this.predictFirst.checked && this.data.asked.includes(this.at) && !this.answered.has(this.at)
+  }
+
+  show() {
+    const { at: n, data, isAsked } = this
+    this.slider.value = n
+    const answer = isAsked ? "predict first" : this.answerWithProbability(n)
+    this.slider.setAttribute("aria-valuetext", `${this.step(n)}: ${answer}`)
+    const step = element("b", { text: grouped(data.steps[n]) })
+    this.find(".where").replaceChildren("Step ", step, ` of ${grouped(data.steps[this.last])}`)
+    this.find(".figures").replaceChildren(...metricLines(data, n).map((line) => element("div", { text: line })))
+    this.curves.move(n, !this.predictFirst.checked)
+    this.find(".ask").hidden = !isAsked
+    this.find(".state").classList.toggle("covered", isAsked)
+    this.find(".state").inert = isAsked
+    if (isAsked) this.ask()
+    else {
+      this.bars.show(n)
+      this.maps.show(n)
+      showLens(this.find(".lens ol"), data, n)
+    }
+    this.find(".verdict").textContent = this.verdict
+    this.play.textContent = this.timer ? "❚❚ Pause" : n === this.last ? "↺ Play again" : "▶ Play"
     keepAddress(data.steps[n], data.steps[data.unsaid])
   }
 
-  const figures = (n) => {
-    const seen = n === 0 ? [] : [["training", data.train_loss[n], data.train_accuracy[n]]]
-    return [...seen, ["validation", data.validation_loss[n], data.validation_accuracy[n]]]
-      .filter(([, loss]) => loss !== null)
-      .map(([rows, loss, accuracy]) => `${rows}: loss ${loss.toFixed(3)}, ${percent(accuracy)}`)
+  ask() {
+    this.stopPlaying()
+    this.verdict = ""
+    const final = this.answer(this.last)
+    this.find(".ask p").textContent =
+      `${capital(this.step(this.at - 1))}: ${this.answer(this.at - 1)}. At the end of training: ${final}. ` +
+      `Does the model say ${final} by step ${grouped(this.data.steps[this.at])}?`
   }
 
-  const go = (n) => {
-    film.at = Math.min(Math.max(n, 0), last)
-    film.verdict = ""
-    show()
+  guess(guessed) {
+    if (!guessed) return
+    const isFinal = this.data.answers[this.at] === this.data.answers[this.last]
+    this.answered.add(this.at)
+    this.verdict =
+      `${(guessed === "true") === isFinal ? "✓ Right" : "✗ Wrong"}: at ${this.step(this.at)} the model says ` +
+      `${this.answerWithProbability(this.at)}.`
+    this.show()
+    this.play.focus()
   }
-  const stopPlaying = () => {
-    clearInterval(film.timer)
-    film.timer = 0
+
+  go(n) {
+    this.at = Math.min(Math.max(n, 0), this.last)
+    this.verdict = ""
+    this.show()
   }
-  const togglePlay = () => {
-    if (film.timer) stopPlaying()
+
+  jump(n) {
+    this.stopPlaying()
+    this.go(n)
+  }
+
+  stopPlaying() {
+    clearInterval(this.timer)
+    this.timer = 0
+  }
+
+  togglePlay() {
+    if (this.timer) this.stopPlaying()
     else {
-      if (film.at === last) film.at = 0
-      film.timer = setInterval(() => {
-        if (film.at + 1 >= last) stopPlaying()
-        go(film.at + 1)
+      if (this.at === this.last) this.at = 0
+      this.timer = setInterval(() => {
+        if (this.at + 1 >= this.last) this.stopPlaying()
+        this.go(this.at + 1)
       }, PAUSE_MS)
     }
-    show()
+    this.show()
   }
-  const guess = (event) => {
-    const guessed = event.target.dataset.guess
-    if (!guessed) return
-    const right = data.answers[film.at] === data.answers[last]
-    film.seen.add(film.at)
-    film.verdict =
-      `${(guessed === "true") === right ? "✓ Right" : "✗ Wrong"}: at ${said(film.at)} the model says ` +
-      `${answer(film.at)}, ${percent(data.probabilities[film.at][data.answers[film.at]])}.`
-    show()
-    play.focus()
-  }
-  const key = (event) => {
+
+  pressed(event) {
     const target = event.composedPath()[0]
     if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey || event.defaultPrevented) return
-    const inside = section.contains(target)
-    const elsewhere = !inside && target.closest?.(CONTROLS)
-    const typing = target.matches?.(TYPING)
-    const moves = { ArrowLeft: -1, ArrowDown: -1, PageUp: -1, ArrowRight: 1, ArrowUp: 1, PageDown: 1 }
-    const paged = event.key.startsWith("Page")
+    const isInside = this.section.contains(target)
+    const isElsewhere = !isInside && target.closest?.(CONTROLS)
+    const isTyping = target.matches?.(TYPING)
+    const isPageKey = event.key.startsWith("Page")
     if (event.key === " ") {
-      if (typing || target.closest?.("button, a, summary, input[type=checkbox], [role=button], [role=tab]")) return
-      togglePlay()
-    } else if (event.key === "Escape" && inside && film.large) maps.enlarge(null)
-    else if (event.key in moves && !typing && (paged || !elsewhere)) {
-      if (!paged && event.key.match(/Up|Down/) && target !== slider) return
-      if (paged && film.at === (moves[event.key] < 0 ? 0 : last)) {
-        if (target === slider) event.preventDefault() // which would take a step of its own
-        return // elsewhere these keys move the page
+      if (isTyping || target.closest?.("button, a, summary, input[type=checkbox], [role=button], [role=tab]")) return
+      this.togglePlay()
+    } else if (event.key === "Escape" && isInside && this.enlarged) this.maps.enlarge(null)
+    else if (event.key in MOVES && !isTyping && (isPageKey || !isElsewhere)) {
+      if (!isPageKey && event.key.match(/Up|Down/) && target !== this.slider) return
+      if (isPageKey && this.at === (MOVES[event.key] < 0 ? 0 : this.last)) {
+        if (target === this.slider) event.preventDefault() // or the slider would move too
+        return // elsewhere these keys turn the page
       }
-      stopPlaying()
-      go(film.at + moves[event.key])
+      this.jump(this.at + MOVES[event.key])
     } else return
     event.preventDefault()
   }
-
-  slider.oninput = () => {
-    stopPlaying()
-    go(Number(slider.value))
-  }
-  play.onclick = togglePlay
-  first.onchange = () => {
-    window.txclsPredictFirst = first.checked
-    film.verdict = ""
-    show()
-  }
-  find(".options").onclick = guess
-  find(".curves").onclick = (event) => {
-    stopPlaying()
-    go(curves.nearest(event.clientX))
-  }
-  document.addEventListener("keydown", key)
-  const sized = new ResizeObserver(() => {
-    curves.draw()
-    curves.move(film.at, !first.checked)
-    maps.name()
-  })
-  sized.observe(find(".course"))
-  show()
-  film.stop = () => {
-    stopPlaying()
-    sized.disconnect()
-    document.removeEventListener("keydown", key)
-  }
-  return film.stop
 }
 
-function drawCurves(svg, data) {
-  const last = data.steps.length - 1
-  let line, width, height
-  const x = (n) => PADDING.left + ((width - PADDING.left - PADDING.right) * n) / last
-  const kinds = ["loss", "accuracy"]
-  const pick = (kind) => [data[`train_${kind}`], data[`validation_${kind}`]]
-  svg.setAttribute(
-    "aria-label",
-    `Loss and accuracy in ${last + 1} states from step 0 to step ${data.steps[last]}. Validation loss goes from ` +
-      `${data.validation_loss[0].toFixed(2)} to ${data.validation_loss[last].toFixed(2)}, validation accuracy from ` +
-      `${percent(data.validation_accuracy[0])} to ${percent(data.validation_accuracy[last])}.`,
-  )
+/** Loss and accuracy of a state in words. */
+function metricLines(data, n) {
+  const training = n === 0 ? [] : [["training", data.train_loss[n], data.train_accuracy[n]]]
+  return [...training, ["validation", data.validation_loss[n], data.validation_accuracy[n]]]
+    .filter(([, loss]) => loss !== null)
+    .map(([split, loss, accuracy]) => `${split}: loss ${loss.toFixed(3)}, ${percent(accuracy)}`)
+}
 
-  const triangle = (across, down) => svgElement("path", { class: "flips flip", d: `M${across - 5} ${down}h10l-5 -8z` })
-  function draw() {
-    ;[width, height] = [svg.clientWidth, svg.clientHeight] // not those on the screen: lecture mode enlarges them
-    const parts = []
-    const panel = (height - PADDING.top - PADDING.between - PADDING.bottom) / 2
-    kinds.forEach((kind, place) => {
-      const [train, validation] = pick(kind)
-      const top = PADDING.top + place * (panel + PADDING.between)
-      const most = kind === "accuracy" ? 1 : Math.max(...train, ...validation)
-      const y = (value) => top + panel * (1 - value / most)
-      for (const value of [0, most]) {
-        const name = kind === "accuracy" ? `${100 * value} %` : value.toFixed(value ? 1 : 0)
-        parts.push(svgElement("line", { class: "axis", x1: x(0), x2: x(last), y1: y(value), y2: y(value) }))
-        parts.push(svgElement("text", { x: PADDING.left - 8, y: y(value) + 4, "text-anchor": "end" }, name))
-      }
-      for (const [name, values] of [["train", train], ["validation", validation]]) {
-        const points = values.map((value, n) => (value === null ? "" : `${x(n)},${y(value)}`)).filter(Boolean)
-        parts.push(svgElement("polyline", { class: name, points: points.join(" ") }))
-      }
-      parts.push(svgElement("text", { x: x(0) + 6, y: top - 5, "font-weight": 650 }, kind))
-    })
-    const wide = width > 560
-    const legend = [["validation", "validation"], ["train", "training"]]
-    legend.forEach(([name, split], place) => {
-      const left = x(0) + (wide ? 90 + 150 * place : 48 + 106 * place)
-      const words = wide ? `${split} rows` : split
-      parts.push(svgElement("line", { class: name, x1: left, x2: left + 22, y1: PADDING.top - 9, y2: PADDING.top - 9 }))
-      parts.push(svgElement("text", { x: left + 28, y: PADDING.top - 5 }, words))
-    })
-    if (data.flips.length) {
-      const left = x(0) + (wide ? 90 + 150 * legend.length : 48 + 98 * legend.length)
-      parts.push(triangle(left + 5, PADDING.top - 5))
-      const words = wide ? "the answer flips" : "flips"
-      parts.push(svgElement("text", { class: "flips", x: left + 16, y: PADDING.top - 5 }, words))
-    }
-    const every = Math.ceil((last * 58) / (width - PADDING.left - PADDING.right)) || 1
-    for (let n = 0; n <= last; n += every) {
-      const anchor = n + every > last ? "end" : n ? "middle" : "start"
-      const shown = n + every > last ? last : n
-      const words = data.steps[shown].toLocaleString("en")
-      parts.push(svgElement("text", { x: x(shown), y: height - 4, "text-anchor": anchor }, words))
-    }
-    parts.push(svgElement("text", { x: PADDING.left - 8, y: height - 4, "text-anchor": "end" }, "step"))
-    data.flips.forEach((n) => parts.push(triangle(x(n), height - PADDING.bottom + 3)))
-    line = svgElement("line", { class: "head", y1: PADDING.top, y2: height - PADDING.bottom + 4 })
-    svg.replaceChildren(...parts, line)
+/** Loss and accuracy of all states, with a line at the selected one. */
+class Curves {
+  constructor(svg, data) {
+    Object.assign(this, { svg, data, last: data.steps.length - 1 })
+    svg.setAttribute(
+      "aria-label",
+      `Loss and accuracy in ${this.last + 1} states from step 0 to step ${data.steps[this.last]}. Validation loss goes from ` +
+        `${data.validation_loss[0].toFixed(2)} to ${data.validation_loss[this.last].toFixed(2)}, validation accuracy from ` +
+        `${percent(data.validation_accuracy[0])} to ${percent(data.validation_accuracy[this.last])}.`,
+    )
+    this.draw()
+  }
+
+  x(n) {
+    return PADDING.left + ((this.width - PADDING.left - PADDING.right) * n) / this.last
+  }
+
+  draw() {
+    const { svg, data } = this
+    ;[this.width, this.height] = [svg.clientWidth, svg.clientHeight] // not those on the screen: lecture mode enlarges them
+    const bottom = this.height - PADDING.bottom
+    this.line = svgElement("line", { class: "head", y1: PADDING.top, y2: bottom + 4 })
+    const flips = data.flips.map((n) => triangle(this.x(n), bottom + 3))
+    svg.replaceChildren(...this.panel("loss", 0), ...this.panel("accuracy", 1), ...this.legend(), ...this.steps(), ...flips, this.line)
     // The thumb's centre moves between half its width from either end, so the slider is that much wider than the curves.
     const slider = svg.nextElementSibling
     slider.style.marginLeft = `${PADDING.left - 8}px`
     slider.style.width = `calc(100% - ${PADDING.left - 8}px)`
   }
-  draw()
-  return {
-    draw,
-    move(n, withFlips) {
-      line.setAttribute("x1", x(n))
-      line.setAttribute("x2", x(n))
-      svg.querySelectorAll(".flips").forEach((one) => (one.style.display = withFlips ? "" : "none"))
-    },
-    nearest: (clientX) => {
-      const box = svg.getBoundingClientRect()
-      const across = ((clientX - box.left) * width) / box.width
-      return Math.round(((across - PADDING.left) / (width - PADDING.left - PADDING.right)) * last)
-    },
+
+  /** Axis and curves of one metric. */
+  panel(metric, place) {
+    const height = (this.height - PADDING.top - PADDING.between - PADDING.bottom) / 2
+    const top = PADDING.top + place * (height + PADDING.between)
+    const splits = ["train", "validation"].map((split) => [split, this.data[`${split}_${metric}`]])
+    const most = metric === "accuracy" ? 1 : Math.max(...splits.flatMap(([, values]) => values))
+    const y = (value) => top + height * (1 - value / most)
+    const axis = [0, most].flatMap((value) => [
+      svgElement("line", { class: "axis", x1: this.x(0), x2: this.x(this.last), y1: y(value), y2: y(value) }),
+      svgElement(
+        "text",
+        { x: PADDING.left - 8, y: y(value) + 4, "text-anchor": "end" },
+        metric === "accuracy" ? `${100 * value} %` : value.toFixed(value ? 1 : 0),
+      ),
+    ])
+    const curves = splits.map(([split, values]) => {
+      const points = values.map((value, n) => (value === null ? "" : `${this.x(n)},${y(value)}`)).filter(Boolean)
+      return svgElement("polyline", { class: split, points: points.join(" ") })
+    })
+    return [...axis, ...curves, svgElement("text", { x: this.x(0) + 6, y: top - 5, "font-weight": 650 }, metric)]
+  }
+
+  legend() {
+    const isWide = this.width > 560
+    const left = (place, narrow) => this.x(0) + (isWide ? 90 + 150 * place : 48 + narrow * place)
+    const lines = [["validation", "validation"], ["train", "training"]].flatMap(([name, split], place) => [
+      svgElement("line", { class: name, x1: left(place, 106), x2: left(place, 106) + 22, y1: PADDING.top - 9, y2: PADDING.top - 9 }),
+      svgElement("text", { x: left(place, 106) + 28, y: PADDING.top - 5 }, isWide ? `${split} rows` : split),
+    ])
+    if (!this.data.flips.length) return lines
+    const text = isWide ? "the answer flips" : "flips"
+    return [
+      ...lines,
+      triangle(left(2, 98) + 5, PADDING.top - 5),
+      svgElement("text", { class: "flips", x: left(2, 98) + 16, y: PADDING.top - 5 }, text),
+    ]
+  }
+
+  /** The training steps below the curves, as many as there is room for. */
+  steps() {
+    const { last } = this
+    const every = Math.ceil((last * 58) / (this.width - PADDING.left - PADDING.right)) || 1
+    const labels = [svgElement("text", { x: PADDING.left - 8, y: this.height - 4, "text-anchor": "end" }, "step")]
+    for (let n = 0; n <= last; n += every) {
+      const isLast = n + every > last
+      const anchor = isLast ? "end" : n ? "middle" : "start"
+      const shown = isLast ? last : n
+      labels.push(svgElement("text", { x: this.x(shown), y: this.height - 4, "text-anchor": anchor }, grouped(this.data.steps[shown])))
+    }
+    return labels
+  }
+
+  move(n, withFlips) {
+    this.line.setAttribute("x1", this.x(n))
+    this.line.setAttribute("x2", this.x(n))
+    for (const mark of this.svg.querySelectorAll(".flips")) mark.style.display = withFlips ? "" : "none"
+  }
+
+  /** The state nearest to a place on the screen. */
+  nearest(clientX) {
+    const box = this.svg.getBoundingClientRect()
+    const across = ((clientX - box.left) * this.width) / box.width
+    return Math.round(((across - PADDING.left) / (this.width - PADDING.left - PADDING.right)) * this.last)
   }
 }
+
+const triangle = (across, down) => svgElement("path", { class: "flips flip", d: `M${across - 5} ${down}h10l-5 -8z` })
 
 function drawBars(list, data) {
   const n_rows = Math.min(data.rows, data.classes.length)
@@ -299,110 +342,115 @@ function drawBars(list, data) {
   }
 }
 
-function drawMaps(section, film, data, attention, redraw) {
-  const [, n_layers, n_heads, n_tokens] = data.shape
-  const grid = section.querySelector(".maps")
-  const large = section.querySelector(".large")
-  const cell = section.querySelector(".cell")
-  grid.style.setProperty("--heads", n_heads)
-  grid.style.setProperty("--layers", n_layers)
-  large.style.setProperty("--tokens", n_tokens)
-  drawScale(section.querySelector(".scale"))
-  cell.textContent = "0 to 1; rows are queries. Click to enlarge."
-  const size = n_tokens * n_tokens
-  const weights = (n, layer, head) => {
-    const place = (n * n_layers + layer) * n_heads + head
-    return attention.subarray(place * size, (place + 1) * size)
+/** The attention maps of all heads, or one of them enlarged with the names of its tokens. */
+class Maps {
+  constructor(film) {
+    const { data } = film
+    const [, nLayers, nHeads, nTokens] = data.shape
+    Object.assign(this, { film, data, nLayers, nHeads, nTokens, attention: weightsOf(data.attention) })
+    this.grid = film.find(".maps")
+    this.large = film.find(".large")
+    this.cell = film.find(".cell")
+    this.grid.style.setProperty("--heads", nHeads)
+    this.grid.style.setProperty("--layers", nLayers)
+    this.large.style.setProperty("--tokens", nTokens)
+    drawScale(film.find(".scale"))
+    this.cell.textContent = "0 to 1; rows are queries. Click to enlarge."
+    this.small = Array.from({ length: nLayers * nHeads }, (_, place) => {
+      const head = [Math.floor(place / nHeads), place % nHeads]
+      const canvas = this.canvas(head)
+      const box = button({ onClick: () => this.enlarge(head) }, canvas, head.map((n) => n + 1).join("."))
+      return { head, box, canvas }
+    })
+    this.grid.replaceChildren(...this.small.map(({ box }) => box))
+    this.build()
   }
-  const title = (layer, head) => `Layer ${layer + 1}, head ${head + 1}`
-  const paint = (canvas, values) => canvas.getContext("2d").putImageData(heatMap(values, n_tokens, n_tokens), 0, 0)
-  const strongest = (values) => {
-    let most = 0
-    values.forEach((value, place) => (most = value > values[most] ? place : most))
-    return pair(values, most)
+
+  weights(n, [layer, head]) {
+    const size = this.nTokens * this.nTokens
+    const place = (n * this.nLayers + layer) * this.nHeads + head
+    return this.attention.subarray(place * size, (place + 1) * size)
   }
-  const pair = (values, place) =>
-    `${data.tokens[Math.floor(place / n_tokens)]} → ${data.tokens[place % n_tokens]} ${values[place].toFixed(2)}`
-  const watch = (canvas, layer, head) => {
+
+  /** An empty map that says under the pointer what the weight of a cell is. */
+  canvas(head) {
+    const { nTokens } = this
+    const canvas = element("canvas")
+    canvas.width = canvas.height = nTokens
     canvas.onpointermove = (event) => {
       const box = canvas.getBoundingClientRect()
       const [row, column] = [(event.clientY - box.top) / box.height, (event.clientX - box.left) / box.width].map(
-        (share) => Math.min(Math.max(Math.floor(share * n_tokens), 0), n_tokens - 1),
+        (share) => Math.min(Math.max(Math.floor(share * nTokens), 0), nTokens - 1),
       )
-      cell.textContent = `${title(layer, head)}: ${pair(weights(film.at, layer, head), row * n_tokens + column)}`
+      this.cell.textContent = `${headName(head)}: ${this.pair(this.weights(this.film.at, head), row * nTokens + column)}`
     }
-  }
-  const small = []
-  for (let layer = 0; layer < n_layers; layer++)
-    for (let head = 0; head < n_heads; head++) {
-      const canvas = square()
-      watch(canvas, layer, head)
-      const box = button({ onClick: () => enlarge([layer, head]) }, canvas, `${layer + 1}.${head + 1}`)
-      small.push({ layer, head, box, canvas })
-    }
-  grid.replaceChildren(...small.map((map) => map.box))
-
-  function square() {
-    const canvas = element("canvas")
-    canvas.width = canvas.height = n_tokens
     return canvas
   }
-  function enlarge(chosen) {
-    const before = film.large
-    film.large = chosen
-    build()
-    redraw()
-    const focus = chosen ? large.querySelector("button") : small.find((map) => map.layer === before?.[0] && map.head === before?.[1])?.box
-    focus?.focus()
+
+  pair(weights, place) {
+    const { data, nTokens } = this
+    return `${data.tokens[Math.floor(place / nTokens)]} → ${data.tokens[place % nTokens]} ${weights[place].toFixed(2)}`
   }
-  function build() {
-    if (film.large && (film.large[0] >= n_layers || film.large[1] >= n_heads)) film.large = null
-    grid.hidden = Boolean(film.large)
-    large.hidden = !film.large
-    if (!film.large) return large.replaceChildren()
-    const back = button({ text: "◀ All heads", onClick: () => enlarge(null) })
-    const bar = element("div", { className: "bar-of-large" }, back, element("b", { text: title(...film.large) }))
-    const names = (kind) => {
-      const axis = element("div", { className: kind })
-      axis.append(...data.tokens.map(() => element("span")))
-      axis.setAttribute("aria-hidden", "true")
-      return axis
+
+  /** Name and largest weight of a head. */
+  described(head, weights) {
+    const largest = weights.reduce((most, value, place) => (value > weights[most] ? place : most), 0)
+    return `${headName(head)}; largest weight: ${this.pair(weights, largest)}`
+  }
+
+  enlarge(head) {
+    const before = this.film.enlarged
+    this.film.enlarged = head
+    this.build()
+    this.show(this.film.at)
+    const shrunk = this.small.find((map) => String(map.head) === String(before))
+    ;(head ? this.large.querySelector("button") : shrunk?.box)?.focus()
+  }
+
+  /** Draw what is there: the grid, or the enlarged head with its axes. */
+  build() {
+    const { film, data, large } = this
+    if (film.enlarged && (film.enlarged[0] >= this.nLayers || film.enlarged[1] >= this.nHeads)) film.enlarged = null
+    this.grid.hidden = Boolean(film.enlarged)
+    large.hidden = !film.enlarged
+    if (!film.enlarged) return large.replaceChildren()
+    const back = button({ text: "◀ All heads", onClick: () => this.enlarge(null) })
+    const bar = element("div", { className: "bar-of-large" }, back, element("b", { text: headName(film.enlarged) }))
+    const axis = (className) => {
+      const names = element("div", { className }, ...data.tokens.map(() => element("span")))
+      names.setAttribute("aria-hidden", "true")
+      return names
     }
-    const canvas = square()
+    const canvas = this.canvas(film.enlarged)
     canvas.setAttribute("role", "img")
-    watch(canvas, ...film.large)
-    large.replaceChildren(bar, names("queries"), canvas, names("keys"))
-    name()
+    large.replaceChildren(bar, axis("queries"), canvas, axis("keys"))
+    this.nameTokens()
   }
-  // Beside the enlarged map, as many tokens as there is room for.
-  function name() {
-    const every = Math.ceil((LABEL_PX * n_tokens) / (large.querySelector("canvas")?.clientHeight || 300))
-    for (const axis of large.querySelectorAll(".queries, .keys"))
-      data.tokens.forEach((token, place) => (axis.children[place].textContent = place % every ? "" : token))
+
+  /** Name as many tokens beside the enlarged map as there is room for. */
+  nameTokens() {
+    const every = Math.ceil((LABEL_PX * this.nTokens) / (this.large.querySelector("canvas")?.clientHeight || 300))
+    for (const axis of this.large.querySelectorAll(".queries, .keys"))
+      this.data.tokens.forEach((token, place) => (axis.children[place].textContent = place % every ? "" : token))
   }
-  build()
-  return {
-    enlarge,
-    name,
-    show(n) {
-      for (const { layer, head, box, canvas } of small) {
-        if (!film.large) paint(canvas, weights(n, layer, head))
-        box.setAttribute(
-          "aria-label",
-          `${title(layer, head)}; largest weight: ${strongest(weights(n, layer, head))}; enlarge`,
-        )
-      }
-      if (film.large) {
-        const canvas = large.querySelector("canvas")
-        paint(canvas, weights(n, ...film.large))
-        canvas.setAttribute(
-          "aria-label",
-          `Attention of ${title(...film.large)}; largest weight: ${strongest(weights(n, ...film.large))}`,
-        )
-      }
-    },
+
+  show(n) {
+    const { enlarged } = this.film
+    const paint = (canvas, weights) =>
+      canvas.getContext("2d").putImageData(heatMap(weights, this.nTokens, this.nTokens), 0, 0)
+    for (const { head, box, canvas } of this.small) {
+      const weights = this.weights(n, head)
+      if (!enlarged) paint(canvas, weights)
+      box.setAttribute("aria-label", `${this.described(head, weights)}; enlarge`)
+    }
+    if (!enlarged) return
+    const canvas = this.large.querySelector("canvas")
+    paint(canvas, this.weights(n, enlarged))
+    canvas.setAttribute("aria-label", `Attention of ${this.described(enlarged, this.weights(n, enlarged))}`)
   }
 }
+
+const headName = ([layer, head]) => `Layer ${layer + 1}, head ${head + 1}`
 
 function showLens(list, data, n) {
   const rows = data.states.map((state, place) => {
@@ -433,10 +481,8 @@ function keepAddress(step, unsaid) {
   }, 200)
 }
 
-const capital = (words) => words[0].toUpperCase() + words.slice(1)
-
 /** All weights of attention, from the base64 of 16-bit integers. */
 function weightsOf(text) {
   const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
-  return Float32Array.from(new Uint16Array(bytes.buffer), (value) => value / MOST)
+  return Float32Array.from(new Uint16Array(bytes.buffer), (value) => value / MAX_INTEGER)
 }

@@ -38,7 +38,7 @@ def film_data(
         opened: identifies the model and how the page was opened; another value starts the film at `at` again.
         tokens: in printable form.
         at: the first snapshot to show.
-        default: the snapshot that a URL without a training step means.
+        default: the snapshot of a URL without a training step.
     """
     ranked = np.argsort(-film.probabilities, axis=-1, kind="stable")[:, :MAX_BARS]  # N bars
     lens_answers = film.lens.argmax(axis=-1)  # N S

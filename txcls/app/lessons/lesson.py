@@ -142,12 +142,11 @@ def _place_from_params(params: dict[str, str]) -> Place | None:
         lesson = find_lesson(params["lesson"], params.get("lang", "en"))
         number = params.get("step", "1")
         at = int(number) - 1 if number.isdecimal() and len(number) < 5 else 0
-        place = Place(lesson.name, lesson.language, max(0, min(at, len(lesson.steps) - 1)))
+        return Place(lesson.name, lesson.language, max(0, min(at, len(lesson.steps) - 1)))
     except TxclsError as error:
         st.session_state[_NOTE] = str(error)
         end()
         return None
-    return place
 
 
 def _begin(place: Place) -> None:
@@ -175,11 +174,12 @@ def leave() -> None:
 
 
 def go(at: int, *, language: str | None = None) -> None:
-    """Go to a step, from 0; the visitor's changes to the current one are saved."""
+    """Go to a step, from 0; the visitor's changes to the current step are saved."""
     place = now()
     if place is None or not 0 <= at < len(place.lesson.steps):
         return
-    save_changes()
+    if changed := changes():
+        st.session_state.setdefault(_ASIDE, {})[place.name, place.at] = changed
     target = Place(place.name, language or place.language, at)
     view = state.shown_view()
     st.session_state[_GO] = (target, {"mode": view.mode} if view.mode else {})
@@ -208,13 +208,6 @@ def changes() -> dict[str, str]:
     return changed | ({"page": here.name} if here is not None and here is not place.page else {})
 
 
-def save_changes() -> None:
-    """Save the visitor's changes to this step."""
-    place, changed = now(), changes()
-    if place is not None and changed:
-        st.session_state.setdefault(_ASIDE, {})[place.name, place.at] = changed
-
-
 def saved_changes() -> dict[str, str]:
     """The saved changes to this step."""
     place = now()
@@ -224,8 +217,7 @@ def saved_changes() -> dict[str, str]:
 
 def restore() -> None:
     """Show the step as the lesson defines it."""
-    place = now()
-    if place is not None:
+    if (place := now()) is not None:
         go(place.at)
 
 
@@ -233,9 +225,8 @@ def apply_saved_changes() -> None:
     """Show the step with the saved changes."""
     place, changed = now(), saved_changes()
     if place is not None and changed:
-        params = {name: value for name, value in changed.items() if name != "page"}
         go(place.at)
-        st.session_state[_GO][1].update(params)
+        st.session_state[_GO][1].update({name: value for name, value in changed.items() if name != "page"})
 
 
 def solved(place: Place) -> Solved:
@@ -253,18 +244,16 @@ def answer_of(place: Place) -> Given | None:
 
 
 def answer(given: Any) -> None:
-    """Store an answer to this step's question."""
+    """Store an answer to this step's question; None shows the right answer without one from the visitor."""
     place = now()
     if place is not None and answer_of(place) is None:
-        answer = Given(given, is_right(solved(place), given))
-        st.session_state.setdefault(_ANSWERS, {})[place.name, place.at] = answer
+        right = None if given is None else is_right(solved(place), given)
+        st.session_state.setdefault(_ANSWERS, {})[place.name, place.at] = Given(given, right)
 
 
 def reveal() -> None:
-    """Show the right answer to this step's question without an answer from the visitor."""
-    place = now()
-    if place is not None and answer_of(place) is None:
-        st.session_state.setdefault(_ANSWERS, {})[place.name, place.at] = Given(None, None)
+    """Show the right answer to this step's question without one from the visitor; for callbacks."""
+    answer(None)
 
 
 def is_covered() -> bool:

@@ -16,7 +16,7 @@ from txcls.app.shell import checkpoints, compute, heads, layout, lecture, state
 from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import choice
 from txcls.app.shell.markdown import plain
-from txcls.app.shell.prediction import LoadingPlaceholder, load_classifier
+from txcls.app.shell.prediction import load_classifier, loading_placeholder
 from txcls.figures import attention_map, minus, number_map, visible
 from txcls.inspection.ablation import How
 from txcls.inspection.stories import (
@@ -57,9 +57,9 @@ HEAVIEST, LIGHTEST = 24, 8
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.ATLAS, has_box=False)
-    placeholder = LoadingPlaceholder(opened, height=480)
+    placeholder = loading_placeholder(opened, height=480)
     classifier = load_classifier(opened)
-    placeholder.remove()
+    placeholder.empty()
     atlas = HeadAtlas.of(classifier)
     if atlas is None:
         _not_measured(opened, classifier)

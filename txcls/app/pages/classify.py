@@ -14,10 +14,10 @@ from txcls.app.shell.charts import chart, has_long_names
 from txcls.app.shell.heads import HEADS_MATTER
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import (
-    LoadingPlaceholder,
     ask_for_text,
     facts_of,
     load_classifier,
+    loading_placeholder,
     prediction_html,
     say_no_tokens,
     warn_if_unknown,
@@ -91,7 +91,7 @@ def _one(opened: layout.Page) -> Predictor:
         result = st.container()
         with result:
             if opened.has_text:
-                placeholder = LoadingPlaceholder(opened, height=380)
+                placeholder = loading_placeholder(opened, height=380)
             else:
                 ask_for_text("the prediction appears here as you type.")
     with reading:
@@ -100,7 +100,7 @@ def _one(opened: layout.Page) -> Predictor:
         read = st.container()
     classifier = load_classifier(opened)
     if opened.has_text:
-        placeholder.remove()
+        placeholder.empty()
         with picture:
             _picture(opened, classifier)
         with result:
@@ -161,13 +161,13 @@ def _two(opened: layout.Page) -> Predictor:
     """The predictions of two checkpoints, side by side."""
     if not opened.has_text:
         ask_for_text("the predictions of both checkpoints appear here as you type.")
-    placeholder = LoadingPlaceholder(opened, height=380)
+    placeholder = loading_placeholder(opened, height=380)
     try:
         source = checkpoints.source(opened.view.versus)
         classifier, other = (checkpoints.classifier(shown) for shown in (opened.source, source))
     except TxclsError as error:
         layout.stop_with(error)
-    placeholder.remove()
+    placeholder.empty()
     opened.facts.empty()  # each column has its own
     answered = []
     pairs = ((opened.source, classifier, "chart_bars"), (source, other, "chart_bars_versus"))

@@ -4,7 +4,7 @@ import streamlit as st
 
 from txcls.app import pages
 from txcls.app.lessons import lesson, panel
-from txcls.app.shell import layout
+from txcls.app.shell import layout, lecture
 from txcls.app.shell.markdown import plain
 from txcls.errors import TxclsError
 from txcls.lessons import find_lesson, languages_of, lesson_names
@@ -25,7 +25,7 @@ def main() -> None:
         st.warning(plain(why))
     for number, name in enumerate(lesson_names()):
         _lesson_card(name, number)
-    layout.close_plain_page()
+    lecture.end()
 
 
 def _lesson_card(name: str, number: int) -> None:

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from txcls.app import pages
-from txcls.app.shell import layout
+from txcls.app.shell import layout, lecture
 from txcls.web.playground import playground
 
 HEIGHT = 1700
@@ -18,7 +18,7 @@ def main() -> None:
     st.download_button(
         "Download this page", page, file_name="playground.html", mime="text/html", help="One file that needs no server"
     )
-    layout.close_plain_page()
+    lecture.end()
 
 
 if __name__ == "__main__":

@@ -18,10 +18,10 @@ from txcls.app.shell.controls import choice
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import (
     MOSTLY_UNKNOWN,
-    LoadingPlaceholder,
     ask_for_text,
     draw_prediction,
     load_classifier,
+    loading_placeholder,
     say_no_tokens,
 )
 from txcls.data.examples import REPORTS
@@ -71,10 +71,10 @@ class ShownEncoding:
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.POSITIONS)
-    placeholder = LoadingPlaceholder(opened, height=480)
+    placeholder = loading_placeholder(opened, height=480)
     classifier = load_classifier(opened)
     prediction = compute.predict(opened.source, opened.view.text).prediction if opened.has_text else None
-    placeholder.remove()
+    placeholder.empty()
     if prediction is not None and prediction.label is not None:
         draw_prediction(opened, prediction)
     model = classifier.checkpoint.config.model

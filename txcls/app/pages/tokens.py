@@ -7,7 +7,7 @@ import streamlit as st
 from txcls.app import pages
 from txcls.app.shell import compute, layout, lecture, token_html
 from txcls.app.shell.markdown import plain, table
-from txcls.app.shell.prediction import LoadingPlaceholder, ask_for_text, load_classifier, say_no_tokens
+from txcls.app.shell.prediction import ask_for_text, load_classifier, loading_placeholder, say_no_tokens
 from txcls.inspection.vocabulary import Tokenizers
 from txcls.text.cleaning import clean, explain_cleaning
 from txcls.text.encoder import SPACE, Encoding, TextEncoder, Token
@@ -26,9 +26,9 @@ SIZES = (300, 500, 1000, 2000, 4000, 8000)
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(pages.TOKENS)
-    placeholder = LoadingPlaceholder(opened, height=480)
+    placeholder = loading_placeholder(opened, height=480)
     encoder = load_classifier(opened).encoder
-    placeholder.remove()
+    placeholder.empty()
     if opened.has_text:
         with lecture.slide(lecture.WORDS):
             _cleaning(opened.view.text, encoder)

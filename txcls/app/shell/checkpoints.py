@@ -43,8 +43,10 @@ def names() -> tuple[str, ...]:
 
 def own_names() -> tuple[str, ...]:
     """Names of this session's visitor's own classifiers."""
-    root = own.root()
-    return () if root is None else tuple(own.PREFIX + summary.name for summary in list_checkpoints(root).classifiers)
+    mine = own.session()
+    return (
+        () if mine is None else tuple(own.PREFIX + summary.name for summary in list_checkpoints(mine.own).classifiers)
+    )
 
 
 Objective = Literal["masked", "causal"]
@@ -56,16 +58,12 @@ def language_names(objective: Objective) -> tuple[str, ...]:
 
 
 def summary(name: str) -> Summary:
-    """A checkpoint's title, data set and figures, without loading it; blank if it cannot be read."""
+    """A checkpoint's title, data set and metrics, without loading it; blank if it cannot be read."""
     if (folder := own.folder_of(name)) is not None:
-        summaries = list_checkpoints(folder.parent)
-        return next(
-            (replace(other, name=name) for other in summaries.classifiers if other.name == folder.name), Summary(name)
-        )
-    summaries = listing()
-    return next(
-        (other for other in (*summaries.classifiers, *summaries.language_models) if other.name == name), Summary(name)
-    )
+        known, plain = list_checkpoints(folder.parent).classifiers, folder.name
+    else:
+        known, plain = (*listing().classifiers, *listing().language_models), name
+    return next((replace(other, name=name) for other in known if other.name == plain), Summary(name))
 
 
 def examples(name: str) -> tuple[Example, ...]:
@@ -79,19 +77,15 @@ def source(name: str) -> Source:
     return Source(name, fingerprint(folder), folder)
 
 
+def _size_of_model(n_parameters: int, n_tokens: int) -> int:
+    """Bytes of the weights as float32, and of the vocabulary's strings and dictionary."""
+    return 4 * n_parameters + 300 * n_tokens
+
+
 def _size_of_classifier(loaded: Predictor) -> int:
     snapshots = loaded.checkpoint.snapshots
     stored = 0 if snapshots is None else 2 * len(snapshots) * loaded.n_parameters
     return stored + _size_of_model(loaded.n_parameters, len(loaded.encoder.vocabulary.tokens))
-
-
-def _size_of_language(loaded: "Language") -> int:
-    return _size_of_model(loaded.model.n_parameters, len(loaded.names))
-
-
-def _size_of_model(n_parameters: int, n_tokens: int) -> int:
-    """Bytes of the weights as float32, and of the vocabulary's strings and dictionary."""
-    return 4 * n_parameters + 300 * n_tokens
 
 
 @cached(size=_size_of_classifier)
@@ -128,18 +122,14 @@ class Language:
     names: tuple[str, ...]
 
 
-@cached(size=_size_of_language)
+@cached(size=lambda loaded: _size_of_model(loaded.model.n_parameters, len(loaded.names)))
 def language(source: Source, objective: Objective) -> Language:
     """Load a language model; CheckpointError if it is damaged."""
     loaded = TextModel.load(source.folder, objective=objective)
     if loaded.start:
-        _warm_up(loaded)
+        with torch.inference_mode():  # the first forward pass of a process is slow
+            loaded.model(torch.tensor([[token.id for token in loaded.start]]))
     return Language(loaded, token_names(loaded))
-
-
-def _warm_up(model: TextModel) -> None:
-    with torch.inference_mode():  # the first forward pass of a process is slow
-        model.model(torch.tensor([[token.id for token in model.start]]))
 
 
 def is_own_name(name: str) -> bool:

@@ -77,7 +77,7 @@ def chip_html(record: HeadRecord, *, named: bool = False) -> str:
     """A head's story, verdict and worth in one line of HTML; `named` puts layer and head before it."""
     story = record.story.story
     name = f"<b>{story.layer + 1}.{story.head + 1}</b> " if named else ""
-    return _story_html(record, f"{html.escape(chip(record))}", before=name)
+    return _story_html(record, html.escape(chip(record)), before=name)
 
 
 def verdict_html(record: HeadRecord) -> str:
@@ -115,13 +115,7 @@ def draw_chips(classifier: Predictor) -> None:
 def link_where_heads_matter(
     classifier: Predictor, shown: Sequence[tuple[int, int]], *, target: pages.PageInfo = pages.ATTENTION
 ) -> None:
-    """If a shown head can be spared, a link to the model whose heads decide the prediction, if that is installed.
-
-    Args:
-        classifier: the one on the page.
-        shown: layer and head of each head on the page.
-        target: the page that the link opens.
-    """
+    """If a head of `shown` (layer, head) can be spared, a link to a model whose heads decide, if it is installed."""
     if classifier.name == HEADS_MATTER or HEADS_MATTER not in checkpoints.names():
         return
     spare = spare_heads(classifier, shown)

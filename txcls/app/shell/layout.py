@@ -4,7 +4,7 @@ import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NoReturn, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -80,8 +80,8 @@ def open_page(
         info: the page.
         box_height: height of the text box in pixels.
         examples: how the examples are offered.
-        compare: whether there is a second picker.
-        has_box: whether there is a text box; without one, the page only carries the text to the next page.
+        compare: whether there is a second checkpoint picker.
+        has_box: whether there is a text box; without it, the page only carries the text to the next page.
         questions: headings by data set; the default is the page's question.
         welcome: draws what is under the heading for visitors who are new to the app.
         shows: whether the page has something to show for a checkpoint; else it opens on the first for which it has.
@@ -146,16 +146,11 @@ def open_plain_page(info: PageInfo) -> Opened:
     return Opened(info, view)
 
 
-def close_plain_page() -> None:
-    """Draw the end of such a page: the component that handles keys."""
-    lecture.end()
-
-
 def _begin(info: PageInfo, names: Sequence[str], questions: Mapping[str, str]) -> tuple[View, str]:
     """Draw the heading; returns the view and the key of the page's text box."""
     st.html(STYLE_SHEET)
     text_box = f"{TEXT_BOX}_{info.name}"  # a key of its own per page: Streamlit drops a box when its page is left
-    view = state.current_view(names, text_box=text_box, first_text=_first_text)
+    view = state.current_view(names, text_box=text_box, first_text=lambda name: checkpoints.examples(name)[0].text)
     question = questions.get(checkpoints.summary(view.checkpoint).dataset, info.question)
     lecture.begin(info, question)
     panel.draw()
@@ -171,11 +166,6 @@ def _begin(info: PageInfo, names: Sequence[str], questions: Mapping[str, str]) -
         st.session_state.pop(text_box, None)  # set again when the box is drawn, or the browser would show the old text
         st.stop()
     return view, text_box
-
-
-def _first_text(checkpoint: str) -> str:
-    """The first example of a checkpoint."""
-    return checkpoints.examples(checkpoint)[0].text
 
 
 def change_checkpoint(name: str, text_box: str) -> None:
@@ -250,7 +240,10 @@ def _draw_text_box(
     else:
         texts = {example.title: example.text for example in offered}
         row.menu_button(
-            "Try another text", list(texts), key="examples", on_click=_choose_from_menu, args=(texts, text_box)
+            "Try another text",
+            list(texts),
+            key="examples",
+            on_click=lambda: state.put_text(texts[st.session_state["examples"]], text_box),
         )
     if dataset == "who_won":
         sentence_builder.draw(row, text_box)
@@ -281,8 +274,8 @@ def close_page(page: Opened, *, at: tuple[int, int] | None = None) -> None:
                 link_to(page, other, f"← {other.question}" if place < here else f"{other.question} →")
     _list_unreadable()
     submit_while_typing(TEXT_BOX, text=page.view.text)
-    layers = None
     panel.draw_answer()
+    layers = None
     if isinstance(page, Page) and checkpoints.is_loaded(page.source):
         layers = checkpoints.classifier(page.source).checkpoint.config.model.n_layers
     lecture.end(layers=layers, at=at)
@@ -312,15 +305,11 @@ def facts_html(line: str) -> str:
     return f'<div class="txcls-facts">{line}</div>'
 
 
-def stop_with(error: TxclsError) -> "Any":
+def stop_with(error: TxclsError) -> NoReturn:
     """Show an error message and end the run."""
     st.error(plain(str(error)))
     lecture.end(is_broken=True)
     st.stop()
-
-
-def _choose_from_menu(texts: Mapping[str, str], text_box: str) -> None:
-    state.put_text(texts[st.session_state["examples"]], text_box)
 
 
 def _describe(name: str) -> str:
@@ -338,12 +327,9 @@ AnyPage = TypeVar("AnyPage", bound=Opened)
 
 
 def fit_view(page: AnyPage, *, of: str, **most: int) -> AnyPage:
-    """The page with fields of its view clipped to valid values; warns about each that was out of range.
+    """The page with fields of its view clipped to `most`, such as `layer=1`; warns about each that was out of range.
 
-    Args:
-        page: the page.
-        of: the name of the checkpoint, for the warning.
-        most: the largest valid value of each field, for example `layer=1` for two layers.
+    `of` is the name of the checkpoint, for the warning.
     """
     view = page.view
     for field, largest in most.items():

@@ -101,17 +101,9 @@ def folder_of(name: str) -> Path | None:
     return mine.own / plain if plain in names_in(mine.own) and not plain.startswith(".") else None
 
 
-def root() -> Path | None:
-    """The folder of this visitor's own classifiers; None without a session."""
-    mine = session()
-    return None if mine is None else mine.own
-
-
 def free_name(wanted: str) -> str:
-    """A plain name made of any that none of the visitor's classifiers has."""
-    stem = wanted.lower()
-    stem = re.sub(r"\.gz$", "", stem)
-    stem = re.sub(r"\.[a-z]{2,8}$", "", stem)
+    """A file's name as the name of a classifier that the visitor does not have yet."""
+    stem = re.sub(r"(\.[a-z]{2,8})?(\.gz)?$", "", wanted.lower(), count=1)
     stem = re.sub(r"[^a-z0-9]+", "_", stem).strip("_")[:30] or "mine"
     taken = names_in(open_session().own)
     return next(name for name in (stem, *(f"{stem}_{n}" for n in range(2, 10_000))) if name not in taken)

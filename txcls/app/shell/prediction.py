@@ -4,6 +4,7 @@ import html
 from dataclasses import dataclass
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from txcls.app.shell import checkpoints, compute, layout, lecture, sentence_builder
 from txcls.errors import TxclsError
@@ -16,17 +17,12 @@ MOSTLY_UNKNOWN = 0.5
 """From this share of unknown words on, a page warns that the prediction means nothing."""
 
 
-class LoadingPlaceholder:
-    """A placeholder of fixed height while the checkpoint loads for the first time."""
-
-    def __init__(self, page: layout.Page, *, height: int) -> None:
-        self._slot = st.empty()
-        if not checkpoints.is_loaded(page.source):
-            self._slot.skeleton(height)
-
-    def remove(self) -> None:
-        """Remove the placeholder."""
-        self._slot.empty()
+def loading_placeholder(page: layout.Page, *, height: int) -> DeltaGenerator:
+    """A placeholder of fixed height while the checkpoint loads for the first time; `empty()` removes it."""
+    place = st.empty()
+    if not checkpoints.is_loaded(page.source):
+        place.skeleton(height)
+    return place
 
 
 @dataclass(frozen=True)
@@ -38,23 +34,23 @@ class ClassifiedText:
 
     @property
     def has_label(self) -> bool:
-        """Whether the text had any tokens to classify."""
+        """Whether the text has any tokens to classify."""
         return self.prediction.label is not None
 
 
 def classify_text(page: layout.Page, purpose: str) -> ClassifiedText | None:
     """Load the checkpoint, classify the page's text and draw the prediction; None if the box is empty.
 
-    An empty box, or a text without tokens, gets a friendly line instead; `purpose` says what the page does with a text.
+    `purpose` says what the page does with a text, in the line that an empty box gets.
     """
     if not page.has_text:
         ask_for_text(purpose)
         load_classifier(page)
         return None
-    placeholder = LoadingPlaceholder(page, height=480)
+    placeholder = loading_placeholder(page, height=480)
     classifier = load_classifier(page)
     prediction = compute.predict(page.source, page.view.text).prediction
-    placeholder.remove()
+    placeholder.empty()
     if prediction.label is None:
         say_no_tokens()
     else:
@@ -65,12 +61,11 @@ def classify_text(page: layout.Page, purpose: str) -> ClassifiedText | None:
 
 def draw_prediction(page: layout.Page, prediction: Prediction) -> None:
     """The prediction beside the examples, and a warning if it means nothing; in lecture mode both are in the strip."""
-    share = prediction.unknown_share
     before = "Prediction"
     if not lecture.is_on():
         warn_if_unknown(prediction)
-    elif share >= MOSTLY_UNKNOWN:
-        before = f"<b>Means nothing</b>, {percentage(share, 0)} is unknown"
+    elif prediction.unknown_share >= MOSTLY_UNKNOWN:
+        before = f"<b>Means nothing</b>, {percentage(prediction.unknown_share, 0)} is unknown"
     page.answer.html(prediction_html(prediction, before=before))
 
 
@@ -113,11 +108,9 @@ def facts_of(classifier: Predictor) -> str:
     parts = [f"<b>{html.escape(classifier.name)}</b>"]
     if checkpoint.config.title and len(checkpoints.names()) < 2:
         parts.append(html.escape(checkpoint.config.title))
-    for split in ("test", "validation"):
-        if split in checkpoint.metrics:
-            figures = checkpoint.metrics[split]
-            parts.append(f"<b>{percentage(figures['accuracy'])}</b> accuracy on {figures['n']:,} {split} texts")
-            break
+    if split := next((split for split in ("test", "validation") if split in checkpoint.metrics), None):
+        metrics = checkpoint.metrics[split]
+        parts.append(f"<b>{percentage(metrics['accuracy'])}</b> accuracy on {metrics['n']:,} {split} texts")
     parts.append(f"<b>{classifier.n_parameters:,}</b> parameters")
     return " · ".join(parts)
 
