@@ -1,5 +1,6 @@
 """The menu, the addresses and the links between the pages."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -7,7 +8,9 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from tests.app.drawn import go_to, open_page, says
+from txcls.address import View
 from txcls.app.pages import PAGES
+from txcls.app.shell import state
 
 SECTIONS = {
     "Try": {"Classify": "", "Lessons": "lessons", "Playground": "playground"},
@@ -69,3 +72,12 @@ def test_every_page_is_headed_by_its_question_and_links_to_others_in_the_menus_o
             assert label.startswith("← ") == (place < here) and label.endswith(" →") == (place > here), label
         for link in app.get("page_link"):
             assert "text=banks" in link.proto.query_string or link.proto.label not in links, page.name
+
+
+@pytest.mark.attack
+def test_a_checkpoint_that_is_removed_while_it_is_open_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = {"_view": View(checkpoint="gone"), "_published": {}, "box": ""}
+    monkeypatch.setattr(st, "session_state", session)
+    monkeypatch.setattr(st, "query_params", SimpleNamespace(to_dict=dict))
+    assert state.current_view(["ag_news"], text_box="box", first_text=str).checkpoint == "ag_news"
+    assert session["_more_notes"] == ["The checkpoint “gone” is no longer here; ag_news is shown instead."]

@@ -111,6 +111,7 @@ def test_a_sample_is_drawn_at_random_from_all_rows(tmp_path: Path, monkeypatch: 
     assert 3500 < sum(numbers) / 100 < 6500 and 25 < table.sample["label"].count("a") < 75
 
 
+@pytest.mark.attack
 def test_alternating_labels_are_found_as_two_classes(tmp_path: Path) -> None:
     rows = "".join(f"some text number {n},{'ab'[n % 2]}\n" for n in range(10_000))
     guess = guess_columns(opened(tmp_path / "t.csv", "text,label\n" + rows).sample, file="t.csv")

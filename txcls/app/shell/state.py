@@ -78,7 +78,10 @@ def current_view(checkpoints: Sequence[str], *, text_box: str, first_text: Calla
     if params:
         view = replace(view, training_step=training_step(_absolute(params)))
     if view.checkpoint not in checkpoints:
-        view = replace(view, checkpoint=checkpoints[0] if checkpoints else "")
+        first = checkpoints[0] if checkpoints else ""
+        if view.checkpoint and first:
+            add_note(f"The checkpoint “{view.checkpoint[:60]}” is no longer here; {first} is shown instead.")
+        view = replace(view, checkpoint=first)
         state["_view"] = view
     if view.versus and (view.versus not in checkpoints or view.versus == view.checkpoint):
         view = replace(view, versus="")
