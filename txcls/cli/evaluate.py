@@ -20,7 +20,7 @@ from txcls.cli.train_file import print_comparison
 from txcls.data.datasets import open_dataset
 from txcls.data.tables.table import is_table
 from txcls.data.types import LabelledTexts
-from txcls.errors import DataError
+from txcls.errors import CheckpointError, DataError
 from txcls.evaluation import evaluate as measuring
 from txcls.evaluation.baseline import compare_on_test_rows
 from txcls.evaluation.evaluate import Evaluation, with_comparison
@@ -28,6 +28,7 @@ from txcls.evaluation.evaluate_file import rows_of_file
 from txcls.inspection.ablation import measure_heads, with_heads
 from txcls.inspection.attribution import METHODS, measure_explanations
 from txcls.inspection.circuit import measure_circuit, with_circuit
+from txcls.inspection.induction import measure_induction, with_induction
 from txcls.inspection.random_texts import random_texts
 from txcls.inspection.stories import (
     HeadAtlas,
@@ -37,6 +38,7 @@ from txcls.inspection.stories import (
     verdict_words,
     with_atlas,
 )
+from txcls.model import LanguageModel
 from txcls.predictor import Predictor
 from txcls.wording import percentage, shown
 
@@ -64,6 +66,10 @@ def evaluate(
     circuit: Annotated[
         bool, typer.Option("--circuit", help="Instead, search for the attention rows that decide (who_won).")
     ] = False,
+    induction: Annotated[
+        bool,
+        typer.Option("--induction", help="Instead, test whether a language model continues repeated tokens."),
+    ] = False,
     linear: Annotated[
         bool, typer.Option("--linear", help="Instead, compare with the linear baseline, fitted to the other rows.")
     ] = False,
@@ -71,6 +77,9 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> None:
     """Measure a checkpoint on the test (or other) rows of its data set, or on all rows of a file of your own."""
+    if induction:
+        _evaluate_induction(checkpoint, write=write, as_json=as_json)
+        return
     if heads or circuit or linear or explanations is not None:
         if split != "test":
             raise DataError(
@@ -213,6 +222,24 @@ def _evaluate_linear(checkpoint: str, *, data: Path | None, write: bool, device:
         print_json({"checkpoint": loaded.name, "comparison": comparison.to_dict()})
         return
     print_comparison(comparison)
+
+
+def _evaluate_induction(checkpoint: str, *, write: bool, as_json: bool) -> None:
+    """`--induction`: the loss on random tokens and on their repetition, and each head's induction score."""
+    loaded = load_checkpoint(checkpoint)
+    if not isinstance(loaded.model, LanguageModel):
+        raise CheckpointError(f"{loaded.name} is a classifier; --induction is for causal language models such as lm")
+    measured = measure_induction(loaded.model)
+    if write:
+        save_checkpoint(with_induction(loaded, measured))
+    if as_json:
+        print_json({"checkpoint": loaded.name, "induction": measured.to_dict()})
+        return
+    out = console()
+    out.print(f"loss on random tokens {measured.first:.2f} nats, on their repetition {measured.second:.2f}")
+    for layer, row in enumerate(measured.heads):
+        weights = "  ".join(f"{layer + 1}.{head + 1} {weight:.3f}" for head, weight in enumerate(row))
+        out.print(f"weight on the token after the earlier occurrence: {weights} (even attention {measured.even:.3f})")
 
 
 def _evaluate_circuit(checkpoint: str, *, write: bool, as_json: bool) -> None:

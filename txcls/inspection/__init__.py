@@ -5,6 +5,7 @@ attention             What do attention patterns say?
 attribution           Which words led to the answer?
 circuit               Which attention rows decide?
 counterfactuals       What if the text were different?
+induction             Does a language model continue repeated tokens?
 language_model        What does a language model predict?
 lens                  Where does the decision form?
 parameters            How many parameters does each part have?
@@ -25,6 +26,7 @@ from txcls.inspection import (
     attribution,
     circuit,
     counterfactuals,
+    induction,
     language_model,
     lens,
     parameters,
@@ -40,7 +42,7 @@ from txcls.inspection import (
 )
 
 __all__ = [
-    "ablation", "attention", "attribution", "circuit", "counterfactuals", "language_model", "lens", "parameters",
-    "patching", "positions", "principal_components", "random_texts", "stories", "tracing", "training_film",
-    "vocabulary", "walk",
+    "ablation", "attention", "attribution", "circuit", "counterfactuals", "induction", "language_model", "lens",
+    "parameters", "patching", "positions", "principal_components", "random_texts", "stories", "tracing",
+    "training_film", "vocabulary", "walk",
 ]  # fmt: skip

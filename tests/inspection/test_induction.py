@@ -1,0 +1,49 @@
+"""The induction test, on a model with induction planted and on one without."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.conftest import make_language_model
+from txcls.errors import CheckpointError
+from txcls.inspection.induction import measure_induction
+from txcls.model import LanguageModel, SelfAttention
+
+
+class Planted(SelfAttention):
+    """Attention whose every token attends to the token after the earlier occurrence of itself, if there is one."""
+
+    def forward(self, x: torch.Tensor, mask: object, cache: object = None) -> torch.Tensor:
+        same = (x[:, :, None] - x[:, None]).abs().amax(-1) < 1e-4  # B T T: equal states are equal tokens
+        earlier = torch.tril(same, diagonal=-1).roll(1, dims=2)  # the token after it
+        weights = earlier / earlier.sum(-1, keepdim=True).clamp(min=1)
+        weights = torch.where(earlier.any(-1, keepdim=True), weights, torch.eye(x.shape[1]))
+        pattern = self.pattern(weights[:, None].expand(-1, self.n_heads, -1, -1))
+        return pattern[:, 0] @ x
+
+
+def test_planted_induction_is_found(tmp_path: Path) -> None:
+    model = make_language_model(tmp_path / "lm", positions="none", n_layers=1, max_length=24).model
+    assert isinstance(model, LanguageModel)
+    planted = Planted(model.config)
+    planted.load_state_dict(model.layers[0].attn.state_dict())
+    planted.pattern = model.layers[0].attn.pattern
+    model.layers[0].attn = planted
+    with torch.no_grad():  # attention alone speaks, loudly
+        model.layers[0].ff.contract.weight.zero_()
+        model.embeddings.token.weight.copy_(torch.nn.functional.normalize(torch.randn_like(model.output_matrix), dim=1))
+    found = measure_induction(model, n=20)
+    assert found.heads[0][0] > 0.8 > 0.2 > found.even  # less than 1, as a few tokens occur twice in a half
+    assert found.second < found.first
+
+
+def test_an_untrained_model_gains_nothing_from_the_repetition(tmp_path: Path) -> None:
+    found = measure_induction(make_language_model(tmp_path / "lm", max_length=24).model, n=50)  # type: ignore[arg-type]
+    assert found.length == 12 and len(found.heads) == 2
+    assert abs(found.second - found.first) < 0.5
+
+
+def test_a_model_that_fills_masks_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="only a causal one"):
+        measure_induction(make_language_model(tmp_path / "lm", objective="masked").model)  # type: ignore[arg-type]

@@ -1,0 +1,80 @@
+"""Does a language model continue repeated tokens? Random tokens, twice: the loss on both halves, and each head's score.
+
+In the second half, an induction head attends to the token after the earlier occurrence of the current one, and so
+predicts it again (Olsson et al. 2022, https://arxiv.org/abs/2209.11895).
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from txcls.checkpoint.checkpoint import Checkpoint
+from txcls.errors import CheckpointError
+from txcls.model import LanguageModel
+from txcls.tap import trace
+from txcls.text.vocabulary import SPECIAL_TOKENS
+
+N_TEXTS = 200
+
+
+@dataclass(frozen=True)
+class Induction:
+    """What was measured on `n` texts of twice `length` random tokens.
+
+    Attributes:
+        first, second: mean loss in nats per token in the first half and in its repetition, without their first tokens.
+        heads: by layer and head, the mean weight that tokens of the repetition put on the token after their earlier
+            occurrence.
+        even: what even attention would put there.
+    """
+
+    n: int
+    length: int
+    first: float
+    second: float
+    heads: tuple[tuple[float, ...], ...]
+    even: float
+
+    def to_dict(self) -> Mapping[str, Any]:
+        """Plain JSON values, for `metrics["induction"]`."""
+        return {**asdict(self), "heads": [list(row) for row in self.heads]}
+
+
+def measure_induction(model: LanguageModel, *, n: int = N_TEXTS, seed: int = 0) -> Induction:
+    """Measure a causal language model on random tokens of its vocabulary, as many as it reads.
+
+    Raises:
+        CheckpointError: the model is not causal.
+    """
+    config = model.config
+    if not config.causal:
+        raise CheckpointError("this language model fills masks; only a causal one predicts what comes next")
+    length = config.max_length // 2
+    vocab_size = model.embeddings.token.num_embeddings
+    random = torch.Generator().manual_seed(seed)
+    half = torch.randint(len(SPECIAL_TOKENS), vocab_size, (n, length), generator=random)  # N T/2
+    ids = torch.cat([half, half], dim=1)  # N T
+    names = [f"layers.{layer}.attn.pattern" for layer in range(config.n_layers)]
+    model.eval()
+    with trace(record=names) as opened, torch.inference_mode():
+        logits = model(ids)  # N T V
+    losses = F.cross_entropy(logits[:, :-1].transpose(1, 2), ids[:, 1:], reduction="none")  # N T-1
+    queries = torch.arange(length, 2 * length - 1)  # the last token has no next one to predict
+    patterns = torch.stack([opened[name] for name in names])  # L N H T T
+    weights = patterns[:, :, :, queries, queries - length + 1].mean(dim=(1, 3))  # L H
+    return Induction(
+        n=n,
+        length=length,
+        first=float(losses[:, : length - 1].mean()),
+        second=float(losses[:, length:].mean()),
+        heads=tuple(tuple(round(weight, 4) for weight in row) for row in weights.tolist()),
+        even=float((1 / (queries + 1)).mean()),
+    )
+
+
+def with_induction(checkpoint: Checkpoint, measured: Induction) -> Checkpoint:
+    """A copy of the checkpoint with the result in its record (and model card, once saved)."""
+    return replace(checkpoint, metrics={**checkpoint.metrics, "induction": measured.to_dict()})
