@@ -1,14 +1,18 @@
 """The page What if in a browser."""
 
 import re
+from itertools import combinations
 
 import numpy as np
+import torch
 from playwright.sync_api import Page, expect
 
 from tests.app.tiny import PLAIN
 from tests.browser.conftest import Server
-from tests.browser.visiting import BARS, query, settle, visit
+from tests.browser.visiting import BARS, click_plot, query, settle, visit, wait_until_steady
+from tests.conftest import TEXTS
 from txcls.inspection.counterfactuals import compare_texts, search_flips
+from txcls.inspection.patching import patch_grid
 from txcls.predictor import Predictor
 
 TEXT = "the bank raised its rates again"
@@ -60,3 +64,35 @@ def test_a_search_is_stopped_and_keeps_what_it_found(page: Page, server: Server)
     line = page.get_by_text("changes tried").inner_text()
     done, total = (int(number.replace(",", "")) for number in re.findall(r"[\d,]+", line)[:2])
     assert 0 < done < total
+
+
+CELL = """([part, token]) => {
+  const plot = document.querySelector('[class*="st-key-chart_patching"] .js-plotly-plot')
+  plot.scrollIntoView({block: "center"})
+  const {xaxis, yaxis, _size} = plot._fullLayout, {left, top} = plot.getBoundingClientRect()
+  return [left + _size.l + xaxis.l2p(token), top + _size.t + yaxis.l2p(part)]
+}"""
+
+
+def test_a_click_on_a_cell_patches_it_and_the_bars_move(page: Page, server: Server) -> None:
+    classifier = Predictor.load(server.log.parent / "checkpoints" / PLAIN)
+    words = " ".join(TEXTS).split()
+    texts = [" ".join(words[start : start + 6]) for start in range(len(words) - 6)]
+    read = {text: classifier.predict([text])[0] for text in texts}
+    first, second = next(
+        (one, other)
+        for one, other in combinations(texts, 2)
+        if len(read[one].tokens) == len(read[other].tokens) and read[one].label != read[other].label
+    )
+    grid = patch_grid(classifier, first, second)
+    part, token = len(grid.parts) - 1, 2
+    visit(page, server, "whatif", text=first, changed=second)
+    page.wait_for_selector('[class*="st-key-chart_patching"] .js-plotly-plot')
+    wait_until_steady(page)
+    click_plot(page, *page.evaluate(CELL, [part, token]))
+    expect(page.get_by_text(f"{grid.parts[part].name} at {grid.clean_tokens[token].label}")).to_be_visible()
+    settle(page)
+    assert query(page)["patched"] == f"{part + 1}.{token + 1}"
+    patched = classifier.calibrated(torch.from_numpy(grid.logits[part, token])[None])[0].numpy()
+    shown = page.evaluate(BARS.format("chart_patched", 1, "x"))
+    assert len(shown) == 2 and all(np.isclose(patched, value, atol=1e-6).any() for value in shown)
