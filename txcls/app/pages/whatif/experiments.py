@@ -44,7 +44,8 @@ def patching(opened: layout.Page, classifier: Predictor, grid: PatchGrid, left: 
     with left:
         st.markdown(
             f"**{grid.parts[part].name}** at **{plain(names[token])}** of the {source} text, put into the {into} text, "
-            f"moves **{percentage(grid.values[part, token], 0)}** of the difference between their answers."
+            f"moves **{percentage(grid.values[part, token], 0)}** of the difference between their answers. "
+            "Click another cell to patch it."
         )
         names_of_bars = (f"{into} text", "patched")
         _moved(classifier, before, after, names_of_bars, key="chart_patched")
@@ -64,7 +65,7 @@ def patching(opened: layout.Page, classifier: Predictor, grid: PatchGrid, left: 
             ),
             key=key,
             alt=f"Heat map of {len(grid.parts)} parts by {len(names)} tokens: the share of the difference between the "
-            f"two answers that moves when one part at one token is patched; strongest head: "
+            f"two answers that moves when one part at one token is patched; framed: "
             f"{grid.parts[part].name} at {names[token]}, {grid.values[part, token]:.2f}",
             on_select=lambda: _patch(key),
         )
