@@ -72,7 +72,7 @@ def attacked(tmp_path: Path, jobs: Path, **environment: str) -> Iterator[Attacke
     def type_on(address: str) -> None:
         with Visitor(address) as other:
             other.open("", text="the bank")
-            while not over.wait(0.5):
+            while not seconds or not over.wait(0.5):
                 seconds.append(other.type(f"the bank raised its rates {len(seconds)} times").seconds)
 
     with serving(log, environment=HOSTED | places | environment) as app, Visitor(app.address) as first:
