@@ -72,7 +72,7 @@ def card_with(text: str) -> str:
         "atlas": {
             "n_found": 1, "n_told": 1, "split": "test", "confirmed_share": None,
             "heads": [{
-                "worth": {"uniform": 0.1},
+                "worth": {"mean": 0.1},
                 "story": {
                     "layer": 0, "head": 0, "share": None, "control_share": None, "verdict": text,
                     "clauses": [{"query": text, "key": text}],

@@ -19,6 +19,8 @@ from txcls.checkpoint.checkpoint import load_checkpoint
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.evaluation.baseline import fit_linear_baseline
+from txcls.inspection.stories import HeadAtlas, verdict_words
+from txcls.predictor import Predictor
 
 
 def settings(*assignments: str) -> list[str]:
@@ -332,8 +334,10 @@ def test_what_heads_are_worth_and_how_words_explain_is_measured_and_kept(run, tm
     assert f"| layer 2, head 1 | {100 * kept['heads']['zero']['heads'][1][0]:.2f} % |" in card
     shown = run("evaluate", "tiny", "--heads").out
     assert "layer 2, head 1" in shown
-    for head in kept["atlas"]["heads"]:
-        assert head["story"]["clauses"][0]["query"] in shown and head["story"]["verdict"] in shown
+    atlas = HeadAtlas.of(Predictor.load(tmp_path / "tiny"))
+    assert atlas is not None
+    for record in atlas.heads:
+        assert verdict_words(record).split()[0] in shown
     assert run("evaluate", "tiny", "--heads", "--split", "validation").code == 2
 
 

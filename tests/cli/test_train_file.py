@@ -46,7 +46,7 @@ def test_a_messy_table_becomes_a_classifier_with_a_note_on_every_guess(run, tmp_
         "Texts: column 'v2', by its contents",
         "Labels: column 'v1', by its contents: 2 different values: up, down",
         "1 row without a text was left out (row 122)",
-        "held out by chance",
+        "held out at random",
         "starts from the pre-trained 'encoder'",
         "as measured (tokens per second",
         "majority guess",
@@ -157,7 +157,7 @@ def test_held_out_figures_are_not_replaced_by_those_of_another_file(run, tmp_pat
     assert refused.code == 2 and "held out from training" in refused.err
     for arguments in (["evaluate", "mine", "--data", "a.csv", "--split", "validation"], ["calibrate", "mine"]):
         refused = run(*arguments)
-        assert refused.code == 2 and "which rows validated it is not recorded" in refused.err
+        assert refused.code == 2 and "its validation rows are not recorded" in refused.err
     assert json.loads((tmp_path / "mine" / "metrics.json").read_text()) == before
 
 

@@ -86,7 +86,7 @@ def test_settings_without_effect_are_refused(
         open_dataset(DataConfig.model_validate({"dataset": name, **settings}), path=tmp_path)
 
 
-def test_old_configurations_load_and_repeated_parts_are_refused() -> None:
+def test_configurations_of_earlier_versions_load() -> None:
     old = {
         "dataset": "ag_news",
         "text_column": None,
@@ -95,8 +95,6 @@ def test_old_configurations_load_and_repeated_parts_are_refused() -> None:
         "split_seed": 0,
     }
     assert DataConfig.model_validate(old) == DataConfig(dataset="ag_news")
-    with pytest.raises(ValueError, match="remove: quotes listed more than once"):
-        DataConfig(dataset="20news", remove=("quotes", "quotes"))
 
 
 def test_table_needs_a_path() -> None:

@@ -100,7 +100,7 @@ def test_small_sources_of_a_mixture_are_repeated(news: Path) -> None:
 def test_mixtures_without_known_sources_are_refused(news: Path) -> None:
     for sources, problem in (
         ([], "wanted the names of data sets"),
-        (["sample", "sample"], "sample listed more than once"),
+        (["sample", "sample"], "a data set is listed more than once"),
         (["sample", "text"], "wanted data sets that `txcls data list` shows, got text"),
     ):
         with pytest.raises(ValueError, match=problem):

@@ -265,7 +265,8 @@ def test_a_killed_process_leaves_whole_rows_and_is_resumed(tmp_path: Path) -> No
         written = b"".join((folder / name).read_bytes() for name in sorted(parts_of(folder)))
         assert written and whole[header_end:].startswith(written), "every part is whole"
     resumed = start(["--output", "out.csv", "--resume"], tmp_path)
-    assert resumed.wait(timeout=300) == 0
+    resumed.communicate(timeout=300)
+    assert resumed.returncode == 0
     assert (tmp_path / "out.csv").read_bytes() == whole and not folder.exists()
 
 

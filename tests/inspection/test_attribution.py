@@ -72,7 +72,7 @@ def test_gradients_agree_with_captum(tmp_path: Path, model: dict[str, object], t
     classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
     for text in SOME:
         products, integrated, delta = captums(classifier, text, target, baseline)
-        ours = explain(classifier, text, target=target, baseline=baseline, methods=["integrated"]).integrated  # type: ignore[arg-type]
+        ours = explain(classifier, text, target=target, baseline=baseline, methods=["integrated"], steps=32).integrated  # type: ignore[arg-type]
         np.testing.assert_allclose(ours.scores, integrated.detach(), atol=1e-4)
         assert ours.completeness_error == pytest.approx(abs(delta), abs=1e-4)
         scores = gradient_x_input(TargetFunction(classifier, trace_text(classifier, text), target))  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ import torch
 
 from tests.conftest import make_checkpoint
 from tests.inspection.stories.planted import CLASSES, planted, random_texts
-from txcls.checkpoint.schema import Metrics
+from txcls.checkpoint.schema import read_metrics
 from txcls.config import DataConfig
 from txcls.data.generated.who_won import TEAMS, first_reports
 from txcls.data.types import LabelledTexts
@@ -100,7 +100,9 @@ def test_pointing_needs_a_model_that_reads_its_first_token(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_a_circuit_is_measured_on_splits_it_was_not_chosen_on_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_circuit_is_measured_on_splits_it_was_not_chosen_on_and_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     classifier, batches = who_won()
     monkeypatch.setattr(measuring, "role_batches", lambda *_: batches[:1])
     monkeypatch.setattr(measuring, "N_CONTROLS", 2)
@@ -109,7 +111,8 @@ def test_a_circuit_is_measured_on_splits_it_was_not_chosen_on_and_kept(monkeypat
     assert set(found.n) == {"test", "new"} and found.n_rows > len(found.kept) >= 1
     assert all(one.control["test"] <= one.control_most["test"] <= 1 for one in found.kept)
     kept = with_circuit(classifier.checkpoint, found)
-    Metrics.model_validate(json.loads(json.dumps(kept.metrics)))
+    (tmp_path / "metrics.json").write_text(json.dumps(kept.metrics))
+    assert "circuit" in read_metrics(tmp_path / "metrics.json")
     assert Circuit.of(Predictor(kept)) == found
     smaller = replace(found, kept=(replace(found.kept[0], row=Row(5, 0, "class token")),))
     assert Circuit.of(Predictor(with_circuit(classifier.checkpoint, smaller))) is None

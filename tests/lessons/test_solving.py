@@ -91,7 +91,7 @@ def test_every_kind_of_measure_is_listed_with_its_fields() -> None:
         ({"narration": "[[missing]]"}, r"narration: there is no fact \[\[missing\]\]"),
         ({"claims": [{"measure": "predicted_class", "equals": "Rovers"}]},
          r"claims\.1: predicted_class: states equals Rovers, the model gives Wanderers"),
-        ({"claims": [{"measure": "probability", "at_most": 50}]}, r"states at_most 50\.0, the model gives 100"),
+        ({"claims": [{"measure": "probability", "at_most": 50}]}, r"states at_most 50\.0, the model gives > 99.9"),
         ({"facts": {"x": {"measure": "head_effect", "layer": 3, "head": 1}}}, r"facts\.x: who_won has no head 3\.1"),
         ({"facts": {"x": {"measure": "film_step", "accuracy": 90, "checkpoint": "ag_news"}}}, "no training film"),
         ({"question": {"kind": "choice", "ask": "?", "options": ["Rovers", "City"],

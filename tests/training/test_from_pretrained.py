@@ -110,13 +110,13 @@ def test_a_model_that_has_read_held_out_rows_is_refused(
 
 
 def messages(n: int, *, first: int = 0) -> str:
-    rows = (f"message number {i} of the day,{'abc'[i % 3]},train\n" for i in range(first, first + n))
-    return "text,label,split\n" + "".join(rows)
+    """Rows in the published form of AG News."""
+    return "".join(f'"{i % 4 + 1}","message number {i}","of the day"\n' for i in range(first, first + n))
 
 
 def pretrained_on(path: Path, other: Checkpoint, **data: object) -> Checkpoint:
     """`other` as if it had read these rows."""
-    config = DataConfig.model_validate({"dataset": "sample", **data})
+    config = DataConfig.model_validate({"dataset": "ag_news", **data})
     facts = {"rows": dict(open_texts(config, path=path).rows)}
     return replace(other, config=other.config.model_copy(update={"data": config}), metrics={"data": facts})
 
@@ -127,13 +127,13 @@ def test_other_rows_of_a_set_split_by_hash_leak_nothing_and_of_one_split_at_rand
     """With a part of the rows, the random split is another one: rows read in pre-training were validated on."""
     for name, text in (("all", messages(900)), ("part", messages(600, first=200))):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "messages.csv").write_text(text, encoding="utf-8")
+        (tmp_path / name / "train.csv").write_text(text, encoding="utf-8")
     data: dict[str, object]
     for rule in ("hash", "stratified"):
         data = {"validation": rule, "validation_fraction": 0.1}
         init = pretrained_on(tmp_path / "all", other, **data)
         read = {*open_texts(init.config.data, path=tmp_path / "all").training}
-        own = run_config("classify", data={"dataset": "sample", **data, "validation_fraction": 0.08})
+        own = run_config("classify", data={"dataset": "ag_news", **data, "validation_fraction": 0.08})
         dataset = open_dataset(own.data, path=tmp_path / "part")
         leaked = read & {*training_and_validation(dataset, own.data)[1].texts}
         if rule == "hash":
@@ -141,20 +141,20 @@ def test_other_rows_of_a_set_split_by_hash_leak_nothing_and_of_one_split_at_rand
             check_unread(init, dataset, own)
         else:
             assert leaked
-            with pytest.raises(TrainingError, match="pre-trained with 900 rows of sample, here are 600"):
+            with pytest.raises(TrainingError, match="pre-trained with 900 rows of ag_news, here are 600"):
                 check_unread(init, dataset, own)
 
 
 def test_a_class_so_small_that_its_validation_row_may_have_been_read_is_refused(
     tmp_path: Path, other: Checkpoint
 ) -> None:
-    for name, n in (("all", 12), ("part", 6)):
+    for name, n in (("all", 16), ("part", 8)):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "messages.csv").write_text(messages(n), encoding="utf-8")
+        (tmp_path / name / "train.csv").write_text(messages(n), encoding="utf-8")
     init = pretrained_on(tmp_path / "all", other, validation_fraction=0.01)
-    own = run_config("classify", data={"dataset": "sample", "validation_fraction": 0.01})
+    own = run_config("classify", data={"dataset": "ag_news", "validation_fraction": 0.01})
     check_unread(init, open_dataset(own.data, path=tmp_path / "all"), own)
-    with pytest.raises(TrainingError, match="pre-trained with 12 rows of sample, here are 6"):
+    with pytest.raises(TrainingError, match="pre-trained with 16 rows of ag_news, here are 8"):
         check_unread(init, open_dataset(own.data, path=tmp_path / "part"), own)
 
 

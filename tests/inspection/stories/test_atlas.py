@@ -13,7 +13,6 @@ from tests.inspection.stories.planted import kinds_of, planted, random_texts
 from txcls.checkpoint.checkpoint import load_checkpoint, save_checkpoint
 from txcls.data.batches import TokenisedTexts
 from txcls.data.types import LabelledTexts
-from txcls.errors import CheckpointError
 from txcls.inspection.ablation import measure_heads
 from txcls.inspection.stories import (
     ANY,
@@ -167,37 +166,27 @@ def test_an_atlas_that_does_not_fit_the_model_is_none(measured: tuple[Predictor,
 
 
 @pytest.mark.parametrize(
-    "change, message",
+    "change",
     [
-        ({"more": 1}, "atlas.more: extra inputs are not permitted"),
-        ({"chance": [[0.5]]}, "atlas: chance: wanted a row for each of queries"),
-        ({"all_heads": {"n": 3}}, "atlas.all_heads.accuracy: missing"),
-        ({"spare_lost": 1.5}, "atlas.spare_lost: input should be less than or equal to 1"),
-        ({"heads": {"story": {"clauses": []}}}, "clauses: wanted some, or lists"),
-        ({"heads": {"story": {"lists": {"words": [0.5]}}}}, "lists.words"),
-        ({"heads": []}, "atlas.heads: "),
-        ({"heads": {"story": {"verdict": "perhaps"}}}, "heads.0.story.verdict: input should be 'confirmed'"),
-        ({"heads": {"story": {"attention": []}}}, "attention and chance: wanted a number for each clause"),
-        ({"heads": {"story": {"clauses": [{"query": "a", "key": "b", "c": "d"}]}}}, "clauses.0.c: extra inputs"),
-        ({"heads": {"worth": {"zero": 0.0, "mean": 0.0}}}, "worth.uniform: missing"),
+        {"chance": [[0.5]]},
+        {"all_heads": {"n": 3}},
+        {"heads": {"story": {"lists": {"words": [0.5]}}}},
+        {"heads": []},
+        {"heads": {"story": {"verdict": "perhaps"}}},
+        {"heads": {"story": {"attention": []}}},
     ],
 )
-def test_a_damaged_atlas_is_refused(
-    measured: tuple[Predictor, HeadAtlas], tmp_path: Path, change: dict[str, object], message: str
-) -> None:
+def test_a_damaged_atlas_counts_as_none(measured: tuple[Predictor, HeadAtlas], change: dict[str, object]) -> None:
     classifier, atlas = measured
     values = json.loads(json.dumps(atlas.to_dict()))
     for name, value in change.items():
         if name == "heads" and isinstance(value, dict):
             for part, fields in value.items():
-                values["heads"][0][part] = {**values["heads"][0][part], **fields} if part == "story" else fields
+                values["heads"][0][part] = {**values["heads"][0][part], **fields}
         else:
             values[name] = value
-    save_checkpoint(classifier.checkpoint, tmp_path / "tiny")
-    (tmp_path / "tiny" / "metrics.json").write_text(json.dumps({"atlas": values}))
-    with pytest.raises(CheckpointError, match="metrics") as caught:
-        load_checkpoint(tmp_path / "tiny")
-    assert message in str(caught.value)
+    damaged = replace(classifier.checkpoint, metrics={"atlas": values})
+    assert HeadAtlas.of(Predictor(damaged)) is None
 
 
 def test_an_atlas_of_an_earlier_version_is_read(measured: tuple[Predictor, HeadAtlas], tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from txcls.inspection.stories.story import (
     Clause,
     MeasuredStory,
     Story,
+    Verdict,
     measure_story,
     necessary_part,
     story_masks,
@@ -372,6 +373,8 @@ def _story_from_dict(values: Mapping[str, Any]) -> MeasuredStory:
     clauses = tuple(Clause(str(clause["query"]), str(clause["key"])) for clause in values["clauses"])
     lists = _lists_from_dict(values["lists"]) if "lists" in values else None
     low, high = values["interval"]
+    if values["verdict"] not in get_args(Verdict) or (lists is None and len(values["attention"]) != len(clauses)):
+        raise ValueError("wanted a known verdict, and the attention of each clause")
     return MeasuredStory(
         story=Story(int(values["layer"]), int(values["head"]), clauses, lists),
         n=int(values["n"]),
