@@ -1,4 +1,4 @@
-"""Small tar archives for tests: files, and what an archive should not hold."""
+"""Small tar archives for tests, with files and with entries that an archive should not contain."""
 
 import bz2
 import gzip
@@ -17,7 +17,7 @@ COMPRESS: dict[str, Callable[[bytes], bytes]] = {
 
 
 def tar(files: Mapping[str, bytes], *, extra: Iterable[tarfile.TarInfo] = ()) -> bytes:
-    """An uncompressed archive with these files, then these entries without contents."""
+    """An uncompressed archive with these files, followed by these entries without contents."""
     target = io.BytesIO()
     with tarfile.open(fileobj=target, mode="w") as archive:
         for name, content in files.items():
@@ -30,7 +30,7 @@ def tar(files: Mapping[str, bytes], *, extra: Iterable[tarfile.TarInfo] = ()) ->
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> Path:
-    """The same files in a folder."""
+    """Write the same files into a folder."""
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)

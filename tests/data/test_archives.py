@@ -1,4 +1,4 @@
-"""Archives from strangers: read as they stream by, refused as a whole where they are not plain files and folders."""
+"""Untrusted archives: read as a stream, and refused as a whole unless they contain only plain files and folders."""
 
 import lzma
 import re
@@ -32,7 +32,7 @@ def entry(name: str, kind: bytes = tarfile.REGTYPE, **values: object) -> tarfile
 def test_folder_and_archive_give_the_same_files(tmp_path: Path, suffix: str) -> None:
     wanted = {name: content for name, content in FILES.items() if name.endswith(".txt")}
     folder = write_folder(tmp_path / "folder", FILES)
-    file = tmp_path / "archive"  # what it is, is told by its contents
+    file = tmp_path / "archive"  # the format is detected from the contents
     file.write_bytes(COMPRESS[suffix](tar(FILES, extra=[entry("set", tarfile.DIRTYPE)])))
     assert read(folder) == read(file) == wanted
 
@@ -58,7 +58,7 @@ def test_links_devices_and_repeated_files_are_refused(tmp_path: Path, bad: tarfi
 
 
 def test_sparse_entry_is_refused(tmp_path: Path) -> None:
-    """A sparse file of 1 TB takes a few bytes in an archive."""
+    """A sparse file of 1 TB takes only a few bytes in an archive."""
     sparse = entry(
         "set/a/9.txt", pax_headers={"GNU.sparse.major": "0", "GNU.sparse.map": "0,1", "GNU.sparse.size": "9"}
     )
@@ -92,7 +92,7 @@ def test_archive_or_folder_of_too_many_files_is_refused(tmp_path: Path, monkeypa
 
 @pytest.mark.parametrize("suffix", COMPRESS)
 def test_truncated_archive_is_refused_wherever_it_ends(tmp_path: Path, suffix: str) -> None:
-    raw = COMPRESS[suffix](tar(FILES)[: 9 * 1024])  # files and the two empty blocks that end an archive, unpadded
+    raw = COMPRESS[suffix](tar(FILES)[: 9 * 1024])  # files and the two empty blocks that end an archive, no padding
     assert len(read_bytes(tmp_path, COMPRESS[suffix](tar(FILES)))) == 3
     end = tar(FILES).rstrip(b"\0")
     cuts = range(0, len(end), 251) if suffix == ".tar" else range(0, len(raw), max(len(raw) // 40, 1))

@@ -30,7 +30,7 @@ def test_batch_is_padded_to_its_longest_text() -> None:
 
 
 def test_a_text_without_tokens_is_one_unknown_token() -> None:
-    """It has a label, so that an evaluation must count it; a row of nothing but padding would have no answer."""
+    """It has a label, so evaluation must count it, and a row with only padding would have no prediction."""
     assert pad_batch(TokenisedTexts.encode(ENCODER, DATA), [1])[0].tolist() == [[UNK]]
 
 

@@ -1,4 +1,4 @@
-"""A data set from Python: the rows that training reads, with the names of their classes."""
+"""Opening a data set from Python: the rows that training reads, with their class names."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Columns are expected by name, else by contents; the reason is said, and what looks wrong is hinted at."""
+"""Columns are guessed from their names, else from their contents, with reasons and hints at possible problems."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Downloads: what is complete and has the right checksum is cached, anything else is an error and leaves nothing."""
+"""Downloads: a complete file with the right checksum is cached; anything else is an error and leaves nothing behind."""
 
 import hashlib
 import threading
@@ -17,7 +17,7 @@ CONTENT = bytes(range(256)) * 4096  # 1 MiB
 
 
 class Server(ThreadingHTTPServer):
-    """Serves `content` under every name; the first `breaks` transfers stop half-way."""
+    """Serves `content` under every name; the first `breaks` transfers stop halfway."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)

@@ -1,4 +1,4 @@
-"""Labelled rows given from Python: named, ordered and refused as the rows of a table file are."""
+"""Labelled rows given from Python: named, ordered and refused like the rows of a table file."""
 
 import csv
 import enum

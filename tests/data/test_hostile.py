@@ -1,4 +1,4 @@
-"""Damaged and hostile tables and archives: one DataError that says what to do, soon and in little memory."""
+"""Damaged and hostile tables and archives give one DataError that says what to do, quickly and in little memory."""
 
 import base64
 import gzip
@@ -51,20 +51,20 @@ def many_rows(path: Path) -> None:
 
 
 def one_long_word(path: Path) -> None:
-    """A hundred thousand rows, each a megabyte long, in about a kilobyte."""
+    """A hundred thousand rows of a megabyte each, in about a kilobyte."""
     words = pa.DictionaryArray.from_arrays(pa.array([0] * 100_000, pa.int8()), pa.array(["a" * 1_000_000]))
     labels = pa.array(["x", "y"] * 50_000)
     pq.write_table(pa.table({"text": words, "label": labels}), path, compression="zstd", store_schema=False)
 
 
 def long_texts(path: Path) -> None:
-    """100 megabytes of texts in some kilobytes."""
+    """100 megabytes of texts in a few kilobytes."""
     table = pa.table({"text": ["a" * 1_000_000] * 100, "label": ["x", "y"] * 50})
     pq.write_table(table, path, compression="zstd", use_dictionary=False)
 
 
 def nested_words(path: Path) -> None:
-    """A list of a thousand texts in each of a thousand rows, each text a megabyte, in some kilobytes."""
+    """A thousand rows, each a list of a thousand texts of a megabyte, in a few kilobytes."""
     words = pa.DictionaryArray.from_arrays(pa.array([0] * 1_000_000, pa.int8()), pa.array(["a" * 1_000_000]))
     lists = pa.ListArray.from_arrays(pa.array(range(0, 1_000_001, 1000), pa.int32()), words)
     table = pa.table({"text": ["x"] * 1000, "label": ["x", "y"] * 500, "all": lists, "deep": lists})
@@ -72,14 +72,14 @@ def nested_words(path: Path) -> None:
 
 
 def shared_beginnings(path: Path) -> None:
-    """Texts of a megabyte that are stored as what differs from the one before."""
+    """Megabyte-long texts stored as differences from the previous text."""
     kinds = {"text": "DELTA_BYTE_ARRAY"}
     table = pa.table({"text": [f"{'a' * 1_000_000}{n % 7}" for n in range(100)], "label": ["x", "y"] * 50})
     pq.write_table(table, path, compression="zstd", use_dictionary=False, column_encoding=kinds)
 
 
 def sheets_of(rows: str, *, n: int = 1) -> Callable[[Path], None]:
-    """A workbook of n sheets with these rows, written by hand: openpyxl would take minutes."""
+    """A workbook of n sheets with these rows, written by hand because openpyxl would take minutes."""
 
     def write(path: Path) -> None:
         kind = "application/vnd.openxmlformats-officedocument.spreadsheetml"
@@ -120,7 +120,7 @@ def sheets_of(rows: str, *, n: int = 1) -> Callable[[Path], None]:
 
 
 def far_cells(column: str) -> str:
-    """A cell in this column of each of 100,000 rows, each with another number so that it does not pack too well."""
+    """A cell in this column in each of 100,000 rows, with random numbers so that it does not compress too well."""
     dice = random.Random(0)
     return "".join(
         f'<row r="{n}"><c r="{column}{n}"><v>{dice.randrange(10**9)}</v></c></row>' for n in range(1, 100_001)
@@ -128,7 +128,7 @@ def far_cells(column: str) -> str:
 
 
 def gaps() -> str:
-    """Ten rows with 90,000 empty ones between each."""
+    """Ten rows with 90,000 empty rows between them."""
     dice = random.Random(0)
     return "".join(f'<row r="{n}"><c r="A{n}"><v>{dice.random()}</v></c></row>' for n in range(1, 900_000, 90_000))
 
@@ -177,7 +177,7 @@ def test_decompression_bombs_are_refused_quickly_and_in_little_memory(tmp_path: 
     seconds = []
     while (
         min(seconds, default=2.0) >= 2.0 and len(seconds) < 3
-    ):  # the best of three: other processes slow this one down
+    ):  # the best of three, since other processes slow it down
         ran = subprocess.run([sys.executable, "-c", MEASURED, str(path)], capture_output=True, text=True, timeout=100)
         assert ran.returncode == 0, ran.stderr
         message, figures = ran.stdout.splitlines()
@@ -271,7 +271,7 @@ def test_archives_with_too_long_or_too_compressed_texts_are_refused(tmp_path: Pa
 
 
 def test_texts_longer_than_any_published_are_read(tmp_path: Path) -> None:
-    """20 Newsgroups has a post of 160,616 characters, IMDB a review of 13,704; a file of ten times that is no bomb."""
+    """20 Newsgroups has a post of 160,616 characters, IMDB a review of 13,704; ten times that is still accepted."""
     review = " ".join(f"word{n}" for n in range(100_000)).encode()
     files = {f"aclImdb/train/{name}/{n}_7.txt": review for n, name in enumerate(("neg", "pos"))}
     assert max(map(len, read_reviews(tar(tmp_path / "i.tar.gz", files), "train").texts)) == len(review) > 800_000

@@ -131,7 +131,7 @@ def test_a_seed_determines_which_rows_are_held_out() -> None:
 
 
 def test_many_small_classes_are_held_out_in_proportion() -> None:
-    labels = [n % 150 for n in range(500)]  # three or four rows each
+    labels = [n % 150 for n in range(500)]  # three or four rows per class
     sizes = [len(hold_out(labels, n=100, seed=seed)[1]) for seed in range(20)]
     assert 85 <= np.mean(sizes) <= 110
 

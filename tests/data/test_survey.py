@@ -1,4 +1,4 @@
-"""A survey counts classes and lengths, and finds rows that are empty, repeated or alike."""
+"""A survey counts classes and lengths, and finds rows that are empty, repeated or similar."""
 
 import random
 import time

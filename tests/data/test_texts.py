@@ -51,7 +51,7 @@ def test_labelled_sets_give_training_rows_and_never_test_rows() -> None:
 
 @pytest.fixture
 def news(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """400 rows of news in AG News' format, beside the sample set."""
+    """400 rows of news in AG News' format, next to the sample set."""
     rows = (f'"{n % 4 + 1}","Headline {n}","{"Something long happened here. " * 40}"\n' for n in range(400))
     (tmp_path / "ag_news").mkdir()
     (tmp_path / "ag_news" / "train.csv").write_text("".join(rows), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Properties of text are tried without a deadline: the first example may have to import NLTK."""
+"""Property tests of texts have no deadline, since the first example may have to import NLTK."""
 
 from hypothesis import settings
 

@@ -1,4 +1,4 @@
-"""Texts that break tokenizers: quotes, entities, tags, controls, surrogates, scripts, and words between them."""
+"""Texts that break tokenizers: quotes, entities, tags, controls, surrogates, scripts, with words between them."""
 
 from hypothesis import strategies as st
 

@@ -136,7 +136,7 @@ def test_a_repaired_apostrophe_is_aligned_without_the_space_before_it() -> None:
     ],
 )
 def test_time_to_clean_grows_in_proportion_to_the_text(unit: str) -> None:
-    """A 16 times longer text, in processor time within one run; a quadratic step would take 256 times as long."""
+    """Processor time for a text 16 times as long, within one run; a quadratic step would take 256 times as long."""
 
     def seconds(length: int) -> float:
         text, taken = unit * (length // len(unit)), []

@@ -38,7 +38,7 @@ BYTES_MERGED = TextEncoder.fit(
     TextConfig.model_validate({"tokenizer": "bpe", "max_vocabulary": 290, "cleaning": ()}),
     max_length=200,
 )
-"""Subwords among which are parts of characters, and pieces of several characters that end within one."""
+"""Subwords, some of which are parts of characters or pieces of several characters that end inside one."""
 
 
 @given(encoders, texts)
@@ -154,7 +154,7 @@ def test_special_tokens_cannot_be_typed(tokenizer: str, typed: str) -> None:
 def test_a_megabyte_or_one_endless_word_is_encoded_at_once(tokenizer: str, text: str) -> None:
     encoder = fit(tokenizer, max_length=128)
     encoder.encode("warm up")
-    began = time.process_time()  # not what other processes take
+    began = time.process_time()  # excludes the time of other processes
     encoding = encoder.encode(text)
     assert time.process_time() - began < 2.0  # a few tenths at most
     assert encoder.encode_ids([text])[0].tolist() == encoding.ids
@@ -209,7 +209,7 @@ def test_damaged_description_is_refused_with_the_field_named(change: dict[str, A
 
 
 def test_a_description_without_settings_has_the_defaults() -> None:
-    """This ended in a KeyError."""
+    """This used to raise a KeyError."""
     assert TextEncoder.from_dict({**fit().to_dict(), "config": {}}).config.tokenizer == "word"
 
 

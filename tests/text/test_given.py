@@ -1,4 +1,4 @@
-"""Texts given from Python: a right answer, or a TypeError that says which row holds what."""
+"""Texts given from Python: either the correct result, or a TypeError that names the row and its value."""
 
 import math
 from collections import deque

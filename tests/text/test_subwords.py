@@ -70,7 +70,7 @@ def test_tokens_and_merges_that_do_not_fit_are_refused(tokens: list[str], merges
 
 
 def pieces_of(pairs: BytePairs, text: str) -> list[str]:
-    """What merging by hand ends with, for the whole text."""
+    """The final pieces of the whole text when merged by hand."""
     ends = []
     for part in pairs.parts(text):
         steps = pairs.build(part)

@@ -53,7 +53,7 @@ PIECES = st.sampled_from([*SPLIT_WORDS.split(), *MARKS])
 @settings(max_examples=400)
 @given(texts | st.lists(PIECES, max_size=12).map("".join) | st.lists(PIECES, max_size=9).map(" ".join))
 def test_tokens_equal_nltks_but_for_quotes(text: str) -> None:
-    """NLTK writes `` and '' for double quotes; a token is what the text has there."""
+    """NLTK writes `` and '' for double quotes; our token is the text's own characters."""
     nltks = NLTKWordTokenizer().tokenize(separate_full_stops(text))
     assert [QUOTES.sub("", token) for token in words(text)] == [QUOTES.sub("", token) for token in nltks]
 

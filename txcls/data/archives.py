@@ -1,4 +1,4 @@
-"""Files from a folder or a streamed tar archive; nothing is unpacked to disk, and archives are untrusted."""
+"""Read files from a folder or a streamed tar archive; nothing is unpacked to disk, and archives are untrusted."""
 
 import io
 import lzma
@@ -15,16 +15,16 @@ from txcls.data.tables.lines import open_unpacked
 from txcls.errors import DataError
 
 MAX_FILES = 250_000
-"""Most entries of an archive or folder (IMDB's has 100,000)."""
+"""Maximum number of entries in an archive or folder (IMDB's has 100,000)."""
 SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2")
 
 _DAMAGED = (tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError, ValueError, OverflowError)
 
 
 def locate(path: Path, *, folders: Sequence[str], archive: str, wanted: str) -> Path:
-    """The folder with one of the subfolders, or the archive (named without its suffix), at or in `path`.
+    """The folder that has one of the subfolders, or the archive (named without its suffix), at or in `path`.
 
-    `wanted` is what was expected, for the message.
+    `wanted` describes what was expected, for the message.
 
     Raises:
         DataError: there is neither.
@@ -42,7 +42,7 @@ def locate(path: Path, *, folders: Sequence[str], archive: str, wanted: str) -> 
 
 
 def matching_files(path: Path, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], bytes]]:
-    """(match, contents) of the files whose relative path, with `/` as separator, fully matches the pattern.
+    """Yield (match, contents) of each file whose relative path, with `/` as separator, fully matches the pattern.
 
     Raises:
         DataError: the archive is damaged or unsafe, or the folder cannot be read.
@@ -89,7 +89,7 @@ def _in_archive(path: Path, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match
                     if entry.size > LONGEST_FILE:
                         raise _too_long(f"{path}, {match[0][:80]}")
                     content = archive.extractfile(entry)
-                    assert content is not None  # it is a regular file
+                    assert content is not None  # since it is a regular file
                     yield match, content.read()
                 stream.finish(archive.offset)
     except _DAMAGED as error:
@@ -102,7 +102,7 @@ def _too_long(where: str) -> DataError:
 
 
 class _Limited(io.RawIOBase):
-    """The unpacked stream, which fails after MAX_BYTES."""
+    """The unpacked stream, which fails beyond MAX_BYTES."""
 
     def __init__(self, unpacked: IO[bytes], path: Path) -> None:
         self._unpacked, self._path = unpacked, path
@@ -120,7 +120,7 @@ class _Limited(io.RawIOBase):
     def finish(self, offset: int) -> None:
         """Read to the end, which verifies checksums; everything after `offset`, where tarfile stopped, must be zeros.
 
-        tarfile itself treats a damaged header, or a missing one, as the end.
+        tarfile itself takes a damaged or missing header for the end of the archive.
         """
         rest = self._tail[len(self._tail) - (self._read - offset) :] if self._read > offset else b""
         is_end = len(rest) >= tarfile.BLOCKSIZE and not rest.strip(b"\0")

@@ -14,7 +14,7 @@ Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
 MAX_TOKENS = 16_384
-"""Most tokens of an inference batch; the activations of more do not fit the processor's caches."""
+"""Maximum number of tokens in an inference batch; larger batches have activations that do not fit the CPU caches."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class TokenisedTexts:
 
     @property
     def lengths(self) -> Int64:
-        """(N,): tokens of each text."""
+        """(N,): number of tokens of each text."""
         return np.diff(self.offsets)
 
     def __getitem__(self, index: int) -> Int32:
@@ -48,7 +48,7 @@ class TokenisedTexts:
         return _flatten([self[int(row)] for row in rows], self.labels[rows])
 
     def windows(self, length: int, *, first: int | None = None) -> "TokenisedTexts":
-        """Texts of more than `length` tokens split into pieces of nearly equal length, each with its text's label.
+        """Split texts of more than `length` tokens into pieces of nearly equal length, each with its text's label.
 
         If given, the id `first`, such as the class token's, begins every piece and counts towards its length.
 
@@ -58,9 +58,9 @@ class TokenisedTexts:
         room = length - (first is not None)
         if room < 1:
             raise ValueError(f"length: {length} leaves no room for a token")
-        pieces = np.maximum(-(-self.lengths // room), 1)  # of each text
+        pieces = np.maximum(-(-self.lengths // room), 1)  # number per text
         text = np.repeat(np.arange(len(self)), pieces)
-        number = np.arange(len(text)) - np.repeat(np.cumsum(pieces) - pieces, pieces)  # of a piece in its text, from 0
+        number = np.arange(len(text)) - np.repeat(np.cumsum(pieces) - pieces, pieces)  # index within the text
         starts = self.offsets[text] + number * self.lengths[text] // pieces[text]
         offsets = np.append(starts, len(self.ids))
         if first is None:
@@ -70,7 +70,7 @@ class TokenisedTexts:
 
     @classmethod
     def encode(cls, encoder: TextEncoder, data: LabelledTexts) -> "TokenisedTexts":
-        """The ids and labels of texts; a text without tokens is one unknown token, since evaluation must count it."""
+        """The ids and labels of texts; a text without tokens gets one unknown token, since evaluation must count it."""
         nothing = np.array([UNK], dtype=np.int32)
         rows = [ids if len(ids) else nothing for ids in encoder.encode_ids(data.texts)]
         return _flatten(rows, np.asarray(data.labels, dtype=np.int64))
@@ -86,11 +86,11 @@ def _flatten(rows: Sequence[Int32], labels: Int64) -> TokenisedTexts:
 def length_bucketed_batches(
     lengths: Iterable[int], *, batch_size: int, seed: int, epoch: int, batch_tokens: int = 0
 ) -> list[Int64]:
-    """All rows in random batches of similar length; (seed, epoch) determines batches and order.
+    """All rows in random batches of similar length; (seed, epoch) determines the batches and their order.
 
-    Rows are shuffled, split into chunks of fifty batches, sorted by length within each chunk, and the batches shuffled:
-    little padding, and different batches in every epoch. If not 0, `batch_tokens` replaces
-    `batch_size`: the most tokens of a batch of several rows, padding included.
+    Rows are shuffled, split into chunks of fifty batches and sorted by length within each chunk; then the batches are
+    shuffled. This needs little padding and gives different batches in every epoch. If not 0, `batch_tokens` replaces
+    `batch_size`: a batch holds at most that many tokens, padding included, or a single row.
     """
     of_row = np.fromiter(lengths, dtype=np.int64)
     if batch_tokens:
@@ -109,10 +109,10 @@ def length_bucketed_batches(
 
 
 def _of_tokens(rows: Int64, lengths: Int64, most: int, *, most_rows: int | None = None) -> list[Int64]:
-    """Rows, given from the shortest, in batches from the longest: `most` tokens each, padding included, or one row."""
+    """Split rows sorted by length into batches of up to `most` tokens, padding included, or one row; longest first."""
     batches = []
     end = len(rows)
-    while end:  # from the longest: a batch is padded to its length
+    while end:  # start with the longest rows: a batch is padded to the length of its longest row
         n_rows = max(1, min(most // max(1, int(lengths[end - 1])), most_rows or end, end))
         batches.append(rows[end - n_rows : end])
         end -= n_rows
@@ -120,14 +120,14 @@ def _of_tokens(rows: Int64, lengths: Int64, most: int, *, most_rows: int | None 
 
 
 def batches_by_length(lengths: Iterable[int], *, batch_size: int) -> Iterator[Int64]:
-    """All rows, shortest first, in batches of at most `batch_size` rows and MAX_TOKENS tokens, or of one long row."""
+    """Yield all rows, shortest first, in batches of at most `batch_size` rows and MAX_TOKENS tokens, or of one row."""
     of_row = np.fromiter(lengths, dtype=np.int64)
     order = np.argsort(of_row, kind="stable")
     return reversed(_of_tokens(order, of_row[order], MAX_TOKENS, most_rows=batch_size))
 
 
 def pad_batch(tokenised: TokenisedTexts, indices: npt.NDArray[np.int64] | Sequence[int]) -> tuple[Int64, Int64]:
-    """(ids, labels) of these rows: ids (B, T) padded with PAD to the longest of them (T at least 1), labels (B,)."""
+    """(ids, labels) of these rows: ids (B, T), padded with PAD to the longest row (T at least 1), and labels (B,)."""
     rows = np.asarray(indices, dtype=np.int64)
     starts = tokenised.offsets[rows]
     lengths = tokenised.offsets[rows + 1] - starts

@@ -1,4 +1,4 @@
-"""A data set from Python: texts and label names of each split, the same rows that training uses."""
+"""Open a data set from Python: texts and label names of each split, with the same rows that training uses."""
 
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +11,7 @@ from txcls.data.types import Dataset, LabelledTexts
 
 
 class Rows(NamedTuple):
-    """Texts and the class name of each; unpacks as `texts, labels = rows`."""
+    """Texts and their class names; unpacks as `texts, labels = rows`."""
 
     texts: list[str]
     labels: list[str]
@@ -21,9 +21,9 @@ class Rows(NamedTuple):
 
 
 class SplitDataset:
-    """A data set's training, validation and test rows; each is read when first asked for.
+    """A data set's training, validation and test rows; each split is read on first access.
 
-    Where a preset of the data set's name exists, validation rows are those that `train PRESET` holds out.
+    If there is a preset with the data set's name, the validation rows are those that `train PRESET` holds out.
     """
 
     def __init__(self, dataset: Dataset, config: DataConfig) -> None:
@@ -41,7 +41,7 @@ class SplitDataset:
 
     @cached_property
     def validation(self) -> Rows:
-        """The published validation rows, or the share of the training rows that training holds out."""
+        """The published validation rows, or the fraction of the training rows that training holds out."""
         return _named(self._split[1])
 
     @cached_property
@@ -49,7 +49,7 @@ class SplitDataset:
         """The published test rows.
 
         Raises:
-            DataError: there are none.
+            DataError: the data set has none.
         """
         return _named(self._dataset.load("test"))
 
@@ -72,7 +72,7 @@ def dataset(name: str, *, path: str | Path | None = None) -> SplitDataset:
     "table" is a file of your own.
 
     Raises:
-        DataError: there is no such data set, it is not on this machine, or its files are not as published.
+        DataError: there is no such data set, it is not on this machine, or its files differ from the published form.
     """
     config = DataConfig(dataset=name)
     if name in preset_names() and (preset := load_preset(name).data).dataset == name:

@@ -1,4 +1,4 @@
-"""Class names and ids: how a label is named, how classes are ordered, and rows in the ids of given classes."""
+"""Class names and ids: naming labels, ordering classes, and converting rows to the ids of given classes."""
 
 import re
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _WHOLE_NUMBER = re.compile(r"([+-]?[0-9]+)\.0+")
 def label_name(value: object) -> str:
     """A label as a name, the same from Python and from any file.
 
-    3.0 and "3.0" (a column of numbers with gaps) are "3", True is "true", a date "2020-01-31", a missing value "".
+    3.0 and "3.0" (from a numeric column with gaps) become "3", True "true", a date "2020-01-31", a missing value "".
     """
     if isinstance(value, str):
         text = value.strip()
@@ -32,16 +32,16 @@ def label_name(value: object) -> str:
 
 
 def natural_order(label: str) -> tuple[int, int, str]:
-    """Sort key: whole numbers by value, then names alphabetically."""
+    """Sort key: whole numbers by value, then other names alphabetically."""
     is_number = label.isascii() and label.removeprefix("-").isdigit() and len(label) < 19
     return (0, int(label), label) if is_number else (1, 0, label)
 
 
 def labelled(texts: Sequence[str], names: Sequence[str], classes: tuple[str, ...] | None = None) -> LabelledTexts:
-    """Texts and the names of their classes as labelled rows; `classes=None` takes the names in natural order.
+    """Labelled rows from texts and their class names; `classes=None` takes the names in natural order.
 
     Raises:
-        KeyError: a name is none of the classes.
+        KeyError: a name is not among the classes.
     """
     known = tuple(sorted(set(names), key=natural_order)) if classes is None else classes
     ids = {name: number for number, name in enumerate(known)}
@@ -51,9 +51,9 @@ def labelled(texts: Sequence[str], names: Sequence[str], classes: tuple[str, ...
 def in_classes(
     rows: LabelledTexts, classes: tuple[str, ...], *, loosely: bool = False
 ) -> tuple[LabelledTexts, npt.NDArray[np.int64]]:
-    """The rows whose class is among these, with the ids of these, and which rows they are.
+    """The rows whose class is among `classes`, with ids in `classes`, and the indices of these rows.
 
-    With `loosely`, a name that is none of them is also compared without case, and as `label_name` names both.
+    With `loosely`, other class names are matched too if they are equal after `label_name`, ignoring case.
     """
     ids = {name: number for number, name in enumerate(classes)}
     if loosely:

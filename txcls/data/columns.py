@@ -1,6 +1,6 @@
-"""Which column of a table holds the texts and which the labels: by their names, else by their contents.
+"""Guess which column of a table holds the texts and which the labels: from their names, else from their contents.
 
-Of several possible label columns, the one that the texts predict best is chosen.
+If several columns could be the labels, the one that the texts predict best is chosen.
 """
 
 import re
@@ -15,72 +15,72 @@ from txcls.errors import DataError
 from txcls.wording import listed, percentage, shown
 
 Columns = Mapping[str, Sequence[object]]
-"""The values of each column in rows drawn at random, as `Table.sample` gives them."""
+"""The values of each column in a random sample of rows, as returned by `Table.sample`."""
 
 TEXT_NAMES = (
     *("text", "sentence", "message", "content", "utterance", "comment", "review", "body", "document", "headline"),
     *("title", "description", "question", "query", "input", "tweet"),
 )
-"""Usual names of a text column, the most likely first, compared without case."""
+"""Common names of a text column, the most likely first, compared ignoring case."""
 LABEL_NAMES = (
     *("label", "class", "category", "target", "intent", "sentiment", "topic", "section", "tag", "output", "y"),
     *("labels", "label_text", "class_name", "rating", "stars"),
 )
-"""Usual names of a label column, the most likely first."""
+"""Common names of a label column, the most likely first."""
 PREDICTED_ROWS = 1000
-"""Rows used to measure how well texts predict a column."""
+"""Number of rows used to measure how well texts predict a column."""
 MIN_ADVANTAGE = 0.1
-"""Margin by which texts must predict a column better than the others for it to be chosen."""
+"""Margin by which texts must predict a column better than the other columns for it to be chosen."""
 _NOT_LABELS = ("id", "index", "date", "time", "url", "link", "number", "no", "name", "user", "author")
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnFacts:
-    """What the values of a column look like."""
+    """Statistics of the values of a column."""
 
     name: str
     filled: float
-    """Share of rows with a value."""
+    """Fraction of rows with a value."""
     distinct: int
-    """Different values."""
+    """Number of distinct values."""
     n: int
-    """Rows that have a value; the following fields describe these."""
+    """Number of rows with a value; the following fields describe these."""
     characters: float
-    """Mean length."""
+    """Mean length in characters."""
     words: float
     """Mean number of words."""
     numbers: float
-    """Share of the values that are numbers."""
+    """Fraction of the values that are numbers."""
     examples: tuple[str, ...]
     """The most frequent values, at most three, shortened."""
 
     @property
     def looks_like_text(self) -> bool:
-        """Whether the values are varied and of several words."""
+        """Whether the values are varied and have several words."""
         return self.n > 0 and self.numbers < 0.5 and self.words >= 1.5 and self.distinct >= 0.3 * self.n
 
     @property
     def looks_like_labels(self) -> bool:
-        """Whether there are few values, repeated."""
+        """Whether there are few values, which repeat."""
         return 2 <= self.distinct <= max(2, self.n // 2) and self.characters <= 60
 
     @property
     def values(self) -> str:
-        """How many different values there are, and some of them."""
+        """The number of distinct values, and some of them."""
         more = ", …" if self.distinct > len(self.examples) else ""
         return f"{self.distinct:,} different values: {', '.join(self.examples)}{more}"
 
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """The columns to train on, the reasons, and hints at what may be wrong."""
+    """The columns to train on, the reasons, and hints at possible problems."""
 
     text_column: str
     label_column: str
     text_reason: str
     label_reason: str
     guessed: bool
-    """Whether either was guessed and not named."""
+    """Whether at least one of the columns was guessed rather than named."""
     hints: tuple[str, ...] = ()
 
     @property
@@ -104,10 +104,10 @@ def is_number(value: str) -> bool:
 
 
 def guess_text_column(columns: Columns, *, file: str, text_column: str | None = None) -> str:
-    """The text column: the one named, with a usual name, the only one, or the one whose contents look like texts.
+    """The text column: the named one, one with a common name, the only column, or one whose contents look like texts.
 
     Raises:
-        DataError: there is no such column, or none looks like texts.
+        DataError: there is no such column, or no column looks like texts.
     """
     names = list(columns)
     chosen = _named(names, text_column, file=file, kind="text") or _usual(names, TEXT_NAMES)
@@ -119,14 +119,14 @@ def guess_text_column(columns: Columns, *, file: str, text_column: str | None = 
 
 
 def column_facts(columns: Columns) -> dict[str, ColumnFacts]:
-    """The facts of every column, by name."""
+    """The statistics of every column, keyed by name."""
     return {name: _facts(name, values) for name, values in columns.items()}
 
 
 def guess_columns(
     columns: Columns, *, file: str, text_column: str | None = None, label_column: str | None = None
 ) -> Guess:
-    """The text and the label column; those named by the user are kept.
+    """The text and the label column; columns named by the user are kept.
 
     Raises:
         DataError: a named column does not exist, both are the same, or no column looks like texts or like labels.
@@ -164,8 +164,8 @@ def guess_columns(
 def label_predictability(texts: Sequence[object], values: Sequence[object]) -> float:
     """How well texts predict the values of another column, from 0 (not at all) to 1 (without an error).
 
-    The share of a majority guess's errors that naive Bayes over the words avoids, on halves of at most PREDICTED_ROWS
-    rows in turn (never below 0).
+    This is the fraction of a majority guess's errors that naive Bayes over the words avoids (never below 0), with
+    two-fold cross-validation on at most PREDICTED_ROWS rows.
     """
     from sklearn.feature_extraction.text import HashingVectorizer
     from sklearn.naive_bayes import ComplementNB
@@ -223,7 +223,7 @@ def _facts(name: str, values: Sequence[object]) -> ColumnFacts:
 
 
 def _by_name(facts: dict[str, ColumnFacts], usual: Sequence[str], *, taken: str | None) -> Iterator[ColumnFacts]:
-    """Columns with a usual name, the most usual first; then those whose name contains a usual word."""
+    """Columns with a common name, the most common first; then those whose name contains a common word."""
     free = [column for name, column in facts.items() if name != taken]
     yield from (column for name in usual for column in free if column.name.strip().lower() == name)
     for name in usual:
@@ -231,7 +231,7 @@ def _by_name(facts: dict[str, ColumnFacts], usual: Sequence[str], *, taken: str 
 
 
 def _words(name: str) -> list[str]:
-    """The words of a column's name: "reviewText", "review_text" and "Review text" have the same words."""
+    """The words of a column's name; "reviewText", "review_text" and "Review text" give the same words."""
     return re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
 
 
@@ -254,14 +254,14 @@ def _text(facts: dict[str, ColumnFacts], *, taken: str | None) -> tuple[str | No
 def _label(
     facts: dict[str, ColumnFacts], columns: Columns, *, text: str | None
 ) -> tuple[str | None, str, tuple[str, ...]]:
-    """The label column, why it is that one, and a hint at others that it could be."""
+    """The label column, why it was chosen, and a hint at other candidates."""
     for column in _by_name(facts, LABEL_NAMES, taken=text):
         if column.looks_like_labels:
             return column.name, f"by its name ({column.values})", ()
     free = [column for name, column in facts.items() if name != text and column.distinct >= 2]
     likely = [column for column in free if column.looks_like_labels]
     if not likely:
-        if len(facts) == 2 and free:  # the other of two columns, whatever it holds
+        if len(facts) == 2 and free:  # with two columns, the other one, whatever it contains
             return free[0].name, f"the other of two columns ({free[0].values})", ()
         return None, "", ()
 

@@ -1,4 +1,4 @@
-"""The data sets by name, and `open_dataset`, which opens them."""
+"""The known data sets, keyed by name, and `open_dataset`, which opens them."""
 
 import os
 from collections.abc import Callable
@@ -25,7 +25,7 @@ _PUBLISHED: tuple[tuple[DatasetInfo, Callable[[DataConfig, Path], Dataset]], ...
 _INFOS = {info.name: info for info in (sample.INFO, who_won.INFO, *(info for info, _ in _PUBLISHED), wikipedia.INFO)}
 _OPENERS = {info.name: opener for info, opener in _PUBLISHED}
 _SPECIAL = ("split", "joiner", "remove")
-"""Fields of DataConfig that only some sets use; for others they are refused, since they would have no effect."""
+"""Fields of DataConfig that only some sets use; other sets refuse them, since they would have no effect."""
 
 
 def dataset_names() -> tuple[str, ...]:
@@ -37,7 +37,7 @@ def dataset_info(name: str) -> DatasetInfo:
     """A data set's description, without opening it.
 
     Raises:
-        DataError: there is none of that name.
+        DataError: no data set has this name.
     """
     if name not in _INFOS:
         raise DataError(
@@ -55,7 +55,7 @@ def open_dataset(config: DataConfig, *, path: Path | None = None) -> Dataset:
 
     Raises:
         DataError: there is no such data set, it is not on this machine, a setting does not apply to it, or its files
-            are not as published.
+            differ from the published form.
     """
     if path is not None:
         refuse_unreachable(path)
@@ -95,7 +95,7 @@ def is_available(name: str) -> bool:
     """Whether a data set is on this machine.
 
     Raises:
-        DataError: there is none of that name.
+        DataError: no data set has this name.
     """
     info = dataset_info(name)
     return info.is_shipped or _folder_of(info) is not None

@@ -1,4 +1,4 @@
-"""Published data sets in the cache: downloads, verified by checksum."""
+"""Download published data sets into the cache and verify their checksums."""
 
 import os
 from collections.abc import Callable
@@ -27,11 +27,11 @@ def fetched_folder(info: DatasetInfo) -> Path | None:
 def fetch(info: DatasetInfo, *, progress_bar: Callable[[str], Any] | None = None) -> Path:
     """Download the files that are not in the cache yet, and return their folder.
 
-    A file appears in the folder only when it is complete and its checksum is correct.
+    A file appears in the folder only once it is complete and its checksum has been verified.
 
     Args:
         info: the data set.
-        progress_bar: makes the progress bar of a file from its name; `pooch.HTTPDownloader` says what it needs.
+        progress_bar: creates a file's progress bar from its name; see `pooch.HTTPDownloader` for the interface.
 
     Raises:
         DownloadError: the set has nothing to download, the server or the connection failed, a checksum is wrong, or the
@@ -56,7 +56,7 @@ def fetch(info: DatasetInfo, *, progress_bar: Callable[[str], Any] | None = None
         bar = progress_bar(file.name) if progress_bar else False
         try:
             source.fetch(file.name, downloader=pooch.HTTPDownloader(progressbar=bar, timeout=30))
-        except OSError as error:  # requests' errors are of this class too
+        except OSError as error:  # includes the exceptions of requests
             raise DownloadError(
                 f"{file.url}: {error}; check the connection, and that {folder} can be written (set TXCLS_CACHE)"
             ) from None

@@ -1,5 +1,5 @@
-"""Texts to try, written for this project: invented news, film reviews, queries and match reports, some deliberately
-ambiguous."""
+"""Texts to try, written for this project: invented news, film reviews, queries and match reports, some of them
+deliberately ambiguous."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 class Example:
     """An example text; `title` labels its button.
 
-    `changed` is another version of it, of as many tokens, that gets another answer; "" for none.
+    `changed` is another version with the same number of tokens that gets another prediction; "" for none.
     """
 
     title: str
@@ -94,9 +94,9 @@ ANY = (
     Example("Praise", "Thank you, that was quick and very friendly"),
     Example("A plan", "We meet on Thursday at ten to talk about the new building"),
 )
-"""For users' own classifiers, whose kind of texts is unknown."""
+"""For users' own classifiers, whose domain is unknown."""
 
 
 def examples_for(dataset: str) -> tuple[Example, ...]:
-    """Texts of the kind that a checkpoint trained on this data set classifies."""
+    """Example texts in the domain of this data set."""
     return {"imdb": REVIEWS, "clinc150": QUERIES, "who_won": REPORTS, "table": ANY}.get(dataset, EXAMPLES)

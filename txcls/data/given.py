@@ -1,4 +1,4 @@
-"""Labelled rows from Python, checked like the rows of a table file, and opened as a data set."""
+"""Labelled rows from Python, checked like the rows of a table file and opened as a data set."""
 
 from collections.abc import Iterable
 
@@ -12,13 +12,13 @@ from txcls.wording import listed
 def given_rows(
     texts: Iterable[str], labels: Iterable[object], *, classes: tuple[str, ...] | None = None, kind: str = ""
 ) -> LabelledTexts:
-    """Labelled rows of any two iterables of the same length; labels are named by `label_name`.
+    """Labelled rows from any two iterables of the same length; labels are named by `label_name`.
 
     `classes` are the class names; None takes those among the labels. `kind` describes the rows in messages.
 
     Raises:
-        TypeError: a text is no string, or a label is a list or bytes; the message has the row, counted from 0.
-        ValueError: there are not as many labels as texts.
+        TypeError: a text is not a string, or a label is a list or bytes; the message gives the row, counted from 0.
+        ValueError: texts and labels differ in number.
         DataError: a row has no text or no label, a label is not among `classes`, or there are no rows.
     """
     of_texts, of_labels = f"{kind}texts", f"{kind}labels"
@@ -56,10 +56,10 @@ def given_dataset(
     *,
     source: str = "texts of your own, given from Python",
 ) -> Dataset:
-    """Rows in memory as a data set; without `validation`, training holds some of `rows` out.
+    """Rows in memory as a data set; without `validation`, training holds out some of `rows`.
 
     Raises:
-        DataError: they are of fewer than two classes.
+        DataError: the rows have fewer than two classes.
     """
     if len(rows.classes) < 2:
         raise DataError(f"all {len(rows):,} rows have the label {rows.classes[0]!r:.60}; wanted at least two classes")

@@ -1,4 +1,4 @@
-"""Hashes of texts, by which rows are assigned to splits."""
+"""Hashes of texts, used to assign rows to splits."""
 
 import hashlib
 import unicodedata
@@ -11,9 +11,9 @@ def normalised(text: str) -> str:
 
 
 def hashed_share(text: str, *, salt: str) -> float:
-    """A number from 0 up to 1, uniformly distributed, the same for texts that `normalised` makes equal.
+    """A number in [0, 1), uniformly distributed, the same for texts that `normalised` makes equal.
 
-    Numbers of different salts are independent of each other; with a linear hash, such as CRC-32, they would not be.
+    Numbers with different salts are independent; with a linear hash, such as CRC-32, they would not be.
     """
     raw = normalised(text).encode("utf-8", "surrogatepass")
     key = hashlib.blake2b(salt.encode()).digest()
@@ -21,5 +21,5 @@ def hashed_share(text: str, *, salt: str) -> float:
 
 
 def fingerprint(text: str) -> bytes:
-    """Sixteen bytes that are equal for texts that `normalised` makes equal, and for no others."""
+    """Sixteen bytes, equal for texts that `normalised` makes equal and different for all others."""
     return hashlib.blake2b(normalised(text).encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -1,40 +1,40 @@
-"""Limits on what is read from a file; larger files are refused while reading."""
+"""Limits on the files that are read; larger files are refused during reading."""
 
 MAX_BYTES = 1 << 30
-"""Largest unpacked size of a file or archive."""
+"""Maximum unpacked size of a file or archive, in bytes."""
 MAX_RATIO = 100
-"""Largest ratio of unpacked to packed size; texts reach about 10."""
+"""Maximum ratio of unpacked to packed size; texts reach about 10."""
 RATIO_FROM = 1 << 20
-"""Unpacked (or decoded Parquet) bytes up to which MAX_RATIO is not checked."""
+"""Number of unpacked (or decoded Parquet) bytes up to which MAX_RATIO is not checked."""
 LONGEST_FIELD = 1 << 20
-"""Most characters of a field, such as a text; the published data sets reach about 160,000."""
+"""Maximum length of a field, such as a text, in characters; the published data sets reach about 160,000."""
 LONGEST_ROW = 4 << 20
-"""Most characters of a row or line, all fields together."""
+"""Maximum length of a row or line in characters, all fields together."""
 MAX_EMPTY = 100_000
-"""Most consecutive empty lines in a table."""
+"""Maximum number of consecutive empty lines in a table."""
 LONGEST_FILE = 4 << 20
-"""Most bytes of one text in a folder or archive with one file per text."""
+"""Maximum size of one text, in bytes, in a folder or archive with one file per text."""
 LONGEST_JSON = 16 << 20
-"""Most characters of a JSON document that is read whole (CLINC150 has 2.5 million); arrays of rows are streamed."""
+"""Maximum length in characters of a JSON document read whole (CLINC150: 2.5 million); arrays of rows are streamed."""
 DEEPEST = 100
-"""Most levels of nesting in JSON."""
+"""Maximum nesting depth of JSON."""
 MAX_COLUMNS = 10_000
-"""Most columns of a table."""
+"""Maximum number of columns in a table."""
 MAX_ROWS = 5_000_000
-"""Most rows of a table for training, which holds them in memory; `predict` reads tables of any length."""
+"""Maximum number of rows in a table for training, which is held in memory; `predict` reads tables of any length."""
 CELLS_PER_BYTE = 20
-"""Most values per byte of a Parquet file with more than a million values."""
+"""Maximum number of values per byte in a Parquet file with more than a million values."""
 SNIFFED = 100_000
-"""Characters of a text file from which its format is guessed."""
+"""Number of characters of a text file from which its format is guessed."""
 HEAD_ROWS = 1000
-"""Rows from which a table's columns are determined."""
+"""Number of rows from which a table's columns are determined."""
 MAX_SHEETS = 100
-"""Most sheets of an Excel workbook."""
+"""Maximum number of sheets in an Excel workbook."""
 MAX_SPARSE = 2_000_000
-"""Cells of an Excel sheet after which one in twenty must hold something."""
+"""Number of cells of an Excel sheet beyond which at least one in twenty must be filled."""
 MAX_WORKBOOK_BYTES = 1 << 29
-"""Largest unpacked size of an Excel workbook, whose texts are held in memory."""
+"""Maximum unpacked size of an Excel workbook in bytes; its texts are held in memory."""
 BATCH_BYTES = 64 << 20
-"""Most unpacked bytes of a Parquet file that are held at once."""
+"""Maximum number of unpacked bytes of a Parquet file that are held at once."""
 MAX_NESTED = 10_000_000
 """Maximum number of list elements in one column of a Parquet row group."""

@@ -33,7 +33,7 @@ def training_and_validation(dataset: Dataset, config: DataConfig) -> tuple[Label
 
 
 def validation_share(text: str, *, seed: int) -> float:
-    """The number from 0 up to 1 that `hash_split` compares with `fraction`."""
+    """The number in [0, 1) that `hash_split` compares with `fraction`."""
     return hashed_share(text, salt=f"validation {seed}")
 
 
@@ -45,13 +45,12 @@ def hash_split(
     seed: int,
     classes: Sequence[str] | None = None,
 ) -> tuple[Indices, Indices]:
-    """Row indices (training, validation), each sorted, by a hash of each row's text.
+    """Row indices (training, validation), each sorted, split by a hash of each row's text.
 
-    Texts that are equal but for case and whitespace are on the same side, and a smaller fraction's validation rows are
-    some of a larger one's. Apart from the exception, a row's side depends on its text and the seed alone.
-
-    The exception: each class has texts on both sides. Of the texts that only this class has, the one with the lowest
-    hash is for validation and the one with the highest for training, whatever the fraction.
+    Texts that are equal except for case and whitespace are on the same side, and the validation rows of a smaller
+    fraction are a subset of those of a larger one. A row's side depends only on its text and the seed, except that each
+    class has texts on both sides: among the texts that occur only in this class, the one with the lowest hash is always
+    for validation and the one with the highest always for training.
 
     Raises:
         DataError: there is only one class, or a class has fewer than two texts of its own.
@@ -62,7 +61,7 @@ def hash_split(
     classes_of: dict[bytes, set[int]] = {}
     for name, label in zip(names, labels, strict=True):
         classes_of.setdefault(name, set()).add(label)
-    own: dict[int, list[bytes]] = {label: [] for label in labels}  # the texts that only this class has
+    own: dict[int, list[bytes]] = {label: [] for label in labels}  # texts that occur only in this class
     for name, its in classes_of.items():
         if len(its) == 1:
             own[next(iter(its))].append(name)
@@ -81,7 +80,7 @@ def stratified_split(
 ) -> tuple[Indices, Indices]:
     """Row indices (training, validation), each sorted; the same labels, fraction and seed give the same split.
 
-    Each class gives `fraction` of its rows to validation, rounded, but at least one, and keeps at least one.
+    Each class gives `fraction` of its rows, rounded, to validation, but at least one, and keeps at least one.
 
     Raises:
         DataError: there is only one class, or a class has only one row.
@@ -101,7 +100,7 @@ def stratified_split(
 
 
 def copies(texts: Sequence[str]) -> Indices:
-    """(N,): for each text the first row with the same text, ignoring case and whitespace."""
+    """(N,): for each text, the first row with the same text, ignoring case and whitespace."""
     first: dict[str, int] = {}
     return np.array([first.setdefault(normalised(text), row) for row, text in enumerate(texts)], dtype=np.int64)
 
@@ -109,8 +108,8 @@ def copies(texts: Sequence[str]) -> Indices:
 def hold_out(labels: Sequence[int], *, n: int, seed: int, groups: Indices | None = None) -> tuple[Indices, Indices]:
     """Row indices (training, held out), each sorted; about `n` rows are held out, in proportion to the classes.
 
-    Every class keeps at least one row, and one with few rows may have none held out: which classes do is
-    random. Rows of the same group (N,), such as copies of a text, stay together.
+    Every class keeps at least one row. A class with few rows may have none held out; chance decides which classes have
+    some. Rows of the same group (N,), such as copies of a text, stay together.
     """
     of_row = np.asarray(labels, dtype=np.int64)  # N
     group = np.arange(len(of_row)) if groups is None else groups  # N
@@ -123,11 +122,11 @@ def hold_out(labels: Sequence[int], *, n: int, seed: int, groups: Indices | None
     for label in rng.permutation(np.unique(of_leader)):
         own = order[of_leader[order] == label]
         wanted = share * sizes[own].sum()
-        # The whole part for certain, the rest by chance, so that small classes are held out in proportion too.
+        # The fractional part is rounded at random, so that small classes are held out in proportion too.
         target = np.floor(wanted) + (rng.random() < wanted - np.floor(wanted))
         taken = own[np.cumsum(sizes[own]) <= target][: max(len(own) - 1, 0)]
         chosen[taken] = True
-    if n and not chosen.any():  # so few rows that chance held out none
+    if n and not chosen.any():  # there are so few rows that none was drawn
         counts = np.bincount(of_leader)
         chosen[order[counts[of_leader[order]] > 1][:1]] = True
     held = chosen[inverse]

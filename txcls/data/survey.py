@@ -16,31 +16,31 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 ALIKE = 0.8
-"""Least Jaccard similarity of the words and word pairs of near duplicates."""
+"""Minimum Jaccard similarity of the words and word pairs of near duplicates."""
 LONGEST = 4000
-"""Characters of a text that are compared, from its beginning."""
+"""Number of characters compared, from the beginning of each text."""
 FEW_ROWS = 5
 """Classes with fewer rows are listed, since a tenth of them cannot be held out."""
 MAX_GROUPS = 1000
-"""Most groups of each kind that are listed, in the order of the rows; all are counted."""
+"""Maximum number of groups of each kind that are listed, in row order; all are counted."""
 _BANDS, _ROWS_OF_A_BAND = 12, 4
-"""With these, a pair at similarity 0.8 is proposed with a probability of 0.998, and one at 0.3 with 0.09."""
+"""With these values, a pair is proposed with probability 0.998 at similarity 0.8, and 0.09 at similarity 0.3."""
 _MAX_OF_A_BUCKET = 50
-"""Of more texts with the same band, each is compared with the first alone."""
+"""If more texts share a band, each is compared only with the first."""
 _HASHED_AT_ONCE = 4096
-"""Rows that are hashed at once, to bound memory."""
+"""Number of rows hashed at once, to bound memory."""
 _WORD = r"(?u)[぀-ヿ㐀-鿿]|[^\W぀-ヿ㐀-鿿]+"
-"""A word, or one character of a script that is written without spaces."""
+"""A word, or a single character of a script written without spaces."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Two or more rows that belong together, from 0, in ascending order, and the label of each."""
+    """Two or more rows that belong together (indices from 0, ascending), and the label of each."""
 
     rows: tuple[int, ...]
     labels: tuple[str, ...]
     similarity: float = 1.0
-    """The smallest similarity of its pairs of near duplicates, from 0 to 1."""
+    """The smallest similarity among its pairs of near duplicates, from 0 to 1."""
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,14 @@ class DataSurvey:
 
     Attributes:
         rows: N.
-        classes: how many rows each label has, the most frequent first.
-        words: how many words each row with a text has.
+        classes: the number of rows with each label, the most frequent first.
+        words: the number of words in each row that has a text.
         no_text: rows without a text.
-        no_label: rows with a text and no label.
-        duplicates: rows with the same text, upper and lower case and whitespace aside, and the same label.
+        no_label: rows with a text but no label.
+        duplicates: rows with the same text, ignoring case and whitespace, and the same label.
         conflicts: rows with the same text and different labels.
         near: rows that are almost the same, with the same label or with different ones.
-        n_duplicates, n_conflicts, n_near: how many such groups there are; at most `MAX_GROUPS` are listed.
+        n_duplicates, n_conflicts, n_near: the number of such groups; at most `MAX_GROUPS` are listed.
     """
 
     rows: int
@@ -73,7 +73,7 @@ class DataSurvey:
 
     @property
     def usable(self) -> int:
-        """How many rows have both a text and a label."""
+        """Number of rows that have both a text and a label."""
         return sum(self.classes.values())
 
     @property
@@ -111,7 +111,7 @@ def survey(texts: Sequence[str | None], labels: Sequence[str | None]) -> DataSur
 
 
 def _same_texts(texts: Sequence[str], rows: Iterable[int]) -> list[list[int]]:
-    """The groups of rows with the same text, ignoring case and whitespace."""
+    """Groups of rows with the same text, ignoring case and whitespace."""
     by_text: dict[str, list[int]] = defaultdict(list)
     for row in rows:
         by_text[" ".join(texts[row].casefold().split())].append(row)
@@ -123,7 +123,7 @@ def _group(rows: Sequence[int], names: Sequence[str], similarity: float = 1.0) -
 
 
 def _near(texts: Sequence[str], names: Sequence[str], rows: Sequence[int], repeated: set[int]) -> Iterator[Group]:
-    """Groups of near duplicates; of rows with the same text, only the first is included."""
+    """Yield groups of near duplicates; of rows with the same text, only the first is included."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
@@ -147,7 +147,7 @@ def _near(texts: Sequence[str], names: Sequence[str], rows: Sequence[int], repea
 
 
 def _shingles(texts: Sequence[str]) -> "csr_matrix":
-    """Which words and pairs of neighbouring words (2^22 hashed columns) each text has, as ones."""
+    """The words and pairs of neighbouring words in each text, as ones in 2^22 hashed columns."""
     from sklearn.feature_extraction.text import HashingVectorizer
 
     hashing = HashingVectorizer(
@@ -158,7 +158,7 @@ def _shingles(texts: Sequence[str]) -> "csr_matrix":
 
 
 def _pairs(shingles: "csr_matrix") -> Iterator[tuple[int, int, float]]:
-    """(row, row, similarity) of each pair of near duplicates."""
+    """Yield (row, row, similarity) for each pair of near duplicates."""
     sizes = np.diff(shingles.indptr)
     filled = np.flatnonzero(sizes)
     if len(filled) < 2:
@@ -183,7 +183,7 @@ def _pairs(shingles: "csr_matrix") -> Iterator[tuple[int, int, float]]:
 
 
 def _similarities(shingles: "csr_matrix", row: int, others: Sequence[int]) -> list[float]:
-    """The Jaccard similarity of a row with others."""
+    """The Jaccard similarity of a row to each of the others."""
     columns = shingles.indices[shingles.indptr[row] : shingles.indptr[row + 1]]
     similarities = []
     for other in others:
@@ -198,7 +198,7 @@ def _similarities(shingles: "csr_matrix", row: int, others: Sequence[int]) -> li
 
 
 def _min_hashes(shingles: "csr_matrix", filled: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """The smallest of each random hash over each non-empty row: (rows, bands × rows of a band)."""
+    """The minimum of each random hash over each non-empty row: (rows, bands × rows of a band)."""
     numbers = np.random.default_rng(0).integers(1, 2**63, size=(_BANDS * _ROWS_OF_A_BAND, 2), dtype=np.uint64)
     hashes = np.empty((len(filled), len(numbers)), dtype=np.uint32)
     for first in range(0, len(filled), _HASHED_AT_ONCE):

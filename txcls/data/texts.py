@@ -1,4 +1,4 @@
-"""Unlabelled texts for pre-training: plain text files, or the training texts of one or several data sets."""
+"""Unlabelled texts for pre-training: plain text files, or the training texts of one or more data sets."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -17,9 +17,9 @@ from txcls.data.types import Dataset, DatasetInfo
 from txcls.errors import DataError
 
 HELD_OUT = 100
-"""Of a mixture's training texts, one in this many is held out for validation."""
+"""One in this many of a mixture's training texts is held out for validation."""
 MAX_HELD_OUT = 250_000
-"""Most characters of a source that a mixture is validated on, to save time."""
+"""Maximum number of characters per source on which a mixture is validated, to save time."""
 _ENDINGS = (".txt", ".txt.gz")
 
 
@@ -29,26 +29,28 @@ class UnlabelledTexts:
 
     info: DatasetInfo
     source: str
-    """The source for display: a file name, never a whole path."""
+    """The source for display: a file name, never a full path."""
     training: Sequence[str]
     validation: Sequence[str]
     rows: Mapping[str, int] = field(default_factory=dict)
-    """For each data set with labels: its number of training rows, including those that were not read."""
+    """For each data set with labels, its number of training rows, including rows that were not read."""
 
 
 def open_texts(config: DataConfig, *, path: Path | None = None) -> UnlabelledTexts:
     """The texts of a plain text file or folder (data set `text`), or of any other set without labels.
 
-    Plain text is split into `config.unit`, in order of the files' names; the last `validation_fraction` is for
-    validation. Wikipedia has parts of its own (`txcls.data.published.wikipedia`). Other sets have the training and
-    validation rows of a classifier. A mixture has the training texts of its sources, one in `HELD_OUT` of them for
-    validation, and none of their validation texts; of Wikipedia, validation articles, up to `MAX_HELD_OUT` characters.
+    Plain text is split into pieces of `config.unit`, with files in order of name; the last `validation_fraction` is for
+    validation. Wikipedia has its own parts (`txcls.data.published.wikipedia`). Other sets have the training and
+    validation rows of a classifier. A mixture takes the training texts of its sources, one in `HELD_OUT` of them for
+    validation, and none of their validation texts; from Wikipedia it validates on validation articles, up to
+    `MAX_HELD_OUT` characters.
 
-    With `validation = "hash"`, texts that equal a validation or test text of any of the sets, but for case and white
-    space, are left out.
+    With `validation = "hash"`, texts that equal a validation or test text of any of the sets, ignoring case and
+    whitespace, are left out.
 
-    `path` is the .txt (or .txt.gz) file, or a folder with such files at any depth; for `mixture` a folder with sources
-    under their names, the others being where `open_dataset` looks; for other sets as for `open_dataset`.
+    `path` is the .txt (or .txt.gz) file, or a folder with such files at any depth; for `mixture` it is a folder with
+    sources under their names, and other sources are looked for where `open_dataset` does; for other sets it is as for
+    `open_dataset`.
 
     Raises:
         DataError: there are no such files, one cannot be read, or there are fewer than two texts.
@@ -100,7 +102,7 @@ def _unread(dataset: Dataset, validation: Sequence[str]) -> set[bytes]:
 
 
 def _mixture(config: DataConfig, path: Path | None) -> UnlabelledTexts:
-    """The training texts of all sources; those of small ones are repeated according to `config.mixing`."""
+    """The training texts of all sources; texts of small sources are repeated according to `config.mixing`."""
     check_settings(config)
     sources, unread = _sources(config, path)
     parts = [_parts_of_source(source, config) for source in sources]
@@ -123,7 +125,7 @@ def _mixture(config: DataConfig, path: Path | None) -> UnlabelledTexts:
 
 
 def _sources(config: DataConfig, path: Path | None) -> tuple[list[UnlabelledTexts], set[bytes]]:
-    """The texts of each source, and with the hash rule the fingerprints of texts to leave out."""
+    """The texts of each source, and with the hash rule also the fingerprints of texts to leave out."""
     sources: list[UnlabelledTexts] = []
     unread: set[bytes] = set()
     for name in config.sources:
@@ -150,7 +152,7 @@ def _parts_of_source(source: UnlabelledTexts, config: DataConfig) -> tuple[Seque
 
 
 def _up_to(most: int, texts: Sequence[str]) -> list[str]:
-    """The first texts with at most `most` characters together, but at least one text."""
+    """The first texts, with at most `most` characters in total, but at least one text."""
     ends = accumulate(map(len, texts))
     return [text for i, (text, end) in enumerate(zip(texts, ends, strict=True)) if end <= most or not i]
 
@@ -171,7 +173,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _units(text: str, unit: str) -> list[str]:
-    """Stripped, non-empty pieces; line breaks inside a paragraph become spaces."""
+    """The stripped, non-empty pieces; line breaks inside a paragraph become spaces."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if unit == "lines":
         pieces = text.split("\n")

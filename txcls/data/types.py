@@ -7,14 +7,14 @@ from typing import Literal
 from txcls.errors import DataError
 
 SplitName = Literal["train", "validation", "test", "new", "oos_train", "oos_validation", "oos_test"]
-"""`new` holds texts of a kind that training never shows; the `oos` splits hold out-of-scope texts, which belong to none
-of the classes."""
+"""`new` holds texts of a kind that never occurs in training; the `oos` splits hold out-of-scope texts, which belong
+to none of the classes."""
 
 OUT_OF_SCOPE = "oos"
 """The only class of an `oos` split; never among a data set's classes."""
 
 Roles = Mapping[str, Sequence[tuple[int, int]]]
-"""The roles of the words of a text: role to character ranges [start, end)."""
+"""The roles of the words of a text: the character ranges [start, end) of each role."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """A data set's description, origin, terms and published files."""
+    """A data set's description, origin, terms of use and published files."""
 
     name: str
     title: str
@@ -65,9 +65,9 @@ class DatasetInfo:
     by_hand: str = ""
     """How to get a set that cannot be downloaded automatically."""
     settings: tuple[str, ...] = ()
-    """The fields of DataConfig that apply to this data set but not to all."""
+    """The fields of DataConfig that apply to this data set but not to all data sets."""
     is_labelled: bool = True
-    """Whether it has classes; without them it is for pre-training only."""
+    """Whether it has classes; a set without them is for pre-training only."""
 
     @property
     def is_shipped(self) -> bool:
@@ -82,16 +82,16 @@ class Dataset:
     info: DatasetInfo
     classes: tuple[str, ...]
     source: str
-    """The source for display: a file name, never a whole path."""
+    """The source for display: a file name, never a full path."""
     splits: tuple[SplitName, ...]
     read: Callable[[SplitName], LabelledTexts] = field(repr=False)
     description: str = ""
-    """What to know about the rows when reading results, for example that some are missing."""
+    """What to keep in mind when reading results, for example that some rows are missing."""
     roles: Callable[[SplitName], Sequence[Roles]] | None = field(default=None, repr=False)
-    """For sets with known roles of words: the roles in each text of a split, in the order of its rows."""
+    """For sets with known roles: the roles in each text of a split, in row order."""
 
     def load(self, split: SplitName) -> LabelledTexts:
-        """The rows of one split; those of an `oos` split have OUT_OF_SCOPE as their only class.
+        """The rows of one split; the only class of an `oos` split is OUT_OF_SCOPE.
 
         Raises:
             DataError: there is no such split, or its file cannot be read.

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from txcls.text import composition, html_tags
 
 LONGEST_MATCH = 2000
-"""Longest match of any pass in characters (URLs excepted), so that a text can be cleaned in pieces."""
+"""Maximum length of a match of any pass, in characters (except URLs), so that a text can be cleaned in pieces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class CleanedText:
 
 @dataclass(frozen=True, slots=True)
 class _Replace:
-    """Each match of `pattern` becomes `replacement`."""
+    """Replaces each match of `pattern` with `replacement`."""
 
     pattern: re.Pattern[str]
     replacement: str | Callable[[re.Match[str]], str]
@@ -43,7 +43,7 @@ class _Replace:
 
 
 class _Compose:
-    """NFC; its pattern is built only for texts that are not in NFC yet."""
+    """Converts to NFC; its pattern is only built for texts that are not in NFC yet."""
 
     def apply(self, text: str) -> str:
         return text if composition.is_composed(text) else self._replace().apply(text)
@@ -133,7 +133,7 @@ class Step:
         return text
 
     def align(self, cleaned: CleanedText) -> CleanedText:
-        """The same with the alignment updated."""
+        """The same, with the alignment updated."""
         for cleaning_pass in self.passes:
             cleaned = cleaning_pass.align(cleaned)
         return cleaned
@@ -167,11 +167,11 @@ STEPS: Mapping[str, Step] = MappingProxyType(
         ),
     }
 )
-"""The cleaning steps by the names that the configuration uses."""
+"""The cleaning steps, keyed by their names in the configuration."""
 
 
 def clean(text: str, steps: Sequence[str]) -> str:
-    """The text after the named steps, in their order."""
+    """Apply the named steps in order."""
     text = _FIRST.apply(text)
     for name in steps:
         text = STEPS[name].apply(text)
@@ -188,7 +188,7 @@ def clean_aligned(text: str, steps: Sequence[str]) -> CleanedText:
 
 @dataclass(frozen=True, slots=True)
 class CleaningStep:
-    """One step's effect: each edit (i, j, k, l) means that `before[i:j]` became `after[k:l]`; the rest is equal."""
+    """The effect of one step: each edit (i, j, k, l) turned `before[i:j]` into `after[k:l]`; the rest is unchanged."""
 
     name: str
     description: str
@@ -198,7 +198,7 @@ class CleaningStep:
 
 
 def explain_cleaning(text: str, steps: Sequence[str]) -> list[CleaningStep]:
-    """What each step of `clean` changes, in their order."""
+    """What each step of `clean` changes, in order."""
     before, explained = _FIRST.apply(text), []
     for name in steps:
         step = STEPS[name]
@@ -210,7 +210,7 @@ def explain_cleaning(text: str, steps: Sequence[str]) -> list[CleaningStep]:
 
 def _edits(before: str, cleaned: CleanedText) -> Iterator[tuple[int, int, int, int]]:
     """The edits between `before` and its cleaned text."""
-    old = new = 0  # both are matched up to here
+    old = new = 0  # everything up to here is matched
     for at, (character, start, end) in enumerate(zip(cleaned.text, cleaned.starts, cleaned.ends, strict=True)):
         if end != start + 1 or start < old or before[start] != character:
             continue

@@ -1,7 +1,7 @@
-"""Unicode's composed form (NFC, Unicode Standard Annex 15) piece by piece.
+"""Unicode's composed form (NFC, Unicode Standard Annex 15), computed piece by piece.
 
-`unicodedata.normalize` gives no alignment, and takes time quadratic in the length of a run of
-combining marks. So a piece ends after LONGEST_RUN of them, as in the annex's Stream-Safe Text Format.
+`unicodedata.normalize` gives no alignment, and its time is quadratic in the length of a run of combining marks. So a
+piece ends after LONGEST_RUN of them, as in the annex's Stream-Safe Text Format.
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import cache
 
 LONGEST_RUN = 30
-"""Most combining characters of one piece; natural text has only a few."""
+"""Maximum number of combining characters in one piece; natural text has only a few."""
 _HANGUL = range(0xAC00, 0xD7A4)
 _CODES = (*range(0x3400), *range(0xA000, 0xAC00), *range(0xF900, 0x20000), *range(0x2F800, 0x2FA20))
 """Code points that may combine or decompose, except Hangul; the others are ideographs, private or unassigned."""
@@ -28,16 +28,16 @@ def compose(piece: re.Match[str]) -> str:
 
 @cache
 def pieces() -> re.Pattern[str]:
-    """Matches every piece that NFC may change."""
+    """A pattern that matches every piece that NFC may change."""
     marks, beginnings, decomposed = set[int](), set[int](), set[int]()
-    marks.update(range(0x1161, 0x1176), range(0x11A8, 0x11C3))  # vowels and final consonants of Hangul
+    marks.update(range(0x1161, 0x1176), range(0x11A8, 0x11C3))  # Hangul vowels and final consonants
     beginnings.update(range(0x1100, 0x1113), _HANGUL)
     for code in _CODES:
         character = chr(code)
         if unicodedata.combining(unicodedata.normalize("NFD", character)[0]):
             marks.add(code)
         mapping = unicodedata.decomposition(character)
-        if not mapping or mapping.startswith("<"):  # "<": a compatibility mapping, which NFC leaves alone
+        if not mapping or mapping.startswith("<"):  # "<" marks a compatibility mapping, which NFC ignores
             continue
         beginnings.add(code)
         if is_composed(character):
@@ -51,7 +51,7 @@ def pieces() -> re.Pattern[str]:
 
 
 def _class(codes: Iterable[int]) -> str:
-    """A regular expression's class of code points."""
+    """A regular expression's character class for these code points."""
     ranges: list[list[int]] = []
     for code in sorted(codes):
         if ranges and code == ranges[-1][1] + 1:

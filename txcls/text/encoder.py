@@ -18,16 +18,16 @@ from txcls.text.words import tokenize_words, words
 from txcls.wording import shown
 
 WINDOW = 32_768
-"""Characters up to which a text is tokenized whole; longer texts are tokenized up to a prefix with enough tokens."""
+"""Texts up to this many characters are tokenized whole; of longer texts, only a prefix that gives enough tokens."""
 SPACE = " "
-"""Text of a token that is only the space before a word."""
+"""The text of a token that is only the space before a word."""
 MARGIN = 8_192
-"""Tokens this close to a prefix's end are discarded: in the whole text they might be cleaned or split differently."""
+"""Tokens within this many characters of a prefix's end are discarded, since text after it may change them."""
 
 
 @dataclass(frozen=True, slots=True)
 class CharacterPart:
-    """The character `text[at]` of a token's text, of whose bytes the token holds only part `number` of `of`, from 1."""
+    """The character `text[at]` of a token's text, of which the token has only part `number` of `of`, from 1."""
 
     at: int
     number: int
@@ -38,7 +38,7 @@ class CharacterPart:
 class Token:
     """One token: `text` after cleaning, and its offsets `start:end` in the original text (0:0 if special).
 
-    `parts` are the characters of `text` whose bytes are spread over several tokens: none, or the first, the last.
+    `parts` are the characters of `text` whose bytes are split across tokens; only the first and the last can be.
     """
 
     text: str
@@ -68,7 +68,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """A text and its tokens; `truncated_at` is the offset where reading stopped, None if all of it was read."""
+    """A text and its tokens; `truncated_at` is the offset at which reading stopped, None if the whole text was read."""
 
     text: str
     tokens: tuple[Token, ...]
@@ -76,7 +76,7 @@ class Encoding:
 
     @property
     def ids(self) -> list[int]:
-        """Token ids, T of them."""
+        """The token ids, T of them."""
         return [token.id for token in self.tokens]
 
     @property
@@ -86,14 +86,14 @@ class Encoding:
 
 
 SHORTEST_PIECES = 2.0
-"""A word whose pieces are shorter than this on average, in characters, counts as unknown."""
+"""A word with shorter pieces than this on average, in characters, counts as unknown."""
 
 
 def unknown_share(text: str, tokens: Sequence[Token]) -> float:
-    """The share of the characters of a text's words that are in words which the vocabulary does not hold; 0 if none.
+    """The fraction of the characters in a text's words that belong to unknown words; 0 if there are none.
 
-    A word is unknown if it became `<unk>`, or if byte-pair encoding can only spell it: in single bytes, as a script of
-    which there was little in the training texts, or in pieces of fewer than SHORTEST_PIECES characters on average.
+    A word is unknown if it became `<unk>`, or if byte-pair encoding can only spell it out: in single bytes, as for a
+    script that was rare in the training texts, or in pieces of fewer than SHORTEST_PIECES characters on average.
     Numbers and punctuation are not counted.
     """
     n_known = n_unknown = 0
@@ -108,7 +108,7 @@ def unknown_share(text: str, tokens: Sequence[Token]) -> float:
 
 
 def _words_of(text: str, tokens: Sequence[Token]) -> list[list[Token]]:
-    """The tokens with letters or non-ASCII symbols, adjacent ones grouped into words."""
+    """The tokens with letters or non-ASCII symbols, with adjacent ones grouped into words."""
     grouped: list[list[Token]] = []
     for token in tokens:
         first = text[token.start : token.start + 1]
@@ -122,13 +122,14 @@ def _words_of(text: str, tokens: Sequence[Token]) -> list[list[Token]]:
 
 
 def _parts(places: Sequence[tuple[int, int]], is_space: Sequence[bool]) -> dict[int, list[CharacterPart]]:
-    """The split characters of tokens by the tokens' places: where one ends after the beginning of the next, both hold
-    bytes of the character between.
+    """The split characters of each token, keyed by the token's index.
+
+    A token that ends after the start of the next one shares a character with it: both contain some of its bytes.
 
     Args:
         places: start and end of each token in the cleaned text.
-        is_space: whether a token is only the space before a word, which has the offsets of the word's first character
-            where a text begins.
+        is_space: whether a token is only the space before a word; at the start of a text, such a token has the offsets
+            of the word's first character.
     """
     holders: dict[int, list[int]] = {}
     for token in range(1, len(places)):
@@ -144,7 +145,7 @@ def _parts(places: Sequence[tuple[int, int]], is_space: Sequence[bool]) -> dict[
 
 
 class _Words:
-    """Word tokens looked up in a vocabulary; the same methods as BytePairs."""
+    """Word tokens looked up in a vocabulary; has the same methods as BytePairs."""
 
     def __init__(self, tokens: Sequence[str], kind: str) -> None:
         self.vocabulary = Vocabulary(tokens)
@@ -186,7 +187,7 @@ class _Description(BaseModel):
 
 
 class TextEncoder:
-    """Cleaning, tokenizer and vocabulary, learned by `fit` from training texts or restored by `from_dict`."""
+    """Cleaning, tokenizer and vocabulary, learned from training texts by `fit` or restored by `from_dict`."""
 
     def __init__(
         self, tokenizer: _Words | BytePairs, config: TextConfig, *, max_length: int, class_token: bool = False
@@ -208,8 +209,8 @@ class TextEncoder:
 
         Args:
             texts: original texts.
-            config: steps, tokenizer, size of the vocabulary.
-            max_length: longest encoding in tokens, class token included.
+            config: cleaning steps, tokenizer, vocabulary size.
+            max_length: maximum length of an encoding in tokens, including the class token.
             class_token: begin every text with `<cls>`.
 
         Raises:
@@ -221,7 +222,7 @@ class TextEncoder:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The V tokens by id."""
+        """The V tokens, in order of id."""
         return self._tokenizer.vocabulary
 
     @property
@@ -234,13 +235,13 @@ class TextEncoder:
         """The id that replaces dropped and hidden tokens.
 
         With words it is the unknown token, so that the model learns to handle unknown words; with subwords, which are
-        never unknown, it is the mask token, which pre-training teaches.
+        never unknown, it is the mask token, which the model knows from pre-training.
         """
         return UNK if self.byte_pairs is None else MASK
 
     @property
     def vocab_size(self) -> int:
-        """V: number of ids, special ones included."""
+        """V: the number of ids, including the special ones."""
         return len(self.vocabulary)
 
     def encode(self, text: str) -> Encoding:
@@ -259,7 +260,7 @@ class TextEncoder:
         return Encoding(text, tuple(tokens), following)
 
     def _encode_prefix(self, prefix: str, trusted: int) -> tuple[list[Token], int | None]:
-        """Tokens that end before `trusted`, at most as many as there is room for, and the offset of the next one."""
+        """Tokens that end before `trusted`, as many as fit, and the offset of the next token if not all fit."""
         cleaned = clean_aligned(prefix, self.config.cleaning)
         pieces = self._tokenizer.tokenize(cleaned.text)
         is_space = [index == self._space for _, _, index in pieces]
@@ -277,7 +278,7 @@ class TextEncoder:
         return tokens, None
 
     def encode_ids(self, texts: Iterable[str]) -> list[npt.NDArray[np.int32]]:
-        """The ids of `encode` for many texts, fast: int32 arrays of shape (T,)."""
+        """The ids of `encode` for many texts, computed fast: int32 arrays of shape (T,)."""
         texts = list(texts)
         short = [index for index, text in enumerate(texts) if len(text) <= WINDOW]
         encoded: list[Sequence[int]] = [()] * len(texts)
@@ -306,10 +307,10 @@ class TextEncoder:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "TextEncoder":
-        """The encoder from its description by `to_dict`.
+        """Restore the encoder from its description by `to_dict`.
 
         Raises:
-            CheckpointError: a field is missing, unknown or invalid; the field is named.
+            CheckpointError: a field is missing, unknown or invalid; the message names the field.
         """
         try:
             saved = _Description.model_validate(values)

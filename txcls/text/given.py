@@ -1,4 +1,4 @@
-"""Validation of texts passed from Python, shared by all functions that take texts."""
+"""Validation of texts passed from Python, shared by all functions that accept texts."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -7,22 +7,22 @@ from txcls.wording import shown
 
 
 def given_text(text: object) -> str:
-    """One text, checked.
+    """Check one text.
 
     Raises:
-        TypeError: it is anything but a string.
+        TypeError: it is not a string.
     """
     if isinstance(text, str):
-        return str.__str__(text)  # a plain string of a subclass such as numpy's
+        return str.__str__(text)  # turns a subclass such as numpy's into a plain string
     raise TypeError(f"got {_described(text)}; wanted one text, a str")
 
 
 def given_texts(texts: object, *, name: str = "texts") -> list[str]:
-    """Texts as a list: of any iterable of strings, such as a list, a tuple, a NumPy array (N,) or a pandas Series.
+    """Texts as a list, from any iterable of strings, such as a list, a tuple, a NumPy array (N,) or a pandas Series.
 
     Raises:
-        TypeError: it is one string, a table, a mapping or a set, or a value in it is no string; the message has its
-            row, counted from 0, and in a Series its index label too.
+        TypeError: it is one string, a table, a mapping or a set, or a value in it is not a string; the message gives
+            the row, counted from 0, and for a Series also its index label.
     """
     values = given_values(texts, name=name)
     for row, value in enumerate(values):
@@ -36,12 +36,12 @@ def given_values(values: object, *, name: str) -> list[object]:
     """One value per row as a list; the values themselves are not checked.
 
     Raises:
-        TypeError: it is one string, a table, a mapping or a set, has other than one dimension, or is not iterable.
+        TypeError: it is one string, a table, a mapping or a set, is not one-dimensional, or is not iterable.
     """
     is_column = (
         isinstance(values, Iterable)
         and not isinstance(values, str | bytes | bytearray | memoryview | Mapping | set | frozenset)
-        and not hasattr(values, "columns")  # a DataFrame, which iterates over their names
+        and not hasattr(values, "columns")  # a DataFrame, which iterates over its column names
         and len(getattr(values, "shape", (0,))) == 1
     )
     if not is_column:
@@ -56,7 +56,7 @@ def place(values: Any, row: int, *, name: str) -> str:
 
 
 def is_missing(value: object) -> bool:
-    """Whether a value is None, nan or one of pandas' missing values."""
+    """Whether a value is None, NaN or one of pandas' missing values."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float) and value != value

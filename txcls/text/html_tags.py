@@ -1,4 +1,4 @@
-"""Distinguishes HTML markup from less-than signs such as in `a<b and c>d`."""
+"""Distinguishes HTML markup from less-than signs, as in `a<b and c>d`."""
 
 import re
 import string
@@ -24,11 +24,11 @@ compact declare nohref noresize noshade nowrap truespeed
 
 ELEMENTS = tuple(_ELEMENTS.split())
 """Names of elements. Source: HTML Living Standard (https://html.spec.whatwg.org/multipage/), index of elements and,
-below the empty line, obsolete features. Names with a colon, such as those of Office in mails (`o:p`, `v:shape`), count
-as markup too and are not listed."""
+below the empty line, obsolete features. Names with a colon, such as Office's in e-mails (`o:p`, `v:shape`), also
+count as markup but are not listed."""
 
 WITHOUT_VALUE = tuple(_WITHOUT_VALUE.split())
-"""Attributes that may stand without a value. Source: HTML Living Standard, index of attributes and, below the empty
+"""Attributes that may appear without a value. Source: HTML Living Standard, index of attributes and, below the empty
 line, obsolete features."""
 
 _LETTER = f"[{string.ascii_lowercase}]"
@@ -37,11 +37,12 @@ _ATTRIBUTE = rf"[^\s\"'<>/=]+\s*=|(?:{'|'.join(WITHOUT_VALUE)})[\s/>]"
 BEGINNING = rf"(?:{'|'.join(ELEMENTS)}|{_WITH_COLON})(?:[\s/]*>|[\s/]+(?:{_ATTRIBUTE}))"
 """What follows the `<` or `</` of a tag, for `re.IGNORECASE`: an element's name, then the tag's end or first attribute.
 
-A first attribute without `=` must be one of `WITHOUT_VALUE`, since `b` and `p` name elements, and variables as well."""
+A first attribute without `=` must be one of `WITHOUT_VALUE`, since `b` and `p` may be elements or variables.
+"""
 
 
 def tag(longest: int) -> re.Pattern[str]:
-    """Matches a start tag, an end tag, a comment or a doctype of at most `longest` characters."""
+    """A pattern that matches a start tag, an end tag, a comment or a doctype of at most `longest` characters."""
     return re.compile(
         rf"<!--(?:(?!<!--|-->).){{0,{longest - 7}}}-->|</?(?={BEGINNING}){_LETTER}[^<>]{{0,{longest - 4}}}>"
         rf"|<!doctype[^<>]{{0,{longest - 10}}}>",

@@ -1,7 +1,7 @@
 """Byte-pair encoding (Sennrich et al. 2016) over bytes, through the `tokenizers` library.
 
-Bytes rather than characters, as in GPT-2: the 256 bytes can encode any text, so no token is ever unknown. The special
-tokens are unknown to the tokenizer: its ids are shifted past theirs, and a typed `<cls>` is five ordinary characters.
+Bytes rather than characters, as in GPT-2: the 256 bytes can encode any text, so no token is ever unknown. The tokenizer
+does not know the special tokens: its ids are shifted past theirs, and a typed `<cls>` is five ordinary characters.
 """
 
 import json
@@ -19,7 +19,7 @@ from txcls.text.vocabulary import MAX_BYTE_PAIRS, SPECIAL_TOKENS, Vocabulary
 
 BYTES = 256
 _SPACE = "Ġ"
-"""A space in GPT-2's alphabet of bytes."""
+"""A space in GPT-2's byte alphabet."""
 _AT_ONCE = 4096
 
 Pair = tuple[str, str]
@@ -29,8 +29,8 @@ Pair = tuple[str, str]
 class Merge:
     """One merge in building a word: two neighbouring pieces become one.
 
-    `pieces` are those after the merge, `place` is the index of the new one among them, and `rank` is the position of
-    `pair` in the learned order, from 1: of all pairs in a word, the one with the lowest rank is merged first.
+    `pieces` are the pieces after the merge, `place` is the index of the new one, and `rank` is the position of `pair`
+    in the learned order, from 1: the pair in a word with the lowest rank is merged first.
     """
 
     pieces: tuple[str, ...]
@@ -40,13 +40,13 @@ class Merge:
 
 
 class BytePairs:
-    """Subwords by merging the most frequent pairs; a token at the start of a word carries the space before it."""
+    """Subwords made by merging the most frequent pairs; a token at the start of a word includes the space before it."""
 
     def __init__(self, tokens: Sequence[str], merges: Sequence[tuple[str, str]]) -> None:
-        """`tokens` by id, special ones first, bytes in GPT-2's alphabet; `merges` in the order they were learned.
+        """`tokens` in order of id, special ones first, in GPT-2's byte alphabet; `merges` in the order of learning.
 
         Raises:
-            ValueError: tokens and merges do not fit together.
+            ValueError: tokens and merges do not match.
         """
         from tokenizers import Tokenizer, models, pre_tokenizers
 
@@ -60,7 +60,7 @@ class BytePairs:
         for pair in self._merges:
             if not {*pair, "".join(pair)} <= ids.keys():
                 raise ValueError(f"merges: {pair} does not join two tokens into a third")
-        self.space = self.vocabulary.id_of(_SPACE)  # the token that is only the space before a word
+        self.space = self.vocabulary.id_of(_SPACE)  # the token for only the space before a word
         self._tokenizer = Tokenizer(models.BPE(vocab=ids, merges=self._merges))
         self._tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
 
@@ -97,9 +97,9 @@ class BytePairs:
         return {"tokens": list(self.vocabulary.tokens), "merges": [list(pair) for pair in self._merges]}
 
     def tokenize(self, text: str) -> list[tuple[int, int, int]]:
-        """(start, end, id) of each token; whitespace around a token, and around the text, is left out.
+        """(start, end, id) of each token; whitespace around a token and around the text is left out.
 
-        A character of several bytes may be several tokens, which then share its offsets.
+        A multi-byte character may be split into several tokens, which then share its offsets.
         """
         stripped = text.strip()
         if not stripped:
@@ -116,7 +116,7 @@ class BytePairs:
         return tokens
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of ordinary ids; invalid bytes become U+FFFD."""
+        """The text of ids, ignoring special tokens; invalid bytes become U+FFFD."""
         from tokenizers import decoders
 
         pieces = [self.vocabulary.token_of(index) for index in ids if index >= len(SPECIAL_TOKENS)]
@@ -137,8 +137,8 @@ class BytePairs:
     def build(self, part: str) -> list[Merge]:
         """How one of `parts` is built from its bytes, merge by merge (Sennrich et al. 2016, section 3.2).
 
-        The pair learned first is merged first, the leftmost one of equals. The pieces after the last merge are the
-        tokens; a part without merges stays as its bytes.
+        The pair that was learned first is merged first, its leftmost occurrence before others. The pieces after the
+        last merge are the tokens; a part without merges stays as its bytes.
         """
         pieces, steps = list(part), []
         while ready := [(self._ranks[pair], at) for at, pair in enumerate(pairwise(pieces)) if pair in self._ranks]:
@@ -200,7 +200,7 @@ def _merged(pieces: Sequence[str], pair: Pair) -> list[str]:
 
 @cache
 def _bytes() -> dict[str, int]:
-    """The byte for each character of GPT-2's alphabet: printable Latin-1 for itself, the others from U+0100 on."""
+    """The byte for each character of GPT-2's alphabet: printable Latin-1 as itself, other bytes from U+0100 on."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(BYTES) if byte not in printable]
     return {chr(byte): byte for byte in printable} | {chr(BYTES + n): byte for n, byte in enumerate(others)}

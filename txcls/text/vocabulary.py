@@ -1,4 +1,4 @@
-"""The tokens with ids: the special ones first, then the most frequent."""
+"""The tokens that have ids: the special ones first, then the most frequent."""
 
 from collections.abc import Iterable, Mapping
 
@@ -6,14 +6,14 @@ PAD, UNK, MASK, CLS = 0, 1, 2, 3
 SPECIAL_TOKENS = ("<pad>", "<unk>", "<mask>", "<cls>")
 MAX_WORDS = 1_000_000
 MAX_BYTE_PAIRS = 400_000
-"""Largest learned vocabularies: what a checkpoint's tokenizer.json can hold (`txcls.checkpoint.schema`)."""
+"""Maximum vocabulary sizes: what a checkpoint's tokenizer.json can hold (`txcls.checkpoint.schema`)."""
 
 
 class Vocabulary:
-    """Tokens by id; V of them, the four special ones included."""
+    """V tokens in order of id, including the four special ones."""
 
     def __init__(self, tokens: Iterable[str]) -> None:
-        """All tokens in the order of their ids.
+        """All tokens, in order of id.
 
         Raises:
             ValueError: the special tokens do not come first, or a token occurs twice.
@@ -30,7 +30,7 @@ class Vocabulary:
     def from_counts(cls, counts: Mapping[str, int], *, max_size: int, min_frequency: int) -> "Vocabulary":
         """The most frequent tokens with at least `min_frequency` occurrences, ties in alphabetical order.
 
-        `max_size` is the largest V, special tokens included.
+        `max_size` is the maximum V, including the special tokens.
         """
         frequent = [(-n, token) for token, n in counts.items() if n >= min_frequency and token not in SPECIAL_TOKENS]
         room = max(max_size - len(SPECIAL_TOKENS), 0)
@@ -53,7 +53,7 @@ class Vocabulary:
         return self._ids.get(token, UNK)
 
     def token_of(self, index: int) -> str:
-        """The token with that id.
+        """The token with this id.
 
         Raises:
             IndexError: there is none.

@@ -1,4 +1,4 @@
-"""Word tokens by NLTK's `NLTKWordTokenizer` (Penn Treebank rules), with their character offsets.
+"""Word tokens according to NLTK's `NLTKWordTokenizer` (Penn Treebank rules), with their character offsets.
 
 NLTK expects one sentence, so full stops inside a text are separated here; it rewrites double quotes as `` and '', but
 here a token is always a substring of the text.
@@ -15,8 +15,8 @@ ABBREVIATIONS = (
     "asst|bldg|bros|capt|cmdr|corp|dept|dist|pres|prof|sept|supt|thur|univ",
     "messrs",
 )
-"""Words that keep their full stop, grouped by length, as look-behinds need it; so do single letters and forms such as
-U.S. and w.va."""
+"""Words that keep their full stop, grouped by length, as look-behinds require; single letters and forms such as U.S.
+and w.va. keep theirs too."""
 
 FULL_STOP = re.compile(
     r"""\.(?=["'”’»)\]}]*\s)(?:(?<=\d\.)|(?<=[^\W\d_]\.)(?<!\b(?<!['’])\w\.)(?<!\.\w\w\.)"""
@@ -27,10 +27,10 @@ FULL_STOP = re.compile(
 
 SIMPLE = {
     "whitespace": re.compile(r"\S+"),
-    # Words and the marks ' . , ( ) ! ? as tokens; double quotes, colons and semicolons only separate words.
+    # Words and the characters ' . , ( ) ! ? as tokens; double quotes, colons and semicolons only separate words.
     "basic_english": re.compile(r"['.,()!?]|[^\s'\".,()!?;:]+"),
 }
-"""Simpler tokenizers used by published systems: every match is a token."""
+"""Simpler tokenizers used by published systems; every match is a token."""
 
 
 @cache
@@ -48,7 +48,7 @@ def separate_full_stops(text: str) -> str:
 
 
 def tokenize_words(text: str, kind: str = "word") -> list[tuple[int, int, str]]:
-    """Word tokens as (start, end, token), in order, with `token == text[start:end]`; whitespace is never part of one.
+    """Word tokens as (start, end, token), in order, with `token == text[start:end]`; none contains whitespace.
 
     `kind` is "word" for NLTK's rules, or one of `SIMPLE`.
     """

@@ -52,5 +52,5 @@ def test_word_counts_alone_do_not_separate_the_classes(rows):
         vectorizer.fit_transform([row["text"] for row in train]), [row["label"] for row in train]
     )
     accuracy = counted.score(vectorizer.transform([row["text"] for row in test]), [row["label"] for row in test])
-    assert 0.4 < accuracy < 0.9  # learnable (chance is 0.17), not trivial
+    assert 0.4 < accuracy < 0.9  # learnable (chance is 0.17), but not trivial
     assert f"gets {100 * accuracy:.0f} % of the test messages right" in (FOLDER / "README.md").read_text("utf-8")

@@ -1,4 +1,4 @@
-"""Generated match reports: right labels, twins, roles, and combinations that training never shows."""
+"""Generated match reports: correct labels, twins, roles, and combinations that never occur in training."""
 
 import re
 from collections import Counter
@@ -31,7 +31,7 @@ SOME = list(islice(reports(3000, seed=5), 6000))
 TEAM = f"({'|'.join(TEAMS)})"
 CLAUSE = re.compile(rf", (?:who (?:were \w+ by|\w+ to|\w+) {TEAM}|whom {TEAM} \w+) (?:{'|'.join(TIMES)})(?:,|(?=\.))")
 OPENING = re.compile(r"^(Yesterday|On Saturday|In the rain|After extra time), ")
-READINGS = (  # a main clause without its relative clauses, and which of its two teams won
+READINGS = (  # main clauses without their relative clauses, and which of the two teams won
     (rf"It was {TEAM} who (?:\w+ly )?\w+ to {TEAM}", 1),
     (rf"It was {TEAM} who (?:\w+ly )?\w+ {TEAM}", 0),
     (rf"It was {TEAM} that {TEAM} (?:\w+ly )?\w+", 1),
@@ -44,7 +44,7 @@ READINGS = (  # a main clause without its relative clauses, and which of its two
 
 
 def as_read(text: str) -> str:
-    """The winner by reading the sentence with regular expressions, which know nothing of how it was made."""
+    """The winner found by regular expressions, which are independent of the generator."""
     main = OPENING.sub("", CLAUSE.sub("", text))
     main = main[0].upper() + main[1:]
     for pattern, winner in READINGS:

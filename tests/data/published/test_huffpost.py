@@ -17,7 +17,7 @@ CONFIG = DataConfig(dataset="huffpost")
 
 
 def row(headline: str, description: str = "", category: str = "SPORTS", day: str = "2022-09-23") -> dict[str, str]:
-    """A line as it is published."""
+    """A line in the published format."""
     return {
         "link": "",
         "headline": headline,

@@ -22,7 +22,7 @@ ROWS = {
 
 
 def write(folder: Path, *, packed: bool = False, **changed: str | bytes | None) -> Path:
-    """The published layout; `train_label=…` replaces a file, None leaves it out."""
+    """Write the published layout; `train_label=…` replaces a file, None omits it."""
     replaced = {key.replace("_", "/").replace("seq", "seq.in"): content for key, content in changed.items()}
     assert set(replaced) <= set(ROWS)
     for name, content in {**ROWS, **replaced}.items():

@@ -1,4 +1,4 @@
-"""Wikipedia as WikiExtractor writes it: any packing, one article at a time, and parts that no extraction changes."""
+"""Wikipedia as WikiExtractor writes it: any compression, one article at a time, the same parts in any extraction."""
 
 import bz2
 import gzip

@@ -1,4 +1,4 @@
-"""The labelled rows of a table: flaws left out and counted, or refused where a preset trains on it."""
+"""The labelled rows of a table: faulty rows are left out and counted, or refused when a preset trains on the table."""
 
 import json
 from pathlib import Path

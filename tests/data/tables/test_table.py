@@ -1,4 +1,4 @@
-"""One reader for every table: the same rows from every format; flaws are dealt with and said, or refused if strict."""
+"""One reader for every table: the same rows from every format; flaws are handled and reported, or refused."""
 
 import gzip
 import json
@@ -144,7 +144,7 @@ def test_odd_separators_and_quotes_are_kept(tmp_path: Path, content: bytes, rows
     assert [tuple(row.values()) for row in values_of(opened(tmp_path / name, content))] == rows
 
 
-# Flaws that are dealt with
+# Flaws that are handled
 
 
 def test_a_file_that_is_not_utf8_is_read_and_noted(tmp_path: Path) -> None:

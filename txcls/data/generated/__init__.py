@@ -1,1 +1,1 @@
-"""Data sets that the package makes or ships."""
+"""Data sets that the package generates or ships."""

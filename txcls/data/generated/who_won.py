@@ -1,11 +1,11 @@
-"""who_won: match reports in which word order decides, generated from a small grammar with known answers.
+"""who_won: match reports whose class depends on word order, generated from a small grammar with known answers.
 
     Rovers, who lost to United last week, beat City yesterday.   ->  Rovers
 
-The class is the team that won. A report comes with its twin, the two teams exchanged, under the other label. Both hold
-the same words, so that no bag of words can do better than choose between two teams. For every report the grammar says
-which words play which role, and with which constructions it was built; some combinations of constructions never occur
-in training.
+The class is the team that won. Each report has a twin in which the two teams are exchanged, with the other label. Both
+contain the same words, so a bag-of-words model can at best guess between the two teams. For every report the grammar
+records which role each word plays and which constructions were used; some combinations of constructions never occur in
+training.
 """
 
 import random
@@ -33,10 +33,10 @@ Main = Literal["active", "inverse", "passive", "cleft", "cleft object", "cleft i
 """Constructions of the main clause."""
 
 Relative = Literal["beat", "lost to", "were beaten by", "whom"]
-"""Relative clauses about another match of the team that they follow."""
+"""Relative clauses, each about another match of the team that it follows."""
 
 Place = Literal["first", "second"]
-"""Which of the two teams, in the order of the sentence, a relative clause follows."""
+"""Which of the two teams, in sentence order, a relative clause follows."""
 
 MAINS: tuple[Main, ...] = get_args(Main)
 RELATIVES: tuple[Relative, ...] = get_args(Relative)
@@ -47,7 +47,7 @@ HELD_OUT = frozenset(
     for (m, main), (p, place), (r, relative) in product(enumerate(MAINS), enumerate(PLACES), enumerate(RELATIVES))
     if (m + 2 * r + 3 * p) % 8 == 0
 )
-"""Combinations of a main and a relative clause that training never shows, though it shows each of the clauses."""
+"""Combinations of a main and a relative clause that never occur in training, although each of the clauses does."""
 
 VERBS = {
     "beat": "beaten",
@@ -59,14 +59,14 @@ VERBS = {
 }
 """Past tense and participle."""
 INVERSE_VERBS = ("lost", "fell", "succumbed")
-"""With `to`: the subject is the loser."""
+"""Followed by `to`; the subject is the loser."""
 MANNERS = ("easily", "narrowly", "finally", "clearly")
 OPENINGS = ("Yesterday", "On Saturday", "In the rain", "After extra time")
 ENDINGS = ("yesterday", "on Sunday", "at home", "away from home", "in the final", "in front of a full house")
 TIMES = ("last week", "last month", "in March", "a year ago", "on Monday")
 
 N_PAIRS = 30_000
-"""Pairs of reports in all splits together."""
+"""Number of pairs of reports in all splits together."""
 SEED = 2026
 RELATIVES_AT: tuple[tuple[tuple[Place, ...], float], ...] = (
     ((), 0.25),
@@ -74,14 +74,14 @@ RELATIVES_AT: tuple[tuple[tuple[Place, ...], float], ...] = (
     (("second",), 0.3),
     (("first", "second"), 0.15),
 )
-"""The teams that are followed by a relative clause, and how often."""
+"""The teams that are followed by a relative clause, and the probability of each case."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
     """The constructions and words of a report, without the teams.
 
-    `relatives` holds for each relative clause its place, its kind, its verb, its time and which of the other teams it
+    `relatives` holds for each relative clause its place, its kind, its verb, its time, and which of the other teams it
     names (0 or 1).
     """
 
@@ -94,7 +94,7 @@ class Form:
 
     @property
     def is_new(self) -> bool:
-        """Whether it holds a combination of constructions that training never shows."""
+        """Whether it contains a combination of constructions that never occurs in training."""
         return any((self.main, place, relative) in HELD_OUT for place, relative, *_ in self.relatives)
 
 
@@ -102,9 +102,9 @@ class Form:
 class Report:
     """A sentence, the team that won, and the character ranges of the words with each role.
 
-    The roles are: winner and loser; first team and second team, the same two in the order of the sentence; verb, which
-    says who won; marker, the words that turn it round (`were … by`, the `to` of `lost to`, `not … but`, `that`); other
-    team and other verb, those of a relative clause.
+    The roles are: winner and loser; first team and second team (the same two teams in sentence order); verb, which
+    states the result; marker, the words that invert its meaning (`were … by`, the `to` of `lost to`, `not … but`,
+    `that`); other team and other verb, which belong to a relative clause.
     """
 
     text: str
@@ -119,10 +119,10 @@ _Words = list[tuple[str, str]]
 
 
 def report(form: Form, *, winner: str, loser: str, others: Sequence[str] = ()) -> Report:
-    """The sentence of that form in which `winner` won; `others` are the teams of its relative clauses.
+    """The sentence with this form in which `winner` won; `others` are the teams of its relative clauses.
 
     Raises:
-        ValueError: a team is none of TEAMS, or comes twice.
+        ValueError: a team is not among TEAMS, or occurs twice.
     """
     teams = (winner, loser, *others)
     if len(set(teams)) < len(teams) or not set(teams) <= set(TEAMS):
@@ -138,7 +138,7 @@ def report(form: Form, *, winner: str, loser: str, others: Sequence[str] = ()) -
 
 
 def reports(n_pairs: int = N_PAIRS, *, seed: int = SEED) -> Iterator[Report]:
-    """Twin reports, one directly after the other; the pairs in an order that `seed` determines, without repetition."""
+    """Yield reports, each followed by its twin; `seed` determines the order of the pairs, and none is repeated."""
     chance = random.Random(seed)
     seen: set[str] = set()
     while len(seen) < n_pairs:
@@ -152,9 +152,9 @@ def reports(n_pairs: int = N_PAIRS, *, seed: int = SEED) -> Iterator[Report]:
 
 
 def split_of(made: Report) -> SplitName:
-    """The split of a report: `new` for combinations held out, else by a checksum of it without its two teams.
+    """The split of a report: `new` for held-out combinations, else from a checksum of the report without its two teams.
 
-    So its twin, and the same sentence about any other two teams, are in the same split.
+    So a report, its twin, and the same sentence about any other two teams are in the same split.
     """
     if made.form.is_new:
         return "new"
@@ -182,7 +182,7 @@ def _by_split() -> dict[SplitName, list[Report]]:
 
 
 def open_who_won() -> Dataset:
-    """The generated reports."""
+    """Open the data set of generated reports."""
     return Dataset(
         info=INFO,
         classes=TEAMS,
@@ -195,14 +195,14 @@ def open_who_won() -> Dataset:
 
 
 _RELATIVE = re.compile(r",\s+(?:who|whom)\b[^,.]*,?")
-"""A relative clause: from a comma to the next mark. A `who` after that belongs to the main clause."""
+"""A relative clause: from a comma to the next punctuation mark. A later `who` belongs to the main clause."""
 _MARKERS = frozenset({"were", "by", "to", "not", "but", "that"})
 _VERB_FORMS = frozenset({*VERBS, *VERBS.values(), *INVERSE_VERBS, "won"})
 
 
 def roles_of_text(text: str) -> Roles:
-    """The roles of the words of any text, as `roles_in` gives them, but for those that say who won; empty where the
-    text does not name two teams outside relative clauses."""
+    """The roles of the words of any text, as in `Report` but without winner and loser; empty if the text does not
+    name two teams outside relative clauses."""
     relative = [clause.span() for clause in _RELATIVE.finditer(text)]
     found: dict[str, list[tuple[int, int]]] = {}
     for word in re.finditer(r"\w+", text):
@@ -221,8 +221,8 @@ def roles_of_text(text: str) -> Roles:
 
 
 def exchanged(text: str) -> str | None:
-    """The text with the two teams of its match exchanged; None where it does not name exactly two outside relative
-    clauses."""
+    """The text with the two teams of its match exchanged; None if it does not name exactly two teams outside
+    relative clauses."""
     roles = roles_of_text(text)
     teams = [*roles.get("first team", ()), *roles.get("second team", ())]
     if len(teams) != 2:
@@ -237,7 +237,7 @@ def _rows(split: SplitName) -> LabelledTexts:
 
 
 def _random_form(chance: random.Random) -> Form:
-    """Random constructions and words; all constructions are equally likely."""
+    """Choose constructions and words at random; all constructions are equally likely."""
     main = chance.choice(MAINS)
     places = chance.choices([places for places, _ in RELATIVES_AT], [weight for _, weight in RELATIVES_AT])[0]
     relatives = []
@@ -259,7 +259,7 @@ def _random_form(chance: random.Random) -> Form:
 
 
 def _main(form: Form, winner: str, loser: str, clauses: dict[Place, _Words]) -> _Words:
-    """The words of the main clause, relative clauses after their teams."""
+    """The words of the main clause, with each relative clause after its team."""
     manner = _plain(form.manner)
     verb = (form.verb, "verb")
     winner_first = form.main in ("active", "cleft", "not but lost")
@@ -298,8 +298,8 @@ def _plain(words: str) -> _Words:
 
 
 def _written(words: _Words) -> tuple[str, dict[str, list[tuple[int, int]]]]:
-    """The words as a sentence, and the ranges of each role: a capital at its start, no space before punctuation, no two
-    punctuation marks in a row."""
+    """Join the words into a sentence, and return it with the ranges of each role: a capital at the start, no space
+    before punctuation, and no two punctuation marks in a row."""
     text = ""
     roles: dict[str, list[tuple[int, int]]] = {}
     for word, role in words:

@@ -29,7 +29,7 @@ _TEST_FILES = ("test.csv", "test.csv.gz")
 
 
 def open_ag_news(config: DataConfig, path: Path) -> Dataset:
-    """The folder with train.csv or train_subset.csv and test.csv (gzipped or not), or one of these files.
+    """Open the folder with train.csv or train_subset.csv and test.csv (gzipped or not), or one of these files.
 
     Raises:
         DataError: there are no such files.

@@ -1,4 +1,4 @@
-"""CLINC150 (Larson et al. 2019): queries to an assistant in 150 intents, and out-of-scope queries."""
+"""CLINC150 (Larson et al. 2019): queries to an assistant with 150 intents, and out-of-scope queries."""
 
 from pathlib import Path
 from typing import Any
@@ -40,12 +40,12 @@ _FILES = ("data_full.json", "data_full.json.gz")
 
 
 def open_clinc150(config: DataConfig, path: Path) -> Dataset:
-    """The folder with data_full.json, or a file of that form (data_small, data_oos_plus, …), gzipped or not.
+    """Open the folder with data_full.json, or a file in its format (data_small, data_oos_plus, …), gzipped or not.
 
-    Out-of-scope queries are in separate `oos` splits, on which classifiers are not trained.
+    Out-of-scope queries are in separate `oos` splits, which are not used to train classifiers.
 
     Raises:
-        DataError: no such file, or it is not of the published form.
+        DataError: there is no such file, or it is not in the published format.
     """
     if path.is_dir():
         file = next((path / name for name in _FILES if (path / name).is_file()), None)

@@ -1,4 +1,4 @@
-"""News Category Dataset v3 (Misra 2022): HuffPost headlines and descriptions in 42 sections, as JSON Lines."""
+"""News Category Dataset v3 (Misra 2022): HuffPost headlines and descriptions from 42 sections, as JSON Lines."""
 
 import zlib
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ CLASSES = (
     *("U.S. NEWS", "WEDDINGS", "WEIRD NEWS", "WELLNESS", "WOMEN", "WORLD NEWS", "WORLDPOST"),
 )
 TEST_SHARE = 0.1
-"""Share of rows, from the newest days, that is the test part of the split by date."""
+"""Fraction of rows, from the newest days, in the test part of the split by date."""
 
 _HOMEPAGE = "https://www.kaggle.com/datasets/rmisra/news-category-dataset"
 
@@ -39,29 +39,30 @@ INFO = DatasetInfo(
 
 @dataclass(frozen=True, slots=True)
 class NewsItem:
-    """One row."""
+    """One row of the file."""
 
     key: str
     """Headline, space, description, stripped; determines duplicates and the standard split."""
     text: str
-    """The same with the configured joiner."""
+    """The same, but joined with the configured joiner."""
     label: int
     day: date
 
     @property
     def is_test(self) -> bool:
-        """Whether the row is in the standard split's test part; lone surrogates are hashed as they are."""
+        """Whether the row is in the test part of the standard split; lone surrogates are hashed unchanged."""
         return zlib.crc32(self.key.encode("utf-8", "surrogatepass")) % 10 == 9
 
 
 def open_huffpost(config: DataConfig, path: Path) -> Dataset:
-    """The published file, plain or gzipped, or its folder.
+    """Open the published file, plain or gzipped, or its folder.
 
-    No split is published. The standard test rows are those with `zlib.crc32(key) % 10 == 9`; by date they are the
-    newest tenth, and the newest `validation_fraction` of the rest is for validation, each from the start of a day.
+    There is no published split. The standard test rows are those with `zlib.crc32(key) % 10 == 9`. In the split by date
+    the newest tenth is for testing and the newest `validation_fraction` of the rest for validation; each part begins
+    with a new day.
 
     Raises:
-        DataError: the file is not there.
+        DataError: there is no such file.
     """
     if path.is_dir():
         file = next((path / name for name in (FILE, f"{FILE}.gz") if (path / name).is_file()), None)
@@ -96,7 +97,7 @@ def open_huffpost(config: DataConfig, path: Path) -> Dataset:
 
 
 def read_items(path: Path, *, joiner: str = " ") -> list[NewsItem]:
-    """The rows with text, without duplicates, in the published order.
+    """The rows that have text, without duplicates, in the published order.
 
     Raises:
         DataError: the file cannot be read, or a line is not in the published format.
@@ -130,7 +131,7 @@ def read_items(path: Path, *, joiner: str = " ") -> list[NewsItem]:
 
 
 def _newest(items: Sequence[NewsItem], share: float, path: Path) -> tuple[list[NewsItem], list[NewsItem]]:
-    """(older, newest) items; newest are the last days with at least this share of the items, but not all days."""
+    """(older, newest) items; newest holds the last days with at least this share of the items, but never all days."""
     days = sorted(item.day for item in items)
     first = days[min(int(len(days) * (1.0 - share)), len(days) - 1)] if days else date.min
     if not days or first == days[0]:

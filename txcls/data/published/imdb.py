@@ -1,4 +1,4 @@
-"""Large Movie Review Dataset v1.0 (Maas et al. 2011): positive and negative reviews, one file each."""
+"""Large Movie Review Dataset v1.0 (Maas et al. 2011): positive and negative reviews, one file per review."""
 
 import re
 from functools import partial
@@ -31,20 +31,20 @@ _WANTED = "the folder aclImdb with train/pos/0_9.txt and so on, or aclImdb_v1.ta
 
 
 def open_imdb(config: DataConfig, path: Path) -> Dataset:
-    """The folder aclImdb or its parent, or the archive (streamed) or its folder.
+    """Open the folder aclImdb or its parent, or the archive (streamed) or its folder.
 
     Raises:
-        DataError: nothing of that kind is there.
+        DataError: there is no such folder or archive.
     """
     source = locate(path, folders=("train", "test", "aclImdb"), archive="aclImdb_v1", wanted=_WANTED)
     return Dataset(INFO, CLASSES, source.name, ("train", "test"), read=partial(read_reviews, source))
 
 
 def read_reviews(path: Path, split: str) -> LabelledTexts:
-    """One split's reviews, stripped: first negative, then positive, each by number.
+    """The reviews of one split, stripped: first the negative ones, then the positive ones, each ordered by number.
 
     Raises:
-        DataError: there are none of either class, or a file cannot be read, is not UTF-8, or is empty.
+        DataError: one of the classes has no reviews, or a file cannot be read, is not UTF-8, or is empty.
     """
     pattern = re.compile(rf"(?:aclImdb/)?{split}/(neg|pos)/([0-9]{{1,9}})_[0-9]{{1,2}}\.txt")
     rows: list[tuple[int, int, str]] = []

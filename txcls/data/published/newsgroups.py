@@ -1,4 +1,4 @@
-"""20 Newsgroups by date (Lang 1995, Rennie): Usenet posts, one file each, Latin-1."""
+"""20 Newsgroups, split by date (Lang 1995, Rennie): Usenet posts in Latin-1, one file per post."""
 
 import re
 from collections.abc import Collection
@@ -26,7 +26,7 @@ INFO = DatasetInfo(
     files=(
         RemoteFile(
             "20news-bydate.tar.gz",
-            "https://ndownloader.figshare.com/files/5975967",  # the copy that scikit-learn reads
+            "https://ndownloader.figshare.com/files/5975967",  # the copy that scikit-learn downloads
             "sha256:8f1b2514ca22a5ade8fbb9cfa5727df95fa587f4c87b786e15c759fa66d95610",
         ),
     ),
@@ -36,14 +36,14 @@ INFO = DatasetInfo(
 _WANTED = "the folders 20news-bydate-train and 20news-bydate-test, or 20news-bydate.tar.gz (or .tar.xz, .tar)"
 _ATTRIBUTIONS = ("writes:", "wrote:", "says:", "said:")
 _MAX_SIGNATURE = 10
-"""Lines of a block at the end of a post up to which it can be a signature."""
+"""Maximum number of lines in a block at the end of a post that can be a signature."""
 
 
 def open_newsgroups(config: DataConfig, path: Path) -> Dataset:
-    """The folder with 20news-bydate-train and -test, or the archive (streamed) or its folder.
+    """Open the folder with 20news-bydate-train and -test, or the archive (streamed) or its folder.
 
     Raises:
-        DataError: nothing of that kind is there.
+        DataError: there is no such folder or archive.
     """
     folders = ("20news-bydate-train", "20news-bydate-test", "20news-bydate")
     source = locate(path, folders=folders, archive="20news-bydate", wanted=_WANTED)
@@ -61,10 +61,10 @@ def open_newsgroups(config: DataConfig, path: Path) -> Dataset:
 
 
 def read_posts(path: Path, split: str, *, remove: Collection[PostPart] = ()) -> LabelledTexts:
-    """One split's posts by group and number; a post with nothing left keeps its row, with an empty text.
+    """The posts of one split, ordered by group and number; a post with nothing left keeps its row, with an empty text.
 
     Raises:
-        DataError: there are none, a group is unknown, or a file cannot be read.
+        DataError: there are no posts, a group is unknown, or a file cannot be read.
     """
     pattern = re.compile(rf"(?:20news-bydate/)?20news-bydate-{split}/([^/]+)/([0-9]{{1,9}})")
     places = {name: index for index, name in enumerate(CLASSES)}
@@ -80,11 +80,11 @@ def read_posts(path: Path, split: str, *, remove: Collection[PostPart] = ()) -> 
 
 
 def strip_post(post: str, remove: Collection[PostPart]) -> str:
-    """The post without these parts, and stripped.
+    """The post without these parts, stripped.
 
-    The rules follow the form of Usenet posts (RFC 1036; the signature's mark is that of son-of-RFC 1036, 4.3.2):
-    headers end at the first empty line; a signature stands below the last line `-- `, or is a short block below a line
-    of dashes at the end; quoted lines begin with `>` or `|`, and the line above them says who wrote them.
+    The rules follow the format of Usenet posts (RFC 1036; the signature delimiter is from son-of-RFC 1036, 4.3.2):
+    headers end at the first empty line; a signature follows the last line `-- `, or is a short block below a line of
+    dashes at the end; quoted lines begin with `>` or `|`, and the line above them names their author.
     """
     lines = post.split("\n")
     if "headers" in remove:

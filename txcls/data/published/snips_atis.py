@@ -1,4 +1,4 @@
-"""SNIPS and ATIS in the split of Goo et al. (2018): `seq.in` with one utterance per line, `label` with its intent."""
+"""SNIPS and ATIS in the split of Goo et al. (2018): `seq.in` with one utterance per line, `label` with the intents."""
 
 from pathlib import Path
 
@@ -55,7 +55,7 @@ ATIS = DatasetInfo(
 
 
 def open_snips(config: DataConfig, path: Path) -> Dataset:
-    """The folder with train, valid and test, each with `label` and `seq.in`, gzipped or not.
+    """Open the folder with train, valid and test, each with `label` and `seq.in`, gzipped or not.
 
     Raises:
         DataError: a file is missing or empty, the two have different numbers of lines, or a line is empty.
@@ -64,7 +64,7 @@ def open_snips(config: DataConfig, path: Path) -> Dataset:
 
 
 def open_atis(config: DataConfig, path: Path) -> Dataset:
-    """Like `open_snips`. Of several intents (`atis_flight#atis_airfare`) the first is used.
+    """Like `open_snips`. If an utterance has several intents (`atis_flight#atis_airfare`), the first is used.
 
     That leaves 17 intents in the training rows. Intents that occur only in other rows are classes too; they cannot be
     learned, and their rows count as errors.
@@ -95,7 +95,7 @@ def _open(info: DatasetInfo, path: Path) -> Dataset:
 
 
 def _pairs(folder: Path) -> list[tuple[str, str]]:
-    """(utterance, intent) of each line; the first of combined intents."""
+    """(utterance, intent) of each line; of combined intents, the first."""
     texts, labels = _lines(folder, "seq.in"), _lines(folder, "label")
     if len(texts) != len(labels):
         raise DataError(
@@ -109,7 +109,7 @@ def _pairs(folder: Path) -> list[tuple[str, str]]:
 
 
 def _lines(folder: Path, name: str) -> list[str]:
-    """Stripped lines, without an empty one after the last line break."""
+    """Stripped lines, without an empty line after the last line break."""
     file = next((file for file in (folder / name, folder / f"{name}.gz") if file.is_file()), None)
     if file is None:
         raise DataError(

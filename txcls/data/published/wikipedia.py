@@ -1,6 +1,6 @@
 """Wikipedia as WikiExtractor writes it: articles between `<doc id="…" url="…" title="…">` and `</doc>`, without labels.
 
-Any extraction in that form is read: one file or a folder of them, plain or packed, one article at a time.
+Reads any extraction in this format: one file or a folder of files, plain or compressed, one article at a time.
 """
 
 import re
@@ -32,11 +32,11 @@ INFO = DatasetInfo(
 )
 
 FEWEST_WORDS = 20
-"""Articles with fewer words after their title are left out: most are only headings whose lists were not extracted."""
+"""Articles with fewer words after the title are left out: most have only headings whose lists were not extracted."""
 LONGEST_ARTICLE = 8 << 20
-"""Most characters of an article; English Wikipedia's longest have about one million."""
+"""Maximum length of an article in characters; the longest in English Wikipedia have about one million."""
 VALIDATION_SHARE = TEST_SHARE = 0.01
-"""Share of the articles in each of the two parts that are not for training."""
+"""Fraction of the articles in each of the two parts that are not for training."""
 
 _NOT_TEXT = (".json", ".csv", ".tsv", ".html", ".xml", ".md", ".py", ".log", ".pdf", ".zip", ".tar", ".npy")
 _START = re.compile(r'<doc id="[^"\n]*".* title="(.*)"[^"\n]*>')
@@ -45,14 +45,14 @@ _END = "</doc>"
 
 @dataclass(frozen=True, slots=True)
 class Article:
-    """An article: `text` is the title, then paragraphs and headings, a line each."""
+    """An article: `text` has the title, then paragraphs and headings, one per line."""
 
     title: str
     text: str
 
     @property
     def part(self) -> Part:
-        """The part it belongs to, by its title, so that it is the same in every extraction and dump.
+        """The part it belongs to, determined by its title and so the same in every extraction and dump.
 
         Pre-training reads `training`, is validated on some of `validation`, and never reads `test`.
         """
@@ -63,10 +63,10 @@ class Article:
 
 
 def articles(path: Path) -> Iterator[Article]:
-    """The articles of a file, or of all files of a folder at any depth in the order of their names.
+    """Yield the articles of a file, or of all files in a folder at any depth, in order of file name.
 
     Raises:
-        DataError: there is no such file, one cannot be read, or is not in WikiExtractor's form.
+        DataError: there is no such file, or a file cannot be read or is not in WikiExtractor's format.
     """
     for file in _files(path):
         yield from _articles_of(file)
@@ -90,7 +90,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _articles_of(file: Path) -> Iterator[Article]:
-    title, begun, size = "", 0, 0  # of the article that is being read: its title, first line and characters
+    title, begun, size = "", 0, 0  # title, first line number and length in characters of the current article
     lines: list[str] = []
     with open_text(file, newline="\n", any_packing=True) as source:
         for number, raw in enumerate(iter(partial(source.readline, LONGEST_ARTICLE), ""), start=1):
@@ -125,7 +125,7 @@ def _articles_of(file: Path) -> Iterator[Article]:
 
 
 def _article(title: str, lines: list[str]) -> Article | None:
-    """The article of its lines; None if it has hardly any text."""
+    """Make an article from its lines; None if it has hardly any text."""
     body = [line for line in lines if line]
     if body and body[0] == title:
         body = body[1:]

@@ -1,5 +1,4 @@
-"""CSV, TSV and other delimited text, and fastText's `__label__x text`, as rows of cells with a
-spreadsheet's row numbers."""
+"""CSV, TSV, other delimited text and fastText's `__label__x text`, as rows of cells with spreadsheet row numbers."""
 
 import csv
 import io
@@ -16,7 +15,7 @@ from txcls.errors import DataError
 
 _DELIMITERS = ",;\t|"
 _SEPARATOR_LINE = re.compile(r'"?sep=([,;|:^~\t])"?[ \t]*(?:\r\n|\n|\r)', re.IGNORECASE)
-"""A first line that names the delimiter for Excel, which does not count it as a row."""
+"""A first line that names the delimiter for Excel, which does not count this line as a row."""
 _LABEL = "__label__"
 
 
@@ -25,20 +24,20 @@ class Dialect:
     """How the fields of a text file are written."""
 
     delimiter: str
-    """Between fields; "" for fastText's lines."""
+    """The character between fields; "" for fastText's lines."""
     quoted: bool = True
     """Whether quotes are special; in tab-separated files they may be ordinary characters."""
     starts_at: int = 0
-    """Characters before the first row: a line that names the delimiter."""
+    """Number of characters before the first row: a line that names the delimiter."""
 
 
 def find_dialect(path: Path, encoding: Encoding, *, suffix: str) -> Dialect:
     """The dialect of a file, from its beginning; a tab-separated file is read whole to see whether quotes are special.
 
-    By `suffix`, .tsv and .tab have tabs, and .txt needs a delimiter.
+    The `suffix` .tsv or .tab means tabs; a .txt file must contain a delimiter.
 
     Raises:
-        DataError: it cannot be read, holds NUL bytes, or is a .txt without columns.
+        DataError: the file cannot be read, contains NUL bytes, or is a .txt without columns.
     """
     with open_text(path, encoding=encoding) as text:
         beginning = text.read(SNIFFED)
@@ -65,7 +64,7 @@ def find_dialect(path: Path, encoding: Encoding, *, suffix: str) -> Dialect:
 
 
 def _sniff_delimiter(text: str) -> str:
-    """The delimiter for which most of the first rows have as many fields as the first that has several."""
+    """The delimiter with which most of the first rows have as many fields as the first row that has several."""
 
     def agreement(delimiter: str) -> tuple[int, int]:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
@@ -80,10 +79,10 @@ def _sniff_delimiter(text: str) -> str:
 
 
 def delimited_rows(path: Path, dialect: Dialect, encoding: Encoding) -> Iterator[tuple[int, list[object]]]:
-    """(row number from 1, fields) of each row that is not empty; fastText's lines give label and text.
+    """Yield (row number from 1, fields) for each non-empty row; fastText's lines give label and text.
 
     Raises:
-        DataError: as `csv_rows` and `open_text`.
+        DataError: as for `csv_rows` and `open_text`.
     """
     with open_text(path, encoding=encoding) as text:
         text.read(dialect.starts_at)
@@ -100,7 +99,7 @@ def delimited_rows(path: Path, dialect: Dialect, encoding: Encoding) -> Iterator
 
 
 def csv_rows(text: TextIO, path: Path, *, delimiter: str = ",", quoted: bool = True) -> Iterator[tuple[int, list[str]]]:
-    """(row number from 1, fields) of each row that is not empty; empty rows count, lines within a field do not.
+    """Yield (row number from 1, fields) for each non-empty row; empty rows are counted, line breaks in a field are not.
 
     Raises:
         DataError: a quoted field is never closed, or is not followed by a delimiter, or a field is longer than

@@ -30,23 +30,23 @@ _DAMAGED = (
     *(zipfile.BadZipFile, zlib.error, SyntaxError, OSError, EOFError, LookupError, ValueError, TypeError),
     *(AttributeError, ArithmeticError, RuntimeError, InvalidFileException),
 )
-"""Errors from damaged files; a SyntaxError is of their XML, a RuntimeError of encrypted ones."""
+"""Errors raised for damaged files; SyntaxError comes from invalid XML, RuntimeError from encrypted files."""
 _COUNTED = 2000
-"""Rows of each sheet that are counted to find the largest sheet."""
+"""Number of rows counted in each sheet to find the largest sheet."""
 
 
 class Workbook:
-    """A workbook, whose sheets are read row by row; `sheets` names those that hold anything, the largest first."""
+    """A workbook, whose sheets are read row by row; `sheets` names those that are not empty, the largest first."""
 
     def __init__(self, path: Path) -> None:
-        """Open it.
+        """Open the workbook.
 
         Raises:
-            DataError: it is no readable workbook, unpacks to more than a table does, has too many sheets, or is empty.
+            DataError: it is not a readable workbook, unpacks to too many bytes, has too many sheets, or is empty.
         """
         self.path = path
         _refuse_bomb(path)
-        with self._readable(), warnings.catch_warnings(action="ignore"):  # on styles and extensions
+        with self._readable(), warnings.catch_warnings(action="ignore"):  # about styles and extensions
             self._book: Any = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
         titles = [sheet.title for sheet in self._book.worksheets if hasattr(sheet, "reset_dimensions")]  # no charts
         if len(titles) > 1:
@@ -59,15 +59,15 @@ class Workbook:
         self.sheets: tuple[str, ...] = tuple(titles)
 
     def rows(self, sheet: str) -> Iterator[tuple[int, list[object]]]:
-        """(row number from 1, cells up to the last that is filled) of each row that holds anything.
+        """Yield (row number from 1, cells up to the last filled one) for each row that is not empty.
 
         Raises:
-            DataError: there is no such sheet, it is damaged, or it spans more cells than a table does.
+            DataError: there is no such sheet, it is damaged, or it spans too many cells.
         """
         if sheet not in self._book.sheetnames:
             raise DataError(f"{self.path}: no sheet {sheet!r:.60}; there are {listed(self.sheets)}")
         cells_of = self._book[sheet]
-        cells_of.reset_dimensions()  # what the file claims may be far larger than what it holds
+        cells_of.reset_dimensions()  # the size that the file declares may be far larger than its contents
         spanned = filled = empty = 0
         with self._readable():
             for number, cells in enumerate(_quietly(cells_of.iter_rows(values_only=True)), start=1):
@@ -91,7 +91,7 @@ class Workbook:
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
-        """Turn errors in a damaged file into DataError."""
+        """Turn the errors that damaged files cause into DataError."""
         try:
             yield
         except _DAMAGED as error:
@@ -129,13 +129,13 @@ def _refuse_bomb(path: Path) -> None:
 
 
 def _value(cell: object) -> object:
-    """A cell's value: numbers and truth values as they are, dates and text as text, empty ones as None."""
+    """A cell's value: numbers and booleans unchanged, dates and text as text, empty cells as None."""
     if cell is None or isinstance(cell, bool | int | float):
         return cell
     if isinstance(cell, datetime | date):
         return str(cell).removesuffix(" 00:00:00")
     text = str(cell)
-    if "_x" in text:  # how a workbook writes control characters, such as the carriage return of _x000D_
+    if "_x" in text:  # the escapes of control characters in a workbook, such as _x000D_ for a carriage return
         text = unescape(text)
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")

@@ -1,4 +1,4 @@
-"""The names of a table's columns: finds them below title lines, and replaces missing and repeated ones."""
+"""The names of a table's columns: found below title lines, with missing and repeated names replaced."""
 
 import math
 import statistics
@@ -21,8 +21,8 @@ class Headings:
     """The columns of a table of cells.
 
     Attributes:
-        names: the name of the column at each position; None for one that is left out.
-        row: number of the row with the names; rows below it are data. -1 if there is none.
+        names: the name of the column at each position; None for a column that is left out.
+        row: number of the row with the names, which is followed by the data; -1 if there is none.
         notes: sentences on what was changed.
     """
 
@@ -32,17 +32,17 @@ class Headings:
 
 
 def is_filled(cell: object) -> bool:
-    """Whether a cell holds anything but whitespace."""
+    """Whether a cell contains anything but whitespace."""
     return cell is not None and cell == cell and not (isinstance(cell, str) and not cell.strip())
 
 
 def find_headings(head: Sequence[CellRow], *, file: str, is_sheet: bool) -> Headings:
-    """The column names: in the first row, or below title lines; or none, if the first row is a row itself.
+    """Find the column names: in the first row or below title lines; there are none if the first row is already data.
 
     Args:
-        head: the first rows that hold anything.
+        head: the first non-empty rows.
         file: for messages.
-        is_sheet: cells beside the headings are columns without a name; in a text file they are delimiters too many.
+        is_sheet: cells without a heading are unnamed columns; in a text file they come from extra delimiters.
 
     Raises:
         DataError: there are no rows, or too many columns.
@@ -75,7 +75,7 @@ def find_headings(head: Sequence[CellRow], *, file: str, is_sheet: bool) -> Head
 
 
 def refuse_wide(columns: Sequence[str], *, file: str) -> None:
-    """Raise DataError if there are more than MAX_COLUMNS."""
+    """Raise DataError if there are more than MAX_COLUMNS columns."""
     if len(columns) > MAX_COLUMNS:
         raise DataError(f"{file}: {len(columns):,} columns, wanted {MAX_COLUMNS:,} at most; is it a table?")
 
@@ -85,7 +85,7 @@ def _heading(cell: object) -> str:
 
 
 def _title_rows(head: Sequence[CellRow]) -> int:
-    """How many rows stand above the column names: those with far fewer cells than most, above one with names."""
+    """How many title rows precede the column names: rows with far fewer cells than most, followed by one with names."""
     counts = [sum(map(is_filled, cells)) for _, cells in head[:100]]
     wanted = max(2, math.ceil(statistics.median(counts) / 2))
     first = next((at for at, n in enumerate(counts[: _MAX_TITLE_ROWS + 1]) if n >= wanted), 0)
@@ -97,14 +97,14 @@ def _title_rows(head: Sequence[CellRow]) -> int:
 
 
 def _is_a_row(names: Sequence[str], below: Sequence[CellRow]) -> bool:
-    """Whether the first line is a row itself: one of its cells recurs below as a label does, or is a whole sentence."""
+    """Whether the first line is already data: one of its cells recurs below as a label does, or is a whole sentence."""
     if any(map(is_usual_name, names)) or not any(names):
         return False
     columns = [[str(cells[at]).strip() for _, cells in below if at < len(cells) and is_filled(cells[at])]
                for at in range(len(names))]  # fmt: skip
     for name, values in zip(names, columns, strict=True):
         if values and name and not is_number(name) and all(map(is_number, values)):
-            return False  # a name above numbers
+            return False  # a name above a column of numbers
     if any(len(name.split()) >= 6 and not name.endswith(("?", ":")) for name in names):
         return True
     return any(
@@ -114,7 +114,7 @@ def _is_a_row(names: Sequence[str], below: Sequence[CellRow]) -> bool:
 
 
 def _named(names: Sequence[str], below: Sequence[CellRow], notes: list[str]) -> tuple[str | None, ...]:
-    """The names, repeated ones numbered; columns without one are named by their position, or left out if empty."""
+    """The names, with repeated ones numbered; unnamed columns are named by their position, or left out if empty."""
     seen: Counter[str] = Counter()
     columns: list[str | None] = []
     nameless = []

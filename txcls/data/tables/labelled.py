@@ -16,7 +16,7 @@ from txcls.wording import listed, shown
 
 @dataclass(frozen=True, eq=False)
 class TableRows:
-    """N labelled texts of a table, the number of each row in the file, and sentences on what was left out."""
+    """N labelled texts of a table, the row number of each in the file, and sentences on what was left out."""
 
     labelled: LabelledTexts
     numbers: list[int]
@@ -38,7 +38,7 @@ def labelled_rows(table: Table, *, text_column: str, label_column: str) -> Table
     texts: list[str] = []
     names: list[str] = []
     numbers: list[int] = []
-    forms: dict[str, str] = {}  # how the file writes a label: its name
+    forms: dict[str, str] = {}  # label as written in the file: its name
     no_text: list[int] = []
     no_label: list[int] = []
     too_long: list[int] = []
@@ -91,9 +91,9 @@ def read_labelled(
 
     Args:
         path: a table file.
-        name: what notes call the file; None for its own name.
-        text_column, label_column: the columns that the classifier was trained on; guessed where the file lacks them.
-        classes: its classes; if the file lacks the label column, the column that holds them is used.
+        name: the file's name in notes; None for its own name.
+        text_column, label_column: the columns that the classifier was trained on; guessed if the file lacks them.
+        classes: its classes; if the file lacks the label column, the column that contains them is used.
 
     Raises:
         DataError: the file cannot be read, or its columns cannot be guessed.
@@ -110,7 +110,7 @@ def read_labelled(
 
 
 def _column_of(columns: dict[str, list[object]], classes: Collection[str]) -> str | None:
-    """The column with the largest share of these classes among its values, if that is at least half of them."""
+    """The column with the largest fraction of values among these classes, if it is at least one half."""
     known = {label_name(name).casefold() for name in classes}
 
     def share(column: str) -> float:
@@ -122,7 +122,7 @@ def _column_of(columns: dict[str, list[object]], classes: Collection[str]) -> st
 
 
 def table_dataset(config: DataConfig, path: Path) -> Dataset:
-    """A table file as training rows, or a folder with a train.* and optionally a test.* file.
+    """Open a table file as training rows, or a folder with a train.* and optionally a test.* file.
 
     Raises:
         DataError: no such file, unknown format, columns not found, only one class, or a test row of another class.

@@ -1,4 +1,4 @@
-"""Text files, plain or packed, as lines and JSON values, read piece by piece; problems name file and line."""
+"""Text files, plain or compressed, as lines and JSON values, read piece by piece; errors name the file and line."""
 
 import bz2
 import codecs
@@ -23,32 +23,32 @@ _UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError)
 _LINE_ENDS = ("\n", "\r", "\r\n")
 _GZIP = b"\x1f\x8b"
 _OPENERS: dict[bytes, Callable[[IO[bytes]], Any]] = {_GZIP: gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
-"""Openers of packed files by their first bytes."""
+"""Functions that open compressed files, keyed by the first bytes of the file."""
 _BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _BLOCK = 1 << 16
 _WINDOWS = "".join(bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(256))
-"""Windows-1252, with Latin-1 for the five bytes that it leaves undefined: it fits every file."""
+"""Windows-1252, with Latin-1 for its five undefined bytes, so that it can decode any file."""
 
 
 @dataclass
 class Encoding:
-    """The encoding of a text file, as far as it has been read: "utf-8", "utf-8-sig", "utf-16" or "cp1252"."""
+    """The encoding of a text file, judged from the part read so far: "utf-8", "utf-8-sig", "utf-16" or "cp1252"."""
 
     name: str = "utf-8"
 
 
 def refuse_unreachable(path: Path) -> None:
-    """Raise DataError if the path cannot be accessed: a name too long, a folder without permission, …"""
+    """Raise DataError if the path cannot be accessed: its name is too long, a folder denies permission, …"""
     try:
         path.stat()
     except FileNotFoundError:
-        return  # the reader will say what it wanted
+        return  # left to the reader, whose message says what it expected
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot read it ({getattr(error, 'strerror', None) or error})") from None
 
 
 def refuse_swollen(unpacked: int, packed: int, path: Path) -> None:
-    """Raise DataError if the compression ratio is too high for a text."""
+    """Raise DataError if the compression ratio is too high for text."""
     if unpacked > RATIO_FROM and unpacked > MAX_RATIO * packed:
         raise DataError(
             f"{path}: refused, since it unpacks to more than {MAX_RATIO} times its size, which texts do not; unpack it "
@@ -57,7 +57,7 @@ def refuse_swollen(unpacked: int, packed: int, path: Path) -> None:
 
 
 def read_text(path: Path) -> str:
-    """The whole text of a file: UTF-8 or as its byte-order mark says.
+    """The whole text of a file, in UTF-8 or the encoding that its byte-order mark gives.
 
     Raises:
         DataError: the file is missing, unreadable, damaged, larger than MAX_BYTES, or in another encoding.
@@ -82,9 +82,9 @@ def open_text(
     Args:
         path: the file.
         newline: as for `open`.
-        encoding: None refuses other encodings than UTF-8, and UTF-16 with a byte-order mark. Else these files are read
-            as Windows-1252 from the first byte on that is not UTF-8, and `encoding` says so.
-        any_packing: unpack bzip2 and xz too; they may ask for much memory, so they are not for files from strangers.
+        encoding: with None, only UTF-8, and UTF-16 with a byte-order mark, are accepted. Otherwise a file that is
+            neither is read as Windows-1252 from its first invalid byte on, and `encoding` records the encoding found.
+        any_packing: also unpack bzip2 and xz; they may need much memory, so do not use this for untrusted files.
 
     Raises:
         DataError: the file is missing, unreadable, damaged, or in another encoding; also while reading.
@@ -104,7 +104,7 @@ def open_text(
 
 
 def open_unpacked(path: Path, *, any_packing: bool) -> IO[bytes]:
-    """The file's bytes, unpacked whatever its name; reading fails beyond the compression ratio of texts."""
+    """Open the file's bytes, unpacked whatever its name; reading fails beyond the compression ratio of texts."""
     file = path.open("rb")
     start = file.peek(6)
     packing = next((magic for magic in _OPENERS if start.startswith(magic)), None)
@@ -133,7 +133,7 @@ class _Unpacked(io.RawIOBase):
 
 
 class _AsUtf8(io.RawIOBase):
-    """The bytes of a text file as UTF-8, whatever its encoding."""
+    """The bytes of a text file converted to UTF-8, whatever its encoding."""
 
     def __init__(self, raw: IO[bytes], path: Path, encoding: Encoding | None) -> None:
         self._raw, self._path = raw, path
@@ -181,10 +181,10 @@ class _AsUtf8(io.RawIOBase):
 
 
 def bounded_lines(text: TextIO, path: Path) -> Iterator[str]:
-    """Lines with their line ends.
+    """Yield lines with their line ends.
 
     Raises:
-        DataError: a line is longer than LONGEST_ROW, or more than MAX_EMPTY are empty in a row.
+        DataError: a line is longer than LONGEST_ROW, or more than MAX_EMPTY consecutive lines are empty.
     """
     empty = 0
     for number in itertools.count(1):
@@ -201,7 +201,7 @@ def bounded_lines(text: TextIO, path: Path) -> Iterator[str]:
 
 
 def parse_json(text: str, where: str) -> Any:
-    """The value of a JSON text; messages start with `where` (the file).
+    """Parse a JSON text; messages start with `where` (the file).
 
     Raises:
         DataError: it is not JSON, nested too deeply, or longer than LONGEST_JSON.
@@ -212,7 +212,7 @@ def parse_json(text: str, where: str) -> Any:
 
 
 def json_lines(text: TextIO, path: Path) -> Iterator[tuple[int, Any]]:
-    """(line number, value) of JSON Lines, without empty lines.
+    """Yield (line number, value) for each non-empty line of JSON Lines.
 
     Raises:
         DataError: a line is not JSON, nested too deeply, or longer than LONGEST_ROW.
@@ -223,13 +223,13 @@ def json_lines(text: TextIO, path: Path) -> Iterator[tuple[int, Any]]:
 
 
 def json_items(file: TextIO, path: Path) -> Iterator[tuple[int, Any]]:
-    """(number from 1, value) of the items of a JSON array, read in pieces that hold the longest item.
+    """Yield (1-based number, value) for each item of a JSON array, with only part of the file in memory.
 
     Raises:
         DataError: it is not JSON, or an item is nested too deeply or longer than LONGEST_ROW.
     """
     decode = json.JSONDecoder().raw_decode
-    buffer, at, mark = file.read(2 * LONGEST_ROW), 0, "["  # what stands before the next item
+    buffer, at, mark = file.read(2 * LONGEST_ROW), 0, "["  # the character expected before the next item
     for number in itertools.count(1):
         if len(buffer) - at <= LONGEST_ROW:
             buffer, at = buffer[at:] + file.read(2 * LONGEST_ROW), 0
@@ -269,7 +269,7 @@ def _checked(decode: Any, *arguments: Any, where: str) -> Any:
 
 
 def _refuse_deep(value: Any, levels: int = DEEPEST) -> None:
-    """Raise RecursionError if a value has more levels of lists and objects: writing it may overflow the stack."""
+    """Raise RecursionError if a value is nested deeper than `levels`, since serialising it may overflow the stack."""
     if isinstance(value, dict | list):
         if not levels:
             raise RecursionError

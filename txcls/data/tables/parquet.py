@@ -1,8 +1,8 @@
 """Parquet files row by row, in bounded memory even if the file is damaged or hostile.
 
-A few bytes can stand for gigabytes, since a repeated value is stored once. So each row group's metadata are checked
-before it is read; texts are read in their stored form, each value once with numbers in place of its repetitions; and
-rows become Python objects only as many at a time as fit into BATCH_BYTES.
+A few bytes can represent gigabytes, since a repeated value is stored once. So each row group's metadata are checked
+before it is read; texts are read dictionary-encoded, as they are stored; and only as many rows at a time as fit into
+BATCH_BYTES become Python objects.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,13 +19,13 @@ from txcls.wording import shown
 
 _AT_ONCE = 1024
 _FEW_CELLS, _FEW_BYTES = 1_000_000, 32 << 20
-"""Values and bytes up to which the file's size is not checked."""
+"""Numbers of values and bytes up to which they are not compared with the file's size."""
 _DAMAGED = (OSError, ValueError, OverflowError, LookupError, MemoryError, pa.ArrowException)
-"""Errors from damaged files; those of Python are invalid UTF-8, dates and time zones."""
+"""Errors raised for damaged files; the built-in ones come from invalid UTF-8, dates and time zones."""
 
 
 def open_parquet(path: Path) -> Any:
-    """Open a Parquet file, whose metadata then give its rows and columns.
+    """Open a Parquet file; its metadata give the rows and columns.
 
     Raises:
         DataError: it is not a Parquet file, or its metadata claim far more than its size allows.
@@ -53,10 +53,10 @@ def open_parquet(path: Path) -> Any:
 
 
 def parquet_rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(number from 1, values) of each row; only of these columns if given.
+    """Yield (1-based number, values) for each row; only of these columns if given.
 
     Raises:
-        DataError: the file is damaged, or holds far more than its size allows.
+        DataError: the file is damaged, or contains far more than its size allows.
     """
     size, done, characters = path.stat().st_size, 0, 0
     meta = open_parquet(path).metadata
@@ -93,7 +93,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def _as_stored(path: Path, meta: Any) -> Any:
-    """The file with its texts read as dictionaries of values and the place of each."""
+    """Open the file with its texts dictionary-encoded."""
     chunks = [meta.row_group(g).column(c) for g in range(meta.num_row_groups) for c in range(meta.num_columns)]
     texts = {chunk.path_in_schema for chunk in chunks if chunk.physical_type == "BYTE_ARRAY"}
     delta = {chunk.path_in_schema for chunk in chunks if _is_delta(chunk)}
@@ -107,15 +107,15 @@ def _as_stored(path: Path, meta: Any) -> Any:
 
 
 def _is_delta(chunk: Any) -> bool:
-    """Whether values are stored as differences from those before, which Arrow cannot read as dictionaries."""
+    """Whether values are stored as differences from the previous ones, which Arrow cannot read as dictionaries."""
     return "DELTA_BYTE_ARRAY" in chunk.encodings
 
 
 def _batch_rows(path: Path, meta: Any, group: int) -> int:
-    """Rows of a group to read at once, so that they fit into BATCH_BYTES as they are stored.
+    """Number of rows of a group to read at once, so that they fit into BATCH_BYTES in their stored form.
 
     Raises:
-        DataError: lists in it hold too much.
+        DataError: its lists may contain too many values or bytes.
     """
     widest = 0
     for place in range(meta.num_columns):
@@ -135,7 +135,7 @@ def _batch_rows(path: Path, meta: Any, group: int) -> int:
 
 
 def _python_rows(batch: Any, path: Path, number: int) -> Iterator[dict[str, Any]]:
-    """The rows of a batch, unpacked at most BATCH_BYTES at a time; `number` is that of the first."""
+    """Yield the rows of a batch, unpacking at most BATCH_BYTES at a time; `number` is the number of the first row."""
     if batch.num_rows and sum(map(_unpacked_bytes, batch.columns)) > BATCH_BYTES:
         if batch.num_rows == 1:
             raise DataError(f"{path}, row {number}: holds more than {BATCH_BYTES:,} bytes, the most that is read")
@@ -147,7 +147,7 @@ def _python_rows(batch: Any, path: Path, number: int) -> Iterator[dict[str, Any]
 
 
 def _unpacked_bytes(column: Any) -> int:
-    """Bytes of a column's values, each repetition counted."""
+    """Number of bytes of a column's values, counting every repetition."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         if not (pa.types.is_string(kind.value_type) or pa.types.is_binary(kind.value_type)):

@@ -22,25 +22,25 @@ from txcls.wording import listed, shown
 EXCEL = (".xlsx", ".xlsm")
 JSON = (".json", ".jsonl", ".ndjson")
 SUFFIXES = (".csv", ".tsv", ".tab", ".txt", *JSON, ".parquet", *EXCEL)
-"""How a table file's name ends; that of a text file also with `.gz`."""
+"""File name endings of tables; text files may also end in `.gz`."""
 MAX_RAGGED = 0.1
-"""Share of rows with too many fields above which a file is refused, since its delimiter must be wrong."""
+"""Fraction of rows with too many fields above which a file is refused, since its delimiter must be wrong."""
 SAMPLED = 5000
-"""Rows that are sampled to inspect the columns."""
+"""Number of rows sampled to inspect the columns."""
 _SAMPLED_CELLS, _LONGEST_SAMPLED = 1_000_000, 2000
 
 Values = dict[str, Any]
 
 
 class Row(NamedTuple):
-    """A row of a table: its number as a spreadsheet counts it, and its values by column."""
+    """A row of a table: its number as a spreadsheet counts it, and its values keyed by column."""
 
     number: int
     values: Values
 
 
 def table_suffix(path: Path) -> str:
-    """The file's format by its name, as one of SUFFIXES in lower case.
+    """The file's format according to its name, as one of SUFFIXES in lower case.
 
     Raises:
         DataError: unknown format.
@@ -54,15 +54,15 @@ def table_suffix(path: Path) -> str:
 
 
 def is_table(name: str) -> bool:
-    """Whether a name ends as those of table files do."""
+    """Whether a file name ends like that of a table."""
     return Path(name.lower().removesuffix(".gz")).suffix in SUFFIXES
 
 
 def cell_text(value: object, *, where: str, column: str) -> str:
-    """A cell as text; "" where it is empty.
+    """A cell as text; "" if it is empty.
 
     Raises:
-        DataError: it holds a list or an object.
+        DataError: it contains a list or an object.
     """
     if isinstance(value, str):
         return value
@@ -75,31 +75,31 @@ def cell_text(value: object, *, where: str, column: str) -> str:
 
 
 class Table:
-    """An opened table file, whose rows can be read again and again in memory bounded by the longest row.
+    """An opened table file, whose rows can be read repeatedly, in memory bounded by the longest row.
 
-    Other encodings than UTF-8, title lines above the column names, missing, repeated or odd names, and rows with too
-    many fields are dealt with, and `notes` says how. Values are strings, as in the file; from JSON, Parquet and Excel
-    also numbers, truth values and None. Nested objects are columns of their own: {"ticket": {"subject": …}} has
+    It handles encodings other than UTF-8, title lines above the column names, missing, repeated or odd names, and rows
+    with too many fields, and describes in `notes` how. Values are strings, as in the file; from JSON, Parquet and Excel
+    also numbers, booleans and None. Nested objects become separate columns: {"ticket": {"subject": …}} has
     `ticket.subject`.
 
     Attributes:
-        name: what notes call the file.
+        name: the file's name in notes.
         suffix: its format, one of SUFFIXES.
         unit: what row numbers count: "row", "line" or "item".
-        n_rows: rows that are read; None as long as it is not known: at once for Parquet, else after all were read.
-        n_left_out: rows that were left out, since they have more fields than there are columns.
+        n_rows: the number of rows; known at once for Parquet, otherwise None until all rows have been read.
+        n_left_out: the number of rows left out because they have more fields than there are columns.
         sheets: names of a workbook's sheets, the one with the most rows first.
-        sheet: the one that is read; None for other files.
-        delimiter: of a delimited text file; "" for other files.
+        sheet: the sheet that is read; None for other files.
+        delimiter: the delimiter of a delimited text file; "" for other files.
     """
 
     def __init__(self, path: Path, *, name: str | None = None, sheet: str | None = None) -> None:
-        """Open a table file and see what its columns are.
+        """Open a table file and determine its columns.
 
         Args:
             path: the file.
-            name: what notes call it, where `path` is a temporary file.
-            sheet: of a workbook; None for the one with the most rows.
+            name: the file's name in notes, if `path` is a temporary file.
+            sheet: the sheet of a workbook; None for the one with the most rows.
 
         Raises:
             DataError: no such file or sheet, unknown format, damaged, too large, or no rows.
@@ -114,7 +114,7 @@ class Table:
         self._encoding = Encoding()
         self._headings: Headings | None = None
         self._columns: dict[str, None] = {}
-        self._too_wide = (0, 0)  # numbers of the first and the last row with too many fields
+        self._too_wide = (0, 0)  # first and last number of the rows with too many fields
         refuse_unreachable(path)
         if not path.is_file():
             raise DataError(f"{path}: {'a folder, wanted a file' if path.is_dir() else 'no such file'}")
@@ -125,17 +125,17 @@ class Table:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns; those of JSON are known in full once all rows have been read."""
+        """The names of the columns; for JSON they are complete only after all rows have been read."""
         return tuple(self._columns)
 
     @property
     def encoding(self) -> str:
-        """Of a text file, as far as it has been read: "utf-8", "utf-8-sig", "utf-16" or "cp1252"."""
+        """A text file's encoding, judged from the part read so far: "utf-8", "utf-8-sig", "utf-16" or "cp1252"."""
         return self._encoding.name
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences on what was repaired or left out, as far as the table has been read."""
+        """Sentences on what was repaired or left out in the part of the table read so far."""
         notes = list(self._headings.notes if self._headings else ())
         if self.encoding == "cp1252":
             notes.insert(0, "The file is not UTF-8; it was read as Windows-1252 (Latin-1).")
@@ -150,11 +150,11 @@ class Table:
         return tuple(notes)
 
     def rows(self, columns: Sequence[str] | None = None, *, flat: bool = True) -> Iterator[Row]:
-        """All rows in their order.
+        """Yield all rows, in order.
 
         Args:
-            columns: of a Parquet file, read only these.
-            flat: make nested objects columns of their own.
+            columns: for a Parquet file, read only these.
+            flat: make nested objects separate columns.
 
         Raises:
             DataError: the file is damaged, or many rows have more fields than there are columns.
@@ -179,16 +179,16 @@ class Table:
         )
 
     def pieces(self, size: int, *, flat: bool = True) -> Iterator[list[Row]]:
-        """All rows, `size` at a time; the last piece may be shorter."""
+        """Yield all rows, `size` at a time; the last piece may be shorter."""
         rows = self.rows(flat=flat)
         while piece := list(itertools.islice(rows, size)):
             yield piece
 
     @cached_property
     def sample(self) -> dict[str, list[object]]:
-        """By column, the values of at most SAMPLED rows drawn at random, in their order; long ones are cut.
+        """The values in at most SAMPLED random rows, in order and keyed by column; long values are cut.
 
-        Of very wide tables fewer rows are drawn. All rows are read once, so that `n_rows` is known afterwards.
+        From very wide tables fewer rows are drawn. All rows are read once, so `n_rows` is known afterwards.
         """
         n = max(1, min(SAMPLED, _SAMPLED_CELLS // len(self._columns)))
         draw = random.Random(0).random
@@ -201,10 +201,10 @@ class Table:
         return {name: [row.values.get(name) for row in drawn] for name in self._columns}
 
     def schema(self) -> Any:
-        """The Arrow types of the columns: as in a Parquet file, strings for text files, else those that fit all rows.
+        """The Arrow types of the columns: as stored in Parquet, strings for text files, else types that fit all rows.
 
         Raises:
-            DataError: a column holds values of different kinds.
+            DataError: a column contains values of different kinds.
         """
         if self.suffix == ".parquet":
             return open_parquet(self.path).schema_arrow
@@ -271,7 +271,7 @@ class Table:
         self._columns = dict.fromkeys(name for name in self._headings.names if name is not None)
 
     def _numbered_cells(self) -> Iterator[CellRow]:
-        """The rows that are not empty."""
+        """Yield the non-empty rows."""
         if self.sheet is not None:
             rows = self._book.rows(self.sheet)
         else:
@@ -293,7 +293,7 @@ class Table:
 
 
 def flatten(values: Values) -> Values:
-    """The values with those of nested objects as `outer.inner`."""
+    """The values, with nested objects flattened to `outer.inner` keys."""
     if not any(isinstance(value, dict) for value in values.values()):
         return values
     shallow: Values = {}
@@ -306,7 +306,7 @@ def flatten(values: Values) -> Values:
 
 
 def _head(rows: Iterable[Any]) -> Iterator[Any]:
-    """The first HEAD_ROWS rows, fewer if they are long."""
+    """Yield the first HEAD_ROWS rows, fewer if they are long."""
     size = 0
     for row in itertools.islice(rows, HEAD_ROWS):
         yield row

@@ -1,4 +1,4 @@
-"""The sample set that ships with the package; see README.md beside it for what it is."""
+"""The sample set that ships with the package; README.md in this folder describes it."""
 
 import csv
 from importlib import resources
@@ -15,7 +15,7 @@ INFO = DatasetInfo(
 
 
 def open_sample() -> Dataset:
-    """The messages of messages.csv."""
+    """Open the data set of messages in messages.csv."""
     rows = list(csv.DictReader((resources.files(__name__) / "messages.csv").read_text("utf-8").splitlines()))
     classes = tuple(sorted({row["label"] for row in rows}))
 
