@@ -1,4 +1,4 @@
-"""Shared by the benchmarks: the machine's description, times of alternating rounds, memory of a process."""
+"""Helpers for the benchmarks: description of the machine, times of alternating rounds, memory of a process."""
 
 import os
 import statistics
@@ -17,22 +17,22 @@ HOSTED = {"MALLOC_ARENA_MAX": "2"}
 
 
 def machine() -> str:
-    """A line that describes the machine, for the top of every table."""
+    """One line that describes the machine, to print above every table."""
     threads, load = torch.get_num_threads(), os.getloadavg()[0]
     return f"{processor_name()}, {threads} threads, torch {torch.__version__}, load {load:.1f}"
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """How long a call takes, by the wall clock."""
+    """The wall-clock time of a call."""
     started = time.perf_counter()
     work()
     return time.perf_counter() - started
 
 
 def alternate(measures: Mapping[str, Callable[[], float]], *, rounds: int) -> dict[str, list[float]]:
-    """The results of each measure; they alternate, so that other work on the machine slows all of them alike.
+    """The results of each measure, run in alternation so that other load on the machine slows all of them equally.
 
-    The first round is a warm-up and not counted.
+    The first round is a warm-up and is not counted.
     """
     values: dict[str, list[float]] = {name: [] for name in measures}
     for count in range(rounds + 1):
@@ -44,17 +44,17 @@ def alternate(measures: Mapping[str, Callable[[], float]], *, rounds: int) -> di
 
 
 def median_ratio(over: Sequence[float], under: Sequence[float]) -> float:
-    """The median of the rounds' ratios."""
+    """The median of the per-round ratios."""
     return statistics.median(a / b for a, b in zip(over, under, strict=True))
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The smallest value that at least this share of the values do not exceed."""
+    """The value at the fraction `share` (0 to 1) of the sorted values."""
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 
 def resident_mb(pid: int | str) -> float | None:
-    """Resident memory of a process in MB, from /proc (Linux); None if it has ended."""
+    """Resident memory of a process in MB, from /proc (Linux); None if the process has ended."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:
@@ -63,7 +63,7 @@ def resident_mb(pid: int | str) -> float | None:
 
 
 class Memory:
-    """Resident memory of a process in MB, read five times a second while the block runs.
+    """Resident memory of a process in MB, sampled five times a second while the block runs.
 
     Attributes:
         peak: the maximum so far.
@@ -75,7 +75,7 @@ class Memory:
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def now(self) -> float:
-        """Its current memory; 0 if it has ended."""
+        """The current memory; 0 if the process has ended."""
         current = resident_mb(self.pid) or 0.0
         self.peak = max(self.peak, current)
         return current

@@ -2,9 +2,9 @@
 
     python -m benchmarks.app_speed [--texts 20] [--starts 3]
 
-The server is started anew for every cold start; file caches of the operating system are warm after the first. The
-reaction is measured inside the page: from the moment a text is handed over (the app does so 250 ms after the last key)
-to the first frame with the new bars.
+The server is restarted for every cold start; the operating system's file caches are warm after the first one. The
+reaction time is measured inside the page: from the moment a text is handed over (the app does so 250 ms after the last
+key) to the first frame with the new bars.
 """
 
 import argparse
@@ -51,7 +51,7 @@ REDRAWN = """
 
 
 def cold_start(browser: "Browser", log: Path) -> tuple[float, float, float, float]:
-    """Seconds from starting the server to: it answers, heading drawn, bars drawn; and to bars for the next visitor."""
+    """Seconds from the server's start until it answers, heading and bars are drawn; then the next visitor's wait."""
     start = time.perf_counter()
     with serve(log) as address:
         healthy = time.perf_counter() - start
@@ -72,7 +72,7 @@ def cold_start(browser: "Browser", log: Path) -> tuple[float, float, float, floa
 
 
 def reaction(page: "Page", text: str) -> tuple[float, float]:
-    """Milliseconds to redrawn bars: since the text was handed over, and since the last key."""
+    """Milliseconds until the bars are redrawn: from when the text was handed over, and from the last key."""
     page.evaluate("window.redrawn = window.handedOver = 0")
     page.locator('[class*="st-key-text_box"] textarea').fill(text)
     page.wait_for_function(REDRAWN, arg=text)

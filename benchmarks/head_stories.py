@@ -3,10 +3,10 @@
     for n in 0 1 2 3 4; do python -m txcls train who_won --seed $n --out checkpoints/who_won_seed$n; done
     python -m benchmarks.head_stories checkpoints/who_won_seed*
 
-Checkpoints are named by folder or name; without any, all whose name begins with who_won are compared. The head atlas of
-each is the one that `txcls evaluate NAME --heads --write` keeps; where there is none, it is measured, which takes about
-a minute for each `who_won`. Clauses are counted one by one, since the same habit may be one clause of a longer story in
-another model.
+Checkpoints are given by folder or name; by default, all whose name begins with who_won are compared. Each checkpoint's
+head atlas is the one saved by `txcls evaluate NAME --heads --write`; if there is none, it is measured, which takes
+about a minute per `who_won` model. Clauses are counted one by one, since the same behaviour may be one clause of a
+longer story in another model.
 """
 
 import argparse

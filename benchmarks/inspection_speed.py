@@ -1,4 +1,4 @@
-"""Computing time behind the pages that inspect a model: the shipped AG News checkpoint, 40 tokens.
+"""Compute time of the pages that inspect a model: the shipped AG News checkpoint, 40 tokens.
 
 python -m benchmarks.inspection_speed [--repeats 20]
 """

@@ -1,12 +1,13 @@
-"""Labels of real test rows are changed at random: how many of the rows flagged first are changed ones?
+"""Labels of real test rows are changed at random: how many of the rows flagged first have a changed label?
 
     python -m benchmarks.label_errors [ag_news huffpost clinc150 imdb who_won sample] [--rows 2000] [--share 0.05]
 
-The labels of a share of some random test rows are changed to another class at random, before anything reads them. Rows
-are then flagged as the Report page and `txcls report` do it (`txcls.evaluation.label_errors`), from the shipped
-classifier's probabilities together with those of linear models fitted to the other rows in five folds. Of as many rows
-as were planted, counted is how many were: those flagged first, or fewer if fewer were flagged. `sample` has no shipped
-classifier: the linear models alone judge. Data sets have wrong labels of their own, which count against it here.
+In a random sample of test rows, a fraction of the labels is changed at random to another class (planted). Rows are then
+flagged as on the Report page and in `txcls report` (`txcls.evaluation.label_errors`), from the probabilities of the
+shipped classifier and of linear models that are fitted to the other rows in five folds. If n labels were planted, the
+result is the fraction of planted ones among the first n flagged rows, or among all flagged rows if they are fewer.
+`sample` has no shipped classifier: only the linear models are used. Labels that were already wrong in the data set
+lower the result.
 """
 
 import argparse
@@ -28,7 +29,7 @@ SETS = ("ag_news", "huffpost", "clinc150", "imdb", "who_won", "sample")
 
 
 def plant(rows: LabelledTexts, share: float, *, seed: int) -> tuple[LabelledTexts, set[int]]:
-    """The rows with a share of labels changed to another class at random, and which rows these are."""
+    """The rows with a fraction of labels changed at random to another class, and the indices of these rows."""
     random = np.random.default_rng(seed)
     labels = np.array(rows.labels)
     chosen = random.choice(len(rows), round(share * len(rows)), replace=False)
@@ -37,7 +38,7 @@ def plant(rows: LabelledTexts, share: float, *, seed: int) -> tuple[LabelledText
 
 
 def found_first(rows: LabelledTexts, planted: set[int], probabilities: np.ndarray) -> tuple[float, float, int]:
-    """Shares of planted rows among those flagged first: as many as planted, half as many; and how many are flagged."""
+    """The planted fraction of the first n and n/2 flagged rows, for n planted rows; and the number of flagged rows."""
     flagged = [suspect.row for suspect in suspect_rows(rows, probabilities)]
     shares = []
     for n in (len(planted), len(planted) // 2):
@@ -47,7 +48,7 @@ def found_first(rows: LabelledTexts, planted: set[int], probabilities: np.ndarra
 
 
 def measure(name: str, *, most: int, share: float, seeds: int) -> None:
-    """One set: means over some random plantings."""
+    """Measure one data set, averaged over several random plantings."""
     dataset = open_dataset(load_preset(name).data)
     clean = dataset.load("test")
     classifier = None if name == "sample" else Predictor.load(name)

@@ -1,12 +1,11 @@
-"""The linear baseline, and a stronger linear model, on the rows of the shipped checkpoints and beside them.
+"""The linear baseline and a stronger linear model, compared with the shipped checkpoints on the same rows.
 
     python -m benchmarks.linear_baseline [ag_news huffpost clinc150 imdb who_won] [--rows N]
 
-The baseline is `txcls.evaluation.baseline` without its bounds on memory and time, fitted to all training rows, those
-held out for validation included. The other model is n-grams of up to three words, weighted by their naive Bayes log-
-count ratio, then logistic regression (Wang and Manning 2012, "Baselines and Bigrams"), with C chosen on the
-validation rows. Data sets that are not on this machine are skipped. Takes minutes, most of them for HuffPost's 42
-classes.
+The baseline is `txcls.evaluation.baseline` without its limits on memory and time, fitted to all training rows,
+including those held out for validation. The other model is a logistic regression over n-grams of up to three words,
+weighted by their naive Bayes log-count ratio (Wang and Manning 2012, "Baselines and Bigrams"), with C chosen on the
+validation rows. Data sets that are not on this machine are skipped. It takes minutes, mostly for HuffPost's 42 classes.
 """
 
 import argparse
@@ -38,16 +37,16 @@ from txcls.text.cleaning import clean
 
 SETS = ("ag_news", "huffpost", "clinc150", "imdb", "who_won")
 ASKED: tuple[SplitName, ...] = ("test", "new")
-"""The splits that are classified; `new` has texts of a kind that training never shows."""
+"""The splits that are classified; `new` has texts of a kind that never occurs in training."""
 BAYES_STRENGTHS = (3.0, 10.0, 30.0, 100.0)
 """Values of C for the logistic regression."""
 BAYES_CLASSES = 5
-"""Most frequent classes whose log loss chooses the C of the logistic regression."""
+"""Number of most frequent classes whose log loss determines the C of the logistic regression."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of the linear models."""
+    """The rows that the linear models use."""
 
     training: LabelledTexts
     validation: LabelledTexts
@@ -58,32 +57,32 @@ class Rows:
 
     @classmethod
     def of(cls, dataset: Dataset, config: RunConfig, split: SplitName, *, most: int) -> Self:
-        """The rows of this set, those of `split` as `test`; at most that many of each kind."""
+        """The rows of this data set, with those of `split` as `test`; at most `most` of each kind."""
         training, validation = training_and_validation(dataset, config.data)
         known = training if "validation" in dataset.splits else dataset.load("train")
         return cls(*(some_rows(rows, most=most) for rows in (training, validation, known, dataset.load(split))))
 
 
 def linear_baseline(rows: Rows) -> tuple[NDArray[np.int_], str]:
-    """The linear baseline's classes of the test rows, (N,), and its settings."""
+    """The classes that the linear baseline predicts for the test rows, (N,), and its settings."""
     baseline = fit_linear_baseline(rows.known.texts, rows.known.labels, bounded=False)
     return baseline.predict(rows.test.texts), baseline.settings
 
 
 @dataclass(frozen=True, eq=False)
 class BayesRegression:
-    """One-against-rest logistic regression over n-grams weighted by their naive Bayes log-count ratio."""
+    """One-vs-rest logistic regression over n-grams weighted by their naive Bayes log-count ratio."""
 
     known: csr_array
     """TF-IDF of the K texts to fit to, (K, features)."""
     classes: NDArray[np.int_]
-    """(K,): their classes."""
+    """(K,): the classes of these texts."""
     asked: csr_array
     """TF-IDF of the A texts to classify, (A, features)."""
 
     @classmethod
     def over(cls, known: LabelledTexts, asked: LabelledTexts, config: RunConfig) -> Self:
-        """Features of words and of two and three neighbours that occur in at least two of the known texts."""
+        """Features of words, bigrams and trigrams that occur in at least two of the known texts."""
         turn = TfidfVectorizer(
             preprocessor=lambda text: clean(text, config.text.cleaning),
             token_pattern=r"\b\w+\b|[!?]",
@@ -95,7 +94,7 @@ class BayesRegression:
         return cls(turn.fit_transform(known.texts), np.asarray(known.labels), turn.transform(asked.texts))
 
     def likely(self, c: int, strength: float) -> NDArray[np.float64]:
-        """Probability of class c for each text to classify, (A,), by a model with that C."""
+        """Probability of class c for each text to classify, (A,), from a model with C = `strength`."""
         own = self.classes == c  # K
         width = self.known.shape[1]
         inside, outside = (  # features
@@ -114,7 +113,7 @@ class BayesRegression:
 
     def predict(self, n_classes: int, strength: float) -> NDArray[np.int_]:
         """The most probable class of each text to classify, (A,)."""
-        if n_classes == 2:  # one model gives the probability of both
+        if n_classes == 2:  # one model gives the probabilities of both classes
             return (self.likely(1, strength) > 0.5).astype(np.int_)
         best: NDArray[np.int_] = np.stack([self.likely(c, strength) for c in range(n_classes)]).argmax(axis=0)
         return best
@@ -133,14 +132,14 @@ class BayesRegression:
 
 
 def bayes_regression(rows: Rows, config: RunConfig, *, n_classes: int) -> tuple[NDArray[np.int_], str]:
-    """The test rows' classes (N,) by naive Bayes weighted logistic regression, and the chosen C."""
+    """The test rows' classes (N,), predicted by logistic regression with naive Bayes weights, and the chosen C."""
     validated = BayesRegression.over(rows.training, rows.validation, config)
     best = validated.best_strength(np.asarray(rows.validation.labels))
     return BayesRegression.over(rows.known, rows.test, config).predict(n_classes, best), f"C {best:g}"
 
 
 def compare(name: str, dataset: Dataset, split: SplitName, *, most: int) -> None:
-    """One set: the checkpoint's accuracy on a split, each linear model's, and how often one alone is right."""
+    """Print the accuracy of the checkpoint and of each linear model on a split, and how often only one is right."""
     config = load_preset(name)
     classifier = Predictor.load(name)
     rows = Rows.of(dataset, config, split, most=most)
@@ -156,10 +155,10 @@ def compare(name: str, dataset: Dataset, split: SplitName, *, most: int) -> None
     for model, classify in models.items():
         started = time.perf_counter()
         answers, chosen = classify()
-        right = answers == np.asarray(rows.test.labels)  # N: in the set's own order of classes
+        right = answers == np.asarray(rows.test.labels)  # N: in the data set's own class order
         alone, other = int((own & ~right).sum()), int((right & ~own).sum())
-        # Two models on the same rows differ by those that one alone gets right; were they equally good, each of these
-        # rows would fall to either like a coin (McNemar 1947, exact).
+        # Two models on the same rows differ only in the rows that just one of them gets right; if the models were
+        # equally good, each of these rows would be equally likely to favour either (McNemar 1947, exact).
         chance = binomtest(alone, alone + other).pvalue if alone + other else 1.0
         print(
             f"  {model}: {right.mean():.2%} ({chosen}; {time.perf_counter() - started:.0f} s). Checkpoint "

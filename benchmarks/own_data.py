@@ -1,12 +1,13 @@
-"""Classifiers of user tables beside the usual baseline: `python -m txcls train FILE` on several files, as a table.
+"""Classifiers of user tables against the linear baseline: `python -m txcls train FILE` on several files, as a table.
 
     python -m benchmarks.own_data                                   # the published sets on this machine
     python -m benchmarks.own_data snips mine.csv other.csv,test.csv --minutes 5
     python -m benchmarks.own_data clinc150 --rows 1500              # on that many of the training rows
 
-Everything is chosen as by the command: nothing is tuned to a set. Published sets are measured on their own test rows,
-FILE,TEST on those of TEST, and FILE on a fifth of its rows. The baseline learns from all rows but these: TF-IDF of
-words and pairs, linear support vector machine. Minutes are from the rows in memory to the end of the comparison.
+Everything is chosen as the command does; nothing is tuned to a data set. Published sets are measured on their own test
+rows, FILE,TEST on the rows of TEST, and FILE on a fifth of its rows. The baseline, a linear support vector machine on
+TF-IDF of words and word pairs, learns from all other rows. Minutes are counted from when the rows are in memory to the
+end of the comparison.
 """
 
 import argparse
@@ -25,11 +26,11 @@ from txcls.training.auto.plan import plan_training
 from txcls.training.auto.run import TrainingResult, run_plan
 
 SETS = ("snips", "atis", "clinc150", "20news", "ag_news", "huffpost", "imdb")
-"""Published sets that are measured by default."""
+"""Published data sets that are measured by default."""
 
 
 def rows_of(name: str) -> tuple[str, LabelledTexts, LabelledTexts | None]:
-    """Its name, its rows, and its test rows if it has any."""
+    """The name of the data, its rows, and its test rows if there are any."""
     if name in dataset_names():
         dataset = open_dataset(DataConfig(dataset=name))
         parts = [dataset.load("train"), *([dataset.load("validation")] if "validation" in dataset.splits else [])]
@@ -49,7 +50,7 @@ def _without_empty(rows: LabelledTexts) -> LabelledTexts:
 
 
 def part_of(rows: LabelledTexts, n: int, *, seed: int) -> LabelledTexts:
-    """n random rows in their order, with only the classes that occur."""
+    """n random rows in their original order, with only the classes that occur."""
     chosen = rows.subset(np.sort(np.random.default_rng(seed).permutation(len(rows))[:n]).tolist())
     classes = tuple(rows.classes[label] for label in sorted(set(chosen.labels)))
     place = {name: number for number, name in enumerate(classes)}

@@ -1,11 +1,12 @@
-"""How fast an exported page answers: a local file opened to its first answer, a key pressed to the redrawn page.
+"""How fast an exported page responds: from opening a local file to its first prediction, and from a key to the redraw.
 
     python -m benchmarks.page_speed [CHECKPOINT ...] [--keys 40] [--starts 3]
 
-A real Chromium with the network off opens single files, one of every classifier that can be exported. "Redrawn" is when
-the page's script has read the text, drawn and laid out everything; the browser's painting comes after that, and is in
-the time to the next frame. "CPU" is what the page's own thread computes for a key, painting and all: on a busy machine
-the other times tell of other programs. "Of most" is the file's size as a share of 1.45 times the weights and 300 kB.
+A real Chromium with the network off opens single files, one for each classifier that can be exported. "Redrawn" is when
+the page's script has read the text, drawn everything and laid it out; the browser paints after that, which is included
+in the time to the next frame. "CPU" is the processor time of the page's own thread for a key, including painting; on a
+busy machine, the other times also depend on other programs. "Of most" is the file's size as a fraction of its limit,
+1.45 times the weights plus 300 kB.
 """
 
 import argparse
@@ -58,20 +59,20 @@ async ([text, keys]) => {
 
 
 def cpu_ms(session: "CDPSession") -> float:
-    """Processor time of the page's thread so far, in ms; `session` has Performance in thread ticks."""
+    """Processor time of the page's thread so far, in ms; `session` must measure Performance in thread ticks."""
     metrics = {one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]}
     return 1000 * float(metrics["TaskDuration"])
 
 
 def thread_time(page: "Page") -> "CDPSession":
-    """A session for `cpu_ms`."""
+    """A DevTools session for `cpu_ms`."""
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})
     return session
 
 
 def text_of(checkpoint: Checkpoint) -> str:
-    """A text of `N_TOKENS` tokens, or as many as the model reads, whose last word may be any."""
+    """A text of `N_TOKENS` tokens, or as many as the model reads, whose last word may be arbitrary."""
     words = [token for token in checkpoint.encoder.vocabulary.tokens[4:] if token.isascii() and token.isalpha()]
     words = words or ["word1"]
     text = ""
@@ -86,14 +87,14 @@ def text_of(checkpoint: Checkpoint) -> str:
 def measure(
     browser: "Browser", page_file: Path, text: str, *, keys: int, starts: int
 ) -> tuple[float, dict[str, list[float]], float]:
-    """The median time to the first answer in ms, the times of the keys, and the CPU time of one key."""
+    """The median time to the first prediction in ms, the times of the keys, and the CPU time of one key."""
     first = []
     for _ in range(starts):
         context = browser.new_context(viewport={"width": 1280, "height": 900}, offline=True)
         page = context.new_page()
         page.add_init_script(WHEN_ANSWERED)
         page.goto(page_file.as_uri())
-        page.wait_for_selector("html[data-answered]", state="attached")  # the policy forbids wait_for_function
+        page.wait_for_selector("html[data-answered]", state="attached")  # CSP forbids wait_for_function
         first.append(page.evaluate("window.answeredAt"))
         if len(first) == starts:
             session = thread_time(page)
@@ -106,7 +107,6 @@ def measure(
 
 
 def main() -> None:
-    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkpoints", nargs="*", metavar="CHECKPOINT", help="all classifiers unless given")
     parser.add_argument("--keys", type=int, default=40)

@@ -1,10 +1,10 @@
-"""How fast the playground trains, beside PyTorch on this machine, and how far it gets.
+"""How fast the playground trains, compared with PyTorch on this machine, and what accuracy it reaches.
 
     python -m benchmarks.playground_speed [--seconds 20] [--task TASK ...]
 
-Texts per second of a model of `who_won`'s size (2 layers, 2 heads, width 64, 15 tokens, batches of 32), forward,
+Texts per second for a model of `who_won`'s size (2 layers, 2 heads, width 64, 15 tokens, batches of 32), forward,
 backward and optimiser: one thread of JavaScript in a real Chromium, and PyTorch with one thread. Then the page itself,
-with its workers: accuracy on held-out texts after so many seconds of training from the default settings of each task.
+with its workers: accuracy on held-out texts after `--seconds` of training with the default settings of each task.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from txcls.web.playground import export_playground
 from txcls.web.sources import script
 
 TASKS = {"messages": "rate=0.001", "winner": "", "repeated": "positions=none", "ends": "", "majority": ""}
-"""Settings of each task in the address, besides the defaults."""
+"""Settings of each task in the URL that differ from the defaults."""
 BATCH, TOKENS, VOCABULARY, CLASSES = 32, 15, 200, 8
 CONFIG = ModelConfig(d_model=64, n_heads=2, n_layers=2, d_ff=128, max_length=32, pooling="mean", dropout=0.0)
 IN_THE_PAGE = """
@@ -67,7 +67,6 @@ def pytorch(seconds: float) -> float:
 
 
 def main() -> None:
-    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--task", action="append", choices=list(TASKS), help="all unless given")

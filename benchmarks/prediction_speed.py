@@ -2,8 +2,8 @@
 
     python -m benchmarks.prediction_speed [--headlines 200] [--texts 7600] [--rounds 5] [--rows 100000]
 
-Both ends of a ratio are measured in turns. AG News must be on this machine (`txcls data list`); the linear model learns
-from at most `--rows` of its training texts, and both classify `--texts` of its test texts.
+The two sides of each ratio are measured alternately. AG News must be on this machine (`txcls data list`); the linear
+model learns from at most `--rows` of its training texts, and both models classify `--texts` of its test texts.
 """
 
 import argparse
@@ -26,7 +26,7 @@ AIM_ONE, AIM_MANY, AIM_PER_SECOND = 1.5, 2.0, 5000
 
 
 def one_headline(classifier: Predictor, texts: list[str]) -> None:
-    """Time from text to ranked classes, and of the forward pass alone, for each headline."""
+    """The time from text to ranked classes, and that of the forward pass only, for each headline."""
     pairs = []
     for text in [texts[0], *texts]:
         ids = torch.tensor([classifier.encoder.encode(text).ids])
@@ -41,7 +41,7 @@ def one_headline(classifier: Predictor, texts: list[str]) -> None:
 
 
 def many(classifier: Predictor, texts: list[str], linear: object, *, rounds: int) -> None:
-    """All texts from text to class, alternating with the linear model."""
+    """The time to classify all texts, alternating with the linear model."""
     measures = {
         "txcls": lambda: seconds(lambda: classifier.probabilities(texts)),
         "txcls, float32": lambda: seconds(lambda: classifier.probabilities(texts, precision="float32")),

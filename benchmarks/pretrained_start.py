@@ -1,12 +1,12 @@
-"""What starting from the pre-trained encoder is worth: validation accuracy beside other starts and a linear model.
+"""What starting from the pre-trained encoder is worth: validation accuracy against other starts and a linear model.
 
     python -m benchmarks.pretrained_start [--init encoder] [--seeds 3] [--set train.learning_rate=1e-3] [SET[:ROWS] ...]
 
 A SET is a data set's name or a table with the columns `text` and `label`. The recipe is that of the preset `own`,
 changed by `--set`. "same form" has the encoder's sizes and tokenizer, so that only pre-training differs; "own words"
-reads the words of the rows at hand, as the preset does without --init. The last column is the linear baseline, fitted
-to the same training rows. The others are the best of what was tried on the validation rows; test rows are not read.
-Sets that are not on this machine are skipped.
+learns its vocabulary from the training rows, as the preset does without --init. The last column is the linear baseline,
+fitted to the same training rows. The other columns are the best validation accuracy during training; test rows are not
+read. Data sets that are not on this machine are skipped.
 """
 
 import argparse
@@ -32,14 +32,14 @@ from txcls.training.loop import fit
 from txcls.training.supervised import prepare
 
 SETS = ("snips:500", "clinc150:1500")
-"""Sets that run by default; they take minutes."""
+"""Data sets measured by default; they take minutes."""
 MAX_VALIDATED = 3000
-"""Most validation rows that are read."""
+"""Maximum number of validation rows that are read."""
 COLUMNS = ("encoder", "same form, random", "own words, random", "linear baseline")
 
 
 def sample(rows: LabelledTexts, n: int) -> LabelledTexts:
-    """The same n of these rows at each call, or all if there are fewer."""
+    """The same n of these rows on each call, or all if there are fewer."""
     return rows if n >= len(rows) else rows.subset(np.random.default_rng(0).permutation(len(rows))[:n].tolist())
 
 
@@ -58,7 +58,7 @@ def linear(train: LabelledTexts, held_out: LabelledTexts) -> float:
 
 
 def compare(name: str, n_rows: int, encoder: Checkpoint, settings: Sequence[str], seeds: int) -> tuple[str, ...]:
-    """A row of the table."""
+    """One row of the table."""
     path = Path(name) if Path(name).suffix else None
     data = [
         f"data.dataset={'table' if path else name}",
@@ -87,7 +87,6 @@ def compare(name: str, n_rows: int, encoder: Checkpoint, settings: Sequence[str]
 
 
 def main() -> None:
-    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*", default=SETS, metavar="SET[:ROWS]")
     parser.add_argument("--init", default="encoder")

@@ -2,8 +2,8 @@
 
     python -m benchmarks.start_and_memory [--rounds 7]
 
-Memory is that of a process that has drawn the app's first page with its prediction, beside one that has imported the
-same modules but for torch and what needs it. Linux only: it is read from /proc.
+The memory of a process that has drawn the app's first page with its prediction is compared with that of one that has
+imported the same modules except torch and modules that need it. Linux only, since memory is read from /proc.
 """
 
 import argparse
@@ -27,7 +27,7 @@ app = AppTest.from_file("txcls/app/shell/main.py", default_timeout=120).run()
 assert not app.exception and "torch" in sys.modules
 print(*(name for name in sys.modules if name.partition(".")[0] not in ("torch", "__main__")))
 """
-# Modules that need torch cannot be imported without it.
+# The imports of modules that need torch fail and are skipped.
 WITHOUT = """
 import importlib, sys, warnings
 warnings.simplefilter("ignore")

@@ -2,8 +2,8 @@
 
     python -m benchmarks.training_speed [--rounds 5] [--steps 6] [--texts 3000]
 
-Tokens are those of the texts; padding does not count. Both sides of a comparison see the same batches, and their steps
-(forward, backward, optimiser) alternate in rounds of `--steps`. IMDB and AG News must be on this machine.
+Only tokens of the texts count, not padding. Both sides of a comparison see the same batches, and their steps (forward,
+backward, optimiser) alternate in rounds of `--steps`. IMDB and AG News must be on this machine.
 """
 
 import argparse
@@ -67,7 +67,7 @@ class Comparison:
 
 
 def tokenised(config: RunConfig, n: int) -> tuple[TextEncoder, TokenisedTexts]:
-    """Some of the training texts of a preset's data set, spread over the whole set, as ids."""
+    """Some training texts of a preset's data set, evenly spaced over the whole set, as ids."""
     rows = open_dataset(config.data).load("train")
     step = max(1, len(rows) // n)
     some = LabelledTexts(rows.texts[::step], rows.labels[::step], rows.classes)
@@ -76,7 +76,7 @@ def tokenised(config: RunConfig, n: int) -> tuple[TextEncoder, TokenisedTexts]:
 
 
 def speed(compared: Comparison, config: RunConfig, kind: type[TextClassifier], steps: int) -> float:
-    """Tokens per second over that many steps of a new model."""
+    """Tokens per second over this many steps of a new model."""
     torch.manual_seed(0)
     model = kind(config.model, vocab_size=compared.vocab_size, n_classes=int(compared.texts.labels.max()) + 1)
     result = fit(model, compared.texts, compared.texts.subset(range(2)), config.train, max_steps=steps)
@@ -93,7 +93,7 @@ def against_the_recipe(n: int) -> Comparison:
 
 
 def against_the_modules(n: int) -> Comparison:
-    """The AG News recipe, and the same with torch's layers."""
+    """The AG News recipe, with our layers and with torch's."""
     config = load_preset("ag_news")
     encoder, texts = tokenised(config, n)
     title = "AG News: same recipe, torch.nn.TransformerEncoder"

@@ -3,13 +3,13 @@
     python -m benchmarks.visitors [--visitors 30]
     python -m benchmarks.visitors --minutes 30 [--visitors 50] [--leavers 200] [--workers 5]
 
-They speak the app's protocol, without browsers, which would keep the machine busier than the app does; measured is the
-time from asking to the first chart and to the end of the page. Checkpoints are loaded before.
+Visitors speak the app's protocol without browsers, which would load the machine more than the app does. The times from
+a request to the first chart and to the complete page are measured. Checkpoints are loaded beforehand.
 
-With `--minutes`, each visitor opens pages in an order of their own, with the shipped checkpoints, types a sentence of
-the examples in pieces of two to four words with a pause after each, reads, and goes on; now and then one leaves and
-comes back. Meanwhile others open a page and leave before it is drawn. With `--workers`, as many sessions besides
-train on a table and classify a file again and again. Memory is that of the app's process (Linux).
+With `--minutes`, each visitor opens random pages with the shipped checkpoints, types a sentence from the examples in
+pieces of two to four words with a pause after each, reads, and goes on; now and then one leaves and comes back.
+Meanwhile, other visitors open a page and leave before it is drawn. With `--workers`, that many additional sessions
+repeatedly train on a table and classify a file. Memory is that of the app's process (Linux).
 """
 
 import argparse
@@ -36,7 +36,7 @@ from txcls.errors import TxclsError
 AIM_SECONDS = 10.0
 AIM_BARS, AIM_PAGE, AIM_MB, AIM_GROWTH_MB = 2.0, 5.0, 900.0, 30.0
 CHECKPOINTS = ("ag_news", "ag_news", "huffpost", "clinc150", "imdb")
-"""Checkpoints that visitors choose; half of them the default."""
+"""Checkpoints that visitors choose at random; the default is listed twice, so it is chosen more often."""
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Log:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def note(self, page: str, visit: Visit) -> None:
-        """Record a page that was drawn."""
+        """Record that a page was drawn."""
         with self._lock:
             self.pages[page].append(visit.seconds)
             if page == "" and visit.answered is not None:
@@ -71,7 +71,7 @@ class Log:
 
 
 def at_human_pace(address: str, seed: int, end: float, log: Log) -> None:
-    """One visitor until the end: opens pages, types a sentence in pieces, reads, and sometimes reconnects."""
+    """One visitor until `end`: opens pages, types a sentence in pieces, reads, and sometimes reconnects."""
     chance = random.Random(seed)
     time.sleep(chance.uniform(0, 10))
     while time.monotonic() < end:
@@ -87,7 +87,7 @@ def at_human_pace(address: str, seed: int, end: float, log: Log) -> None:
 
 
 def _one_page(visitor: Visitor, chance: random.Random, end: float, log: Log) -> None:
-    page = chance.choice(("", "", *PAGES))  # a third of them Classify, as it is the first
+    page = chance.choice(("", "", *PAGES))  # Classify, the first page, more often than the others
     words = f"{chance.choice(EXAMPLES).text} {chance.choice(EXAMPLES).text}".split()[: chance.randint(6, 16)]
     checkpoint = chance.choice(CHECKPOINTS)
     log.note(page, visitor.open(page, checkpoint=checkpoint, text=chance.choice(EXAMPLES).text))
@@ -95,7 +95,7 @@ def _one_page(visitor: Visitor, chance: random.Random, end: float, log: Log) -> 
     typed = 0
     while visitor.has_text_box and typed < len(words) and time.monotonic() < end:
         more = chance.randint(2, 4)
-        _pause(more * chance.uniform(0.8, 1.8), end)  # some 45 words a minute
+        _pause(more * chance.uniform(0.8, 1.8), end)  # about 45 words a minute
         typed += more
         log.note(page, visitor.type(" ".join(words[:typed])))
     _pause(chance.uniform(10, 40), end)
@@ -106,7 +106,7 @@ def _pause(seconds: float, end: float) -> None:
 
 
 def open_and_leave(address: str, n: int, seconds: float, end: float, log: Log) -> None:
-    """Sessions, spread over some seconds, that request a page and leave before it is drawn."""
+    """Open `n` sessions, spread over `seconds`, that request a page and leave before it is drawn."""
     chance = random.Random(-1)
     for number in range(n):
         _pause(seconds / n, end)
@@ -120,7 +120,7 @@ def open_and_leave(address: str, n: int, seconds: float, end: float, log: Log) -
 
 
 def train_and_classify(number: int, end: float, log: Log) -> None:
-    """One session's jobs until the end, each started as soon as the last has ended."""
+    """Run one session's jobs until `end`, starting each again as soon as it has ended."""
     session = Session.new()
     table = "text,label\n" + "".join(f'"{example.text} {n}",{n % 4}\n' for n in range(50) for example in EXAMPLES)
     session.save_upload("table.csv", table.encode())
@@ -139,7 +139,7 @@ def train_and_classify(number: int, end: float, log: Log) -> None:
 
 
 def many_at_once(visitors: int) -> int:
-    """All visitors open the same page at the same time, page by page."""
+    """All visitors open the same page at the same time, one page after another."""
     print(f"\n{f'{visitors} visitors at once, seconds to the whole page':<50}{'median':>8}{'worst':>8}{'aim':>8}")
     with tempfile.TemporaryDirectory() as folder, serve(Path(folder) / "server.log") as address:
         for page in PAGES:
@@ -155,7 +155,7 @@ def many_at_once(visitors: int) -> int:
 
 
 def long_session(visitors: int, minutes: float, leavers: int, workers: int) -> int:
-    """Visitors at human pace, and others who leave; prints the table and returns 1 if a goal is missed."""
+    """Simulate visitors at human pace and others who leave; print the table and return 1 if a goal is missed."""
     log, trail = Log(), [0.0]
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder) / "server.log", environment=HOSTED) as app:
         with Visitor(app.address) as first:

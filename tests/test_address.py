@@ -1,4 +1,4 @@
-"""The view and the URL that stands for it."""
+"""The view, and the URL that represents it."""
 
 from dataclasses import fields
 from urllib.parse import urlencode

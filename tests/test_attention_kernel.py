@@ -1,4 +1,4 @@
-"""The two computations of attention."""
+"""The two implementations of attention."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Every benchmark runs to its end, at its smallest size, and prints figures."""
+"""Every benchmark runs to the end at its smallest size and prints results."""
 
 import re
 import subprocess
@@ -26,7 +26,7 @@ SMALLEST = {
     "visitors": "--visitors 2",
     "visitors ": "--visitors 2 --leavers 2 --minutes 0.2",
 }
-"""Arguments for each benchmark; FOLDER holds a table and a tiny encoder. Exit code 1 says that a goal is missed."""
+"""Arguments for each benchmark; FOLDER contains a table and a tiny encoder. Exit code 1 means that a goal is missed."""
 BROWSER = {"app_speed", "page_speed", "playground_speed"}
 PUBLISHED = {"prediction_speed", "training_speed"}
 

@@ -23,7 +23,7 @@ TEXT = TEXTS[1]
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> txcls.Classifier:
-    """A classifier with random weights; nothing may change it."""
+    """A classifier with random weights; tests must not change it."""
     return txcls.load(make_checkpoint(tmp_path_factory.mktemp("door") / "tiny").path)
 
 

@@ -1,4 +1,4 @@
-"""Settings: what is refused, how it is said, and that nothing is lost on the way to JSON and back."""
+"""Settings: which are refused and with what message, and that a round trip through JSON loses nothing."""
 
 import inspect
 import json

@@ -1,4 +1,4 @@
-"""Dropout with its own random bits."""
+"""Dropout that generates its own random bits."""
 
 import pytest
 import torch
@@ -16,7 +16,7 @@ def test_dropout_zeroes_its_share_and_scales_the_rest_and_the_gradient(p: float)
     torch.testing.assert_close(out, passed.float() * 2 / (1 - p))
     spread = (p * (1 - p)) ** 0.5
     assert abs(passed.mean() - (1 - p)) < 5 * spread / x.numel() ** 0.5
-    for apart in (1, 2, 3, 4):  # four values share one draw: neighbours must be independent
+    for apart in (1, 2, 3, 4):  # four values share one random number; neighbours must still be independent
         both = (passed.flatten()[apart:] * passed.flatten()[:-apart]).mean()
         assert abs(both - (1 - p) ** 2) < 5 / x.numel() ** 0.5
     out.sum().backward()

@@ -1,4 +1,4 @@
-"""Imports run one way: a module may import from its own layer and from later rows of LAYERS; no cycles."""
+"""Imports go one way: a module may import from its own layer and from later rows of LAYERS; no cycles."""
 
 import ast
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("config", "errors", "runtime", "tap", "wording"),
 )
 ROW = {part: row for row, parts in enumerate(LAYERS) for part in parts}
-ENTRANCES = ("txcls", "txcls.__main__")  # may import anything; nothing imports them, bar the version number
+ENTRANCES = ("txcls", "txcls.__main__")  # may import anything; nothing imports them, except for the version number
 
 
 def module_name(path: Path) -> str:
@@ -28,13 +28,13 @@ def module_name(path: Path) -> str:
 
 @cache
 def sources() -> dict[str, str]:
-    """Module name to source text of the whole package."""
+    """The source text of every module in the package, keyed by module name."""
     return {module_name(path.relative_to(ROOT)): path.read_text("utf-8") for path in (ROOT / "txcls").rglob("*.py")}
 
 
 @cache
 def imported_names(source: str) -> tuple[str, ...]:
-    """Dotted names that a module imports anywhere, inside functions and for type checking included."""
+    """Dotted names that a module imports anywhere, including inside functions and for type checking."""
     names: list[str] = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -46,7 +46,7 @@ def imported_names(source: str) -> tuple[str, ...]:
 
 
 def imports(modules: Mapping[str, str]) -> dict[str, set[str]]:
-    """Module to the package's modules that it imports; a name that is no module counts for the one that holds it."""
+    """The package's modules that each module imports; a name inside a module counts as that module."""
     graph: dict[str, set[str]] = {}
     for module, source in modules.items():
         targets = graph.setdefault(module, set())
@@ -82,7 +82,7 @@ def wrong_directions(modules: Mapping[str, str]) -> list[str]:
 
 
 def cycle(graph: Mapping[str, Iterable[str]]) -> list[str]:
-    """One cycle as the modules along it, the first one again at the end; empty where there is none."""
+    """One cycle, as the modules along it with the first repeated at the end; empty if there is none."""
     done: set[str] = set()
 
     def follow(module: str, path: list[str]) -> list[str]:
@@ -107,7 +107,7 @@ def importers(modules: Mapping[str, str], library: str) -> set[str]:
 
 
 def strangers(modules: Mapping[str, str], library: str, *, allowed: Iterable[str]) -> set[str]:
-    """Modules that import a library which only the parts in `allowed` may import."""
+    """Modules outside `allowed` that import the library."""
     return {module for module in importers(modules, library) if module in ENTRANCES or part(module) not in allowed}
 
 

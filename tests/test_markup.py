@@ -1,4 +1,4 @@
-"""Texts from outside stay texts in model cards, worksheets and exported lessons: payloads in every field."""
+"""Texts from outside remain text in model cards, worksheets and exported lessons: payloads in every field."""
 
 import re
 from html.parser import HTMLParser
@@ -52,7 +52,7 @@ class _Elements(HTMLParser):
 
 
 def read(html: str) -> tuple[list[str], str]:
-    """The elements of HTML with the names of their attributes, and the text."""
+    """The elements of HTML with their attribute names, and the text."""
     parser = _Elements()
     parser.feed(html)
     parser.close()
@@ -60,7 +60,7 @@ def read(html: str) -> tuple[list[str], str]:
 
 
 def card_with(text: str) -> str:
-    """A model card with the text in every field that comes from outside, as HTML that allows HTML."""
+    """A model card with the text in every field that comes from outside, rendered with raw HTML enabled."""
     measured = Measured(0.5, 0.4, 0.6)
     either = Contestant(measured, measured)
     comparison = Comparison(9, 9, either, either, either, measured, measured, 1, 1, baseline=text)

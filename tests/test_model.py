@@ -1,4 +1,4 @@
-"""The model against torch's own modules, and the properties that every setting must keep."""
+"""The model compared with torch's own modules, and properties that must hold for every setting."""
 
 import math
 from contextlib import nullcontext
@@ -32,7 +32,7 @@ def build(config: ModelConfig, *, seed: int = 0) -> TextClassifier:
     torch.manual_seed(seed)
     model = TextClassifier(config, vocab_size=VOCAB, n_classes=CLASSES).eval()
     with torch.no_grad():
-        for parameter in model.parameters():  # biases and positions start at zero, which would hide mistakes in them
+        for parameter in model.parameters():  # biases and positions start at zero, which would hide errors in them
             parameter.add_(torch.randn_like(parameter) * 0.2)
     return model
 
@@ -126,7 +126,7 @@ def test_block_equals_torchs_encoder_layer(norm: str, activation: str, masked: b
         real[1, 4:] = real[2, 1:] = False
     with torch.no_grad():
         result = ours(x, real[:, None, None] if masked else None)
-        theirs.train()  # the plain path of torch's layer, not its fused one; there is no dropout
+        theirs.train()  # torch's standard path rather than its fused one; there is no dropout
         expected = theirs(x, src_key_padding_mask=~real if masked else None)
     torch.testing.assert_close(result[real], expected[real], atol=1e-5, rtol=0)
 
@@ -139,7 +139,7 @@ def test_layer_norm_equals_torchs_own(traced: bool) -> None:
         nn.init.normal_(own)
     theirs.load_state_dict(ours.state_dict())
     x = torch.randn(3, 7, 16) * 5 + 2
-    x[0, 0] = 4.0  # all alike: no variance at all
+    x[0, 0] = 4.0  # all equal, so the variance is zero
     with torch.no_grad(), trace(record=()) if traced else nullcontext():
         result = ours(x)
     torch.testing.assert_close(result, theirs(x).detach(), atol=1e-5, rtol=1e-5)

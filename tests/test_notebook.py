@@ -1,4 +1,4 @@
-"""examples/first_steps.ipynb runs from its first to its last cell, and is committed with its outputs."""
+"""examples/first_steps.ipynb runs from the first cell to the last, and is committed with its outputs."""
 
 import base64
 import io
@@ -18,7 +18,7 @@ def committed() -> nbformat.NotebookNode:
     return notebook
 
 
-@pytest.mark.slow  # the code of README.md is run by a quick test
+@pytest.mark.slow  # a quick test already runs the code of README.md
 def test_no_cell_fails_and_the_same_cells_draw(committed: nbformat.NotebookNode) -> None:
     fresh = executed()
     drawn = outputs(fresh, FIGURE)

@@ -1,4 +1,4 @@
-"""Predictor: ranked classes for any text, and from many threads."""
+"""Predictor: ranked classes for any text, also from many threads."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -29,7 +29,7 @@ UNUSUAL = [
 
 
 def calibrated(logits: torch.Tensor) -> torch.Tensor:
-    """What `Calibration` says, for logits (C,)."""
+    """The probabilities that `Calibration` gives for logits (C,)."""
     surprise = -torch.log_softmax(logits.double(), -1)
     return torch.softmax(-((surprise / FITTED.temperature) ** FITTED.power), -1)
 

@@ -27,7 +27,7 @@ def test_a_published_system_trains_on_its_own_data(
     monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "cache"))
 
     def some_rows(dataset: Dataset, config: DataConfig) -> tuple[LabelledTexts, LabelledTexts]:
-        """All of them would take minutes: texts of 512 tokens, models 512 wide."""
+        """A sample, since all rows would take minutes: texts of 512 tokens, models of width 512."""
         rows = dataset.load("train")
         step = max(1, len(rows) // 1000)
         return rows.subset(range(0, len(rows), step)), rows.subset(range(1, len(rows), 20 * step))

@@ -53,7 +53,7 @@ def test_a_shipped_language_model_is_as_good_as_its_card_says(folder: Path, publ
     if checkpoint.config.objective == "masked":
         objective = FillMasked(checkpoint.encoder.vocab_size, share=checkpoint.config.train.masked_share)
     validated = objective.validate(model, rows, torch.device("cpu"))
-    assert validated.loss == pytest.approx(figures["loss"], abs=0.15)  # some 500 of the validation texts
+    assert validated.loss == pytest.approx(figures["loss"], abs=0.15)  # about 500 of the validation texts
     assert validated.accuracy == pytest.approx(figures["accuracy"], abs=0.03)
 
 
@@ -131,7 +131,7 @@ SHOWN = ("ag_news", "huffpost", "clinc150", "imdb")
 )
 def test_the_cards_metrics_are_measured_again(published_data: Path, name: str, split: str) -> None:
     checkpoint = load_checkpoint(ROOT / "checkpoints" / name)
-    with_order = (name, split) == ("ag_news", "test")  # two more passes over the rows, so only once
+    with_order = (name, split) == ("ag_news", "test")  # takes two more passes over the rows, so only done once
     evaluation = evaluate(checkpoint, split=split, data_path=published_data / name, without_order=with_order)
     measured, recorded = evaluation.to_dict(), checkpoint.metrics[split]
     assert measured["n"] == recorded["n"] and measured["ece"] <= 0.02
@@ -139,7 +139,7 @@ def test_the_cards_metrics_are_measured_again(published_data: Path, name: str, s
         assert evaluation.scope["auroc"] >= 0.95
         assert evaluation.scope == pytest.approx(checkpoint.metrics["scope"][split], abs=2.5 / 1000)
     for figure in ("accuracy", "macro_f1"):
-        assert measured[figure] == pytest.approx(recorded[figure], abs=2.5 / recorded["n"])  # a tie may fall otherwise
+        assert measured[figure] == pytest.approx(recorded[figure], abs=2.5 / recorded["n"])  # ties may fall otherwise
     assert measured["ece"] == pytest.approx(recorded["ece"], abs=1e-3)
     assert np.abs(np.array(measured["confusion"]) - recorded["confusion"]).sum() <= 4
     for figure in ("by_length", "by_unknown"):
@@ -154,7 +154,7 @@ def test_the_cards_metrics_are_measured_again(published_data: Path, name: str, s
 
 @pytest.mark.slow
 def test_a_tenth_of_the_reviews_agrees_with_the_imdb_card(published_data: Path) -> None:
-    """All 25,000 take minutes (`python -m txcls evaluate imdb`); of 2,500 the accuracy has an error of its own."""
+    """All 25,000 take minutes (`python -m txcls evaluate imdb`); the accuracy on 2,500 has a sampling error."""
     checkpoint = load_checkpoint(ROOT / "checkpoints" / "imdb")
     rows = in_classes_of(open_dataset(checkpoint.config.data, path=published_data / "imdb").load("test"), checkpoint)
     some = rows.subset(np.random.default_rng(0).choice(len(rows), 2500, replace=False))
@@ -170,7 +170,7 @@ WHO_WON = {
     ("who_won_learned", "test"): (0.995, 1.0),
     ("who_won_none", "test"): (0.0, 0.45),
 }
-"""Least and largest accuracy of the models of match reports: positions decide."""
+"""Minimum and maximum accuracy of the match report models, which differ in their positions."""
 
 
 @pytest.mark.slow
@@ -184,7 +184,7 @@ def test_positions_decide_who_won(name: str, split: str) -> None:
 
 
 def test_confirmed_stories_of_who_won_hold_on_combinations_that_training_never_shows() -> None:
-    """The card's verdicts are of test texts, whose combinations training shows too; here a little less comes back."""
+    """The card's verdicts are from combinations seen in training; on new ones, a little less accuracy is recovered."""
     classifier = Predictor.load(ROOT / "checkpoints" / "who_won")
     atlas = HeadAtlas.of(classifier)
     assert atlas is not None
@@ -218,6 +218,6 @@ def test_the_first_example_report_changes_its_winner_without_the_head_of_the_con
 
 
 def test_the_first_text_of_the_app_is_near_a_boundary() -> None:
-    """It would teach little otherwise: nothing that a visitor switches off would change a certain answer."""
+    """A confident prediction would teach little, since switching off parts would not change it."""
     [prediction] = Predictor.load(ROOT / "checkpoints" / "ag_news").predict([EXAMPLES[0].text])
     assert prediction.ranked[0].probability < 0.8 and prediction.unknown_share == 0.0

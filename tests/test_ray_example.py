@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)  # Ray starts a cluster of its own
+@pytest.mark.timeout(600)  # Ray starts its own cluster
 def test_ray_classifies_a_folder_of_parquet_files(tmp_path: Path) -> None:
     checkpoint = make_checkpoint(tmp_path / "tiny")
     (tmp_path / "in").mkdir()
@@ -27,7 +27,7 @@ def test_ray_classifies_a_folder_of_parquet_files(tmp_path: Path) -> None:
     ran = subprocess.run(
         [sys.executable, str(ROOT / "examples" / "ray_predict.py"), *arguments],
         cwd=tmp_path,
-        # PYTHONPATH reaches the workers too; without a network there is nobody to send usage statistics to.
+        # PYTHONPATH reaches the workers too; usage statistics are off, since there may be no network.
         env={
             **os.environ,
             "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),

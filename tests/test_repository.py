@@ -1,4 +1,4 @@
-"""What the repository says about itself agrees with what it holds."""
+"""What the repository says about itself agrees with its contents."""
 
 import re
 import subprocess

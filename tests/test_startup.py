@@ -1,4 +1,4 @@
-"""What starts quickly does so because it imports little: counted in modules, which no busy machine changes."""
+"""Quick start-up depends on few imports: the tests count modules, which no machine load affects."""
 
 import subprocess
 import sys
@@ -27,13 +27,13 @@ REPORT = "import atexit, sys; atexit.register(lambda: print('\\n', *sys.modules,
 
 
 def modules_after(code: str) -> set[str]:
-    """All modules that a fresh interpreter has imported once it has run this code."""
+    """All modules that a fresh interpreter has imported after running this code."""
     ran = subprocess.run([sys.executable, "-c", REPORT + code], cwd=ROOT, check=True, capture_output=True, text=True)
     return set(ran.stderr.splitlines()[-1].split())
 
 
 def packages(modules: set[str]) -> set[str]:
-    """The installed packages among these modules; not the standard library's, nor this one's."""
+    """The installed packages among these modules, without the standard library and txcls."""
     return {module.partition(".")[0] for module in modules} - sys.stdlib_module_names - {"txcls", "__main__"}
 
 
@@ -59,7 +59,7 @@ def test_help_says_of_each_command_what_the_command_itself_says() -> None:
 
 
 NLTKS = {"nltk", "sklearn", "scipy", "pandas", "pyarrow"}
-"""NLTK and what it imports."""
+"""NLTK and the packages that it imports."""
 
 
 @pytest.mark.parametrize("name, slow", [("who_won", {"torch", *NLTKS}), ("ag_news", {"torch", "tokenizers"})])

@@ -1,4 +1,4 @@
-"""Taps: what a trace records and edits, and that threads never see each other's."""
+"""Taps: what a trace records and edits, and that threads never see each other's taps."""
 
 import threading
 import time
@@ -19,7 +19,7 @@ class Two(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         doubled = self.first(x * 2)
-        time.sleep(0)  # let another thread in between
+        time.sleep(0)  # let another thread run in between
         out: Tensor = self.second(doubled + 1)
         return out
 

@@ -1,8 +1,8 @@
-"""The address of a page of the app: its parameters name checkpoints, text, layer, head, step, switches, ….
+"""The parameters of an app page's URL: checkpoints, text, layer, head, step, switches, ….
 
-A `View` is what a page shows; `params_from_view` writes it as the parameters of an address, and `view_from_params`
-reads them back. In a lesson, an address holds only what differs from the lesson's step (`Anchor`). Layers and heads
-count from 1 in the address and on screen, and from 0 in code.
+A `View` describes what a page shows; `params_from_view` writes it as URL parameters, and `view_from_params` reads them
+back. In a lesson, a URL holds only what differs from the lesson's step (`Anchor`). Layers and heads are numbered from 1
+in the URL and on screen, and from 0 in code.
 """
 
 import math
@@ -20,42 +20,42 @@ from txcls.inspection.patching import Direction
 LONGEST_LINKED_TEXT = 2000
 """Longer texts are left out of the URL: browsers and proxies truncate long addresses."""
 MAX_CHARACTERS = 20_000
-"""Most characters of a text that are read, unless a host sets another limit."""
+"""Maximum number of characters that are read from a text, unless a host sets another limit."""
 LONGEST_NAME = 255
-"""Longest name of a checkpoint or a step."""
+"""Maximum length of the name of a checkpoint or a step."""
 LARGEST_SEED = 999_999
 MAX_ROWS = 20
-"""Most classes that are listed individually."""
+"""Maximum number of classes that are listed individually."""
 MAX_STEPS = 10**12
 LONGEST_LINKED_CONTINUATION = 200
-"""Longer continuations, in tokens, are left out of the URL too."""
+"""Longer continuations, counted in tokens, are left out of the URL too."""
 
 LanguagePart = Literal["fill", "continue", "masks"]
-"""The parts of the Language model page."""
+"""The sections of the Language model page."""
 HeadChange = Literal["off", "uniform", "shuffled"]
 """What the Switchboard does to a head."""
 
 HeadOrder = Literal["story", "worth", "entropy", "number"]
-"""What the Head atlas sorts by."""
+"""What the Head atlas is sorted by."""
 Experiment = Literal["", "words", "patch", "point", "circuit"]
-"""What What if shows beside the answers; "" for the patching grid where the two texts allow it, else words."""
+"""What What if shows next to the predictions; "" for the patching grid if the two texts allow it, else words."""
 Mode = Literal["", "lecture"]
-"""How pages are shown: as usual, or as slides (`lecture.py`)."""
+"""How pages are shown: normally, or as slides (`lecture.py`)."""
 OPEN = -1
-"""Layer or head of a view that names none: the page opens on a head with a confirmed story, or that is worth most."""
+"""Layer or head if the view names none: the page picks a head with a confirmed story, else the most important one."""
 
 PositionVectors = Literal["learned", "formula"]
-"""What Positions shows: the learned vectors, or the sinusoidal ones."""
+"""What Positions shows: the learned vectors or the sinusoidal ones."""
 Section = Literal["arcs", "score", "heads", "rollout", "pooling"]
-"""The parts of the Attention page that are drawn one at a time."""
+"""The sections of the Attention page that are drawn one at a time."""
 
 CELL = re.compile(r"(row|[A-Z])([0-9]{1,4})")
-"""A chosen row or column on Step by step, as in the URL: the letter of its axis, `row` for tokens, and its index."""
+"""A selected row or column on Step by step, as in the URL: the letter of its axis (`row` for tokens) and its index."""
 SWITCH = re.compile(r"[1-9][0-9]{0,2}\.([1-9][0-9]{0,2}|ff)|t[1-9][0-9]{0,3}|positions")
 """A part that can be switched, as in the URL: layer.head, layer.ff, t and a token's position, or `positions`."""
 MAX_SWITCHED = 200
 SLIDE = "slide"
-"""The parameter that names the slide of a page in lecture mode, from 1. The browser writes it; links leave it out."""
+"""The parameter for the slide number of a page in lecture mode, from 1. The browser writes it; links leave it out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,36 +63,36 @@ class View:
     """What a session shows.
 
     Attributes:
-        checkpoint: by name.
+        checkpoint: its name.
         versus: the checkpoint to compare with, "" for none.
         text: the text in the box.
         k: how many classes are listed individually.
         layer, head: the selected head, from 0; `OPEN` if none is named.
         step: the step of the forward pass on Step by step, "" for the first.
-        cell: the rows and columns chosen on Step by step, each a `CELL`, from 0; one for each axis.
+        cell: the rows and columns selected on Step by step, each a `CELL`, from 0; one per axis.
         predict: whether Step by step asks a question before it shows numbers.
-        guess: the answer to the question of this step, from 1; 0 for none.
+        guess: the user's answer to the question of this step, from 1; 0 for none.
         target, baseline: what attributions on Explanation explain, and where integrated gradients start.
-        section: the part of Attention below its map.
-        query: the one token whose attention is drawn as arcs, from 1; 0 for all.
+        section: the section of Attention below its map.
+        query: the only token whose attention is drawn as arcs, from 1; 0 for all tokens.
         pair: the query and the key that Attention compares by dimension, from 1; empty for the largest weight.
         encoding: what Positions shows for a model with learned positions.
-        order: the places of the text's words, from 0, in the order on Positions; empty for the page's own.
+        order: the positions of the text's words, from 0, in the order shown on Positions; empty for the page's default.
         flips: whether What if has searched for the smallest change that flips the class.
-        word: the token of the vocabulary that is selected on Neighbourhood, by id; 0 for none.
+        word: the id of the vocabulary token that is selected on Neighbourhood; 0 for none.
         changed: the second version of the text on What if, "" if it equals the first.
         experiment: what What if shows.
-        direction: which way its grid patches.
+        direction: the direction of patching in its grid.
         patched: the part and the token of the cell that is patched, from 1; empty for the strongest head.
         rows: how many attention rows are kept on What if; 0 for all that were found.
-        switched: the parts that are changed on the Switchboard, each a `SWITCH`; those that a checkpoint or a text does
+        switched: the parts that are changed on the Switchboard, each a `SWITCH`; parts that the checkpoint or text does
             not have are ignored.
-        heads: what is done to a switched head.
+        heads: how a switched head is changed.
         off: what replaces a part that is switched off.
         sort: the order of the heads on Head atlas.
-        training_step: the optimiser step on Training film, 0 for the beginning. The browser itself writes it into the
-            URL, so that a slider can move without the server.
-        part: the part of the Language model page.
+        training_step: the optimiser step on Training film, 0 for the start of training. The browser itself writes it
+            into the URL, so that a slider can move without the server.
+        part: the section of the Language model page.
         masked, causal: the checkpoints of the Language model page, "" for the first available.
         blank: which word is blanked out, from 1; 0 lets the page choose.
         upto: how many tokens of the text are read before the next one is predicted, 0 for all.
@@ -144,7 +144,7 @@ class View:
 
 
 def _whole(low: int, high: int = 10_000, *, offset: int = 0) -> Callable[[str], int]:
-    """A reader of a whole number that is clipped to the range, and from which `offset` is subtracted."""
+    """Return a reader of whole numbers that clips to the range and then subtracts `offset`."""
     return lambda raw: min(max(int(raw), low), high) - offset
 
 
@@ -158,7 +158,7 @@ def _decimal(low: float, high: float) -> Callable[[str], float]:
 
 
 def _whole_numbers(most: int, high: int = 10_000) -> Callable[[str], tuple[int, ...]]:
-    """A reader of at most `most` whole numbers, joined by dots."""
+    """Return a reader of at most `most` whole numbers, joined by dots."""
     return lambda raw: tuple(min(max(int(number), 0), high) for number in raw.split(".")[:most])
 
 
@@ -167,7 +167,7 @@ def _name(raw: str) -> str:
 
 
 _LONGEST = {"pair": 2, "patched": 2, "order": 200, "added": LONGEST_LINKED_CONTINUATION}
-"""Longest lists that an address holds."""
+"""Maximum lengths of the lists in a URL."""
 _READERS: dict[str, Callable[[str], Any]] = {
     "k": _whole(1), "layer": _whole(1, offset=1), "head": _whole(1, offset=1),
     **dict.fromkeys(("blank", "upto", "top_k", "guess", "query", "word", "rows"), _whole(0)),
@@ -179,21 +179,21 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "cell": lambda raw: tuple(part for part in raw.split(".")[:10] if CELL.fullmatch(part)),
     "step": _name, "masked": _name, "causal": _name,
 }  # fmt: skip
-"""What reads a field's parameter; ValueError if it is malformed."""
+"""Reads a field's parameter; ValueError if it is malformed."""
 _CHOICES: dict[str, Any] = {
     "heads": HeadChange, "off": Off, "sort": HeadOrder, "target": Target, "baseline": Baseline,
     "encoding": PositionVectors, "section": Section, "part": LanguagePart, "mode": Mode,
     "experiment": Experiment, "direction": Direction,
 }  # fmt: skip
-"""Fields with a few possible values, which the URL holds as they are."""
+"""Fields with a few possible values, which the URL holds unchanged."""
 _SWITCHES = ("predict", "flips")
 """Fields that are on or off; the URL holds `on`."""
 RESET_WITH_TEXT: dict[str, Any] = {"guess": 0, "query": 0, "pair": (), "patched": (), "flips": False}
-"""Fields that another text, or another model, resets."""
+"""Fields that are reset by a new text or model."""
 
 
 def sendable(text: str) -> str:
-    """`text` with U+FFFD for lone surrogates, which cannot be encoded as UTF-8."""
+    """Replace lone surrogates, which cannot be encoded as UTF-8, with U+FFFD."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -213,7 +213,7 @@ def view_from_params(
 ) -> tuple[View, list[str]]:
     """The view that a URL's parameters describe, and a note about each unusable parameter.
 
-    `first_text` gives a checkpoint's text where the URL has none; of a text, `most_characters` are read.
+    `first_text` gives a checkpoint's text if the URL has none; at most `most_characters` of a text are read.
     Never fails: unknown names and malformed numbers become the default, numbers out of range the nearest valid one.
     """
     view, notes = View(checkpoint=checkpoints[0] if checkpoints else ""), []
@@ -235,7 +235,7 @@ def view_from_params(
     changes |= {name: True for name in _SWITCHES if params.get(name) == "on"}
     if "changed" in params:
         changes["changed"] = cut_text(params["changed"], notes, most=most_characters)
-    if "topk" in params:  # the name of `k` in old links
+    if "topk" in params:  # the old name of `k`
         params = {"k": params["topk"], **params}
     for name, read in _READERS.items():
         if name in params:
@@ -251,7 +251,7 @@ def view_from_params(
 
 
 def training_step(params: Mapping[str, str]) -> int:
-    """The step that Training film shows, which the browser itself writes into the address."""
+    """The step that Training film shows, which the browser itself writes into the URL."""
     try:
         return int(_READERS["training_step"](params.get("training_step", "0")))
     except ValueError:
@@ -259,7 +259,7 @@ def training_step(params: Mapping[str, str]) -> int:
 
 
 def params_from_view(view: View) -> dict[str, str]:
-    """The URL parameters of a view: what differs from the default, and always the text, unless it is too long."""
+    """The URL parameters of a view: values that differ from the default, and always the text unless it is too long."""
     default = View()
     params = {"checkpoint": view.checkpoint}
     if len(view.text) <= LONGEST_LINKED_TEXT:
@@ -281,9 +281,9 @@ def params_from_view(view: View) -> dict[str, str]:
 
 
 def page_names() -> tuple[str, ...]:
-    """The names of the app's pages as in the address, in alphabetical order: files and folders of txcls/app/pages/.
+    """The names of the app's pages in URLs, in alphabetical order: files and folders of txcls/app/pages/.
 
-    Without the page Lessons, which shows no model.
+    The page Lessons is left out, since it shows no model.
     """
     folder = Path(__file__).parent / "app" / "pages"
     pages = {
@@ -293,7 +293,7 @@ def page_names() -> tuple[str, ...]:
 
 
 def unusable(params: Mapping[str, str], *, checkpoints: Sequence[str]) -> dict[str, str]:
-    """Parameters that an address would ignore or change, each with the reason; empty if all of them are usable."""
+    """Parameters that a URL would ignore or change, each with the reason; empty if all are usable."""
     problems: dict[str, str] = {}
     for name, value in params.items():
         alone = {"checkpoint": params.get("checkpoint", ""), name: value}
@@ -312,14 +312,14 @@ def unusable(params: Mapping[str, str], *, checkpoints: Sequence[str]) -> dict[s
 
 
 LESSON_PARAMS = ("lesson", "step", "lang", "page")
-"""Parameters that name a lesson, its step and language, and another page that the visitor has opened from there."""
+"""Parameters that name a lesson, its step and language, and another page opened from the lesson."""
 STEP_IN_LESSON = "at"
-"""The parameter for the step of the page Step by step within a lesson, where `step` is the lesson's own."""
+"""The parameter for the step of the page Step by step within a lesson, where `step` is the lesson's step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """What addresses are relative to during a lesson.
+    """What URLs are relative to during a lesson.
 
     Attributes:
         place: the parameters that name the lesson and its step.
@@ -330,7 +330,7 @@ class Anchor:
     base: Mapping[str, str]
 
     def relative(self, params: Mapping[str, str]) -> dict[str, str]:
-        """The lesson's place, and what differs from its step; empty values take something back."""
+        """The lesson's place, and the parameters that differ from its step; an empty value undoes one of the step's."""
         changes = {name: value for name, value in params.items() if self.base.get(name) != value}
         changes |= {name: "" for name in self.base if name not in params and name != "text"}
         if "step" in changes:
@@ -338,7 +338,7 @@ class Anchor:
         return {**self.place, **changes}
 
     def absolute(self, params: Mapping[str, str]) -> dict[str, str]:
-        """The parameters of an address within the lesson, completed by those of the step."""
+        """The parameters of a URL within the lesson, completed with those of the step."""
         changes = {name: value for name, value in params.items() if name not in LESSON_PARAMS}
         if STEP_IN_LESSON in changes:
             changes["step"] = changes.pop(STEP_IN_LESSON)
@@ -346,5 +346,5 @@ class Anchor:
 
 
 def changes_from_step(params: Mapping[str, str]) -> dict[str, str]:
-    """Parameters of an address within a lesson that differ from the lesson's step, without the mode and the slide."""
+    """Parameters of a URL within a lesson that differ from the lesson's step, without the mode and the slide."""
     return {name: value for name, value in params.items() if name not in (*LESSON_PARAMS, SLIDE, "mode")}

@@ -1,7 +1,7 @@
-"""Runs txcls on hostile input, each time in a process of its own, and reports how it ended and what it cost.
+"""Run txcls on hostile input, each time in a separate process, and report how it ended and what it cost.
 
 A `Judge` starts one process that imports everything (`python -m tests.attack.judge`) and forks a child for each task. A
-task so costs milliseconds, and a crash, a hang or gigabytes stay with the child. Linux or macOS.
+task then costs milliseconds, and a crash, a hang or gigabytes of memory affect only the child. Linux or macOS.
 """
 
 import importlib
@@ -22,15 +22,15 @@ from typing import Any, NoReturn, Self
 
 ROOT = Path(__file__).resolve().parents[2]
 MAX_SECONDS, MAX_MB = 2.0, 500.0
-"""What one answer or refusal may cost: processor time, and resident memory at its peak."""
+"""Limits for one command, successful or refused: processor time, and peak resident memory."""
 LONGEST_LINE = 2000
 PATIENCE_SECONDS = 20.0
 MEMORY_LIMIT = 8 << 30
-"""Bytes; a child that asks for more gets a MemoryError, so that the machine keeps running."""
+"""In bytes; a child that asks for more gets a MemoryError, so that the machine keeps running."""
 LIBRARIES = ("nltk.tokenize", "openpyxl", "pandas", "pyarrow.parquet", "scipy.sparse", "tokenizers")
-"""What commands import late."""
+"""Modules that commands import late."""
 PROGRESS_PREFIX, PROGRESS_BAR = "reading ", "━"
-"""Lines on standard error that begin with the one or hold the other are progress, not part of the error."""
+"""A line on standard error that begins with the first or contains the second is progress, not part of the error."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class Outcome:
     """How a task ended.
 
     Attributes:
-        code: exit status; negative: the signal that ended it.
-        seconds: processor time of the task alone.
-        mb: resident memory at its peak.
+        code: exit status; if negative, the signal that ended it.
+        seconds: processor time of the task only.
+        mb: peak resident memory.
         out, err: the first 200,000 bytes of its output.
         hung: whether it was killed for running too long.
     """
@@ -53,7 +53,7 @@ class Outcome:
     hung: bool = False
 
     def problems(self) -> list[str]:
-        """What is wrong: neither an answer nor one clear line with exit code 2, or too expensive."""
+        """What is wrong: neither success nor one clear line and exit code 2, or too expensive."""
         problems = []
         if self.hung:
             problems.append("did not end")
@@ -81,7 +81,7 @@ class Outcome:
             return [f"not one line that begins with 'error: ': {lines!r:.200}"]
         if len(lines[0]) > LONGEST_LINE:
             return [f"a line of {len(lines[0]):,} characters"]
-        # Joiners of Persian words and emoji and wide spaces stay in messages (txcls.wording).
+        # Joiners of Persian words and emoji, and wide spaces, stay in messages (txcls.wording).
         unprintable = {c for c in lines[0] if not c.isprintable() and unicodedata.category(c) != "Zs"} - {
             *"\u200c\u200d"
         }
@@ -89,7 +89,7 @@ class Outcome:
 
 
 class Judge:
-    """The process that forks; a context manager."""
+    """A context manager for the process that forks."""
 
     def __init__(self, *, patience: float = PATIENCE_SECONDS) -> None:
         environment = {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "COLUMNS": "200"}
@@ -103,11 +103,11 @@ class Judge:
         )
 
     def run(self, *argv: str, env: Mapping[str, str] | None = None) -> Outcome:
-        """`txcls` with these arguments."""
+        """Run `txcls` with these arguments."""
         return self._ask({"argv": argv, "env": dict(env or {})})
 
     def python(self, code: str, **names: str) -> Outcome:
-        """Python code, with these names defined."""
+        """Run Python code in which these names are defined."""
         return self._ask({"code": code, "names": names})
 
     def _ask(self, task: Mapping[str, Any]) -> Outcome:
@@ -127,22 +127,22 @@ class Judge:
 
 
 def serve(patience: float) -> None:
-    """Run the tasks that arrive on standard input, one a line; write each `Outcome` as a line."""
+    """Run the tasks that arrive on standard input, one per line, and write each `Outcome` as a line."""
     import torch  # noqa: F401  # first: other libraries that bring their own OpenMP must come after it
 
     from txcls.cli import COMMANDS
 
     for name in (*LIBRARIES, *(f"txcls.cli.{module}" for module, _ in COMMANDS.values())):
-        importlib.import_module(name)  # so that no child has to
+        importlib.import_module(name)  # so that children need not
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # nothing else may write where the answers go
+    os.dup2(2, 1)  # nothing else may write to the stream of outcomes
     for line in sys.stdin:
         answers.write(json.dumps(asdict(outcome_of(json.loads(line), patience))) + "\n")
         answers.flush()
 
 
 def outcome_of(task: Mapping[str, Any], patience: float) -> Outcome:
-    """Run a task in a child, and kill the child when its time is up."""
+    """Run a task in a child, and kill the child when it exceeds its time limit."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         child = os.fork()
         if not child:

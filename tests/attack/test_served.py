@@ -1,7 +1,7 @@
-"""The served app under visitors who come in crowds, flood it with texts, send files unasked, or use odd addresses.
+"""The served app under visitors who come in crowds, flood it with texts, upload unrequested files, or use odd URLs.
 
-They speak the app's protocol without a browser (tests/browser/visitors.py). At full size (`make attack`) there are more
-of them. Memory is read from /proc, so these tests need Linux.
+They speak the app's protocol without a browser (tests/browser/visitors.py). There are more of them at full size
+(`make attack`). Memory is read from /proc, so these tests need Linux.
 """
 
 import http.client
@@ -36,12 +36,12 @@ WORDS = sorted({word for example in EXAMPLES for word in example.text.split()})
 
 
 def some_text(n_words: int, seed: int) -> str:
-    """Words of the examples in random order; no two seeds give the same text."""
+    """Words from the examples in random order; no two seeds give the same text."""
     return " ".join(random.Random(seed).choices(WORDS, k=n_words)) + f" {seed}"
 
 
 def problems_of(visits: Iterable[Visit]) -> list[str]:
-    """Exceptions shown on pages, and pages that were not drawn to their end."""
+    """Exceptions shown on pages, and pages that were not drawn to the end."""
     return [
         problem for visit in visits for problem in visit.exceptions or (() if visit.finished else ("page unfinished",))
     ]
@@ -49,7 +49,7 @@ def problems_of(visits: Iterable[Visit]) -> list[str]:
 
 @contextmanager
 def tiny_app(folder: Path, **environment: str) -> Iterator[Served]:
-    """The app with untrained checkpoints; afterwards, a traceback in its output fails the test."""
+    """The app with untrained checkpoints; a traceback in its output fails the test at the end."""
     if not (folder / "checkpoints").exists():
         save_tiny_checkpoints(folder / "checkpoints")
     log = folder / "server.log"
@@ -117,7 +117,7 @@ def test_unrequested_uploads_are_refused(tmp_path: Path) -> None:
 
 
 def token_of(address: str) -> dict[str, str]:
-    """Headers with the token that the server gives to anyone who asks."""
+    """Headers with the token that the server gives to any client."""
     cookies: list[str] = []
     for path in ("health", "host-config"):
         with urllib.request.urlopen(f"{address}/_stcore/{path}") as answer:
@@ -127,7 +127,7 @@ def token_of(address: str) -> dict[str, str]:
 
 
 def put_file(address: str, session: str, megabytes: float, headers: dict[str, str], *, name: str = "file") -> int:
-    """The status with which the server answers a file."""
+    """Upload a file and return the HTTP status of the response."""
     boundary = "0123456789abcdef"
     head = f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="x.csv"\r\n\r\n'
     body = head.encode() + b"x" * int(megabytes * 2**20) + f"\r\n--{boundary}--\r\n".encode()
@@ -137,7 +137,7 @@ def put_file(address: str, session: str, megabytes: float, headers: dict[str, st
         connection.request("PUT", f"/_stcore/upload_file/{session}/{name}", body, headers)
         return connection.getresponse().status
     except (BrokenPipeError, ConnectionResetError):
-        return 413  # the server closed the connection in the middle of the file
+        return 413  # the server closed the connection in the middle of the upload
     finally:
         connection.close()
 

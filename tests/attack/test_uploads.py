@@ -1,4 +1,4 @@
-"""Files and models that visitors bring to the served app: its memory, and how long the next visitor waits."""
+"""Hostile files and models uploaded to the served app: its memory, and how long the next visitor waits."""
 
 import threading
 import time
@@ -29,9 +29,9 @@ pytestmark = [
     pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads memory from /proc"),
 ]
 MAX_MB = 150
-"""By how much an attack may make the app grow."""
+"""Maximum growth of the app's memory under an attack."""
 MAX_SECONDS = 2.0
-"""How long another visitor may wait for a page, at the 95th percentile."""
+"""Maximum time that another visitor may wait for a page, at the 95th percentile."""
 
 
 KINDS: tuple[Kind, ...] = ("report", "read", "peek")
@@ -39,7 +39,7 @@ KINDS: tuple[Kind, ...] = ("report", "read", "peek")
 
 @pytest.fixture
 def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder of what visitors bring, for the app and for this process; jobs in it end with the test."""
+    """The folder for uploads, used by the app and this process; jobs in it are cancelled at the end of the test."""
     folder = tmp_path / "jobs"
     monkeypatch.setenv("TXCLS_JOBS", str(folder))
     yield folder
@@ -49,7 +49,7 @@ def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @dataclass(frozen=True)
 class Attacked:
-    """The app, and the memory it had before."""
+    """The app, and its memory before the attack."""
 
     address: str
     memory: Memory
@@ -57,13 +57,13 @@ class Attacked:
 
     @property
     def growth(self) -> float:
-        """In MB, at its peak."""
+        """Peak growth of the app's memory, in MB."""
         return self.memory.peak - self.before
 
 
 @contextmanager
 def attacked(tmp_path: Path, jobs: Path, **environment: str) -> Iterator[Attacked]:
-    """The app with untrained checkpoints, all of whose pages were visited, while another visitor types."""
+    """The app with untrained checkpoints, after a visit to every page and while another visitor types."""
     save_tiny_checkpoints(tmp_path / "checkpoints")
     places = {"TXCLS_CHECKPOINTS": str(tmp_path / "checkpoints"), "TXCLS_JOBS": str(jobs), "TXCLS_CACHE_MB": "16"}
     log, over = tmp_path / "server.log", threading.Event()
@@ -88,7 +88,7 @@ def attacked(tmp_path: Path, jobs: Path, **environment: str) -> Iterator[Attacke
                 over.set()
                 other.join()
     assert "Traceback" not in log.read_text(encoding="utf-8", errors="replace")
-    if FULL_SIZE:  # on an idle machine
+    if FULL_SIZE:  # which runs on an idle machine
         assert percentile(seconds, 0.95) < MAX_SECONDS
 
 

@@ -45,7 +45,7 @@ class Ran:
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path):  # type: ignore[no-untyped-def]
-    """Run a command line in this process, in a folder of its own."""
+    """Run a command line in this process, in an empty folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "140")
@@ -112,7 +112,7 @@ def test_states_along_the_training_are_kept_on_request(tmp_path: Path, run: Call
 
 @pytest.mark.slow
 def test_a_killed_training_is_resumed(tmp_path: Path) -> None:
-    """SIGKILL in the middle, then --resume: the result is that of a run that was left alone."""
+    """After SIGKILL in the middle and --resume, the result equals that of an uninterrupted run."""
     arguments = ["train", "sample", *QUICK, "--set", "train.epochs=12", "--set", "train.save_every_seconds=0.0"]
     arguments += ["--snapshots", "5"]
     whole = txcls(*arguments, "--out", "whole", cwd=tmp_path)
@@ -357,8 +357,8 @@ def test_labels_and_names_cannot_command_the_terminal(run, tmp_path: Path) -> No
 
 
 def started(*arguments: str, folder: Path, imports: str = "txcls.cli") -> "subprocess.Popen[str]":
-    """The command in a process of its own, which has imported this module and heeds Ctrl-C."""
-    # A shell that starts the tests in the background has them, and what they start, ignore Ctrl-C.
+    """Start the command in a separate process and wait until its imports are done; it reacts to Ctrl-C."""
+    # A shell that starts the tests in the background makes them and their child processes ignore Ctrl-C.
     code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
     code += f"from txcls import cli; import {imports}; print('ready', flush=True); cli.main()"
     process = subprocess.Popen(
@@ -382,7 +382,7 @@ def wait_until_open(process: "subprocess.Popen[str]", file: Path) -> None:
 
 
 def said_on_ctrl_c(process: "subprocess.Popen[str]") -> str:
-    """The last line that the command prints when Ctrl-C ends it."""
+    """Press Ctrl-C and return the last line that the command prints."""
     process.send_signal(signal.SIGINT)
     _, problem = process.communicate(timeout=60)
     assert process.returncode == 130 and "Traceback" not in problem

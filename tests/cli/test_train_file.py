@@ -1,4 +1,4 @@
-"""`txcls train FILE` and `txcls evaluate --data FILE`: from a person's own table to an answer, without a setting."""
+"""`txcls train FILE` and `txcls evaluate --data FILE`: from a user's own table to predictions, without any settings."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def spam_like(path: Path) -> Path:
-    """The usual form of spam.csv: unnamed columns, not UTF-8, a row without text."""
+    """The usual form of spam.csv: unnamed columns, not UTF-8, and a row without text."""
     lines = ["v1,v2,,,", *(f'{label},"{text}, café",,,' for text, label in MESSAGES), "up,,,,"]
     path.write_bytes("\r\n".join(lines).encode("latin-1"))
     return path

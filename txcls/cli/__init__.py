@@ -4,8 +4,8 @@ data, lesson.
     python -m txcls train sample
     python -m txcls predict sample "When does the train to the coast leave?"
 
-Each command calls the library and prints; errors become one line and exit code 2. A command's module is imported when
-the command is called, so that `--help` answers at once.
+Each command calls the library and prints the results; an error gives one line and exit code 2. A command's module is
+imported only when the command is called, so that `--help` is fast.
 """
 
 import sys
@@ -55,7 +55,7 @@ _FUNCTIONS = {"import": "import_weights"}
 
 
 def command_line(*names: str) -> typer.Typer:
-    """The command line with these commands imported (without names: all), and of the others only name and help."""
+    """The command line with only these commands imported (default: all); the others have just a name and help."""
     app = typer.Typer(
         name="txcls",
         help="Train, evaluate, use and inspect a Transformer text classifier written from scratch.",
@@ -79,7 +79,7 @@ STOPPED = "stopped by Ctrl-C before it was finished; nothing unfinished was kept
 
 
 def main() -> NoReturn:
-    """Run the command line; errors become one line on standard error and exit code 2."""
+    """Run the command line; an error gives one line on standard error and exit code 2."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a lone surrogate in a text must not crash printing
@@ -89,26 +89,26 @@ def main() -> NoReturn:
     except TxclsError as error:
         _fail(str(error), in_all_processes=isinstance(error, StoppedError))
     except typer.TyperException as error:  # wrong usage
-        if message := error.format_message():  # empty where the help was printed instead
+        if message := error.format_message():  # empty if the help was printed instead
             _fail(message)
         sys.exit(2)
     except (KeyboardInterrupt, typer.Abort) as error:
-        if isinstance(error.__cause__ or error.__context__, EOFError):  # typer turns both into Abort
+        if isinstance(error.__cause__ or error.__context__, EOFError):  # Abort may also come from EOFError
             _fail("the input ended unexpectedly; make or fetch the file again")
         note(STOPPED)
         sys.exit(130)
     except MemoryError:
         _fail("out of memory; process less at once, or use a machine with more")
-    except BrokenPipeError:  # the reader of our output has gone, as with `| head`
+    except BrokenPipeError:  # the reader of our output has exited, as with `| head`
         sys.stdout = None
         sys.exit(0)
-    if code == 130:  # Ctrl-C, as typer reports it
+    if code == 130:  # Ctrl-C, as reported by typer
         note(STOPPED)
     sys.exit(code if isinstance(code, int) else 0)
 
 
 def _fail(message: str, *, in_all_processes: bool = False) -> NoReturn:
-    """Print the error and exit with 2; what happens in all processes of a torchrun run is printed by the first only."""
+    """Print the error and exit with 2; an error in all processes of a torchrun run is printed only by the first."""
     number = process_number()
     if not (number and in_all_processes):
         note("error: " + one_line(message) + (f" [process {number}]" if number else ""))

@@ -64,7 +64,7 @@ class _Bar:
         self._progress.reset(self._task)
 
     def close(self) -> None:
-        """The bar stays."""
+        """Leave the bar on screen."""
 
 
 @app.command()

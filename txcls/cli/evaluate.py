@@ -43,7 +43,7 @@ from txcls.predictor import Predictor
 from txcls.wording import percentage, shown
 
 MAX_CLASSES_SHOWN = 20
-"""Of more classes, only the worst are printed."""
+"""With more classes, only the worst ones are printed."""
 WORST_CLASSES = 10
 
 
@@ -109,14 +109,14 @@ def evaluate(
 
 
 def _own_rows(loaded: Checkpoint, *, split: str, data: Path | None) -> LabelledTexts | None:
-    """The rows of a file of one's own; None where `data` is a folder or in the published format."""
+    """The rows of the user's own file; None if `data` is a folder or a file in the published format."""
     if data is None or split != "test" or not (data.is_file() and is_table(data.name)):
         return None
     published = None
     if loaded.config.data.dataset != "table":
         try:
             open_dataset(loaded.config.data, path=data).load("test")
-        except DataError as error:  # not in the published format: a table of one's own, if it is one
+        except DataError as error:  # not in the published format, so possibly the user's own table
             published = error
         else:
             return None
@@ -136,7 +136,7 @@ def _own_rows(loaded: Checkpoint, *, split: str, data: Path | None) -> LabelledT
 def _evaluated(
     loaded: Checkpoint, own: LabelledTexts | None, *, split: str, data: Path | None, device: str | None
 ) -> Evaluation:
-    """The figures on these rows, or else on those of a split."""
+    """The metrics on these rows, or else on those of a split."""
     with rows_progress() as bar:
         task = bar.add_task("reading", total=None)
 
@@ -198,7 +198,7 @@ def _print_evaluation(figures: Mapping[str, Any]) -> None:
 
 
 def _print_summary(title: str, figures: Mapping[str, Any]) -> None:
-    """The main figures, before any table."""
+    """Print the main metrics, above any table."""
     out = console()
     out.print(Text(shown(title), style="bold"))
     out.print(
@@ -243,7 +243,7 @@ def _evaluate_induction(checkpoint: str, *, write: bool, as_json: bool) -> None:
 
 
 def _evaluate_circuit(checkpoint: str, *, write: bool, as_json: bool) -> None:
-    """`--circuit`: the attention rows that decide, and what they keep of the accuracy."""
+    """`--circuit`: the attention rows that determine the prediction, and the accuracy when only they are kept."""
     classifier = Predictor.load(checkpoint)
     circuit = measure_circuit(classifier, on_stage=note)
     if write:

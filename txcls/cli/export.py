@@ -60,7 +60,7 @@ def lesson(
 
 
 def _print_written(written: Path, *, single_file: bool) -> None:
-    """Print what was written, and how to open it."""
+    """Print which files were written and how to open them."""
     total = sum(file.stat().st_size for file in written.parent.iterdir())
     note(f"wrote {written} ({total / 1e6:.1f} MB{'' if single_file else ' with the files beside it'})")
     if not single_file:

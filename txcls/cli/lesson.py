@@ -1,4 +1,4 @@
-"""`txcls lesson`: write, check and print lessons, and read the codes at their end."""
+"""`txcls lesson`: write, check and print lessons, and read the codes shown at their end."""
 
 from functools import cache
 from pathlib import Path
@@ -32,7 +32,7 @@ def _load(name: str) -> Predictor:
 
 
 def _checked(lesson: Lesson) -> list[Solved]:
-    """Check a lesson; returns its steps with everything measured."""
+    """Check a lesson; returns its steps with all measurements."""
     return check_lesson(lesson, _load, checkpoints=[summary.name for summary in list_checkpoints().classifiers])
 
 
@@ -52,7 +52,7 @@ def check(lesson: LessonArgument, language: LanguageOption = "en") -> None:
 
 
 def _print_how_to_open(lesson: Lesson) -> None:
-    """Say how to open a lesson in the app, unless it is shipped."""
+    """Print how to open a lesson in the app, unless it is shipped."""
     file = Path(lesson.source)
     if file.parent == SHIPPED:
         return

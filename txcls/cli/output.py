@@ -18,18 +18,18 @@ _UNPRINTABLE_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u20
 
 
 def print_json(value: dict[str, Any]) -> None:
-    """Print a JSON object on one line; characters that control a terminal are written as JSON escapes."""
+    """Print a JSON object on one line; terminal control characters are written as JSON escapes."""
     text = json.dumps(value, ensure_ascii=False)
     print(_UNPRINTABLE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def console(*, error: bool = False) -> Console:
-    """The terminal for tables; with `error`, for progress bars."""
+    """The terminal for tables or, with `error`, for progress bars."""
     return Console(stderr=error)
 
 
 def print_rows(head: Sequence[str], rows: Iterable[Sequence[object]], *, title: str = "", limit: int = 200) -> None:
-    """A table on standard output; cells are printed as text, cut to `limit` characters, and never as markup."""
+    """Print a table on standard output; cells are printed as text, cut to `limit` characters, and never as markup."""
     table = Table(*head, title=Text(title) if title else None)
     for row in rows:
         table.add_row(*(Text(shown(cell, limit=limit)) for cell in row))
@@ -37,13 +37,13 @@ def print_rows(head: Sequence[str], rows: Iterable[Sequence[object]], *, title: 
 
 
 def rows_progress() -> Progress:
-    """A bar on standard error with the rows done and the time left."""
+    """A progress bar on standard error with the number of rows done and the time left."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     return Progress(*columns, console=console(error=True), speed_estimate_period=120, transient=True)
 
 
 def note(message: str) -> None:
-    """Print one line for people, on standard error."""
+    """Print one human-readable line on standard error."""
     print(one_line(message), file=sys.stderr)
 
 

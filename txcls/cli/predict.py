@@ -1,4 +1,4 @@
-"""`txcls predict`: typed texts, or the rows of a file."""
+"""`txcls predict`: classify texts from the command line, or the rows of a file."""
 
 import sys
 from pathlib import Path
@@ -102,7 +102,7 @@ def predict(
 
 
 def _print_texts(checkpoint: str, texts: list[str] | None, *, top_k: int | None, as_json: bool) -> None:
-    """Print the predictions for typed texts, or for the lines of standard input."""
+    """Print the predictions for texts from the command line or, if there are none, for the lines of standard input."""
     if not texts:
         if sys.stdin.isatty():
             raise DataError("no text given; add it in quotes, pipe lines in, or name a file with --input")
@@ -133,7 +133,7 @@ def _print_file(checkpoint: str, path: Path, *, text_column: str | None, top_k: 
 
 
 def _prediction_object(prediction: Prediction) -> dict[str, Any]:
-    """A prediction as `--json` prints it."""
+    """A prediction as printed by `--json`."""
     return {
         "text": prediction.text,
         "label": prediction.label,
@@ -146,7 +146,7 @@ def _prediction_object(prediction: Prediction) -> dict[str, Any]:
 
 
 def print_prediction(prediction: Prediction) -> None:
-    """A prediction as ranked bars."""
+    """Print a prediction as ranked bars."""
     out = console()
     out.print(Text(shown(prediction.text), style="bold"))
     if prediction.label is None:

@@ -24,7 +24,7 @@ from txcls.web.report import report_html
 from txcls.wording import percentage, shown
 
 LISTED = 10
-"""Rows of each list on the terminal."""
+"""Maximum number of rows in each list on the terminal."""
 
 
 def report(
@@ -75,7 +75,7 @@ def report(
 
 
 def _rows(classifier: Predictor, data: Path | None) -> LabelledTexts:
-    """The rows of a table of one's own, or the test rows of the checkpoint's data set."""
+    """The rows of the user's own table, or the test rows of the checkpoint's data set."""
     if data is not None and data.is_file() and is_table(data.name):
         rows, notes = rows_of_file(classifier.checkpoint, data)
         for sentence in notes:

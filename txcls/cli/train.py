@@ -106,7 +106,7 @@ def train(
         _pretrain(config, folder, data, resume=resume, overwrite=overwrite, max_steps=max_steps, device=device)
         return
     if config.data.dataset == "table" and data is not None:
-        config = config.model_copy(update={"title": shown(data.name, limit=80)})  # not the preset's subject
+        config = config.model_copy(update={"title": shown(data.name, limit=80)})  # replaces the preset's own title
     start = None if init is None else load_checkpoint(init)
     if start is not None:
         config = training.settings_from(start, config, assignments=settings or ())
@@ -165,7 +165,7 @@ def _pretrain(config: RunConfig, folder: Path, data: Path | None, *, device: str
 
 
 def _is_table_file(name: str) -> bool:
-    """Whether the argument of `train` is the user's table and not a preset."""
+    """Whether the argument of `train` is the user's own table rather than a preset."""
     if name in preset_names() or name.endswith(".toml"):
         return False
     return is_table(name) or Path(name).is_file()
@@ -187,10 +187,10 @@ def _config_and_folder(
 
 @contextmanager
 def _training_run(device: str | None) -> Iterator[dict[str, Any]]:
-    """Join the other processes of a torchrun run; yields the arguments that `train` and `pretrain` share."""
+    """Join the other processes of a torchrun run, and yield the arguments that `train` and `pretrain` share."""
     with training.joined(device) as processes, TrainingDisplay(shown=processes.rank == 0) as display:
         yield {
-            # As typed, for the model card; without this machine's path to Python.
+            # The command as typed, for the model card, but without this machine's path to Python.
             "command": f"{launcher()} {shlex.join(['txcls', *sys.argv[1:]])}",
             "device": device,
             **display.callbacks,

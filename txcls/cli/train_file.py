@@ -1,4 +1,4 @@
-"""`txcls train FILE`: a classifier from the user's own table, with everything chosen for them."""
+"""`txcls train FILE`: train a classifier on the user's own table, with all settings chosen automatically."""
 
 import shlex
 import sys
@@ -25,9 +25,9 @@ from txcls.training.run_folder import refuse_existing, refuse_saved_state
 from txcls.wording import shown
 
 FILE_ONLY = ("test", "minutes", "text_column", "label_column")
-"""Options that only training on a file has."""
+"""Options that apply only to training on a file."""
 PRESET_ONLY = ("data", "settings", "max_steps", "snapshots", "device")
-"""Options that only training a preset has."""
+"""Options that apply only to training a preset."""
 
 
 def train_file(
@@ -46,7 +46,7 @@ def train_file(
     """Guess the columns, choose the settings, train, compare and save, with a note on each choice."""
     folder = out or checkpoint_root() / checkpoint_name(file.name)
     refuse_existing(folder, overwrite=overwrite)
-    refuse_saved_state(folder, resume=resume, overwrite=overwrite)  # before minutes of reading, not after
+    refuse_saved_state(folder, resume=resume, overwrite=overwrite)  # now, not after minutes of reading
     try:
         start: Checkpoint | Literal["encoder"] = "encoder" if init is None else load_checkpoint(init)
         rows, guess = _read(file, text_column=text_column, label_column=label_column)
@@ -93,7 +93,7 @@ def _read(file: Path, *, text_column: str | None, label_column: str | None) -> t
 
 
 def _read_test(file: Path, guess: Guess) -> LabelledTexts:
-    """The rows of the test file: of the columns with the same names if it has them, else of guessed ones."""
+    """The rows of the test file, from columns of the same names if it has them, otherwise from guessed ones."""
     rows, test_guess = read_labelled(file, text_column=guess.text_column, label_column=guess.label_column)
     for sentence in (*rows.notes, *(test_guess.sentences if test_guess.guessed else test_guess.hints)):
         note(f"{file.name}: {sentence}")
@@ -118,7 +118,7 @@ def _print_result(result: TrainingResult, folder: Path) -> None:
 
 
 def print_comparison(comparison: Comparison) -> None:
-    """The majority guess, the linear baseline, the Transformer, the difference of the last two, and a verdict."""
+    """Print the majority guess, the linear baseline, the Transformer, the difference of these two, and a verdict."""
     title = f"{comparison.n:,} test rows, with 95 % intervals"
     print_rows(("", "accuracy", "macro-F1"), comparison.table, title=title)
     console().print(Text(shown(comparison.verdict, limit=500)))
@@ -128,7 +128,7 @@ def refuse_other_options(options: Mapping[str, object], *, is_file: bool) -> Non
     """Refuse options that belong to the other kind of training.
 
     Raises:
-        ConfigError: one was given.
+        ConfigError: such an option was given.
     """
     given = [name for name in (PRESET_ONLY if is_file else FILE_ONLY) if options.get(name) not in (None, (), [])]
     if not given:
