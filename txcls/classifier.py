@@ -1,4 +1,4 @@
-"""The Python interface: `load` a classifier or `train` one, then call it, look inside, change, measure and save it.
+"""The Python interface: `load` or `train` a classifier, then call, inspect, change, measure and save it.
 
 classifier = txcls.load("ag_news")
 classifier("Rovers land on a comet").label
@@ -31,12 +31,12 @@ Head = tuple[int, int]
 
 
 class Classifier(Predictor):
-    """A trained classifier, which is never modified, so that threads may share it.
+    """A trained classifier; it is never modified, so threads may share it.
 
         classifier("Shares fell").label
         classifier(["Shares fell", "Rovers land"], top_k=2)
 
-    `probabilities` gives an array for many texts, several times faster.
+    `probabilities` returns an array for many texts, several times faster.
     """
 
     @overload
@@ -44,22 +44,22 @@ class Classifier(Predictor):
     @overload
     def __call__(self, texts: Iterable[str], *, top_k: int | None = None) -> list[Prediction]: ...
     def __call__(self, texts: str | Iterable[str], *, top_k: int | None = None) -> Prediction | list[Prediction]:
-        """The prediction for one text, or a list of them for many, in their order.
+        """The prediction for one text, or a list of predictions for several texts, in the same order.
 
         Args:
             texts: one string, or a list, tuple, array, pandas Series or other iterable of strings.
             top_k: how many classes to rank, at least 1; None for all.
 
         Raises:
-            TypeError: got a table, or a value that is no string; the message has its row.
-            ValueError: top_k below 1.
+            TypeError: `texts` is a table, or contains a value that is not a string; the message gives its row.
+            ValueError: top_k is below 1.
         """
         if isinstance(texts, str):
             return self.predict([texts], top_k=top_k)[0]
         return self.predict(texts, top_k=top_k)
 
     def trace(self, text: str) -> "TracedText":
-        """Every tensor of one text's forward pass, by name.
+        """Record every tensor of one text's forward pass, by name.
 
             traced = classifier.trace("Rovers land on a comet")
             traced["layers.0.attn.pattern"]  # (H, T, T): weight of each key (column) for each query (row)
@@ -67,11 +67,11 @@ class Classifier(Predictor):
             traced                           # lists all names and shapes
 
         `txcls.figures.attention_map(traced.attention[0, 1], traced.tokens)` draws one head,
-        `txcls.figures.attention_grid(traced.attention)` all of them.
+        `txcls.figures.attention_grid(traced.attention)` draws all of them.
 
         Raises:
-            TraceError: the text has no word.
-            TypeError: it is not a string.
+            TraceError: the text has no words.
+            TypeError: the text is not a string.
         """
         from txcls.inspection.tracing import trace_text
 
@@ -86,8 +86,8 @@ class Classifier(Predictor):
             step.explain(row=1, column=4, head=2).lines
 
         Raises:
-            TraceError: the text has no word.
-            TypeError: it is not a string.
+            TraceError: the text has no words.
+            TypeError: the text is not a string.
         """
         from txcls.inspection.walk import walk_through
 
@@ -109,13 +109,13 @@ class Classifier(Predictor):
         Args:
             text: with at least one word.
             method: "attention", "rollout", "pooling" (if the model pools by attention), "gradient", "integrated" or
-                "leave_one_out"; None for all. The last three are signed: positive scores speak for the class.
-            target: what they explain: the "logit" of the class or its "probability".
-            baseline: where integrated gradients start: from "blank" tokens (mask tokens for subwords, else unknown
-                words) or from "zero" vectors.
+                "leave_one_out"; None for all. The last three are signed: positive scores support the class.
+            target: what the scores explain, the "logit" of the class or its "probability".
+            baseline: starting point of integrated gradients, "blank" tokens (mask tokens for subwords, otherwise
+                unknown words) or "zero" vectors.
 
         Raises:
-            TraceError: the text has no word.
+            TraceError: the text has no words.
             ValueError: there is no such method or target.
             TypeError: the text is not a string.
         """
@@ -133,27 +133,27 @@ class Classifier(Predictor):
         how: "How" = "zero",
         means: "Means | None" = None,
     ) -> "Ablation":
-        """Change parts of the model, all of them at once, and compare the prediction for one text.
+        """Change one or more parts of the model at once, and compare the prediction for one text.
 
             classifier.ablate(text, heads=(0, 2)).effect[0]                   # layer 0, head 2, its output set to zero
             classifier.ablate(text, heads=[(0, 2), (1, 3)], how="uniform")    # uniform attention in two heads
             classifier.ablate(text, heads="all", feed_forward=1)
 
-        `original` (C,) and `changed` (1, C) are probabilities, `effect` (1,) the change of the predicted class's.
+        `original` (C,) and `changed` (1, C) are probabilities; `effect` (1,) is the change in the predicted class's.
 
         Args:
             text: with at least one word.
             heads: one (layer, head), several, or "all"; counted from 0.
             feed_forward: layers whose feed-forward block is changed, or "all".
             positions: whether position vectors are changed.
-            how: outputs become "zero" or their "mean"; heads may instead attend "uniform"-ly, or with their weights
+            how: set outputs to "zero" or to their "mean"; heads can instead attend "uniform"-ly, or with their weights
                 "shuffled" among the keys.
-            means: for "mean": from `txcls.inspection.ablation.measure_means`.
+            means: the mean outputs for how="mean", from `txcls.inspection.ablation.measure_means`.
 
         Raises:
-            TraceError: the text has no word, or the model has no position vectors.
+            TraceError: the text has no words, or the model has no position vectors.
             ValueError: there is no such head or layer, no part is named, or `how` does not apply to a part.
-            TypeError: the text is not a string, or a head is no pair of numbers.
+            TypeError: the text is not a string, or a head is not a pair of numbers.
         """
         from txcls.inspection.ablation import Change, ablate
 
@@ -173,7 +173,7 @@ class Classifier(Predictor):
             effects = classifier.ablate_each("Rovers land on a comet")
             effects.heads, effects.feed_forward  # (L, H), (L,): changes of the predicted class's probability
 
-        A head's weights may also become "uniform" or "shuffled"; arguments and errors are those of `ablate`.
+        Heads can also attend "uniform"-ly or with "shuffled" weights; for arguments and errors see `ablate`.
         """
         from txcls.inspection.ablation import ablate_each
 
@@ -187,13 +187,13 @@ class Classifier(Predictor):
 
         Args:
             texts: strings, as for `probabilities`.
-            labels: the class of each; 3 and 3.0 are the class "3".
+            labels: the class of each text; 3 and 3.0 are the class "3".
             without_order: also measure accuracy with the words shuffled and without positions.
 
         Raises:
-            TypeError: a text is no string; the message has the row.
-            ValueError: there are not as many labels as texts.
-            DataError: a row has no text or no label, or a label that is none of the classes.
+            TypeError: a text is not a string; the message gives the row.
+            ValueError: the numbers of texts and labels differ.
+            DataError: a row has no text or no label, or its label is not one of the classes.
         """
         from txcls.data.given import given_rows
         from txcls.evaluation.evaluate import evaluate_rows
@@ -203,27 +203,27 @@ class Classifier(Predictor):
 
     @property
     def comparison(self) -> Comparison | None:
-        """How it compares with the linear baseline on its test rows; None if it was not compared."""
+        """The comparison with the linear baseline on the classifier's test rows; None if there is none."""
         values = self.checkpoint.metrics.get("comparison")
         return None if values is None else Comparison.from_dict(values)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
-        """Write a checkpoint folder, from which `txcls.load(path)` and the command line read it.
+        """Write a checkpoint folder that `txcls.load(path)` and the command line can read.
 
-        The folder's name becomes the checkpoint's; one in `checkpoints/` is found by its name alone.
+        The folder's name becomes the checkpoint's; a checkpoint in `checkpoints/` can be loaded by its name.
 
         Raises:
-            CheckpointError: something exists there already (with `overwrite`: something that is no checkpoint), or the
-                folder cannot be written.
+            CheckpointError: the folder exists already (with `overwrite`: and is not a checkpoint), or cannot be
+                written.
         """
         folder = Path(path)
-        with suppress(OSError):  # a name too long, which saving reports
+        with suppress(OSError):  # a name that is too long, which saving reports
             if folder.exists() and not overwrite:
                 raise CheckpointError(f"{folder} exists; choose another folder, or replace it with overwrite=True")
         return save_checkpoint(self.checkpoint, folder)
 
     def __repr__(self) -> str:
-        """One line: name, classes, size, and accuracy where it was measured."""
+        """One line: name, classes, size, and accuracy if it was measured."""
         facts = [f"{len(self.classes)} classes: {listed(self.classes, most=4)}", f"{self.n_parameters:,} parameters"]
         for split in ("test", "validation"):
             accuracy = self.checkpoint.metrics.get(split, {}).get("accuracy")
@@ -234,7 +234,7 @@ class Classifier(Predictor):
 
 
 def _heads(given: Any, config: ModelConfig) -> list[Head]:
-    """Pairs (layer, head) of one pair, several, or "all"; raises TypeError for anything else."""
+    """Pairs (layer, head) from one pair, several pairs, or "all"; raises TypeError for anything else."""
     if isinstance(given, str) and given == "all":
         return [(layer, head) for layer in range(config.n_layers) for head in range(config.n_heads)]
     try:
@@ -245,7 +245,7 @@ def _heads(given: Any, config: ModelConfig) -> list[Head]:
 
 
 def _blocks(given: Any, config: ModelConfig) -> list[int]:
-    """Layers of one layer, several, or "all"; raises TypeError for anything else."""
+    """Layer indices from one layer, several layers, or "all"; raises TypeError for anything else."""
     if isinstance(given, str) and given == "all":
         return list(range(config.n_layers))
     try:
@@ -261,14 +261,15 @@ def load(path_or_name: str | Path) -> Classifier:
         classifier = txcls.load("somewhere/my_model")  # a folder
 
     Raises:
-        CheckpointError: there is none (the message lists the names there are), it is damaged, or a language model.
-        TypeError: got neither a string nor a path.
+        CheckpointError: there is no such checkpoint (the message lists the names), it is damaged, or it is a language
+            model.
+        TypeError: `path_or_name` is neither a string nor a path.
     """
     return Classifier.load(path_or_name)
 
 
 def checkpoints() -> dict[str, str]:
-    """The classifiers under `checkpoints/`: the title of each, by the name that `load` takes."""
+    """The titles of the classifiers under `checkpoints/`, keyed by the name that `load` takes."""
     from txcls.checkpoint.listing import list_checkpoints
 
     return {summary.name: summary.title for summary in list_checkpoints().classifiers}
@@ -289,17 +290,19 @@ def train(
     seed: int = 0,
     progress: bool = True,
 ) -> Classifier:
-    """Train a classifier on your own texts, as `python -m txcls train FILE` does on those of a file.
+    """Train a classifier on your own texts, as `python -m txcls train FILE` does on a file.
 
         classifier = txcls.train(df["text"], df["label"])
         print(classifier.comparison)
 
-    Settings are chosen from the texts and the time budget, starting from the shipped encoder. A fifth of the rows is
-    held out (unless `test` is given), and `classifier.comparison` compares with the linear baseline on them.
-    Any of `preset`, `settings`, `validation` and `init` train as `python -m txcls train PRESET --data FILE` does
-    instead: without test rows, and with at least two rows of every class unless validation rows are given.
+    Settings are chosen from the texts and the time budget, and training starts from the shipped encoder. A fifth of the
+    rows is held out (unless `test` is given), and `classifier.comparison` compares the result with the linear baseline
+    on them. If `preset`, `settings`, `validation` or `init` is given, training works as in `python -m txcls train
+    PRESET --data FILE` instead: without test rows, and with at least two rows per class unless validation rows are
+    given.
 
-    Labels are named as in a table: text is stripped, 3.0 is "3", True is "true", anything else is as `str` writes it.
+    Labels become class names as in a table: strings are stripped, 3.0 becomes "3", True "true", anything else `str` of
+    it.
 
     Args:
         texts: strings; a list, tuple, array, pandas Series or other iterable.
@@ -308,22 +311,22 @@ def train(
         test: test rows as (texts, labels).
         init: a pre-trained model to start from, by name or path.
         preset: a name (`txcls.config.preset_names()`) or a TOML file.
-        settings: changes to it (to "own" if none is named), such as ["train.epochs=2", "model.max_length=800"].
-        validation: validation rows as (texts, labels), or the share of the rows to hold out; None for the preset's
-            share.
-        out: the checkpoint folder to write, with the state of the run beside it; None keeps everything in memory.
+        settings: changes to the preset (or to "own"), such as ["train.epochs=2", "model.max_length=800"].
+        validation: validation rows as (texts, labels), or the share of rows to hold out; None for the preset's share.
+        out: the checkpoint folder to write, with the run's state beside it; None keeps everything in memory.
         overwrite: replace the checkpoint in `out`, or the saved state of an interrupted run.
-        seed: of the rows held out, initial weights, order of rows and dropout.
-        progress: whether progress is shown, on standard error.
+        seed: for the choice of held-out rows, initial weights, order of rows and dropout.
+        progress: whether to show progress, on standard error.
 
     Raises:
-        TypeError: a text is no string or a label not hashable; the message has the row, counted from 0.
-        ValueError: there are not as many labels as texts, or `minutes` or `test` came with a preset's arguments.
+        TypeError: a text is not a string or a label is not hashable; the message gives the row, counted from 0.
+        ValueError: the numbers of texts and labels differ, or `minutes` or `test` is combined with arguments for a
+            preset.
         DataError: a row has no text or no label, there are fewer than two classes, or (with a preset) a class has a
             single row.
         ConfigError: there is no such preset or setting.
         CheckpointError: `init` cannot be loaded.
-        TrainingError: `out` exists or cannot be written, `init` is a classifier, or the loss is not a number.
+        TrainingError: `out` exists or cannot be written, `init` is a classifier, or the loss is not finite.
     """
     from txcls.training.from_python import train_by_preset, train_by_recipe
 

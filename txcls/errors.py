@@ -1,4 +1,4 @@
-"""The errors that txcls raises; each message says what it got, what it wanted and what to do next."""
+"""The errors that txcls raises; each message says what was given, what was expected and what to do next."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -7,7 +7,7 @@ from txcls.wording import listed, one_line, shown
 
 
 class TxclsError(Exception):
-    """Base of all errors of txcls; the command line prints it as one line and exits with 2.
+    """Base class of all errors of txcls; the command line prints it as one line and exits with 2.
 
     Its text is safe to print, whatever file name, label or cell it quotes: see `one_line`.
     """
@@ -41,7 +41,7 @@ class StoppedError(TxclsError):
 
 
 class LostProcessError(TrainingError):
-    """Another process of a torchrun training run died or cannot be reached."""
+    """Another process of a torchrun run died or cannot be reached."""
 
 
 class TraceError(TxclsError):
@@ -49,7 +49,7 @@ class TraceError(TxclsError):
 
 
 class UnknownNameError(TraceError, KeyError):
-    """Nothing of that name was recorded; also a KeyError, as other mappings raise."""
+    """Nothing was recorded under that name; also a KeyError, as for any other mapping."""
 
     def __init__(self, what: str, name: object, known: Iterable[str]) -> None:
         names = list(known)
@@ -58,5 +58,5 @@ class UnknownNameError(TraceError, KeyError):
         super().__init__(f"{what} {shown(repr(name), limit=80)}; {hint}")
 
     def __str__(self) -> str:
-        """The message itself; a KeyError alone would quote it."""
+        """The message itself; a plain KeyError would quote it."""
         return one_line(str(self.args[0]))

@@ -42,12 +42,13 @@ class Prediction:
 
     Attributes:
         label: the most probable class; None for a text without words.
-        ranked: the top classes with their calibrated probabilities, most probable first; empty without a label.
-        other: the probability of all other classes.
+        ranked: the top classes with their calibrated probabilities, most probable first; empty if there is no label.
+        other: the total probability of all other classes.
         tokens: what the model read, with character offsets into `text`.
         unknown: the tokens outside the vocabulary.
         truncated_at: the offset where reading stopped; None if all of the text was read.
-        out_of_scope: whether the text seems to belong to none of the classes; None if the checkpoint has no rule.
+        out_of_scope: whether the text seems to belong to none of the classes; None if the checkpoint has no
+            out-of-scope rule.
     """
 
     text: str
@@ -101,7 +102,7 @@ class Predictor:
 
         Raises:
             CheckpointError: it is missing, damaged, or a language model.
-            TypeError: got neither a string nor a path.
+            TypeError: `path_or_name` is neither a string nor a path.
         """
         return cls(load_checkpoint(path_or_name))
 
@@ -126,16 +127,17 @@ class Predictor:
         return self.checkpoint.n_parameters
 
     def predict(self, texts: Iterable[str], *, top_k: int | None = None, batch_size: int = 256) -> list[Prediction]:
-        """The predictions for an iterable of strings, in their order.
+        """The predictions for an iterable of strings, in the same order.
 
         Args:
             texts: a list, tuple, array, pandas Series, ….
             top_k: how many classes to rank, at least 1; None for all.
-            batch_size: texts per forward pass, at most; batches hold texts of similar length.
+            batch_size: maximum number of texts per forward pass; each batch holds texts of similar length.
 
         Raises:
-            TypeError: `texts` is one string or a table, or contains anything but strings; the message has the row.
-            ValueError: top_k or batch_size below 1.
+            TypeError: `texts` is one string or a table, or contains anything other than strings; the message gives the
+                row.
+            ValueError: top_k or batch_size is below 1.
         """
         if (top_k is not None and top_k < 1) or batch_size < 1:
             raise ValueError(f"got top_k={top_k}, batch_size={batch_size}; wanted at least 1 of each")
@@ -158,9 +160,9 @@ class Predictor:
     ) -> NDArray[np.float64]:
         """Calibrated probabilities (N, C) of many texts, several times faster than `predict`.
 
-        With several processors, each computes its own batches. The row of a text without any word is nan. With
-        precision "auto", bfloat16 is used if it is faster, which changes probabilities by less than 0.01; "float32"
-        gives those of `predict`.
+        With several processors, each computes its own batches. The row of a text without words is nan. With precision
+        "auto", bfloat16 is used if it is faster, which changes probabilities by less than 0.01; "float32" gives the
+        same probabilities as `predict`.
 
         Raises:
             TypeError: as for `predict`.
@@ -185,13 +187,13 @@ class Predictor:
 
     @cached_property
     def _in_bfloat16(self) -> nn.Module:
-        """A copy of the model in bfloat16; autocast would spend a fifth of the time casting."""
+        """A copy of the model in bfloat16; with autocast, a fifth of the time would be spent casting."""
         return copy.deepcopy(self.checkpoint.model).bfloat16()
 
     def logits(self, ids: Tensor) -> Tensor:
-        """Class logits (B, C) of token ids (B, T), padded with id 0; a pause point (`txcls.runtime.pause`) precedes."""
+        """Class logits (B, C) of token ids (B, T), padded with id 0; calls `may_pause` first."""
         may_pause()
-        with torch.inference_mode():  # it is per thread, so it cannot be set by the caller
+        with torch.inference_mode():  # set per thread, so the caller cannot do it
             logits: Tensor = self.checkpoint.model(ids)  # B C
             return logits
 
@@ -200,7 +202,7 @@ class Predictor:
         return torch.from_numpy(calibrated_probabilities(logits.numpy(), self.checkpoint.calibration))
 
     def out_of_scope(self, logits: Tensor) -> list[bool | None]:
-        """Whether each row of logits (B, C) is out of scope; None if the checkpoint has no rule for it."""
+        """Whether each row of logits (B, C) is out of scope; None if the checkpoint has no out-of-scope rule."""
         rule = self.checkpoint.scope
         if rule is None:
             return [None] * len(logits)
@@ -232,6 +234,6 @@ class Predictor:
 
 
 def padded(rows: Sequence[Sequence[int]]) -> Tensor:
-    """One tensor (B, T) of rows of ids, padded at the end with id 0."""
+    """Rows of ids as one tensor (B, T), padded at the end with id 0."""
     width = max(len(row) for row in rows)
     return torch.tensor([[*row, *[0] * (width - len(row))] for row in rows], dtype=torch.int64)

@@ -1,4 +1,4 @@
-"""How numbers, messages and texts from outside are written wherever people read them."""
+"""How numbers, messages and outside text are written for people to read."""
 
 import re
 import reprlib
@@ -6,9 +6,9 @@ import unicodedata
 from collections.abc import Iterable
 
 LONGEST_MESSAGE = 2000
-"""Most characters of a message."""
+"""Maximum length of a message, in characters."""
 JOINERS = "\u200c\u200d"
-"""Zero-width joiners, which Persian and emoji need; messages keep them, and spaces of other widths."""
+"""Zero-width joiners, which Persian and emoji need; messages keep them, as they do spaces of any width."""
 _NOT_ASCII = re.compile(r"[^\x20-\x7e]")
 _OUTLINE = reprlib.Repr()
 _OUTLINE.maxlevel = 4
@@ -24,7 +24,7 @@ def percentage(share: float, digits: int = 1) -> str:
 
 
 def bounded_percentage(share: float) -> str:
-    """The same, but what would round to 0 or 100 is written as `< 0.1 %` or `> 99.9 %`."""
+    """Like `percentage`, but values that would round to 0 or 100 are written as `< 0.1 %` or `> 99.9 %`."""
     if 0.0 < share < 0.0005:
         return "< 0.1 %"
     if 0.9995 <= share < 1.0:
@@ -33,7 +33,7 @@ def bounded_percentage(share: float) -> str:
 
 
 def shown(value: object, *, limit: int = 200) -> str:
-    """A label, a file name or a cell for a message or a terminal: cut at `limit`, invisible characters escaped."""
+    """A label, file name or cell for a message or terminal: cut at `limit`, with invisible characters escaped."""
     if not isinstance(value, str):
         value = _OUTLINE.repr(value) if isinstance(value, list | tuple | dict | set) else str(value)
     escaped = _NOT_ASCII.sub(_escape, value[: limit + 1])
@@ -41,15 +41,15 @@ def shown(value: object, *, limit: int = 200) -> str:
 
 
 def listed(names: Iterable[str], *, most: int = 20) -> str:
-    """Names for a message; names after the first `most`, and characters after the 40th of each, are left out."""
+    """Quote and join names for a message: at most `most` names, each cut after 40 characters."""
     quoted = [repr(name if len(name) <= 40 else name[:40] + "…") for name in names]
     return ", ".join(quoted[:most]) + (f" and {len(quoted) - most} more" if len(quoted) > most else "")
 
 
 def one_line(message: str, *, limit: int = LONGEST_MESSAGE) -> str:
-    """A message as one line of at most `limit` characters, invisible ones escaped.
+    """A message as one line of at most `limit` characters, with invisible ones escaped.
 
-    A longer one is cut in the middle: it begins with the problem and ends with what to do.
+    A longer message is cut in the middle, since it begins with the problem and ends with what to do.
     """
     if len(message) > 2 * limit:
         message = f"{message[:limit]} … {message[-limit:]}"
@@ -62,7 +62,7 @@ def one_line(message: str, *, limit: int = LONGEST_MESSAGE) -> str:
 
 
 def _escape(match: re.Match[str]) -> str:
-    """A character that a terminal shows as it is; controls, direction marks, tags and surrogates as their escapes."""
+    """The character itself if it is safe to show; escapes for controls, direction marks, tags and surrogates."""
     character = match[0]
     if character.isprintable() or character in JOINERS or unicodedata.category(character) == "Zs":
         return character
@@ -70,5 +70,5 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def as_markdown(text: str) -> str:
-    """A class, title or file name as one line of Markdown in which nothing is markup or a formula."""
+    """A class, title or file name as one line of Markdown, with markup and formulas escaped."""
     return _MARKUP.sub(r"\\\g<0>", " ".join(text.split())).replace("$", "&#36;")

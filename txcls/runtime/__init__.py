@@ -1,1 +1,1 @@
-"""Where and how computing runs: device, threads, pause points, requests to stop."""
+"""Where and how computation runs: device, threads, pause points, stop requests."""

@@ -12,23 +12,23 @@ from txcls.errors import TrainingError
 KERNEL_CACHE = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 """The environment variable that limits how many compiled kernels oneDNN caches."""
 KERNELS = 128
-"""oneDNN compiles a kernel for each operation and shape. Batches of texts have many shapes, and with its own limit of
-1024 a process grows by 2 GB in a few hundred steps in bfloat16."""
+"""Maximum number of kernels cached. oneDNN compiles a kernel for each operation and shape; batches of texts have many
+shapes, and with oneDNN's default of 1024 a process grows by 2 GB in a few hundred steps in bfloat16."""
 
 
 def bound_kernel_cache() -> None:
     """Limit oneDNN's cache to `KERNELS` in this process, unless the environment sets a limit.
 
-    It reads the variable when it first computes, so the limit has no effect later.
+    oneDNN reads the variable when it first computes; setting it later has no effect.
     """
     os.environ.setdefault(KERNEL_CACHE, str(KERNELS))
 
 
 def choose_device(name: str | None) -> torch.device:
-    """The device with that name ("cpu", "cuda", …), checked by allocating on it; None prefers CUDA.
+    """The device with that name ("cpu", "cuda", …), tested by allocating a tensor on it; None prefers CUDA.
 
     Raises:
-        TrainingError: it cannot be used here.
+        TrainingError: the device cannot be used here.
     """
     if name is None:
         name = "cuda" if torch.cuda.is_available() else "cpu"

@@ -1,4 +1,4 @@
-"""Replacing a file so that a reader, a crash or a full disk finds the old one or the new one, never a part."""
+"""Replace a file atomically: after a crash or on a full disk, readers find the old or the new file, never a part."""
 
 import os
 import secrets
@@ -9,10 +9,10 @@ from pathlib import Path
 
 @contextmanager
 def replacing(path: Path, *, via: Path | None = None, flush: bool = True) -> Iterator[Path]:
-    """A temporary file to write, which replaces `path` at the end of the block unless an exception is raised.
+    """Yield a temporary file to write, which replaces `path` at the end of the block unless an exception is raised.
 
-    With a fixed name (`via`), what a killed process left is overwritten by the next one. `flush` writes it to disk
-    first, so that it survives a loss of power, and a full disk is noticed.
+    With a fixed name (`via`), the next process overwrites what a killed one left behind. `flush` first flushes the file
+    to disk, so that it survives a power failure and a full disk is noticed.
 
     Raises:
         OSError: it cannot be flushed or renamed; `path` is unchanged.

@@ -12,7 +12,7 @@ from txcls.errors import LostProcessError
 def stop_requests() -> Iterator[Callable[[], bool]]:
     """Turn the first Ctrl-C or SIGTERM into a flag; a second one takes effect at once.
 
-    Outside the main thread, which alone may install signal handlers, the flag is never set.
+    Outside the main thread, where signal handlers cannot be installed, the flag is never set.
     """
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():
@@ -29,7 +29,7 @@ def stop_requests() -> Iterator[Callable[[], bool]]:
             signal.signal(number, handle)
         yield asked.is_set
     except LostProcessError:
-        # torchrun now terminates the remaining processes. This one exits by itself, after reporting why.
+        # torchrun now terminates the remaining processes. This one ignores SIGTERM, reports the reason and then exits.
         before[signal.SIGTERM] = signal.SIG_IGN
         raise
     finally:

@@ -1,7 +1,7 @@
-"""Pause points: a long computation can be delayed or cancelled by its caller.
+"""Pause points, at which a caller can delay or cancel a long computation.
 
-Computations call `may_pause` at least every quarter of a second. The app lets other visitors go first there, and
-cancels the work of a visitor who has left.
+Long computations call `may_pause` at least every quarter of a second. At these points the app lets other visitors' work
+go first, and cancels the work of visitors who have left.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,7 +1,7 @@
 """Run batches in parallel threads, one processor each.
 
-Torch splits each operation among the processors, which wait for each other at its end: with two of them a small model
-gets a third faster. Two batches in parallel, each on one processor, nearly double the throughput.
+Torch splits each operation among the processors, which wait for each other at its end: with two processors, a small
+model gets only a third faster. Two batches in parallel, each on one processor, nearly double the throughput.
 """
 
 import os
@@ -17,11 +17,11 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 MIN_ITEMS = 2
-"""With fewer items per thread they are computed one by one, since threads would only wait for the last item."""
+"""Minimum number of items per thread for using threads; with fewer, they would mostly wait for the last item."""
 
 
 def map_in_threads(compute: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
-    """The results of `compute` for all items, in order; in parallel where there are enough items.
+    """Yield the results of `compute` for all items in order, computed in parallel if there are enough items.
 
     An exception from one item is raised here, and items not yet started are cancelled.
     """
@@ -40,10 +40,10 @@ def map_in_threads(compute: Callable[[Item], Result], items: Sequence[Item]) -> 
 
 @cache
 def _pool(n: int) -> ThreadPoolExecutor:
-    """A pool of `n` threads that give torch one processor each; created once.
+    """A pool of `n` threads, in each of which torch uses one processor; created once.
 
-    Torch keeps its number of threads per thread; a thread that has not read it yet inherits whatever was set last in
-    the process. So each worker reads it and sets it to one for itself, then this thread restores the old number.
+    Torch keeps its number of threads per thread; a thread that has not read it yet inherits the value last set in the
+    process. So each worker reads it and sets its own to one, and then the calling thread restores the old number.
     """
     started = threading.Barrier(n + 1)
 

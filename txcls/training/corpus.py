@@ -1,4 +1,4 @@
-"""The token ids that pre-training reads, in files beside the run's state.
+"""The token ids for pre-training, stored in files beside the run's state.
 
 Texts are encoded once; a resumed run maps the files into memory and starts in seconds. The files are removed with the
 state once the run has finished.
@@ -23,11 +23,11 @@ from txcls.text.encoder import WINDOW, TextEncoder
 from txcls.text.vocabulary import CLS
 
 MAX_TOKENS = 1_000_000
-"""Most tokens read from one text."""
+"""Maximum number of tokens read from one text."""
 VOCABULARY_CHARACTERS = 150_000_000
-"""If there is more text, the vocabulary is learned from every second, third, … text."""
+"""With more characters of text than this, the vocabulary is learned from only every second, third, … text."""
 BATCH_CHARACTERS = 4_000_000
-"""Characters that are encoded at once, which takes some 40 bytes for each."""
+"""Number of characters encoded at once; encoding takes about 40 bytes of memory per character."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def make_corpus(folder: Path, config: RunConfig, texts: UnlabelledTexts, *, on_s
     """Learn the vocabulary from training texts, and write the ids of all texts to `folder`, replacing what is there.
 
     Raises:
-        TrainingError: the folder cannot be written.
+        TrainingError: the folder cannot be written to.
     """
     stride = -(-sum(map(len, texts.training)) // VOCABULARY_CHARACTERS) or 1
     learned_from = texts.training[::stride]
@@ -67,7 +67,7 @@ def make_corpus(folder: Path, config: RunConfig, texts: UnlabelledTexts, *, on_s
         for name, part in (("training", texts.training), ("validation", texts.validation)):
             _write_windows(folder / name, encoder, part)
         described = {"settings": _settings(config), "encoder": encoder.to_dict(), "facts": facts}
-        # Last, since it says that the others are complete.
+        # Written last: its presence means that the other files are complete.
         (folder / "corpus.json").write_text(json.dumps(described), encoding="utf-8")
     except OSError as error:
         raise TrainingError(f"cannot write to {folder}: {reason(error)}; choose another folder with --out") from None
@@ -77,7 +77,7 @@ def make_corpus(folder: Path, config: RunConfig, texts: UnlabelledTexts, *, on_s
 
 
 def read_corpus(folder: Path, config: RunConfig) -> Corpus | None:
-    """What `make_corpus` wrote for the same settings; None if it is not there."""
+    """Read what `make_corpus` wrote for the same settings; None if there is none."""
     try:
         described = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
         if described["settings"] != _settings(config):
@@ -90,7 +90,7 @@ def read_corpus(folder: Path, config: RunConfig) -> Corpus | None:
 
 
 def windows(encoder: TextEncoder, texts: Sequence[str]) -> TokenisedTexts:
-    """The ids of texts, those longer than the model reads split into windows."""
+    """Encode texts, splitting those longer than the model's maximum length into windows."""
     pieces = [piece for text in texts for piece in _pieces(text)]
     whole = TextEncoder.from_dict({**encoder.to_dict(), "class_token": False, "max_length": MAX_TOKENS})
     rows = LabelledTexts(pieces, [0] * len(pieces), ("text",))
@@ -99,7 +99,7 @@ def windows(encoder: TextEncoder, texts: Sequence[str]) -> TokenisedTexts:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """The text, or if it is longer than `WINDOW`, its lines, as many together as fit."""
+    """Yield the text whole or, if it is longer than `WINDOW`, in chunks of as many whole lines as fit."""
     if len(text) <= WINDOW:
         yield text
         return
@@ -115,7 +115,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
-    """The texts in lists of about `BATCH_CHARACTERS`."""
+    """Yield the texts in lists of about `BATCH_CHARACTERS` characters."""
     batch: list[str] = []
     size = 0
     for text in texts:
@@ -129,7 +129,7 @@ def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _write_windows(file: Path, encoder: TextEncoder, texts: Sequence[str]) -> None:
-    """The windows' ids in `file`.ids, int32 one after the other, and their lengths in `file`.npy."""
+    """Write the windows' ids to `file`.ids as consecutive int32, and their lengths to `file`.npy."""
     lengths = [np.zeros(0, dtype=np.int64)]
     with file.with_suffix(".ids").open("wb") as target:
         for batch in _batches(piece for text in texts for piece in _pieces(text)):
@@ -140,19 +140,19 @@ def _write_windows(file: Path, encoder: TextEncoder, texts: Sequence[str]) -> No
 
 
 def _read_windows(file: Path) -> TokenisedTexts:
-    """Raises OSError or ValueError: the files are not there or do not fit together."""
+    """Read what `_write_windows` wrote; raise OSError or ValueError if the files are missing or inconsistent."""
     lengths = np.load(file.with_suffix(".npy"), allow_pickle=False)
     offsets = np.append(0, np.cumsum(lengths))
     if file.with_suffix(".ids").stat().st_size != 4 * offsets[-1]:
         raise ValueError(f"{file}: ids and lengths do not fit together")
-    # Copy on write: torch wants arrays that could be written to. None is.
+    # Copy-on-write, because torch expects writable arrays; nothing writes to them.
     empty = not offsets[-1]
     ids = np.zeros(0, np.int32) if empty else np.memmap(file.with_suffix(".ids"), dtype=np.int32, mode="c")
     return TokenisedTexts(ids, offsets, np.zeros(len(lengths), dtype=np.int64))
 
 
 def _settings(config: RunConfig) -> dict[str, Any]:
-    """What the ids depend on, apart from the texts."""
+    """The settings that the ids depend on."""
     return {
         "data": config.data.model_dump(mode="json"),
         "text": config.text.model_dump(mode="json"),

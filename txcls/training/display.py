@@ -1,4 +1,4 @@
-"""Show a training run on standard error: a progress bar, its stages and a line per validation."""
+"""Show a training run on standard error: a progress bar, messages, and one line per validation."""
 
 from types import TracebackType
 from typing import Any, Self
@@ -14,7 +14,7 @@ from txcls.wording import percentage
 
 
 class TrainingDisplay:
-    """A progress bar, open as a context; silent unless `shown`.
+    """A progress bar, used as a context manager; shows nothing unless `shown` is true.
 
     In a notebook, which has no terminal, the bar is printed once, at the end.
     """
@@ -24,7 +24,7 @@ class TrainingDisplay:
             TextColumn("{task.description}"),
             BarColumn(),
             TextColumn("{task.fields[facts]}"),
-            # Rich would show its bar in a notebook through ipywidgets, which need not be installed.
+            # In a notebook, Rich would draw the bar with ipywidgets, which may not be installed.
             console=Console(stderr=True, quiet=not shown, force_jupyter=False),
         )
         self._task = self._bar.add_task("", total=None, facts="", visible=False)

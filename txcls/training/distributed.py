@@ -3,9 +3,8 @@
 torchrun --nproc-per-node 2 -m txcls train ag_news
 torchrun --nnodes 2 --nproc-per-node 8 --rdzv-backend c10d --rdzv-endpoint HOST:29400 -m txcls train ag_news
 
-All processes read the same rows, form the same batches and hold the same weights. Each computes every `size`-th row of
-a batch; gradients are averaged so that the step equals that of the whole batch, and only the first process writes
-files.
+All processes read the same rows, form the same batches and hold the same weights. Each process computes every `size`-th
+row of a batch; gradients are averaged to equal those of the whole batch, and only the first process writes files.
 """
 
 import os
@@ -32,22 +31,22 @@ from txcls.training.objectives import Objective, Outcome, Validated
 T = TypeVar("T")
 
 TIMEOUT = timedelta(hours=2)
-"""How long processes wait for each other, for example while one tokenises; a dead one is noticed at once."""
+"""How long processes wait for each other, for example while one tokenises; a dead process is noticed at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class WholeBatch:
-    """The outcome of a batch over all processes, and a factor for this process's loss."""
+    """Loss and accuracy of a batch over all processes, and a factor for this process's loss."""
 
     loss: float
     right: int
     n: int
     factor: float
-    """Gradients of (own loss × factor), averaged over the processes, are the gradient of the whole batch's loss."""
+    """The gradient of (own loss × factor), averaged over the processes, is the gradient of the whole batch's loss."""
 
 
 class Processes:
-    """The single process of an ordinary run; `_Several` overrides every method."""
+    """The only process of an ordinary run; `_Several` overrides every method."""
 
     rank = 0
     """0 for the first process, which writes files and prints."""
@@ -58,15 +57,15 @@ class Processes:
         """Fail if processes (on different machines) read different rows or settings."""
 
     def learner(self, model: nn.Module, objective: Objective) -> Callable[[Tensor, Tensor], Outcome]:
-        """A function of ids (B, T) and labels (B,) whose `backward` averages gradients over the processes."""
+        """A function of ids (B, T) and labels (B,); `backward` on its loss averages gradients over the processes."""
         return _Learner(model, objective)
 
     def share(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """This process's rows of a batch; one row, which is ignored, if there are none."""
+        """This process's rows of a batch; if it has none, one row, which is ignored."""
         return rows
 
     def whole(self, outcome: Outcome, *, n_rows: int) -> WholeBatch:
-        """The outcome of a whole batch of `n_rows` rows, given that of this process's share."""
+        """The outcome of the whole batch of `n_rows` rows, computed from this process's outcome."""
         return WholeBatch(float(outcome.loss.detach()), int(outcome.right), outcome.n, 1.0)
 
     def validated(self, texts: TokenisedTexts, measure: Callable[[TokenisedTexts], Validated]) -> Validated:
@@ -82,12 +81,12 @@ class Processes:
         return [value]
 
     def from_first(self, make: Callable[[], T]) -> T:
-        """The result (or exception) of `make` in the first process."""
+        """The result (or exception) of `make`, which only the first process calls."""
         return make()
 
     @contextmanager
     def one_before_others(self) -> Iterator[None]:
-        """On each machine one process runs the block first and fills the cache for the others."""
+        """On each machine, let one process run the block first and fill the cache for the others."""
         yield
 
     @contextmanager
@@ -108,7 +107,7 @@ class _Learner(nn.Module):
 
 
 class _Several(Processes):
-    """One of several processes in torch's process group; control messages go over the CPU."""
+    """One of several processes in torch's process group; control messages are CPU tensors."""
 
     def __init__(self) -> None:
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
@@ -128,20 +127,22 @@ class _Several(Processes):
 
     def learner(self, model: nn.Module, objective: Objective) -> Callable[[Tensor, Tensor], Outcome]:
         with self.talking():
-            # From here on weights are those of the first process; buffers follow from the settings.
+            # DistributedDataParallel copies the first process's weights to the others; buffers follow from the
+            # settings.
             wrapped: Callable[[Tensor, Tensor], Outcome] = DistributedDataParallel(
                 _Learner(model, objective), broadcast_buffers=False
             )
             return wrapped
 
     def share(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        # Neighbours in a batch have similar lengths, so with every size-th row all processes get as many tokens.
+        # Neighbouring rows have similar lengths, so every size-th row gives each process about the same number of
+        # tokens.
         return rows[self.rank :: self.size] if self.rank < len(rows) else rows[:1]
 
     def whole(self, outcome: Outcome, *, n_rows: int) -> WholeBatch:
         counts = self.rank < n_rows
         own_weight = float(outcome.weight) if counts else 0.0
-        # A loss with weight 0 is a mean over nothing, possibly nan.
+        # A loss with weight 0 is the mean over no items, which may be nan.
         own_loss = float(outcome.loss.detach()) * own_weight if own_weight else 0.0
         own = (own_loss, own_weight, float(outcome.right) * counts, float(outcome.n) * counts)
         loss, weight, right, n = self._sums(own)
@@ -196,7 +197,7 @@ class _Several(Processes):
             raise
 
     def _sums(self, values: Sequence[float]) -> list[float]:
-        """Each value summed over the processes, in the same order everywhere, so that all get identical bits."""
+        """Sum each value over the processes, in the same order everywhere so that all get identical bits."""
         own = torch.tensor([*values, 0.0], dtype=torch.float64)
         gathered = [torch.empty_like(own) for _ in range(self.size)]
         with self.talking():
@@ -208,7 +209,7 @@ ALONE = Processes()
 
 
 def here() -> Processes:
-    """This process's place in the run."""
+    """The processes of this run, as seen from this one."""
     return _Several() if dist.is_available() and dist.is_initialized() else ALONE
 
 
@@ -216,7 +217,7 @@ def here() -> Processes:
 def joined(device: str | None = None) -> Iterator[Processes]:
     """Inside the block, join the other processes if torchrun started this one.
 
-    Tensors on CUDA devices are exchanged by NCCL if every process has its own device, everything else by gloo.
+    NCCL exchanges CUDA tensors if every process has its own device; gloo exchanges everything else.
     """
     if "TORCHELASTIC_RUN_ID" not in os.environ or not dist.is_available() or dist.is_initialized():
         yield here()
@@ -232,7 +233,7 @@ def joined(device: str | None = None) -> Iterator[Processes]:
 
 
 def own_device() -> torch.device:
-    """The CUDA device of this process, by its rank on the machine."""
+    """The CUDA device of this process, chosen by its local rank."""
     return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
 
 
@@ -240,7 +241,7 @@ def training_device(name: str | None) -> torch.device:
     """The device with that name (None prefers CUDA); under torchrun each process gets its own CUDA device.
 
     Raises:
-        TrainingError: it cannot be used here.
+        TrainingError: the device cannot be used here.
     """
     device = choose_device(name)
     return own_device() if str(device) == "cuda" and here().size > 1 else device

@@ -1,4 +1,4 @@
-"""What metrics.json and the model card say about a run's data, training and machine."""
+"""The entries of metrics.json and the model card about a run's data, training and machine."""
 
 import platform
 from typing import Any

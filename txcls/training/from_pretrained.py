@@ -1,4 +1,4 @@
-"""Initialise a classifier from a pre-trained model: settings, weights, and a check that held-out rows were not read.
+"""Initialise a classifier from a pre-trained model, and check that pre-training did not read its held-out rows.
 
 python -m txcls train ag_news --init encoder
 """
@@ -14,14 +14,15 @@ from txcls.model import Encoder
 from txcls.text.encoder import TextEncoder
 
 OWN_SETTINGS = ("max_length", "pooling", "dropout", "attention_dropout")
-"""Model settings that are the classifier's own. Learned positions beyond the pre-trained ones start at zero."""
+"""Model settings taken from the classifier's configuration, not the pre-trained model. Learned positions beyond the
+pre-trained ones start at zero."""
 
 
 def settings_from(init: Checkpoint, config: RunConfig, *, assignments: Iterable[str] = ()) -> RunConfig:
     """The classifier's configuration with the text and model settings of its pre-trained model.
 
-    If that was pre-trained on the classifier's data set, also with its rule for holding rows out. `assignments` are
-    explicit `section.key=value` settings, which must not be overridden silently.
+    If the model was pre-trained on the classifier's data set, its rule for holding rows out is used too. `assignments`
+    are explicit `section.key=value` settings, which must not be overridden silently.
 
     Raises:
         TrainingError: `init` is a classifier, or an assignment conflicts with it.
@@ -50,15 +51,15 @@ def settings_from(init: Checkpoint, config: RunConfig, *, assignments: Iterable[
 
 
 def check_unread(init: Checkpoint, dataset: Dataset, config: RunConfig) -> None:
-    """Refuse a model that was pre-trained on rows that this run validates or tests on.
+    """Refuse a model that was pre-trained on rows that this run holds out for validation or testing.
 
-    With the hash rule a row's split depends on its text alone, so equal settings are enough. The exceptions are the
-    validation row of a class none of whose texts has a hash low enough, and the stratified rule, where each row's split
-    depends on all rows: these need as many rows as pre-training had.
+    With the hash rule, a row's split depends only on its text, so equal settings are enough. There are two exceptions:
+    the stratified rule, where a row's split depends on all rows, and classes without any text whose hash is low enough,
+    where one row is held out regardless. They also require the same number of rows as in pre-training.
 
     Raises:
-        TrainingError: it was pre-trained on the same data set with a different split, or with other rows if that
-            matters.
+        TrainingError: pre-training used the same data set with a different split or, where that matters, a different
+            number of rows.
     """
     own, before = config.data, init.config.data
     if own.dataset not in (before.sources or (before.dataset,)) or own.dataset in ("table", "text"):
@@ -85,7 +86,7 @@ def check_unread(init: Checkpoint, dataset: Dataset, config: RunConfig) -> None:
 
 
 def _is_by_text_alone(dataset: Dataset, config: RunConfig) -> bool:
-    """Whether the hash of its text alone puts each validation row there."""
+    """Whether every validation row is held out because of the hash of its text, regardless of other rows."""
     own = config.data
     return own.validation == "hash" and all(
         validation_share(text, seed=own.split_seed) < own.validation_fraction
@@ -100,7 +101,7 @@ def encoder_from(init: Checkpoint, config: RunConfig) -> TextEncoder:
 
 
 def start_from(model: Encoder, init: Checkpoint) -> None:
-    """Copy embeddings, blocks and the last norm of a pre-trained model, and the positions that both have.
+    """Copy a pre-trained model's embeddings, blocks, final norm, and the positions that both models have.
 
     Raises:
         TrainingError: their shapes differ; the message names them.

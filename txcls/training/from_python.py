@@ -1,4 +1,4 @@
-"""`txcls.train`: train on texts and labels given from Python, as `txcls train` does on those of a file."""
+"""`txcls.train`: train on texts and labels given in Python, as `txcls train` does on a file."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -30,7 +30,7 @@ def train_by_preset(
     seed: int,
     progress: bool,
 ) -> Checkpoint:
-    """Train with the settings of a preset; arguments and errors are those of `txcls.train`."""
+    """Train with the settings of a preset; for arguments and errors see `txcls.train`."""
     if isinstance(settings, str):
         raise TypeError(f"settings: got one string; wanted a list of settings, for example [{settings!r}]")
     rows = given_rows(texts, labels)
@@ -43,7 +43,7 @@ def train_by_preset(
     dataset = given_dataset(rows, validation_rows)
     folder = _new_folder(out, overwrite=overwrite)
     config = load_preset(preset)
-    if config.data.dataset != "table":  # the preset of a published data set, for texts of another one
+    if config.data.dataset != "table":  # a published data set's preset, used for other texts
         data = DataConfig(dataset="table", validation_fraction=config.data.validation_fraction)
         config = config.model_copy(update={"name": "own", "data": data, "title": "own texts"})
     config = config.with_settings(assignments)
@@ -73,7 +73,7 @@ def train_by_recipe(
     seed: int,
     progress: bool,
 ) -> Checkpoint:
-    """Train with settings chosen for the rows; arguments and errors are those of `txcls.train`."""
+    """Train with settings chosen for the rows; for arguments and errors see `txcls.train`."""
     rows = given_rows(texts, labels)
     test_rows = None if test is None else given_rows(*_pair(test, "test"), kind="test ")
     folder = _new_folder(out, overwrite=overwrite)
@@ -102,7 +102,7 @@ def train_by_recipe(
 
 
 def _new_folder(out: str | Path | None, *, overwrite: bool) -> Path | None:
-    """The folder to write; raises TrainingError if it exists, unless `overwrite` is set."""
+    """The folder to write to; raises TrainingError if it exists, unless `overwrite` is set."""
     if out is None:
         return None
     refuse_existing(Path(out), overwrite=overwrite, advice="choose another folder, or replace it with overwrite=True")
@@ -110,7 +110,7 @@ def _new_folder(out: str | Path | None, *, overwrite: bool) -> Path | None:
 
 
 def _pair(given: Any, name: str = "validation") -> tuple[Iterable[str], Iterable[object]]:
-    """Texts and labels; raises TypeError if it is not a pair."""
+    """Texts and labels; raises TypeError if `given` is not a pair."""
     try:
         texts, labels = given
     except (TypeError, ValueError):
@@ -122,7 +122,7 @@ def _pair(given: Any, name: str = "validation") -> tuple[Iterable[str], Iterable
 def _command(
     init: str | Path | None, preset: str | Path, settings: Sequence[str], validation: Validation, seed: int
 ) -> str:
-    """The call for the model card, without paths of this machine."""
+    """The call as the model card shows it, without paths on this machine."""
     arguments = [] if init is None else [f"init={Path(init).name!r}"]
     arguments += [f"preset={Path(preset).name!r}", f"seed={seed}"]
     arguments += [f"settings={list(settings)!r}"] if settings else []

@@ -33,7 +33,7 @@ from txcls.training.optim import AveragedWeights, learning_rate, make_optimizer,
 
 STATE_VERSION = 4
 MAX_SAVING = 0.02
-"""Largest share of the time spent saving the state; a large model is saved less often than configured."""
+"""Maximum share of the time spent saving the state; large models are saved less often than configured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +85,17 @@ class _Running:
 
     @property
     def mean_loss(self) -> float:
-        """The mean over the rows."""
+        """Mean loss over the rows."""
         return self.loss / max(self.n, 1)
 
     @property
     def accuracy(self) -> float:
-        """The accuracy on the rows."""
+        """Accuracy on the rows."""
         return self.right / max(self.n, 1)
 
     @property
     def tokens_per_second(self) -> float:
-        """The speed of the steps."""
+        """Tokens per second over the steps."""
         return self.tokens / max(self.seconds, 1e-9)
 
 
@@ -116,24 +116,25 @@ def fit(
 ) -> FitResult:
     """Train `model` in place and leave it with the weights that did best on validation rows.
 
-    Under torchrun (`txcls.training.distributed`) all processes call this with the same arguments; the result is that of
-    one process with the same batches, up to rounding and to dropout, which differs by process.
+    Under torchrun (`txcls.training.distributed`), all processes call this with the same arguments. The result equals
+    that of one process with the same batches, up to rounding and dropout, which differs between processes.
 
     Args:
-        model: freshly initialised (with `resume`, of the same configuration as before).
+        model: freshly initialised; with `resume`, of the same configuration as before.
         train, validation: token ids and labels.
         config: training settings.
         objective: the training objective; None for class labels.
         device: where to compute; the model stays there.
         state_path: file for the state, saved every `save_every_seconds`, after each epoch and on interruption.
-        resume: continue from `state_path`; the result is that of an uninterrupted run.
+        resume: continue from `state_path`; the result is the same as that of an uninterrupted run.
         on_step, on_validation: called after each optimiser step and each validation.
-        max_steps: stop after this many optimiser steps in total; the schedule is that of the whole run.
-        should_stop: called after each step; once it is true, training ends after one more validation.
+        max_steps: stop after this many optimiser steps in total; the learning-rate schedule remains that of the whole
+        run.
+        should_stop: called after each step; once it returns true, training ends after one more validation.
 
     Raises:
-        TrainingError: the loss is not finite, there is no (matching) state to resume from, or another process of the
-            run was lost.
+        TrainingError: the loss is not finite, there is no matching state to resume from, or another process of the run
+            was lost.
         TrainingInterruptedError: Ctrl-C or SIGTERM; the state was saved.
     """
     bound_kernel_cache()
@@ -186,9 +187,9 @@ class Trainer:
         self.saved_at, self.last_save_took = time.monotonic(), 0.0
 
     def _length_of_run(self) -> tuple[int, int]:
-        """Epochs and steps of the whole run."""
+        """Number of epochs and steps of the whole run."""
         config = self.config
-        if config.batch_tokens:  # how many batches there are differs a little between epochs
+        if config.batch_tokens:  # the number of batches differs slightly between epochs
             per_epoch = [len(self.batches(epoch)) for epoch in range(config.epochs)]
             while sum(per_epoch) < config.min_steps:
                 per_epoch.append(len(self.batches(len(per_epoch))))
@@ -210,12 +211,12 @@ class Trainer:
         max_steps: int | None,
         should_stop: Callable[[], bool] | None,
     ) -> FitResult:
-        """Train to the end; arguments and errors are those of `fit`."""
+        """Train to the end; for arguments and errors see `fit`."""
         self.last_step = self.total_steps if max_steps is None else min(max_steps, self.total_steps)
         try:
             self._train(on_step, on_validation, should_stop)
             if self.snapshots and self.snapshots[-1][0].step != self.step:
-                self._take_snapshot()  # of a run that ended early
+                self._take_snapshot()  # if the run ended early
         except LostProcessError as error:
             raise LostProcessError(f"{error} after step {self.step}{self._resume_hint()}") from error
         self.model.load_state_dict(self.best_weights)
@@ -301,11 +302,11 @@ class Trainer:
         self.step += 1
 
     def _averaged_weights(self) -> dict[str, Tensor]:
-        """What is validated and saved: the moving average of the weights, or if there is none the weights."""
+        """The weights to validate and save: their moving average, or the current weights if there is none."""
         return self.model.state_dict() if self.average is None else self.average.weights
 
     def _measure(self) -> Validated:
-        """Loss and accuracy of the averaged weights on validation rows; the model is left as it was."""
+        """Loss and accuracy of the averaged weights on validation rows; leaves the model unchanged."""
         started = time.perf_counter()
         raw = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
         self.model.load_state_dict(self._averaged_weights())
@@ -317,7 +318,7 @@ class Trainer:
         return measured
 
     def _take_snapshot(self) -> None:
-        """Record the current weights and metrics; training is not changed by it."""
+        """Record the current weights and metrics, without affecting training."""
         if self.history and self.history[-1].step == self.step:
             loss, accuracy = self.history[-1].validation_loss, self.history[-1].validation_accuracy
         else:
@@ -417,7 +418,7 @@ class Trainer:
             self.state_path.parent.mkdir(parents=True, exist_ok=True)
             via = self.state_path.with_suffix(".tmp")
             with replacing(self.state_path, via=via) as temporary, temporary.open("wb") as file:
-                torch.save(state, file)  # given a path, it would hide why writing failed
+                torch.save(state, file)  # given a path, torch.save would hide why writing failed
         except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
             cause = error if isinstance(error, OSError) else error.__context__ or error
             raise TrainingError(
@@ -440,7 +441,7 @@ class Trainer:
         if self.average is not None:
             self.average.load_state_dict(state["average"])
         self.optimizer.load_state_dict(state["optimizer"])
-        if self.processes.rank < len(state["random"]):  # there may be more processes than when it was saved
+        if self.processes.rank < len(state["random"]):  # there may be more processes now than when it was saved
             cpu, cuda = state["random"][self.processes.rank]
             torch.set_rng_state(cpu)
             if self.device.type == "cuda":
@@ -453,12 +454,12 @@ class Trainer:
         return f"; its state is in {self.state_path}, continue with --resume" if self.state_path else ""
 
     def _read(self) -> dict[str, Any]:
-        """The saved state, checked to be from a run with these settings."""
+        """Read the saved state and check that it is from a run with these settings."""
         if self.state_path is None or not self.state_path.is_file():
             raise TrainingError(f"nothing to resume: there is no {self.state_path}; start without --resume")
         try:
             state: dict[str, Any] = torch.load(self.state_path, map_location="cpu", weights_only=True)
-        except Exception as error:  # torch.load raises many types for a damaged file
+        except Exception as error:  # torch.load raises many exception types for a damaged file
             raise TrainingError(f"{self.state_path} is damaged ({error}); start without --resume") from error
         shapes = str(sorted((name, tuple(tensor.shape)) for name, tensor in self.model.state_dict().items()))
         for part, saved, wanted in (
@@ -481,7 +482,7 @@ def _validation_points(batches: int, validations: int) -> set[int]:
 
 
 def _settings(saved: object) -> TrainConfig | None:
-    """The settings that a state was saved with; those added since have their defaults. None if they are damaged."""
+    """The settings that a state was saved with, plus defaults for those added since; None if they are damaged."""
     try:
         return TrainConfig.model_validate_json(str(saved))
     except ValueError:

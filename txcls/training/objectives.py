@@ -19,13 +19,13 @@ from txcls.training.token_loss import token_loss
 
 @dataclass(frozen=True)
 class Outcome:
-    """A batch's mean loss, and its correct predictions out of `n` (texts or tokens)."""
+    """A batch's mean loss, and the number of correct predictions out of `n` (texts or tokens)."""
 
     loss: Tensor
     right: Tensor
     n: int
     weight: Tensor | float
-    """The divisor of `loss` (n, or the sum of class weights): its weight in the mean of a larger batch."""
+    """The divisor of `loss` (n or the sum of class weights), which is its weight in the mean over several batches."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class LanguageObjective(ABC):
     @torch.inference_mode()
     def validate(self, model: Encoder, texts: TokenisedTexts, device: torch.device) -> Validated:
         model.eval()
-        random = torch.Generator().manual_seed(0)  # its own, so that validating does not change training
+        random = torch.Generator().manual_seed(0)  # a generator of its own, so that validation does not affect training
         order = np.argsort(texts.lengths, kind="stable")
         loss, right, n = 0.0, 0, 0
         for start in range(0, len(order), 64):
@@ -101,9 +101,9 @@ class LanguageObjective(ABC):
 
 
 class FillMasked(LanguageObjective):
-    """Masked tokens: of those predicted, 80 % are masked, 10 % replaced, 10 % unchanged (Devlin et al. 2019).
+    """Masked tokens: of the tokens to predict, 80 % are masked, 10 % replaced, 10 % unchanged (Devlin et al. 2019).
 
-    The paper predicts 15 %; small models learn more from each text with a larger share (Wettig et al. 2023).
+    The paper predicts 15 % of the tokens; small models learn more per text with a larger share (Wettig et al. 2023).
     """
 
     def __init__(self, vocab_size: int, *, share: float) -> None:
@@ -126,8 +126,8 @@ class PredictNext(LanguageObjective):
 
 
 def _token_outcome(model: LanguageModel, states: Tensor, targets: Tensor) -> Outcome:
-    """The outcome of final states (N, D), of predicted tokens only, for target tokens (N,)."""
-    if not len(targets):  # only very short texts: a zero loss with a gradient
+    """The outcome for the final states (N, D) of the predicted tokens and their target ids (N,)."""
+    if not len(targets):  # only very short texts: a zero loss that still has a gradient
         return Outcome(model.unembed(states).sum(), torch.zeros(()), 0, 0)
     loss, right = token_loss(model.narrow(states), model.output_matrix, model.bias, targets)
     return Outcome(loss, right, len(targets), len(targets))
@@ -144,7 +144,7 @@ def drop_tokens(ids: Tensor, probability: float, *, dropped: int = UNK) -> Tenso
 def mask_tokens(
     ids: Tensor, *, vocab_size: int, share: float, random: torch.Generator | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Ids (B, T) with some tokens masked or replaced, and which tokens to predict (B, T), unchanged ones included.
+    """Mask or replace some of the ids (B, T); also return which tokens to predict (B, T), unchanged ones included.
 
     Special tokens are never predicted. With `random` None, torch's own generator is used.
     """

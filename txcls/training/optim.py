@@ -10,14 +10,14 @@ from txcls.config import TrainConfig
 from txcls.model import Encoder
 
 BETAS = (0.9, 0.98)
-"""AdamW's, as in most Transformer recipes."""
+"""AdamW's betas, as in most Transformer recipes."""
 
 
 class MuonAndAdamW:
     """Muon for the matrices inside the layers, AdamW for all other parameters, used as one optimiser.
 
-    Muon makes the update of a matrix orthogonal (Jordan et al. 2024). It is scaled to the size of AdamW's updates, so
-    that both have one learning rate (Liu et al. 2025, "Muon is Scalable for LLM Training").
+    Muon orthogonalises the update of a matrix (Jordan et al. 2024). The update is scaled to the size of AdamW's
+    updates, so that one learning rate fits both (Liu et al. 2025, "Muon is Scalable for LLM Training").
     """
 
     def __init__(self, matrices: list[dict[str, Any]], others: list[dict[str, Any]], *, rate: float) -> None:
@@ -26,17 +26,17 @@ class MuonAndAdamW:
 
     @property
     def param_groups(self) -> list[dict[str, Any]]:
-        """The parameter groups of both."""
+        """The parameter groups of both optimisers."""
         return [group for part in self.parts for group in part.param_groups]
 
     def step(self) -> None:
-        """Change all parameters."""
+        """Update all parameters."""
         muon, adamw = self.parts
         muon.step()
         adamw.step()
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget all gradients."""
+        """Clear all gradients."""
         for part in self.parts:
             part.zero_grad(set_to_none=set_to_none)
 
@@ -54,9 +54,9 @@ Optimizer: TypeAlias = torch.optim.Optimizer | MuonAndAdamW
 
 
 def make_optimizer(model: Encoder, config: TrainConfig) -> Optimizer:
-    """AdamW that decays matrices only, the same with Muon for the matrices inside the layers, or plain Adam.
+    """AdamW with weight decay on matrices only, optionally with Muon for the matrices inside layers; or plain Adam.
 
-    Norms, biases and positions are not decayed. With `layer_decay`, each layer has its own parameter group.
+    Norms, biases and positions get no weight decay. With `layer_decay`, each layer has its own parameter group.
     """
     has_muon = config.optimizer == "muon"
     groups: dict[tuple[bool, bool, float], list[nn.Parameter]] = {}
@@ -86,7 +86,7 @@ def _layers_above(name: str, n_layers: int) -> int:
 
 
 def set_learning_rate(optimizer: Optimizer, rate: float) -> None:
-    """Set the learning rate of the next step; each group gets its share of it."""
+    """Set the learning rate of the next step, multiplied by each group's own factor."""
     for group in optimizer.param_groups:
         group["lr"] = rate * group["share"]
 

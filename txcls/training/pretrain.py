@@ -4,8 +4,8 @@
     python -m txcls train ag_news --init encoder       # a classifier that starts from it
     python -m txcls pretrain lm                        # the next token, for `txcls generate`
 
-Only training rows are used, and no text that equals a validation or test text. Held-out texts decide which weights are
-kept.
+Only training rows are used, without any text that equals a validation or test text. The weights that do best on
+held-out texts are kept.
 """
 
 import math
@@ -32,7 +32,7 @@ from txcls.training.objectives import FillMasked, Objective, PredictNext
 from txcls.training.run_folder import check_writable, finished, one_run_per_folder, state_file
 
 COUNT_BATCH = 1 << 24
-"""Ids that are counted at once, which takes eight bytes each."""
+"""Number of ids counted at once; each takes eight bytes."""
 
 
 @one_run_per_folder
@@ -50,7 +50,7 @@ def pretrain(
     on_step: Callable[[Progress], None] | None = None,
     on_validation: Callable[[HistoryRow], None] | None = None,
 ) -> Checkpoint:
-    """Pre-train a model and save it as the checkpoint folder `out`; arguments and errors are those of `train`.
+    """Pre-train a model and save it as the checkpoint folder `out`; for arguments and errors see `train`.
 
     Texts longer than the model's max_length are split into windows.
     """

@@ -1,7 +1,8 @@
 """Fit a model several times from the same initial weights, and average the weights.
 
-The mean of the weights of runs that start from the same pre-trained weights makes fewer errors than each of them, at
-the cost of one model (Wortsman et al. 2022, "Model soups"). The runs differ in order of rows and in dropout.
+The mean of the weights of runs that start from the same pre-trained weights usually makes fewer errors than any one of
+them, at the inference cost of a single model (Wortsman et al. 2022, "Model soups"). The runs differ in the order of the
+rows and in dropout.
 """
 
 import json
@@ -25,12 +26,12 @@ from txcls.training.loop import FitResult, Progress, fit
 from txcls.training.run_folder import runs_file
 
 SEED_STEP = 1000
-"""Difference between the seeds of two runs."""
+"""Difference between the seeds of consecutive runs."""
 
 
 @dataclass
 class _Finished:
-    """The finished runs: the sum of their weights, and the first one's history."""
+    """The finished runs: the sum of their weights, and the history of the first one."""
 
     runs: int = 0
     weights: dict[str, Tensor] = field(default_factory=dict)
@@ -46,7 +47,7 @@ class _Finished:
         self.runs, self.seconds = self.runs + 1, self.seconds + result.seconds
 
     def save(self, file: Path) -> None:
-        """Write it, so that a resumed training does not repeat finished runs."""
+        """Save it, so that a resumed training run does not repeat finished runs."""
         history = json.dumps([asdict(row) for row in self.history])
         try:
             with replacing(file, via=file.with_suffix(".tmp")) as temporary, temporary.open("wb") as target:
@@ -56,13 +57,13 @@ class _Finished:
 
     @classmethod
     def load(cls, file: Path) -> "_Finished":
-        """What was saved, or nothing if there is no file."""
+        """Load what was saved; empty if there is no file."""
         if not file.is_file():
             return cls()
         try:
             values: dict[str, Any] = torch.load(file, map_location="cpu", weights_only=True)
             return cls(**{**values, "history": [HistoryRow(**row) for row in json.loads(values["history"])]})
-        except Exception as error:  # torch.load raises many types for a damaged file
+        except Exception as error:  # torch.load raises many exception types for a damaged file
             raise TrainingError(f"{file} is damaged ({error!s:.200}); start without --resume") from error
 
 
@@ -78,11 +79,11 @@ def fit_repeatedly(
     on_validation: Callable[[HistoryRow], None] | None = None,
     **options: Any,
 ) -> FitResult:
-    """`fit` as often as `config.runs` says; leaves `model` with the mean of the runs' weights.
+    """Call `fit` for each of `config.runs` runs, and leave `model` with the mean of the runs' weights.
 
-    Arguments and errors are those of `fit`. The callbacks see all runs as one, with steps and epochs counted on from
-    run to run; the history is the first run's, the seconds are of all. If `should_stop` ends it, the weights are the
-    mean of the finished runs, or those of the first run so far.
+    For arguments and errors see `fit`. The callbacks see all runs as one, with continuous step and epoch numbers. The
+    history is that of the first run; the seconds are those of all runs. If `should_stop` ends training early, the
+    weights are the mean over the finished runs, or the first run's weights so far if none has finished.
     """
 
     def fit_once(config: TrainConfig, **more: Any) -> FitResult:
@@ -119,13 +120,13 @@ def fit_repeatedly(
 
 
 def _is_of(state_path: Path | None, config: TrainConfig) -> bool:
-    """Whether there is a saved state, and not that of a finished run, which has another seed."""
+    """Whether there is a saved state to resume from, rather than one of a finished run, which has another seed."""
     if state_path is None or not state_path.is_file():
         return False
     try:
         state: dict[str, Any] = torch.load(state_path, map_location="cpu", weights_only=True)
         seed: int = json.loads(state["config"])["seed"]
-    except Exception:  # noqa: BLE001  # torch.load raises many types; `fit` says what is wrong with the file
+    except Exception:  # noqa: BLE001  # torch.load raises many types; `fit` reports what is wrong with the file
         return True
     return seed == config.seed or (seed - config.seed) % SEED_STEP != 0
 
@@ -141,11 +142,11 @@ class _Callbacks:
     ) -> None:
         self._on_step, self._on_validation, self.runs = on_step, on_validation, runs
         self.runs_before = 0
-        self.steps, self.epochs = 0, 0  # of one run, known from its first step on
+        self.steps, self.epochs = 0, 0  # per run; known after its first step
         self.step_seconds = 0.0
 
     def on_step(self, progress: Progress) -> None:
-        """Called after each step of the present run."""
+        """Called after each step of the current run."""
         self.steps, self.epochs = progress.total_steps, progress.epochs
         if self._on_step is None:
             return
@@ -164,7 +165,7 @@ class _Callbacks:
         )
 
     def on_validation(self, row: HistoryRow) -> None:
-        """Called after each validation of the present run."""
+        """Called after each validation of the current run."""
         if self._on_validation is not None:
             epoch, step = row.epoch + self.runs_before * self.epochs, row.step + self.runs_before * self.steps
             self._on_validation(replace(row, epoch=epoch, step=step))

@@ -1,4 +1,4 @@
-"""The folder a training run writes: one run at a time, its saved state beside it, the checkpoint at the end."""
+"""The folder that a training run writes: one run at a time, its saved state beside it, the checkpoint at the end."""
 
 import shutil
 from collections.abc import Callable
@@ -15,15 +15,15 @@ Run = ParamSpec("Run")
 
 
 def state_file(out: Path) -> Path:
-    """Where a run that writes `out` saves its state: beside it, in a folder with the suffix `.training`."""
+    """Where a run that writes to `out` saves its state: beside it, in a folder with the suffix `.training`."""
     return out.with_name(out.name + ".training") / "state.pt"
 
 
 def check_writable(out: Path) -> None:
-    """Fail before training, not after it, if the checkpoint could not be written.
+    """Fail before training, not after it, if the checkpoint cannot be written.
 
     Raises:
-        TrainingError, CheckpointError: it could not.
+        TrainingError, CheckpointError: it cannot be written.
     """
     if here().rank:
         return  # only the first process writes
@@ -32,7 +32,7 @@ def check_writable(out: Path) -> None:
             raise TrainingError(f"{out} is a file; choose another folder with --out")
         refuse_other_files(out)
         out.parent.mkdir(parents=True, exist_ok=True)
-        probe = out.parent / f".{out.name}.saving-{'0' * 16}"  # the longest name that is needed
+        probe = out.parent / f".{out.name}.saving-{'0' * 16}"  # the longest name that saving uses
         probe.touch()
         probe.unlink()
     except OSError as error:
@@ -42,10 +42,11 @@ def check_writable(out: Path) -> None:
 
 
 def one_run_per_folder(run: Callable[Run, Checkpoint]) -> Callable[Run, Checkpoint]:
-    """Decorate `run(out=…, resume=…, overwrite=…)`: one run per folder, no saved state overwritten without `overwrite`.
+    """Decorate `run(out=…, resume=…, overwrite=…)`: one run per folder, and saved states are not lost by accident.
 
     Raises:
-        TrainingError: another run is writing that folder, or an interrupted one left its state there.
+        TrainingError: another run is writing to that folder, or an interrupted one left its state there and neither
+            `resume` nor `overwrite` is set.
     """
 
     @wraps(run)
@@ -72,7 +73,7 @@ def plan_file(out: Path) -> Path:
 
 
 def runs_file(state: Path) -> Path:
-    """Where the weights of finished runs are saved, beside the state of the present one."""
+    """Where the weights of finished runs are saved, beside the state of the current run."""
     return state.with_name("runs.pt")
 
 
@@ -85,13 +86,13 @@ def is_interrupted(out: Path) -> bool:
 def refuse_existing(
     out: Path, *, overwrite: bool, advice: str = "choose another folder with --out DIR, or replace it with --overwrite"
 ) -> None:
-    """Raise TrainingError if the checkpoint folder exists and is not to be overwritten."""
+    """Raise TrainingError if the checkpoint folder exists, unless `overwrite` is set."""
     if out.exists() and not overwrite:
         raise TrainingError(f"{out} already exists; {advice}")
 
 
 def refuse_saved_state(out: Path, *, resume: bool, overwrite: bool) -> None:
-    """Raise TrainingError if an interrupted run left its state beside `out` and is neither resumed nor discarded."""
+    """Raise TrainingError if an interrupted run left its state beside `out`, unless `resume` or `overwrite` is set."""
     state = state_file(out)
     if is_interrupted(out) and not resume and not overwrite:
         raise TrainingError(

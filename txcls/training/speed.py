@@ -1,6 +1,6 @@
-"""Measure how fast this machine trains a model on these texts, with one processor thread and with all of them.
+"""Measure how fast this machine trains a model on these texts, with one processor thread and with all.
 
-On busy processors, threads that wait for each other make small models up to eighteen times slower.
+On busy processors, threads that wait for each other can make small models up to eighteen times slower.
 """
 
 import itertools
@@ -20,11 +20,11 @@ from txcls.training.loop import Trainer
 from txcls.training.objectives import Classify
 
 SECONDS = 1.0
-"""How long training with each number of threads is measured, after a step that is not counted."""
+"""Seconds of training measured for each number of threads, after one step that is not counted."""
 MIN_WORK, MAX_SECONDS = 0.5, 4.0
-"""Least processor seconds (on a busy machine, a second can be a single step) and most seconds of a measurement."""
+"""Minimum processor seconds (on a busy machine, a second can be a single step) and maximum seconds per measurement."""
 MIN_GAIN = 1.1
-"""More threads must be faster by this factor to be chosen, since they leave fewer processors for others."""
+"""Minimum speed-up for choosing more threads, since they leave fewer processors for others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +37,13 @@ class Speed:
 
     @property
     def sentence(self) -> str:
-        """The choice and the measurements."""
+        """A sentence with the choice and the measurements."""
         rates = ", ".join(f"{rate:,.0f} with {n}" for n, rate in self.by_threads)
         return f"{self.threads} processor thread{'s' * (self.threads > 1)}, as measured (tokens per second: {rates})."
 
 
 def measure_speed(model: TextClassifier, texts: TokenisedTexts, config: TrainConfig) -> Speed:
-    """Train a few steps with one thread and with as many as there are processors; the model's weights change."""
+    """Train a few steps with one thread and with one per processor; this changes the model's weights."""
     bound_kernel_cache()
     rates = []
     for n in sorted({1, processors()}):
@@ -67,7 +67,7 @@ def using_threads(n: int) -> Iterator[None]:
 
 
 def processors() -> int:
-    """Processors this process may use, at most what OMP_NUM_THREADS says."""
+    """Number of processors that this process may use, limited by OMP_NUM_THREADS."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     asked = os.environ.get("OMP_NUM_THREADS", "")
     return max(1, min(allowed, int(asked)) if asked.isdigit() and int(asked) else allowed)
@@ -77,7 +77,7 @@ def _tokens_per_second(model: TextClassifier, texts: TokenisedTexts, config: Tra
     objective = Classify.of(texts, n_classes=model.head.out_features, config=config)
     trainer = Trainer(model, texts, texts, config, objective)
     batches = trainer.batches(epoch=0)
-    trainer.train_step(batches[0])  # allocates memory, so it is not counted
+    trainer.train_step(batches[0])  # not counted, because it allocates memory
     tokens, started, started_work = trainer.tokens, time.perf_counter(), time.process_time()
     for batch in itertools.cycle(batches):
         trainer.train_step(batch)

@@ -33,7 +33,7 @@ from txcls.training.run_folder import check_writable, finished, one_run_per_fold
 from txcls.training.speed import measure_speed, processors
 
 MEASURED_TEXTS = 2000
-"""Training texts on which threads are measured."""
+"""Number of training texts used to measure which number of threads is fastest."""
 
 
 @one_run_per_folder
@@ -57,23 +57,23 @@ def train(
 ) -> Checkpoint:
     """Train the model that `config` describes and save it as the checkpoint folder `out`; test rows are not read.
 
-    Under torchrun every process calls this with the same arguments, and the first one writes. During training, the
-    state is saved beside `out` in a folder with the suffix `.training`.
+    Under torchrun, every process calls this with the same arguments, and only the first one writes. During training,
+    the state is saved beside `out` in a folder with the suffix `.training`.
 
     Args:
         config: all settings.
-        out: the checkpoint folder to write; None for none.
-        data_path: folder or file in the data set's published format; None looks where `open_dataset` says.
-        dataset: an opened data set to read instead.
-        init: a pre-trained model to start from, with its text and model settings (`settings_from`).
-        command: the command line for the model card.
+        out: the checkpoint folder to write; None keeps the checkpoint in memory.
+        data_path: folder or file in the data set's published format; None for the places where `open_dataset` looks.
+        dataset: an already opened data set to use instead.
+        init: a pre-trained model to start from, whose text and model settings are used (`settings_from`).
+        command: the command line, for the model card.
         device: "cpu", "cuda", …; None prefers CUDA.
         resume: continue an interrupted run with the same settings.
         overwrite: discard the saved state of an interrupted run.
         max_steps: stop after this many optimiser steps in total, for trials.
-        measure_threads: on a CPU, first measure how many threads are fastest, and use these.
+        measure_threads: on a CPU, first measure which number of threads is fastest, and use it.
         on_stage, on_step, on_validation: called with a message, after each step, and after each validation.
-        should_stop: called after each step; once it is true, training ends and the weights so far are saved.
+        should_stop: called after each step; once it returns true, training ends and the weights so far are saved.
 
     Raises:
         DataError, TrainingError, CheckpointError: see their messages.
@@ -135,7 +135,7 @@ def train(
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A run before its first step."""
+    """A run that is ready for its first step."""
 
     encoder: TextEncoder
     training: TokenisedTexts
@@ -154,7 +154,7 @@ def prepare(
 ) -> Prepared:
     """Build the vocabulary from the training rows, tokenise, and initialise the model.
 
-    `init` is a pre-trained model to start from, whose settings `config` has.
+    `init` is a pre-trained model to start from; `config` already has its settings.
     """
     if init is None:
         tell(f"building the vocabulary from {len(rows):,} training texts")
@@ -176,7 +176,7 @@ def prepare(
 
 
 def _use_fastest_threads(run: Prepared, config: RunConfig, tell: Callable[[str], None]) -> None:
-    """Set torch's threads to the fastest number, without changing the model or torch's random state."""
+    """Set torch to the fastest number of threads, without changing the model or torch's random state."""
     if processors() == 1:
         return
     random = torch.get_rng_state()

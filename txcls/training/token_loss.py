@@ -1,7 +1,8 @@
-"""Cross-entropy over a large vocabulary in pieces that fit the processor's cache.
+"""Cross-entropy over a large vocabulary, computed in pieces that fit the processor's cache.
 
-The logits of 2,000 predicted tokens over 12,000 are 98 MB in float32, and cross-entropy with its gradient goes through
-them about ten times. In pieces of a few rows, each is finished, gradient included, while it is in the cache.
+The logits of 2,000 predicted tokens over a vocabulary of 12,000 take 96 MB in float32, and computing the loss and its
+gradient passes over them about ten times. Processed a few rows at a time, each piece is finished, gradient included,
+while it is still in cache.
 """
 
 from typing import Any
@@ -10,11 +11,11 @@ import torch
 from torch import Tensor
 
 AT_ONCE = 1 << 19
-"""Logits of a piece: 2 MB in float32."""
+"""Number of logits per piece; they take 2 MB in float32."""
 
 
 def token_loss(states: Tensor, matrix: Tensor, bias: Tensor | None, targets: Tensor) -> tuple[Tensor, Tensor]:
-    """The mean cross-entropy of the logits `states @ matrix.T + bias`, and how many targets have the highest logit.
+    """Mean cross-entropy of the logits `states @ matrix.T + bias`, and how many targets have the highest logit.
 
     Args:
         states: (N, D), N at least 1.

@@ -1,4 +1,4 @@
-"""Choose epochs, runs, text length, learning rate and so on by the rows, the time budget and the measured speed."""
+"""Choose epochs, runs, text length, learning rate and so on from the rows, time budget and measured speed."""
 
 import math
 from collections.abc import Mapping
@@ -11,42 +11,44 @@ from numpy.typing import NDArray
 from txcls.evaluation.baseline import baseline_seconds
 
 LENGTHS = (512, 384, 256, 192, 128, 96, 64, 48, 32, 16)
-"""Most tokens that a model reads of a text."""
+"""Choices for the maximum number of tokens that a model reads of a text."""
 MIN_LENGTH = 96
-"""To leave time for more epochs, long texts are cut, but not to fewer tokens than this."""
+"""To leave time for more epochs, long texts are truncated, but not to fewer tokens than this."""
 ENOUGH_EPOCHS = 3.0
-"""Long texts are cut until there is time for this many epochs."""
+"""Long texts are truncated until there is time for this many epochs."""
 EPOCHS, EPOCHS_PER_CLASS = 6.0, 0.15
-"""Passes over USUAL_ROWS training rows. On 1,500 questions, phrases and reviews twice as many cost 0.6 to 1 points, as
-the pre-trained weights are forgotten; many classes, of few rows each, need more."""
+"""Passes over USUAL_ROWS training rows, and additional passes per class. On 1,500 questions, phrases and reviews, twice
+as many cost 0.6 to 1 points, because the pre-trained weights are forgotten; many classes with few rows each need
+more."""
 USUAL_ROWS, BY_ROWS = 1500, 0.3
-"""Larger sets need fewer passes, by this power of their size."""
+"""Larger sets need fewer passes: their number falls with the number of rows to this power."""
 FEWEST_EPOCHS, MAX_EPOCHS = 3, 40
 MAX_RUNS = 6
-"""Runs whose weights are averaged, if there is time; three or four gained 0.35 to 1 point over one on the same data."""
+"""Maximum number of runs whose weights are averaged, if there is time; three or four gained 0.35 to 1 point over a
+single run on the same data."""
 LAYER_DECAY = 0.75
-"""Learning rate of each layer of a pre-trained model relative to the layer above it: it gained 2.6 points on 3,000
-validation queries of CLINC150. If there is time for fewer epochs than would be useful, all layers learn at the full
-rate: on newsgroup posts lower ones learned too slowly."""
+"""Learning rate of each layer of a pre-trained model relative to the layer above. It gained 2.6 points on 3,000
+validation queries of CLINC150. If there is not enough time for the useful number of epochs, all layers learn at the
+full rate: on newsgroup posts, lower rates learned too slowly."""
 MAX_ROWS_SHARE = 0.8
-"""If few epochs fit, one more epoch over at least this share of the rows is better than all rows."""
+"""If few epochs fit, one more epoch over at least this share of the rows is better than fewer epochs over all rows."""
 RESERVE = 0.1
-"""Share of the budget left free, since the machine may get busier."""
+"""Share of the budget kept free, since the machine may get busier."""
 MIN_SHARE = 0.3
-"""Least share of the budget for training, however long the rest takes."""
+"""Minimum share of the budget for training, however long everything else takes."""
 OTHER_SECONDS = 3.0
-"""How long measuring and saving take."""
+"""Time for measuring and saving."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The settings that were chosen, and estimated times in seconds.
+    """The chosen settings, and estimated times in seconds.
 
     Attributes:
         settings: as `section.key=value`.
-        runs: how often it is trained, to average the weights (`txcls.training.repeated`).
-        max_length: tokens that are read of a text.
-        rows: training rows that fit into the budget; all of them unless there is no time for one epoch.
+        runs: number of training runs whose weights are averaged (`txcls.training.repeated`).
+        max_length: maximum number of tokens read of a text.
+        rows: number of training rows used; fewer than all if time is short.
         seconds: for training.
         overhead: for the linear baseline, measuring and saving.
     """
@@ -61,20 +63,20 @@ class Recipe:
 
     @property
     def forecast(self) -> float:
-        """Seconds from start to end."""
+        """Total seconds from start to end."""
         return self.seconds + self.overhead
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RecipeInputs:
-    """What a recipe is chosen by, besides the time budget.
+    """What a recipe is chosen from, besides the time budget.
 
     Attributes:
-        lengths: tokens of some of the texts, uncut.
-        n: training rows.
-        characters: of all rows that the linear baseline is fitted to or classifies.
-        tokens_per_second: measured in training.
-        pretrained: whether training starts from a pre-trained model; only then can the weights of runs be averaged.
+        lengths: number of tokens in each of some texts, before truncation.
+        n: number of training rows.
+        characters: total of all rows that the linear baseline is fitted to or classifies.
+        tokens_per_second: measured training speed.
+        pretrained: whether training starts from a pre-trained model; only then can weights of several runs be averaged.
     """
 
     lengths: NDArray[np.int64]
@@ -85,7 +87,7 @@ class RecipeInputs:
     pretrained: bool = True
 
     def to_dict(self) -> dict[str, Any]:
-        """Its fields as JSON values."""
+        """The fields as JSON values."""
         return {**{name: getattr(self, name) for name in self.__slots__}, "lengths": self.lengths.tolist()}
 
     @classmethod
@@ -100,12 +102,12 @@ def batch_size(n: int) -> int:
 
 
 def longest_of(lengths: NDArray[np.int64]) -> int:
-    """The shortest of LENGTHS that holds 99 % of the texts."""
+    """The smallest of LENGTHS that covers 99 % of the texts."""
     return min((length for length in LENGTHS if length >= np.percentile(lengths, 99)), default=LENGTHS[0])
 
 
 def epochs_for(n: int, n_classes: int) -> int:
-    """Epochs over n training rows that do best, if there is time."""
+    """The best number of epochs over n training rows, if there is time."""
     passes = (EPOCHS + EPOCHS_PER_CLASS * n_classes) * (USUAL_ROWS / n) ** BY_ROWS
     return int(np.clip(round(passes), FEWEST_EPOCHS, MAX_EPOCHS))
 
@@ -145,7 +147,7 @@ def choose_recipe(inputs: RecipeInputs, *, minutes: float) -> Recipe:
 
 
 def _epochs_and_rows(affordable: float, n: int, useful: int) -> tuple[int, int]:
-    """Epochs, and how many of n rows, if there is time for `affordable` epochs over all rows and `useful` ones help."""
+    """Epochs, and how many of n rows to use: `affordable` epochs over all rows fit, and up to `useful` epochs help."""
     more = math.ceil(affordable)
     if affordable < ENOUGH_EPOCHS and more <= useful and (affordable < 1 or affordable >= MAX_ROWS_SHARE * more):
         return more, max(int(n * affordable / more), 1)

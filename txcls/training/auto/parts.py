@@ -18,12 +18,12 @@ from txcls.wording import listed, shown
 Indices = NDArray[np.int64]
 
 MIN_ROWS = 4
-"""Fewest rows that are trained on."""
+"""Minimum number of labelled rows."""
 TEST_SHARE, MAX_TEST = 0.2, 5000
-"""Share of the rows held out for testing, and most of them: more would hardly narrow the interval."""
+"""Share of the rows held out for testing, and their maximum number: more would hardly narrow the interval."""
 VALIDATION_SHARE, FEW_VALIDATION, MAX_VALIDATION = 0.05, 50, 1000
-"""Share of the remaining rows held out to fit the calibration (up to twice that for fewer than FEW_VALIDATION
-rows), and most of them."""
+"""Share of the remaining rows held out to fit the calibration (up to twice that share for fewer than FEW_VALIDATION
+rows), and their maximum number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,10 +31,10 @@ class Parts:
     """The rows of each part; no text is in two parts.
 
     Attributes:
-        unused: training rows that there is no time for; the linear baseline is fitted to them too.
-        training_rows, validation_rows, test_rows: their indices in the rows given; `test_rows` is None if test rows
-            were given separately.
-        notes: sentences on classes and repeated texts.
+        unused: training rows that do not fit the time budget; the linear baseline is fitted to them too.
+        training_rows, validation_rows, test_rows: indices of each part's rows among the given rows; `test_rows` is None
+            if test rows were given separately.
+        notes: sentences about classes and repeated texts.
     """
 
     training: LabelledTexts
@@ -47,7 +47,7 @@ class Parts:
     notes: tuple[str, ...]
 
     def limited_to(self, n: int, *, seed: int) -> "Parts":
-        """The same with at most n training rows, drawn at random; the others are unused."""
+        """The same parts with at most n training rows, drawn at random; the remaining ones are unused."""
         if n >= len(self.training):
             return self
         learned, unused = hold_out(self.training.labels, n=len(self.training) - n, seed=seed)
@@ -60,7 +60,7 @@ class Parts:
 
 
 def check_rows(rows: LabelledTexts) -> None:
-    """Raise DataError for fewer than two classes, too few rows, or labels that do not repeat."""
+    """Raise DataError for fewer than two classes, too few rows, or labels that hardly repeat."""
     counts = Counter(rows.labels)
     if len(counts) < 2:
         only = shown(rows.classes[next(iter(counts))], limit=40) if counts else ""
@@ -77,10 +77,10 @@ def check_rows(rows: LabelledTexts) -> None:
 
 
 def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) -> Parts:
-    """Split the rows; with `test` None, hold out test rows too.
+    """Split the rows; if `test` is None, hold out test rows too.
 
     Raises:
-        DataError: no test row is left.
+        DataError: no test rows are left.
     """
     notes: list[str] = []
     test_rows = None

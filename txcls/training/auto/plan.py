@@ -28,23 +28,23 @@ from txcls.training.speed import Speed, measure_speed
 from txcls.wording import shown
 
 MEASURED_TEXTS = 2000
-"""Training texts whose tokens are counted and on which the speed is measured."""
+"""Number of training texts used to count tokens and to measure the speed."""
 MEASURED_LENGTH = LENGTHS[0]
-"""Most tokens of these texts: as many as may be read, since a token of a longer text takes longer (a third to a half on
-newsgroup posts of 512 tokens)."""
+"""Maximum number of tokens of these texts: the largest choice, since each token of a longer text takes longer (by a
+third to a half on newsgroup posts of 512 tokens)."""
 VOCABULARY_TEXTS = 20_000
-"""Texts from which a vocabulary is made to count tokens, if there is no pre-trained encoder."""
+"""Number of texts used to build a vocabulary for counting tokens, if there is no pre-trained encoder."""
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingPlan:
-    """Everything that is decided before training.
+    """Everything decided before training.
 
     Attributes:
-        config: all settings; `config.title` is the source of the rows.
+        config: all settings; `config.title` names the source of the rows.
         init: the pre-trained model to start from; None for random weights.
-        inputs: what the recipe was chosen by; `choose_recipe` forecasts other budgets from it.
-        notes: sentences on what was chosen and why.
+        inputs: what the recipe was chosen from; `choose_recipe` uses it to forecast other budgets.
+        notes: sentences about what was chosen and why.
     """
 
     config: RunConfig
@@ -58,7 +58,7 @@ class TrainingPlan:
 
     @property
     def steps(self) -> int:
-        """Optimiser steps of all runs."""
+        """Number of optimiser steps over all runs."""
         train = self.config.train
         return train.runs * train.epochs * math.ceil(len(self.parts.training) / train.batch_size)
 
@@ -76,20 +76,21 @@ def plan_training(
     speed: Speed | None = None,
     resume: Path | None = None,
 ) -> TrainingPlan:
-    """Choose parts of the data and all settings from the rows and the time budget; measuring takes a few seconds.
+    """Choose the split and all settings from the rows and the time budget; measuring takes a few seconds.
 
     Args:
         rows: all labelled rows.
-        test: test rows; None holds some of `rows` out. Rows of classes that `rows` lacks are left out, with a note.
-        minutes: the budget for everything that `run_plan` does.
-        seed: of the split, the weights and the order of the rows.
+        test: test rows; None holds out some of `rows`. Test rows whose class does not occur in `rows` are dropped, with
+            a note.
+        minutes: time budget for everything that `run_plan` does.
+        seed: for the split, the weights and the order of the rows.
         init: a model made by `pretrain` to start from; "encoder" for the shipped one if it exists; None for random
             weights.
-        name: of the checkpoint; characters that it cannot have are replaced.
-        source: what the rows are, for the title and the card: the file's name.
-        columns: names of the file's text and label column, for `evaluate` on other files.
-        speed: as measured for an earlier plan; None measures it.
-        resume: the checkpoint folder of an interrupted run, whose budget and measured speed are used.
+        name: of the checkpoint; characters not allowed in it are replaced.
+        source: description of the rows for the title and the card, such as the file's name.
+        columns: names of the file's text and label columns, for `evaluate` on other files.
+        speed: measured for an earlier plan; None measures it.
+        resume: checkpoint folder of an interrupted run, whose budget and measured speed are reused.
 
     Raises:
         DataError: fewer than two classes, too few rows, or labels that do not repeat.
@@ -132,7 +133,7 @@ def plan_training(
 
 @dataclass(frozen=True, slots=True)
 class _SavedPlan:
-    """What restores a plan for the same rows: speed measured anew would give other settings."""
+    """What restores a plan for the same rows; measuring the speed again would lead to different settings."""
 
     file: Path
     minutes: float
@@ -172,7 +173,7 @@ def _digest(plan: TrainingPlan) -> str:
 
 
 def shipped_encoder() -> Checkpoint | None:
-    """The pre-trained encoder that comes with the project, if it is there."""
+    """The pre-trained encoder shipped with the project; None if it is missing."""
     folder = checkpoint_root() / "encoder"
     return load_checkpoint(folder) if (folder / "config.json").is_file() else None
 
@@ -186,7 +187,7 @@ def _base_config(name: str, source: str, columns: tuple[str, str] | None, *, bat
 
 
 def checkpoint_name(name: str) -> str:
-    """A valid checkpoint name for a file: `my data.csv` gives `my_data`."""
+    """A valid checkpoint name made from a file name: `my data.csv` gives `my_data`."""
     stem = re.sub(r"(\.gz)?$", "", name)
     stem = re.sub(r"\.(csv|tsv|tab|txt|jsonl|ndjson|json|parquet|xlsx|xlsm)$", "", stem, flags=re.IGNORECASE)
     stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", stem).strip("_.-")

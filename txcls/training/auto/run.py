@@ -30,9 +30,9 @@ Stage = Literal["prepare", "learn", "compare", "save"]
 
 @dataclass(frozen=True, slots=True)
 class RunProgress:
-    """Progress of a run; `share` and the estimated `seconds_left` are of the whole run.
+    """Progress of a run; `share` and the estimated `seconds_left` refer to the whole run.
 
-    Epochs and steps are 0, and the metrics over the last steps None, in stages without steps.
+    In stages without steps, epochs and steps are 0, and the metrics over the last steps are None.
     """
 
     stage: Stage
@@ -50,12 +50,12 @@ class RunProgress:
 
 @dataclass(frozen=True, eq=False)
 class TrainingResult:
-    """The classifier and how it compares.
+    """The classifier and its comparison with the linear baseline.
 
     Attributes:
-        checkpoint: its metrics hold "test" and "comparison".
+        checkpoint: with "test" and "comparison" in its metrics.
         linear_answers, answers: the predictions of the linear baseline and of the Transformer for the test rows, (M,).
-        stopped_early: whether `should_stop` ended it.
+        stopped_early: whether `should_stop` ended training.
     """
 
     checkpoint: Checkpoint
@@ -79,21 +79,21 @@ def run_plan(
 ) -> TrainingResult:
     """Train as planned, compare with the linear baseline on the test rows, and save.
 
-    Ctrl-C and SIGTERM save the state beside `out`, from which `resume` continues with the same plan; `should_stop` ends
-    training early instead, and the weights so far are measured and saved.
+    Ctrl-C and SIGTERM save the state beside `out`, and `resume` continues from it with the same plan. `should_stop`
+    ends training early instead; the weights so far are measured and saved.
 
     Args:
-        plan: from `plan_training`; to resume, planned with `resume=out`.
-        out: the checkpoint folder to write; None for none.
+        plan: from `plan_training`; to resume, made with `resume=out`.
+        out: the checkpoint folder to write; None keeps the checkpoint in memory.
         on_progress: called after each step and at each stage.
         on_epoch: called after each validation.
         should_stop: called after each step.
         resume: continue an interrupted run of the same plan.
         overwrite: discard the saved state of an interrupted run.
-        command: the command line for the model card.
+        command: the command line, for the model card.
 
     Raises:
-        TrainingError, TrainingInterruptedError, CheckpointError: as `txcls.training.train`.
+        TrainingError, TrainingInterruptedError, CheckpointError: as for `txcls.training.train`.
     """
     if out is not None:
         check_writable(out)
@@ -139,7 +139,7 @@ def run_plan(
 
 
 class _Reporter:
-    """Reports the training loop's progress as that of the whole run."""
+    """Reports the training loop's progress as progress of the whole run."""
 
     def __init__(self, plan: TrainingPlan, on_progress: Callable[[RunProgress], None] | None) -> None:
         self.recipe, self.on_progress = plan.recipe, on_progress
@@ -178,7 +178,7 @@ class _Reporter:
 
 
 def _compare_on_test_rows(plan: TrainingPlan, checkpoint: Checkpoint) -> TrainingResult:
-    """The checkpoint with its metrics on the test rows, and the comparison with the linear baseline."""
+    """Measure the checkpoint on the test rows, and compare it with the linear baseline."""
     test = plan.parts.test
     known = (plan.parts.training, plan.parts.validation, plan.parts.unused)
     labels = [label for rows in known for label in rows.labels]
