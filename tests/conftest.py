@@ -1,12 +1,12 @@
-"""Tiny objects that many tests share: a few texts, an untrained checkpoint on disk, its classifier."""
+"""Tiny objects shared by many tests: a few texts, an untrained checkpoint on disk, its classifier."""
 
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-# One thread: the models here are tiny, and threads that wait for a busy core cost more than they bring. Set before
-# torch is imported, and inherited by the processes that tests start.
+# One thread: the models here are tiny, and threads waiting for a busy core cost more than they gain. Set before torch
+# is imported, and inherited by the processes that tests start.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
@@ -34,17 +34,17 @@ CLASSES = ("World", "Sports", "Business", "Sci/Tech")
 SNAPSHOT_ROWS = (SnapshotRow(0, 1.4, 0.25), SnapshotRow(3, 1.0, 0.5, 1.2, 0.375), SnapshotRow(9, 0.5, 0.75, 0.8, 0.625))
 FITTED = Calibration(temperature=1.5, power=1.25)
 FULL_SIZE = os.environ.get("TXCLS_FULL_SIZE", "0") != "0"
-"""Whether tests marked `attack` run with all their inputs, sessions and repeats, as `make attack` asks."""
+"""Whether tests marked `attack` run with all their inputs, sessions and repeats, as in `make attack`."""
 
 
 def slow_but(quick: Iterable[str], values: Iterable[str]) -> list[object]:
-    """The values for `pytest.mark.parametrize`, all marked slow but the quick ones."""
+    """The values for `pytest.mark.parametrize`, all marked slow except the quick ones."""
     quick = set(quick)
     return [value if value in quick else pytest.param(value, marks=pytest.mark.slow) for value in values]
 
 
 def tiny_config(*, text: Mapping[str, object] | None = None, **model: object) -> RunConfig:
-    """A configuration whose model has random weights in milliseconds."""
+    """A configuration whose model can be initialised in milliseconds."""
     settings: dict[str, object] = {"d_model": 16, "n_heads": 2, "n_layers": 2, "d_ff": 32, "max_length": 12}
     return RunConfig.model_validate(
         {
@@ -82,7 +82,7 @@ def make_checkpoint(
 
 
 def with_snapshots(checkpoint: Checkpoint) -> Checkpoint:
-    """The checkpoint with states that end at its weights, saved."""
+    """Save the checkpoint with snapshots, the last of which has its weights, and return it."""
     end = as_stored(checkpoint.model.state_dict())
     states = [
         (row, {name: weights / (len(SNAPSHOT_ROWS) - n) for name, weights in end.items()})
@@ -112,19 +112,19 @@ def make_language_model(
 
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> Checkpoint:
-    """An untrained checkpoint in a folder of its own."""
+    """An untrained checkpoint in its own folder."""
     return make_checkpoint(tmp_path / "tiny")
 
 
 @pytest.fixture(scope="session")
 def classifier(tmp_path_factory: pytest.TempPathFactory) -> Predictor:
-    """A classifier with random weights; nothing may change it."""
+    """A classifier with random weights; tests must not change it."""
     return Predictor(make_checkpoint(tmp_path_factory.mktemp("shared") / "tiny"))
 
 
 @pytest.fixture
 def published_data() -> Path:
-    """The folder with the published data sets, which `.ci/run` names where it has them."""
+    """The folder with the published data sets, if `.ci/run` provides one."""
     folder = os.environ.get("TXCLS_DATA")
     if not folder:
         pytest.skip("TXCLS_DATA names no folder with the published data sets")

@@ -213,8 +213,7 @@ class Classifier(Predictor):
         The folder's name becomes the checkpoint's; a checkpoint in `checkpoints/` can be loaded by its name.
 
         Raises:
-            CheckpointError: the folder exists already (with `overwrite`: and is not a checkpoint), or cannot be
-                written.
+            CheckpointError: `path` exists (with `overwrite`: and is not a checkpoint), or cannot be written.
         """
         folder = Path(path)
         with suppress(OSError):  # a name that is too long, which saving reports
@@ -301,8 +300,8 @@ def train(
     PRESET --data FILE` instead: without test rows, and with at least two rows per class unless validation rows are
     given.
 
-    Labels become class names as in a table: strings are stripped, 3.0 becomes "3", True "true", anything else `str` of
-    it.
+    Labels become class names as in a table: strings are stripped, 3.0 becomes "3", True becomes "true", and any other
+    value becomes what `str` returns.
 
     Args:
         texts: strings; a list, tuple, array, pandas Series or other iterable.

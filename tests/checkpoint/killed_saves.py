@@ -1,9 +1,9 @@
-"""Saves that are killed at every stage, in processes of their own; run by test_files.py.
+"""Saves that are killed at every stage, each in its own process; run by test_files.py.
 
     python -m tests.checkpoint.killed_saves FOLDER      prints one JSON line per stage
 
-A stage is a call that changes something on disk. The folder holds a checkpoint; each stage starts from it anew, forks a
-process that saves another one in its place and is killed just before that call, and then looks at what is left.
+A stage is a call that changes something on disk. The folder holds a checkpoint. Each stage starts from it, forks a
+process that saves another checkpoint in its place and is killed just before that call, and inspects what is left.
 """
 
 import json
@@ -33,7 +33,7 @@ STAGES = (
 
 
 def kill_before(stage: int, called: list[str]) -> None:
-    """From now on the process dies just before its call number `stage` of those above."""
+    """Make this process die just before call number `stage` of those above."""
 
     def watch(owner: Any, name: str) -> None:
         real: Callable[..., Any] = getattr(owner, name)
@@ -51,7 +51,7 @@ def kill_before(stage: int, called: list[str]) -> None:
 
 
 def killed(checkpoint: Checkpoint, stage: int) -> bool:
-    """Save in a process that is killed at that stage; False where it ended before."""
+    """Save in a process that is killed at that stage; False if it finished before."""
     process = os.fork()
     if not process:
         kill_before(stage, [])

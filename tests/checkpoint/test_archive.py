@@ -1,4 +1,4 @@
-"""A checkpoint as a zip file: it loads back, and hostile archives are refused in a sentence and leave nothing."""
+"""A checkpoint as a zip file: it loads again; hostile archives are refused in one sentence and leave nothing."""
 
 import io
 import shutil

@@ -1,4 +1,4 @@
-"""Model cards from plain values: the figures in words, and metadata that huggingface_hub reads back."""
+"""Model cards from plain values: metrics in words, and metadata that huggingface_hub can read back."""
 
 from typing import Any
 

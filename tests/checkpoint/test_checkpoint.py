@@ -1,4 +1,4 @@
-"""Checkpoint folders: nothing lost, nothing half-written, everything foreign or broken refused by name."""
+"""Checkpoint folders: nothing is lost or half-written, and anything foreign or broken is refused by name."""
 
 import errno
 import json
@@ -56,7 +56,7 @@ def test_a_matrix_is_written_row_by_row_and_read_back(tmp_path: Path) -> None:
 def test_loading_reads_the_weights_once_and_initialises_none(
     checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A model is built on the meta device; initial weights would cost more time than the file's."""
+    """The model is built on the meta device; initialising weights would take longer than reading the file."""
     read: list[Path] = []
     real = safetensors.torch.load_file
     monkeypatch.setattr("txcls.checkpoint.weights.load_file", lambda path: read.append(path) or real(path))

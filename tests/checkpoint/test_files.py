@@ -1,4 +1,4 @@
-"""Checkpoint folders that are replaced: killed at any point, beside readers, by two at a time."""
+"""Replacing checkpoint folders: killed at any point, with concurrent readers, and by two processes at once."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checkpoint:
 
 
 def names(checkpoint: Checkpoint) -> list[str]:
-    """What lies in the folder of checkpoints."""
+    """The names in the folder of checkpoints."""
     return sorted(entry.name for entry in checkpoint.path.parent.iterdir())
 
 
@@ -51,7 +51,7 @@ def test_a_save_killed_at_any_stage_loses_no_checkpoint(tiny: Checkpoint) -> Non
     assert process.returncode == 0, error
     stages = [json.loads(line) for line in said.splitlines()]
     left = [tuple(stage["left"]) for stage in stages]
-    # Half written beside the old one; whole beside it; the old one out of the way; the new one in place.
+    # Half written beside the old one; complete beside it; the old one moved away; the new one in place.
     assert {("", "saving"), ("", "saved"), ("old", "saved"), ("", "old")} <= set(left), left
     for stage in stages:
         assert stage["listed"] == ["tiny"], stage

@@ -1,7 +1,7 @@
-"""What does not fit is refused in 2 s and 300 MB, however much the files of a folder claim.
+"""Folders that are not valid are refused in 2 s and 300 MB, whatever sizes their files claim.
 
-Each folder is loaded in its own process, forked from one that has loaded an honest checkpoint; processor seconds and
-megabytes at the peak are measured from there.
+Each folder is loaded in its own process, forked from one that has loaded a valid checkpoint; processor seconds and peak
+megabytes are measured from the fork on.
 """
 
 import json
@@ -74,7 +74,7 @@ def header(**entries: object) -> Callable[[Path], object]:
 
 
 def claimed_header(size: int, *, file: int) -> Callable[[Path], object]:
-    """A file, mostly holes, whose first eight bytes claim a header of that size."""
+    """A sparse file whose first eight bytes claim a header of that size."""
 
     def change(folder: Path) -> None:
         with (folder / "model.safetensors").open("wb") as target:
@@ -159,7 +159,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.attack, pytest.mark.timeout(300)]
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """What loading each folder said and took."""
+    """The message and cost of loading each folder."""
     root = tmp_path_factory.mktemp("large")
     honest = make_checkpoint(root / "honest").path
     for name, (change, _) in CLASSIFIERS.items():

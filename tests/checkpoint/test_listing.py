@@ -1,4 +1,4 @@
-"""Listing checkpoints: whatever lies in the folder, the good ones are found and the bad ones are named."""
+"""Listing checkpoints: whatever is in the folder, good checkpoints are found and bad ones are named."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""States along the training: which are kept, that their file gives them back, and that a bad one is refused by name."""
+"""Snapshots during training: which are kept, that their file restores them, and that a bad file is refused by name."""
 
 import json
 from collections.abc import Callable
@@ -77,7 +77,7 @@ def test_weights_too_large_for_the_file_are_not_saved(checkpoint: Checkpoint) ->
 
 
 def edit(weights: Callable[[dict[str, Any]], object] = lambda w: None, **header: Any) -> Callable[[Path], None]:
-    """A change of the file's weights, or of its header."""
+    """Edit the file's weights or its header."""
 
     def damage(file: Path) -> None:
         with safe_open(file, framework="pt") as opened:
@@ -91,7 +91,7 @@ def edit(weights: Callable[[dict[str, Any]], object] = lambda w: None, **header:
 
 
 def rows(*changes: dict[str, object]) -> Callable[[Path], None]:
-    """As many rows as changes, each with its change."""
+    """As many rows as changes, with one change each."""
     plain = {"validation_loss": 1.0, "validation_accuracy": 0.5}
     return edit(snapshots=[{"step": n, **plain, **change} for n, change in enumerate(changes)])
 

@@ -1,4 +1,4 @@
-"""Weights in a file: float16, and unchanged by being read and written again."""
+"""Weights in a file: stored as float16, and unchanged when read and written again."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The command line with parts of 16 rows, so that tests of stopped and shared work need few rows."""
+"""The command line with parts of 16 rows, so that tests of interrupted and shared work need few rows."""
 
 from txcls import cli
 from txcls.evaluation import predict_file

@@ -1,4 +1,4 @@
-"""The linear baseline and the comparison: against scikit-learn's and SciPy's own figures."""
+"""The linear baseline and the comparison, checked against scikit-learn and SciPy."""
 
 import json
 import re
@@ -59,7 +59,7 @@ def test_intervals_of_shares_are_wilsons(right: int, n: int) -> None:
 
 def test_the_interval_of_a_difference_has_its_nominal_coverage() -> None:
     rng = np.random.default_rng(1)
-    outcomes = rng.multinomial(200, [0.08, 0.05, 0.87], size=2000)  # one alone right, the other alone, both or neither
+    outcomes = rng.multinomial(200, [0.08, 0.05, 0.87], size=2000)  # only one right, only the other, both or neither
     intervals = [paired_difference(int(a), int(b), 200) for a, b, _ in outcomes]
     covered = np.mean([interval.low <= 0.03 <= interval.high for interval in intervals])
     assert 0.93 <= covered <= 0.975
@@ -105,7 +105,7 @@ def test_what_tells_the_classes_apart_is_a_word(texts: list[str]) -> None:
 
 
 def inflected(n: int, seed: int) -> tuple[list[str], list[int]]:
-    """Words that never recur, whose endings tell the class."""
+    """Texts of words that never recur; the words' endings determine the class."""
     random = np.random.default_rng(seed)
     labels = random.integers(0, 2, n).tolist()
     stems = ["".join(random.choice(list("bcdfgklmnprst"), 6)) for _ in range(n)]
@@ -119,7 +119,7 @@ def test_characters_are_read_where_they_do_better() -> None:
 
 
 def test_c_is_the_best_on_rows_held_out_and_answers_are_the_same_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(baseline, "STRENGTHS", (1e-6, 1.0))  # the first gives every text the more frequent class
+    monkeypatch.setattr(baseline, "STRENGTHS", (1e-6, 1.0))  # with the first, every text gets the more frequent class
     texts, labels = [f"{word} {n}" for n in range(20) for word in ("good", "bad", "good")], [0, 1, 0] * 20
     first, again = (fit_linear_baseline(texts, labels, seed=3) for _ in range(2))
     assert first.strength == again.strength == 1.0

@@ -1,4 +1,4 @@
-"""Calibration and the out-of-scope rule: fitted values recovered, and compared with SciPy and brute force."""
+"""Calibration and the out-of-scope rule: known values are recovered, and results match SciPy and brute force."""
 
 import numpy as np
 import pytest
@@ -59,7 +59,7 @@ def test_scope_scores_by_hand() -> None:
     np.testing.assert_allclose(scope_scores(logits, calibration=sharp, score="max_probability"), [0.9, 0.5])
     np.testing.assert_allclose(scope_scores(logits, calibration=flat, score="energy"), [np.log(4.0), 2.0 + np.log(2.0)])
     three = np.array([[1.0, 2.0, 6.0], [-7.0, -5.0, 3.0], [4.0, 4.0, 4.0]])
-    by_hand = [3 / np.sqrt(14 / 3), 6 / np.sqrt(56 / 3), 0.0]  # the second is the first times 2, moved by 9
+    by_hand = [3 / np.sqrt(14 / 3), 6 / np.sqrt(56 / 3), 0.0]  # the second row is the first times 2, plus 9
     np.testing.assert_allclose(scope_scores(three, calibration=flat, score="standard_score"), by_hand)
 
 

@@ -1,4 +1,4 @@
-"""What cards say of a split's rows: groups by hand, and the order of words taken away as an edited trace takes it."""
+"""What cards report about a split's rows: groups checked by hand, and word order removed as in an edited trace."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which columns of a file a checkpoint is measured on."""
+"""The columns of a file that a checkpoint is measured on."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Wrong labels are found where they were planted; probabilities come from models that have not seen the label."""
+"""Planted wrong labels are found; probabilities come from models that have not seen the label."""
 
 import csv
 import io
@@ -29,7 +29,7 @@ SUBJECTS = {
 
 
 def made_rows(n: int, seed: int = 0) -> LabelledTexts:
-    """Texts of five words of their class and three of any."""
+    """Texts with five words of their class and three arbitrary words."""
     random = np.random.default_rng(seed)
     words = [one.split() for one in SUBJECTS.values()]
     everything = [word for one in words for word in one]
@@ -39,7 +39,7 @@ def made_rows(n: int, seed: int = 0) -> LabelledTexts:
 
 
 def planted(rows: LabelledTexts, share: float, seed: int = 1) -> tuple[LabelledTexts, set[int]]:
-    """The rows with a share of wrong labels, and which these are."""
+    """The rows with a share of wrong labels, and the indices of those rows."""
     random = np.random.default_rng(seed)
     wrong = random.choice(len(rows), round(share * len(rows)), replace=False)
     labels = np.array(rows.labels)
@@ -64,7 +64,7 @@ def test_the_suggestion_is_mostly_the_label_before() -> None:
 
 
 def test_no_row_is_judged_by_a_model_that_was_trained_on_it() -> None:
-    # Each text is one word that no other has, so nothing in the other rows predicts its label.
+    # Each text is a single unique word, so nothing in the other rows predicts its label.
     rows = LabelledTexts([f"word{n}" for n in range(100)], [n % 2 for n in range(100)], ("a", "b"))
     own = out_of_fold_probabilities(rows)[np.arange(100), rows.labels]
     assert own.max() < 0.6

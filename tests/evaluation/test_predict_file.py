@@ -1,4 +1,4 @@
-"""Files of any size are classified part by part: whole rows only, and resumable after a kill."""
+"""Files of any size are classified in parts: only whole rows are written, and a killed run can be resumed."""
 
 import csv
 import gzip
@@ -38,7 +38,7 @@ def texts(n: int) -> list[str]:
 
 
 def write(path: Path, n: int) -> Path:
-    """A table of n rows with id and body."""
+    """A table of n rows with the columns id and body."""
     frame = pd.DataFrame({"id": [str(i) for i in range(n)], "body": texts(n)})
     if path.suffix == ".parquet":
         frame.to_parquet(path, index=False)
@@ -72,7 +72,7 @@ PAIRWISE = [
     ("in.jsonl", "out.parquet", 40),
     ("in.parquet", "out.jsonl", 8),
 ]
-"""Every format is read and written, with numbers of rows around the size of a part."""
+"""Every format as input and as output, with numbers of rows around the size of a part."""
 
 
 @pytest.mark.parametrize("source, target, n", PAIRWISE)
@@ -127,7 +127,7 @@ def test_a_file_may_be_classified_in_bfloat16(classifier: Predictor, tmp_path: P
     predict_file(classifier, write(tmp_path / "in.csv", 20), tmp_path / "out.csv", precision="bfloat16")
     expected = classifier.probabilities(texts(20), precision="bfloat16").max(axis=1)
     written = [np.nan if row["probability"] is None else row["probability"] for row in read(tmp_path / "out.csv")]
-    # Rows of other parts pad a batch to another width, which changes the last of bfloat16's digits.
+    # Rows of other parts pad a batch to a different width, which changes the last digits in bfloat16.
     np.testing.assert_allclose(written, expected, atol=0.01)
 
 

@@ -1,4 +1,4 @@
-"""Reports: figures as `evaluate` measures them, classes in a readable order, mistakes, and the linear baseline."""
+"""Reports: metrics as `evaluate` measures them, classes in a readable order, mistakes, and the linear baseline."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ def test_classes_that_are_confused_are_neighbours() -> None:
     matrix = np.eye(150, dtype=int) * 20
     random = np.random.default_rng(0)
     order = random.permutation(150)
-    pairs = order.reshape(-1, 3)[:20]  # twenty groups of three, anywhere among the classes
+    pairs = order.reshape(-1, 3)[:20]  # twenty groups of three classes, scattered among all classes
     for group in pairs:
         matrix[np.ix_(group, group)] = 5 + 15 * np.eye(3, dtype=int)
     place = np.argsort(cluster_order(matrix))
@@ -83,7 +83,7 @@ def test_some_rows_are_the_same_ones_each_time_and_in_their_order() -> None:
 
 def test_rows_that_only_one_of_two_models_gets_right(classifier: Predictor) -> None:
     answers = answer_rows(classifier, ROWS)
-    baseline = answer_with_baseline(answers, ROWS)  # it gets all of its own training rows right
+    baseline = answer_with_baseline(answers, ROWS)  # it classifies all of its own training rows correctly
     assert baseline.accuracy == 1.0
     assert baseline.only_transformer_right() == []
     assert sorted(row.row for row in baseline.only_baseline_right()) == np.flatnonzero(~answers.right).tolist()

@@ -1,4 +1,4 @@
-"""Texts that are unlike the validation texts are said to be, with the rate of the rule on test texts."""
+"""Texts unlike the validation texts are reported as such, with the rule's rate on test texts."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Device and precision: what cannot be used is refused, and automatic precision follows the processor and the model."""
+"""Device and precision: unusable devices are refused, and automatic precision depends on processor and model."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""A replaced file is the old one or the new one, never a part."""
+"""A replaced file is either the old or the new one, never a partial one."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Batches in parallel: the same results in the same order, errors are raised, and torch's threads are restored."""
+"""Batches in parallel: results keep their order, errors are raised, and torch's number of threads is restored."""
 
 import os
 import threading
@@ -18,7 +18,7 @@ N = 3
 
 @pytest.fixture
 def threads() -> Iterator[None]:
-    """Torch has three processors; the tests have one."""
+    """Give torch three threads; other tests use one."""
     before = torch.get_num_threads()
     torch.set_num_threads(N)
     yield
@@ -32,7 +32,7 @@ def test_many_items_are_shared_and_come_back_in_order() -> None:
 
     def compute(item: int) -> int:
         if item < N:
-            met.wait(timeout=30)  # goes on only when all of them compute at the same time
+            met.wait(timeout=30)  # continues only once all of them compute at the same time
         who.add(threading.current_thread().name)
         time.sleep(0.001 * (item % 3))
         return item * item

@@ -1,4 +1,4 @@
-"""The ids on disk: the same windows as in memory, read again without the texts, and never for other settings."""
+"""Token ids on disk: the same windows as in memory, read again without the texts, and never for other settings."""
 
 from importlib import import_module
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Several processes train as one: real ones, started by torchrun, on the CPU."""
+"""Several processes train as one; torchrun starts real processes on the CPU."""
 
 import json
 import os
@@ -21,12 +21,12 @@ ROOT = Path(__file__).parent.parent.parent
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(900),  # three processes that import torch, several times over
+    pytest.mark.timeout(900),  # three processes import torch, several times
 ]
 
 
 def torchrun(*arguments: str, cwd: Path, n: int = 2) -> "subprocess.Popen[str]":
-    """Start `n` processes; in a session of their own, so that signals reach torchrun alone."""
+    """Start `n` processes in their own session, so that signals reach only torchrun."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TXCLS_CACHE": str(cwd / "cache"), "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
         [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(n), "-m", *arguments],
@@ -48,7 +48,7 @@ def finish(process: "subprocess.Popen[str]") -> tuple[str, str]:
 
 
 def workers_of(process: "subprocess.Popen[str]") -> list[int]:
-    """The ids of the processes that torchrun started, in the order of their ranks."""
+    """The ids of the processes that torchrun started, ordered by rank."""
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     ranks = {}
     for child in map(int, children):
@@ -60,7 +60,7 @@ def workers_of(process: "subprocess.Popen[str]") -> list[int]:
 
 @pytest.fixture(scope="module")
 def together(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The results of every case as two processes had them, in one folder each."""
+    """The folder with the results of every case, computed by two processes."""
     folder = tmp_path_factory.mktemp("together")
     process = torchrun("tests.training.worker", str(folder), *worker.CASES, cwd=ROOT)
     _, error = finish(process)
@@ -116,7 +116,7 @@ def settings(*more: str) -> list[str]:
 
 
 def until(there: Path, process: "subprocess.Popen[str]", *, changes: int = 1) -> None:
-    """Wait until the file was written so many times."""
+    """Wait until the file has been written `changes` times."""
     seen: set[int] = set()
     deadline = time.monotonic() + 240
     while len(seen) < changes and process.poll() is None and time.monotonic() < deadline:
@@ -156,7 +156,7 @@ def test_a_killed_run_is_resumed_to_the_same_weights(tmp_path: Path) -> None:
 
 
 def test_a_stopped_pretraining_goes_on_in_one_process(tmp_path: Path) -> None:
-    """Ctrl-C for torchrun: the state is kept, and another number of processes may go on from it."""
+    """After Ctrl-C for torchrun, the state is kept and a different number of processes can resume from it."""
     small = settings("data.dataset=sample", "model.n_heads=2", "text.max_vocabulary=400", "text.tokenizer=word")
     process = torchrun("txcls", "pretrain", "lm", *small, "--set", "train.epochs=500", "--out", "lm", cwd=tmp_path)
     until(tmp_path / "lm.training" / "state.pt", process, changes=3)

@@ -1,4 +1,4 @@
-"""`txcls.train`: rows from memory are trained on as those of a file are, and nothing is written without `out`."""
+"""`txcls.train`: rows from memory are trained on like those of a file, and nothing is written without `out`."""
 
 import csv
 from pathlib import Path
@@ -26,7 +26,7 @@ LABELS = ["even" if n % 2 == 0 else "odd" for n in range(len(ROWS))]
 
 @pytest.fixture(autouse=True)
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where relative paths and the cache would be written."""
+    """The folder where relative paths and the cache would be written."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "cache"))
 

@@ -1,4 +1,4 @@
-"""The training loop: it learns, it repeats itself exactly, and it survives being stopped."""
+"""The training loop: it learns, is exactly reproducible, and can be stopped and resumed."""
 
 import math
 import os
@@ -26,7 +26,7 @@ VOCAB = 40
 
 
 def rows(n: int, *, seed: int) -> TokenisedTexts:
-    """Texts whose class is that of the one telling token (10, 11 or 12) among noise."""
+    """Texts of noise, each with one informative token (10, 11 or 12) that determines its class."""
     random = np.random.default_rng(seed)
     labels = random.integers(0, 3, size=n)
     texts = [random.integers(13, VOCAB, size=random.integers(2, 9)) for _ in labels]
@@ -69,7 +69,7 @@ def same(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> boo
 
 
 def curves(result: FitResult) -> list[tuple[float, ...]]:
-    """The history without its times."""
+    """The history without times."""
     return [
         (r.epoch, r.step, r.train_loss, r.train_accuracy, r.validation_loss, r.validation_accuracy)
         for r in result.history
@@ -115,7 +115,7 @@ def test_a_resumed_run_ends_like_an_uninterrupted_one(
     tmp_path: Path, stop_after: int, end: str, changes: dict[str, object]
 ) -> None:
     class Killed(BaseException):
-        """An exception that the loop does not handle, so that only the file on disk is left."""
+        """An exception that the loop does not handle, so that only the file on disk remains."""
 
     def stop(progress: Progress) -> None:
         if progress.step == stop_after:
@@ -127,7 +127,7 @@ def test_a_resumed_run_ends_like_an_uninterrupted_one(
     expected = fit(whole, TRAIN, VALIDATION, config(**changes))
     with pytest.raises((Killed, TrainingInterruptedError), match=None if end == "killed" else "its state is in"):
         fit(model(), TRAIN, VALIDATION, config(**changes), state_path=path, on_step=stop)
-    torch.manual_seed(99)  # whatever happened in between
+    torch.manual_seed(99)  # resuming does not depend on the present random state
     result = fit(resumed, TRAIN, VALIDATION, config(**changes), state_path=path, resume=True)
     assert curves(result) == curves(expected) and same(state(resumed), state(whole))
     assert not list(tmp_path.glob("*.tmp"))

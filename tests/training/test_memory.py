@@ -1,4 +1,4 @@
-"""Training needs as much memory in its last step as in its first ones, however many shapes its batches have."""
+"""Training needs no more memory in its last step than in its first ones, however many shapes its batches have."""
 
 import os
 import subprocess

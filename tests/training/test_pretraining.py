@@ -1,4 +1,4 @@
-"""Language objectives: what they ask for, that they learn, and that classifiers start from what was learned."""
+"""Language objectives: what they predict, that they learn, and that classifiers can start from the result."""
 
 from importlib import import_module
 from pathlib import Path
@@ -178,7 +178,7 @@ def test_what_does_not_fit_together_is_refused(tmp_path: Path, monkeypatch: pyte
 
 
 def test_long_texts_are_read_to_their_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They were cut at max_length."""
+    """Regression test: they were truncated at max_length."""
     monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "cache"))
     text = " ".join(f"early{n % 3}" for n in range(40)) + " late " + "later " * 40
     (tmp_path / "own.txt").write_text("\n".join([text] * 8), encoding="utf-8")

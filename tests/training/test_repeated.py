@@ -1,4 +1,4 @@
-"""Runs from the same initial weights: the mean of their weights, whether or not something comes between."""
+"""Runs from the same initial weights: their weights are averaged, with or without an interruption."""
 
 import itertools
 import os
@@ -89,7 +89,7 @@ def test_a_kill_between_two_runs_repeats_neither(tmp_path: Path) -> None:
     assert runs_file(state).is_file()
     stale = tmp_path / "stale.pt"
     fit(model(), TRAIN, VALIDATION, settings(runs=RUNS), state_path=stale)
-    stale.replace(state)  # as if the process had been killed before the state of the finished run was removed
+    stale.replace(state)  # as if the process had been killed before it removed the finished run's state
     same(fitted(state, resume=True)[0], fitted()[0])
 
 

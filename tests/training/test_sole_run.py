@@ -1,4 +1,4 @@
-"""One run per folder: a second one is refused, a saved state is not overwritten without --overwrite."""
+"""One run per folder: a second one is refused, and a saved state is not overwritten without --overwrite."""
 
 import os
 import subprocess
@@ -76,7 +76,7 @@ def test_a_full_disk_under_the_training_state_is_named_in_the_error(tmp_path: Pa
 @pytest.mark.slow
 @pytest.mark.timeout(200)
 def test_no_room_for_a_training_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
-    """The system refuses files above 100 kB, as a full disk refuses them."""
+    """A limit of 100 kB per file acts like a full disk."""
     code = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000));"
     code += "from txcls.cli import main; main()"
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Processor threads are chosen by measuring, and what was set before is set again."""
+"""The number of processor threads is chosen by measuring, and the previous setting is restored."""
 
 from copy import deepcopy
 
@@ -11,7 +11,7 @@ from txcls.training import speed, supervised, train
 
 
 def measured(monkeypatch: pytest.MonkeyPatch, rates: dict[int, float]) -> speed.Speed:
-    """What is chosen where that many threads give that many tokens per second."""
+    """The choice if training has these rates in tokens per second, keyed by number of threads."""
     monkeypatch.setattr(speed, "processors", lambda: max(rates))
     monkeypatch.setattr(speed, "_tokens_per_second", lambda *_: rates[torch.get_num_threads()])
     return speed.measure_speed(model(), TRAIN, config())
@@ -26,7 +26,7 @@ def test_more_threads_are_used_only_if_they_are_faster(monkeypatch: pytest.Monke
 
 
 def test_on_a_busy_machine_more_than_one_step_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A step takes 0.7 s, of which this process gets a tenth, so that a second would be a single step."""
+    """A step takes 0.7 s, of which this process gets a tenth, so that one second would cover a single step."""
     now = [0.0]
 
     class Clock:

@@ -1,4 +1,4 @@
-"""The loss in pieces is torch's cross-entropy, and so are its gradients."""
+"""The loss computed in pieces and its gradients equal those of torch's cross-entropy."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""What one process of several does for tests/training/test_distributed.py, which starts it with torchrun.
+"""What each of several processes does in tests/training/test_distributed.py, which starts them with torchrun.
 
 python -m torch.distributed.run --standalone --nproc-per-node 2 -m tests.training.worker FOLDER CASE...
 """
@@ -32,14 +32,14 @@ CASES: dict[str, dict[str, object]] = {
     "masked": {**STILL, "batch_size": 1, "epochs": 1},
     "noisy": {"precision": "float32", "epochs": 8},
 }
-"""Settings without any chance in them but for "masked" and "noisy"."""
+"""Settings without randomness, except in "masked" and "noisy"."""
 
 
 def make(case: str) -> tuple[Encoder, TrainConfig, Objective | None]:
     """A model, settings and objective; dropout only in "noisy"."""
     settings = config(**CASES[case])
     if case not in ("causal", "masked"):
-        # Keys without a bias: it cancels in softmax, so that Adam would make large steps of rounding errors.
+        # Keys have no bias: it cancels in softmax, so Adam would turn rounding errors in its gradient into large steps.
         network = model(dropout=0.1 if case == "noisy" else 0.0, qkv_bias=False)
         return network, settings, None
     torch.manual_seed(5)
@@ -50,7 +50,7 @@ def make(case: str) -> tuple[Encoder, TrainConfig, Objective | None]:
 
 
 def run(case: str, folder: Path) -> None:
-    """Fit it and write its history and weights."""
+    """Fit the model of a case, and write its history and weights."""
     network, settings, objective = make(case)
     state = folder / f"{case}.state"
     result = fit(network, TRAIN, VALIDATION, settings, objective=objective, state_path=state)

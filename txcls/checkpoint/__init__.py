@@ -1,1 +1,1 @@
-"""Checkpoints: a folder of plain files, written and read whole; weights, snapshots, list, model card, zip archive."""
+"""Checkpoints as folders of plain files: weights, snapshots, listing, model card, zip archive."""

@@ -1,7 +1,7 @@
 """A checkpoint as one zip file.
 
-An archive is untrusted: the names in it only choose among the files of a checkpoint and never where anything is
-written, and it may not unpack to more than a checkpoint takes.
+An archive is untrusted: the names in it only select files of a checkpoint, never where anything is written, and it must
+not unpack to more than a checkpoint takes.
 """
 
 import io
@@ -17,15 +17,15 @@ from txcls.errors import CheckpointError
 from txcls.wording import shown
 
 MEMBERS = (*FILES, SNAPSHOTS, "README.md")
-"""The names of files that an archive may hold, in one folder or in none."""
+"""The file names that an archive may contain, in one folder or at the top level."""
 MAX_BYTES = 64 << 20
-"""Most bytes that an archive may unpack to."""
+"""Maximum number of bytes that an archive may unpack to."""
 MAX_MEMBERS = 50
-"""Most entries of an archive, folders included."""
+"""Maximum number of entries in an archive, including folders."""
 
 
 def pack(folder: Path) -> bytes:
-    """The checkpoint in this folder as a zip archive, its files in a folder of the same name.
+    """The checkpoint in this folder as a zip archive, with its files in a folder of the same name.
 
     Raises:
         CheckpointError: a file is missing.
@@ -45,11 +45,11 @@ def unpack(
 ) -> Checkpoint:
     """Check the checkpoint in an archive and write it to the folder `root/name`, which must not exist.
 
-    `check` raises CheckpointError for a checkpoint that is not wanted.
+    `check` raises CheckpointError to reject a checkpoint.
 
     Raises:
-        CheckpointError: it is no zip archive, holds anything but one classifier, or unpacks to too much; nothing is
-            left behind.
+        CheckpointError: it is not a zip archive, holds anything other than one classifier, or unpacks to too much;
+            nothing is left behind.
         ValueError: `name` is not a plain name.
     """
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}", name):
@@ -62,7 +62,7 @@ def unpack(
             if checkpoint.config.objective != "classify":
                 raise CheckpointError("it is a language model; wanted a classifier")
             check(checkpoint)
-    except CheckpointError as error:  # without the temporary folder's path
+    except CheckpointError as error:  # remove the temporary folder's path from the message
         raise CheckpointError(re.sub(r"\S*/(?=[\w.-]+\.(?:json|jsonl|safetensors)\b)", "", str(error))) from None
     except OSError as error:
         raise CheckpointError(f"{file.name}: cannot write its files ({error.strerror})") from None
@@ -70,7 +70,7 @@ def unpack(
 
 
 def _extract(file: Path, folder: Path) -> None:
-    """Write the members of an archive under their plain names."""
+    """Write the members of an archive to `folder` under their plain names."""
     try:
         with zipfile.ZipFile(file) as archive:
             left = MAX_BYTES
@@ -88,7 +88,7 @@ def _extract(file: Path, folder: Path) -> None:
 
 
 def _members(archive: zipfile.ZipFile, source: str) -> dict[str, zipfile.ZipInfo]:
-    """The entry of each file of the checkpoint, by its plain name."""
+    """The entries of the checkpoint's files, keyed by plain file name."""
     entries = archive.infolist()
     if len(entries) > MAX_MEMBERS:
         raise CheckpointError(f"{source}: {len(entries):,} entries; wanted those of one checkpoint")

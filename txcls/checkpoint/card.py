@@ -1,6 +1,6 @@
 """A checkpoint's model card (README.md): purpose, data, metrics, settings and how it was made (Mitchell et al. 2019).
 
-The text is the template `card.md.jinja`; the metadata block is huggingface_hub's, so that the Hub lists the model.
+The text is the template `card.md.jinja`; huggingface_hub makes the metadata block, so that the Hub lists the model.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from huggingface_hub import ModelCardData
 
 FEW_CLASSES = 10
-"""Up to this many classes, a card shows the whole confusion matrix."""
+"""Maximum number of classes for which a card shows the whole confusion matrix."""
 ORDER = {
     "words_shuffled": "words of each text in random order",
     "positions_permuted": "position vectors of each text in random order",
     "positions_mean": "every position vector replaced by their mean",
     "positions_removed": "every position vector replaced by zeros (an input unlike any in training)",
 }
-"""What the accuracies under "order" in metrics.json are measured on."""
+"""Descriptions of the accuracies under "order" in metrics.json."""
 GROUPS: Mapping[str, tuple[str, Callable[[float], str]]] = {
     "by_length": ("tokens read", "{:g}".format),
     "by_unknown": ("share of unknown tokens", partial(percentage, digits=0)),
 }
-"""The quantities that rows are grouped by, and how the bounds of a group are written."""
+"""The quantities that rows are grouped by, and how the bounds of a group are formatted."""
 _MADE = (
     ("command", "command"),
     ("seed", "seed"),
@@ -42,7 +42,7 @@ _MADE = (
 )
 
 VERDICTS = {"wrong": "refuted", "idle": "uniform attention does as well"}
-"""What the verdicts of metrics.json are in words, where these are others."""
+"""Wording of those verdicts in metrics.json that the card does not use as they are."""
 _WEIGHTS = (
     ("their own", "accuracy"),
     ("uniform", "uniform"),
@@ -52,7 +52,7 @@ _WEIGHTS = (
 )
 
 Table = tuple[str, Sequence[str], Iterable[Sequence[str]]]
-"""What stands above the table, its head and its rows."""
+"""The text above the table, its header and its rows."""
 
 
 def model_card(
@@ -66,7 +66,7 @@ def model_card(
     scope: ScopeRule | None = None,
     metrics: Mapping[str, Any],
 ) -> str:
-    """The card of a classifier, or without `classes` of a language model; `metrics` are those of metrics.json."""
+    """The card of a classifier or, without `classes`, of a language model; `metrics` are those of metrics.json."""
     from huggingface_hub import ModelCard
     from jinja2 import Environment, FileSystemLoader
 
@@ -117,7 +117,7 @@ def most_confused(
 
 
 def group_name(group: Mapping[str, Any], bound: Callable[[float], str]) -> str:
-    """The bounds of a group of rows in words, each written by `bound`."""
+    """The bounds of a group of rows in words, each formatted by `bound`."""
     over, up_to = group["over"], group["up_to"]
     if over is None:
         return f"up to {bound(up_to)}" if up_to else bound(up_to)
@@ -162,7 +162,7 @@ def _validation_rows(config: RunConfig, data: Mapping[str, Any]) -> str:
 
 
 def _tables(classes: Sequence[str], metrics: Mapping[str, Any]) -> Iterable[Table]:
-    """The tables of the test rows, or of the validation rows if the test rows were not evaluated."""
+    """The tables for the test rows, or for the validation rows if the test rows were not evaluated."""
     split = "test" if "test" in metrics else "validation"
     measured = metrics.get(split)
     if not measured:
@@ -209,7 +209,7 @@ def _tables(classes: Sequence[str], metrics: Mapping[str, Any]) -> Iterable[Tabl
 
 
 def _circuit_table(circuit: Mapping[str, Any]) -> str:
-    """Accuracy by the attention rows that are kept."""
+    """A table of the accuracy for each set of attention rows kept."""
     splits = list(circuit["n"])
     dashes = ["–"] * len(splits)
     rows = [["none", *(percentage(circuit["none"][split]) for split in splits), *dashes]]
@@ -223,7 +223,7 @@ def _circuit_table(circuit: Mapping[str, Any]) -> str:
 
 
 def reliability_rows(bins: Iterable[Mapping[str, Any]], *, digits: int = 1) -> list[tuple[str, str, str, str]]:
-    """The bins that hold rows as cells: range of confidence, rows, mean confidence, accuracy."""
+    """The non-empty bins as table cells: range of confidence, rows, mean confidence, accuracy."""
     return [
         (
             f"{percentage(part['low'], 0)} to {percentage(part['high'], 0)}",
@@ -241,6 +241,6 @@ def _decimals(value: float, digits: int = 4) -> str:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table and an empty line."""
+    """A Markdown table followed by an empty line."""
     lines = [f"| {' | '.join(map(as_markdown, row))} |" for row in (head, *rows)]
     return "\n".join([lines[0], "|---" * len(head) + "|", *lines[1:], ""])

@@ -1,4 +1,4 @@
-"""A trained model as a folder of plain files: written atomically, and validated when read.
+"""A trained model as a folder of plain files, written atomically and validated when read.
 
 model.safetensors   weights                      config.json    every setting of the run, and the calibration
 tokenizer.json      text to ids                  labels.json    class names in the order of the logits
@@ -43,8 +43,8 @@ from txcls.wording import shown
 class Checkpoint:
     """Everything needed to use a model, and the record of how it was made.
 
-    `model` is a `TextClassifier`, or for other objectives than "classify" a `LanguageModel`, which has no `classes`.
-    `path` is its folder, None until it is saved.
+    `model` is a `TextClassifier` or, for objectives other than "classify", a `LanguageModel`, which has no `classes`.
+    `path` is the checkpoint's folder; None until it is saved.
     """
 
     path: Path | None
@@ -60,7 +60,7 @@ class Checkpoint:
 
     @property
     def name(self) -> str:
-        """The folder's name; the configuration's until it is saved."""
+        """The folder's name or, until it is saved, the configuration's name."""
         return self.config.name if self.path is None else self.path.name
 
     @property
@@ -70,11 +70,11 @@ class Checkpoint:
 
 
 def find_checkpoint(path_or_name: str | Path) -> Path:
-    """The folder that a path or a name under `checkpoint_root()` means.
+    """Find the folder for a path or for a name under `checkpoint_root()`.
 
     Raises:
-        CheckpointError: neither is a folder.
-        TypeError: got neither a string nor a path.
+        CheckpointError: there is no such folder.
+        TypeError: `path_or_name` is neither a string nor a path.
     """
     if not isinstance(path_or_name, str | PathLike):
         raise TypeError(
@@ -83,21 +83,21 @@ def find_checkpoint(path_or_name: str | Path) -> Path:
     candidates = (Path(path_or_name), checkpoint_root() / path_or_name) if str(path_or_name) else ()
     for attempt in range(2):
         for candidate in candidates:
-            with suppress(OSError, ValueError):  # a name too long, or with a NUL byte
+            with suppress(OSError, ValueError):  # the name is too long or has a NUL byte
                 if candidate.is_dir():
                     return candidate
                 if not attempt:
-                    settle(candidate.parent)  # it may be in the middle of a save, or of one that was killed
+                    settle(candidate.parent)  # a save may be in progress there, or may have been killed
     known = ", ".join(checkpoint_names()) or "none yet: `python -m txcls train sample` makes one"
     raise CheckpointError(f"no checkpoint folder {str(path_or_name)!r:.200}; known names: {known}")
 
 
 def refuse_other_files(folder: Path) -> None:
-    """Refuse a folder whose files are not those of a checkpoint, since saving would delete them.
+    """Refuse a folder with files that are not a checkpoint's, since saving would delete them.
 
     Raises:
-        CheckpointError: it is such a folder.
-        OSError: it cannot be read.
+        CheckpointError: there are such files.
+        OSError: the folder cannot be read.
     """
     is_checkpoint = all((folder / name).is_file() for name in ("config.json", "labels.json"))
     if folder.is_dir() and not is_checkpoint and any(folder.iterdir()):
@@ -105,13 +105,13 @@ def refuse_other_files(folder: Path) -> None:
 
 
 def save_checkpoint(checkpoint: Checkpoint, path: str | Path | None = None) -> Path:
-    """Write a checkpoint folder, replacing an older one only once the new one is complete on disk; return the folder.
+    """Write a checkpoint folder and return it; an older one is replaced only once the new one is complete on disk.
 
-    Weights are stored as float16; `load_checkpoint` returns float32. With `path` None, the folder is `checkpoint.path`.
+    Weights are stored as float16; `load_checkpoint` returns float32. If `path` is None, `checkpoint.path` is used.
 
     Raises:
-        CheckpointError: neither `path` nor `checkpoint.path` is a folder's name, the folder holds other files or cannot
-            be written, or a weight is not finite; an older checkpoint there is unchanged.
+        CheckpointError: neither `path` nor `checkpoint.path` names a folder, the folder holds other files or cannot be
+            written, or a weight is not finite; an older checkpoint there is unchanged.
     """
     target = checkpoint.path if path is None else Path(path)
     if target is None:
@@ -148,7 +148,7 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | Path | None = None) -> P
             )
             (temporary / "README.md").write_text(card, encoding="utf-8")
             for file in temporary.iterdir():
-                file.chmod(0o644)  # safetensors makes its files private; a server may run as another user
+                file.chmod(0o644)  # safetensors makes its files private, but a server may run as another user
     except (OSError, SafetensorError) as error:
         raise CheckpointError(
             f"cannot save checkpoint {target}: {reason(error):.200}; an older one there is unchanged. "
@@ -158,7 +158,7 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | Path | None = None) -> P
 
 
 def _without_large_matrices(metrics: Mapping[str, Any]) -> dict[str, Any]:
-    """The metrics without confusion matrices of so many classes that metrics.json could not be read back."""
+    """The metrics without confusion matrices that have too many classes for metrics.json to be read back."""
     written = dict(metrics)
     for split in MEASURED_SPLITS:
         if len(metrics.get(split, {}).get("confusion", ())) > MAX_MATRIX_CLASSES:
@@ -167,12 +167,12 @@ def _without_large_matrices(metrics: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def load_checkpoint(path_or_name: str | Path) -> Checkpoint:
-    """Read a checkpoint folder onto the CPU, model in evaluation mode; nothing in it is executed or unpickled.
+    """Read a checkpoint folder onto the CPU, with the model in evaluation mode; nothing is executed or unpickled.
 
-    A checkpoint that is being replaced is read either as it was before or as it is after.
+    A checkpoint that is being replaced is read either as it was before or as it is after the replacement.
 
     Raises:
-        CheckpointError: a file is missing, damaged or does not fit the others; the message names file and field.
+        CheckpointError: a file is missing, damaged or does not match the others; the message names file and field.
     """
     path = find_checkpoint(path_or_name)
     with reading(path.absolute().parent):
@@ -208,7 +208,7 @@ def _load(path: Path) -> Checkpoint:
         model = build_without_memory(config, vocab_size=len(tokens), n_classes=len(classes))
     except (ValueError, RuntimeError) as error:
         raise CheckpointError(f"{path}: no model can be made of its settings ({error!s:.200})") from None
-    # On the meta device: nothing is allocated unless the weights file really holds a model of that size.
+    # On the meta device, so that nothing is allocated unless the weights file really holds a model of that size.
     shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
     weights = load_weights(path / "model.safetensors", shapes)
     try:

@@ -1,4 +1,4 @@
-"""A classifier compared with a majority guess and the linear baseline on test rows, as a checkpoint stores it."""
+"""A classifier compared with a majority guess and the linear baseline on test rows, as stored in checkpoints."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -14,7 +14,7 @@ Difference = Annotated[float, Field(strict=True, ge=-1.0, le=1.0)]
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A metric on test rows from 0 to 1 (a difference of two: from -1 to 1) and its 95 % interval."""
+    """A metric on test rows, from 0 to 1 (for the difference of two, from -1 to 1), and its 95 % interval."""
 
     __pydantic_config__ = PLAIN
     value: Difference
@@ -24,7 +24,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """The metrics of one of the three classifiers; `seconds` is how long it took to train and to predict."""
+    """The metrics of one of the three classifiers; `seconds` is its training and prediction time."""
 
     __pydantic_config__ = PLAIN
     accuracy: Measured
@@ -37,11 +37,11 @@ class Comparison:
     """A majority guess, the linear baseline and the Transformer on the same n test rows.
 
     Attributes:
-        n_training: rows that the linear baseline was fitted to.
+        n_training: number of rows that the linear baseline was fitted to.
         difference, difference_f1: accuracy and macro-F1 of the Transformer minus those of the linear baseline, with
             paired intervals.
-        only_transformer, only_linear: test rows that only this classifier gets right.
-        baseline: features and C of the linear baseline; None if an earlier version fitted it, untuned.
+        only_transformer, only_linear: number of test rows that only this classifier gets right.
+        baseline: features and C of the linear baseline; None if it was fitted, untuned, by an earlier version.
     """
 
     __pydantic_config__ = PLAIN
@@ -85,7 +85,7 @@ class Comparison:
 
     @property
     def table(self) -> list[tuple[str, str, str]]:
-        """Name, accuracy and macro-F1 of each, and the difference of the last two, with intervals."""
+        """Name, accuracy and macro-F1 of each classifier, then the difference of the last two, with intervals."""
         contestants = {
             "majority guess": self.majority,
             "linear baseline": self.linear,
@@ -95,13 +95,13 @@ class Comparison:
         return [*rows, ("Transformer − linear baseline", _points(self.difference), _points(self.difference_f1))]
 
     def __str__(self) -> str:
-        """A line for each classifier with accuracy and macro-F1, then the verdict."""
+        """One line per classifier with accuracy and macro-F1, then the verdict."""
         rows = [("test rows", "accuracy", "macro-F1"), *self.table]
         lines = [f"{name:<30}{accuracy:<28}{macro_f1}" for name, accuracy, macro_f1 in rows]
         return "\n".join([*lines, self.verdict])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values, numbers rounded to six places."""
+        """Plain JSON values, with numbers rounded to six places."""
         values: dict[str, Any] = rounded(asdict(self))
         return values
 
@@ -112,7 +112,7 @@ class Comparison:
 
 
 def with_interval(metric: Measured) -> str:
-    """A metric and its interval in per cent: `92.6 % (92.0 to 93.2)`, without an interval if it has no width."""
+    """A metric and its interval in per cent: `92.6 % (92.0 to 93.2)`; without the interval if it has no width."""
     if metric.low == metric.high:
         return percentage(metric.value)
     return f"{percentage(metric.value)} ({100 * metric.low:.1f} to {100 * metric.high:.1f})"

@@ -1,10 +1,10 @@
-"""Checkpoint folders on disk: where they are, how one is replaced atomically, and recovery after a killed save.
+"""Checkpoint folders on disk: where they are, how they are replaced atomically, and recovery after a killed save.
 
-A save writes a hidden folder beside the checkpoint's, `.NAME.saving-X`, renames it to `.NAME.saved-X` once it is
-complete, then the older checkpoint to `.NAME.old-X` and the new one to NAME. The writing process holds a lock (flock)
-on its hidden folder, which tells a save in progress from the remains of a killed one. Renaming and reading lock the
-parent folder, so a reader finds a checkpoint either before or after it is replaced. File systems without such locks
-work too, but keep the remains of killed saves.
+A save writes a hidden folder beside the checkpoint's folder, `.NAME.saving-X`, and renames it to `.NAME.saved-X` once
+it is complete. It then renames the older checkpoint to `.NAME.old-X` and the new one to NAME. The writing process holds
+a lock (flock) on its hidden folder, which distinguishes a save in progress from the remains of a killed one. Renaming
+and reading lock the parent folder, so a reader finds a checkpoint as it was either before or after a replacement. File
+systems without such locks work too, but keep the remains of killed saves.
 """
 
 import errno
@@ -25,13 +25,13 @@ if sys.platform != "win32":
     import fcntl
 
 FILES = ("model.safetensors", "config.json", "tokenizer.json", "labels.json", "metrics.json", "history.jsonl")
-"""The files of a checkpoint, besides its README.md."""
+"""The files of a checkpoint, apart from its README.md."""
 SNAPSHOTS = "snapshots.safetensors"
-"""A file that only some checkpoints have: weights during training."""
+"""A file that only some checkpoints have: weights recorded during training."""
 GPT2_FILES = ("config.json", "model.safetensors", "vocab.json", "merges.txt")
-"""The files of a published GPT-2."""
+"""The files of a published GPT-2 model."""
 LOCK_SECONDS = 10.0
-"""How long reading, listing and replacing wait for each other's lock before going ahead without it."""
+"""How long reading, listing and replacing wait for a lock before going ahead without it."""
 
 _WATCHED = tuple(dict.fromkeys((*FILES, SNAPSHOTS, *GPT2_FILES, "README.md")))
 _HIDDEN = re.compile(r"\.(?P<name>.+)\.(?P<state>saving|saved|old)-[0-9a-f]{16}", re.DOTALL)
@@ -66,25 +66,25 @@ def fingerprint(path: Path) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """The message of an operating system error without its path."""
+    """The message of an operating system error, without the path."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 @contextmanager
 def reading(root: Path) -> Iterator[None]:
-    """Inside this block, no other txcls process replaces a folder directly below `root`."""
+    """Inside the block, no other txcls process replaces a folder directly below `root`."""
     with _locked(root, shared=True):
         yield
 
 
 @contextmanager
 def new_folder(target: Path) -> Iterator[Path]:
-    """An empty folder to write to, which replaces `target` at the end of the block unless an exception is raised.
+    """Yield an empty folder to write to, which replaces `target` at the end of the block unless an exception is raised.
 
     A kill at any point leaves either the older or the new folder complete: see `settle`.
 
     Raises:
-        OSError: it cannot be created, flushed or renamed; the older folder is unchanged.
+        OSError: the folder cannot be created, flushed or renamed; the older folder is unchanged.
     """
     target = target.resolve() if target.is_symlink() else target
     root = target.parent
@@ -109,7 +109,7 @@ def _hidden(target: Path, state: str) -> Path:
 
 
 def _locked_folder(target: Path) -> tuple[Path, int]:
-    """A new hidden folder beside `target`, and the handle that locks it."""
+    """A new hidden folder beside `target`, and the handle that holds its lock."""
     while True:
         temporary = _hidden(target, "saving")
         temporary.mkdir()
@@ -169,7 +169,7 @@ def names_in(root: Path) -> list[str]:
 def settle(root: Path) -> None:
     """Complete or remove what killed saves left below `root`; saves in progress are not touched.
 
-    A complete new folder is put in place, an incomplete one removed, and an old one restored if nothing replaced it.
+    A complete new folder is moved into place, an incomplete one is removed, and an old one is restored if not replaced.
     """
     if not any(map(_HIDDEN.fullmatch, names_in(root))):
         return
@@ -198,7 +198,7 @@ def _settle_folder(state: str, entry: Path, target: Path) -> None:
 
 
 def _lock(handle: int, *, shared: bool = False) -> bool | None:
-    """Lock an open file or folder until it is closed: False if it is locked already, None without lock support."""
+    """Lock an open file or folder until it is closed; False if it is already locked, None without lock support."""
     if sys.platform == "win32":
         return None
     try:
@@ -212,7 +212,7 @@ def _lock(handle: int, *, shared: bool = False) -> bool | None:
 
 @contextmanager
 def _locked(root: Path, *, shared: bool = False) -> Iterator[None]:
-    """Lock a folder, exclusively or shared, waiting for conflicting locks up to `LOCK_SECONDS`."""
+    """Lock a folder, exclusively or shared, waiting up to `LOCK_SECONDS` for conflicting locks."""
     try:
         handle = os.open(root, os.O_RDONLY)
     except (OSError, ValueError):
@@ -229,10 +229,10 @@ def _locked(root: Path, *, shared: bool = False) -> Iterator[None]:
 
 @contextmanager
 def alone(file: Path) -> Iterator[bool]:
-    """Whether this process got the lock on `file`, which exists during the block; always True without lock support.
+    """Yield whether this process got the lock on `file`, which exists during the block; True without lock support.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     while True:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -255,7 +255,7 @@ def alone(file: Path) -> Iterator[bool]:
 
 
 def _is_at(handle: int, file: Path) -> bool:
-    """Whether an open file is still the one with that name."""
+    """Whether an open file is still the file with that name."""
     try:
         return os.path.samestat(os.fstat(handle), file.stat())
     except FileNotFoundError:

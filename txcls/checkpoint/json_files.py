@@ -1,7 +1,7 @@
 """Reading and writing the JSON files of a checkpoint, and the types of their values.
 
-The files are untrusted: a file's size is checked before it is read, the number of values before it is parsed. Unknown
-keys are kept, since later versions may add some.
+The files are untrusted: a file's size is checked before it is read, and the number of values before it is parsed.
+Unknown keys are kept, since later versions may add some.
 """
 
 import json
@@ -28,12 +28,12 @@ LIMITS = {
     "vocab.json": (12_000_000, 1_000_000),
     "merges.txt": (12_000_000, 12_000_000),
 }
-"""Most bytes and values of each file: a parsed value takes far more memory than its few characters."""
+"""Maximum number of bytes and of values per file: a parsed value takes far more memory than its few characters."""
 MAX_DEPTH = 12
-"""Levels of lists and objects in a file at most."""
+"""Maximum depth of nested lists and objects in a file."""
 
 PLAIN = ConfigDict(extra="ignore", allow_inf_nan=False)
-"""The settings of classes that `checked` reads; their fields have the types below."""
+"""The configuration of classes that `checked` reads; their fields have the types below."""
 Share = Annotated[float, Field(strict=True, ge=0.0, le=1.0)]
 Count = Annotated[int, Field(strict=True, ge=0, le=10**15)]
 Number = Annotated[float, Field(strict=True, ge=-1e15, le=1e15)]
@@ -45,7 +45,7 @@ Many = Annotated[tuple[Item, ...], FailFast()]
 
 
 def read_text(path: Path) -> str:
-    """The text of a file in `LIMITS`.
+    """The text of a file listed in `LIMITS`.
 
     Raises:
         CheckpointError: it cannot be read, is not UTF-8, or exceeds the limits for its name.
@@ -76,7 +76,7 @@ def read_json(path: Path, kind: type[Json]) -> Json:
 
 
 def parsed(text: str, kind: type[Json], *, where: str) -> Json:
-    """The value of a JSON text; errors as for `read_json`, which begin with `where`."""
+    """The value of a JSON text; for errors see `read_json`, with messages that begin with `where`."""
     try:
         value = json.loads(text)
     except RecursionError:
@@ -97,7 +97,8 @@ def checked(kind: type[Kind], values: Any, *, where: str) -> Kind:
     """Validate JSON values as a dataclass or pydantic model, and return the instance.
 
     Raises:
-        CheckpointError: a field is missing or invalid, or an unknown one holds what cannot be kept; it is named.
+        CheckpointError: a field is missing or invalid, or an unknown field holds a value that cannot be stored; the
+            message names the field.
     """
     try:
         result: Kind = _adapter(kind).validate_python(values)  # type: ignore[arg-type]  # a class is hashable
@@ -140,7 +141,7 @@ def is_text(value: str) -> bool:
 
 
 def _path_to_odd_value(value: Any, levels: int = MAX_DEPTH) -> list[str] | None:
-    """The keys, innermost first, that lead to a value that is not finite, no UTF-8, or nested too deep; else None."""
+    """The keys, innermost first, of a value that is not finite, not UTF-8, or nested too deep; else None."""
     if isinstance(value, dict | list):
         if not levels:
             return []
@@ -155,7 +156,7 @@ def _path_to_odd_value(value: Any, levels: int = MAX_DEPTH) -> list[str] | None:
 
 
 def rounded(value: Any) -> Any:
-    """A JSON value with its numbers rounded to six places."""
+    """A JSON value, with its numbers rounded to six places."""
     if isinstance(value, dict):
         return {key: rounded(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -166,6 +167,6 @@ def rounded(value: Any) -> Any:
 def write_json(path: Path, value: object, *, indent: int | None = 2) -> None:
     """Write a value as UTF-8 JSON with a final newline; lists of numbers, such as matrix rows, take one line each."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)
-    if indent is not None:  # JSON strings contain no line breaks, so none is changed
+    if indent is not None:  # JSON strings contain no line breaks, so the pattern matches none of them
         text = re.sub(r"\[\n[\d\s,.eE+-]+\]", lambda row: "[" + " ".join(row[0][1:-1].split()) + "]", text)
     path.write_text(text + "\n", encoding="utf-8")

@@ -29,8 +29,8 @@ LONGEST_REASON = 300
 class Summary:
     """A checkpoint's name, purpose and main metric.
 
-    `accuracy` is on the test rows, or else on the validation rows; `perplexity` is a language model's on validation
-    texts. `has_atlas` says whether it has stories of heads.
+    `accuracy` is on the test rows or, without these, on the validation rows; `perplexity` is a language model's on
+    validation texts. `has_atlas` is whether it has stories of heads.
     """
 
     name: str
@@ -48,8 +48,8 @@ class Summary:
 class Listing:
     """All checkpoints under a folder, each kind sorted by name.
 
-    Published GPT-2 folders are language models with the objective "causal". `left_out` says in one line why a
-    checkpoint folder cannot be read.
+    Published GPT-2 folders are language models with the objective "causal". `left_out` maps the name of each unreadable
+    checkpoint folder to a one-line reason.
     """
 
     classifiers: tuple[Summary, ...] = ()
@@ -58,10 +58,10 @@ class Listing:
 
 
 def list_checkpoints(folder: Path | None = None) -> Listing:
-    """The checkpoints under a folder, None for `checkpoint_root()`; only changed ones are read again.
+    """The checkpoints under a folder (None for `checkpoint_root()`); only changed ones are read again.
 
-    Hidden folders and folders without a config.json are ignored; a broken link is reported in `left_out`. No folder's
-    contents make this raise. Remains of killed saves are completed or removed first.
+    Hidden folders and folders without a config.json are ignored; broken links are reported in `left_out`. Whatever the
+    folders contain, this does not raise. Remains of killed saves are completed or removed first.
     """
     root = (folder or checkpoint_root()).absolute()
     settle(root)
@@ -100,7 +100,7 @@ def _look(path: Path) -> Summary | str | None:
 
 @lru_cache(maxsize=1000)
 def _summary_or_reason(path: Path, fingerprint: str) -> Summary | str:
-    """As of the moment when the folder had this fingerprint."""
+    """The result for a folder; `fingerprint` is only part of the cache key."""
     try:
         return _summary(path)
     except CheckpointError as error:

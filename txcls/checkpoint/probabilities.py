@@ -1,4 +1,4 @@
-"""From logits to calibrated probabilities and in-scope scores, by the settings that a checkpoint stores."""
+"""From logits to calibrated probabilities and in-scope scores, with the settings that a checkpoint stores."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ Floats = NDArray[np.floating[Any]]
 
 
 def log_softmax(logits: Floats) -> Floats:
-    """Log-probabilities (N, C) of logits (N, C), as float64; importing SciPy's would take a tenth of a second."""
+    """Log-probabilities (N, C) of logits (N, C), as float64; importing SciPy's version would take 0.1 s."""
     shifted = logits.astype(np.float64) - logits.max(axis=1, keepdims=True)  # N C
     log_probabilities: Floats = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))  # N C
     return log_probabilities
@@ -25,7 +25,7 @@ def calibrated_probabilities(logits: Floats, calibration: Calibration) -> Floats
 
 
 def calibrated_log_probabilities(log_probabilities: Floats, temperature: float, power: float) -> Floats:
-    """Log-probabilities (N, C) after calibration, given those before it (N, C)."""
+    """Calibrated log-probabilities (N, C) from uncalibrated ones (N, C)."""
     surprisal = np.maximum(-log_probabilities, 0.0)  # N C; rounding can make it slightly negative
     return log_softmax(-((surprisal / temperature) ** power))
 
@@ -33,10 +33,11 @@ def calibrated_log_probabilities(log_probabilities: Floats, temperature: float, 
 def scope_scores(logits: Floats, *, calibration: Calibration, score: str) -> Floats:
     """In-scope scores (N,) of logits (N, C); higher means more like a text of the known classes.
 
-    "max_probability" is the highest calibrated probability (Hendrycks & Gimpel 2017), "energy" the log sum exp of the
-    logits, the negative free energy of Liu et al. 2020. "standard_score" is how many standard deviations the highest
-    logit lies above the mean of the text's logits. It leaves the length of the pooled vector out and keeps its
-    direction, close to the cosine with the winner's row of the head (Zhang & Xiang 2023, "MaxCosine").
+    "max_probability" is the highest calibrated probability (Hendrycks & Gimpel 2017); "energy" is the log-sum-exp of
+    the logits, the negative free energy of Liu et al. 2020. "standard_score" is the number of standard deviations by
+    which the highest logit exceeds the mean of the text's logits. It ignores the length of the pooled vector and uses
+    only its direction, similar to the cosine with the head's row for the predicted class (Zhang & Xiang 2023,
+    "MaxCosine").
     """
     if score == "energy":
         highest = logits.max(axis=1).astype(np.float64)  # N
@@ -45,7 +46,7 @@ def scope_scores(logits: Floats, *, calibration: Calibration, score: str) -> Flo
     if score == "standard_score":
         centred = logits.astype(np.float64) - logits.mean(axis=1, keepdims=True, dtype=np.float64)  # N C
         deviation = centred.std(axis=1)  # N
-        above: Floats = centred.max(axis=1) / np.where(deviation > 0, deviation, 1.0)  # all logits alike: 0
+        above: Floats = centred.max(axis=1) / np.where(deviation > 0, deviation, 1.0)  # 0 if all logits are equal
         return above
     confidence: Floats = calibrated_probabilities(logits, calibration).max(axis=1)
     return confidence

@@ -1,4 +1,4 @@
-"""What config.json, labels.json, metrics.json and history.jsonl hold, read and validated."""
+"""Read and validate config.json, labels.json, metrics.json and history.jsonl."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -28,12 +28,12 @@ from txcls.errors import CheckpointError, ConfigError
 FORMAT_VERSION = 1
 """The version of config.json."""
 MEASURED_SPLITS = ("validation", "test", "new")
-"""Splits whose metrics metrics.json may hold."""
+"""Splits for which metrics.json may hold metrics."""
 MAX_CLASSES = 10_000
 MAX_LABEL_CHARACTERS = 1_000_000
-"""Most characters of all class names together."""
+"""Maximum number of characters in all class names together."""
 MAX_MATRIX_CLASSES = 600
-"""Most classes for which metrics.json keeps the whole confusion matrix."""
+"""Maximum number of classes for which metrics.json keeps the whole confusion matrix."""
 MAX_HISTORY_ROWS = 100_000
 
 
@@ -41,7 +41,8 @@ def checked_config(values: dict[str, Any], *, source: str) -> tuple[RunConfig, C
     """The settings, calibration and out-of-scope rule in the values of a config.json.
 
     Raises:
-        CheckpointError: the format version is different, or a setting is unknown or invalid; the field is named.
+        CheckpointError: the format version is different, or a setting is unknown or invalid; the message names the
+            field.
     """
     values = dict(values)
     version = values.pop("format_version", None)
@@ -50,9 +51,9 @@ def checked_config(values: dict[str, Any], *, source: str) -> tuple[RunConfig, C
             f"{source}: format_version is {version!r:.100}; wanted {FORMAT_VERSION}. Is it a txcls checkpoint?"
         )
     calibration, scope = values.pop("calibration", None), values.pop("scope", None)
-    if isinstance(values.get("train"), dict):  # a setting of earlier versions, whose effect is in the weights
+    if isinstance(values.get("train"), dict):  # a setting of earlier versions; the weights already include its effect
         values["train"] = {name: value for name, value in values["train"].items() if name != "start_vectors"}
-    if isinstance(values.get("data"), dict):  # earlier versions had this rule alone
+    if isinstance(values.get("data"), dict):  # earlier versions had only this rule
         values["data"] = {"validation": "stratified", **values["data"]}
     try:
         fitted = Calibration.from_mapping(calibration, source=f"{source}: calibration")
@@ -77,7 +78,7 @@ def read_labels(path: Path) -> tuple[str, ...]:
 
 
 def labels_problem(labels: Sequence[str]) -> str | None:
-    """Why these cannot be a checkpoint's class names; None if they can."""
+    """Why these labels cannot be a checkpoint's class names; None if they can."""
     if len(labels) > MAX_CLASSES:
         return f"{len(labels):,} classes; wanted at most {MAX_CLASSES:,}"
     if (length := sum(map(len, labels))) > MAX_LABEL_CHARACTERS:
@@ -93,7 +94,7 @@ def read_metrics(path: Path) -> dict[str, Any]:
     """The validated contents of metrics.json, unchanged.
 
     Raises:
-        CheckpointError: it cannot be read, or a field is invalid; the field is named.
+        CheckpointError: the file cannot be read, or a field is invalid; the message names the field.
     """
     values = read_json(path, dict)
     checked(_Metrics, values, where=str(path))
@@ -104,7 +105,7 @@ def read_history(path: Path) -> list[dict[str, Any]]:
     """The validated rows of history.jsonl, unchanged.
 
     Raises:
-        CheckpointError: as for `read_metrics`; the line is named.
+        CheckpointError: as for `read_metrics`; the message names the line.
     """
     lines = read_text(path).removesuffix("\n").split("\n")
     if len(lines) > MAX_HISTORY_ROWS:
@@ -181,9 +182,10 @@ class Metrics:
 
     Attributes:
         ece: expected calibration error.
-        confusion: `confusion[i][j]` rows of class i are predicted as j; empty if there are very many classes.
+        confusion: `confusion[i][j]` is the number of rows of class i predicted as j; empty if there are very many
+            classes.
         by_length, by_unknown: accuracy by number of tokens, and by share of unknown tokens.
-        order: accuracies with word order removed.
+        order: accuracies without word order.
     """
 
     __pydantic_config__ = PLAIN
@@ -205,7 +207,7 @@ class Metrics:
 
 
 class _Part(BaseModel):
-    """A part that is validated but not converted: the values stay plain JSON."""
+    """A part that is validated but not converted, so that the values stay plain JSON."""
 
     model_config = ConfigDict(frozen=True, protected_namespaces=(), **PLAIN)
 
@@ -250,11 +252,11 @@ class _Language(_Part):
 
 
 _ABSENT: Any = None
-"""Default of parts that may be missing; null is refused."""
+"""Default for parts that may be missing; null is not allowed."""
 
 
 class _Metrics(_Part):
-    """metrics.json: what was measured and how the model was made; every part is optional.
+    """metrics.json: measurements, and how the model was made; every part is optional.
 
     `txcls.inspection` adds "heads", "atlas", "means" and "explanations", and validates them when it reads them.
     """

@@ -1,4 +1,4 @@
-"""Snapshots of a classifier's weights during training: after which steps they are taken, and their file.
+"""Snapshots of a classifier's weights during training: the steps after which they are taken, and their file.
 
 `snapshots.safetensors` holds each weight of the model N times, stacked along a new first axis, as float16. Its metadata
 has the optimiser step of each snapshot, and its loss and accuracy on training and validation rows.
@@ -23,14 +23,14 @@ from txcls.errors import CheckpointError
 
 MAX_METADATA_CHARACTERS = 100_000
 EARLY = 100
-"""Distances between snapshots are equal up to 1 / EARLY of the training, and then grow by a constant factor."""
+"""Snapshots are about evenly spaced in the first 1 / EARLY of training; then their distance grows exponentially."""
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRow:
     """A snapshot's optimiser step, and its metrics.
 
-    Training metrics are over the steps since the previous snapshot, as seen in training; None for the first.
+    Training metrics are computed during training over the steps since the previous snapshot; None for the first.
     """
 
     __pydantic_config__ = PLAIN
@@ -43,7 +43,7 @@ class SnapshotRow:
 
 @dataclass(frozen=True, eq=False)
 class Snapshots:
-    """N snapshots of a model in the order of their steps; `weights` have a first axis of length N, as float16."""
+    """N snapshots of a model, ordered by step; `weights` have a first axis of length N and are float16."""
 
     rows: tuple[SnapshotRow, ...]
     weights: Mapping[str, Tensor]
@@ -53,13 +53,13 @@ class Snapshots:
 
     @classmethod
     def of(cls, states: "Sequence[tuple[SnapshotRow, Mapping[str, Tensor]]]") -> "Snapshots":
-        """The snapshots of these rows and weights."""
+        """Combine rows and weights."""
         rows = tuple(row for row, _ in states)
         return cls(rows, {name: torch.stack([weights[name] for _, weights in states]) for name in states[0][1]})
 
 
 def snapshot_steps(n: int, total: int) -> tuple[int, ...]:
-    """The n steps from 0 to `total` after which snapshots are taken; all steps if there are no more than n.
+    """The n steps from 0 to `total` after which to take snapshots; all steps if there are no more than n.
 
     They are evenly spaced in log(1 + EARLY * step / total).
     """
@@ -74,22 +74,22 @@ def snapshot_steps(n: int, total: int) -> tuple[int, ...]:
 
 
 def save_snapshots(snapshots: Snapshots, path: Path) -> None:
-    """Write the file.
+    """Write the snapshots to a file.
 
     Raises:
         CheckpointError: a weight is not finite in float16.
-        OSError, SafetensorError: it cannot be written.
+        OSError, SafetensorError: the file cannot be written.
     """
     weights = finite(as_stored(snapshots.weights), where="snapshots in float16")
     rows = json.dumps([asdict(row) for row in snapshots.rows])
-    save_file(weights, path, metadata={"snapshots": rows})  # the order of several entries would be random
+    save_file(weights, path, metadata={"snapshots": rows})  # one entry, because several would be in random order
 
 
 def load_snapshots(path: Path, model: Mapping[str, Tensor]) -> Snapshots | None:
     """Read the snapshots of a model with this `state_dict`, if the file exists.
 
     Raises:
-        CheckpointError: it is damaged, or does not fit the model; the message names the field.
+        CheckpointError: the file is damaged or does not match the model; the message names the field.
     """
     if not os.path.lexists(path):
         return None

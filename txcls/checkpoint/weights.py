@@ -16,7 +16,7 @@ from txcls.errors import CheckpointError
 from txcls.model import Encoder, LanguageModel, TextClassifier
 
 MAX_HEADER_BYTES = 2_000_000
-"""A hundred layers take a tenth of it."""
+"""Maximum size of a file's header; a hundred layers take a tenth of it."""
 MAX_DIMENSIONS = 8
 _TYPES = {
     "F64": torch.float64,
@@ -33,12 +33,12 @@ _TYPES = {
 
 
 def as_stored(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """A model's `state_dict` as it is written: float16, on the CPU."""
+    """A model's `state_dict` as it is stored: float16, on the CPU."""
     return {name: tensor.detach().cpu().half().contiguous() for name, tensor in weights.items()}
 
 
 def finite(weights: dict[str, Tensor], *, where: str) -> dict[str, Tensor]:
-    """The weights themselves.
+    """Return the weights unchanged if all are finite.
 
     Raises:
         CheckpointError: some are not finite; the message begins with `where` and names them.
@@ -49,7 +49,7 @@ def finite(weights: dict[str, Tensor], *, where: str) -> dict[str, Tensor]:
 
 
 def round_as_stored(model: nn.Module) -> None:
-    """Round a model's weights in place to their stored values, so that it is evaluated as it will be used."""
+    """Round a model's weights in place to their stored values, so that evaluation uses the weights that are saved."""
     model.load_state_dict(as_stored(model.state_dict()))
 
 
@@ -57,7 +57,7 @@ def read_header(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """The tensors of a safetensors file as meta tensors, and its metadata; values are not read.
 
     Raises:
-        CheckpointError: it is not a complete safetensors file, or names more tensors than any model here has.
+        CheckpointError: it is not a complete safetensors file, or names more tensors than any txcls model has.
     """
     try:
         with path.open("rb") as file:
@@ -70,7 +70,7 @@ def read_header(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
             if header.count(b"{") > 20_000 or header.count(b",") > 200_000:
                 raise CheckpointError(f"{path}: names more tensors than any txcls model has")
         tensors = {}
-        with safe_open(path, framework="pt") as stored:  # checks that sizes in the header fit the file's
+        with safe_open(path, framework="pt") as stored:  # checks that the sizes in the header match the file
             for name in stored.keys():  # noqa: SIM118  # not a mapping
                 part = stored.get_slice(name)
                 shape, kind = part.get_shape(), part.get_dtype()
@@ -83,10 +83,10 @@ def read_header(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 
 def load_weights(path: Path, shapes: Mapping[str, Sequence[int]]) -> dict[str, Tensor]:
-    """The weights of a safetensors file, once its header has exactly these names and shapes.
+    """The weights of a safetensors file, read only if its header has exactly these names and shapes.
 
     Raises:
-        CheckpointError: it is damaged, or does not fit; the message names the weights.
+        CheckpointError: the file is damaged or does not match; the message names the weights.
     """
     stored, _ = read_header(path)
     problems = [f"lacks {name}" for name in shapes if name not in stored]
@@ -107,9 +107,9 @@ def load_weights(path: Path, shapes: Mapping[str, Sequence[int]]) -> dict[str, T
 
 @contextmanager
 def shapes_only() -> Iterator[None]:
-    """Build models on the meta device, where tensors have shapes but no numbers, so that nothing is allocated.
+    """Build models on the meta device, where tensors have shapes but no values, so that nothing is allocated.
 
-    In-place functions return such tensors as they are: some of them would import torch's compiler, which takes 2 s.
+    In-place functions return such tensors unchanged, since some of them would import torch's compiler, which takes 2 s.
     """
 
     class NoFilling(TorchFunctionMode):
@@ -129,7 +129,7 @@ def shapes_only() -> Iterator[None]:
 
 
 def build_without_memory(config: RunConfig, *, vocab_size: int, n_classes: int) -> Encoder:
-    """The model of a configuration on torch's meta device: shapes without numbers, which cannot compute."""
+    """The model of a configuration on torch's meta device: it has shapes but no values, so it cannot compute."""
     with shapes_only():
         if config.objective == "classify":
             return TextClassifier(config.model, vocab_size=vocab_size, n_classes=n_classes)

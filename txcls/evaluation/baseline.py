@@ -1,9 +1,9 @@
-"""The linear baseline, TF-IDF with a linear support vector machine, and how a classifier compares with it.
+"""The linear baseline (TF-IDF with a linear support vector machine), and its comparison with a classifier.
 
     python -m txcls evaluate ag_news --linear
 
-It is tuned on a part of its own training rows. Its predictions are only compared with the Transformer's, never used
-in their place.
+The baseline is tuned on a part of its own training rows. Its predictions are only compared with the Transformer's,
+never used instead of them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,39 +39,39 @@ WORD = rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])\w)+|[^\w\s]"
 """A word, a single character of a script without spaces, or a punctuation mark."""
 
 STRENGTHS = (1.0, 0.3, 0.1, 3.0)
-"""Values of C, the inverse strength of regularisation; of those that are equally good, the first is taken."""
+"""Candidates for C, the inverse strength of regularisation; the first of equally good ones is used."""
 TUNING_SHARE, MAX_TUNING_ROWS = 0.2, 4000
-"""Share of the training rows that choose features and C, and most of them."""
+"""Share of the training rows used to choose features and C, and their maximum number."""
 HASH_SIZE = 1 << 20
-"""Columns that terms are hashed to, so that no dictionary of all terms is held."""
+"""Number of columns that terms are hashed to, so that no dictionary of all terms is needed."""
 ENTRIES = {"words": 0.4, "characters": 3.0}
 """Non-zero features per character of a text (measured: 0.36 to 0.4, and 2.7)."""
 MAX_ENTRIES = 12_000_000
-"""Most non-zero features of all training rows: the support vector machine takes 45 bytes for each."""
+"""Maximum number of non-zero features in all training rows: the support vector machine takes 45 bytes for each."""
 MAX_WORK, MAX_TUNING_WORK = 1_000_000_000, 200_000_000
-"""Most non-zero features times classes, of the final fit (about 40 seconds on one core) and of each fit for tuning."""
+"""Maximum of non-zero features times classes, for the final fit (about 40 seconds on one core) and each tuning fit."""
 MAX_WEIGHTS = 30_000_000
-"""Most features times classes; each weight is held twice, in 8 bytes."""
+"""Maximum of features times classes; each weight is held twice, in 8 bytes."""
 MAX_FEATURES = 300_000
 EXTRACTION_SECONDS = {"words": 1.5e-6, "characters": 8e-6}
 """Seconds per character of a text, on one core of an AMD EPYC."""
 FIT_SECONDS = 4e-8
-"""Seconds per non-zero feature and class, on the same."""
+"""Seconds per non-zero feature and class, on the same core."""
 MAX_CHARACTERS = 100_000
-"""Characters that are read of a text."""
+"""Maximum number of characters read of a text."""
 BATCH_ROWS = 2048
-"""Rows that are classified at once: their scores take 8 bytes for each row and class."""
+"""Number of rows classified at once: their scores take 8 bytes per row and class."""
 REPORT_ROWS = 30_000
-"""Training rows that `answer_with_baseline` fits to at most, unless its caller says otherwise."""
+"""Default maximum number of training rows that `answer_with_baseline` fits to."""
 
 Z = 1.959964
 """Half the width of a 95 % interval, in standard errors."""
 RESAMPLES = 1000
-"""Bootstrap samples for the intervals of macro-F1."""
+"""Number of bootstrap samples for the intervals of macro-F1."""
 
 
 class _TfIdf:
-    """Logarithmic TF-IDF of hashed terms, the `most` that occur in the most training texts."""
+    """Logarithmic TF-IDF of hashed terms, limited to the `most` terms that occur in the largest number of texts."""
 
     def __init__(self, kind: str, *, most: int) -> None:
         from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
@@ -105,7 +105,7 @@ class _TfIdf:
 class LinearBaseline:
     """A linear support vector machine fitted to `n_training` rows.
 
-    `kinds` of features are "words", or "words" and "characters"; `strength` is C.
+    `kinds` names the features: "words", or "words" and "characters"; `strength` is C.
     """
 
     kinds: tuple[str, ...]
@@ -136,13 +136,13 @@ def fit_linear_baseline(
 ) -> LinearBaseline:
     """Fit the linear baseline to N labelled texts of at least two classes.
 
-    The features are words and pairs of words, and for short or few texts (up to 4 million characters in all) also 2 to
-    5 neighbouring characters. A fifth of the rows, held out, chooses features and C; the model is then fitted to all
-    rows.
+    The features are words and pairs of words and, for short or few texts (up to 4 million characters in all), also
+    sequences of 2 to 5 characters. Features and C are chosen on a fifth of the rows, held out; the model is then fitted
+    to all rows.
 
-    Time and memory are bounded: the most frequent features are used, and a random sample of the rows if they have more
-    than about 30 million characters (or 2,500 million divided by the number of classes). 100,000 news texts of 630
-    classes, of which 23,370 are used, take 79 seconds on one core and 620 MB. `bounded=False` uses everything.
+    Time and memory are bounded: only the most frequent features are used, and only a random sample of the rows if they
+    have more than about 30 million characters (or 2,500 million divided by the number of classes). 100,000 news texts
+    of 630 classes, of which 23,370 are used, take 79 seconds on one core and 620 MB. `bounded=False` uses everything.
     """
     from sklearn.svm import LinearSVC
 
@@ -181,7 +181,7 @@ def fit_linear_baseline(
 
 
 def baseline_seconds(characters: int, n_classes: int) -> float:
-    """Estimated seconds to fit the baseline to texts of that many characters, and to classify them."""
+    """Estimated seconds to fit the baseline to texts with this total number of characters, and to classify them."""
     most = min(MAX_ENTRIES, MAX_WORK / n_classes)
     kinds = ["words", "characters"] if characters * ENTRIES["characters"] <= most else ["words"]
     work = n_classes * min(characters * sum(ENTRIES[kind] for kind in kinds), most)
@@ -209,7 +209,7 @@ def _side_by_side(parts: "Sequence[csr_array]") -> "csr_array":
 
 
 def majority_answers(labels: Sequence[int], n: int) -> ClassIndices:
-    """The most frequent of the labels, n times."""
+    """The most frequent label, repeated n times."""
     return np.full(n, np.bincount(np.asarray(labels)).argmax(), dtype=np.int64)
 
 
@@ -223,21 +223,21 @@ def compare(
     seconds: Mapping[str, float] | None = None,
     seed: int = 0,
 ) -> Comparison:
-    """The comparison of three classifiers' predictions, each (N,), for N test rows.
+    """Compare three classifiers' predictions, each (N,), for N test rows.
 
-    Intervals of accuracy are Wilson's (1927), those of macro-F1 come from a bootstrap of the rows, the same samples for
-    all. That of the difference in accuracy is for paired proportions (Agresti & Min 2005). `seconds` are training and
-    prediction time of some of the three, by name.
+    Intervals of accuracy are Wilson's (1927); those of macro-F1 come from a bootstrap of the rows, with the same
+    samples for all classifiers. The interval of the difference in accuracy is for paired proportions (Agresti & Min
+    2005). `seconds` maps some of the three classifiers' names to their training and prediction time.
 
     Raises:
-        ValueError: there are no rows, or not as many predictions.
+        ValueError: there are no rows, or the numbers of rows and predictions differ.
     """
     true = np.asarray(truth, dtype=np.int64)  # N
     answers = {"majority": majority, "linear": linear, "transformer": transformer}
     counts = [len(classes) for classes in answers.values()]
     if not len(true) or set(counts) != {len(true)}:
         raise ValueError(f"got {len(true)} rows and {counts} predictions; wanted as many, and at least one")
-    f1 = _macro_f1_samples(true, answers, seed=seed)  # of each: 1 + R, the first over the rows as they are
+    f1 = _macro_f1_samples(true, answers, seed=seed)  # each (1 + R,), the first value on the original rows
     contestants = {
         name: Contestant(
             accuracy=wilson(int((classes == true).sum()), len(true)),
@@ -272,7 +272,7 @@ def wilson(right: int, n: int) -> Measured:
 def paired_difference(only_first: int, only_second: int, n: int) -> Measured:
     """Accuracy of one classifier minus another's on the same n rows, with its 95 % interval (Agresti & Min 2005).
 
-    `only_first` and `only_second` are the rows that only this classifier gets right.
+    `only_first` and `only_second` are the numbers of rows that only that classifier gets right.
     """
     first, second, rows = only_first + 0.5, only_second + 0.5, n + 2
     middle = (first - second) / rows
@@ -283,9 +283,9 @@ def paired_difference(only_first: int, only_second: int, n: int) -> Measured:
 def _macro_f1_samples(
     true: ClassIndices, answers: Mapping[str, ClassIndices], *, seed: int
 ) -> dict[str, NDArray[np.float64]]:
-    """Macro-F1 (1 + R,) of each classifier, on the rows themselves and on R bootstrap samples of them.
+    """Macro-F1 (1 + R,) of each classifier, on the original rows and on R bootstrap samples of them.
 
-    The mean of a sample is over the classes that occur in it.
+    For each sample, the mean is over the classes that occur in it.
     """
     n = len(true)
     n_classes = 1 + int(max(true.max(), *(int(classes.max()) for classes in answers.values())))
@@ -315,13 +315,13 @@ def compare_on_test_rows(
     device: str | None = None,
     on_stage: Callable[[str], object] = lambda _: None,
 ) -> Comparison:
-    """A checkpoint, the linear baseline and a majority guess on the test rows of the checkpoint's data set.
+    """Compare a checkpoint, the linear baseline and a majority guess on the test rows of the checkpoint's data set.
 
-    The linear baseline is fitted to all other rows, the validation rows included. Arguments are those of `evaluate`;
+    The linear baseline is fitted to all other rows, including the validation rows. For the arguments see `evaluate`;
     `on_stage` is called with a message.
 
     Raises:
-        DataError: the data are missing, have classes unknown to the checkpoint, or were a table of the user's own.
+        DataError: the data are missing, have classes unknown to the checkpoint, or were the user's own table.
         CheckpointError: the checkpoint is a language model.
         TrainingError: the device cannot be used.
     """
@@ -355,7 +355,7 @@ def compare_on_test_rows(
 
 @dataclass(frozen=True, eq=False)
 class BaselineAnswers:
-    """The predictions of the Transformer (`answers`) and of the linear baseline (`predicted`, (N,)) for N rows.
+    """Predictions of the Transformer (`answers`) and of the linear baseline (`predicted`, (N,)) for N rows.
 
     The baseline was fitted to `n_training` of `n_available` rows.
     """
@@ -367,7 +367,7 @@ class BaselineAnswers:
 
     @property
     def right(self) -> NDArray[np.bool_]:
-        """Whether the baseline is right, (N,)."""
+        """Whether the baseline's prediction is correct, (N,)."""
         right: NDArray[np.bool_] = self.predicted == self.answers.labels
         return right
 
@@ -390,7 +390,7 @@ class BaselineAnswers:
         return [self.answers.row(int(n)) for n in places[np.argsort(-confidence, kind="stable")]]
 
     def baseline_class(self, row: int) -> str:
-        """The baseline's class of a row."""
+        """The class that the baseline predicts for a row."""
         return self.answers.rows.classes[int(self.predicted[row])]
 
     def verdict(self) -> str:
@@ -414,7 +414,7 @@ def answer_with_baseline(
     """Fit the linear baseline to at most `most` training rows, and classify the rows of `answers` with it.
 
     Raises:
-        DataError: the training rows have fewer than two classes, or other ones.
+        DataError: the training rows have fewer than two classes, or classes unknown to the classifier.
     """
     place = {name: number for number, name in enumerate(answers.rows.classes)}
     if not set(training.classes) <= set(place):

@@ -16,8 +16,8 @@ def fit_calibration(logits: Floats, labels: Integers) -> Calibration:
     """The calibration with the lowest log loss on held-out rows with logits (N, C) and labels (N,).
 
     The temperature is fitted between 1/20 and 20 (Guo et al. 2017, section 4.2). The power is fitted too if that lowers
-    the log loss in two-fold cross-validation over these rows. Nothing is fitted if every row is right: sharpening
-    without end would lower the log loss.
+    the log loss in two-fold cross-validation over these rows. Nothing is fitted if every prediction is correct, since
+    ever sharper probabilities would lower the log loss without limit.
     """
     log_probabilities = log_softmax(logits)  # N C
     if (log_probabilities.argmax(axis=1) == labels).all():
@@ -36,8 +36,8 @@ def fit_calibration(logits: Floats, labels: Integers) -> Calibration:
 
 
 def _fit(log_probabilities: Floats, labels: Integers, with_power: bool) -> tuple[float, float]:
-    """Temperature and power with the lowest log loss; power is 1 unless it is fitted too."""
-    from scipy.optimize import minimize, minimize_scalar  # comes with scikit-learn
+    """Temperature and power with the lowest log loss; without `with_power`, the power is 1."""
+    from scipy.optimize import minimize, minimize_scalar  # installed with scikit-learn
 
     bound = float(np.log(20.0))
     alone = minimize_scalar(
@@ -65,8 +65,8 @@ def scope_threshold(inside: Floats, right: NDArray[np.bool_], outside: Floats, *
 
     Args:
         inside: (N,) scores of in-scope texts.
-        right: (N,) whether each of them is classified correctly if it is accepted.
-        outside: (M,) scores of out-of-scope texts, which are right if they are rejected.
+        right: (N,) whether each of them is classified correctly if accepted.
+        outside: (M,) scores of out-of-scope texts, for which rejection is correct.
         share: the assumed share of out-of-scope texts.
     """
     best_threshold, best = -np.inf, -np.inf

@@ -36,13 +36,13 @@ from txcls.text.vocabulary import UNK
 from txcls.wording import percentage
 
 LENGTHS = (10, 20, 40, 80, 160, 320)
-"""Upper ends of the groups by number of tokens; the last group has none."""
+"""Upper bounds of the groups by number of tokens; the last group has none."""
 UNKNOWN_SHARES = (0.0, 0.05, 0.1, 0.2)
-"""Upper ends of the groups by share of unknown tokens."""
+"""Upper bounds of the groups by share of unknown tokens; the last group has none."""
 
 Logits = NDArray[np.float32]
 OnRows = Callable[[int, int], object]
-"""Called with rows done and rows in all."""
+"""Called with the number of rows done and the total number of rows."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,7 +60,7 @@ class Evaluation:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values of `metrics`, numbers rounded to six places."""
+        """`metrics` as plain JSON values, with numbers rounded to six places."""
         values: dict[str, Any] = rounded(asdict(self.metrics))
         return values if self.metrics.order else {name: values[name] for name in values if name != "order"}
 
@@ -74,14 +74,14 @@ def evaluate(
     without_order: bool = True,
     on_rows: OnRows | None = None,
 ) -> Evaluation:
-    """Measure a checkpoint on the "test", the "validation" or the "new" rows of its data set.
+    """Measure a checkpoint on the "test", "validation" or "new" rows of its data set.
 
     Args:
         checkpoint: a classifier.
-        split: "new" are texts of a kind that training never shows, which few data sets have.
-        data_path: folder or file in the data set's published format; None looks where `open_dataset` says.
+        split: "new" rows are texts of a kind that does not occur in training; few data sets have them.
+        data_path: folder or file in the data set's published format; None for the places where `open_dataset` looks.
         device: "cpu", "cuda", …; None prefers CUDA.
-        without_order: also measure accuracy with word order removed, which takes up to three more passes.
+        without_order: also measure accuracy without word order, which takes up to three more passes.
         on_rows: called during all passes.
 
     Raises:
@@ -116,7 +116,7 @@ def evaluate_rows(
     without_order: bool = True,
     on_rows: OnRows | None = None,
 ) -> Evaluation:
-    """Measure a checkpoint on any labelled rows; arguments and errors are those of `evaluate`."""
+    """Measure a checkpoint on any labelled rows; for arguments and errors see `evaluate`."""
     model = _classifier_of(checkpoint)
     texts = TokenisedTexts.encode(checkpoint.encoder, in_classes_of(rows, checkpoint))
     evaluation, _ = _evaluated(
@@ -134,7 +134,7 @@ def _evaluated(
     without_order: bool,
     on_rows: OnRows | None,
 ) -> tuple[Evaluation, Logits]:
-    """The evaluation without `scope`, and the logits (N, C); the model is left on the device."""
+    """The evaluation without `scope`, and the logits (N, C); the model stays on the device."""
     model = _classifier_of(checkpoint).to(device)
     passes = 1 + without_order * (1 + (model.config.positions != "none") + _has_permuted(model, checkpoint.encoder))
     done = 0
@@ -168,9 +168,9 @@ def with_comparison(checkpoint: Checkpoint, comparison: Comparison) -> Checkpoin
 
 
 def calibrate(checkpoint: Checkpoint, *, data_path: Path | None = None, device: str | None = None) -> Checkpoint:
-    """A copy with calibration (and out-of-scope rule) fitted anew on the validation rows; the weights are unchanged.
+    """A copy with calibration (and out-of-scope rule) refitted on the validation rows; the weights are unchanged.
 
-    Its metrics hold the new validation metrics; those of other rows, measured under the old calibration, are dropped.
+    Its metrics include new validation metrics; those on other rows, measured with the old calibration, are dropped.
 
     Raises:
         DataError, CheckpointError, TrainingError: as for `evaluate`.
@@ -188,7 +188,7 @@ def calibrate(checkpoint: Checkpoint, *, data_path: Path | None = None, device: 
 def with_calibration(
     checkpoint: Checkpoint, dataset: Dataset, held_out: TokenisedTexts, *, device: torch.device | str
 ) -> Checkpoint:
-    """A copy with calibration and out-of-scope rule fitted on held-out texts, and validation metrics on these."""
+    """A copy with calibration and out-of-scope rule fitted on held-out texts, and with validation metrics on them."""
     model = _classifier_of(checkpoint)
     logits = predict_logits(model, held_out, device=device).numpy()  # N C
     calibration = fit_calibration(logits, held_out.labels)
@@ -211,7 +211,7 @@ def predict_logits(
     batch_size: int = 256,
     on_batch: Callable[[int], None] | None = None,
 ) -> Tensor:
-    """Logits (N, C) of all texts in their order, on the CPU as float32; batches hold texts of similar length.
+    """Logits (N, C) of all texts, in their original order, as float32 on the CPU; batches hold texts of similar length.
 
     `on_batch` is called after each batch with its number of rows.
     """
@@ -226,7 +226,7 @@ def predict_logits(
 
 
 def measure(logits: Logits, texts: TokenisedTexts, *, calibration: Calibration, classes: tuple[str, ...]) -> Metrics:
-    """The metrics that follow from logits (N, C) and labels; without `order`."""
+    """The metrics computed from logits (N, C) and labels; without `order`."""
     probabilities = calibrated_probabilities(logits, calibration)  # N C
     right = probabilities.argmax(axis=1) == texts.labels  # N
     return replace(
@@ -250,12 +250,11 @@ def accuracy_without_order(
     device: torch.device | str = "cpu",
     on_batch: Callable[[int], None] | None = None,
 ) -> dict[str, float]:
-    """Accuracy with word order removed; the difference to accuracy is what the model gains from word order.
+    """Accuracy without word order; the drop from normal accuracy is what the model gains from word order.
 
-    `words_shuffled`: the words of each text in a random order (seeded). `positions_mean`: every position vector
-    replaced by the mean of those that the texts read; zeros would be an input unlike any in training.
-    `positions_permuted`: the position vectors of each text in a random order; left out where words are tokens, as it is
-    the same as the first.
+    `words_shuffled`: the words of each text in random order (seeded). `positions_mean`: every position vector replaced
+    by the mean of those that the texts use; zeros would be an input unlike any in training. `positions_permuted`: the
+    position vectors of each text in random order; omitted if tokens are words, since it then equals `words_shuffled`.
     """
     logits = {"words_shuffled": predict_logits(model, shuffle_words(texts, encoder), device=device, on_batch=on_batch)}
     if model.config.positions != "none":
@@ -285,8 +284,8 @@ def shuffle_words(
 ) -> TokenisedTexts:
     """The same texts with their words in random order; a class token stays first.
 
-    The subwords of a word stay together. Without `whole_words` they do not, which for a model whose attention reads all
-    tokens is the same as permuting the position vectors of each text.
+    The subwords of a word stay together, unless `whole_words` is false; for a model whose attention reads all tokens,
+    that equals permuting the position vectors of each text.
     """
     if encoder.byte_pairs is None or not whole_words:
         begins = np.ones(encoder.vocab_size, dtype=bool)  # V
@@ -294,20 +293,20 @@ def shuffle_words(
         begins = np.array([token.startswith("Ġ") for token in encoder.vocabulary.tokens])  # V: Ġ is a leading space
     starts = begins[texts.ids]
     starts[texts.offsets[:-1]] = True
-    word = np.cumsum(starts)  # a number for each word of all texts, from 1
+    word = np.cumsum(starts)  # word number of each token, counted from 1 over all texts
     chance = np.random.default_rng(seed).random(len(word) + 1)[word]
     if encoder.class_token:
         chance[texts.offsets[:-1]] = -1.0
     text = np.repeat(np.arange(len(texts)), texts.lengths)
-    order = np.lexsort((np.arange(len(word)), chance, text))  # by text, then randomly by word, then by place
+    order = np.lexsort((np.arange(len(word)), chance, text))  # by text, then randomly by word, then by position
     return TokenisedTexts(texts.ids[order], texts.offsets, texts.labels)
 
 
 def in_classes_of(rows: LabelledTexts, checkpoint: Checkpoint) -> LabelledTexts:
-    """The same rows with labels indexing the checkpoint's classes.
+    """The same rows, with labels as indices into the checkpoint's classes.
 
     Raises:
-        DataError: some of their classes are unknown to the checkpoint.
+        DataError: some classes are unknown to the checkpoint.
     """
     if rows.classes == checkpoint.classes:
         return rows
@@ -361,7 +360,7 @@ def _fit_scope(inside: Logits, labels: NDArray[np.int64], outside: Logits, calib
 def _scope_metrics(
     inside: Logits, labels: NDArray[np.int64], outside: Logits, calibration: Calibration, rule: ScopeRule
 ) -> dict[str, float]:
-    """AUROC, and accuracies with texts below the threshold rejected, over N in-scope and M out-of-scope rows."""
+    """AUROC, and accuracies if texts below the threshold are rejected, over N in-scope and M out-of-scope rows."""
     inside_scores, outside_scores = (
         scope_scores(logits, calibration=calibration, score=rule.score) for logits in (inside, outside)
     )

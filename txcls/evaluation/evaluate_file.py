@@ -1,4 +1,4 @@
-"""The rows of any table file, as a checkpoint can be measured on them: `evaluate CHECKPOINT --data other.csv`."""
+"""The rows of a table file on which a checkpoint can be measured: `evaluate CHECKPOINT --data other.csv`."""
 
 from pathlib import Path
 
@@ -11,13 +11,13 @@ from txcls.wording import listed
 
 
 def rows_of_file(checkpoint: Checkpoint, path: Path, *, name: str | None = None) -> tuple[LabelledTexts, list[str]]:
-    """All labelled rows of a table file that are of the checkpoint's classes, and sentences on how the file was read.
+    """All rows of a table file whose label is one of the checkpoint's classes, and sentences on how the file was read.
 
-    Labels are compared as they are, or else without case. The columns are those that the checkpoint was trained on, or
-    else guessed. Messages call the file `name`, if given.
+    Labels are compared as they are, or else ignoring case. The columns are those that the checkpoint was trained on, or
+    are guessed. Messages call the file `name`, if given.
 
     Raises:
-        DataError: the file cannot be read, or no row has a label that the checkpoint knows.
+        DataError: the file cannot be read, or no row has a label that is one of the classes.
     """
     config = checkpoint.config.data
     rows, guess = read_labelled(

@@ -1,7 +1,7 @@
-"""Rows whose label looks wrong: confident learning (Northcutt et al. 2021) over probabilities of rows held out.
+"""Find rows whose label looks wrong: confident learning (Northcutt et al. 2021) with held-out probabilities.
 
 The probabilities come from models that were not trained on the row's own label: linear models fitted to the other folds
-of the same rows, one on TF-IDF and one on the states of the shipped pre-trained encoder, and the classifier itself if
+of the same rows (one on TF-IDF, one on the states of the shipped pre-trained encoder), and the classifier itself if
 these are not its training rows.
 """
 
@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 
 FOLDS = 5
 ENCODER = "encoder"
-"""The shipped pre-trained model."""
+"""Name of the shipped pre-trained model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,10 @@ def out_of_fold_probabilities(
     seed: int = 0,
     on_fold: Callable[[int, int], object] | None = None,
 ) -> Floats:
-    """Class probabilities (N, C) of each row by a logistic regression fitted to the other folds.
+    """Class probabilities (N, C) of each row from a logistic regression fitted to the other folds.
 
-    Features are `vectors` (N, D), or TF-IDF of the texts. A class that does not occur in the other folds gets the
-    smallest probability.
+    Features are `vectors` (N, D), or TF-IDF of the texts. A class that does not occur in the other folds gets a tiny
+    probability.
 
     Raises:
         DataError: there are too few rows, or only one class.
@@ -96,9 +96,9 @@ def out_of_fold_probabilities(
 
 
 def encoder_vectors(texts: Sequence[str], *, encoder: str | Path = ENCODER) -> Floats | None:
-    """The mean of a pre-trained model's last states for each text, (N, D); None if there is no such model.
+    """The mean of a pre-trained model's final states for each text, (N, D); None if there is no such model.
 
-    Each dimension is standardised and each vector scaled to the norm 2.
+    Each dimension is standardised, and each vector is scaled to norm 2.
     """
     try:
         loaded = load_checkpoint(encoder)
@@ -123,7 +123,7 @@ def encoder_vectors(texts: Sequence[str], *, encoder: str | Path = ENCODER) -> F
 def combined(labels: Sequence[int] | NDArray[np.int64], *sources: Floats) -> Floats:
     """The weighted geometric mean of several models' probabilities (N, C), normalised.
 
-    The weights, from 0 to 3, are those with the lowest log loss on the labels; they are too few to fit wrong labels.
+    The weights, from 0 to 3, minimise the log loss on the labels; there are too few of them to fit wrong labels.
     """
     from scipy.optimize import minimize
     from scipy.special import log_softmax
@@ -149,13 +149,13 @@ def held_out_probabilities(
     encoder: str | Path = ENCODER,
     on_fold: Callable[[int, int], object] | None = None,
 ) -> Floats:
-    """Class probabilities (N, C) of rows by models that were not trained on the row's own label.
+    """Class probabilities (N, C) of rows from models that were not trained on the row's own label.
 
     Args:
         rows: labelled rows.
         own: a classifier's probabilities, if these rows are not its training rows.
         encoder: a pre-trained model, by name or folder.
-        on_fold: called with folds done and folds in all.
+        on_fold: called with the number of folds done and the total number of folds.
 
     Raises:
         DataError: there are too few rows, or only one class.
@@ -181,13 +181,13 @@ def held_out_probabilities(
 def suspect_rows(rows: LabelledTexts, probabilities: Floats) -> list[SuspectRow]:
     """The rows whose label looks wrong, least probable label first.
 
-    cleanlab's `find_label_issues` with its default rule, "prune by noise rate" (Northcutt et al. 2021, section 3.2),
-    given probabilities (N, C) by models that were not trained on the row's own label.
+    Uses cleanlab's `find_label_issues` with its default rule, "prune by noise rate" (Northcutt et al. 2021, section
+    3.2). `probabilities` (N, C) must come from models that were not trained on the row's own label.
     """
     from cleanlab.filter import find_label_issues
 
     labels = np.asarray(rows.labels, dtype=np.int64)
-    present = np.unique(labels)  # cleanlab wants every class to have rows
+    present = np.unique(labels)  # cleanlab needs rows of every class
     if len(present) < 2:
         return []
     place = np.searchsorted(present, labels)
@@ -206,7 +206,7 @@ def suspect_rows(rows: LabelledTexts, probabilities: Floats) -> list[SuspectRow]
 
 
 def corrected_csv(rows: LabelledTexts, corrections: Mapping[int, str], *, plain: Callable[[str], str]) -> str:
-    """All rows as CSV with the columns text and label; a row with the correction "" is dropped."""
+    """All rows as CSV with the columns text and label; rows with the correction "" are dropped."""
     labels = (corrections.get(number, rows.classes[label]) for number, label in enumerate(rows.labels))
     lines = [(text, label) for text, label in zip(rows.texts, labels, strict=True) if label]
     return table_csv(("text", "label"), lines, plain=plain)
@@ -215,7 +215,7 @@ def corrected_csv(rows: LabelledTexts, corrections: Mapping[int, str], *, plain:
 def corrected_table_csv(
     table: Table, corrections: Mapping[int, str], *, label_column: str, plain: Callable[[str], str]
 ) -> str:
-    """A table with all its columns as CSV, some labels replaced; a row with the correction "" is dropped."""
+    """A table with all its columns and corrected labels as CSV; rows with the correction "" are dropped."""
     lines = []
     for number, values in table.rows():
         label = corrections.get(number, values.get(label_column))

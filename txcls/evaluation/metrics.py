@@ -1,4 +1,4 @@
-"""How good a classifier is, from its probabilities and the true labels: accuracy, macro-F1, calibration error."""
+"""Metrics from probabilities and true labels: accuracy, macro-F1, calibration error."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -39,14 +39,14 @@ def reliability_bins(probabilities: Floats, labels: Integers, *, n_bins: int = 1
 
 
 def expected_calibration_error(bins: Sequence[ReliabilityBin]) -> float:
-    """Mean gap between confidence and accuracy over the bins, weighted by their rows (Guo et al. 2017, eq. 3)."""
+    """Mean gap between confidence and accuracy over the bins, weighted by number of rows (Guo et al. 2017, eq. 3)."""
     return sum(part.n * abs(part.confidence - part.accuracy) for part in bins) / sum(part.n for part in bins)
 
 
 def accuracy_by(values: NDArray[Any], right: NDArray[np.bool_], *, upper: Sequence[float]) -> tuple[Slice, ...]:
     """Accuracy of N rows grouped by some quantity; empty groups are left out.
 
-    `upper` are the upper ends of the groups, ascending; one more group holds what is above the last.
+    `upper` are the ascending upper bounds of the groups; one more group holds all larger values.
     """
     place = np.searchsorted(upper, values, side="left")  # N
     slices = []
@@ -61,7 +61,7 @@ def evaluate_probabilities(probabilities: Floats, labels: Integers, *, classes: 
     """All metrics of (N, C) probabilities against (N,) true labels.
 
     Raises:
-        ValueError: no rows, or shapes that do not fit together.
+        ValueError: there are no rows, or the shapes do not match.
     """
     from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 

@@ -1,8 +1,8 @@
 """Classify the rows of a file of any size in constant memory, and resume after an interruption.
 
 Rows are processed in parts. Each part is written atomically to a file in a folder beside the output, and the parts are
-joined at the end: an interruption at any point, SIGKILL included, leaves no partial row, and `resume` processes only
-the missing parts. For more than one process, use Ray Data: examples/ray_predict.py.
+joined at the end. An interruption at any point, even SIGKILL, leaves no partial row, and `resume` processes only the
+missing parts. To use more than one process, see examples/ray_predict.py (Ray Data).
 """
 
 import csv
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PART_ROWS = 8192
-"""Rows per part: the most that is repeated after an interruption."""
+"""Rows per part: the maximum number repeated after an interruption."""
 CHUNK_ROWS = 512
-"""Rows classified in one call; between calls, stop requests are checked."""
+"""Rows classified per call; stop requests are checked between calls."""
 LABEL, PROBABILITY = "predicted_label", "probability"
 """The columns added to the output; input columns of the same name are replaced."""
 
@@ -60,28 +60,28 @@ def predict_file(
     on_rows: Callable[[int, int], object] | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> int:
-    """Write the rows of `source` with label and calibrated probability to `target`; return how many.
+    """Write the rows of `source` with label and calibrated probability to `target`; return the number of rows.
 
     Rows without any word get an empty label and no probability. Probabilities are rounded to six decimals.
 
     Args:
         classifier: a saved classifier.
-        source: any table that `txcls.data.tables.table` reads.
+        source: any table that `txcls.data.tables.table` can read.
         target: CSV, TSV, JSON Lines or Parquet, by its suffix; text formats may be gzipped. An existing file is
             replaced only once the new one is complete.
-        text_column: the column with the texts; None takes the one that the classifier was trained on, or guesses.
-        precision: "float32" gives the same probabilities as the app; the others are those of
-            `Predictor.probabilities`, which are faster on some processors.
-        top_k: how many of the most probable classes are written, in columns as in `added_columns`.
+        text_column: the column with the texts; None for the one that the classifier was trained on, or a guess.
+        precision: "float32" gives the same probabilities as the app; for the other values, faster on some processors,
+            see `Predictor.probabilities`.
+        top_k: number of most probable classes to write, in the columns of `added_columns`.
         spreadsheet_safe: escape CSV and TSV fields that a spreadsheet would run as a formula: see `as_plain_text`.
         resume: continue an interrupted run with the same arguments.
-        on_rows: called with rows done and rows in all.
-        should_stop: called between chunks; once it is true, the output has the rows that are done.
+        on_rows: called with the number of rows done and the total number of rows.
+        should_stop: called between chunks; once it returns true, the output gets only the rows done so far.
 
     Raises:
         DataError: the table is damaged, which is checked before any row is classified; the target cannot be written, is
-            the source itself, or cannot be `spreadsheet_safe`; there is an unfinished run (without `resume`), no run or
-            a different one (with it); or there are not `top_k` classes.
+            the source itself, or cannot be `spreadsheet_safe`; there is an unfinished run (without `resume`), or no run
+            or a different one (with `resume`); or there are fewer than `top_k` classes.
         CheckpointError: the classifier is not saved.
         StoppedError: Ctrl-C or SIGTERM; finished parts are kept.
     """
@@ -150,11 +150,11 @@ def predict_file(
 
 
 def checked_texts(table: Table, *, text_column: str | None, usual: str | None = None) -> tuple[int, str]:
-    """How many rows a table has, and the column of its texts; all rows are read and checked.
+    """Number of rows in a table, and the column with its texts; reads and checks all rows.
 
     Args:
-        table: opened forgivingly.
-        text_column: the column that the user named; None for `usual` if the table has it, or else a guess.
+        table: an open table.
+        text_column: the column that the user named; None for `usual` if the table has it, otherwise a guess.
         usual: the column that the classifier was trained on.
 
     Raises:
@@ -185,7 +185,7 @@ def _add_labels(
 def _best(
     classifier: Predictor, texts: Sequence[str], precision: Precision, top_k: int
 ) -> list[list[tuple[str, float | None]]]:
-    """The k best classes of each text and their probabilities; "" and None for texts without any word."""
+    """The k best classes of each text and their probabilities; "" and None for texts without words."""
     rows = classifier.probabilities(texts, precision=precision)  # N C
     order = (-rows).argsort(axis=1, kind="stable")[:, :top_k]  # N k
     return [
@@ -195,7 +195,7 @@ def _best(
 
 
 def _begin(folder: Path, plan: Mapping[str, Any], *, resume: bool) -> None:
-    """Create the folder of the parts, or check that the run in it can be resumed with this plan."""
+    """Create the folder for the parts, or check that the run in it can be resumed with this plan."""
     file = folder / "plan.json"
     if not folder.exists():
         if resume:
@@ -224,7 +224,7 @@ def _begin(folder: Path, plan: Mapping[str, Any], *, resume: bool) -> None:
 
 @dataclass(frozen=True)
 class _Writer:
-    """Writes rows to parts, and joins parts; `schema` has the Arrow types of the input's columns, for Parquet."""
+    """Writes rows to parts and joins parts; `schema` holds the Arrow types of the input's columns, for Parquet."""
 
     suffix: str
     columns: tuple[str, ...]
@@ -237,7 +237,7 @@ class _Writer:
         if self.suffix == ".parquet":
             self._write_parquet(rows, file)
             return
-        # A lone surrogate, which JSON can contain, is written as its escape, which JSON reads back.
+        # A lone surrogate, which JSON can contain, is written as its escape, which JSON can read back.
         text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
         if self.suffix in JSON:
             for row in rows:
@@ -266,7 +266,7 @@ class _Writer:
                 shutil.copyfileobj(read, file)
 
     def _csv_rows(self, text: io.TextIOBase, rows: Iterable[Sequence[Any]]) -> None:
-        # A safe file is quoted, so that it works with any locale's separator.
+        # A spreadsheet-safe file quotes its fields, so that it works with any locale's separator.
         delimiter = "\t" if self.suffix in (".tsv", ".tab") else ","
         csv.writer(
             text,
@@ -306,7 +306,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
 
 
 def as_plain_text(value: str) -> str:
-    """Prefix a field that starts with = + - @, tab or a line end, unless it is a number, with an apostrophe.
+    """Prefix a field that starts with = + - @, tab or a line end with an apostrophe, unless it is a number.
 
     A spreadsheet would run it as a formula, which can execute commands or leak data (OWASP, CSV Injection).
     """
@@ -314,7 +314,7 @@ def as_plain_text(value: str) -> str:
 
 
 def _refuse_overwriting(source: Path, target: Path, folder: Path) -> None:
-    """Raise DataError if writing would destroy the input, also under another name of the same file."""
+    """Raise DataError if writing would destroy the input, even if it has another name."""
     is_same = target.exists() and source.exists() and target.samefile(source)
     if is_same or target.resolve() == source.resolve():
         raise DataError(f"{target}: --output is the same file as --input, which would be lost; choose another name")
@@ -323,7 +323,7 @@ def _refuse_overwriting(source: Path, target: Path, folder: Path) -> None:
 
 
 def _without_nan(value: Any) -> Any:
-    """None in place of nan, which JSON lacks and tables leave empty."""
+    """None in place of nan, which JSON does not have and tables leave empty."""
     return None if isinstance(value, float) and value != value else value
 
 
@@ -332,12 +332,12 @@ def _written(path: Path, *, via: Path | None = None) -> Iterator[IO[bytes]]:
     """Write a file atomically; gzipped if its name ends in .gz.
 
     Raises:
-        DataError: it cannot be written.
+        DataError: the file cannot be written.
     """
     try:
         with replacing(path, via=via) as temporary, temporary.open("wb") as raw:
             if path.name.lower().endswith(".gz"):
-                # Without name and time, so that the same rows give the same bytes.
+                # Without name and time, the same rows give the same bytes.
                 with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as packed:
                     yield cast("IO[bytes]", packed)
             else:

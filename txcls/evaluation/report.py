@@ -1,4 +1,4 @@
-"""How good a classifier is, row by row: its predictions for labelled rows, metrics, and which classes it confuses.
+"""A row-by-row report on a classifier: its predictions for labelled rows, metrics, and which classes it confuses.
 
 python -m txcls report ag_news                      # on the test rows of its data set
 python -m txcls report ag_news --data mine.csv --out report.html
@@ -48,9 +48,9 @@ class Answers:
     """A classifier's predictions for N rows.
 
     Attributes:
-        rows: texts and labels, in the classifier's classes.
+        rows: texts and labels, as the classifier's classes.
         probabilities: calibrated, (N, C).
-        lengths: tokens read of each text, (N,).
+        lengths: number of tokens read of each text, (N,).
         unknown: share of unknown tokens, (N,).
     """
 
@@ -75,7 +75,7 @@ class Answers:
 
     @property
     def right(self) -> NDArray[np.bool_]:
-        """Whether the prediction is the given class, (N,)."""
+        """Whether the prediction equals the given class, (N,)."""
         right: NDArray[np.bool_] = self.predicted == self.labels
         return right
 
@@ -108,9 +108,9 @@ class Report:
     """The metrics of a classifier of C classes, and its predictions row by row.
 
     Attributes:
-        rows_are: what was measured on, in words, for example `7,600 test rows`.
-        figures: the metrics as `Evaluation.to_dict` gives them; empty if nothing was measured.
-        history: one row per validation of the training (history.jsonl).
+        rows_are: description of the measured rows, such as `7,600 test rows`.
+        figures: the metrics as returned by `Evaluation.to_dict`; empty if nothing was measured.
+        history: one row per validation during training (history.jsonl).
         comparison: metrics["comparison"], if there is one.
         answers: None if the texts are not on this machine.
     """
@@ -125,13 +125,13 @@ class Report:
 
     @property
     def confusion(self) -> NDArray[np.int64] | None:
-        """Rows of class i predicted as j, (C, C); None if it was not stored (with very many classes)."""
+        """Number of rows of class i predicted as j, (C, C); None if it was not stored (with very many classes)."""
         counts = self.figures.get("confusion")
         return np.asarray(counts, dtype=np.int64) if counts else None
 
 
 def stored_report(checkpoint: Checkpoint) -> Report:
-    """The report from a checkpoint's own files, without texts: the metrics on test rows, or else on validation rows."""
+    """The report from a checkpoint's own files, without texts: metrics on test rows, or else on validation rows."""
     splits = [split for split in ("test", "validation", "new") if split in checkpoint.metrics]
     figures: Mapping[str, Any] = checkpoint.metrics[splits[0]] if splits else {}
     return Report(
@@ -145,17 +145,17 @@ def stored_report(checkpoint: Checkpoint) -> Report:
 
 
 def some_rows(rows: LabelledTexts, *, most: int, seed: int = 0) -> LabelledTexts:
-    """The rows, or a random sample of `most` of them in their order."""
+    """The rows, or a random sample of `most` of them, in their original order."""
     return rows if len(rows) <= most else rows.subset(chosen_rows(len(rows), most=most, seed=seed))
 
 
 def chosen_rows(n: int, *, most: int, seed: int = 0) -> list[int]:
-    """Which of n rows `some_rows` takes, from 0."""
+    """The indices of those of n rows that `some_rows` takes."""
     return list(range(n)) if n <= most else sorted(np.random.default_rng(seed).permutation(n)[:most].tolist())
 
 
 def answer_rows(classifier: Predictor, rows: LabelledTexts, *, on_rows: OnRows | None = None) -> Answers:
-    """The predictions for at least one labelled row; a text without any word counts as one unknown word.
+    """The predictions for at least one labelled row; a text without words counts as one unknown word.
 
     Raises:
         DataError: some classes are unknown to the classifier.
@@ -171,7 +171,7 @@ def report_on(
     without_order: bool = True,
     on_rows: OnRows | None = None,
 ) -> Report:
-    """The report measured on labelled rows; arguments as those of `evaluate`, errors as for `answer_rows`."""
+    """The report measured on labelled rows; for arguments see `evaluate`, for errors `answer_rows`."""
     checkpoint = classifier.checkpoint
     answers, texts, logits = _answered(classifier, rows, on_rows)
     measured = measure(logits, texts, calibration=checkpoint.calibration, classes=checkpoint.classes)
@@ -215,7 +215,7 @@ def _answered(
 
 @dataclass(frozen=True, slots=True)
 class WorstPair:
-    """Two classes, how many rows of each were predicted as the other, and their share of the rows of both."""
+    """Two classes, the number of rows of each predicted as the other, and the confused share of their rows."""
 
     first: str
     second: str
@@ -225,15 +225,15 @@ class WorstPair:
 
     @property
     def n(self) -> int:
-        """Rows confused, both ways."""
+        """Number of rows confused, in both directions."""
         return self.first_as_second + self.second_as_first
 
 
 def cluster_order(confusion: Sequence[Sequence[int]] | Counts) -> NDArray[np.intp]:
-    """An order of the classes (C,) in which those that are confused with each other are neighbours.
+    """An order of the classes (C,) in which classes that are confused with each other are neighbours.
 
-    Average-linkage clustering by 1 - the share of rows confused, both ways, of the matrix `confusion` (C, C), with
-    optimal leaf order (Bar-Joseph et al. 2001). Classes without any error come last.
+    Average-linkage clustering with the distance 1 - share of rows confused, in both directions, from the matrix
+    `confusion` (C, C), with optimal leaf order (Bar-Joseph et al. 2001). Classes without errors come last.
     """
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
@@ -253,7 +253,7 @@ def cluster_order(confusion: Sequence[Sequence[int]] | Counts) -> NDArray[np.int
 
 
 def worst_pairs(classes: Sequence[str], confusion: Sequence[Sequence[int]] | Counts, *, n: int = 20) -> list[WorstPair]:
-    """The n pairs of classes with the most rows confused, both ways together."""
+    """The n pairs of classes with the most rows confused, in both directions together."""
     counts = np.asarray(confusion)  # C C
     support = counts.sum(axis=1)  # C
     both = np.triu(counts + counts.T, k=1)

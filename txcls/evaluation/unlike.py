@@ -1,4 +1,4 @@
-"""Is a text unlike those that a classifier's probabilities were calibrated on? Rules with their rates on test texts."""
+"""Detect texts unlike those that the probabilities were calibrated on, with each rule's rate on test texts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -7,17 +7,17 @@ from txcls.text.encoder import Token
 from txcls.wording import percentage
 
 RARE = 0.01
-"""A text is unlike the validation texts if less than this share of them is as short, or has as many unknown words."""
+"""A text is unlike the validation texts if less than this share of them is as short or has as many unknown words."""
 
 Group = Mapping[str, Any]
 
 
 def unlike_validation(metrics: Mapping[str, Any], tokens: Sequence[Token]) -> list[str]:
-    """Sentences on what sets a text apart from the validation texts, by the groups of rows that metrics.json counts.
+    """Sentences on how a text differs from the validation texts, according to the groups of rows in metrics.json.
 
     Args:
-        metrics: of a checkpoint; without validation figures nothing is said.
-        tokens: what the model reads of the text, at least one.
+        metrics: of a checkpoint; without validation metrics there are no sentences.
+        tokens: the tokens that the model reads of the text, at least one.
     """
     n, unknown = len(tokens), sum(token.is_unknown for token in tokens) / len(tokens)
     sentences = []
@@ -35,7 +35,7 @@ def unlike_validation(metrics: Mapping[str, Any], tokens: Sequence[Token]) -> li
 
 
 def _rates(metrics: Mapping[str, Any], kind: str, is_counted: Callable[[Group], bool]) -> str:
-    """How many validation and test texts are in the groups that are counted; empty unless the former are rare."""
+    """The shares of validation and test texts in the counted groups, in words; empty unless the former is small."""
     shares = {}
     for split in ("validation", "test"):
         groups = metrics.get(split, {}).get(kind, ())

@@ -39,7 +39,7 @@ WORDS = {
 
 
 def rows(n: int, *, seed: int = 0) -> LabelledTexts:
-    """n texts of three classes, each with three words of its class among common ones."""
+    """n texts of three classes, each with three words of its class among common words."""
     rng = np.random.default_rng(seed)
     texts, labels = [], []
     for number in range(n):
@@ -52,7 +52,7 @@ def rows(n: int, *, seed: int = 0) -> LabelledTexts:
 
 @pytest.fixture(autouse=True)
 def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Measure briefly; caches and relative paths are in `tmp_path`."""
+    """Measure briefly; keep caches and relative paths in `tmp_path`."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(speed, "SECONDS", 0.05)
@@ -62,7 +62,7 @@ SPEED = speed.Speed(threads=1, tokens_per_second=3000.0, by_threads=((1, 3000.0)
 
 
 def planned(**changes: Any) -> TrainingPlan:
-    """A plan of two epochs on 150 rows, the same however fast the machine is."""
+    """A plan of two epochs on 150 rows, independent of the machine's speed."""
     options = {"minutes": 0.05, "speed": SPEED, "name": "mine", "source": "mine.csv", "columns": ("text", "label")}
     return plan_training(rows(150), **{**options, **changes})
 
