@@ -145,7 +145,7 @@ class Classifier(Predictor):
             text: with at least one word.
             heads: one (layer, head), several, or "all"; counted from 0.
             feed_forward: layers whose feed-forward block is changed, or "all".
-            positions: whether position vectors are changed.
+            positions: whether to change the position vectors.
             how: set outputs to "zero" or to their "mean"; heads can instead attend "uniform"-ly, or with their weights
                 "shuffled" among the keys.
             means: the mean outputs for how="mean", from `txcls.inspection.ablation.measure_means`.
@@ -180,7 +180,7 @@ class Classifier(Predictor):
         return ablate_each(self, text, heads=heads, off=feed_forward, means=means)
 
     def evaluate(self, texts: Iterable[str], labels: Iterable[object], *, without_order: bool = False) -> "Evaluation":
-        """Accuracy, macro-F1, calibration error, confusions and accuracy by length on labelled texts.
+        """Accuracy, macro-F1, calibration error, confusion matrix and accuracy by length on labelled texts.
 
             measured = classifier.evaluate(*txcls.dataset("ag_news").test)
             measured.metrics.accuracy, measured.metrics.confusion

@@ -7,7 +7,7 @@ from txcls.wording import listed, one_line, shown
 
 
 class TxclsError(Exception):
-    """Base class of all errors of txcls; the command line prints it as one line and exits with 2.
+    """Base class of all errors of txcls; the command line prints it as one line and exits with code 2.
 
     Its text is safe to print, whatever file name, label or cell it quotes: see `one_line`.
     """
@@ -33,11 +33,11 @@ class CheckpointError(TxclsError):
 
 
 class TrainingError(TxclsError):
-    """Training cannot start or continue (loss is not a number, nothing to resume from, …)."""
+    """Training cannot start or continue (the loss is not finite, nothing to resume from, …)."""
 
 
 class StoppedError(TxclsError):
-    """Work was interrupted (Ctrl-C, SIGTERM); what was finished is kept and can be resumed."""
+    """Work was interrupted (Ctrl-C, SIGTERM); finished parts are kept, and the work can be resumed."""
 
 
 class LostProcessError(TrainingError):
@@ -45,7 +45,7 @@ class LostProcessError(TrainingError):
 
 
 class TraceError(TxclsError):
-    """A trace named a tap that the model does not have, or recorded nothing."""
+    """A trace is not possible: an unknown tap, a text without words, nothing recorded, …."""
 
 
 class UnknownNameError(TraceError, KeyError):

@@ -44,7 +44,7 @@ class Prediction:
         label: the most probable class; None for a text without words.
         ranked: the top classes with their calibrated probabilities, most probable first; empty if there is no label.
         other: the total probability of all other classes.
-        tokens: what the model read, with character offsets into `text`.
+        tokens: the tokens that the model read, with character offsets into `text`.
         unknown: the tokens outside the vocabulary.
         truncated_at: the offset where reading stopped; None if all of the text was read.
         out_of_scope: whether the text seems to belong to none of the classes; None if the checkpoint has no

@@ -19,7 +19,7 @@ _MARKUP = re.compile(
 
 
 def percentage(share: float, digits: int = 1) -> str:
-    """A share from 0 to 1 as `93.1 %`, with that many digits after the point."""
+    """A share from 0 to 1 as `93.1 %`, with that many decimal places."""
     return f"{share:.{digits}%}".replace("%", " %")
 
 

@@ -76,7 +76,7 @@ def main(folder: Path) -> None:
         listed = [summary.name for summary in list_checkpoints().classifiers]
         loaded = load_checkpoint("tiny")
         seed = loaded.metrics["training"]["seed"]
-        save_checkpoint(replace(loaded, metrics={"training": {"seed": 2}}))  # and the next save works
+        save_checkpoint(replace(loaded, metrics={"training": {"seed": 2}}))  # the next save works
         after = [entry.name for entry in folder.parent.iterdir()]
         sys.stdout.write(json.dumps({"left": left, "listed": listed, "seed": seed, "after": after}) + "\n")
 

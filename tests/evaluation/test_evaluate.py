@@ -76,7 +76,7 @@ def test_order_is_taken_away_as_a_trace_would(positions: str) -> None:
     assert measured.keys() == {"words_shuffled"} | ({"positions_mean"} if positions != "none" else set())
     if positions != "none":
         vectors = model.embeddings.positional.detach()
-        read = torch.cat([vectors[:length] for length in texts.lengths.tolist()])  # one row for each token of all texts
+        read = torch.cat([vectors[:length] for length in texts.lengths.tolist()])  # one row per token, over all texts
         right = []
         for index in range(len(texts)):
             ids = torch.from_numpy(texts[index].astype(np.int64))[None]

@@ -1,4 +1,4 @@
-"""Metrics against scikit-learn and against numbers worked out by hand."""
+"""Metrics checked against scikit-learn and values computed by hand."""
 
 import numpy as np
 import pytest

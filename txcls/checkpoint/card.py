@@ -42,7 +42,7 @@ _MADE = (
 )
 
 VERDICTS = {"wrong": "refuted", "idle": "uniform attention does as well"}
-"""Wording of those verdicts in metrics.json that the card does not use as they are."""
+"""Verdicts of metrics.json that the card words differently."""
 _WEIGHTS = (
     ("their own", "accuracy"),
     ("uniform", "uniform"),

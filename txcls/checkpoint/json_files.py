@@ -1,4 +1,4 @@
-"""Reading and writing the JSON files of a checkpoint, and the types of their values.
+"""Read and write the JSON files of a checkpoint, and define the types of their values.
 
 The files are untrusted: a file's size is checked before it is read, and the number of values before it is parsed.
 Unknown keys are kept, since later versions may add some.
@@ -41,7 +41,7 @@ Positive = Annotated[float, Field(strict=True, ge=0.0, le=1e15)]
 Text = Annotated[str, Field(strict=True, max_length=20_000)]
 Item = TypeVar("Item")
 Many = Annotated[tuple[Item, ...], FailFast()]
-"""Items of which only the first invalid one is reported: reporting a million would take a gigabyte."""
+"""A tuple that reports only its first invalid item: reporting a million would take a gigabyte."""
 
 
 def read_text(path: Path) -> str:

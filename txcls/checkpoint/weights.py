@@ -1,4 +1,4 @@
-"""A checkpoint's weights: stored as float16, checked before they are read, and models without memory."""
+"""A checkpoint's weights: stored as float16, checked before they are read; and models on the meta device."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

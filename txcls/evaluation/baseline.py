@@ -45,7 +45,7 @@ TUNING_SHARE, MAX_TUNING_ROWS = 0.2, 4000
 HASH_SIZE = 1 << 20
 """Number of columns that terms are hashed to, so that no dictionary of all terms is needed."""
 ENTRIES = {"words": 0.4, "characters": 3.0}
-"""Non-zero features per character of a text (measured: 0.36 to 0.4, and 2.7)."""
+"""Estimated non-zero features per character of a text (measured: 0.36 to 0.4, and 2.7)."""
 MAX_ENTRIES = 12_000_000
 """Maximum number of non-zero features in all training rows: the support vector machine takes 45 bytes for each."""
 MAX_WORK, MAX_TUNING_WORK = 1_000_000_000, 200_000_000
@@ -373,7 +373,7 @@ class BaselineAnswers:
 
     @property
     def accuracy(self) -> float:
-        """The accuracy of the baseline."""
+        """The baseline's accuracy."""
         return float(self.right.mean())
 
     def only_baseline_right(self) -> list[RowAnswer]:

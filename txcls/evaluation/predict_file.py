@@ -153,7 +153,7 @@ def checked_texts(table: Table, *, text_column: str | None, usual: str | None = 
     """Number of rows in a table, and the column with its texts; reads and checks all rows.
 
     Args:
-        table: an open table.
+        table: a table file opened with `Table`.
         text_column: the column that the user named; None for `usual` if the table has it, otherwise a guess.
         usual: the column that the classifier was trained on.
 

@@ -14,7 +14,7 @@ from txcls.training.loop import FitResult
 
 
 def data_facts(dataset: Dataset, training_rows: LabelledTexts, validation_rows: LabelledTexts) -> dict[str, Any]:
-    """The entry "data" of a classifier's metrics.json."""
+    """The "data" entry of a classifier's metrics.json."""
     info = dataset.info
     used = f"{len(training_rows) + len(validation_rows):,} training rows were used, validation rows included"
     note = f"{len(training_rows):,} training rows were used" if "validation" in dataset.splits else used
@@ -34,7 +34,7 @@ def data_facts(dataset: Dataset, training_rows: LabelledTexts, validation_rows: 
 
 
 def training_facts(result: FitResult, config: RunConfig, command: str, device: torch.device) -> dict[str, Any]:
-    """The entry "training" of metrics.json."""
+    """The "training" entry of metrics.json."""
     size = here().size
     processor = torch.cuda.get_device_name(device) if device.type == "cuda" else processor_name()
     return {

@@ -21,7 +21,7 @@ pre-trained ones start at zero."""
 def settings_from(init: Checkpoint, config: RunConfig, *, assignments: Iterable[str] = ()) -> RunConfig:
     """The classifier's configuration with the text and model settings of its pre-trained model.
 
-    If the model was pre-trained on the classifier's data set, its rule for holding rows out is used too. `assignments`
+    If the model was pre-trained on the classifier's data set, its rule for holding out rows is used too. `assignments`
     are explicit `section.key=value` settings, which must not be overridden silently.
 
     Raises:

@@ -52,7 +52,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class FitResult:
-    """How training ended; the model holds the best weights."""
+    """The result of training; the model itself holds the best weights."""
 
     history: tuple[HistoryRow, ...]
     best: HistoryRow

@@ -77,7 +77,7 @@ class Classify:
 
 
 class LanguageObjective(ABC):
-    """Base of objectives without labels; validation is the mean over all predicted tokens."""
+    """Base class of objectives without labels; validation averages over all predicted tokens."""
 
     def batch(self, model: Encoder, ids: Tensor, labels: Tensor) -> Outcome:
         return self._outcome(model, ids, None)
@@ -116,7 +116,7 @@ class FillMasked(LanguageObjective):
 
 
 class PredictNext(LanguageObjective):
-    """The next token at every position (Radford et al. 2018); the first is predicted from the class token."""
+    """Predict the next token at every position (Radford et al. 2018), the first one from the class token."""
 
     def _outcome(self, model: Encoder, ids: Tensor, random: torch.Generator | None) -> Outcome:
         assert isinstance(model, LanguageModel)
@@ -146,7 +146,7 @@ def mask_tokens(
 ) -> tuple[Tensor, Tensor]:
     """Mask or replace some of the ids (B, T); also return which tokens to predict (B, T), unchanged ones included.
 
-    Special tokens are never predicted. With `random` None, torch's own generator is used.
+    Special tokens are never predicted. If `random` is None, torch's global generator is used.
     """
     chance = torch.rand(ids.shape, generator=random).to(ids.device)  # B T
     predicted = (chance < share) & (ids >= len(SPECIAL_TOKENS))  # B T
