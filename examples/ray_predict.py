@@ -16,7 +16,7 @@ import txcls
 
 
 class BatchClassifier:
-    """Adds label and probability to batches of columns; "" and nan for texts without any word."""
+    """Adds label and probability to batches of columns; "" and NaN for texts without any word."""
 
     def __init__(self, checkpoint: str, text_column: str) -> None:
         self.classifier, self.text_column = txcls.load(checkpoint), text_column
@@ -41,7 +41,7 @@ def main() -> None:
         BatchClassifier,
         fn_constructor_kwargs={"checkpoint": options.checkpoint, "text_column": options.text_column},
         compute=ray.data.ActorPoolStrategy(size=options.workers),
-        num_cpus=0.5,  # half a processor is reserved for each worker, so that some is left to read and write with
+        num_cpus=0.5,  # reserves half a CPU per worker, leaving some to read and write
         batch_size=1024,
     )
     classified.write_parquet(options.output)

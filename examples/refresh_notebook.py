@@ -1,8 +1,8 @@
-"""Execute examples/first_steps.ipynb and store its outputs, with Plotly's figures as still pictures.
+"""Execute examples/first_steps.ipynb and store its outputs, with Plotly figures as static images.
 
-python -m examples.refresh_notebook     # needs requirements-dev.txt, and Chromium for the pictures
+python -m examples.refresh_notebook     # needs requirements-dev.txt, and Chromium for the images
 
-GitHub shows no interactive figures. Run it after a shipped checkpoint has changed.
+GitHub does not display interactive figures. Run this after a shipped checkpoint has changed.
 """
 
 import base64
@@ -21,7 +21,7 @@ WIDTH = 820
 
 
 def executed(path: Path = NOTEBOOK) -> nbformat.NotebookNode:
-    """The notebook with the outputs of a fresh run, its figures as Plotly's JSON.
+    """The notebook with the outputs of a fresh run, with figures as Plotly JSON.
 
     Raises:
         nbclient.exceptions.CellExecutionError: a cell failed.
@@ -35,7 +35,7 @@ def executed(path: Path = NOTEBOOK) -> nbformat.NotebookNode:
 
 
 def outputs(notebook: nbformat.NotebookNode, kind: str) -> list[tuple[int, Any]]:
-    """(cell, data) of every output of a media type."""
+    """(cell, data) of every output with a given media type."""
     return [
         (number, output["data"][kind])
         for number, cell in enumerate(notebook.cells)
@@ -45,7 +45,7 @@ def outputs(notebook: nbformat.NotebookNode, kind: str) -> list[tuple[int, Any]]
 
 
 def with_pictures(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """The same notebook with each figure drawn once, as PNG."""
+    """The same notebook with each figure rendered as a PNG."""
     from playwright.sync_api import sync_playwright
     from plotly.offline import get_plotlyjs
 

@@ -4,9 +4,9 @@ Letters in the shape comments at line ends:
 
     B batch   T tokens   D d_model   H heads   E head width (D / H)   F d_ff   C classes   V vocabulary   L layers
 
-The computation is that of "Attention Is All You Need" (Vaswani et al. 2017, https://arxiv.org/abs/1706.03762), encoder
-only, with the options of `txcls.config.ModelConfig`. Tensors worth looking at pass through a `Tap` (txcls/tap.py),
-which does nothing unless a trace is open; a tap's name is its attribute path, for example `layers.0.attn.pattern`.
+It implements "Attention Is All You Need" (Vaswani et al. 2017, https://arxiv.org/abs/1706.03762), encoder only, with
+the options of `txcls.config.ModelConfig`. Tensors worth inspecting pass through a `Tap` (txcls/tap.py), which does
+nothing unless a trace is open; a tap's name is its attribute path, for example `layers.0.attn.pattern`.
 """
 
 import math
@@ -20,16 +20,17 @@ from txcls.tap import Tap, name_taps
 from txcls.text.vocabulary import PAD
 
 SHORT = 400
-"""Up to this many tokens, attention trains faster written out in bfloat16 on a CPU: five times as fast at 64 tokens."""
+"""Maximum length in tokens for which explicit attention trains faster than fused attention, in bfloat16 on a CPU; five
+times as fast at 64 tokens."""
 
 
 def sinusoidal_encoding(length: int, d_model: int) -> Tensor:
     """Fixed positional encoding, (T, D): PE[t, 2i] = sin(t / 10000^(2i/D)), PE[t, 2i+1] = cos of the same angle.
 
-    Frequencies fall from one radian per token to one in 10,000. So every position has its own vector, and a shift by
-    k tokens is the same rotation at every position (section 3.5).
+    Frequencies decrease from one radian per token to 1/10,000 of that. Every position thus has its own vector, and a
+    shift by k tokens is the same rotation at every position (section 3.5).
     """
-    with torch.device("cpu"):  # also in a model that is built only for its shapes (checkpoint/weights.py)
+    with torch.device("cpu"):  # even when a model is built only for its shapes (checkpoint/weights.py)
         position = torch.arange(length, dtype=torch.float64).unsqueeze(1)  # T 1
         frequency = torch.exp(torch.arange(0, d_model, 2, dtype=torch.float64) * (-math.log(10_000.0) / d_model))  # D/2
         encoding = torch.empty(length, d_model, dtype=torch.float64)  # T D
@@ -60,19 +61,19 @@ class Embeddings(nn.Module):
         self.tokens, self.positions, self.out = Tap(), Tap(), Tap()
 
     def forward(self, ids: Tensor, start: int = 0) -> Tensor:
-        """Ids (B, T) to (B, T, D); `start` is the position of the first one, if a cache holds earlier ones."""
+        """Ids (B, T) to (B, T, D); `start` is the position of the first id, nonzero if a cache holds earlier tokens."""
         x = self.tokens(self.widen(self.token(ids)) * self.scale)  # B T D
         if self.kind != "none":
-            # expand: one copy per text, so that a trace can edit the positions of a single text
+            # expand: one copy per text, to let a trace edit the positions of a single text
             x = x + self.positions(self.positional[start : start + ids.shape[1]].expand(x.shape))  # B T D
         out: Tensor = self.dropout(self.out(x))  # B T D
         return out
 
 
 class KeyValueCache:
-    """The keys and values of one layer, (B, H, T, E) each, for T tokens read so far.
+    """The keys and values of one layer, (B, H, T, E) each, for the T tokens read so far.
 
-    In causal attention a token never attends to later ones, so its keys and values stay valid while the text grows.
+    In causal attention a token never attends to later tokens, so its keys and values remain valid as the text grows.
     """
 
     def __init__(self) -> None:
@@ -81,7 +82,7 @@ class KeyValueCache:
 
     @property
     def length(self) -> int:
-        """T: tokens read so far."""
+        """T: number of tokens read so far."""
         return 0 if self.k is None else self.k.shape[2]
 
     def extend(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
@@ -113,9 +114,9 @@ class SelfAttention(nn.Module):
         """The output of attention, (B, T, D), for x (B, T, D).
 
         Args:
-            x: what queries, keys and values are computed from; with a `cache`, of the new tokens only.
-            mask: True where a query may attend to a key, broadcast to (B, H, T, T); None if all may to all.
-            cache: keys and values of earlier tokens, which come before the new ones.
+            x: input to queries, keys and values; with a `cache`, only for the new tokens.
+            mask: True where a query may attend to a key, broadcast to (B, H, T, T); None to allow all pairs.
+            cache: keys and values of earlier tokens, which precede the new tokens.
         """
         q = self.q(self._split_heads(self.query(x)))  # B H T E
         k = self.k(self._split_heads(self.key(x)))  # B H T E
@@ -145,10 +146,10 @@ class SelfAttention(nn.Module):
 
 
 class LayerNorm(nn.Module):
-    """The D numbers of each token shifted to mean 0 and scaled to variance 1, then scaled and shifted by trained ones.
+    """Normalises the D numbers of each token to mean 0 and variance 1, then applies a trained scale and shift.
 
-    Ba et al. 2016, https://arxiv.org/abs/1607.06450, equations 3 and 4. Statistics are those of one token, never taken
-    over tokens or texts.
+    Ba et al. 2016, https://arxiv.org/abs/1607.06450, equations 3 and 4. Statistics are computed per token, never over
+    tokens or texts.
     """
 
     def __init__(self, d_model: int) -> None:
@@ -162,7 +163,7 @@ class LayerNorm(nn.Module):
             return F.layer_norm(x, self.weight.shape, self.weight, self.bias)  # the same in one fused kernel
         centred = x - x.mean(dim=-1, keepdim=True)  # B T D
         variance = centred.square().mean(dim=-1, keepdim=True)  # B T 1
-        # The small constant avoids a division by zero where all D numbers are equal.
+        # The small constant avoids division by zero if all D numbers are equal.
         normed: Tensor = self.out(centred / torch.sqrt(variance + 1e-5) * self.weight + self.bias)  # B T D
         return normed
 
@@ -190,10 +191,11 @@ class FeedForward(nn.Module):
 
 
 class Block(nn.Module):
-    """One layer: attention moves information between tokens, then feed-forward works on each token alone.
+    """One layer: attention moves information between tokens, then feed-forward processes each token separately.
 
-    Both add their output to the residual stream. With norm "pre" each reads a normalised copy of the stream (Xiong et
-    al. 2020, https://arxiv.org/abs/2002.04745); with "post" the stream is normalised after each addition (2017).
+    Both add their output to the residual stream. With norm "pre", each reads a normalised copy of the stream (Xiong et
+    al. 2020, https://arxiv.org/abs/2002.04745); with "post", the stream is normalised after each addition (Vaswani et
+    al. 2017).
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -215,13 +217,13 @@ class Block(nn.Module):
 
 
 class Pooling(nn.Module):
-    """One vector per token to one vector for the text."""
+    """Pools one vector per token into one vector for the text."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.kind = config.pooling
         if self.kind == "attention":
-            # No bias: it would add the same to all scores and cancel in softmax.
+            # No bias: it would add the same constant to all scores and cancel in softmax.
             self.score = nn.Linear(config.d_model, 1, bias=False)
         self.pattern = Tap()
 
@@ -239,7 +241,7 @@ class Pooling(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Embeddings, L blocks and the final norm: what the classifier and the language models have in common."""
+    """Embeddings, L blocks and the final norm, shared by the classifier and the language models."""
 
     def __init__(self, config: ModelConfig, *, vocab_size: int) -> None:
         super().__init__()
@@ -251,8 +253,8 @@ class Encoder(nn.Module):
     def read(self, ids: Tensor, cache: list[KeyValueCache] | None = None) -> Tensor:
         """Ids (B, T) to the final state of each token, (B, T, D).
 
-        With a `cache` (one `KeyValueCache` per layer, for causal models), ids are the tokens after those it holds, and
-        there is no padding.
+        With a `cache` (one `KeyValueCache` per layer, for causal models), the ids continue the cached tokens, and there
+        is no padding.
 
         Raises:
             ValueError: the rows are longer than the config's max_length.
@@ -281,7 +283,7 @@ class Encoder(nn.Module):
     # Except in the reference systems and GPT-2, texts are padded only within batches, and padding is masked.
 
     def pad(self, ids: Tensor) -> Tensor:
-        """Ids (B, T) as they are; with `fixed_length`, padded to max_length."""
+        """Ids (B, T) padded to max_length if `fixed_length`, otherwise unchanged."""
         missing = self.config.max_length - ids.shape[1]
         return F.pad(ids, (0, missing), value=PAD) if self.config.fixed_length and missing > 0 else ids
 
@@ -290,11 +292,11 @@ class Encoder(nn.Module):
         return (ids != PAD) if self.config.mask_padding else None  # B T
 
     def _finish(self) -> None:
-        """Name the taps and draw the initial weights, once a subclass has added its own parts."""
+        """Name the taps and initialise the weights; called by subclasses once they have added their own parts."""
         self.tap_names = name_taps(self)
         if self.config.init == "default":
             return
-        # Matrices start at random values; biases, learned positions and the padding vector at zero, norms at identity.
+        # Matrices are random; biases, learned positions and the padding vector are zero; norms are the identity.
         for module in self.modules():
             if isinstance(module, nn.Linear | nn.Embedding):
                 if self.config.init == "xavier":
@@ -330,8 +332,8 @@ class TextClassifier(Encoder):
 class LanguageModel(Encoder):
     """Token ids (B, T) to logits over the vocabulary at every position, (B, T, V).
 
-    With `causal` attention they predict the next token (GPT); without, the token at that position, which is of use
-    where it was masked (BERT).
+    With `causal` attention the logits predict the next token (GPT); otherwise they predict the token at the same
+    position, which is useful if it was masked (BERT).
     """
 
     def __init__(self, config: ModelConfig, *, vocab_size: int) -> None:
@@ -344,24 +346,24 @@ class LanguageModel(Encoder):
         self._finish()
 
     def forward(self, ids: Tensor, cache: list[KeyValueCache] | None = None) -> Tensor:
-        """Logits (B, T, V) of ids (B, T); with a `cache`, ids are the tokens after those it holds."""
+        """Logits (B, T, V) of ids (B, T); with a `cache`, the ids continue the cached tokens."""
         return self.unembed(self.read(ids, cache))  # B T V
 
     def unembed(self, states: Tensor) -> Tensor:
-        """Logits (…, V) of final states (…, D), of all positions or only of those that are needed, since V is large."""
+        """Logits (…, V) of final states (…, D); since V is large, callers may pass only the positions they need."""
         logits: Tensor = self.logits(F.linear(self.narrow(states), self.output_matrix, self.bias))  # … V
         return logits
 
     @property
     def output_matrix(self) -> Tensor:
-        """(V, width of the token embeddings): the embeddings themselves, if they are tied."""
+        """The output weights, (V, width of the token embeddings): the embeddings themselves if they are tied."""
         return self.embeddings.token.weight if self.output is None else self.output.weight
 
     def new_cache(self) -> list[KeyValueCache]:
         """An empty cache, one entry per layer.
 
         Raises:
-            ValueError: attention is not causal, so that new tokens change the states of earlier ones.
+            ValueError: attention is not causal, so new tokens would change the states of earlier tokens.
         """
         if not self.config.causal:
             raise ValueError("attention is not causal; only a causal model can continue a text from a cache")
@@ -369,10 +371,10 @@ class LanguageModel(Encoder):
 
 
 class Dropout(nn.Module):
-    """While training, zeros each number with probability `p` and scales up the rest (Srivastava et al. 2014).
+    """In training, zeroes each number with probability `p` and scales up the rest (Srivastava et al. 2014).
 
-    On a CPU, torch draws one random number per value, which takes a fifth of a training step of these small models.
-    Here 16 random bits decide each value, so that four values share one draw; `p` is met to within 1 / 131,072.
+    On a CPU, torch draws one random number per value, which takes a fifth of a training step for these small models.
+    Here each value uses only 16 random bits, so four values share one draw; `p` is met to within 1 / 131,072.
     """
 
     def __init__(self, p: float) -> None:
@@ -383,7 +385,7 @@ class Dropout(nn.Module):
         """A tensor like x, of any shape."""
         if not self.training or not self.p or x.device.type != "cpu":
             return F.dropout(x, self.p, self.training)
-        draws = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)  # all 64 bits of each
+        draws = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)  # all 64 bits are random
         bits = draws.view(torch.int16)[: x.numel()].view(x.shape)  # uniform from -32,768 to 32,767
         mask = bits.ge_(round(self.p * 65_536) - 32_768)  # 1 or 0 as int16: converting from bool is ten times slower
         if x.dtype.itemsize == 2:
@@ -397,10 +399,10 @@ class Dropout(nn.Module):
 
 
 def is_faster_written_out(q: Tensor, *, training: bool, dropout: float) -> bool:
-    """Whether attention is faster written out than fused, for queries q (B, H, T, E).
+    """Whether explicit attention is faster than the fused kernel, for queries q (B, H, T, E).
 
-    That is so in training on a CPU in bfloat16, where the gradient of the fused kernel is slow: with dropout, or up to
-    `SHORT` tokens. In float32 it never is.
+    This is the case when training on a CPU in bfloat16, where the gradient of the fused kernel is slow: with dropout,
+    or up to `SHORT` tokens. In float32 the fused kernel is always faster.
     """
     if not training or q.device.type != "cpu" or q.dtype != torch.bfloat16:
         return False

@@ -1,14 +1,14 @@
-"""Named points in the model that can be read, or edited, while a trace is open.
+"""Named points in the model whose tensors can be read or edited while a trace is open.
 
 A `Tap` is an identity module that a tensor of the model passes through; its name is its module path
 (`layers.0.attn.pattern`). Without an open trace it costs about a microsecond. Inside `with trace() as opened:` it
-records the tensor, or replaces it by what an edit returns:
+records the tensor, or replaces it with the result of an edit:
 
     with trace(record=["layers.0.attn.pattern"]) as opened:
         model(ids)
     opened["layers.0.attn.pattern"]  # B H T T
 
-The open trace is in a `ContextVar`, so that threads (and asyncio tasks) that share a model never see each other's
+The open trace is stored in a `ContextVar`, so threads (and asyncio tasks) that share a model never see each other's
 values, as they would with forward hooks.
 """
 
@@ -27,7 +27,7 @@ _open_trace: ContextVar["Trace | None"] = ContextVar("txcls_open_trace", default
 
 
 class Trace:
-    """What an open trace has recorded; made by `trace()`, read like a dictionary of tap name to tensor."""
+    """The tensors recorded by an open trace; created by `trace()`, read like a dictionary of tap name to tensor."""
 
     def __init__(self, *, record: Iterable[str] | None, edit: Mapping[str, Edit]) -> None:
         self._patterns = None if record is None else tuple(record)
@@ -70,7 +70,7 @@ class Trace:
         return value
 
     def check(self) -> None:
-        """Raise TraceError if the tap of an edit was never passed, or nothing was recorded that should have been."""
+        """Raise TraceError if the tap of an edit was never reached, or nothing was recorded that should have been."""
         if unreached := sorted(set(self._edits) - self.edited):
             raise TraceError(
                 f"no tap named {', '.join(unreached)}; the model passed {', '.join(self.passed) or 'none'}"
@@ -89,7 +89,7 @@ def trace(*, record: Iterable[str] | None = None, edit: Mapping[str, Edit] | Non
         edit: tap name to a function that takes the tensor and returns its replacement, of the same shape.
 
     Raises:
-        TraceError: an edit's tap was never passed, or nothing was recorded.
+        TraceError: an edit's tap was never reached, or nothing was recorded.
     """
     opened = Trace(record=record, edit=edit or {})
     token = _open_trace.set(opened)
@@ -111,7 +111,7 @@ class Tap(nn.Module):
     def is_watched(self) -> bool:
         """Whether a trace that is open in this thread or task records or edits the tensor here.
 
-        If none does, attention and LayerNorm use fused kernels, which never compute tensors that only a tap needs.
+        If not, attention and LayerNorm use fused kernels, which skip tensors that only a tap needs.
         """
         opened = _open_trace.get()
         return opened is not None and opened.watches(self.name)
@@ -122,7 +122,7 @@ class Tap(nn.Module):
 
 
 def name_taps(model: nn.Module) -> tuple[str, ...]:
-    """Give each tap inside `model` its module path as name; returns the names in module order."""
+    """Set each tap's name to its module path inside `model`; returns the names in module order."""
     names = []
     for path, module in model.named_modules():
         if isinstance(module, Tap):

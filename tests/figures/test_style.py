@@ -1,4 +1,4 @@
-"""Tokens and names of any kind are safe to draw."""
+"""Tokens and names of any kind can be drawn safely."""
 
 import json
 from collections.abc import Callable
@@ -43,7 +43,7 @@ def test_odd_and_repeated_tokens_are_drawn_apart_and_without_markup(name: str, n
     sent.encode("utf-8")
     json.loads(sent)
     assert "<b>bold" not in sent
-    if name not in ("arcs", "tokens"):  # these have an axis of numbers
+    if name not in ("arcs", "tokens"):  # these have a numeric axis
         assert len(set(figure.data[0].x)) == n
 
 

@@ -1,4 +1,4 @@
-"""Switching parts off: nothing where nothing is switched, and the same as a model that never had the part."""
+"""Switching parts off: an empty setting changes nothing; others equal a model that never had the part."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -44,7 +44,7 @@ def probabilities(classifier: Predictor, text: str) -> np.ndarray:
 
 
 def altered(classifier: Predictor, change: Callable[[torch.nn.Module], None]) -> Predictor:
-    """The same checkpoint with weights of its own, changed by hand."""
+    """The same checkpoint with its own copy of the weights, changed by hand."""
     copy = Predictor(load_checkpoint(classifier.checkpoint.path))
     with torch.no_grad():
         change(copy.checkpoint.model)

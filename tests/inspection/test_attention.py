@@ -1,4 +1,4 @@
-"""Rollout by hand, statistics of heads, and a score taken apart."""
+"""Rollout computed by hand, statistics of heads, and the decomposition of a score."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from txcls.predictor import Predictor
 def test_rollout_of_three_tokens_computed_by_hand() -> None:
     first = np.array([[[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]], [[0.0, 0.0, 1.0]] * 3])  # H T T
     second = np.array([[[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.2, 0.2, 0.6]]] * 2)
-    # Heads averaged and half of the token itself:
+    # Heads averaged, and half the weight on the token itself:
     # layer 1: [.75 0 .25] [.125 .625 .25] [0 0 1]    layer 2: [.5 .5 0] [0 .5 .5] [.1 .1 .8]
     expected = [[0.4375, 0.3125, 0.25], [0.0625, 0.3125, 0.625], [0.0875, 0.0625, 0.85]]
     rolled = attention_rollout(np.stack([first, second]))
@@ -27,7 +27,7 @@ def test_entropy_and_distance_of_patterns_known_by_hand() -> None:
     before[0, 0] = 1.0
     statistics = head_statistics(np.stack([even, itself, before])[None])
     np.testing.assert_allclose(statistics.entropy, [[2.0, 0.0, 0.0]])
-    # 0 to 3 tokens apart from the first and the last, 0 to 2 from those between
+    # distances 0 to 3 from the first and last token, 0 to 2 from those between
     np.testing.assert_allclose(statistics.distance, [[(6 + 4 + 4 + 6) / 16, 0.0, 3 / 4]])
     assert not np.signbit(statistics.entropy).any()
     single = head_statistics(np.ones((1, 1, 1, 1), dtype=np.float32))

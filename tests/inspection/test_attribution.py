@@ -1,4 +1,4 @@
-"""Scores of words against Captum, loops and arithmetic by hand."""
+"""Word scores compared with Captum, loops and arithmetic by hand."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -29,7 +29,7 @@ from txcls.text.vocabulary import MASK, UNK
 
 
 def after_embeddings(classifier: Predictor, states: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-    """Logits of states (B, T, D) where the first layer reads: the rest of the model, with no tap and no trace."""
+    """Logits from states (B, T, D) at the first layer's input: the rest of the model, without taps or traces."""
     model = classifier.checkpoint.model
     ids = model.pad(ids)
     mask = model.attention_mask(ids)
@@ -40,7 +40,7 @@ def after_embeddings(classifier: Predictor, states: torch.Tensor, ids: torch.Ten
 
 
 def captums(classifier: Predictor, text: str, target: str, baseline: str):  # type: ignore[no-untyped-def]
-    """(gradient × input, integrated gradients, completeness error), each of all tokens, by Captum."""
+    """(gradient × input, integrated gradients, completeness error) from Captum, for all tokens."""
     model = classifier.checkpoint.model
     ids = torch.tensor([classifier.encoder.encode(text).ids])
     blank = UNK if classifier.checkpoint.config.text.tokenizer == "word" else MASK
@@ -129,7 +129,7 @@ def test_leave_one_out_equals_a_loop_over_shorter_texts(tmp_path: Path, model: d
         whole = probability_of(classifier, text, label)
         expected = [whole - probability_of(classifier, rest, label) for rest in shorter]
         np.testing.assert_allclose(by_target[0], expected, atol=1e-6)
-        sees_itself_only = classifier.checkpoint.config.model.causal  # the class token, which stands first
+        sees_itself_only = classifier.checkpoint.config.model.causal  # the class token, which comes first
         assert (np.abs(by_target[1] - by_target[0]).max() < 1e-6) == sees_itself_only
 
 
@@ -192,7 +192,7 @@ def test_overlaps_are_shares_of_the_strongest_words_and_ignore_the_others() -> N
     far = [9.0, -8.0, 7.0]
     scores = {
         "a": np.array([*far, *(0.001 * random.random(7))]),
-        "b": np.array([*far, *(0.001 * random.random(7))]),  # the others are ranked quite differently
+        "b": np.array([*far, *(0.001 * random.random(7))]),  # the other words are ranked quite differently
         "c": np.array([5.0, 0.0, 0.0, 4.0, -3.0, *np.zeros(5)]),
         "tied": np.array([2.0, *np.ones(8), 0.0]),
         "flat": np.ones(10),
@@ -228,7 +228,7 @@ def test_long_texts_lose_several_words_at_a_time(tmp_path: Path) -> None:
 
 
 def test_averages_are_means_over_texts_and_survive_the_checkpoint(classifier: Predictor) -> None:
-    texts = [TEXTS[0], TEXTS[1], "bank", " "]  # the third has no words in common, the last has none at all
+    texts = [TEXTS[0], TEXTS[1], "bank", " "]  # the third has no overlaps, since it has one word; the last has no word
     averages = measure_explanations(classifier, texts)
     for name in methods_of(classifier):
         areas = [deletion_curves(classifier, text, explain(classifier, text).scores).areas[name] for text in texts[:3]]

@@ -1,4 +1,4 @@
-"""The rows that decide: found in a model whose circuit is known, and true of `who_won`."""
+"""The rows that determine the prediction: found in a model whose circuit is known, and verified on `who_won`."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Two versions of a text, and the search for a word that changes the class, against a loop over all changes."""
+"""Two versions of a text, and the search for a word that changes the class, compared with trying all changes."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The induction test, on a model with induction planted and on one without."""
+"""The induction test, on a model with planted induction and on a model without."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from txcls.model import LanguageModel, SelfAttention
 
 
 class Planted(SelfAttention):
-    """Attention whose every token attends to the token after the earlier occurrence of itself, if there is one."""
+    """Attention in which every token attends to the token after its own earlier occurrence, if there is one."""
 
     def forward(self, x: torch.Tensor, mask: object, cache: object = None) -> torch.Tensor:
         same = (x[:, :, None] - x[:, None]).abs().amax(-1) < 1e-4  # B T T: equal states are equal tokens
@@ -30,7 +30,7 @@ def test_planted_induction_is_found(tmp_path: Path) -> None:
     planted.load_state_dict(model.layers[0].attn.state_dict())
     planted.pattern = model.layers[0].attn.pattern
     model.layers[0].attn = planted
-    with torch.no_grad():  # attention alone speaks, loudly
+    with torch.no_grad():  # only attention contributes, with large values
         model.layers[0].ff.contract.weight.zero_()
         model.embeddings.token.weight.copy_(torch.nn.functional.normalize(torch.randn_like(model.output_matrix), dim=1))
     found = measure_induction(model, n=20)

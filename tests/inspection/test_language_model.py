@@ -1,4 +1,4 @@
-"""What is shown of language models equals the plain forward pass, one text at a time, without cache or batching."""
+"""Results for language models equal the plain forward pass of one text, without cache or batching."""
 
 from pathlib import Path
 
@@ -43,7 +43,7 @@ def causal(folder: Path, request: pytest.FixtureRequest) -> TextModel:
 
 
 def logits(model: TextModel, ids: list[int]) -> torch.Tensor:
-    """Scores (T, V) of the plain forward pass."""
+    """Logits (T, V) of the plain forward pass."""
     with torch.no_grad():
         return model.model(torch.tensor([ids]))[0]
 

@@ -1,4 +1,4 @@
-"""The class lens ends in the prediction, and what the parts add to the logits sums to them."""
+"""The last state of the class lens gives the prediction, and the parts' contributions sum to the logits."""
 
 from pathlib import Path
 

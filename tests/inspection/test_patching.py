@@ -1,4 +1,4 @@
-"""Activation patching, against a forward pass written anew, and on a model whose circuit is known."""
+"""Activation patching, compared with a separately written forward pass, and on a model whose circuit is known."""
 
 import math
 from collections.abc import Callable
@@ -23,7 +23,7 @@ Substitute = Callable[[Site, Tensor], Tensor]
 
 
 def plain_forward(classifier: Predictor, text: str, substitute: Substitute) -> Tensor:
-    """Logits (C,) of one text; `substitute` is given every tensor that can be patched, and returns what goes on."""
+    """Logits (C,) of one text; `substitute` receives every tensor that can be patched, and returns its replacement."""
     model, config = classifier.checkpoint.model, classifier.checkpoint.config.model
     weights = model.state_dict()
     width = config.d_model // config.n_heads
@@ -67,7 +67,7 @@ def plain_forward(classifier: Predictor, text: str, substitute: Substitute) -> T
 
 
 def replaced(kept: dict[Site, Tensor], wanted: Site, place: tuple[int, ...], site: Site, value: Tensor) -> Tensor:
-    """The value, at the wanted site with one place of it from the other text."""
+    """The value; at the site `wanted`, with one place replaced by that of the other text."""
     if site == wanted:
         value = value.clone()
         value[place] = kept[site][place]
@@ -75,7 +75,7 @@ def replaced(kept: dict[Site, Tensor], wanted: Site, place: tuple[int, ...], sit
 
 
 def plain_grid(classifier: Predictor, clean: str, corrupted: str, direction: Direction) -> np.ndarray:
-    """The same grid, cell by cell."""
+    """The same grid, computed cell by cell."""
     config = classifier.checkpoint.config.model
     into, source = (corrupted, clean) if direction == "denoising" else (clean, corrupted)
     kept: dict[Site, Tensor] = {}
@@ -104,7 +104,7 @@ def test_the_grid_is_that_of_a_forward_pass_written_anew(
     tmp_path: Path, norm: str, pooling: str, direction: Direction
 ) -> None:
     classifier = Predictor(make_checkpoint(tmp_path / "model", norm=norm, pooling=pooling))
-    with torch.no_grad():  # move the bias, so that the two answers differ
+    with torch.no_grad():  # shift the bias to make the two predictions differ
         logits = [plain_forward(classifier, text, lambda site, value: value) for text in (CLEAN, CORRUPTED)]
         classifier.checkpoint.model.head.bias -= (logits[0] + logits[1]) / 2
     grid = patch_grid(classifier, CLEAN, CORRUPTED, direction=direction)

@@ -1,4 +1,4 @@
-"""Position vectors, linear maps that shift them, and words in other orders."""
+"""Position vectors, linear maps that shift them, and reordered words."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Vectors in the plane, against scikit-learn's principal components and a loop."""
+"""Vectors in the plane, compared with scikit-learn's principal components and a loop."""
 
 from pathlib import Path
 

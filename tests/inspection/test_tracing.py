@@ -1,4 +1,4 @@
-"""The traced forward pass is the real one, and its tensors have the shapes it says."""
+"""The traced forward pass is the real one, and its tensors have the documented shapes."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""One text in every state along the training: the numbers are those of each state loaded in turn."""
+"""One text in every training snapshot: the numbers equal those of each snapshot loaded in turn."""
 
 import copy
 from dataclasses import replace
@@ -28,7 +28,7 @@ MODELS: dict[str, dict[str, object]] = {
 
 
 def filmed(path: Path, **model: object) -> Predictor:
-    """A classifier with states that differ in every weight."""
+    """A classifier with snapshots that differ in every weight."""
     made = make_checkpoint(path, **model)
     torch.manual_seed(1)
     weights = {name: torch.randn(N, *tensor.shape).mul(0.3).half() for name, tensor in made.model.state_dict().items()}
@@ -37,7 +37,7 @@ def filmed(path: Path, **model: object) -> Predictor:
 
 
 def one_after_another(classifier: Predictor) -> list[Predictor]:
-    """A classifier for each state, its weights loaded into a model of its own."""
+    """A classifier for each snapshot, with its weights loaded into a separate model."""
     snapshots = classifier.checkpoint.snapshots
     assert snapshots is not None
     single_states = []

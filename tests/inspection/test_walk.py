@@ -129,7 +129,7 @@ def left_sides(step: WalkStep) -> set[str]:
 
 
 def test_every_symbol_has_one_meaning(walks: Walks) -> None:
-    """A step defines only its own symbol, but for a norm's mean and variance and what calibration starts from."""
+    """A step defines only its own symbol, except for a norm's mean and variance and the inputs to calibration."""
     shared = {"x": {"sum", "add_attn", "add_ff"}, "y": {"norm_attn", "norm_ff", "norm"}}
     helpers = {"y": {r"\mu", r"\sigma^2"}, "P'": {r"-\ln P", r"\ell'"}}
     names: dict[str, set[str]] = {}

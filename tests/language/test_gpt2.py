@@ -1,4 +1,4 @@
-"""A published GPT-2 folder, made tiny and random by its own library, gives here what it gives there."""
+"""A tiny, randomly initialised GPT-2 folder written by transformers gives the same outputs in txcls."""
 
 import json
 from collections.abc import Callable
@@ -34,7 +34,7 @@ def gpt2(tmp_path_factory: pytest.TempPathFactory) -> "tuple[Path, GPT2LMHeadMod
     config = GPT2Config(**size, bos_token_id=0, eos_token_id=0)
     theirs = GPT2LMHeadModel(config).eval()
     with torch.no_grad():
-        for parameter in theirs.parameters():  # biases start at zero, which would hide mistakes in them
+        for parameter in theirs.parameters():  # biases start at zero, which would hide errors in their use
             parameter.add_(torch.randn_like(parameter) * 0.1)
     theirs.save_pretrained(folder)
     return folder, theirs
@@ -44,7 +44,7 @@ def test_logits_equal_the_originals(gpt2: "tuple[Path, GPT2LMHeadModel]") -> Non
     folder, theirs = gpt2
     ours = load_gpt2(folder)
     ids = torch.randint(0, 256, (3, 40))
-    ids[0, 3] = 0  # an ordinary token there, though 0 is padding elsewhere in txcls
+    ids[0, 3] = 0  # an ordinary token in GPT-2, although 0 is padding elsewhere in txcls
     with torch.no_grad():
         torch.testing.assert_close(ours.model(ids), theirs(ids).logits, atol=1e-4, rtol=1e-4)
 
@@ -55,7 +55,7 @@ def test_the_greedy_continuation_is_the_originals(gpt2: "tuple[Path, GPT2LMHeadM
     prompt = ours.tokenizer.encode("the cat ran").ids
     with torch.no_grad():
         row = torch.tensor([prompt])
-        for _ in range(20):  # the plainest decoding there is
+        for _ in range(20):  # plain greedy decoding
             row = torch.cat([row, theirs(row).logits[:, -1].argmax(-1, keepdim=True)], dim=1)
     for cached in (True, False):
         steps = generate(ours.model, prompt, n=20, sampling=Sampling(temperature=0.0), use_cache=cached)

@@ -90,7 +90,7 @@ def test_top_p_takes_the_fewest_that_reach_it() -> None:
     logits = torch.tensor([0.5, 0.25, 0.15, 0.1], dtype=torch.float64).log()
     for p, expected in ((0.4, 1), (0.5, 1), (0.6, 2), (0.75, 2), (0.76, 3), (0.95, 4), (1.0, 4)):
         assert (next_token_probabilities(logits, Sampling(top_p=p)) > 0).sum() == expected, p
-    # top-k first: of the two left, the first alone has two thirds
+    # top-k first: of the two tokens left, the first has two thirds by itself
     assert (next_token_probabilities(logits, Sampling(top_k=2, top_p=0.6)) > 0).sum() == 1
 
 

@@ -1,4 +1,4 @@
-"""What a lesson's file may say, and how errors name file, step and field."""
+"""What a lesson file may contain, and how errors give the file, step and field."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The shipped lessons: everything they say is measured on the shipped checkpoints, and translations say the same."""
+"""The shipped lessons: all statements are measured on the shipped checkpoints, and translations match the originals."""
 
 from functools import cache
 
@@ -34,7 +34,7 @@ def test_everything_they_say_is_what_the_models_do(name: str, language: str) -> 
 
 
 def shape(lesson: Lesson) -> list[object]:
-    """All of a lesson but its words."""
+    """Everything in a lesson except its texts."""
     steps: list[object] = []
     for step in lesson.steps:
         question = step.question

@@ -1,4 +1,4 @@
-"""Answers are measured on the model, and a lesson that says something else is refused."""
+"""Answers are measured on the model, and a lesson that contradicts the model is rejected."""
 
 from functools import cache
 from pathlib import Path

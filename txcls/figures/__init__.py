@@ -1,4 +1,4 @@
-"""Plotly figures from plain arrays and tokens; they know nothing of models or of Streamlit."""
+"""Plotly figures from plain arrays and tokens, independent of models and of Streamlit."""
 
 # ruff: noqa: I001
 from txcls.figures.arcs import Arcs, attention_arcs, choose_arcs, rows_diagram

@@ -13,10 +13,10 @@ from txcls.figures.style import OKABE_ITO, TOKENS, categories, label, new_figure
 
 @dataclass(frozen=True, slots=True)
 class Arcs:
-    """The query–key pairs that are drawn as arcs, and their share of all attention.
+    """The query–key pairs to draw as arcs, and their share of the total attention weight.
 
-    `queries`, `keys`, `weights` have one entry per arc, strongest first; `share` is the weight of the arcs, and of
-    self-attention (drawn as dots), over all weight; `n_hidden` counts the pairs that are not drawn.
+    `queries`, `keys` and `weights` have one entry per arc, strongest first. `share` is the weight of the arcs plus
+    self-attention (drawn as dots), divided by the total weight; `n_hidden` is the number of pairs that are not drawn.
     """
 
     queries: NDArray[np.intp]
@@ -29,9 +29,9 @@ class Arcs:
 def choose_arcs(
     pattern: NDArray[np.floating], *, query: int | None = None, min_weight: float = 0.0, at_most: int = 400
 ) -> Arcs:
-    """The pairs of different tokens with the largest weights of a pattern (T, T), or of one of its queries.
+    """The pairs of different tokens with the largest weights in a pattern (T, T), or in the row of one query.
 
-    Each weighs at least `min_weight`; of more than `at_most` the largest are taken.
+    Pairs have a weight of at least `min_weight`; if there are more than `at_most`, the largest are taken.
     """
     rows = np.arange(len(pattern)) if query is None else np.array([query])
     weights = np.zeros_like(pattern)
@@ -49,10 +49,10 @@ def choose_arcs(
 
 
 def attention_arcs(pattern: NDArray[np.floating], tokens: Sequence[str], arcs: Arcs) -> go.Figure:
-    """The tokens in a row with arcs from queries to keys: above to later keys, below to earlier ones.
+    """The tokens in a row, with arcs from queries to keys: above the row to later keys, below it to earlier ones.
 
-    Thicker and more opaque arcs have more weight; self-attention, the diagonal of `pattern` (T, T), sets the size of
-    the dots.
+    Arcs with more weight are thicker and more opaque; self-attention, the diagonal of `pattern` (T, T), sets the size
+    of the dots.
     """
     n = len(tokens)
     span_of_tokens = {"range": [-0.7, n - 0.3], "showgrid": False, "ticks": ""}
@@ -95,12 +95,12 @@ def attention_arcs(pattern: NDArray[np.floating], tokens: Sequence[str], arcs: A
 def rows_diagram(
     tokens: Sequence[str], rows: Sequence[tuple[int, int, int, NDArray[np.floating]]], *, n_layers: int
 ) -> go.Figure:
-    """The tokens layer by layer, from the bottom up, with only these attention rows drawn between them.
+    """The tokens layer by layer, from the bottom up, with only the given attention rows drawn between the layers.
 
     Args:
         tokens: T tokens.
         rows: layer, head, query and weights (T,) of each row.
-        n_layers: layers of the model.
+        n_layers: number of layers of the model.
     """
     n = len(tokens)
     names = ["embeddings", *(f"after layer {layer + 1}" for layer in range(n_layers))]
@@ -134,7 +134,7 @@ def rows_diagram(
 
 
 def _add_arcs(figure: go.Figure, arcs: Arcs, span: int) -> None:
-    """One trace per direction and range of weights; heights grow with the root of the distance, up to 1 for `span`."""
+    """Add a trace per direction and weight range; arc height grows as the root of the distance, up to 1 at `span`."""
     turn = np.linspace(0.0, np.pi, 25)
     edges = np.array([0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 1.01])
     for later, colour in ((True, OKABE_ITO[0]), (False, OKABE_ITO[1])):

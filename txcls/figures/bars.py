@@ -1,4 +1,4 @@
-"""Bars: class probabilities, ranked tokens, numbers of a step, counts, effects before and after a change."""
+"""Bar charts: class probabilities, ranked tokens, the numbers of a step, counts, effects before and after a change."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -30,11 +30,11 @@ from txcls.figures.style import (
 from txcls.wording import percentage
 
 SIDEWAYS: Settings = {"orientation": "h", "textposition": "outside", "cliponaxis": False}
-"""Horizontal bars with their numbers beside their ends."""
+"""Horizontal bars with their values at the ends."""
 
 
 def _hatched(colour: str, shape: str) -> Settings:
-    """Bars of one colour; with "/" as shape hatched, so that they differ without colour too."""
+    """The marker settings of a bar; shape "/" adds hatching, to distinguish bars without relying on colour."""
     hatching = {"shape": shape, "fillmode": "overlay", "fgcolor": "#FFFFFF", "fgopacity": 0.5}
     return {"color": colour, "line_width": 0, "pattern": hatching}
 
@@ -46,13 +46,13 @@ def _class_names(names: Sequence[str], *, above: bool) -> list[str]:
 def _class_figure(
     names: Sequence[str], *, height: int, size: int, above: bool, right: int = 8, top: float = 1.0, **layout: Any
 ) -> go.Figure:
-    """A figure without data: probabilities on the x axis, and one row per class, the first at the top.
+    """An empty figure with probabilities on the x axis and one row per class, the first at the top.
 
     Args:
         size: font size of the names beside the rows.
-        above: write each name above its bar, whose centre is then at 0.2, 1.2, … of the reversed axis.
+        above: write each name above its bar; the bars are then centred at 0.2, 1.2, … on the reversed axis.
         right: right margin in pixels; 84 leaves room for a percentage beside a full bar.
-        top: end of the axis of probabilities, beyond 1 for round marks.
+        top: upper end of the probability axis; slightly above 1 where round markers must fit.
     """
     over = {"x": 0, "showarrow": False, "xanchor": "left", "xshift": -2, "font": {"size": 17}}
     return new_figure(
@@ -67,7 +67,7 @@ def _class_figure(
 
 
 def _most_probable(before: NDArray[np.floating], highest: NDArray[np.floating], n: int) -> list[int]:
-    """The n classes with the largest values in `highest`, ordered by `before`."""
+    """The n classes with the largest values in `highest`, in descending order of `before`."""
     chosen = np.argsort(-highest, kind="stable")[:n].tolist()
     return sorted(chosen, key=lambda index: -before[index])
 
@@ -79,11 +79,11 @@ def probability_bars(
     other: tuple[int, float] = (0, 0.0),
     names_above: bool = False,
 ) -> go.Figure:
-    """Ranked classes as bars on a fixed 0–100 % scale; the first is emphasised.
+    """Ranked classes as bars on a fixed 0–100 % scale, with the first emphasised.
 
     Args:
-        other: how many classes are left out, and their total probability, drawn as one hatched bar.
-        names_above: write each name above its bar rather than beside it, for long names on a phone.
+        other: number of omitted classes and their total probability, drawn as one hatched bar.
+        names_above: write each name above its bar rather than beside it, to fit long names on a phone.
     """
     n_other, p_other = other
     names, values = _class_names(labels, above=names_above), list(probabilities)
@@ -117,9 +117,9 @@ def probability_bars(
 def shuffle_bars(
     classes: Sequence[str], original: Sequence[float], shuffled: NDArray[np.floating], *, names_above: bool = False
 ) -> go.Figure:
-    """Each class's probability for the words in their original order (bar) and for n shuffled orders (a dot each).
+    """Each class's probability for the original word order (bar) and for n shuffled orders (a dot each).
 
-    Of C `classes`, the ten with the highest probability in `original` (C) or `shuffled` (n, C) are drawn.
+    Of the C `classes`, draws the ten with the highest probability in `original` (C,) or `shuffled` (n, C).
     """
     before = np.asarray(original)
     order = _most_probable(before, np.maximum(before, shuffled.max(axis=0)), 10)
@@ -140,7 +140,7 @@ def shuffle_bars(
         hovertemplate="%{customdata}, as typed: %{x:.2%}<extra></extra>",
     )
     n = len(shuffled)
-    spread = ((np.arange(n) * 0.618034) % 1.0 - 0.5) * 0.8 * width  # golden ratio: even, and the same every time
+    spread = ((np.arange(n) * 0.618034) % 1.0 - 0.5) * 0.8 * width  # golden ratio: evenly spread, deterministic
     figure.add_scatter(
         x=shuffled[:, order].T.ravel(),
         y=(places[:, None] + spread[None, :]).ravel(),
@@ -169,8 +169,8 @@ def compared_bars(
 ) -> go.Figure:
     """Each class's probability before and after a change, on a fixed 0–100 % scale.
 
-    The `n_rows` classes with the highest probability in either are drawn; `original` and `changed` name
-    the values.
+    Draws the `n_rows` classes with the highest probability before or after; `original` and `changed` are the names of
+    the two series in the legend.
     """
     old, new = np.asarray(before, dtype=float), np.asarray(after, dtype=float)
     order = _most_probable(old, np.maximum(old, new), n_rows)
@@ -202,16 +202,16 @@ def compared_bars(
 
 
 def _line_across(y: float, **line: object) -> dict[str, Any]:
-    """A shape: a horizontal line across the plot at this height."""
+    """A plotly shape: a horizontal line across the plot at height `y`."""
     return {"type": "line", "xref": "x domain", "x0": 0, "x1": 1, "yref": "y", "y0": y, "y1": y, "line": line}
 
 
 def compared_effects(
     words: Sequence[str], before: NDArray[np.floating], after: NDArray[np.floating], *, of: str
 ) -> go.Figure:
-    """The effect of each of N words on the probability of the class `of`, before and after, side by side.
+    """The effect of each of N words on the probability of the class `of`, before and after a change, side by side.
 
-    A changed word is given as "old → new"; its effect is NaN in the text that lacks it.
+    A changed word is given as "old → new"; its effect is NaN for the text that does not contain it.
     """
     limit = 1.1 * max(float(np.nanmax(np.abs([before, after]), initial=0.0)), 0.01)
     figure = new_figure(
@@ -241,20 +241,20 @@ def token_bars(
     filtered: Sequence[float] | None = None,
     true: int | None = None,
 ) -> go.Figure:
-    """Ranked tokens as bars, with the total of all others below; the scale ends at 10, 25, 50 or 100 %.
+    """Ranked tokens as bars, with the total of all other tokens below; the scale ends at 10, 25, 50 or 100 %.
 
     Each bar has `customdata = [row, token]`.
 
     Args:
-        other: how many tokens are not listed, and their total probability.
-        filtered: probabilities of the same tokens when sampling, 0 for those that are filtered out: slim bars below
-            the others.
-        true: index of the token in the text, which is framed.
+        other: number of tokens not listed, and their total probability.
+        filtered: probabilities of the same tokens when sampling, 0 if filtered out; drawn as thin bars below the main
+            bars.
+        true: index of the token that occurs in the text, whose bar is framed.
     """
     names = [f"{label(token, width=20)} " for token in tokens]
     rows = np.arange(len(names))
     top = next(scale for scale in (0.1, 0.25, 0.5, 1.0) if scale >= min(max(*probabilities, *(filtered or (0,))), 1.0))
-    # No bar for the others: the total of many thousands would dwarf the rest.
+    # No bar for the other tokens: the total of many thousands would dwarf the rest.
     others = {"text": f"{other[0]:,} others: {percent(other[1])} in total", "font": {"size": 15}}
     figure = new_figure(
         height=76 + (42 if filtered is None else 50) * (len(names) + 1),
@@ -293,13 +293,13 @@ def token_bars(
 
 
 def surprisal_bars(bits: NDArray[np.floating], tokens: Sequence[str], *, mean: float | None) -> go.Figure:
-    """The surprisal of each of T tokens in bits, NaN where a token was not predicted; a dashed line marks the mean."""
+    """The surprisal of each of T tokens in bits, NaN if a token was not predicted; a dashed line marks the mean."""
     top = max(1.05 * float(np.nanmax(bits, initial=0.0)), 1.0)
     return _token_columns(bits, tokens, title="surprisal in bits", top=top, mark=mean, hover="%{y:.2f} bits")
 
 
 def pooling_bars(weights: NDArray[np.floating], tokens: Sequence[str]) -> go.Figure:
-    """The pooling weight of each of T tokens; a dashed line marks equal weights."""
+    """The pooling weight of each of T tokens; a dashed line marks uniform weights."""
     uniform = 1 / len(tokens)
     top = min(1.05, 1.1 * max(float(np.max(weights)), 2 * uniform))
     return _token_columns(weights, tokens, title="weight", top=top, mark=uniform, hover="weight %{y:.3f}")
@@ -320,7 +320,7 @@ def _token_columns(
 
 
 MAX_BARS = 24
-"""Most classes with a bar of their own."""
+"""Maximum number of classes that get their own bar."""
 
 
 def number_bars(
@@ -333,13 +333,14 @@ def number_bars(
     ranked: bool = False,
     most: int = MAX_BARS,
 ) -> go.Figure:
-    """A vector of N numbers as bars, one of them marked; minus infinity is left out.
+    """A vector of N numbers as bars, one of them highlighted; values of minus infinity are left out.
 
     Args:
         names: N names; None for dimensions, which are numbered from 0.
-        axis_title: what the numbers are of, without names.
-        chosen: the index of the bar to mark.
-        ranked: draw the `most` largest from the top, and the chosen one; otherwise all in their order.
+        axis_title: title of the axis of bars; used only if `names` is None.
+        chosen: index of the bar to highlight.
+        ranked: draw `most` bars at most, largest first and always including the chosen one; otherwise draw all, in
+            their original order.
     """
     order = np.argsort(-values, kind="stable") if ranked else np.arange(len(values))
     if ranked and len(order) > most:
@@ -369,7 +370,7 @@ def number_bars(
 
 
 def query_key_bars(products: NDArray[np.floating]) -> go.Figure:
-    """The products (E,) of a query and a key by dimension, divided by sqrt(E), which sum to their score."""
+    """The products (E,) of a query and a key, dimension by dimension, divided by sqrt(E); they sum to the score."""
     figure = new_figure(
         height=300, x={"title": "dimension of the head"}, y={"title": "query × key / √E", "zeroline": True}
     )
@@ -382,11 +383,11 @@ def query_key_bars(products: NDArray[np.floating]) -> go.Figure:
 
 
 def contribution_bars(sources: Sequence[str], contributions: NDArray[np.floating], *, title: str) -> go.Figure:
-    """What each source, in the order of the forward pass, adds to a difference of logits, which `title` names."""
+    """What each source adds to a logit difference (named by `title`), in the order of the forward pass."""
     rows = list(range(len(sources)))
     values = np.asarray(contributions, dtype=float)
     low, high = min(0.0, float(values.min())), max(0.0, float(values.max()))
-    room = 0.35 * (high - low or 1.0)  # for the numbers beside the bars, also on a phone
+    room = 0.35 * (high - low or 1.0)  # for the numbers beside the bars, even on a phone
     figure = new_figure(
         height=90 + 44 * len(sources), x={"range": [low, high + room], "title": title}, y=row_axis(sources, size=15)
     )
@@ -413,9 +414,9 @@ def contribution_bars(sources: Sequence[str], contributions: NDArray[np.floating
 
 
 def group_bars(names: Sequence[str], accuracies: Sequence[float], rows: Sequence[int], *, axis_title: str) -> go.Figure:
-    """Accuracy of groups of rows as bars from 0 to 100 %, each below its name, so that phones have room for both.
+    """Accuracy of groups of rows as bars from 0 to 100 %, with each name above its bar to fit on a phone.
 
-    `rows` counts those of each group; `axis_title` says what the groups differ in.
+    `rows` is the number of rows in each group; `axis_title` says what distinguishes the groups.
     """
     shown = [label(name, width=24) for name in names]
     figure = _class_figure(shown, height=76 + 56 * len(shown), size=FONT_SIZE, above=True, right=84)
@@ -435,7 +436,7 @@ def group_bars(names: Sequence[str], accuracies: Sequence[float], rows: Sequence
 
 
 def class_counts(counts: Mapping[str, int], *, unit: str = "rows") -> go.Figure:
-    """A bar for each class, in the order given; beyond `MAX_BARS` the others share a bar. `unit` is what is counted."""
+    """A bar for each class, in the given order; classes beyond `MAX_BARS` share one bar. `unit` is what is counted."""
     items = list(counts.items())
     names = categories([name or "(none)" for name, _ in items[:MAX_BARS]], width=22)
     values = [n for _, n in items[:MAX_BARS]]
@@ -463,9 +464,9 @@ def class_counts(counts: Mapping[str, int], *, unit: str = "rows") -> go.Figure:
 
 
 def length_histogram(lengths: Sequence[tuple[int, int]]) -> go.Figure:
-    """How many texts have how many words, in at most 30 bars; the longest hundredth shares the last one.
+    """Distribution of text lengths in words, in at most 30 bars; the longest 1 % of the texts share the last bar.
 
-    `lengths` are (number of words, number of texts with it), ascending.
+    `lengths` holds (number of words, number of texts of that length), ascending.
     """
     words, texts = np.array(lengths or [(1, 0)]).T
     longest = int(words[-1])

@@ -1,4 +1,4 @@
-"""Lines and points: training, calibration, deletion, the class lens, positions, intervals, vectors in a plane."""
+"""Line and scatter plots: training, calibration, deletion, class lens, positions, intervals, projected vectors."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -27,15 +27,15 @@ from txcls.wording import percentage
 
 
 def of_runs(runs: int) -> str:
-    """A caption for the curves of a training in several runs."""
+    """A caption for the curves of a classifier trained in several runs."""
     return f"Of the first of {runs} runs from the same start, the mean of whose weights is the classifier."
 
 
 def training_curves(history: Sequence[Mapping[str, Any]], *, runs: int = 1) -> go.Figure:
-    """Loss and accuracy on training and validation rows over the optimiser steps; the saved weights are marked.
+    """Loss and accuracy on training and validation rows over the optimiser steps, with the saved weights marked.
 
-    `history` are rows of history.jsonl; missing values are left out. Of several `runs` they are the first's, and the
-    mean of the runs' weights is saved, which is on no curve.
+    `history` holds the rows of history.jsonl; missing values are left out. With several `runs`, the curves are those of
+    the first run, and nothing is marked: the saved weights are the average over all runs and lie on no curve.
     """
     figure = _loss_and_accuracy(0.2)
     steps = [row.get("step", place) for place, row in enumerate(history)]
@@ -73,10 +73,10 @@ def training_curves(history: Sequence[Mapping[str, Any]], *, runs: int = 1) -> g
 def live_curves(
     points: Sequence[Mapping[str, Any]], validations: Sequence[Mapping[str, Any]], *, steps: int, runs: int = 1
 ) -> go.Figure:
-    """Loss and accuracy of a running training, on axes that span all its `steps`, so that only the lines move.
+    """Loss and accuracy during training, on axes that span all `steps` from the start, so only the lines change.
 
-    `points` hold `step`, `loss` and `accuracy` on training rows, over the steps since the last validation;
-    `validations` the same on validation rows. A line stands between two `runs` from the same start.
+    `points` hold `step`, `loss` and `accuracy` on training rows, measured over the steps since the last validation;
+    `validations` hold the same on validation rows. A vertical line separates the `runs` from the same initial weights.
     """
     steps_per_run = max(steps // runs, 1)
     figure = _loss_and_accuracy(0.16)
@@ -108,8 +108,8 @@ def live_curves(
 
 
 def _loss_and_accuracy(spacing: float) -> go.Figure:
-    """Two plots side by side without curves; `spacing` between them is a share of the width."""
-    # Names above the plots, not beside them: on a phone there is no room between the two.
+    """Two empty plots side by side; `spacing` is the gap between them as a fraction of the width."""
+    # Names above the plots, not beside them: on a phone there is no room between the plots.
     figure = make_subplots(rows=1, cols=2, horizontal_spacing=spacing, subplot_titles=("loss", "accuracy"))
     figure.update_annotations(font_size=FONT_SIZE)
     figure.update_xaxes(title="optimiser step", nticks=5, automargin=True)
@@ -121,7 +121,7 @@ def _loss_and_accuracy(spacing: float) -> go.Figure:
 
 
 def _add_curve(figure: go.Figure, column: int, name: str, x: Sequence[Any], y: Sequence[Any], **settings: Any) -> None:
-    """The curve of the training or the validation rows in one of the two plots."""
+    """Add the curve of the training or validation rows to one of the two plots."""
     is_training = name == "training rows"
     figure.add_scatter(
         x=x,
@@ -136,7 +136,7 @@ def _add_curve(figure: go.Figure, column: int, name: str, x: Sequence[Any], y: S
 
 
 def _with_gaps(rows: Sequence[Mapping[str, Any]], steps_per_run: int) -> list[Mapping[str, Any]]:
-    """The rows with a gap between two runs; only a gap if there are no rows, since an empty line has no legend."""
+    """The rows, with a gap between runs; if there are no rows, a single gap, since an empty line has no legend."""
     drawn: list[Mapping[str, Any]] = []
     for row in rows:
         if drawn and (row["step"] - 1) // steps_per_run != (drawn[-1]["step"] - 1) // steps_per_run:
@@ -146,9 +146,9 @@ def _with_gaps(rows: Sequence[Mapping[str, Any]], steps_per_run: int) -> list[Ma
 
 
 def reliability_diagram(bins: Sequence[Mapping[str, Any]]) -> go.Figure:
-    """Accuracy of the rows in each bin of confidence, beside the diagonal where both are equal (Guo et al. 2017).
+    """Accuracy of the rows in each confidence bin, with the diagonal of perfect calibration (Guo et al. 2017).
 
-    `bins` are "reliability" of metrics.json; empty ones are left out.
+    `bins` is the "reliability" entry of metrics.json; empty bins are left out.
     """
     filled = [row for row in bins if row["n"]]
     total = sum(row["n"] for row in filled) or 1
@@ -175,7 +175,7 @@ def reliability_diagram(bins: Sequence[Mapping[str, Any]]) -> go.Figure:
         x=[row["confidence"] for row in filled],
         y=[row["accuracy"] for row in filled],
         mode="lines+markers",
-        cliponaxis=False,  # so that dots at 100 % are not cut
+        cliponaxis=False,  # do not clip dots at 100 %
         name="this classifier",
         line={"color": BAR, "width": 2.5},
         marker={"size": [6 + 12 * (row["n"] / total) ** 0.5 for row in filled], "color": BAR},
@@ -193,10 +193,10 @@ def deletion_lines(
     *,
     winner: str,
 ) -> go.Figure:
-    """The probability of the class `winner` while words are deleted, one line per method.
+    """The probability of the class `winner` as words are deleted, one line per method.
 
-    `shares` (K,) of the words are deleted, with M `curves` of (K,) probabilities. Of R `random` orders, (R, K), the
-    mean is a dotted line, and a grey band goes from the lowest to the highest.
+    The M `curves` hold (K,) probabilities, with a fraction `shares` (K,) of the words deleted. For the R `random`
+    orders, (R, K), a dotted line shows the mean and a grey band the range from minimum to maximum.
     """
     figure = new_figure(
         height=500,
@@ -231,7 +231,7 @@ def _add_lines(
     hover: str,
     **settings: object,
 ) -> None:
-    """Lines that differ in colour and dash."""
+    """Add lines that differ in colour and dash."""
     for place, (name, values) in enumerate(zip(names, lines, strict=True)):
         style = {"color": OKABE_ITO[place % len(OKABE_ITO)], "dash": DASHES[place % len(DASHES)], "width": 2.5}
         figure.add_scatter(
@@ -243,7 +243,7 @@ def _add_lines(
 def lens_lines(
     states: Sequence[str], classes: Sequence[str], probabilities: NDArray[np.floating], *, n_lines: int = 6
 ) -> go.Figure:
-    """The class head applied to each of S states, (S, C): a line for each of the `n_lines` highest classes anywhere."""
+    """The class head applied to each of S states, (S, C): lines for the `n_lines` classes with the highest peaks."""
     highest = np.argsort(-probabilities.max(axis=0), kind="stable")[:n_lines]
     chosen = sorted(highest, key=lambda index: -probabilities[-1, index])
     figure = new_figure(
@@ -268,9 +268,9 @@ def lens_lines(
 def position_curves(
     values: NDArray[np.floating], dimensions: Sequence[int], *, bound: float | None = None
 ) -> go.Figure:
-    """Chosen dimensions of an encoding (T, D) over positions, each with its own colour and dash.
+    """Selected dimensions of a position encoding (T, D) over positions, each with its own colour and dash.
 
-    The value axis spans -bound … bound, or the largest magnitude in `values`.
+    The value axis spans -bound … bound; None uses the largest magnitude in `values`.
     """
     limit = 1.08 * colour_limit(values, bound)
     figure = new_figure(
@@ -286,9 +286,9 @@ def position_curves(
 
 
 def comparison_intervals(rows: Sequence[tuple[str, float, float, float]], *, measure: str) -> go.Figure:
-    """A point with its 95 % interval for each (name, value, low, high), as shares of what `measure` names.
+    """A point with its 95 % interval for each (name, value, low, high); values are fractions of 1, named by `measure`.
 
-    The last is drawn in the colour of the model.
+    The last row is the model and has its own colour.
     """
     lowest = min(low for _, _, low, _ in rows)
     left = max(0.0, round(lowest - 0.05, 1) - 0.02)
@@ -319,7 +319,7 @@ def comparison_intervals(rows: Sequence[tuple[str, float, float, float]], *, mea
 
 
 _OPAQUE: Settings = {"selected": {"marker": {"opacity": 1}}, "unselected": {"marker": {"opacity": 0.9}}}
-"""A click does not fade other points."""
+"""A click does not fade the other points."""
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star")
 
@@ -337,13 +337,13 @@ def token_scatter(
 ) -> go.Figure:
     """The vocabulary as small dots, and the tokens of a text as large dots with their names.
 
-    A click reports a token's id as `customdata`.
+    A click reports the token's id as `customdata`.
 
     Args:
-        points, names, ids: (N, 2) and N of the vocabulary.
-        own_points, own_names, own_ids: (M, 2) and M of the text.
-        shares: of the variance along each axis.
-        near: ids of tokens of the vocabulary that are named too.
+        points, names, ids: (N, 2) and N entries for the vocabulary.
+        own_points, own_names, own_ids: (M, 2) and M entries for the text.
+        shares: fraction of the variance along each axis.
+        near: ids of vocabulary tokens to label as well.
     """
     figure = _plane(shares, clickmode="event+select")
     dots = {"size": 4, "color": OKABE_ITO[7], "opacity": 0.45, "line": {"width": 0}}
@@ -376,8 +376,8 @@ def text_scatter(
     Args:
         labels: N predicted classes.
         texts: N beginnings of texts, shown on hover.
-        own, own_label: the point of the text, and its predicted class.
-        shares: of the variance along each axis.
+        own, own_label: the point of the starred text, and its predicted class.
+        shares: fraction of the variance along each axis.
         classes: all classes; their order determines colours and symbols.
     """
     figure = _plane(shares, **legend_above())
@@ -407,7 +407,7 @@ def _add_points(
     written: int = 0,
     **settings: object,
 ) -> None:
-    """Points (N, 2), with their texts above them in this font size, if it is not 0."""
+    """Add points (N, 2), with their texts written above them at font size `written`, or not at all if it is 0."""
     shown: Settings = {"mode": "markers+text", "textposition": "top center", "textfont": {"size": written},
                        "cliponaxis": False}  # fmt: skip
     figure.add_scatter(

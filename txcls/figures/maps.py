@@ -1,4 +1,4 @@
-"""Heat maps: attention patterns, a number per head, position vectors, states by token, confusions, overlaps."""
+"""Heat maps: attention patterns, one number per head, position vectors, states by token, confusions, overlaps."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
@@ -30,7 +30,7 @@ from txcls.figures.style import (
 from txcls.text.encoder import Token
 
 CELLS: Settings = {"showgrid": False, "ticks": ""}
-"""An axis of cells."""
+"""Axis settings for a grid of cells."""
 
 
 def _add_click_targets(
@@ -40,7 +40,7 @@ def _add_click_targets(
     customdata: Sequence[tuple[int, int]],
     text: Sequence[str],
 ) -> None:
-    """Invisible markers at the centres of cells, since plotly reports clicks only on markers.
+    """Add invisible markers at the centres of cells, since plotly reports clicks only on markers.
 
     A click reports the cell's `customdata`; hovering shows its `text`.
     """
@@ -58,10 +58,10 @@ def _add_click_targets(
 
 
 def attention_grid(patterns: NDArray[np.floating], *, selected: tuple[int, int] | None = None) -> go.Figure:
-    """All heads as small maps: one row per layer, one column per head, the selected (layer, head) framed.
+    """All heads as small maps: one row per layer, one column per head, with the selected (layer, head) framed.
 
-    `patterns` are L H T T attention weights, sent as 8-bit integers. A click anywhere selects the nearest map: its
-    invisible marker carries `customdata = [layer, head]` (from 0).
+    `patterns` holds attention weights (L, H, T, T), sent as 8-bit integers. A click anywhere selects the nearest map:
+    its invisible marker carries `customdata = [layer, head]` (from 0).
     """
     n_layers, n_heads, n_tokens, _ = patterns.shape
     cells = np.rint(np.clip(patterns, 0.0, 1.0) * 255).astype(np.uint8)
@@ -124,13 +124,13 @@ def attention_map(
     verb: str = "attends to",
     elsewhere: NDArray[np.floating] | None = None,
 ) -> go.Figure:
-    """The attention pattern of one head: each row is a query, its colours are the weights of the keys.
+    """The attention pattern of one head: each row is a query, and the colours are the weights of its keys.
 
     Args:
-        pattern: T T attention weights, or those of the tokens that are shown.
+        pattern: attention weights (T, T), restricted to the displayed tokens if some are hidden.
         tokens: T tokens, such as `traced.tokens`, or their labels.
-        rows, columns, verb: titles of the axes, and what joins row and column in the text on hover.
-        elsewhere: (T,) each query's weight on keys that are not shown, drawn as a column of its own.
+        rows, columns, verb: titles of the axes, and the verb between row and column in the text on hover.
+        elsewhere: (T,) each query's weight on keys that are not shown, drawn as a separate column.
     """
     names, gap = categories(tokens), int(len(tokens) <= 40)
     figure = _query_key_figure(len(tokens), rows=rows, columns=columns, coloraxis=share_colours())
@@ -154,7 +154,7 @@ def attention_map(
             hoverongaps=False,
             hovertemplate=f"<b>%{{y}}</b> {verb} tokens that are not shown<br>weight %{{z:.3f}}<extra></extra>",
         )
-        # The labels of a long axis are thinned out; this column keeps its own.
+        # Plotly omits some labels on a long axis; this column always keeps its label.
         figure.add_annotation(
             x=columns_after[1], y=0, yref="paper", yanchor="top", text="elsewhere", showarrow=False, xanchor="right"
         )
@@ -162,7 +162,7 @@ def attention_map(
 
 
 def mask_map(allowed: NDArray[np.bool_], tokens: Sequence[str]) -> go.Figure:
-    """An attention mask (T, T): each row is a query, filled cells are the keys that it may attend to."""
+    """An attention mask (T, T): each row is a query; filled cells are the keys it may attend to."""
     names, gap = categories(tokens), int(len(tokens) <= 40)
     grey, bar = "rgba(138,138,138,0.18)", {"thickness": 12, "xpad": 4, "len": 0.5, "outlinewidth": 0}
     figure = _query_key_figure(len(tokens))
@@ -193,7 +193,7 @@ def _query_key_figure(n_tokens: int, *, rows: str = "query", columns: str = "key
 
 
 FEED_FORWARD = -1
-"""The head number that stands for a layer's feed-forward block."""
+"""Used in place of a head number for a layer's feed-forward block."""
 FEED_FORWARD_GAP = 0.4
 """Width of the gap between heads and feed-forward blocks, in cells."""
 
@@ -214,16 +214,16 @@ def head_effects_map(
     feed-forward block).
 
     Args:
-        heads: L H differences, 1 for 100 points.
-        feed_forward: L differences.
-        title: of the colour bar.
+        heads: (L, H) differences, where 1 means 100 percentage points.
+        feed_forward: (L,) differences.
+        title: title of the colour bar.
         quantity: what changed, for the text on hover.
-        digits: decimals of the numbers.
-        badges: what to write on the cells to be framed, by (layer, head).
-        clickable: whether hovering invites to click.
+        digits: number of decimals.
+        badges: (layer, head) to the text written on that cell, which is also framed.
+        clickable: whether the text on hover invites a click.
     """
-    cells = np.column_stack([heads, np.full(len(heads), np.nan), feed_forward])  # L H+2: before the last, a gap
-    # Few ends of the colour scale, so that colours can be compared between texts.
+    cells = np.column_stack([heads, np.full(len(heads), np.nan), feed_forward])  # L H+2: gap before the last column
+    # A few fixed limits for the colour scale make the colours comparable between texts.
     ends, largest = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0), np.nanmax(np.abs(cells), initial=0.0)
     bound = next((end for end in ends if largest <= end), 1.0)
     click = "<br>click to switch" if clickable else ""
@@ -250,7 +250,7 @@ def head_effects_map(
 def head_values_map(
     values: NDArray[np.floating], *, title: str, quantity: str, top: float, digits: int = 2
 ) -> go.Figure:
-    """One number per head (L, H) on a colour scale from 0 to `top`; `quantity` says on hover what it is."""
+    """One number per head (L, H) on a colour scale from 0 to `top`; `quantity` names it in the text on hover."""
     return _heads(
         values,
         colours={"colorscale": SEQUENTIAL, "cmin": 0, "cmax": top, "colorbar": _bar(title)},
@@ -268,7 +268,7 @@ def _heads(
     hover: Callable[[float], str],
     n_heads: int,
 ) -> go.Figure:
-    """A column per head, and after a gap one for feed-forward if `cells` have two columns more than there are heads."""
+    """A column per head; if `cells` has two extra columns, they are a gap and the feed-forward blocks."""
     n_layers, n_columns = cells.shape
     names = [str(head + 1) for head in range(n_heads)]
     edges = [head - 0.5 for head in range(n_heads + 1)]
@@ -329,7 +329,7 @@ def _heads(
 
 
 def _signed(value: float, digits: int) -> str:
-    """A number with its sign; none for a zero after rounding."""
+    """The number with its sign; no sign if it rounds to zero."""
     written = f"{value:+.{digits}f}"
     return written[1:] if not float(written) else minus(written)
 
@@ -346,11 +346,11 @@ def position_heatmap(
     bound: float | None = None,
     used: int | None = None,
 ) -> go.Figure:
-    """One row per position, one column per dimension or position, zero in the middle of the colours.
+    """One row per position, one column per dimension or position, with zero in the middle of the colour scale.
 
     Args:
         values: (T, D), or (T, T).
-        bound: the colours span -bound … bound; None for the largest magnitude in `values`.
+        bound: the colours span -bound … bound; None uses the largest magnitude in `values`.
         used: frame the first `used` positions, those of the current text.
     """
     n_rows, n_columns = values.shape
@@ -372,7 +372,7 @@ def position_heatmap(
 
 
 def overlap_map(names: Sequence[str], overlaps: NDArray[np.floating]) -> go.Figure:
-    """Share of the strongest words that every two of M methods have in common, (M, M), also written in the cells."""
+    """Overlap of the top words between each pair of M methods, a fraction in (M, M), also written in the cells."""
     axis = {"tickvals": list(range(len(names))), "tickfont": {"size": 13}, **CELLS}
     figure = new_figure(
         height=560,
@@ -402,7 +402,7 @@ def overlap_map(names: Sequence[str], overlaps: NDArray[np.floating]) -> go.Figu
 def token_rows(
     rows: Sequence[str], tokens: Sequence[str], values: NDArray[np.floating], *, title: str, signed: bool, form: str
 ) -> go.Figure:
-    """A number per row and token, (S, T): norms from 0, or signed contributions with zero in the middle of the colours.
+    """One number per row and token, (S, T): norms from 0, or signed contributions with zero in the middle of the scale.
 
     `form` is the d3 format of a value on hover (".2f", "+.2f").
     """
@@ -423,7 +423,7 @@ def token_rows(
         x=categories(tokens),
         y=list(rows),
         coloraxis="coloraxis",
-        xgap=1 if len(tokens) <= 20 else 0,  # on a phone cells get narrow
+        xgap=1 if len(tokens) <= 20 else 0,  # cells are narrow on a phone
         ygap=2,
         hovertemplate=f"<b>%{{x}}</b><br>%{{y}}: %{{z:{form}}}<extra></extra>",
     )
@@ -438,16 +438,16 @@ def patch_map(
     selected: tuple[int, int],
     numbers: bool = True,
 ) -> go.Figure:
-    """The share of the difference between two answers that moves when a part is patched at a token.
+    """The fraction of the difference between two outputs that is transferred when a part is patched at a token.
 
-    A click on a cell gives `customdata = [part, token]` (from 0).
+    A click on a cell reports `customdata = [part, token]` (from 0).
 
     Args:
-        parts: P names, the first at the bottom, as the forward pass goes up.
+        parts: P names in the order of the forward pass, drawn from the bottom up.
         tokens: T labels.
-        values: (P, T); colours span -1 to 1.
+        values: (P, T); the colours span -1 to 1.
         selected: (part, token) to frame.
-        numbers: whether cells hold their numbers, if they are wide enough.
+        numbers: whether to write numbers in the cells, if they are wide enough.
     """
     n_parts, n_tokens = values.shape
     axis = {"showgrid": False, "ticks": "", "fixedrange": True}
@@ -500,27 +500,27 @@ def patch_map(
 
 
 WRITTEN_CLASSES = 12
-"""Up to this many classes, the cells hold their numbers."""
+"""Maximum number of classes for which numbers are written in the cells."""
 
 FLAT_CLASSES = 5
-"""Up to this many classes, their names stand level below the map."""
+"""Maximum number of classes whose names are written horizontally below the map."""
 
 
 def confusion_map(
     classes: Sequence[str], counts: NDArray[np.integer[Any]], *, support: Sequence[int] | None = None
 ) -> go.Figure:
-    """A confusion matrix: colours are shares of the true class's rows, numbers are rows.
+    """A confusion matrix: colours are fractions of the true class's rows, numbers are row counts.
 
     Args:
         classes: names of the C classes drawn, in the order of the axes.
-        counts: (C, C), rows of true class i predicted as j.
-        support: all rows of each class, where some were predicted as classes that are not drawn; None for the sums of
-            `counts`.
+        counts: (C, C), number of rows of true class i predicted as j.
+        support: total rows of each class, for when some were predicted as classes that are not drawn; None uses the row
+            sums of `counts`.
     """
     n = len(classes)
     rows = counts.sum(axis=1) if support is None else np.asarray(support)  # C
     shares = counts / np.maximum(rows, 1)[:, None]  # C C
-    is_written, is_flat = n <= 12, n <= 5  # numbers in the cells, class names level below the map
+    is_written, is_flat = n <= 12, n <= 5  # numbers in the cells, horizontal class names below the map
     names = categories(classes, width=20 if n <= 60 else 14)
     axis = {**CELLS, "type": "category", "tickfont": {"size": 13 if n <= 60 else 10}}
     bar = flat_colour_bar("share of the true class's rows", tickvals=[0, 0.25, 0.5, 0.75, 1], y=1.01, yanchor="bottom")
@@ -532,7 +532,7 @@ def confusion_map(
         coloraxis={**share_colours(title=""), "colorbar": bar},
     )  # fmt: skip
     if is_flat:
-        # Plotly draws an axis title over level names, so it is a note below them.
+        # Plotly draws an axis title over horizontal names, so the title is an annotation below them.
         below = {"xref": "x domain", "yref": "paper", "x": 0.5, "y": 0, "yshift": -34, "showarrow": False}
         figure.update_layout(margin_b=70)
         figure.add_annotation(text="predicted class", yanchor="top", **below)

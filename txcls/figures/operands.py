@@ -1,4 +1,4 @@
-"""A matrix as a heat map, alone or beside the matrices that it is computed from."""
+"""A matrix as a heat map, by itself or beside the matrices from which it is computed."""
 
 import textwrap
 from collections.abc import Sequence
@@ -27,11 +27,11 @@ from txcls.figures.style import (
 )
 
 Used = Literal["row", "column", "cell"]
-"""What of an operand goes into a number of the result: its row, its column, or its number there."""
+"""What part of an operand enters one number of the result: its row, its column, or the number at the same place."""
 GAP, ABOVE = 0.03, 0.36
-"""Width between two matrices, and the share of the height that belongs to what stands above the result."""
+"""Gap between two matrices, and the fraction of the height used by the matrix above the result."""
 LINE, LINE_PX = 0.11, 32
-"""Height of a line of a name: of the result below another matrix as a share, and above all matrices in pixels."""
+"""Height of one line of a title: as a fraction if the title is below another matrix, in pixels if it is at the top."""
 PLAIN: Settings = {"showgrid": False, "ticks": "", "zeroline": False, "showticklabels": False}
 
 
@@ -49,11 +49,11 @@ def number_map(
     """A matrix as a heat map, with every number on hover; minus infinity is left blank.
 
     Args:
-        values: R K numbers.
+        values: (R, K) numbers.
         rows, columns: R and K names; None for dimensions, which are numbered from 0.
-        row_title, column_title: what a row and a column are.
-        quantity: what the numbers are; weights and probabilities have colours from 0 to 1, values signed ones.
-        bound: signed colours span -bound … bound; None for the largest magnitude in `values`.
+        row_title, column_title: what a row and a column represent.
+        quantity: weights and probabilities get a colour scale from 0 to 1, values a diverging one.
+        bound: a diverging scale spans -bound … bound; None uses the largest magnitude in `values`.
         chosen: (row, column) to frame.
     """
     n_rows, n_columns = values.shape
@@ -100,17 +100,17 @@ def operands_map(
     bound: float | None = None,
     chosen: tuple[int, int] | None = None,
 ) -> go.Figure:
-    """A result at the lower right; to its left what is read by row, above it what is read by column.
+    """A result at the lower right, with the operands read by row to its left and the operand read by column above it.
 
-    Rows of the result continue the rows of the matrices to its left, and its columns those of the matrix above it. The
-    frames move when another number is chosen.
+    The rows of the result line up with those of the matrices to its left, its columns with those of the matrix above.
+    The frames move when another number is chosen.
 
     Args:
-        values: R K numbers, the first trace; minus infinity is left blank.
-        result: what they are.
-        operands: name, numbers, and what of them goes into the number at (i, j): their row i or their number at (i, j)
-            (both have R rows and stand to the left), or their column j (at most one, with K columns).
-        rows, columns, row_title, column_title, quantity, bound, chosen: as for `number_map`.
+        values: (R, K) numbers, the first trace; minus infinity is left blank.
+        result: name of the result.
+        operands: name, numbers, and what part of them enters the result at (i, j): row i or the number at (i, j) (these
+            operands have R rows and are drawn to the left), or column j (at most one operand, with K columns).
+        rows, columns, row_title, column_title, quantity, bound, chosen: as in `number_map`.
     """
     left = [operand for operand in operands if operand[2] != "column"]
     above = [operand for operand in operands if operand[2] == "column"][:1]
@@ -120,7 +120,7 @@ def operands_map(
     title = _lines(result, domain, least=21, most_lines=1 if above else 2)  # may be wider than its matrix
     notes = [_title(title, domain, top, bold=True)]
     bar = {"thickness": 12, "xpad": 4, "outlinewidth": 0, "len": top, "y": top / 2}
-    traces = [_heat_map(values, "x", "y", quantity=quantity, bound=bound, bar=bar)]  # first: its clicks choose a cell
+    traces = [_heat_map(values, "x", "y", quantity=quantity, bound=bound, bar=bar)]  # first: it receives clicks
     cells = [("x", "y", n_columns, n_rows, "cell")]
     settings: dict[str, Any] = {}
     n_lines = 0 if above else len(title)
@@ -173,7 +173,7 @@ def operands_map(
 
 
 def _add_frames(figure: go.Figure, matrices: Sequence[tuple[str, str, int, int, str]], row: int, column: int) -> None:
-    """Frame what goes into a number: of matrices, each with its axes, width, height and use."""
+    """Frame the inputs of one number in each matrix, given as (x axis, y axis, width, height, use)."""
     for colour, line_width in (("#FFFFFF", 7), (FRAME, 4)):  # visible on every colour of the scale
         for across, down, width, height, used in matrices:
             x0, x1 = (-0.5, width - 0.5) if used == "row" else (column - 0.5, column + 0.5)
@@ -191,7 +191,7 @@ def _add_frames(figure: go.Figure, matrices: Sequence[tuple[str, str, int, int, 
 
 
 def _domains(operands: Sequence[int], result: int) -> list[tuple[float, float]]:
-    """Where the operands and the result lie on the x axis: more columns get more room, within limits."""
+    """The x-axis intervals of the operands and the result: more columns get more room, within limits."""
     sizes = np.sqrt(np.clip([*operands, result], 4, 128))
     widths = sizes / sizes.sum() * (1.0 - GAP * len(operands))
     starts = np.concatenate([[0.0], np.cumsum(widths + GAP)[:-1]])
@@ -225,9 +225,9 @@ def _heat_map(
 
 
 def _lines(name: str, domain: tuple[float, float], *, least: int = 14, most_lines: int = 2) -> list[str]:
-    """A name, broken into lines as wide as the matrix below it; what is left over is cut.
+    """A name, wrapped to the width of the matrix below it; any remaining text is cut off.
 
-    About 36 letters fit above all matrices on a narrow screen; no line has fewer than `least`.
+    About 36 characters fit across the whole figure on a narrow screen; a line always has room for at least `least`.
     """
     most = max(least, int(36 * (domain[1] - domain[0])))
     lines = textwrap.wrap(name, most, max_lines=most_lines, placeholder=" …", break_on_hyphens=False)
@@ -241,7 +241,7 @@ def _title(lines: Sequence[str], domain: tuple[float, float], height: float, *, 
 
 
 def _ticks(names: Sequence[str], chosen: int | None) -> dict[str, Any]:
-    """At most twelve evenly spaced names, so that they are legible, and always that of the chosen row or column."""
+    """At most twelve evenly spaced names, to keep them legible, always including the chosen row or column."""
     every = -(-len(names) // 12)
     places = [place for place in range(0, len(names), every) if chosen is None or abs(place - chosen) >= every]
     if chosen is not None:

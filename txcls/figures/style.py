@@ -1,4 +1,4 @@
-"""What all figures share: colours for colour-blind readers and for both themes, axes, and tokens made safe to show."""
+"""Shared by all figures: colours for colour-blind readers and for both themes, axes, and escaping of tokens."""
 
 import html
 import unicodedata
@@ -17,7 +17,7 @@ OKABE_ITO = ("#1F83C4", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "
 """Colour-blind-safe line colours after Okabe & Ito 2008, changed where contrast to white or black was too low."""
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-"""Used together with OKABE_ITO, so that lines differ without colour too."""
+"""Used together with OKABE_ITO to distinguish lines without relying on colour."""
 
 BAR, BAR_REST, BAR_OTHER = "#1F83C4", "#7FA8C4", "#8A8A8A"
 
@@ -29,15 +29,15 @@ SEQUENTIAL = tuple((place**2 / 81, colour) for place, colour in enumerate(sample
 DIVERGING = (
     (0.0, "#08519C"), (0.25, "#5AA2D4"), (0.5, "#F2F2F2"), (0.75, "#EE9A54"), (1.0, "#B04A00"),
 )  # fmt: skip
-"""Blue, light grey at zero, orange: distinct in every common form of colour blindness."""
+"""Blue, light grey at zero, orange: distinguishable with every common form of colour blindness."""
 
 FONT_SIZE = 14
 
 Quantity = Literal["value", "weight", "probability"]
-"""What a matrix holds: weights and probabilities are coloured on a scale from 0 to 1, values on a diverging scale."""
+"""What a matrix holds: weights and probabilities get a colour scale from 0 to 1, values a diverging one."""
 
 Settings = Mapping[str, Any]
-"""A part of a figure's layout, with plotly's names."""
+"""Part of a figure's layout, with plotly's names."""
 
 PROBABILITY: Settings = {
     "range": [0, 1],
@@ -45,16 +45,16 @@ PROBABILITY: Settings = {
     "tickformat": ".0%",
     "title": "probability",
 }
-"""The axis of class probabilities: always from 0 to 1, so that figures can be compared."""
+"""The axis of class probabilities: always from 0 to 1, to make figures comparable."""
 
 TOKENS: Settings = {"type": "category", "tickangle": -60, "tickfont": {"size": 13}}
 """An axis of tokens, named by `categories`."""
 
 
 def visible(text: str) -> str:
-    """`text` with invisible and invalid characters replaced by visible ones, so that JSON and UTF-8 can encode it.
+    """`text` with invisible and invalid characters replaced by visible ones that JSON and UTF-8 can encode.
 
-    Control characters become their Unicode pictures, lone surrogates and private-use characters U+FFFD.
+    Control characters become their Unicode pictures; lone surrogates and private-use characters become U+FFFD.
     """
     return text if text.isprintable() else "".join(map(_visible_character, text))
 
@@ -72,7 +72,7 @@ def _visible_character(character: str) -> str:
 
 
 def label(text: str, *, width: int = 18) -> str:
-    """A token or class name as figure text: visible, at most `width` characters, with plotly's markup escaped."""
+    """A token or class name for a figure: visible, at most `width` characters, with plotly's markup escaped."""
     text = visible(text)
     if len(text) > width:
         text = text[: width - 1] + "…"
@@ -82,9 +82,9 @@ def label(text: str, *, width: int = 18) -> str:
 
 
 def categories(tokens: Sequence[str | Token], *, width: int = 14) -> list[str]:
-    """One axis category per token or its label; zero-width characters make repeated words distinct.
+    """One axis category per token; zero-width characters make repeated words distinct.
 
-    On a category axis plotly prints as many labels as there is room for, on any screen.
+    On a category axis, plotly prints as many labels as fit on the screen.
     """
     digits = str.maketrans("01", "\u200b\u200c")
     names = [token.label if isinstance(token, Token) else token for token in tokens]
@@ -92,36 +92,36 @@ def categories(tokens: Sequence[str | Token], *, width: int = 14) -> list[str]:
 
 
 FEWEST = 6
-"""A map has room for at least this many rows and columns, so that a text of one word is not one huge cell."""
+"""Minimum number of rows and columns a map has room for; otherwise a one-word text would be one huge cell."""
 
 
 def few_columns(n: int) -> Settings:
-    """Settings of a category axis of n columns: room for `FEWEST`."""
+    """Settings that give a category axis of n columns room for at least `FEWEST`."""
     return {"range": [-0.5, FEWEST - 0.5]} if n < FEWEST else {}
 
 
 def few_rows(n: int) -> Settings:
-    """Settings of a category axis of n rows from the top: room for `FEWEST`."""
+    """Settings that give a category axis of n rows, from the top, room for at least `FEWEST`."""
     return {"range": [FEWEST - 0.5, -0.5]} if n < FEWEST else {"autorange": "reversed"}
 
 
 def drawable(values: NDArray[np.floating]) -> NDArray[np.float32]:
-    """The numbers in single precision; what is not finite is left blank."""
+    """The numbers in single precision, with non-finite values as NaN, which plotly leaves blank."""
     return np.where(np.isfinite(values), values, np.nan).astype(np.float32)
 
 
 def colour_limit(values: NDArray[np.floating], bound: float | None) -> float:
-    """Where signed colours end: the bound, or the largest magnitude; 1 where all are zero or blank."""
+    """The limit of a signed colour scale: `bound`, or the largest magnitude; 1 if all values are zero or blank."""
     return bound or float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
 
 
 def percent(share: float) -> str:
-    """A probability as `txcls.wording.bounded_percentage` writes it, for HTML."""
+    """A probability as formatted by `txcls.wording.bounded_percentage`, escaped for HTML."""
     return html.escape(bounded_percentage(share))
 
 
 def minus(written: str) -> str:
-    """A formatted number with a minus sign instead of its hyphen."""
+    """A formatted number with its hyphen replaced by a minus sign."""
     return written.replace("-", "−")
 
 
@@ -129,7 +129,7 @@ _COLOUR_BAR = {"thickness": 12, "xpad": 4, "outlinewidth": 0}
 
 
 def share_colours(*, top: int = 1, title: str = "weight") -> dict[str, object]:
-    """Colour axis of weights or probabilities from 0 to 1, sent as numbers from 0 to `top`."""
+    """Colour axis of weights or probabilities from 0 to 1, sent to plotly as numbers from 0 to `top`."""
     ticks = [0, 0.25, 0.5, 0.75, 1]
     return {
         "colorscale": SEQUENTIAL,
@@ -155,21 +155,21 @@ def signed_colours(bound: float, *, title: str) -> dict[str, object]:
 
 
 def flat_colour_bar(title: str, **more: object) -> dict[str, Any]:
-    """A colour bar above or below a figure: on a phone there is no room beside it."""
+    """A horizontal colour bar above or below a figure, since there is no room beside it on a phone."""
     return {
         "title": {"text": title, "side": "top"}, "orientation": "h", "thickness": 12, "outlinewidth": 0, **more,
     }  # fmt: skip
 
 
 def legend_above(*, y: float = 1.02, **more: object) -> dict[str, Any]:
-    """A legend in a row above the plot, whose lower end is at `y` of the plot's height."""
+    """A horizontal legend above the plot; its lower edge is at `y`, in units of the plot's height."""
     return {"showlegend": True, "legend": {"orientation": "h", "y": y, "yanchor": "bottom", "x": 0, **more}}
 
 
 def new_figure(*, height: int, x: Settings, y: Settings, left: int = 8, right: int = 8, **layout: object) -> go.Figure:
-    """A figure without data: the common font, margins in pixels, two axes, and further settings of the layout.
+    """An empty figure with the common font, margins in pixels, two axes, and any further layout settings.
 
-    All at once, since updating a layout takes plotly longer than creating one.
+    All settings are passed at once, since plotly takes longer to update a layout than to create one.
     """
     axis = {"automargin": True, "zeroline": False}
     return go.Figure(
@@ -190,7 +190,7 @@ def new_figure(*, height: int, x: Settings, y: Settings, left: int = 8, right: i
 
 
 def row_axis(names: Sequence[str], *, size: int, end: float = -0.5) -> Settings:
-    """An axis with a named row at 0, 1, … from the top; `end` is how far it goes on below the last row's centre."""
+    """An axis with a named row at 0, 1, … from the top; `end` is how far it extends beyond the last row's centre."""
     return {
         "range": [len(names) + end, -0.5],
         "tickvals": np.arange(len(names)),
@@ -201,7 +201,7 @@ def row_axis(names: Sequence[str], *, size: int, end: float = -0.5) -> Settings:
 
 
 def frame_cells(figure: go.Figure, rows: tuple[int, int], columns: tuple[int, int], *, colour: str, width: int) -> None:
-    """Frame cells of a heat map, from the first to before the last, with a white line that shows on every colour."""
+    """Frame a half-open range of rows and columns of a heat map, with a white outline visible on every colour."""
     (y0, y1), (x0, x1) = rows, columns
     for line in ({"color": "#FFFFFF", "width": width + 3}, {"color": colour, "width": width}):
         figure.add_shape(type="rect", x0=x0 - 0.5, x1=x1 - 0.5, y0=y0 - 0.5, y1=y1 - 0.5, line=line)

@@ -1,23 +1,23 @@
 """Looking inside a model: one module per question; results are plain arrays.
 
 ablation              What does each part of the model contribute?
-attention             What do attention patterns say?
-attribution           Which words led to the answer?
-circuit               Which attention rows decide?
+attention             What do attention patterns show?
+attribution           Which words led to the prediction?
+circuit               Which attention rows determine the prediction?
 counterfactuals       What if the text were different?
 induction             Does a language model continue repeated tokens?
 language_model        What does a language model predict?
-lens                  Where does the decision form?
+lens                  At which layer does the prediction form?
 parameters            How many parameters does each part have?
 patching              Which part, at which token, carries the difference between two texts?
-positions             How do positions enter, and does word order matter?
-principal_components  Which tokens and texts lie near each other?
+positions             How do positions enter the model, and does word order matter?
+principal_components  Which tokens and texts are close to each other?
 random_texts          Random texts of a data set, the same ones each time.
-stories               What do heads attend to, and is that what decides?
+stories               What do heads attend to, and does it determine the prediction?
 tracing               What happens inside the model for one text?
-training_film         How did the model learn to answer this text?
-vocabulary            Which tokens are there?
-walk                  How does the forward pass compute its answer, step by step?
+training_film         How did the prediction for this text develop during training?
+vocabulary            Which tokens are in the vocabulary?
+walk                  How does the forward pass compute its output, step by step?
 """
 
 from txcls.inspection import (

@@ -1,7 +1,7 @@
-"""What does each part of the model contribute? Parts are switched off or replaced, and the answers compared.
+"""What does each part of the model contribute? Switch off or replace parts, and compare the predictions.
 
-Changes are edits at the model's taps: the model itself stays as it is, and other threads are not affected
-(txcls/tap.py). `ablate` and `ablate_each` are for one text, `ablate_on_rows` and `measure_heads` for labelled rows.
+Changes are edits at the model's taps: the model itself is not modified, and other threads are not affected
+(txcls/tap.py). `ablate` and `ablate_each` work on one text, `ablate_on_rows` and `measure_heads` on labelled rows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,10 +39,10 @@ Off = Literal["zero", "mean"]
 class Change:
     """One part of the model, and what replaces it.
 
-    `part` is a head of a layer (`layer`, `index`), the feed-forward block of a layer (`layer`), the position vectors,
-    or the input of the first layer for one token (`index`). `how` replaces its output by zeros ("zero") or by its mean
-    ("mean", which needs `Means`); a head may also attend to all unmasked keys evenly ("uniform"), or have the weights
-    of each query shuffled among its unmasked keys ("shuffled").
+    `part` is a head (`layer`, `index`), the feed-forward block of a layer (`layer`), the position vectors, or the first
+    layer's input at one token (`index`). `how` replaces its output with zeros ("zero") or with its mean ("mean", which
+    needs `Means`); a head may also attend uniformly to all unmasked keys ("uniform"), or have each query's weights
+    shuffled among its unmasked keys ("shuffled").
 
     Raises:
         ValueError: "uniform" or "shuffled" for a part that is not a head.
@@ -61,7 +61,7 @@ class Change:
     def tap(self) -> str:
         """The name of the tap at which the change is made."""
         if self.part == "head":
-            # Scores rather than the pattern: masked ones are minus infinity there, and stay so.
+            # Scores rather than the pattern: masked scores are minus infinity, and remain so.
             return f"layers.{self.layer}.attn.{'scores' if self.how in ('uniform', 'shuffled') else 'z'}"
         if self.part == "feed_forward":
             return f"layers.{self.layer}.ff_out"
@@ -78,7 +78,7 @@ class Means:
 
     @classmethod
     def of(cls, classifier: Predictor) -> "Means | None":
-        """The means saved with the checkpoint; None if there are none, or none that fit."""
+        """The means saved with the checkpoint; None if there are none, or if they do not fit the model."""
         try:
             stored = classifier.checkpoint.metrics["means"]
             taps = {name: np.asarray(values, dtype=np.float32) for name, values in stored["taps"].items()}
@@ -94,7 +94,7 @@ class Means:
 
 
 def _mean_shapes(classifier: Predictor) -> dict[str, tuple[int, ...]]:
-    """The taps whose mean may replace a part, with the shape of one token's values there."""
+    """The taps whose output can be replaced with a mean, with the shape of the values at one token."""
     config = classifier.checkpoint.config.model
     shapes: dict[str, tuple[int, ...]] = {"embeddings.out": (config.d_model,)}
     if config.positions != "none":
@@ -109,12 +109,12 @@ def measure_means(classifier: Predictor, texts: Sequence[str], *, split: str) ->
     """The mean output of each part over all tokens of these texts.
 
     Args:
-        classifier: nothing in it is changed.
-        texts: of the kind it was trained on; those without a token are left out.
-        split: which rows they are, as a name.
+        classifier: is not modified.
+        texts: similar to the training texts; those without a token are skipped.
+        split: name of the split they come from.
 
     Raises:
-        ValueError: no text holds a token.
+        ValueError: no text contains a token.
     """
     names = list(_mean_shapes(classifier))
     sums: dict[str, Tensor] = {}
@@ -149,10 +149,10 @@ def edits_of(
     means: Means | None,
     seed: int = 0,
 ) -> dict[str, Edit]:
-    """Tap name to the edit that makes these changes, each in its row (or rows) of the batch.
+    """The edit at each tap that makes these changes, each in its own row (or rows) of the batch.
 
     Raises:
-        ValueError: as `check_change`.
+        ValueError: as for `check_change`.
     """
     by_tap: dict[str, list[tuple[int | slice, Change]]] = {}
     for row, change in rows:
@@ -165,10 +165,10 @@ def edits_of(
 
 
 def check_change(change: Change, config: ModelConfig, *, length: int | None, means: Means | None) -> None:
-    """Check a change against a model and a text of `length` tokens (None for any).
+    """Check that a change is valid for a model and a text of `length` tokens (None for any length).
 
     Raises:
-        ValueError: there is no such layer, head or token, or no mean to change to.
+        ValueError: there is no such layer, head or token, or the change needs a mean and there is none.
     """
     most = {"head": config.n_heads, "token": length}.get(change.part, 1)
     if not 0 <= change.layer < config.n_layers:
@@ -182,7 +182,7 @@ def check_change(change: Change, config: ModelConfig, *, length: int | None, mea
 def _apply(
     changes: Sequence[tuple[int | slice, Change]], mean: NDArray[np.float32] | None, seed: int, value: Tensor
 ) -> Tensor:
-    """The value at a tap, (B, …), with the changes made."""
+    """The value at a tap, (B, …), with the changes applied."""
     changed = value.clone()
     mean_tensor = None if mean is None else torch.from_numpy(mean).to(value)  # H E or D
     for row, change in changes:
@@ -199,17 +199,17 @@ def _apply(
 
 
 def _even(scores: Tensor) -> Tensor:
-    """Equal scores for all unmasked query–key pairs."""
+    """Zero scores for all unmasked query–key pairs, which gives uniform attention."""
     return torch.where(torch.isfinite(scores), 0.0, scores)
 
 
 def _shuffled(scores: Tensor, change: Change, seed: int) -> Tensor:
-    """The scores of each query shuffled among its unmasked keys."""
+    """Each query's scores, shuffled among its unmasked keys."""
     random = torch.Generator().manual_seed(seed * 1_000_003 + change.layer * 1009 + change.index)
     noise = torch.rand(scores.shape, generator=random).to(scores.device)
     mask = torch.isfinite(scores)  # T T
     drawn = torch.where(mask, noise, torch.inf).argsort(dim=-1)  # T T: the unmasked keys first, in random order
-    places = torch.where(mask, 0.0, 1.0).argsort(dim=-1, stable=True)  # T T: the same keys, in their own order
+    places = torch.where(mask, 0.0, 1.0).argsort(dim=-1, stable=True)  # T T: the same keys, in their original order
     return scores.scatter(-1, places, scores.gather(-1, drawn))
 
 
@@ -218,7 +218,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, repr=False)
 class Ablation:
-    """Class probabilities of a text under n settings, `changed` (n, C), and of the model as it is, `original` (C,)."""
+    """Class probabilities of a text under n settings, `changed` (n, C), and of the unchanged model, `original` (C,)."""
 
     classes: tuple[str, ...]
     original: Floats
@@ -226,17 +226,17 @@ class Ablation:
 
     @property
     def winner(self) -> int:
-        """The class that wins originally."""
+        """The class predicted by the unchanged model."""
         return int(self.original.argmax())
 
     @property
     def effect(self) -> Floats:
-        """By how much each setting changes the probability of the class that wins originally, (n,)."""
+        """The change in the originally predicted class's probability under each setting, (n,)."""
         effect: Floats = self.changed[:, self.winner] - self.original[self.winner]
         return effect
 
     def __repr__(self) -> str:
-        """The original answer, and a line for each setting: its answer, and the probability of the original one."""
+        """The original prediction, and a line per setting with the probability of that class and any new prediction."""
         names = [shown(name, limit=60) for name in self.classes]
         best = names[self.winner]
         lines = [f"Ablation: {best} {percentage(self.original[self.winner])} as the model is"]
@@ -259,15 +259,15 @@ def ablate(
     """Class probabilities of one text under each of n settings, in as few batched passes as its length allows.
 
     Args:
-        classifier: nothing in it is changed.
+        classifier: is not modified.
         text: at least one token long.
-        settings: the changes of each setting; an empty one changes nothing.
-        means: for changes to the mean.
-        seed: of shuffled patterns; how a head is shuffled does not depend on the other changes.
+        settings: the changes of each setting; an empty setting changes nothing.
+        means: needed for changes to the mean.
+        seed: seed for shuffled patterns; how a head is shuffled does not depend on the other changes.
 
     Raises:
-        TraceError: the text holds no token to read, or the model has no position vectors to change.
-        ValueError: there is no such layer, head or token, or no `means` for a change to the mean.
+        TraceError: the text contains no token that the model reads, or the model has no position vectors to change.
+        ValueError: there is no such layer, head or token, or `means` is missing for a change to the mean.
     """
     ids = readable(classifier, text).ids
     config = classifier.checkpoint.config.model
@@ -275,7 +275,7 @@ def ablate(
     for setting in settings:  # before anything is computed
         for change in setting:
             check_change(change, config, length=length, means=means)
-    together = max(1, texts_together(length) - 1)  # the model as it is takes part in every pass
+    together = max(1, texts_together(length) - 1)  # every pass also includes the unchanged model
     groups = [settings[first : first + together] for first in range(0, len(settings), together)] or [settings]
     passes = [_ablate_together(classifier, ids, group, length=length, means=means, seed=seed) for group in groups]
     changed = np.concatenate([probabilities[1:] for probabilities in passes])
@@ -291,7 +291,7 @@ def _ablate_together(
     means: Means | None,
     seed: int,
 ) -> Floats:
-    """Class probabilities (1 + n, C) of token ids (T,): of the model as it is, then under each of n settings."""
+    """Class probabilities (1 + n, C) of token ids (T,): from the unchanged model, then under each of n settings."""
     row_of_ids = torch.tensor([ids])  # 1 T
     rows = [(row, change) for row, setting in enumerate(settings, start=1) for change in setting]
     config = classifier.checkpoint.config.model
@@ -303,9 +303,9 @@ def _ablate_together(
 
 @dataclass(frozen=True, repr=False)
 class PartEffects:
-    """By how much the winner's probability changes when a single part is changed: `heads` (L, H), `feed_forward` (L,).
+    """The change in the winner's probability when a single part is changed: `heads` (L, H), `feed_forward` (L,).
 
-    `original` (C,) holds the probabilities of the model as it is.
+    `original` (C,) holds the probabilities from the unchanged model.
     """
 
     original: Floats
@@ -313,7 +313,7 @@ class PartEffects:
     feed_forward: Floats
 
     def __repr__(self) -> str:
-        """A line for each layer, in percentage points."""
+        """A line per layer, in percentage points."""
         lines = ["PartEffects: percentage points by which the winner's probability moves"]
         for layer, (heads, block) in enumerate(zip(self.heads, self.feed_forward, strict=True)):
             cells = "  ".join(f"{100 * effect:+6.1f}" for effect in heads)
@@ -324,17 +324,17 @@ class PartEffects:
 def ablate_each(
     classifier: Predictor, text: str, *, heads: How = "zero", off: Off = "zero", means: Means | None = None
 ) -> PartEffects:
-    """Change every head, and switch off every feed-forward block, one at a time.
+    """Change every head and switch off every feed-forward block, one at a time.
 
     Args:
-        classifier: nothing in it is changed.
+        classifier: is not modified.
         text: at least one token long.
-        heads: what is done to a head.
+        heads: the change made to each head.
         off: what replaces a feed-forward block.
-        means: for "mean".
+        means: needed for "mean".
 
     Raises:
-        TraceError, ValueError: as `ablate`.
+        TraceError, ValueError: as for `ablate`.
     """
     config = classifier.checkpoint.config.model
     settings = [[change] for change in each_part(config, heads=heads, off=off)]
@@ -348,18 +348,19 @@ def ablate_each(
 
 
 MEAN_TEXTS = 1000
-"""Validation texts over which the means are taken, so that they do not come from the test texts they are used on."""
+"""Number of texts for the means; validation texts, so as not to use the test texts to which the means are applied."""
 MAX_TOKENS = 800_000
-"""Most tokens of test rows in each of the thirty or so passes of `measure_heads`; more are sampled."""
+"""Maximum number of tokens of test rows in each of the roughly thirty passes of `measure_heads`; beyond it, rows are
+sampled."""
 
 
 @dataclass(frozen=True)
 class AccuracyEffects:
     """Accuracy on `n` rows of a split with a single part switched off: `heads` (L, H), `feed_forward` (L,).
 
-    `accuracy` is that of the model as it is, `off` what replaces the part; `all_heads` is the accuracy with every head
-    of every layer off together, `all_uniform` that with uniform weights in all of them; None in records made before
-    these were measured.
+    `accuracy` is that of the unchanged model, and `off` is what replaces the part. `all_heads` is the accuracy with all
+    heads of all layers off together, `all_uniform` with uniform attention in all of them; both are None in older
+    records.
     """
 
     split: str
@@ -373,7 +374,7 @@ class AccuracyEffects:
 
     @classmethod
     def of(cls, classifier: Predictor, *, off: Off = "zero") -> "AccuracyEffects | None":
-        """The effects saved with the checkpoint; None if there are none, or none that fit."""
+        """The effects saved with the checkpoint; None if there are none, or if they do not fit the model."""
         config = classifier.checkpoint.config.model
         try:
             stored = classifier.checkpoint.metrics["heads"]
@@ -406,17 +407,17 @@ class AccuracyEffects:
 def ablate_on_rows(
     classifier: Predictor, rows: LabelledTexts, *, off: Off = "zero", means: Means | None = None, split: str = "test"
 ) -> AccuracyEffects:
-    """The accuracy on labelled rows with each head and each feed-forward block off, one at a time, and with no head.
+    """The accuracy on labelled rows with each head and feed-forward block off, one at a time, and with all heads off.
 
     Args:
         classifier: its classes are those of the rows, in the same order.
         rows: at least one.
         off: what replaces the part.
-        means: for "mean".
-        split: which rows they are, as a name.
+        means: needed for "mean".
+        split: name of the split they come from.
 
     Raises:
-        ValueError: there are no rows, or "mean" came without `means`.
+        ValueError: there are no rows, or "mean" was given without `means`.
     """
     config = classifier.checkpoint.config.model
     if not len(rows):
@@ -440,10 +441,10 @@ def ablate_on_rows(
 def accuracy_with(
     classifier: Predictor, texts: TokenisedTexts, changes: Sequence[Change], *, means: Means | None = None
 ) -> float:
-    """The accuracy on labelled texts with these changes made together.
+    """The accuracy on labelled texts with all of these changes made together.
 
     Raises:
-        ValueError: as `ablate`.
+        ValueError: as for `ablate`.
     """
     model = classifier.checkpoint.model
     assert isinstance(model, TextClassifier)
@@ -457,14 +458,14 @@ def accuracy_with(
 def measure_heads(
     classifier: Predictor, *, data_path: Path | None = None, on_stage: Callable[[str], None] | None = None
 ) -> tuple[Means, dict[Off, AccuracyEffects]]:
-    """The accuracy on test rows with each head and each feed-forward block set to zero, and to its mean.
+    """The accuracy on test rows with each head and each feed-forward block set to zero, and set to its mean.
 
-    Where all test rows together have more than `MAX_TOKENS`, a sample of them is read, the same one every time.
+    If the test rows have more than `MAX_TOKENS` tokens in total, a fixed sample is used.
 
     Args:
-        classifier: nothing in it is changed.
-        data_path: folder or file in the data set's published format; None for where `open_dataset` looks.
-        on_stage: called with what is being done.
+        classifier: is not modified.
+        data_path: folder or file in the data set's published format; None for the default location of `open_dataset`.
+        on_stage: called with a description of each stage.
 
     Raises:
         DataError: the data are missing, have no test split, or have classes that the checkpoint does not have.
@@ -484,7 +485,7 @@ def measure_heads(
 
 
 def sampled(classifier: Predictor, rows: LabelledTexts, *, most_tokens: int = MAX_TOKENS) -> LabelledTexts:
-    """All rows, or a fixed random sample of about `most_tokens` tokens where they have more."""
+    """All rows, or a fixed random sample with about `most_tokens` tokens if they have more."""
     n_tokens = int(TokenisedTexts.encode(classifier.encoder, rows).lengths.sum())
     if n_tokens <= most_tokens:
         return rows
@@ -493,7 +494,7 @@ def sampled(classifier: Predictor, rows: LabelledTexts, *, most_tokens: int = MA
 
 
 def with_heads(checkpoint: Checkpoint, means: Means, effects: Mapping[Off, AccuracyEffects]) -> Checkpoint:
-    """A copy of the checkpoint with the results of `measure_heads` in its record (and model card, once saved)."""
+    """A copy of the checkpoint with the results of `measure_heads` in its metrics (and model card, once saved)."""
     heads: dict[str, Any] = {
         "split": effects["zero"].split,
         "n": effects["zero"].n,

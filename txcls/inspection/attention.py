@@ -1,4 +1,4 @@
-"""What do attention patterns say? Rollout, entropy and distance of heads, and why a query attends to a key."""
+"""What do attention patterns show? Rollout, entropy and distance of heads, and why a query attends to a key."""
 
 from dataclasses import dataclass
 
@@ -11,11 +11,11 @@ Floats = NDArray[np.floating]
 
 
 def attention_rollout(attention: Floats) -> Floats:
-    """How much of each input token is in each token after the last layer, (T, T); rows sum to 1.
+    """How much each input token contributes to each token after the last layer, (T, T); rows sum to 1.
 
-    Abnar & Zuidema 2020, https://aclanthology.org/2020.acl-main.385, equation 1: the heads of a layer are averaged,
-    the residual connection counts for half (0.5 A + 0.5 I), and the layers are multiplied. It ignores values,
-    feed-forward blocks, and how much a layer adds relative to the residual stream. Takes patterns (L, H, T, T).
+    Abnar & Zuidema 2020, https://aclanthology.org/2020.acl-main.385, equation 1: average the heads of a layer, give the
+    residual connection half the weight (0.5 A + 0.5 I), and multiply the layers. This ignores values, feed-forward
+    blocks, and how much a layer adds relative to the residual stream. Takes patterns (L, H, T, T).
     """
     rollout: Floats = np.eye(attention.shape[-1])  # T T
     for layer in attention:  # H T T
@@ -24,7 +24,7 @@ def attention_rollout(attention: Floats) -> Floats:
 
 
 def readout_weights(traced: TracedText) -> FloatArray:
-    """How much each token's final state counts in the text's vector, (T,): the pooling weights, or 1 for the first."""
+    """Weight of each token's final state in the text vector, (T,): its pooling weight, or 1 for the first token."""
     if traced.pooling is not None:
         return traced.pooling
     first = np.zeros(len(traced.tokens), dtype=np.float32)
@@ -34,10 +34,10 @@ def readout_weights(traced: TracedText) -> FloatArray:
 
 @dataclass(frozen=True)
 class HeadStatistics:
-    """For each head (L, H), the mean over queries.
+    """Statistics of each head, (L, H), averaged over queries.
 
-    `entropy` in bits is that of a query's weights: 0 with all weight on one key, log2(T) with equal weights.
-    `distance` is the mean number of tokens between query and key, by weight.
+    `entropy` is the entropy of a query's weights in bits: 0 if all weight is on one key, log2(T) if it is uniform.
+    `distance` is the mean distance in tokens from query to key, weighted by attention.
     """
 
     entropy: Floats
@@ -59,8 +59,8 @@ def head_statistics(attention: Floats) -> HeadStatistics:
 
 @dataclass(frozen=True)
 class QueryKey:
-    """Why a token attends to another in one head: `query`, `key` and `products` (E,), their products by dimension
-    divided by sqrt(E). The products sum to `score`; softmax over the scores of all keys turns it into `weight`."""
+    """Why a token attends to another in one head. `products` (E,) is the elementwise product of `query` and `key`,
+    divided by sqrt(E). It sums to `score`; softmax over the scores of all keys gives `weight`."""
 
     query: FloatArray
     key: FloatArray

@@ -1,7 +1,7 @@
-"""Which words led to the answer? Methods that score the words of a text, and how good their explanations are.
+"""Which words led to the prediction? Methods that score the words of a text, and how good their explanations are.
 
-Whether attention is an explanation was argued by Jain & Wallace 2019 (https://aclanthology.org/N19-1357) and Wiegreffe
-& Pinter 2019 (https://aclanthology.org/D19-1002), both on recurrent models.
+Jain & Wallace 2019 (https://aclanthology.org/N19-1357) and Wiegreffe & Pinter 2019
+(https://aclanthology.org/D19-1002) debate whether attention is an explanation; both studied recurrent models.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
@@ -23,7 +23,7 @@ from txcls.text.encoder import Token
 from txcls.wording import shown
 
 ACTIVATION_BYTES = 64 << 20
-"""Memory for the activations of a backward pass, which holds at least one text."""
+"""Memory budget for the activations of a backward pass, which processes at least one text."""
 Target = Literal["logit", "probability"]
 Baseline = Literal["blank", "zero"]
 Floats = NDArray[np.float64]
@@ -36,18 +36,18 @@ METHODS = {
     "integrated": "Integrated gradients",
     "leave_one_out": "Leave one out",
 }
-"""Key to name. Only models that pool by attention have pooling attention."""
+"""Key to name. Pooling attention exists only in models that pool by attention."""
 SIGNED = ("gradient", "integrated", "leave_one_out")
-"""Those with positive scores for words that support the class and negative ones for words against it; attention has no
-sign."""
+"""Methods with positive scores for words that support the class and negative scores for words against it; attention
+has no sign."""
 
 
 @dataclass(frozen=True)
 class IntegratedGradients:
     """`scores` (T,) of all tokens, from gradients at `steps` points.
 
-    In exact arithmetic they sum to `value`, the target of the text, minus `baseline_value`, that of the baseline
-    (completeness); `completeness_error` is due to the finite number of steps.
+    In exact arithmetic the scores sum to `value`, the target of the text, minus `baseline_value`, the target of the
+    baseline (completeness); `completeness_error` comes from the finite number of steps.
     """
 
     scores: Floats
@@ -57,23 +57,23 @@ class IntegratedGradients:
 
     @property
     def completeness_error(self) -> float:
-        """How far the sum of `scores` is from `value - baseline_value`."""
+        """Absolute difference between the sum of `scores` and `value - baseline_value`."""
         return abs(float(self.scores.sum()) - (self.value - self.baseline_value))
 
 
 def activation_bytes(model: ModelConfig) -> int:
-    """About how many bytes of activations a token takes in a forward pass that is traced or differentiated."""
+    """Approximate bytes of activations per token in a forward pass that is traced or differentiated."""
     return 4 * model.n_layers * (14 * model.d_model + 2 * model.d_ff)
 
 
 def methods_of(classifier: Predictor) -> tuple[str, ...]:
-    """The keys of the methods that this classifier has."""
+    """The keys of the methods that apply to this classifier."""
     pools = classifier.checkpoint.config.model.pooling == "attention"
     return tuple(name for name in METHODS if pools or name != "pooling")
 
 
 class TargetFunction:
-    """The target of one text, the winning class's logit or probability, as a function of the first layer's input.
+    """The target of one text (the winning class's logit or probability) as a function of the first layer's input.
 
     `input` (T, D) is that input for the text.
     """
@@ -85,7 +85,7 @@ class TargetFunction:
         self.input = torch.from_numpy(traced.values["embeddings.out"])  # T D
 
     def of_logits(self, logits: Tensor) -> Tensor:
-        """The winner's logit, or its calibrated probability, (B,), of logits (B, C)."""
+        """The winner's logit or calibrated probability, (B,), from logits (B, C)."""
         exact = logits.double()  # B C
         if self.target == "probability":
             # `txcls.checkpoint.probabilities.calibrated_probabilities` in torch, for its gradient.
@@ -96,7 +96,7 @@ class TargetFunction:
 
     def without(self, removed: Sequence[Set[int]]) -> Floats:
         """The target (n,) of the text without the tokens at each of n sets of positions."""
-        ids = [token.id for token in self.traced.prediction.tokens]  # without the padding of models that pad all texts
+        ids = [token.id for token in self.traced.prediction.tokens]  # without padding to a fixed length
         values: Floats = self.of_logits(logits_without(self.classifier, ids, removed)).numpy()
         return values
 
@@ -107,14 +107,15 @@ class TargetFunction:
         return self.of_logits(logits)
 
     def gradient(self, points: Tensor) -> Tensor:
-        """The target's gradient (S, T, D) at S points; the points of a long text take several passes."""
+        """The target's gradient (S, T, D) at S points, computed in several passes for a long text."""
         slopes = []
         model = self.classifier.checkpoint.config.model
         for part in points.split(max(1, ACTIVATION_BYTES // (activation_bytes(model) * self.ids.shape[1]))):
             may_pause()
             with torch.enable_grad():
                 leaves = part.detach().requires_grad_()
-                # The gradient of the points only: parameters are shared by all threads and must not collect any.
+                # Differentiate only with respect to the points: all threads share the parameters, whose gradients
+                # must not accumulate.
                 [slope] = torch.autograd.grad(self.of_points(leaves).sum(), leaves)
                 slopes.append(slope)
         return torch.cat(slopes)
@@ -130,10 +131,10 @@ class TargetFunction:
 
 
 def gradient_x_input(target_function: TargetFunction) -> Floats:
-    """Score of each token, (T,): the first layer's input for it, times the target's gradient with respect to that.
+    """Score of each token, (T,): the first layer's input at that token times the target's gradient with respect to it.
 
-    Shrikumar et al. 2016, https://arxiv.org/abs/1605.01713. The input is the sum of the vectors of token and position.
-    The gradient of a probability vanishes where the model is certain.
+    Shrikumar et al. 2016, https://arxiv.org/abs/1605.01713. The input is the sum of the token and position vectors. The
+    gradient of a probability vanishes where the model is certain.
     """
     slope = target_function.gradient(target_function.input[None])[0]  # T D
     scores: Floats = (slope * target_function.input).double().sum(dim=-1).numpy()  # T
@@ -141,17 +142,17 @@ def gradient_x_input(target_function: TargetFunction) -> Floats:
 
 
 MIN_STEPS, MAX_STEPS = 32, 1024
-"""Points at which integrated gradients begin, and the most to which they are doubled."""
+"""Initial number of points for integrated gradients, and the maximum number reached by doubling it."""
 MAX_ERROR = 0.01
-"""Completeness error, as a share of the difference that the scores should sum to, below which no more are needed."""
+"""Tolerated completeness error, as a fraction of the difference that the scores should sum to."""
 
 
 def integrated_gradients(target_function: TargetFunction, baseline: Baseline, steps: int | None) -> IntegratedGradients:
-    """Gradient times input, with the gradient averaged at `steps` points of the line from a baseline to the text.
+    """Input minus baseline times the gradient averaged over `steps` points on the line from the baseline to the text.
 
     Sundararajan et al. 2017, https://arxiv.org/abs/1703.01365, equation 1, by Gauss-Legendre quadrature. The baseline
-    is what the first layer reads for as many blank tokens ("blank", `TextEncoder.blank`), or zeros ("zero"). Without
-    `steps`, they are doubled until the completeness error is below `MAX_ERROR`, or they are `MAX_STEPS`.
+    is the first layer's input for the same number of blank tokens ("blank", `TextEncoder.blank`), or zeros ("zero").
+    If `steps` is None, it is doubled until the completeness error is below `MAX_ERROR` or it reaches `MAX_STEPS`.
     """
     if steps is None:
         steps = MIN_STEPS
@@ -173,9 +174,9 @@ def integrated_gradients(target_function: TargetFunction, baseline: Baseline, st
 
 
 def leave_one_out(target_function: TargetFunction) -> Floats:
-    """Score of each word, (W,), without special tokens: by how much the target falls when the word is removed.
+    """Score of each word, (W,), without special tokens: how much the target falls when the word is removed.
 
-    The rest of the text closes the gap (Li et al. 2016, https://arxiv.org/abs/1612.08220).
+    The remaining tokens close the gap (Li et al. 2016, https://arxiv.org/abs/1612.08220).
     """
     values = target_function.without([set(), *({int(word)} for word in word_positions(target_function.traced))])
     scores: Floats = values[0] - values[1:]
@@ -188,9 +189,9 @@ def word_positions(traced: TracedText) -> NDArray[np.intp]:
 
 
 def logits_without(classifier: Predictor, ids: Sequence[int], removed: Sequence[Set[int]]) -> Tensor:
-    """Logits (n, C) of ids (T,) without those at each of n sets of positions; of one blank token where none is left.
+    """Logits (n, C) of ids (T,) without each of n sets of positions; if none remain, of one blank token.
 
-    Texts of the same length share passes of at most `texts_together`, so that none needs padding.
+    Texts of equal length share passes of at most `texts_together`, so none needs padding.
     """
     blank = classifier.encoder.blank
     rows = [
@@ -210,13 +211,13 @@ def logits_without(classifier: Predictor, ids: Sequence[int], removed: Sequence[
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """The scores that methods give the W words of one text for the winning class `label`.
+    """The scores that each method gives the W words of one text for the winning class `label`.
 
     Attributes:
-        words: the tokens that were typed, without those that the model adds.
+        words: the tokens that were typed, without the special tokens that the model adds.
         scores: method to (W,).
-        elsewhere: method to the sum of the scores of the tokens that the model adds.
-        integrated: integrated gradients of all tokens; None if the method was not asked for.
+        elsewhere: method to the total score of the special tokens that the model adds.
+        integrated: integrated gradients of all tokens; None if the method was not requested.
     """
 
     label: str
@@ -228,7 +229,7 @@ class Explanation:
     integrated: IntegratedGradients | None
 
     def __repr__(self) -> str:
-        """A line for each word with its score by each method."""
+        """A line per word with its score from each method."""
         names = [shown(token.label, limit=30) for token in self.words]
         width = max(map(len, names))
         columns = {method: max(len(method), 8) for method in self.scores}
@@ -252,17 +253,17 @@ def explain(
     steps: int | None = None,
     methods: Collection[str] | None = None,
 ) -> Explanation:
-    """Score the words of a text by all methods that this classifier has, or by those that `methods` names.
+    """Score the words of a text with all methods that apply to this classifier, or with those in `methods`.
 
-    Attention (the mean of the last layer's heads) and rollout have one row per query. The rows are averaged with the
-    weights that pooling gives the queries. Pooling attention is those weights themselves.
+    Attention (the mean over the last layer's heads) and rollout have one row per query; the rows are averaged with the
+    pooling weights of the queries. Pooling attention is those weights themselves.
 
     Args:
-        target: of the gradients and of leaving words out: the winning class's logit, or its calibrated probability.
-        baseline, steps: of integrated gradients; None for as many steps as completeness needs.
+        target: for the gradient methods and leave one out: the winning class's logit, or its calibrated probability.
+        baseline, steps: for integrated gradients; None uses as many steps as completeness needs.
 
     Raises:
-        TraceError: the text holds no token to read.
+        TraceError: the text contains no token that the model reads.
         ValueError: there is no such method or target.
     """
     available = methods_of(classifier)
@@ -294,16 +295,16 @@ def explain(
 
 
 def n_top(n_words: int) -> int:
-    """How many words of a text are compared between methods: three, at most a third of them, at least one."""
+    """Number of top words to compare between methods: up to three, at most a third of the words, at least one."""
     return max(1, min(3, n_words // 3))
 
 
 def top_overlaps(scores: Mapping[str, Floats]) -> Floats:
-    """Share of the `n_top` words with the largest magnitudes that every two of M methods have in common, (M, M).
+    """Fraction of the `n_top` words of largest magnitude that each pair of M methods has in common, (M, M).
 
-    "Feature agreement" of Krishna et al. 2022 (https://arxiv.org/abs/2202.01602). Words with scores near zero take no
-    part, in contrast to rank correlation. Magnitudes, since attention has no sign. Words with equal scores share their
-    places. NaN where a method gives all words the same score, or there is one word only.
+    "Feature agreement" of Krishna et al. 2022 (https://arxiv.org/abs/2202.01602). Unlike rank correlation, it ignores
+    words with scores near zero. It compares magnitudes, since attention has no sign. Tied words share the last places.
+    NaN if a method gives all words the same score, or if there is only one word.
     """
     chosen = np.stack([_top(np.abs(values)) for values in scores.values()])  # M W
     common: Floats = np.minimum(chosen[:, None], chosen[None, :]).sum(axis=-1)  # M M
@@ -312,7 +313,7 @@ def top_overlaps(scores: Mapping[str, Floats]) -> Floats:
 
 
 def _top(strengths: Floats) -> Floats:
-    """1 for the strongest words, 0 for the others, fractions for words that share the last places."""
+    """1 for the top words, 0 for the rest, fractions for words tied for the last places."""
     # Rounded, since the last digits differ between machines.
     strengths = (strengths / max(float(strengths.max(initial=0.0)), 1e-12)).round(6)
     if strengths.max() == strengths.min():
@@ -326,14 +327,14 @@ def _top(strengths: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class DeletionCurves:
-    """The winning class's probability while words are removed from the text, those with the highest score first.
+    """The winning class's probability as words are removed from the text, those with the highest score first.
 
     Attributes:
-        shares: (K,) share of the words that are removed, from 0 to 1.
+        shares: (K,) fraction of the words that are removed, from 0 to 1.
         curves: method to (K,) probabilities.
         random: (R, K), the same for R random orders.
         areas: method to the area under its curve. Smaller means that the words removed first mattered more.
-        random_area: mean area of the random orders.
+        random_area: mean area over the random orders.
     """
 
     shares: Floats
@@ -346,11 +347,11 @@ class DeletionCurves:
 def deletion_curves(classifier: Predictor, text: str, scores: Mapping[str, Floats]) -> DeletionCurves:
     """Remove words in each method's order, and in ten random orders (Samek et al. 2017, DeYoung et al. 2020).
 
-    `scores` are those of `explain`; equal scores are removed from left to right. The rest of the text closes the gap;
-    once no word is left, the text is one blank token. From texts of more than 24 words several are removed at a time.
+    `scores` are those of `explain`; equal scores are removed from left to right. The remaining tokens close the gap;
+    once no word is left, the text is one blank token. In texts of more than 24 words, several are removed at a time.
 
     Raises:
-        TraceError: the text holds no token to read.
+        TraceError: the text contains no token that the model reads.
     """
     target_function = TargetFunction(classifier, trace_text(classifier, text, record=["embeddings.out"]), "probability")
     words = word_positions(target_function.traced)
@@ -374,12 +375,12 @@ def deletion_curves(classifier: Predictor, text: str, scores: Mapping[str, Float
 
 @dataclass(frozen=True)
 class ExplanationAverages:
-    """The methods on `n` texts of a split.
+    """The methods compared on `n` texts of a split.
 
     Attributes:
-        areas: each of M methods to the mean area under its deletion curve.
-        random_area: the mean area of random orders.
-        overlaps: (M, M) of `top_overlaps`, each averaged over the texts where it is defined; NaN if there is none.
+        areas: the mean area under each of M methods' deletion curves.
+        random_area: the mean area for random orders.
+        overlaps: (M, M) from `top_overlaps`, averaged over the texts where each is defined; NaN if there is none.
         chance: the mean overlap of two random choices of words.
         completeness_error: mean error of integrated gradients, in logits.
     """
@@ -394,7 +395,7 @@ class ExplanationAverages:
 
     @classmethod
     def of(cls, classifier: Predictor) -> "ExplanationAverages | None":
-        """The averages saved with the checkpoint; None if they lack one of its methods."""
+        """The averages saved with the checkpoint; None if a method of this classifier is missing."""
         stored, names = classifier.checkpoint.metrics.get("explanations", {}), methods_of(classifier)
         if not set(names) <= set(stored.get("areas", ())) or len(stored.get("overlaps", ())) != len(names):
             return None
@@ -417,12 +418,12 @@ class ExplanationAverages:
 def measure_explanations(
     classifier: Predictor, texts: Sequence[str], *, on_text: Callable[[int, int], None] = lambda done, total: None
 ) -> ExplanationAverages:
-    """Evaluate the methods on test texts; those without a token are left out.
+    """Evaluate the methods on test texts; those without a token are skipped.
 
     `on_text` is called after each text with the number of texts done and their total.
 
     Raises:
-        ValueError: no text holds a token.
+        ValueError: no text contains a token.
     """
     curves, overlaps, chances, errors = [], [], [], []
     for number, text in enumerate(texts, start=1):

@@ -1,8 +1,9 @@
-"""Which attention rows decide? All others are made even, and the accuracy that is left is measured.
+"""Which attention rows determine the prediction? Make all other rows uniform, and measure the remaining accuracy.
 
-A row is one head's attention from the tokens of one role: "2.2[class token]" is what head 2 of layer 2 gives to the
-class token. `find_circuit` keeps more and more rows, chosen on validation texts; `measure_circuit` says how accurate
-the model then is on other texts, and with as many other rows. `point` forces the class token's row onto one token.
+A row is one head's attention from the tokens of one role: "2.2[class token]" is the attention of head 2 in layer 2
+from the class token. `find_circuit` keeps rows one by one, chosen on validation texts; `measure_circuit` measures the
+accuracy with them on other texts, and with the same number of random other rows as a control. `point` puts all of the
+class token's attention on one token.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,23 +31,23 @@ from txcls.tap import Edit, trace
 from txcls.text.encoder import TextEncoder, Token
 
 ANSWER_ROLES = ("winner", "loser")
-"""Roles that say what the answer is: rows chosen by them would be given it."""
+"""Roles that reveal the true class: rows chosen by these roles would leak it."""
 CLASS_TOKEN, OTHER = "class token", "other token"
-"""Roles of tokens to which the data set gives none."""
+"""Roles of tokens to which the data set assigns none."""
 BATCH = 256
 MAX_ROWS = 8
-"""Most rows that are kept."""
+"""Maximum number of rows to keep."""
 MIN_GAIN = 0.001
-"""Least accuracy that another row adds."""
+"""Minimum gain in accuracy for keeping another row."""
 N_CONTROLS = 20
-"""Random choices of as many other rows."""
+"""Number of random control sets, each with as many other rows."""
 N_SEARCH = 2000
-"""Validation texts on which rows are chosen."""
+"""Number of validation texts on which rows are chosen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The attention of a head from the tokens of one role."""
+    """The attention of one head from the tokens of one role."""
 
     layer: int
     head: int
@@ -58,7 +59,7 @@ class Row:
 
 @dataclass(frozen=True)
 class RoleBatch:
-    """Texts of similar length: `ids` (B, T), the role of each token, (B, T), "" for padding, and `labels` (B,)."""
+    """Texts of similar length: `ids` (B, T), the role of each token (B, T), with "" for padding, and `labels` (B,)."""
 
     ids: Tensor
     roles: NDArray[np.str_]
@@ -66,7 +67,7 @@ class RoleBatch:
 
 
 def roles_of(tokens: Sequence[Token], roles: Roles) -> list[str]:
-    """The role of each token, without those that say what the answer is."""
+    """The role of each token, ignoring the roles that reveal the true class."""
     named = [(name, ranges) for name, ranges in roles.items() if name not in ANSWER_ROLES]
 
     def role_of(token: Token) -> str:
@@ -79,7 +80,7 @@ def roles_of(tokens: Sequence[Token], roles: Roles) -> list[str]:
 
 
 def role_batches(encoder: TextEncoder, rows: LabelledTexts, roles: Sequence[Roles]) -> list[RoleBatch]:
-    """All rows with the roles of their tokens."""
+    """All rows in batches, with the roles of their tokens."""
     encodings = [encoder.encode(text) for text in rows.texts]
     found = []
     for places in batches_by_length([len(encoding.ids) for encoding in encodings], batch_size=BATCH):
@@ -91,14 +92,14 @@ def role_batches(encoder: TextEncoder, rows: LabelledTexts, roles: Sequence[Role
 
 
 def all_rows(classifier: Predictor, batches: Sequence[RoleBatch]) -> list[Row]:
-    """A row for each head and each role that these texts hold."""
+    """A row for each head and each role that occurs in these texts."""
     config = classifier.checkpoint.config.model
     names = sorted({str(name) for batch in batches for name in np.unique(batch.roles)} - {""})
     return [Row(*row) for row in product(range(config.n_layers), range(config.n_heads), names)]
 
 
 def row_edits(roles: NDArray[np.str_], kept: Sequence[Row], config: ModelConfig) -> dict[str, Edit]:
-    """Edits that make all attention even except in the rows kept, for texts whose tokens have these roles, (B, T)."""
+    """Edits that make all attention uniform except in the kept rows; `roles` (B, T) are the roles of the tokens."""
     edits: dict[str, Edit] = {}
     for layer in range(config.n_layers):
         own = np.zeros((len(roles), config.n_heads, roles.shape[1]), dtype=bool)  # B H T
@@ -110,13 +111,13 @@ def row_edits(roles: NDArray[np.str_], kept: Sequence[Row], config: ModelConfig)
 
 
 def _even_but(kept: Tensor, scores: Tensor) -> Tensor:
-    """Scores (B, H, T, T) with all unmasked keys alike except in the rows kept, (B, H, T)."""
+    """Scores (B, H, T, T) that are uniform over unmasked keys except in the kept rows, (B, H, T)."""
     kept = torch.nn.functional.pad(kept, (0, scores.shape[2] - kept.shape[2]))  # a model may pad to a fixed length
     return torch.where(kept[..., None] | ~torch.isfinite(scores), scores, 0.0)
 
 
 def accuracy_of_rows(classifier: Predictor, batches: Sequence[RoleBatch], kept: Sequence[Row]) -> float:
-    """The accuracy with all attention even except in the rows kept."""
+    """The accuracy with all attention uniform except in the kept rows."""
     right = 0
     for batch in batches:
         with trace(record=(), edit=row_edits(batch.roles, kept, classifier.checkpoint.config.model)):
@@ -126,12 +127,12 @@ def accuracy_of_rows(classifier: Predictor, batches: Sequence[RoleBatch], kept: 
 
 @dataclass(frozen=True)
 class KeptText:
-    """One text with all attention even except in the rows kept.
+    """One text with all attention uniform except in the kept rows.
 
     Attributes:
-        tokens: T of them.
-        attention: (L, H, T, T) patterns, even rows included.
-        original, kept: logits (C,) of the model as it is, and with only these rows.
+        tokens: T tokens.
+        attention: (L, H, T, T) patterns, including the uniform rows.
+        original, kept: logits (C,) of the unchanged model, and with only the kept rows.
     """
 
     tokens: tuple[Token, ...]
@@ -141,10 +142,10 @@ class KeptText:
 
 
 def keep_rows(classifier: Predictor, text: str, roles: Sequence[str], kept: Sequence[Row]) -> KeptText:
-    """Read a text, whose tokens have these roles (T,), with only these rows.
+    """Classify a text whose tokens have these roles (T,), keeping only these rows.
 
     Raises:
-        TraceError: the text holds no word.
+        TraceError: the text contains no word.
     """
     encoding = readable(classifier, text)
     config = classifier.checkpoint.config.model
@@ -162,12 +163,12 @@ def find_circuit(
     *,
     on_row: Callable[[Row, float], None] | None = None,
 ) -> list[Row]:
-    """Rows in the order in which a greedy search keeps them, each the one with which most texts are right.
+    """Rows in the order in which a greedy search keeps them, each time the row with the highest resulting accuracy.
 
     Args:
-        classifier: nothing in it is changed.
+        classifier: is not modified.
         batches: validation texts.
-        on_row: called with each row that is kept and the accuracy with it.
+        on_row: called with each row kept and the resulting accuracy.
     """
     left = all_rows(classifier, batches)
     kept: list[Row] = []
@@ -186,10 +187,10 @@ def find_circuit(
 
 
 def point(classifier: Predictor, text: str, token: int, *, heads: Sequence[int]) -> NDArray[np.float32]:
-    """Logits (C,) with the class token's row of these heads of the last layer put on one token.
+    """Logits (C,) with the class token's attention in these heads of the last layer put entirely on one token.
 
     Raises:
-        TraceError: the text holds no word, or the model's answer is not read from its first token.
+        TraceError: the text contains no word, or the model does not read its prediction from the first token.
         ValueError: there is no such token or head.
     """
     encoding = readable(classifier, text)
@@ -203,7 +204,7 @@ def point(classifier: Predictor, text: str, token: int, *, heads: Sequence[int])
 
 
 def _pointed(classifier: Predictor, ids: Tensor, tokens: Tensor, heads: Sequence[int]) -> Tensor:
-    """Logits (B, C) of ids (B, T) with the first row of these heads on one token of each text, (B,)."""
+    """Logits (B, C) of ids (B, T) with the first token's attention in these heads on one token of each text, (B,)."""
     config = classifier.checkpoint.config.model
     if config.pooling not in ("first", "class_token"):
         raise TraceError(
@@ -222,7 +223,7 @@ def _pointed(classifier: Predictor, ids: Tensor, tokens: Tensor, heads: Sequence
 
 @dataclass(frozen=True)
 class Pointed:
-    """How often a class name in a text becomes the answer when these heads' class row is put on it: of `n` tries."""
+    """How often, in `n` trials, a class name becomes the prediction when these heads point the class token at it."""
 
     heads: tuple[int, ...]
     n: int
@@ -230,10 +231,10 @@ class Pointed:
 
 
 def measure_pointing(classifier: Predictor, batches: Sequence[RoleBatch], heads: Sequence[int]) -> Pointed:
-    """Point the class row at every class name of every text.
+    """Point the class token's attention at every class name in every text.
 
     Raises:
-        TraceError: no text holds a class name as a token, or the answer is not read from the first token.
+        TraceError: no text contains a class name as a token, or the prediction is not read from the first token.
     """
     class_of = {
         words[0]: number
@@ -256,8 +257,8 @@ def measure_pointing(classifier: Predictor, batches: Sequence[RoleBatch], heads:
 
 @dataclass(frozen=True)
 class KeptRows:
-    """Accuracy by split with `row` and all rows before it kept: `control` with as many others, mean over draws,
-    `control_most` the best of the draws."""
+    """Accuracy by split with `row` and all earlier rows kept. `control` is the mean accuracy with random sets of as
+    many other rows, `control_most` the maximum."""
 
     row: Row
     accuracy: Mapping[str, float]
@@ -267,16 +268,17 @@ class KeptRows:
 
 @dataclass(frozen=True)
 class Circuit:
-    """The rows of a search, and what they keep.
+    """The rows found by a search, and the accuracy with them.
 
     Attributes:
-        n: texts of each split on which accuracy was measured.
-        n_search: validation texts on which the rows were chosen.
-        n_rows: rows to choose from.
-        n_controls: random choices of other rows.
-        whole, none: accuracy by split with all rows as they are, and with none kept.
+        n: number of texts of each split on which accuracy was measured.
+        n_search: number of validation texts on which the rows were chosen.
+        n_rows: number of candidate rows.
+        n_controls: number of random control sets of rows.
+        whole, none: accuracy by split with all rows kept, and with none.
         kept: the rows in the order in which they were chosen.
-        pointed: both for each head of the last layer and for all of them.
+        pointed: how often pointing the class token at a class name makes it the prediction, for each head of the last
+            layer separately and for all of them together.
     """
 
     n: Mapping[str, int]
@@ -290,7 +292,7 @@ class Circuit:
 
     @classmethod
     def of(cls, classifier: Predictor) -> "Circuit | None":
-        """The one that the checkpoint keeps; None if it keeps none, or none that fits."""
+        """The circuit saved with the checkpoint; None if there is none, or if it does not fit the model."""
         config = classifier.checkpoint.config.model
         try:
             circuit = checked(cls, classifier.checkpoint.metrics["circuit"], where="circuit")
@@ -311,10 +313,10 @@ class Circuit:
 
 
 def measure_circuit(classifier: Predictor, *, on_stage: Callable[[str], None] | None = None) -> Circuit:
-    """Search for rows on validation texts, and measure them on `test`, and on `new` where there is such a split.
+    """Search for rows on validation texts, and measure them on `test`, and on `new` if there is such a split.
 
     Raises:
-        DataError: the data are missing, or do not say what the words of a text do.
+        DataError: the data are missing, or do not give the roles of the words.
     """
     tell = on_stage or (lambda message: None)
     dataset = open_dataset(classifier.checkpoint.config.data)
@@ -369,5 +371,5 @@ def measure_circuit(classifier: Predictor, *, on_stage: Callable[[str], None] | 
 
 
 def with_circuit(checkpoint: Checkpoint, circuit: Circuit) -> Checkpoint:
-    """A copy of the checkpoint with the circuit in its record (and model card, once saved)."""
+    """A copy of the checkpoint with the circuit in its metrics (and model card, once saved)."""
     return replace(checkpoint, metrics={**checkpoint.metrics, "circuit": circuit.to_dict()})

@@ -1,4 +1,4 @@
-"""What if the text were different? Two versions compared, and the smallest change of a word that flips the class."""
+"""What if the text were different? Compare two versions, and find the smallest one-word change that flips the class."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from txcls.predictor import Prediction, Predictor
 from txcls.text.encoder import Encoding
 
 MAX_LEFT_OUT = 128
-"""Words of a text that a comparison leaves out one by one; in longer texts those nearest to a change."""
+"""Maximum number of words that a comparison leaves out one by one; in longer texts, the words nearest to a change."""
 
 TokenChange = Literal["same", "changed", "removed", "added"]
 
 
 @dataclass(frozen=True, slots=True)
 class TokenPair:
-    """The index of a token before and of its counterpart after; None if there is none."""
+    """The index of a token before a change and of its counterpart after; None if there is none."""
 
     before: int | None
     after: int | None
@@ -31,7 +31,7 @@ class TokenPair:
 
 
 def align_tokens(before: Sequence[str], after: Sequence[str]) -> tuple[TokenPair, ...]:
-    """Every token of both texts once, in order; between the longest common runs, tokens are paired in order."""
+    """Every token of both texts once, in order; tokens between the longest common runs are paired in order."""
     pairs: list[TokenPair] = []
     matcher = SequenceMatcher(a=before, b=after, autojunk=False)
     for kind, a, a_end, b, b_end in matcher.get_opcodes():
@@ -47,9 +47,9 @@ def align_tokens(before: Sequence[str], after: Sequence[str]) -> tuple[TokenPair
 class TextComparison:
     """The predictions for a text and for its changed version.
 
-    `effects_before` and `effects_after` say for each token by how much the probability of `label`, the class predicted
+    `effects_before` and `effects_after` give, for each token, how much the probability of `label`, the class predicted
     before, falls when the token is left out. They are NaN for special tokens, for a text of one word, and, in texts of
-    more than MAX_LEFT_OUT words, for those far from any change.
+    more than MAX_LEFT_OUT words, for words far from any change.
     """
 
     before: Prediction
@@ -64,7 +64,7 @@ def compare_texts(classifier: Predictor, before: str, after: str) -> TextCompari
     """Classify both versions and compare them token by token.
 
     Raises:
-        TraceError: one of them holds no token to read.
+        TraceError: one of the texts contains no token that the model reads.
     """
     encodings = [readable(classifier, text) for text in (before, after)]
     first, second = classifier.predict([before, after])
@@ -82,7 +82,7 @@ def compare_texts(classifier: Predictor, before: str, after: str) -> TextCompari
 def _effects_of_leaving_out(
     classifier: Predictor, encoding: Encoding, label: str, near: Sequence[int]
 ) -> NDArray[np.float64]:
-    """The effects of `TextComparison`, (T,); of many words, those nearest to the positions `near` are left out."""
+    """The effects in `TextComparison`, (T,); in long texts, only for the words nearest to the positions `near`."""
     index = classifier.classes.index(label)
     ids = encoding.ids
     words = [place for place, token in enumerate(encoding.tokens) if not token.is_special]
@@ -101,8 +101,8 @@ def _effects_of_leaving_out(
 class Flip:
     """A change of one word that changes the predicted class.
 
-    `word` at token `place` becomes `replacement`, "" if it was removed. `size` is 1 - cosine similarity of the two
-    words' embeddings; removing a word counts as 1, as much as an unrelated word.
+    `word` at token `place` becomes `replacement`, or "" if it is removed. `size` is 1 - cosine similarity of the two
+    words' embeddings; removing a word counts as 1, the same as replacing it with an unrelated word.
     """
 
     place: int
@@ -116,7 +116,7 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class FlipSearch:
-    """The state of a search: `done` of `total` changes tried, and the flips among them, the smallest change first."""
+    """The state of a search: `done` of `total` changes tried, and the flips found so far, smallest change first."""
 
     done: int
     total: int
@@ -126,13 +126,13 @@ class FlipSearch:
 def search_flips(
     classifier: Predictor, text: str, *, n_neighbours: int = 10, batch_size: int = 32
 ) -> Iterator[FlipSearch]:
-    """Remove each word, then replace each by its `n_neighbours` nearest, and find changes that flip the class.
+    """Remove each word, then replace each with its `n_neighbours` nearest, and find changes that flip the class.
 
-    Yields after each batch of changed texts, so that results can be shown early and the search stopped. Words whose
-    removal matters most are replaced first. Each changed text is tokenized anew, as if it had been typed.
+    Yields after each batch of changed texts, which lets callers show early results or stop. Words whose removal matters
+    most are replaced first. Each changed text is tokenized again, as if it had been typed.
 
     Raises:
-        TraceError: the text holds no token to read.
+        TraceError: the text contains no token that the model reads.
     """
     encoding = readable(classifier, text)
     [original] = classifier.predict([text], top_k=1)
@@ -166,7 +166,7 @@ def search_flips(
 
 
 class _Change(NamedTuple):
-    """A token that is replaced, and the size of the change as in `Flip`."""
+    """The replacement of a token, and the size of the change as in `Flip`."""
 
     place: int
     replacement: str
@@ -174,7 +174,7 @@ class _Change(NamedTuple):
 
 
 def _replacements(classifier: Predictor, encoding: Encoding, n: int) -> list[_Change]:
-    """Each word's nearest neighbours, for words in the vocabulary with a letter or digit."""
+    """The nearest neighbours of each word that is in the vocabulary and has a letter or digit."""
     replaceable = [
         place
         for place, token in enumerate(encoding.tokens)
@@ -186,7 +186,7 @@ def _replacements(classifier: Predictor, encoding: Encoding, n: int) -> list[_Ch
     cosines = token_cosines(classifier, [encoding.tokens[place].id for place in replaceable])  # N V
     for place, row in zip(replaceable, cosines, strict=True):
         token = encoding.tokens[place]
-        # More than n, since punctuation and other spellings of the word itself are skipped.
+        # More than n candidates, since punctuation and other spellings of the same word are skipped.
         candidates = np.argpartition(-row, min(3 * n + 1, len(row) - 1))[: 3 * n + 1].tolist()
         spellings = ((k, classifier.encoder.decode([k]).strip()) for k in sorted(candidates, key=lambda k: -row[k]))
         others = ((k, word) for k, word in spellings if k != token.id and _is_word(word) and word != token.text)

@@ -1,7 +1,7 @@
-"""Does a language model continue repeated tokens? Random tokens, twice: the loss on both halves, and each head's score.
+"""Does a language model continue repeated tokens? Random tokens, twice: loss on both halves, and each head's score.
 
-In the second half, an induction head attends to the token after the earlier occurrence of the current one, and so
-predicts it again (Olsson et al. 2022, https://arxiv.org/abs/2209.11895).
+In the second half, an induction head attends to the token after the earlier occurrence of the current token, and
+predicts that token again (Olsson et al. 2022, https://arxiv.org/abs/2209.11895).
 """
 
 from collections.abc import Mapping
@@ -22,13 +22,13 @@ N_TEXTS = 200
 
 @dataclass(frozen=True)
 class Induction:
-    """What was measured on `n` texts of twice `length` random tokens.
+    """Measurements on `n` texts, each `length` random tokens repeated once.
 
     Attributes:
         first, second: mean loss in nats per token in the first half and in its repetition, without their first tokens.
-        heads: by layer and head, the mean weight that tokens of the repetition put on the token after their earlier
+        heads: by layer and head, the mean weight from tokens of the repetition to the token after their earlier
             occurrence.
-        even: what even attention would put there.
+        even: the weight that uniform attention would put there.
     """
 
     n: int
@@ -44,7 +44,7 @@ class Induction:
 
 
 def measure_induction(model: LanguageModel, *, n: int = N_TEXTS, seed: int = 0) -> Induction:
-    """Measure a causal language model on random tokens of its vocabulary, as many as it reads.
+    """Measure a causal language model on random tokens of its vocabulary, at its maximum length.
 
     Raises:
         CheckpointError: the model is not causal.
@@ -62,7 +62,7 @@ def measure_induction(model: LanguageModel, *, n: int = N_TEXTS, seed: int = 0) 
     with trace(record=names) as opened, torch.inference_mode():
         logits = model(ids)  # N T V
     losses = F.cross_entropy(logits[:, :-1].transpose(1, 2), ids[:, 1:], reduction="none")  # N T-1
-    queries = torch.arange(length, 2 * length - 1)  # the last token has no next one to predict
+    queries = torch.arange(length, 2 * length - 1)  # the last token has no next token to predict
     patterns = torch.stack([opened[name] for name in names])  # L N H T T
     weights = patterns[:, :, :, queries, queries - length + 1].mean(dim=(1, 3))  # L H
     return Induction(
@@ -76,5 +76,5 @@ def measure_induction(model: LanguageModel, *, n: int = N_TEXTS, seed: int = 0) 
 
 
 def with_induction(checkpoint: Checkpoint, measured: Induction) -> Checkpoint:
-    """A copy of the checkpoint with the result in its record (and model card, once saved)."""
+    """A copy of the checkpoint with the result in its metrics (and model card, once saved)."""
     return replace(checkpoint, metrics={**checkpoint.metrics, "induction": measured.to_dict()})

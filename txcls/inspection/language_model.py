@@ -20,12 +20,12 @@ class RankedTokens:
     """The most probable tokens at one position, out of the whole vocabulary.
 
     Attributes:
-        ids: the most probable first.
-        probabilities: of these, from the softmax over all V tokens.
-        n_others: how many tokens are not listed.
-        other: their total probability.
-        true_id: the token at that position in the text; None if there is none, or it is not in the vocabulary.
-        true_rank: its rank among all V, counted from 1; None without `true_id`.
+        ids: most probable first.
+        probabilities: of these ids, from the softmax over all V tokens.
+        n_others: number of tokens not listed.
+        other: the total probability of the tokens not listed.
+        true_id: the token at that position in the text; None if there is none, or if it is not in the vocabulary.
+        true_rank: its rank among all V tokens, from 1; None without `true_id`.
         true_probability: its probability; None without `true_id`.
     """
 
@@ -40,13 +40,13 @@ class RankedTokens:
 
 @dataclass(frozen=True)
 class NextTokens:
-    """The ranked next tokens before and after the settings of sampling.
+    """The ranked next tokens, with their probabilities before and after the sampling settings are applied.
 
     Attributes:
-        ranked: by the plain softmax.
-        filtered: probabilities with which the ranked tokens are sampled; 0 for those left out.
-        n_sampled: how many of the V tokens can be sampled.
-        sampled_share: their total probability in the plain softmax.
+        ranked: ranking by the plain softmax.
+        filtered: probabilities with which the ranked tokens are sampled; 0 if filtered out.
+        n_sampled: number of the V tokens that can be sampled.
+        sampled_share: total probability of those tokens in the plain softmax.
     """
 
     ranked: RankedTokens
@@ -57,11 +57,11 @@ class NextTokens:
 
 @dataclass(frozen=True)
 class Surprisal:
-    """The surprisal of each token of a text, given those before it, in a causal model.
+    """The surprisal of each token of a text under a causal model, given the preceding tokens.
 
     Attributes:
-        bits: -log2 of the probability of each token, (T,); NaN for the first one.
-        mean: over the tokens that have one; None if none has.
+        bits: -log2 of the probability of each token, (T,); NaN for the first token.
+        mean: mean over the predicted tokens; None if there is none.
     """
 
     bits: FloatArray
@@ -75,7 +75,7 @@ class Surprisal:
 
 @dataclass(frozen=True)
 class MaskedAttention:
-    """The attention mask of a text and the patterns of every head.
+    """The attention mask of a text and the patterns of all heads.
 
     Attributes:
         mask: (T, T), True where the query of the row may attend to the key of the column.
@@ -87,12 +87,12 @@ class MaskedAttention:
 
 
 def token_names(model: TextModel) -> tuple[str, ...]:
-    """The V tokens as text, by id; those of byte pairs with ␣ for a space."""
+    """The V tokens as text, by id; byte-pair tokens are written with ␣ for a space."""
     return tuple(spell(token) if model.kind == "bpe" else token for token in model.tokens)
 
 
 def fill_blank(model: TextModel, ids: Sequence[int], place: int, *, top: int = 10) -> RankedTokens:
-    """The tokens that a masked language model predicts for the token at one place of T, which is masked."""
+    """The tokens that a masked language model predicts at position `place` of T tokens, with that token masked."""
     masked = torch.tensor([[*ids[:place], MASK, *ids[place + 1 :]]])  # 1 T
     with torch.inference_mode():
         states = model.model.read(masked)[0, place]  # D
@@ -125,11 +125,11 @@ def next_tokens(
 
 
 def surprisal(model: TextModel, ids: Sequence[int]) -> Surprisal:
-    """The surprisal of each of the T tokens in a causal model; the first has none, as nothing comes before it."""
+    """The surprisal of each of T tokens under a causal model; undefined for the first token, which has no context."""
     bits = torch.full((len(ids),), torch.nan)  # T
     with torch.inference_mode():
         states = model.model.read(torch.tensor([ids]))[0, :-1] if len(ids) > 1 else torch.zeros(0, 1)  # T-1 D
-        # A few positions at a time: logits of all of them would take gigabytes with a large vocabulary.
+        # A few positions at a time: with a large vocabulary, the logits of all positions would take gigabytes.
         for start in range(0, len(states), 64):
             logits = model.model.unembed(states[start : start + 64]).double()  # n V
             following = torch.tensor(ids[start + 1 : start + 1 + len(logits)]).unsqueeze(1)  # n 1
@@ -140,7 +140,7 @@ def surprisal(model: TextModel, ids: Sequence[int]) -> Surprisal:
 
 
 def masked_attention(model: TextModel, ids: Sequence[int]) -> MaskedAttention:
-    """The attention mask that the model applied, and the patterns of every head."""
+    """The attention mask that the model applied, and the patterns of all heads."""
     n = len(ids)
     with torch.inference_mode(), trace(record=["layers.*.attn.scores", "layers.*.attn.pattern"]) as opened:
         model.model.read(torch.tensor([ids]))
@@ -151,7 +151,7 @@ def masked_attention(model: TextModel, ids: Sequence[int]) -> MaskedAttention:
 
 
 def _ranked(probabilities: NDArray[np.float64], *, top: int, truth: int | None) -> RankedTokens:
-    """The `top` largest of V probabilities; equal ones in the order of their ids."""
+    """The `top` largest of V probabilities; ties are ordered by id."""
     order = np.argsort(-probabilities, kind="stable")  # V
     shown = order[:top]
     rank = None if truth is None else int(np.flatnonzero(order == truth)[0]) + 1

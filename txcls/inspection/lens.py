@@ -1,4 +1,4 @@
-"""Where does the decision form? The class head applied to every state, and what each part adds to the logits."""
+"""At which layer does the prediction form? The class head applied to every state, and each part's effect on logits."""
 
 from dataclasses import dataclass
 
@@ -20,14 +20,15 @@ class ClassLens:
 
     Attributes:
         traced: the text's forward pass.
-        states: names of the S states: the embeddings, and after each block's attention and feed-forward.
-        probabilities: (S, C) calibrated class probabilities if the final norm, pooling and head are applied to that
-            state. Only the last row is what the model computes; the head was not trained on the others.
+        states: names of the S states: the embeddings, and the states after each attention and feed-forward block.
+        probabilities: (S, C) calibrated class probabilities when the final norm, pooling and head are applied to each
+            state. Only the last row is the model's output; the head was not trained on the other states.
         lengths: (S, T) Euclidean norm of each token's state.
-        sources: names of the terms that the last state is the sum of: embeddings, the output of each attention and
+        sources: names of the terms that sum to the last state: embeddings, the output of each attention and
             feed-forward block, and, with post-norm, the biases of the norms.
         contributions: (sources, T, C) what each term adds to each logit through each token's last state.
-        bias: (C,) what the biases of the final norm and of the head add. With `contributions` it sums to the logits.
+        bias: (C,) what the biases of the final norm and the head add. Together with `contributions` it sums to the
+            logits.
         logits: (C,) before calibration.
     """
 
@@ -42,14 +43,14 @@ class ClassLens:
 
 
 def class_lens(classifier: Predictor, text: str) -> ClassLens:
-    """Apply the head to every state of a text (nostalgebraist 2020, "the logit lens"), and split up its logits.
+    """Apply the head to every state of a text (nostalgebraist 2020, "the logit lens"), and decompose its logits.
 
-    The split is direct logit attribution (Elhage et al. 2021, https://transformer-circuits.pub/2021/framework): the
-    last state is a sum, and final norm, pooling and head are linear in it while the norm's scale and the pooling
-    weights are held at their values for this text. What a part contributes through later parts is counted as theirs.
+    The decomposition is direct logit attribution (Elhage et al. 2021, https://transformer-circuits.pub/2021/framework):
+    the last state is a sum, and the final norm, pooling and head are linear in it when the norm's scale and the pooling
+    weights are fixed at their values for this text. What a part contributes through later parts counts as theirs.
 
     Raises:
-        TraceError: the text holds no token to read.
+        TraceError: the text contains no token that the model reads.
     """
     model, config = classifier.checkpoint.model, classifier.checkpoint.config.model
     assert isinstance(model, TextClassifier)
@@ -77,8 +78,8 @@ def class_lens(classifier: Predictor, text: str) -> ClassLens:
 
 
 def residual_states(n_layers: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Taps and names of the states of the residual stream: the embeddings, and after each attention and feed-forward
-    block."""
+    """Taps and names of the states of the residual stream: the embeddings, and the states after each attention and
+    feed-forward block."""
     taps, names = ["embeddings.out"], ["embeddings"]
     for layer in range(n_layers):
         taps += [f"layers.{layer}.resid_mid", f"layers.{layer}.resid_post"]
@@ -89,8 +90,8 @@ def residual_states(n_layers: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def _written(classifier: Predictor, traced: TracedText) -> tuple[tuple[str, ...], Floats]:
     """The terms that sum to the last state, (sources, T, D).
 
-    With pre-norm, the residual stream is a plain sum. With post-norm, each norm centres, scales and shifts it; its mean
-    and variance for this text are applied to each term.
+    With pre-norm, the residual stream is a plain sum. With post-norm, each norm centres, scales and shifts it; each
+    term is then transformed with the mean and variance of the sum for this text.
     """
     config, values = classifier.checkpoint.config.model, traced.values
     names, parts = _embedded(traced)
@@ -116,15 +117,15 @@ def _written(classifier: Predictor, traced: TracedText) -> tuple[tuple[str, ...]
 
 
 def _to_logits(classifier: Predictor, written: Floats, last: FloatArray, weights: FloatArray) -> tuple[Floats, Floats]:
-    """What terms (sources, T, D) of the last state (T, D) add to the logits (sources, T, C), and what biases add (C,).
+    """What the terms (sources, T, D) of the last state (T, D) add to the logits (sources, T, C), and the biases (C,).
 
     The final norm subtracts each term's own mean, since the mean of a sum is the sum of the means, and divides by the
-    standard deviation of the whole state; `weights` (T,) are those of the pooling.
+    standard deviation of the whole state; `weights` (T,) are the pooling weights.
     """
     model = classifier.checkpoint.model
     assert isinstance(model, TextClassifier)
     head, offset = (parameter.detach().double().numpy() for parameter in (model.head.weight, model.head.bias))  # C D, C
-    if isinstance(model.norm, LayerNorm):  # with post-norm there is none after the last block
+    if isinstance(model.norm, LayerNorm):  # with post-norm there is no norm after the last block
         scale, shift = (parameter.detach().double().numpy() for parameter in (model.norm.weight, model.norm.bias))  # D
         deviation = np.sqrt(last.astype(np.float64).var(axis=-1, keepdims=True) + 1e-5)  # T 1
         written = (written - written.mean(axis=-1, keepdims=True)) / deviation * scale

@@ -8,12 +8,12 @@ from txcls.model import Encoder
 
 @dataclass(frozen=True, slots=True)
 class PartSize:
-    """A part of the model with trained parameters; one entry stands for that part of every layer.
+    """A part of the model with trained parameters; parts that occur in every layer share one entry.
 
     Attributes:
-        name: its attribute path in `txcls.model`; `layers.*.attn.query` stands for that of every layer.
-        shapes: of its matrix or table, and of its bias if it has one.
-        times: how many such parts there are: L in the layers, 1 elsewhere.
+        name: its attribute path in `txcls.model`; `layers.*.attn.query` covers all layers.
+        shapes: the shapes of its matrix or table, and of its bias if it has one.
+        times: number of such parts: L in the layers, 1 elsewhere.
     """
 
     name: str
@@ -22,17 +22,17 @@ class PartSize:
 
     @property
     def each(self) -> int:
-        """Parameters in one of them."""
+        """Number of parameters in one such part."""
         return sum(math.prod(shape) for shape in self.shapes)
 
     @property
     def total(self) -> int:
-        """Parameters in all of them."""
+        """Number of parameters in all of them."""
         return self.times * self.each
 
 
 def part_sizes(model: Encoder) -> tuple[PartSize, ...]:
-    """The sizes of a model's parts in the order of its code; a tied output matrix counts as embeddings only."""
+    """The sizes of a model's parts in the order of its code; a tied output matrix is counted only as embeddings."""
     shapes: dict[str, list[tuple[int, ...]]] = {}
     for name, parameter in model.named_parameters():
         part = name.removesuffix(".weight").removesuffix(".bias")

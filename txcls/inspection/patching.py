@@ -1,9 +1,10 @@
 """Which part, at which token, carries the difference between two texts? Activation patching.
 
-Two texts of equally many tokens, one "clean" and one "corrupted", get different answers. The output of one part at one
-token is taken from the pass over one text and put into the pass over the other. The logit difference is the logit of
-the clean text's answer minus that of the corrupted text's; a cell of the grid is the share of it that moves, as in
-TransformerLens (Nanda & Bloom 2022) and Zhang & Nanda 2024, https://arxiv.org/abs/2309.16042.
+Two texts with the same number of tokens, one "clean" and one "corrupted", get different predictions. The output of one
+part at one token in the pass over one text is substituted into the pass over the other. The logit difference is the
+logit of the clean text's class minus that of the corrupted text's class; each cell of the grid is the fraction of that
+difference that the patch transfers, as in TransformerLens (Nanda & Bloom 2022) and Zhang & Nanda 2024,
+https://arxiv.org/abs/2309.16042.
 """
 
 from collections.abc import Sequence
@@ -25,9 +26,10 @@ from txcls.text.encoder import Token
 from txcls.wording import shown
 
 Direction = Literal["denoising", "noising"]
-"""Denoising puts clean values into the corrupted pass (what is enough?), noising the reverse (what is needed?)."""
+"""Denoising patches clean values into the corrupted pass (what is sufficient?), noising the reverse (what is
+necessary?)."""
 MAX_TOKENS = 64
-"""Longest texts whose grid is computed: it takes a forward pass for each part and token."""
+"""Maximum number of tokens in a text for which a grid is computed, which takes a forward pass per part and token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +42,8 @@ class Part:
 
 
 def parts_of(config: ModelConfig) -> tuple[Part, ...]:
-    """The parts in the order of the forward pass: the residual stream before and after each layer, and what each layer
-    adds to it."""
+    """The parts in the order of the forward pass: the embeddings, then for each layer its heads, attention and
+    feed-forward output, and the residual stream after it."""
     parts = [Part("embeddings", "embeddings.out")]
     for layer in range(config.n_layers):
         parts += [
@@ -60,10 +62,10 @@ class PatchGrid:
     """Every part patched at every token, one at a time.
 
     Attributes:
-        parts: P of them.
-        clean_tokens, corrupted_tokens: T of each text.
-        answers: the classes that the clean and the corrupted text get.
-        clean, corrupted: logits (C,) of both texts as they are.
+        parts: P parts.
+        clean_tokens, corrupted_tokens: T tokens of each text.
+        answers: the predicted classes of the clean and the corrupted text.
+        clean, corrupted: logits (C,) of the two texts without patching.
         logits: (P, T, C) with a part patched at a token.
     """
 
@@ -78,7 +80,7 @@ class PatchGrid:
 
     @property
     def values(self) -> NDArray[np.float64]:
-        """The share of the logit difference that moves, (P, T): 0 for nothing, 1 for the whole difference.
+        """The fraction of the logit difference that is transferred, (P, T): 0 for none of it, 1 for all of it.
 
         Denoising: (patched - corrupted) / (clean - corrupted). Noising: (clean - patched) / (clean - corrupted).
         """
@@ -95,8 +97,8 @@ def patch_grid(classifier: Predictor, clean: str, corrupted: str, *, direction: 
     """Patch every part at every token.
 
     Raises:
-        TraceError: a text holds no word, they have different numbers of tokens, get the same answer, or are longer
-            than MAX_TOKENS.
+        TraceError: a text contains no word or is longer than MAX_TOKENS, or the texts have different numbers of tokens
+            or get the same prediction.
     """
     encodings = [readable(classifier, text) for text in (clean, corrupted)]
     lengths = [len(encoding.ids) for encoding in encodings]
@@ -141,7 +143,7 @@ def patch_grid(classifier: Predictor, clean: str, corrupted: str, *, direction: 
 def _patched(
     classifier: Predictor, ids: Tensor, source: dict[str, Tensor], cells: Sequence[tuple[Part, int]]
 ) -> Tensor:
-    """Logits (N, C) of ids (1, T) with each of N cells patched alone, with the values (1, …) of `source`."""
+    """Logits (N, C) of ids (1, T), each with only one of N cells patched, with the values (1, …) of `source`."""
     by_tap: dict[str, list[tuple[int, Part, int]]] = {}
     for row, (part, token) in enumerate(cells):
         by_tap.setdefault(part.tap, []).append((row, part, token))
@@ -151,7 +153,7 @@ def _patched(
 
 
 def _substitute(source: Tensor, places: Sequence[tuple[int, Part, int]], value: Tensor) -> Tensor:
-    """The value (N, …) at a tap, each place of it with that of `source`."""
+    """The value (N, …) at a tap, with the given places replaced by those of `source`."""
     rows, tokens = torch.tensor([(row, token) for row, _, token in places]).T
     changed = value.clone()
     heads = [part.head for _, part, _ in places if part.head is not None]

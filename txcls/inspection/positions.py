@@ -1,4 +1,4 @@
-"""How do positions enter the model, and does word order matter for its answer?"""
+"""How do positions enter the model, and does word order matter for its predictions?"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from txcls.predictor import Prediction, Predictor
 class ShuffledPredictions:
     """Predictions for the same words in other orders.
 
-    `probabilities` (n, C) are in the order of the classifier's classes; `label_kept` is the share of shuffles with the
-    same predicted class as the original.
+    `probabilities` (n, C) follow the order of the classifier's classes; `label_kept` is the fraction of shuffles with
+    the same predicted class as the original.
     """
 
     original: Prediction
@@ -25,7 +25,7 @@ class ShuffledPredictions:
 
 
 def position_vectors(classifier: Predictor, length: int | None = None) -> FloatArray:
-    """The model's vectors for the first `length` positions, (T, D), of all of them if None; zeros if it has none."""
+    """The model's vectors for the first `length` positions, (T, D), or all positions if None; zeros if it has none."""
     config = classifier.checkpoint.config.model
     n_positions = config.max_length if length is None else length
     if config.positions == "none":
@@ -37,8 +37,8 @@ def position_vectors(classifier: Predictor, length: int | None = None) -> FloatA
 def shift_map(d_model: int, k: int) -> NDArray[np.float64]:
     """The matrix M (D, D) that shifts every sinusoidal position by k: PE[t + k] = M PE[t] for all t.
 
-    It rotates each pair of dimensions by k times its frequency, by the formulas for sin(a + b) and cos(a + b) (Vaswani
-    et al. 2017, section 3.5).
+    It rotates each pair of dimensions by k times its frequency, following the formulas for sin(a + b) and cos(a + b)
+    (Vaswani et al. 2017, section 3.5).
     """
     even = np.arange(0, d_model, 2)
     angle = k / 10_000.0 ** (even / d_model)  # D/2
@@ -51,7 +51,7 @@ def shift_map(d_model: int, k: int) -> NDArray[np.float64]:
 @dataclass(frozen=True)
 class FittedShift:
     """The linear map (D, D) that best shifts positions by k, and its error relative to predicting the mean position:
-    `fitted` on the positions it was fitted to, `held_out` on the others."""
+    `fitted` on the positions used for fitting, `held_out` on the rest."""
 
     map: NDArray[np.float64]
     fitted: float
@@ -59,10 +59,10 @@ class FittedShift:
 
 
 def fit_shift(values: FloatArray, k: int) -> FittedShift:
-    """Fit one linear map from each position of (T, D) to the one k later, on every other position; test it on the rest.
+    """Fit a linear map from each position of (T, D) to the position k later, on every other position; test on the rest.
 
-    Errors are root mean squares divided by those of predicting the mean position: 0 if the map is exact, 1 if it is no
-    better than the mean.
+    Errors are root mean squares divided by the error of predicting the mean position: 0 if the map is exact, 1 if it is
+    no better than the mean.
 
     Raises:
         ValueError: there are fewer than two positions to fit to and two to test on.
@@ -80,7 +80,7 @@ def fit_shift(values: FloatArray, k: int) -> FittedShift:
 
 
 def arrange_words(text: str, places: Sequence[int]) -> str:
-    """The N white-space separated words of a text in another order, the word at places[0] first.
+    """The N whitespace-separated words of a text in another order, the word at places[0] first.
 
     Raises:
         ValueError: `places` is not a permutation.
@@ -92,10 +92,10 @@ def arrange_words(text: str, places: Sequence[int]) -> str:
 
 
 def shuffle_words(classifier: Predictor, text: str, *, n: int = 20, seed: int = 0) -> ShuffledPredictions:
-    """Classify the text and `n` random orders of its white-space separated words, without those that are cut off.
+    """Classify the text and `n` random orders of its whitespace-separated words, without the truncated part.
 
     Raises:
-        TraceError: the text holds no token to read.
+        TraceError: the text contains no token that the model reads.
         ValueError: n is below 1.
     """
     if n < 1:

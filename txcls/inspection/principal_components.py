@@ -1,4 +1,4 @@
-"""Which tokens and texts lie near each other? Their vectors in the plane of the first two principal components."""
+"""Which tokens and texts are close to each other? Their vectors in the plane of the first two principal components."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Plane:
     """The plane of the first two principal components of N vectors of width D (Pearson 1901).
 
     `points` (N, 2) are the projected vectors, `mean` (D,) is the origin, `axes` (2, D) are the orthonormal directions,
-    and `shares` (2,) is the share of the variance along each.
+    and `shares` (2,) is the fraction of the variance along each.
     """
 
     points: FloatArray
@@ -29,13 +29,13 @@ class Plane:
     shares: NDArray[np.float64]
 
     def place(self, vectors: FloatArray) -> FloatArray:
-        """Further vectors (M, D) projected onto the plane, (M, 2)."""
+        """Other vectors (M, D) projected onto the plane, (M, 2)."""
         places: FloatArray = ((vectors - self.mean) @ self.axes.T).astype(np.float32)
         return places
 
 
 def principal_plane(vectors: FloatArray) -> Plane:
-    """The plane of N vectors (N, D), with a positive largest component of each axis, so that the picture never flips.
+    """The plane of N vectors (N, D); each axis has a positive largest component, to fix its sign.
 
     Raises:
         ValueError: there is no vector.
@@ -53,8 +53,8 @@ def principal_plane(vectors: FloatArray) -> Plane:
 
 @dataclass(frozen=True)
 class TokenPlane:
-    """The vocabulary in the plane: `ids` and their `points` (N, 2), `shares` of the variance along the axes; the ids of
-    the text's own tokens, each once, and the nearest tokens of each with their cosine similarities."""
+    """The vocabulary in the plane: `ids`, their `points` (N, 2), and the `shares` of the variance along the axes; and
+    the ids of the text's distinct tokens, `own`, and the nearest tokens of each with their cosine similarities."""
 
     ids: tuple[int, ...]
     points: FloatArray
@@ -65,17 +65,17 @@ class TokenPlane:
 
 
 def vocabulary_plane(classifier: Predictor) -> Plane:
-    """The plane of the token embeddings, without those of special tokens."""
+    """The plane of the token embeddings, excluding special tokens."""
     return principal_plane(token_vectors(classifier)[len(SPECIAL_TOKENS) :])
 
 
 def token_plane(classifier: Predictor, text: str, plane: Plane) -> TokenPlane:
-    """The 2,000 tokens with the lowest ids and those of a text, projected onto `vocabulary_plane`.
+    """The 2,000 tokens with the lowest ids and the tokens of a text, projected onto `vocabulary_plane`.
 
-    Each token of the text has its six nearest tokens by cosine similarity.
+    Includes the six nearest tokens, by cosine similarity, of each token of the text.
 
     Raises:
-        TraceError: the text holds no token to read.
+        TraceError: the text contains no token that the model reads.
     """
     encoding = readable(classifier, text)
     vectors, first = token_vectors(classifier), len(SPECIAL_TOKENS)
@@ -94,17 +94,17 @@ def token_plane(classifier: Predictor, text: str, plane: Plane) -> TokenPlane:
 
 @dataclass(frozen=True)
 class PooledTexts:
-    """Texts as their pooled `vectors` (N, D), which the head classifies, and the predicted class of each."""
+    """The pooled `vectors` (N, D) of texts, which the head classifies, and the predicted class of each text."""
 
     vectors: FloatArray
     labels: tuple[str, ...]
 
 
 def pool_texts(classifier: Predictor, texts: Sequence[str]) -> PooledTexts:
-    """The pooled vectors of texts, in their order.
+    """The pooled vectors of texts, in their original order.
 
     Raises:
-        TraceError: a text holds no token to read.
+        TraceError: a text contains no token that the model reads.
     """
     rows = [readable(classifier, text).ids for text in given_texts(texts)]
     vectors = np.zeros((len(rows), classifier.checkpoint.config.model.d_model), dtype=np.float32)
@@ -121,10 +121,10 @@ def pool_texts(classifier: Predictor, texts: Sequence[str]) -> PooledTexts:
 
 @dataclass(frozen=True)
 class TextPlane:
-    """A text among others in the plane of their pooled vectors, which the head classifies.
+    """A text among other texts, in the plane of their pooled vectors, which the head classifies.
 
-    `points` (N, 2) are the others, `own` (2,) is the text and `own_label` its class; `cosines` (N,) are the cosine
-    similarities of its vector with those of the others.
+    `points` (N, 2) are the other texts, `own` (2,) is the text and `own_label` its predicted class; `cosines` (N,) are
+    the cosine similarities of its vector to those of the other texts.
     """
 
     points: FloatArray
@@ -135,10 +135,10 @@ class TextPlane:
 
 
 def text_plane(classifier: Predictor, text: str, others: PooledTexts) -> TextPlane:
-    """A text among others, in the plane of the others, which does not change with the text.
+    """A text among other texts, in the plane of the other texts, which does not change with the text.
 
     Raises:
-        TraceError: the text holds no token to read.
+        TraceError: the text contains no token that the model reads.
     """
     pooled = pool_texts(classifier, [text])
     own, plane = pooled.vectors[0], principal_plane(others.vectors)

@@ -1,4 +1,4 @@
-"""What happens inside the model for one text? All taps recorded, as arrays with names, shapes and meanings."""
+"""What happens inside the model for one text? Records all taps as arrays with names, shapes and descriptions."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -19,18 +19,19 @@ from txcls.text.vocabulary import PAD, SPECIAL_TOKENS
 FloatArray = NDArray[np.float32]
 
 TOKENS_TOGETHER = 2048
-"""Largest number of tokens in one forward or backward pass, over all its texts; more are no faster on a processor."""
+"""Maximum number of tokens in one forward or backward pass, over all its texts; larger passes are no faster on a
+CPU."""
 
 
 def texts_together(n_tokens: int) -> int:
-    """How many texts of this length share a forward pass, at least one."""
+    """Number of texts of this length that share a forward pass, at least one."""
     return max(1, TOKENS_TOGETHER // n_tokens)
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
     """A tensor of the forward pass: `name` of its tap, `letters` of its axes (B batch, T tokens, D d_model, H heads, E
-    head width, F d_ff, C classes), its `shape` for this text, and a `note` on what it holds."""
+    head width, F d_ff, C classes), its `shape` for this text, and a `note` describing its contents."""
 
     name: str
     letters: str
@@ -43,10 +44,10 @@ class TracedText:
     """The forward pass of one text; `traced["layers.0.attn.pattern"]` is the array at that tap, without the batch axis.
 
     Attributes:
-        tokens: what the model reads, with offsets into the text; with padding if the model pads to a fixed length.
+        tokens: what the model reads, with offsets into the text; includes padding if the model pads to a fixed length.
         prediction: all classes, ranked, from the same forward pass.
         stages: the tensors in the order they were computed, from token ids to probabilities.
-        pooling: weight of each token in the text's vector, (T,); None if that is the vector of one token.
+        pooling: weight of each token in the text vector, (T,); None if the text vector is that of one token.
         values: tap name to array, without the batch axis.
     """
 
@@ -65,7 +66,7 @@ class TracedText:
         """The array at tap `name`, without the batch axis: `layers.0.attn.pattern` is (H, T, T).
 
         Raises:
-            UnknownNameError: there is no such tap; a TraceError and a KeyError.
+            UnknownNameError: there is no such tap; it is both a TraceError and a KeyError.
         """
         try:
             return self.values[name]
@@ -85,7 +86,7 @@ class TracedText:
         return list(self.values)
 
     def __repr__(self) -> str:
-        """A line for each array: its name, axes, shape and meaning."""
+        """A line per array: its name, axes, shape and meaning."""
         rows = [
             (stage.name, stage.letters.removeprefix("B "), str(self.values[stage.name].shape), stage.note)
             for stage in self.stages
@@ -98,10 +99,10 @@ class TracedText:
 
 
 def trace_text(classifier: Predictor, text: str, *, record: Iterable[str] | None = None) -> TracedText:
-    """Run one text through the model and keep every intermediate value, or those at the taps `record` (`txcls.tap`).
+    """Run one text through the model and record all intermediate values, or those at the taps `record` (`txcls.tap`).
 
     Raises:
-        TraceError: the text holds no token to read.
+        TraceError: the text contains no token that the model reads.
     """
     encoding = readable(classifier, text)
     ids = torch.tensor([encoding.ids])  # 1 T
@@ -125,16 +126,16 @@ def trace_text(classifier: Predictor, text: str, *, record: Iterable[str] | None
 
 
 def _padding(encoding: Encoding, config: ModelConfig) -> tuple[Token, ...]:
-    """The padding of a model with a fixed length, which is part of its input."""
+    """The padding tokens that a model with a fixed length reads as part of its input."""
     missing = config.max_length - len(encoding.tokens) if config.fixed_length else 0
     return (Token(SPECIAL_TOKENS[PAD], PAD, 0, 0, is_unknown=False, is_special=True),) * missing
 
 
 def readable(classifier: Predictor, text: str) -> Encoding:
-    """The encoding of a text that holds at least one word.
+    """The encoding of a text with at least one word.
 
     Raises:
-        TraceError: it holds none.
+        TraceError: the text contains no word.
         TypeError: it is not a string.
     """
     encoding = classifier.encoder.encode(given_text(text))
@@ -168,7 +169,7 @@ _NOTES = {
 
 
 def _describe(name: str, config: ModelConfig) -> tuple[str, str]:
-    """Axes and meaning of a tap, from its name without the layer's number."""
+    """Axes and meaning of a tap, from its name without the layer number."""
     key = name.split(".", 2)[2] if name.startswith("layers.") else name
     letters, note = _NOTES[key]
     if key == "attn.scores" and config.causal:

@@ -1,4 +1,4 @@
-"""How did the model learn this? One text in every snapshot of the training, all snapshots in one batched pass."""
+"""How did the model learn this? One text in every training snapshot, with many snapshots per batched pass."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,21 +23,21 @@ from txcls.text.encoder import Token
 Floats = NDArray[np.float64]
 
 WEIGHTS_TOGETHER = 32_000_000
-"""Most weights, over all states, that are float32 at once: 128 MB."""
+"""Maximum number of weights, over all snapshots of a pass, held in float32 at once: 128 MB."""
 
 
 @dataclass(frozen=True)
 class TrainingFilm:
-    """One text in N states along the training.
+    """One text in N snapshots of the model during training.
 
     Attributes:
-        rows: step, loss and accuracy of each state.
+        rows: step, loss and accuracy of each snapshot.
         tokens: what the model reads.
         logits: (N, C).
-        probabilities: (N, C) with the calibration of the trained model, which is that of none of the earlier states.
+        probabilities: (N, C), all with the trained model's calibration, which does not fit the earlier snapshots.
         attention: patterns (N, L, H, t, t) among the first, or the chosen, t tokens.
-        states: names of the S residual states that the class lens stops at.
-        lens: (N, S, C) class probabilities if the final norm, pooling and head of a state are applied there.
+        states: names of the S residual states to which the class lens is applied.
+        lens: (N, S, C) class probabilities when a snapshot's final norm, pooling and head are applied to each state.
     """
 
     rows: tuple[SnapshotRow, ...]
@@ -50,7 +50,7 @@ class TrainingFilm:
 
     @property
     def answers(self) -> NDArray[np.intp]:
-        """The class that each state predicts, (N,)."""
+        """The class that each snapshot predicts, (N,)."""
         answers: NDArray[np.intp] = self.logits.argmax(axis=-1)
         return answers
 
@@ -65,7 +65,7 @@ class _TracedClassifier(nn.Module):
         self.patterns = [f"layers.{layer}.attn.pattern" for layer in range(model.config.n_layers)]
 
     def forward(self, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Ids (1, T) to logits (C), patterns (L, H, T, T) and the logits of the lens (S, C)."""
+        """Ids (1, T) to logits (C,), patterns (L, H, T, T) and the logits of the lens (S, C)."""
         with trace(record=[*self.taps, *self.patterns]) as opened:
             logits = self.model(ids)[0]  # C
         patterns = torch.cat([opened[name] for name in self.patterns])  # L H T T
@@ -78,19 +78,19 @@ class _TracedClassifier(nn.Module):
 def training_film(classifier: Predictor, text: str, *, shown: slice = slice(None)) -> TrainingFilm:
     """Run one text through every snapshot of the model, as many at a time as fit into memory.
 
-    The model's own forward pass is computed for many states at once: `torch.func.vmap` maps it over the first axis of
-    the stacked weights, and `functional_call` puts them in place of the model's own. Attention is returned among the
-    `shown` tokens.
+    The model's forward pass is computed for many snapshots at once: `torch.func.vmap` maps it over the first axis of
+    the stacked weights, and `functional_call` substitutes them for the model's own. The attention returned is limited
+    to the `shown` tokens.
 
     Raises:
-        TraceError: the checkpoint has no snapshots, or the text holds no token to read.
+        TraceError: the checkpoint has no snapshots, or the text contains no token that the model reads.
     """
     checkpoint = classifier.checkpoint
     if checkpoint.snapshots is None:
         raise TraceError(f"{checkpoint.name} has no snapshots of its training; train it with --snapshots N")
     encoding = readable(classifier, text)
     ids = torch.tensor([encoding.ids])  # 1 T
-    # A model of its own: `functional_call` exchanges the weights of the one it is given, which other threads may use.
+    # A separate model: `functional_call` swaps the weights of the model it is given, which other threads may be using.
     empty = build_without_memory(
         checkpoint.config, vocab_size=classifier.encoder.vocab_size, n_classes=len(classifier.classes)
     )
@@ -101,7 +101,7 @@ def training_film(classifier: Predictor, text: str, *, shown: slice = slice(None
         result: tuple[Tensor, Tensor, Tensor] = functional_call(traced, weights, (ids,))
         return result
 
-    n_read = empty.pad(ids).shape[1]  # with a fixed length, more than the text's tokens
+    n_read = empty.pad(ids).shape[1]  # more than the text's tokens if the length is fixed
     n_together = max(1, min(texts_together(n_read), WEIGHTS_TOGETHER // checkpoint.n_parameters))
     places = np.arange(len(encoding.tokens))[shown]
     parts: list[tuple[Tensor, Tensor, Tensor]] = []
@@ -129,14 +129,14 @@ def training_film(classifier: Predictor, text: str, *, shown: slice = slice(None
 
 
 def flips(answers: Sequence[int] | NDArray[np.intp]) -> tuple[int, ...]:
-    """The states, from 1, in which the answer becomes, or ceases to be, that of the last state."""
+    """The states, from 1, at which the prediction switches to or away from that of the last state."""
     is_last = np.asarray(answers) == answers[-1]
     return tuple(int(n) + 1 for n in np.flatnonzero(is_last[1:] != is_last[:-1]))
 
 
 def questions(answers: Sequence[int] | NDArray[np.intp]) -> tuple[int, ...]:
-    """The states to ask about before they are shown: each flip, and the state halfway to it, so that “yes” and “no” can
-    both be right."""
+    """The states to ask about before they are shown: each flip, and the state halfway to it, so that both “yes”
+    and “no” occur as right answers."""
     changes = flips(answers)
     halfway = ((before + flip) // 2 for before, flip in zip((0, *changes), changes, strict=False))
     return tuple(sorted({*changes, *(n for n in halfway if n > 0)}))

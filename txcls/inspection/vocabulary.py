@@ -1,4 +1,4 @@
-"""Which tokens are in the vocabulary, which are similar to one, and how would another tokenizer split a text?"""
+"""Which tokens are in the vocabulary, which are similar, and how would another tokenizer split a text?"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ from txcls.text.vocabulary import SPECIAL_TOKENS
 class Tokenizers:
     """A word tokenizer and a subword tokenizer with the same cleaning; one of them is the checkpoint's.
 
-    `words_from` and `pairs_from` name what each was learned from. `frequencies` has the count
-    of each merge's pair when it was learned; it is empty for a checkpoint's own merges, whose counts are not stored.
+    `words_from` and `pairs_from` describe what each was learned from. `frequencies` has the count of each merge's pair
+    when it was learned; it is empty for a checkpoint's own merges, whose counts are not stored.
     """
 
     words: TextEncoder
@@ -33,11 +33,11 @@ class Tokenizers:
 
 
 def compare_tokenizers(encoder: TextEncoder, *, size: int = 4000) -> Tokenizers:
-    """A checkpoint's tokenizer, and one of the other kind.
+    """A checkpoint's tokenizer, and a tokenizer of the other kind.
 
-    For a word tokenizer, a subword vocabulary of `size` tokens, special ones included, is learned from the checkpoint's
-    words. They are ordered by frequency but have no counts, so the word of rank r out of V counts V / r times (Zipf's
-    law). For byte pairs, the words are those of the sample set's training texts.
+    For a word tokenizer, a subword vocabulary of `size` tokens, including special tokens, is learned from the
+    checkpoint's words. These are ordered by frequency but have no counts, so the word of rank r out of V gets the count
+    V / r (Zipf's law). For byte pairs, the words come from the sample set's training texts.
     """
     cleaning, max_length = encoder.config.cleaning, encoder.max_length
     if encoder.byte_pairs is not None:
@@ -65,17 +65,18 @@ def compare_tokenizers(encoder: TextEncoder, *, size: int = 4000) -> Tokenizers:
 
 
 def spellings(encoder: TextEncoder) -> tuple[str, ...]:
-    """The tokens of the vocabulary as text, by id; subwords with ␣ for the space before them."""
+    """The tokens of the vocabulary as text, by id; subwords are written with ␣ for a preceding space."""
     tokens = encoder.vocabulary.tokens
     return tokens if encoder.byte_pairs is None else tuple(map(spell, tokens))
 
 
 @dataclass(frozen=True, slots=True)
 class VocabularySearch:
-    """The ids a search gave: the token with this spelling (`exact`), the one with this id (`by_id`), and others.
+    """The ids found by a search: the token with this spelling (`exact`), the token with this id (`by_id`), and others.
 
-    `starting` with the query, `containing` it elsewhere, both in the order of ids and cut at the search's `at_most`;
-    `n_starting` and `n_containing` count all of them. `alike` have a similar spelling, the most similar first.
+    `starting` start with the query, and `containing` contain it elsewhere; both are in order of id and limited to the
+    search's `at_most`, while `n_starting` and `n_containing` count all of them. `alike` have a similar spelling, the
+    most similar first.
     """
 
     exact: int | None
@@ -88,9 +89,9 @@ class VocabularySearch:
 
 
 def search_vocabulary(tokens: Sequence[str], query: str, *, at_most: int = 24) -> VocabularySearch:
-    """Search the `spellings` of a vocabulary for a token by its spelling, a part of it, or its id.
+    """Search the `spellings` of a vocabulary for a token by its spelling, part of its spelling, or its id.
 
-    The space before a subword (␣) may be left out. An empty query finds nothing; of a long one, 60 characters are used.
+    The space before a subword (␣) may be omitted. An empty query finds nothing; only the first 60 characters are used.
     """
     query = query[:60]
     if not query:
@@ -140,6 +141,6 @@ def nearest_tokens(classifier: Predictor, index: int, *, n: int = 8) -> list[tup
 
 
 def nearest_by_cosine(cosines: FloatArray, index: int, n: int) -> list[tuple[int, float]]:
-    """The n tokens with the largest cosines (V,) but for token `index` itself: (id, cosine), nearest first."""
+    """The n tokens with the largest cosines (V,), excluding token `index` itself: (id, cosine), nearest first."""
     order = [other for other in np.argsort(-cosines, kind="stable")[: n + 1].tolist() if other != index][:n]
     return [(other, float(cosines[other])) for other in order if np.isfinite(cosines[other])]

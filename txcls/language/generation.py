@@ -15,7 +15,7 @@ from txcls.model import LanguageModel
 from txcls.text.encoder import Encoding, Token
 
 END_OF_TEXT = "<|endoftext|>"
-"""Separates the texts that the published GPT-2 models were trained on."""
+"""Separates the texts in the training data of the published GPT-2 models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Sampling:
     """How the next token is chosen.
 
     Attributes:
-        temperature: divisor of the logits; below 1 sharper, above 1 flatter, 0 always takes the most probable token.
+        temperature: divisor of the logits; below 1 sharpens, above 1 flattens, 0 always takes the most probable token.
         top_k: sample from the k most probable tokens; None for all (Fan et al. 2018).
         top_p: sample from the smallest set of tokens that together reach this probability (Holtzman et al. 2020).
         seed: the same seed gives the same continuation.
@@ -48,12 +48,12 @@ class TextModel:
 
     Attributes:
         title: what it predicts, in a few words.
-        read: a text to its tokens, at most as many as the model reads.
+        read: encodes a text, truncated to the model's maximum length.
         decode: ids to text, without special tokens.
         tokens: the V tokens by id.
         kind: the kind of tokens, as in `text.tokenizer`; "bpe" for published GPT-2 models.
-        start: the tokens that every text begins with, even an empty one.
-        perplexity: on validation texts; None if it was not measured here.
+        start: the tokens that every text begins with, even an empty text.
+        perplexity: measured on validation texts; None if it was not measured.
     """
 
     name: str
@@ -68,7 +68,7 @@ class TextModel:
 
     @classmethod
     def load(cls, path_or_name: str | Path, *, objective: Literal["masked", "causal"] = "causal") -> "TextModel":
-        """A checkpoint made by `pretrain`, or (causal) a folder with a published GPT-2.
+        """Load a checkpoint made by `pretrain`, or (causal) a folder with a published GPT-2.
 
         Raises:
             CheckpointError: it is missing or damaged, or not a language model with that objective.
@@ -102,14 +102,14 @@ class TextModel:
         return sum(parameter.numel() for parameter in self.model.parameters())
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text; of an empty one, those of the start tokens."""
+        """The ids of a text; for an empty text, the ids of the start tokens."""
         return self.read(text).ids or [token.id for token in self.start]
 
     def written(self, ids: Sequence[int], added: Sequence[int]) -> str:
-        """The text that the ids `added` append to that of `ids`, including a space between them if there is one."""
+        """The text that the ids `added` append to the text of `ids`, including a space between them if there is one."""
         if self.kind != "bpe":
             return "".join(f" {self.tokens[index]}" for index in added)
-        # A character's bytes may be split between the two, and a space belongs to the next word: so decode everything.
+        # A character's bytes may be split between the two, and a space belongs to the next word: decode both together.
         before, whole = self.decode(ids), self.decode([*ids, *added])
         return whole[len(before) :] if whole.startswith(before) else self.decode(added)
 
@@ -122,7 +122,7 @@ def _published(folder: Path) -> TextModel:
     end = tokenizer.token_to_id(END_OF_TEXT)
 
     def read(text: str) -> Encoding:
-        # For long texts, first try a prefix that normally holds enough tokens.
+        # For long texts, first try a prefix that usually has enough tokens.
         for prefix in (text[: 32 * most], text):
             encoding = tokenizer.encode(prefix)
             if len(encoding.ids) > most or len(prefix) == len(text):
@@ -166,7 +166,7 @@ def next_token_probabilities(logits: Tensor, sampling: Sampling) -> Tensor:
     if sampling.top_k is not None:
         is_kept[sampling.top_k :] = False
         ranked = ranked * is_kept / (ranked * is_kept).sum()
-    # Keep a token while the more probable ones have not reached top_p; the first is always kept.
+    # Keep a token as long as the more probable tokens have not reached top_p; the first is always kept.
     is_kept &= ranked.cumsum(-1) - ranked < sampling.top_p
     filtered = torch.zeros_like(probabilities)  # V
     filtered[order[is_kept]] = ranked[is_kept]
@@ -186,15 +186,15 @@ def generate(
     """Continue `ids` token by token, by at most `n` tokens and up to the causal model's max_length.
 
     Args:
-        sampling: how to choose; None samples from the plain softmax.
-        use_cache: cache keys and values of earlier tokens; without, all are recomputed for each token, with the same
-            result.
+        sampling: how to choose tokens; None samples from the plain softmax.
+        use_cache: cache the keys and values of earlier tokens; otherwise they are recomputed for each new token, with
+            the same result.
         stop_id: stop after this token.
-        drawn: how many tokens at the end of `ids` were already drawn with this seed; the random numbers continue after
-            theirs, so that one token at a time gives the same text as all at once.
+        drawn: number of tokens at the end of `ids` that were already drawn with this seed; the random numbers continue
+            from there, so generating one token at a time gives the same text as generating all at once.
 
     Raises:
-        ValueError: the prompt is empty or longer than the model reads, or the model is not causal.
+        ValueError: the prompt is empty or longer than the model's maximum, or the model is not causal.
     """
     chosen = sampling or Sampling()
     if not 1 <= len(ids) <= model.config.max_length:

@@ -1,7 +1,8 @@
 """Load a published GPT-2 folder into this project's own language model.
 
-GPT-2 (Radford et al. 2019) is a causal pre-norm Transformer with learned positions, tied output and the tanh form of
-GELU, all of which `txcls.model` has. Only names differ, matrices are stored transposed, and Q, K, V are one matrix.
+GPT-2 (Radford et al. 2019) is a causal pre-norm Transformer with learned positions, tied output and tanh GELU, all of
+which `txcls.model` supports. The only differences: parameter names, transposed matrices, and Q, K and V stored as one
+matrix.
 """
 
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ class ImportedDecoder:
 
 
 def fetch_gpt2(source: str) -> Path:
-    """The folder at that path, or the hub's model of that name (`gpt2`, `distilgpt2`, `owner/name`), downloaded once.
+    """The folder at that path, or a model from the hub (`gpt2`, `distilgpt2`, `owner/name`), downloaded once.
 
     Raises:
         CheckpointError: there is no such folder, and the hub has no such model or is not reachable.
@@ -48,7 +49,7 @@ def fetch_gpt2(source: str) -> Path:
     for name in FILES:
         try:
             folder = Path(hf_hub_download(source, name)).parent
-        except Exception as error:  # noqa: BLE001  # the hub's client raises a dozen kinds, and its transport more
+        except Exception as error:  # noqa: BLE001  # the hub client and its transport raise many kinds of errors
             reason = (str(error).splitlines() or [type(error).__name__])[0]
             raise CheckpointError(
                 f"cannot get {name} of {source!r}: there is no such folder, and the hub did not provide it ({reason}); "
@@ -58,10 +59,10 @@ def fetch_gpt2(source: str) -> Path:
 
 
 def load_gpt2(folder: Path) -> ImportedDecoder:
-    """Read a folder with config.json, model.safetensors, vocab.json and merges.txt as its publishers write them.
+    """Read a folder with config.json, model.safetensors, vocab.json and merges.txt in the published format.
 
     Raises:
-        CheckpointError: a file is missing or damaged, it is not a GPT-2, or it is an unsupported variant.
+        CheckpointError: a file is missing or damaged, or the model is not a GPT-2 or is an unsupported variant.
     """
     if missing := [name for name in FILES if not (folder / name).is_file()]:
         raise CheckpointError(
@@ -108,7 +109,7 @@ def _read_tokenizer(folder: Path, *, vocab_size: int) -> "Tokenizer":
     read_text(folder / "merges.txt")  # checks its size
     try:
         wrapper = ByteLevelBPETokenizer.from_file(str(path), str(folder / "merges.txt"))
-    except Exception as error:  # noqa: BLE001  # the library raises bare Exception for any damage
+    except Exception as error:  # noqa: BLE001  # the library raises a bare Exception for any damage
         raise CheckpointError(f"{folder}: vocab.json and merges.txt do not make a tokenizer ({error!s:.200})") from None
     tokenizer: Tokenizer = wrapper._tokenizer
     return tokenizer
@@ -165,7 +166,7 @@ def _model_config(path: Path, published: dict[str, Any]) -> ModelConfig:
 
 
 def _renamed(stored: dict[str, Tensor], *, n_layers: int) -> dict[str, Tensor]:
-    """Published names to ours; matrices transposed, since GPT-2 multiplies from the other side, and Q, K, V split."""
+    """Rename tensors to our names, transpose matrices (GPT-2 multiplies from the other side), and split Q, K and V."""
     stored = {name.removeprefix("transformer."): tensor for name, tensor in stored.items()}
     weights = {"embeddings.token.weight": stored["wte.weight"], "embeddings.positional": stored["wpe.weight"]}
     weights |= {f"norm.{part}": stored[f"ln_f.{part}"] for part in ("weight", "bias")}

@@ -1,9 +1,9 @@
-"""Lessons: text files that lead through the app's views and ask questions whose answers the models give.
+"""Lessons: text files that guide readers through the app's views and ask questions whose answers the models provide.
 
-format     what a file can say
-measures   what can be measured of a model
-reading    files, checked field by field; the shipped ones
-solving    answers and claims, computed
+format     what a lesson file can contain
+measures   what can be measured on a model
+reading    loading and validating lesson files; the shipped lessons
+solving    computing answers and checking claims
 codes      which questions were answered, as a short code
 worksheet  a lesson on paper
 """

@@ -1,8 +1,8 @@
-"""A code that shows which questions of a lesson were answered: made and read without a server.
+"""A code that records which questions of a lesson were answered, created and read without a server.
 
 `attention.RWR.7KQ2F`: the lesson, a letter for each question (R right, W wrong, N not answered), and a checksum. The
-checksum detects typing errors. It is no protection: anyone who reads this file can make a code.
-txcls/web/page/lesson.js makes the same codes in exported pages.
+checksum detects typing errors. It offers no protection: anyone who reads this file can create a code.
+txcls/web/page/lesson.js creates the same codes in exported pages.
 """
 
 import re
@@ -13,26 +13,26 @@ from dataclasses import dataclass
 from txcls.lessons.reading import LessonError
 
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-"""Crockford's base 32, without letters that look like digits or like one another."""
+"""Crockford's base 32, without letters that look like digits or like each other."""
 _CODE = re.compile(r"([a-z0-9_-]{1,80})\.([RWN]{1,100})\.([0-9A-Z]{5})", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What a code says: the lesson, and for each question whether the answer was right; None if it was not answered."""
+    """The contents of a code: the lesson, and whether each question was answered correctly; None if unanswered."""
 
     lesson: str
     answers: tuple[bool | None, ...]
 
 
 def make_code(lesson: str, answers: Sequence[bool | None]) -> str:
-    """The code of a lesson's answers."""
+    """The code for a lesson's answers."""
     letters = "".join("N" if right is None else "R" if right else "W" for right in answers)
     return f"{lesson}.{letters}.{_checksum(lesson, letters)}"
 
 
 def read_code(code: str) -> Answered:
-    """What a code says.
+    """Decode a code.
 
     Raises:
         LessonError: it is not a code, or its checksum is wrong.
@@ -47,6 +47,6 @@ def read_code(code: str) -> Answered:
 
 
 def _checksum(lesson: str, letters: str) -> str:
-    """25 bits of the CRC-32 of both, as five characters."""
+    """The lower 25 bits of the CRC-32 of lesson and letters, as five characters."""
     bits = zlib.crc32(f"{lesson}.{letters}".encode())
     return "".join(ALPHABET[bits >> shift & 31] for shift in (20, 15, 10, 5, 0))

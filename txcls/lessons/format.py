@@ -1,4 +1,4 @@
-"""The format of a lesson's file: title, language and steps, each a view of the app with a narration and a question."""
+"""The lesson file format: title, language and steps; each step is a view of the app with a narration and a question."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -7,18 +7,18 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from txcls.lessons.measures import Measure
 
 Markdown = Annotated[str, Field(min_length=1, max_length=4000)]
-"""Markdown with formulas between $ or $$; `[[name]]` stands for a measured fact of that name."""
+"""Markdown with formulas between $ or $$; `[[name]]` is replaced by the measured fact with that name."""
 Value = str | int | float
 
 
 class LessonModel(BaseModel):
-    """A part of a lesson's file: immutable, and strict about names."""
+    """Part of a lesson file: immutable, and unknown fields are rejected."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Claim(LessonModel):
-    """What a measurement must give for a sentence about the model to be true."""
+    """A condition on a measurement that must hold for a sentence about the model to be true."""
 
     measure: Measure
     equals: Value | None = None
@@ -29,7 +29,7 @@ class Claim(LessonModel):
     @model_validator(mode="before")
     @classmethod
     def _split(cls, fields: Any) -> Any:
-        """A measurement and its bounds stand beside one another in a file."""
+        """Separate the measurement from its bounds, which are side by side in a file."""
         if not isinstance(fields, dict) or isinstance(fields.get("measure"), dict):
             return fields
         bounds = {name: fields[name] for name in cls.model_fields if name in fields and name != "measure"}
@@ -43,13 +43,13 @@ class Claim(LessonModel):
 
 
 class Option(LessonModel):
-    """One option of a choice: its text, and either the value it stands for or a claim that is true or false."""
+    """One option of a choice: its text, and either its value or a claim that is true or false."""
 
     text: Markdown
     value: Value | None = None
-    """What the measured answer is if this option is right; its text if left out."""
+    """The measured answer for which this option is right; its text if omitted."""
     claim: tuple[Claim, ...] = ()
-    """What makes this option right, in place of an answer of the whole question: a claim, or several that all hold."""
+    """What makes this option right if the question itself has no answer: a claim, or several that must all hold."""
 
     @model_validator(mode="before")
     @classmethod
@@ -60,11 +60,11 @@ class Option(LessonModel):
 
 
 class AnyQuestion(LessonModel):
-    """The fields of all kinds of questions."""
+    """The fields common to all kinds of questions."""
 
     ask: Markdown
     why: Markdown | None = None
-    """Shown with the answer: why it is so. `[[answer]]` stands for the measured answer."""
+    """An explanation shown with the answer. `[[answer]]` is replaced by the measured answer."""
     look: bool = False
     """Whether the page is shown while the question is open; otherwise it appears with the answer."""
 
@@ -74,11 +74,11 @@ class Choice(AnyQuestion):
 
     kind: Literal["choice"]
     options: list[Option] = Field(min_length=2, max_length=8)
-    """What can be chosen: values of the answer, or claims of which exactly one is true."""
+    """The options: values of the answer, or claims of which exactly one is true."""
     answer: Measure | None = None
-    """What is measured; left out if the options are claims."""
+    """What is measured; omitted if the options are claims."""
     expected: Value | None = None
-    """What the author expects the measurement to give; the lesson is refused if it gives something else."""
+    """The result the author expects; the lesson is rejected if the measurement differs."""
 
     @model_validator(mode="after")
     def _answered(self) -> Self:
@@ -100,35 +100,36 @@ class Number(AnyQuestion):
     kind: Literal["number"]
     answer: Measure
     tolerance: float = Field(0.0, ge=0.0)
-    """How far off an answer may be."""
+    """Maximum error of a right answer."""
     unit: str = ""
     expected: float | None = None
-    """What the author expects; the lesson is refused if the measured number is further off than the tolerance."""
+    """The number the author expects; the lesson is rejected if it differs from the measured number by more than the
+    tolerance."""
 
 
 class Drag(AnyQuestion):
-    """Words to put into the order of a measurement, or into groups."""
+    """Words to arrange in the order of a measurement, or to sort into groups."""
 
     kind: Literal["drag"]
     answer: Measure
     """What is measured: an order (`ranking`) or groups (`grouping`)."""
     groups: list[str] = Field(default_factory=list, max_length=4)
-    """Names of the groups, in the order of the measurement; none for an order."""
+    """Names of the groups, in the order of the measurement; empty for an order."""
     expected: list[str] | None = None
     """The words in the order that the author expects."""
 
 
 class Heads(AnyQuestion):
-    """Heads to choose: those that have the measured effect."""
+    """Choose the heads that have the measured effect."""
 
     kind: Literal["heads"]
     answer: Measure
-    """What is measured: a head, or several (`heads_that_flip`, `strongest_head`).
+    """What is measured: one head, or several (`heads_that_flip`, `strongest_head`).
 
     With `look`, heads that are switched on the Switchboard count as chosen.
     """
     expected: list[str] | None = None
-    """The heads that the author expects, each "layer.head" from 1."""
+    """The heads that the author expects, each as "layer.head" from 1."""
 
     @field_validator("expected", mode="before")
     @classmethod
@@ -148,21 +149,21 @@ class LessonStep(LessonModel):
     checkpoint: str
     text: str = Field(min_length=1, max_length=2000)
     state: dict[str, Value] = Field(default_factory=dict)
-    """Further parameters of the address: layer, head, switched, …"""
+    """Further address parameters: layer, head, switched, …"""
     narration: Markdown
     """The text before the question."""
     question: Question | None = None
     facts: dict[str, Measure] = Field(default_factory=dict)
-    """Measured values that the texts name as `[[name]]`."""
+    """Measured values that the texts refer to as `[[name]]`."""
     claims: list[Claim] = Field(default_factory=list)
-    """What the texts say about the model in words; the lesson is refused if it is not true."""
+    """Statements in the texts about the model; the lesson is rejected if one is false."""
     minutes: float | None = Field(None, gt=0, le=180)
     room: Markdown | None = None
-    """A question for the room, with no right answer that could be measured."""
+    """A question to discuss with the audience, without a right answer that could be measured."""
 
     @property
     def params(self) -> dict[str, str]:
-        """The parameters of the step's address."""
+        """The address parameters of the step."""
         return {"checkpoint": self.checkpoint, "text": self.text} | {
             name: ("on" if value is True else str(value)) for name, value in self.state.items()
         }
@@ -173,14 +174,14 @@ class Include(LessonModel):
 
     lesson: str
     steps: list[int] = Field(default_factory=list)
-    """Which steps, from 1, in this order; all of them if left out."""
+    """Which steps, from 1, in this order; all of them if omitted."""
     minutes: float | None = Field(None, gt=0, le=180)
     room: Markdown | None = None
-    """A question for the room after the last of them."""
+    """A question to discuss with the audience after the last of these steps."""
 
 
 class LessonFile(LessonModel):
-    """A lesson as it stands in a file."""
+    """A lesson as written in a file."""
 
     title: str = Field(min_length=1, max_length=120)
     language: str = Field(pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$")
@@ -189,4 +190,4 @@ class LessonFile(LessonModel):
     summary: Markdown
     """What a reader knows afterwards, in a sentence or two."""
     steps: list[LessonStep | Include] = Field(min_length=1, max_length=100)
-    """Its steps, in order; an item with `lesson` takes them from another lesson."""
+    """Its steps, in order; an item with `lesson` includes steps of another lesson."""

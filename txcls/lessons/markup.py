@@ -1,4 +1,4 @@
-"""Markdown with formulas as HTML: no HTML from the author, formulas as MathML, nothing from the network."""
+"""Markdown with formulas as HTML: no raw HTML from the author, formulas as MathML, nothing loaded from the network."""
 
 import html
 import re
@@ -31,12 +31,12 @@ _ELEMENTS = {
     *("mstyle", "msub", "msubsup", "msup", "mtable", "mtd", "mtext", "mtr", "munder", "munderover"),
 }
 _LINK_OR_SCRIPT = re.compile(r"on|class$|id$|.*(href|src|style|link)", re.IGNORECASE)
-"""Names of attributes that would make a formula more than a picture."""
+"""Matches attributes that would add links, scripts or styles to a formula."""
 ElementTree.register_namespace("", _MATHML)
 
 
 def to_html(text: str) -> str:
-    """Paragraphs, lists, emphasis, code and links to https of Markdown, and formulas between $ or $$, as HTML."""
+    """Markdown as HTML: paragraphs, lists, emphasis, code, https links, and formulas between $ or $$."""
     formulas: list[str] = []
 
     def placeholder(match: re.Match[str]) -> str:
@@ -51,7 +51,7 @@ def to_html(text: str) -> str:
 
 
 def inline(text: str) -> str:
-    """The same for a line, without a paragraph around it."""
+    """The same for a single line, without a paragraph around it."""
     rendered = to_html(text)
     single = rendered.startswith("<p>") and rendered.count("<p>") == 1 and rendered.endswith("</p>")
     return rendered[3:-4] if single else rendered
@@ -66,19 +66,19 @@ def _markdown() -> MarkdownIt:
 
 @cache
 def _mathml(latex: str, display: str) -> str:
-    # mypy sees no types in latex2mathml; it raises its own errors for what it cannot read.
+    # mypy has no types for latex2mathml, which raises its own errors for LaTeX it cannot parse.
     from latex2mathml import exceptions
 
     errors = tuple(
         value for value in vars(exceptions).values() if isinstance(value, type) and issubclass(value, Exception)
     )
     made = None
-    with suppress(ElementTree.ParseError, *errors):  # not XML where \\text{…} holds a <
+    with suppress(ElementTree.ParseError, *errors):  # the result is not XML if \\text{…} contains <
         made = ElementTree.fromstring(convert(latex, display=display))
     if made is None or not all(map(_is_mathematics, made.iter())):
         return f"<code>{html.escape(latex)}</code>"
     mathml = ElementTree.tostring(made, encoding="unicode", short_empty_elements=False)
-    return mathml.replace("\N{REVERSE SOLIDUS OPERATOR}", "\\")  # \setminus, whose sign most fonts of a browser lack
+    return mathml.replace("\N{REVERSE SOLIDUS OPERATOR}", "\\")  # \setminus, which most browser fonts lack
 
 
 def _is_mathematics(element: ElementTree.Element) -> bool:

@@ -1,7 +1,7 @@
-"""What a lesson can measure: each kind names a quantity, and is computed by the package's own inspection functions.
+"""What a lesson can measure: each kind is a quantity, computed by the package's own inspection functions.
 
-A measurement uses the step's checkpoint and text unless it names others. Layers, heads and words count from 1, as on
-screen. Probabilities and effects are in per cent and percentage points.
+A measurement uses the step's checkpoint and text unless it specifies others. Layers, heads and words count from 1, as
+on screen. Probabilities are in per cent, effects in percentage points.
 """
 
 from collections.abc import Callable
@@ -25,33 +25,33 @@ from txcls.predictor import Predictor
 from txcls.text.encoder import Token
 
 Load = Callable[[str], "Predictor"]
-"""Loads the classifier of a name."""
+"""Loads the classifier with a given name."""
 Result = str | float | list[str] | list[list[str]]
-"""A class or word, a number, words or heads in an order, words in groups."""
+"""A class or word, a number, an ordered list of words or heads, or groups of words."""
 FromOne = Annotated[int, Field(ge=1, le=10_000)]
 """A layer, head or token, counted from 1."""
 
 
 class Measurement(BaseModel):
-    """A quantity that is measured."""
+    """A quantity to measure."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     checkpoint: str | None = None
-    """Another checkpoint than the step's."""
+    """A checkpoint to use in place of the step's."""
     text: str | None = None
-    """Another text than the step's."""
+    """A text to use in place of the step's."""
 
     def result(self, load: Load, checkpoint: str, text: str) -> Result:
         """Measure it.
 
         Raises:
-            TxclsError: the checkpoint cannot be loaded, or does not have what is measured.
+            TxclsError: the checkpoint cannot be loaded, or lacks what is measured.
         """
         classifier = load(self.checkpoint or checkpoint)
         try:
             return self._value(classifier, self.text or text)
-        except (ValueError, IndexError) as error:  # of the inspection functions
+        except (ValueError, IndexError) as error:  # from the inspection functions
             raise MeasureError(str(error)) from None
 
     def _value(self, classifier: Predictor, text: str) -> Result:
@@ -80,14 +80,14 @@ class _OfHead(Measurement):
 
 
 def _place(number: int, n_tokens: int) -> int:
-    """The index of a token that is counted from 1; MeasureError if the text has fewer."""
+    """The index of a token that is counted from 1; MeasureError if the text has fewer tokens."""
     if number > n_tokens:
         raise MeasureError(f"there is no token {number}; the text has {n_tokens}")
     return number - 1
 
 
 class _WithPartsOff(Measurement):
-    """A quantity of the answer with parts switched off, if any are named: "2.1", "1.ff", "t3", "positions"."""
+    """A quantity of the prediction, optionally with parts switched off: "2.1", "1.ff", "t3", "positions"."""
 
     switched: list[str] = Field(default_factory=list)
     how: How = "zero"
@@ -180,7 +180,7 @@ class OutOfScope(Measurement):
 
 
 def _change(part: str, how: How) -> Change:
-    """A part as in an address: "2.1", "1.ff", "t3" or "positions"."""
+    """The change for a part named as in an address: "2.1", "1.ff", "t3" or "positions"."""
     if not SWITCH.fullmatch(part):
         raise MeasureError(f"{part!r} is not a part of a model; wanted for example 2.1, 1.ff, t3 or positions")
     off: Any = how if how in ("zero", "mean") else "zero"
@@ -294,7 +294,7 @@ class HeadsThatFlip(Measurement):
 
 
 def _effects(classifier: Predictor, text: str, how: How) -> NDArray[np.float64]:
-    """By how much the winner's probability changes without each head, (L, H)."""
+    """The change in the winner's probability without each head, (L, H)."""
     return ablate_each(classifier, text, heads=how, means=Means.of(classifier)).heads
 
 
@@ -330,7 +330,7 @@ class Ranking(Measurement):
     measure: Literal["ranking"]
     method: Method = "leave_one_out"
     words: list[str] = Field(min_length=2, max_length=12)
-    """Which words, each as the model reads it."""
+    """Which words, each as tokenized by the model."""
 
     def _value(self, classifier: Predictor, text: str) -> Result:
         words, scores = _scores(classifier, text, self.method)
@@ -346,7 +346,7 @@ class Grouping(Measurement):
     measure: Literal["grouping"]
     by: Literal["known", "sign", "pieces"]
     words: list[str] = Field(min_length=2, max_length=12)
-    """Which words; for `sign` each as the model reads it."""
+    """Which words; for `sign`, each as tokenized by the model."""
 
     def _value(self, classifier: Predictor, text: str) -> Result:
         if self.by == "sign":
@@ -362,7 +362,7 @@ class Grouping(Measurement):
 
 
 def _words(classifier: Predictor, text: str) -> list[Token]:
-    """The tokens of a text, without those that the model adds."""
+    """The tokens of a text, without the special tokens that the model adds."""
     return [token for token in classifier.encoder.encode(text).tokens if not token.is_special]
 
 
@@ -441,7 +441,7 @@ Measure = Annotated[
 def measures() -> list[tuple[str, str, str]]:
     """Each kind of measurement: its name, its fields with their possible values, and a description.
 
-    A field in brackets may be left out. All kinds also take `checkpoint` and `text`, which are not listed.
+    Fields in brackets are optional. All kinds also accept `checkpoint` and `text`, which are not listed.
     """
     rows = []
     for kind in get_args(get_args(Measure)[0]):
@@ -456,7 +456,7 @@ def measures() -> list[tuple[str, str, str]]:
 
 
 def _kind(annotation: Any) -> str:
-    """What a field may be, in words."""
+    """The possible values of a field, in words."""
     if get_origin(annotation) is Literal:
         *others, last = map(str, get_args(annotation))
         return f"{', '.join(others)} or {last}"

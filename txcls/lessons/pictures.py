@@ -1,4 +1,4 @@
-"""A step's picture as SVG from measured numbers: for paper, and for pages without a server."""
+"""A step's picture as SVG, drawn from measured numbers: for paper, and for pages without a server."""
 
 import html
 import re
@@ -22,15 +22,15 @@ from txcls.wording import bounded_percentage
 
 Floats = NDArray[np.float64]
 WIDTH = 640
-"""Width of a picture in its own units."""
+"""Width of a picture in SVG units."""
 INK, BLUE, ORANGE, PALE = "#1c2127", "#0b66a8", "#b34700", "#e3e8ee"
 LONGEST = 18
-"""Most characters of a name."""
+"""Maximum length of a name, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An SVG, a caption, and a description with its numbers."""
+    """An SVG, a caption, and a text alternative that includes its numbers."""
 
     svg: str
     caption: str
@@ -38,10 +38,10 @@ class Picture:
 
 
 def picture_of(step: LessonStep, load: Load, *, language: str = "en") -> Picture:
-    """What a step's page shows, as one picture.
+    """The contents of a step's page as one picture.
 
     Raises:
-        TxclsError: the checkpoint cannot be loaded, or reads no word in the text.
+        TxclsError: the checkpoint cannot be loaded, or the text contains no word that the model reads.
     """
     words = words_in(language)
     classifier = load(step.checkpoint)
@@ -67,7 +67,7 @@ def picture_of(step: LessonStep, load: Load, *, language: str = "en") -> Picture
 
 
 def _picture(drawn: tuple[int, list[str]], caption: str, numbers: str = "") -> Picture:
-    """The SVG of a height and its elements; its description has the numbers, by default all that is written in it."""
+    """The SVG from its height and elements; its text alternative has `numbers`, or by default all text in the SVG."""
     height, parts = drawn
     inside = "".join(parts)
     written = numbers or ", ".join(map(html.unescape, re.findall(r">([^<]+)</text>", inside)))
@@ -93,7 +93,7 @@ def _box(x: float, y: float, width: float, height: float, fill: str) -> str:
 
 
 def _bars(names: Sequence[str], values: Sequence[float], written: Sequence[str], top: int = 0) -> tuple[int, list[str]]:
-    """Horizontal bars; negative ones are orange and start with a minus sign, so that they differ without colour too."""
+    """Horizontal bars; negative bars are orange and labelled with a minus sign, to not rely on colour."""
     most = max(map(abs, values), default=1.0) or 1.0
     parts = []
     for row, (name, value, number) in enumerate(zip(names, values, written, strict=True)):
@@ -131,7 +131,7 @@ def _scores(classifier: Predictor, text: str, language: str) -> tuple[int, list[
 
 
 def _tokens(classifier: Predictor, text: str) -> tuple[int, list[str]]:
-    """One box for each token, unknown ones with a dashed frame and a question mark."""
+    """A box for each token; unknown tokens have a dashed frame and a question mark."""
     parts, x, y = [], 0.0, 0
     for token in classifier.encoder.encode(text).tokens:
         name = token.label + ("?" if token.is_unknown else "")
@@ -149,9 +149,9 @@ def _tokens(classifier: Predictor, text: str) -> tuple[int, list[str]]:
 
 
 def _map(classifier: Predictor, text: str, view: View, language: str) -> tuple[int, list[str], str]:
-    """The pattern of one head: darker cells have more weight, and large weights are written in.
+    """The pattern of one head: darker cells have more weight, and large weights are written in the cells.
 
-    Also the largest weight of each query, in words.
+    Also returns the largest weight of each query, in words.
     """
     traced = trace_text(classifier, text)
     layer, head = max(view.layer, 0), max(view.head, 0)
@@ -180,7 +180,7 @@ def _map(classifier: Predictor, text: str, view: View, language: str) -> tuple[i
 
 
 def _board(classifier: Predictor, text: str, view: View, language: str) -> tuple[int, list[str]]:
-    """One cell for each head, with the change in the winner's probability in percentage points."""
+    """A cell for each head, with the change in the winner's probability in percentage points."""
     how: How = "zero" if view.heads == "off" else view.heads
     effects = 100 * ablate_each(classifier, text, heads=how, means=Means.of(classifier)).heads
     parts = []
@@ -210,7 +210,7 @@ def _rows(rows: Sequence[tuple[str, str]]) -> tuple[int, list[str]]:
 
 
 def _film(classifier: Predictor, at: int, language: str) -> tuple[int, list[str]]:
-    """Accuracy over the saved states, evenly spaced, with every third step's number below."""
+    """Accuracy over the saved states, evenly spaced, with the step number below every third state."""
     assert classifier.checkpoint.snapshots is not None
     rows = classifier.checkpoint.snapshots.rows
     xs = np.linspace(50, WIDTH - 20, len(rows))

@@ -1,4 +1,4 @@
-"""Lessons from files: YAML with a safe loader, checked field by field, and those that are shipped with the package."""
+"""Lessons from files: YAML read with a safe loader and validated field by field, and the lessons in the package."""
 
 import os
 import re
@@ -17,9 +17,9 @@ from txcls.lessons.format import Choice, Drag, Heads, Include, LessonFile, Lesso
 from txcls.wording import listed, shown
 
 SHIPPED = Path(__file__).parent / "shipped"
-"""Lessons of the package: NAME.LANGUAGE.yaml."""
+"""Folder of the shipped lessons: NAME.LANGUAGE.yaml."""
 TEMPLATE = Path(__file__).parent / "template.yaml"
-"""What `lesson new` writes."""
+"""The file that `lesson new` writes."""
 ORDER = ("tokens", "attention", "positions", "explanation", "training", "errors", "course")
 """The shipped lessons, in the order in which they are listed."""
 _NAMED = re.compile(r"[a-z0-9_-]+\.[a-z]{2,3}(-[A-Za-z0-9]+)*\.yaml")
@@ -27,7 +27,7 @@ NAMING = "A lesson's file is called NAME.LANGUAGE.yaml in lower case, such as mi
 
 
 class LessonError(TxclsError):
-    """A lesson's file cannot be read or is invalid, or states something that the model does not do."""
+    """A lesson file cannot be read or is invalid, or makes a statement that the model contradicts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,11 @@ class Lesson:
     """A lesson with all its steps.
 
     Attributes:
-        name: of its file, without the language.
+        name: name of its file, without the language.
         source: the file, for messages.
-        steps: those of included lessons too, in order.
-        chapters: for each step the title of the included lesson that it is from, "" for its own.
-        version: changes whenever the file does.
+        steps: all steps in order, including those of included lessons.
+        chapters: for each step, the title of the lesson it was included from; "" for the lesson's own steps.
+        version: changes whenever the file changes.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Lesson:
     version: str = ""
 
     def planned(self, step: int) -> tuple[float, float] | None:
-        """The planned start and end, in minutes, of a step and of those that share its time; None without a plan."""
+        """The planned start and end, in minutes, of a step and the steps that share its time; None without a plan."""
         minutes = [each.minutes for each in self.steps]
         begin = next((place for place in range(step, -1, -1) if minutes[place]), None)
         if begin is None:
@@ -62,13 +62,13 @@ class Lesson:
         return start, start + (minutes[begin] or 0.0)
 
     def where(self, step: int, field: str = "") -> str:
-        """Start of a message about a step, from 0."""
+        """The start of a message about a step, counted from 0."""
         place = f"{self.source}: step {step + 1} ({self.steps[step].title})"
         return f"{place}: {field}" if field else place
 
 
 class _Loader(yaml.SafeLoader):
-    """Safe YAML in which on, off, yes and no are words, and a key may not occur twice."""
+    """Safe YAML in which on, off, yes and no are strings, and duplicate keys are errors."""
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -92,13 +92,13 @@ _Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
 
 
 def read_lesson(path: str | Path, *, depth: int = 0) -> Lesson:
-    """A lesson from a file; lessons that it includes are looked for beside it and among those shipped.
+    """Read a lesson from a file; included lessons are looked up in the same folder and among the shipped lessons.
 
-    `depth` counts the lessons that this one is nested in.
+    `depth` is the nesting depth of this lesson within including lessons.
 
     Raises:
         LessonError: the file cannot be read, is not valid YAML, or a field is missing, unknown or invalid; the message
-            names file, step and field.
+            gives the file, step and field.
     """
     file = Path(path)
     fields = _parse(file)
@@ -125,10 +125,10 @@ def read_lesson(path: str | Path, *, depth: int = 0) -> Lesson:
 
 
 def find_lesson(name: str, language: str = "en") -> Lesson:
-    """A lesson by name: in this language, else in English, else in any.
+    """A lesson by name: in this language, else in English, else in any language.
 
     Raises:
-        LessonError: there is none of that name.
+        LessonError: there is no lesson with that name.
     """
     file = lesson_file(name, language)
     return _loaded(file, file.stat().st_mtime_ns)
@@ -140,10 +140,10 @@ def _loaded(file: Path, version: int) -> Lesson:
 
 
 def lesson_file(name: str, language: str = "en") -> Path:
-    """The file of a lesson, from the folder that TXCLS_LESSONS names or from those shipped.
+    """The file of a lesson, from the folder in TXCLS_LESSONS or from the shipped lessons.
 
     Raises:
-        LessonError: there is none of that name.
+        LessonError: there is no lesson with that name.
     """
     files = {file.name.split(".")[1]: file for file in reversed(_files()) if file.name.split(".")[0] == name}
     if not files:
@@ -162,7 +162,7 @@ def languages_of(name: str) -> tuple[str, ...]:
 
 
 def given_lesson(path_or_name: str, language: str = "en") -> Lesson:
-    """A lesson by the path of its file, or else by the name of a shipped one.
+    """A lesson by the path of its file, or else by the name of a shipped lesson.
 
     Raises:
         LessonError: there is neither.
@@ -174,7 +174,7 @@ def given_lesson(path_or_name: str, language: str = "en") -> Lesson:
 
 
 def write_template(file: str | Path) -> None:
-    """Write a template to edit, in the language that the file's name says.
+    """Write a template to edit, in the language given by the file name.
 
     Raises:
         LessonError: the file exists, or cannot be written.
@@ -192,7 +192,7 @@ def write_template(file: str | Path) -> None:
 
 
 def not_offered() -> str:
-    """Why the app does not offer some files in TXCLS_LESSONS, as a sentence; "" if it offers all of them."""
+    """A sentence on why the app does not offer some files in TXCLS_LESSONS; "" if it offers all of them."""
     own = os.environ.get("TXCLS_LESSONS")
     if not own:
         return ""
@@ -204,17 +204,17 @@ def not_offered() -> str:
 
 
 def is_offered(file: Path) -> bool:
-    """Whether the app would offer a file of this name."""
+    """Whether the app would offer a file with this name."""
     return _NAMED.fullmatch(file.name) is not None
 
 
 def _language_in_name(file: Path) -> str | None:
-    """The language in a file's name; None if the name says none."""
+    """The language in a file name; None if there is none."""
     return file.name.split(".")[1] if is_offered(file) else None
 
 
 def _files() -> list[Path]:
-    """Lessons by name and language: those in TXCLS_LESSONS by name, then those shipped in the order of a course."""
+    """Lesson files: those in TXCLS_LESSONS sorted by name, then the shipped ones in the order of the course."""
     own = os.environ.get("TXCLS_LESSONS")
     files = sorted(Path(own).glob("*.yaml")) if own else []
     files += sorted(SHIPPED.glob("*.yaml"), key=lambda file: (ORDER.index(file.name.split(".")[0]), file.name))
@@ -226,7 +226,7 @@ def _parse(file: Path) -> dict[str, Any]:
         if file.stat().st_size > 1_000_000:
             raise LessonError(f"{file}: larger than 1 MB; a lesson is a short text")
         text = file.read_text(encoding="utf-8")
-        # With references, a few bytes can grow to gigabytes.
+        # With aliases, a few bytes can expand to gigabytes.
         if any(isinstance(event, yaml.events.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
             raise LessonError(f"{file}: uses YAML anchors (& and *), which a lesson may not; write the value out")
         fields = yaml.load(text, _Loader)
@@ -242,7 +242,7 @@ def _parse(file: Path) -> dict[str, Any]:
 
 
 def _unreadable(error: yaml.YAMLError) -> str:
-    """What is wrong and where, in the words of someone who writes a lesson."""
+    """What is wrong and where, in words for lesson authors."""
     mark: yaml.Mark | None = getattr(error, "problem_mark", None)
     if mark is None:
         return f"is not valid YAML: {error}"
@@ -252,7 +252,7 @@ def _unreadable(error: yaml.YAMLError) -> str:
 
 
 def _expanded(lesson: LessonFile, file: Path, *, depth: int) -> tuple[list[LessonStep], list[str]]:
-    """All steps, and for each the title of the lesson that it was included from."""
+    """All steps, and for each the title of the lesson from which it was included."""
     steps: list[LessonStep] = []
     chapters: list[str] = []
     for number, item in enumerate(lesson.steps):
@@ -297,7 +297,7 @@ def _explain(error: ValidationError, fields: dict[str, Any]) -> str:
             step = fields["steps"][path[1]]
             is_include = isinstance(step, dict) and "lesson" in step
             if ("LessonStep" if is_include else "Include") in item["loc"]:
-                continue  # of the kind of item that this one is not
+                continue  # an error for the other kind of item
             title = step.get("title") if isinstance(step, dict) else None
             where = f"step {path[1] + 1}" + (f" ({shown(title, limit=60)})" if title else "") + ": "
             path = path[2:]
@@ -326,4 +326,4 @@ _FIELDS = [
 ]
 """Names of all fields of a lesson."""
 _TAGS = {"LessonStep", "Include", "choice", "number", "drag", "heads"}
-"""Names that pydantic puts into the location of a problem where a field may be of several kinds."""
+"""Names that pydantic adds to the location of an error if a field may be of several kinds."""

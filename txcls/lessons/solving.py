@@ -1,4 +1,4 @@
-"""A lesson's answers and facts, measured on the models, and whether its claims are true."""
+"""Measure a lesson's answers and facts on the models, and check whether its claims are true."""
 
 import math
 import re
@@ -15,7 +15,7 @@ from txcls.lessons.wording import in_notation
 from txcls.wording import as_markdown, shown
 
 FACT = re.compile(r"\[\[([a-z_][a-z0-9_]*)\]\]")
-"""A measured value in a text."""
+"""A reference to a measured value in a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Solved:
     """A step with everything measured.
 
     Attributes:
-        narration, why: with the facts in their places; `why` is "" without a question.
+        narration, why: with facts filled in; `why` is "" without a question.
         answer: the right answer as Markdown; "" without a question.
         why_has_answer: whether `why` contains the answer.
         right: the right answer for `is_right`: an option's index, a number, words, words in groups, or heads.
@@ -43,7 +43,7 @@ def solve(step: LessonStep, load: Load, *, language: str = "en") -> Solved:
     """Measure everything that a step needs.
 
     Raises:
-        LessonError: a text names an unknown fact, a question has no single right answer, or a measurement fails.
+        LessonError: a text refers to an unknown fact, a question has no single right answer, or a measurement fails.
     """
     facts = {
         name: as_markdown(as_text(_measure(measurement, step, load, f"facts.{name}"), language))
@@ -82,11 +82,11 @@ def is_right(solved: Solved, answer: Any) -> bool:
 
 
 def check_lesson(lesson: Lesson, load: Load, *, checkpoints: Sequence[str]) -> list[Solved]:
-    """Measure every step of a lesson; `checkpoints` are the names that an address may have.
+    """Measure every step of a lesson; `checkpoints` are the names that are valid in an address.
 
     Raises:
         LessonError: a step has a state that no address can have, a claim or an expected answer that the model
-            contradicts, or something that cannot be measured; the message names file, step and field.
+            contradicts, or a quantity that cannot be measured; the message gives the file, step and field.
     """
     solutions = []
     for number, step in enumerate(lesson.steps):
@@ -110,7 +110,7 @@ def check_lesson(lesson: Lesson, load: Load, *, checkpoints: Sequence[str]) -> l
 def as_text(value: Result, language: str = "en") -> str:
     """A measured value as text: whole numbers without decimals, others with one, in the language's notation.
 
-    What would round to 0, or to 100 from below, is bounded as everywhere in the app: < 0.1, > 99.9.
+    Values that would round to 0, or to 100 from below, are shown as bounds, as everywhere in the app: < 0.1, > 99.9.
     """
     if isinstance(value, float):
         if 1e-9 < value < 0.05:
@@ -140,7 +140,7 @@ def _measure(measurement: Measurement, step: LessonStep, load: Load, field: str)
 
 
 def _answer(question: Question, step: LessonStep, load: Load, language: str) -> tuple[Any, str, tuple[str, ...]]:
-    """The right answer, the same as text, and what is offered."""
+    """The right answer, the right answer as text, and the options offered."""
     if isinstance(question, Choice):
         place = _right_option(question, step, load)
         return place, question.options[place].text, tuple(option.text for option in question.options)
@@ -199,7 +199,7 @@ def _same(stated: Any, value: Result) -> bool:
 
 
 def _check(claim: Claim, step: LessonStep, load: Load) -> tuple[bool, Result]:
-    """Whether a claim is true, and what was measured."""
+    """Whether a claim is true, and the measured value."""
     value = _measure(claim.measure, step, load, "claim")
     is_true = (claim.equals is None or _same(claim.equals, value)) and (
         claim.differs_from is None or not _same(claim.differs_from, value)
@@ -219,7 +219,7 @@ def _contradiction(claim: Claim, value: Result) -> str:
 
 
 def _compare_expected(solved: Solved) -> None:
-    """Refuse an expected answer that the model does not give."""
+    """Reject an expected answer that the model does not give."""
     question = solved.step.question
     if question is None or question.expected is None:
         return

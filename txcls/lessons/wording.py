@@ -10,12 +10,12 @@ FOLDER = Path(__file__).parent / "words"
 
 
 def words_in(language: str) -> Mapping[str, str]:
-    """Key to words in a language; in English where there is no file for it."""
+    """Key to words in a language; in English if there is no file for that language."""
     return _words(language.partition("-")[0])
 
 
 def in_notation(number: str, language: str) -> str:
-    """A number as Python writes it, 1,234.5, in the notation of a language: 1.234,5 in German."""
+    """A number as Python formats it, 1,234.5, in the notation of a language: 1.234,5 in German."""
     return number.translate(str.maketrans(",.", ".,")) if language.partition("-")[0] == "de" else number
 
 

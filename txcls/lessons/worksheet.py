@@ -1,4 +1,4 @@
-"""A lesson as a page to print: questions with room for answers, pictures, and the answers on a page of their own."""
+"""A lesson as a page to print: questions with space for answers, pictures, and the answers on a separate page."""
 
 import html
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _STYLE = Path(__file__).parent / "worksheet.css"
 
 
 def write_worksheet(lesson: Lesson, load: Load, target: str | Path) -> None:
-    """Write the worksheet as one HTML file that needs nothing else."""
+    """Write the worksheet as a single self-contained HTML file."""
     page = worksheet(lesson, load)
     try:
         Path(target).write_text(page, encoding="utf-8")
@@ -84,7 +84,7 @@ def _question(number: int, solved: Solved, load: Load, lesson: Lesson, words: Ma
 
 
 def _figure(step: LessonStep, load: Load, lesson: Lesson) -> str:
-    """A step's picture, and below it what it shows."""
+    """A step's picture with its caption."""
     picture = picture_of(step, load, language=lesson.language)
     return f"<figure>{picture.svg}<figcaption>{html.escape(picture.caption)}</figcaption></figure>"
 

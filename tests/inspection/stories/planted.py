@@ -1,9 +1,9 @@
-"""A classifier with weights set by hand, in which it is known what its two heads do.
+"""A classifier with hand-set weights, so that the behaviour of its two heads is known.
 
-A text is the token `start` and seven others, each at a position of its own. Both heads let `start` (and every other
-query alike) attend to fixed positions, or weight each key by its word and its distance; the value of a word is the
-class that it names, strong or weak; the class is read at `start`, with the first head's output, while the second head's
-output is multiplied by zero.
+A text is the token `start` and seven other tokens, each at its own position. In both heads, every query attends to the
+same fixed positions, or weights each key by its word and its distance. The value of a word is the class it names,
+strongly or weakly. The class is read at `start`, from the first head's output; the second head's output is multiplied
+by zero.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from txcls.text.encoder import TextEncoder
 
 CLASSES = ("up", "down")
 WORDS = {"start": (0, 0), "rise": (4, 0), "gain": (1, 0), "fall": (0, 4), "dip": (0, 1), ";": (0, 0)}
-"""What a word says for each class."""
+"""How strongly each word supports each class."""
 LENGTH = 8
 D, E = 32, 16
 
@@ -34,13 +34,13 @@ def planted(
     words: Mapping[str, float] | None = None,
     distances: Mapping[int, float] | None = None,
 ) -> Predictor:
-    """Two heads: one that decides, and one whose output is multiplied by zero.
+    """Two heads: one that determines the class, and one whose output is multiplied by zero.
 
     Args:
         reads: position to the weight that every query gives to its token, in the first head.
-        idle: the same of the second head.
+        idle: the same for the second head.
         words, distances: in place of `reads`, the log weight of each word and of each distance from query to key, in
-            the first head; those not named have 0.
+            the first head; 0 for those not listed.
     """
     config = tiny_config(
         d_model=D, n_heads=2, n_layers=1, d_ff=8, max_length=LENGTH, positions="learned", pooling="first"
@@ -53,8 +53,8 @@ def planted(
         for module in model.modules():
             if isinstance(module, LayerNorm):
                 module.weight.fill_(1.0)
-        # Every vector sums to zero and has the same length, so that the norm before attention only scales: words use
-        # dimensions 0 to 11 with opposite signs, positions 12 to 27; the last ones are free for the classes.
+        # Every vector sums to zero and has the same norm, so that the norm before attention only scales it. Words use
+        # dimensions 0 to 11 with opposite signs, positions 12 to 27; the last dimensions are free for the classes.
         for number, word in enumerate(WORDS):
             [identity] = encoder.encode(word).ids
             model.embeddings.token.weight[identity, 2 * number] = 1.0
@@ -76,9 +76,9 @@ def planted(
                 score = np.sqrt(E) * of_distances.get(key - query, 0.0)
                 attention.query.weight[first + 1 + key, place + 2 * query] = sign * score / (2 * scale)
                 attention.key.weight[first + 1 + key, place + 2 * key] = sign / (2 * scale)
-            attention.query.bias[first] = np.sqrt(E)  # the same query everywhere, so that a key's score is its number
+            attention.query.bias[first] = np.sqrt(E)  # the same query everywhere, so a key's score is its own number
             for position in range(LENGTH):
-                # log of the weight; positions that are not named get nearly none
+                # log of the weight; positions that are not listed get almost none
                 score = 0.0 if of_words or of_distances else np.log(weights.get(position, 1e-9))
                 attention.key.weight[first, 12 + 2 * position] = score / (2 * scale)
                 attention.key.weight[first, 13 + 2 * position] = -score / (2 * scale)
@@ -86,14 +86,14 @@ def planted(
                 for c, strength in enumerate(says):
                     attention.value.weight[first + c, 2 * number] = strength / (2 * scale)
                     attention.value.weight[first + c, 2 * number + 1] = -strength / (2 * scale)
-        # Of the first head alone: what is said for a class goes to a dimension of it, less the mean.
+        # Only from the first head: the support for each class, minus the mean, goes to a dimension of its own.
         attention.output.weight[28:30, :2] = torch.eye(2) - 0.5
         model.head.weight[:, 28:30] = torch.eye(2)
     return Predictor(Checkpoint(Path("planted"), config, encoder, CLASSES, model))
 
 
 def random_texts(n: int, *, seed: int, semicolon_at: Sequence[int] = ()) -> list[list[str]]:
-    """Words by chance, with `;` at the given positions."""
+    """Random words, with `;` at the given positions."""
     random = np.random.default_rng(seed)
     words = [word for word in WORDS if word not in ("start", ";")]
     texts = [["start", *random.choice(words, size=LENGTH - 1)] for _ in range(n)]
@@ -101,7 +101,7 @@ def random_texts(n: int, *, seed: int, semicolon_at: Sequence[int] = ()) -> list
 
 
 def kinds_of(classifier: Predictor, texts: Sequence[Sequence[str]]) -> list[TextKinds]:
-    """The texts with the answers that the classifier gives as their labels, so that it is right on all of them."""
+    """The texts, labelled with the classifier's own predictions, so that it is right on all of them."""
     found = []
     for words in texts:
         ids = np.array([classifier.encoder.encode(word).ids[0] for word in words])

@@ -1,4 +1,4 @@
-"""The atlas of a checkpoint: kinds, tables, and what is kept of them."""
+"""The atlas of a checkpoint: kinds, tables, and what is saved."""
 
 import json
 from dataclasses import replace
@@ -223,7 +223,7 @@ def test_lists_survive_the_checkpoint_and_fit_its_vocabulary(
 
 
 def test_replacing_weights_where_texts_are_padded_to_one_length(tmp_path: Path) -> None:
-    """The pattern is wider than the text there; what is put in place of a row still sums to one."""
+    """The pattern is wider than the text; replaced rows still sum to one."""
     classifier = Predictor(make_checkpoint(tmp_path / "tiny", fixed_length=True, mask_padding=False, pooling="mean"))
     [text, *_] = statistics_of(classifier).read(classifier.encoder, TEXTS, [0] * len(TEXTS))
     assert isinstance(text, TextKinds) and len(text) < 12

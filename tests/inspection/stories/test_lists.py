@@ -1,4 +1,4 @@
-"""Word lists and distances: fitted, found where they were planted, and refuted where queries decide."""
+"""Word and distance lists: fitted, found where they were planted, and refuted where queries matter."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ from txcls.inspection.stories.lists import REACH
 from txcls.predictor import Predictor
 
 WORD_WEIGHTS = {"gain": 3.0, "dip": 3.0, "rise": -2.0, "fall": -2.0}
-"""The head reads the weak words, uniform weights the strong ones."""
+"""The head reads the weak words; with uniform weights, the strong words would dominate."""
 DISTANCE_WEIGHTS = {2: 4.0, 3: 2.0}
 
 
@@ -101,7 +101,7 @@ def test_without_queries_a_model_whose_heads_have_none_keeps_its_accuracy() -> N
 
 
 def test_a_head_whose_keys_depend_on_the_query_is_no_list() -> None:
-    """The first token reads a mark that stands anywhere, and no other query does: a list would show the mark to all."""
+    """Only the first token reads a mark, whose place varies; a list would show the mark to every query."""
     classifier = planted({1: 1.0}, {2: 1.0})
     texts, lists = kinds_of(classifier, random_texts(300, seed=24)), fitted(classifier)
     verdicts: dict[str, Verdict] = {

@@ -55,7 +55,7 @@ def test_a_story_that_leaves_out_half_is_part_of_it() -> None:
 
 
 def test_a_clear_picture_of_something_that_does_not_decide_is_wrong() -> None:
-    """90 % of the weight is on a mark whose value is zero; the other 10 % decide."""
+    """90 % of the weight is on a mark whose value is zero; the other 10 % determine the class."""
     classifier = planted({3: 0.9, 1: 0.1}, {2: 1.0})
     texts = kinds_of(classifier, random_texts(400, seed=3, semicolon_at=[3]))
     found = measure_story(classifier, texts, Story(0, 0, SEMICOLON))
@@ -76,7 +76,7 @@ def test_a_clear_picture_of_a_head_that_is_not_read_is_idle() -> None:
 
 
 def test_draws_of_texts_that_lose_nothing_are_left_out_of_the_interval() -> None:
-    """Even weights cost one of 2,963 texts and save another, so a third of the draws lose nothing at all."""
+    """Uniform weights lose one of 2,963 texts and gain another, so a third of the resamples lose nothing."""
     own = np.ones(2963, dtype=bool)
     even, told = own.copy(), own.copy()
     own[1], even[:2] = False, (False, True)
@@ -101,7 +101,7 @@ def test_the_true_stories_are_found_on_other_texts_than_they_are_measured_on() -
 
 
 def test_a_head_that_no_story_explains_gets_one_about_queries_that_matter() -> None:
-    """Two positions count alike: neither brings enough back alone, and one query cannot follow two clauses."""
+    """Two positions count equally: neither restores enough by itself, and a query cannot follow two clauses."""
     classifier = planted({1: 0.5, 6: 0.5}, {3: 1.0})
     [story, _] = find_stories(classifier, kinds_of(classifier, random_texts(150, seed=7)))
     found = measure_story(classifier, kinds_of(classifier, random_texts(300, seed=8)), story)

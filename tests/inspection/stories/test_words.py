@@ -134,7 +134,7 @@ def test_what_all_heads_do_together_is_one_sentence() -> None:
 
 
 def test_the_clearest_text_is_the_one_in_which_a_head_follows_its_story() -> None:
-    """The head puts all weight on position 3, whatever stands there."""
+    """The head puts all weight on position 3, whatever token is there."""
     classifier = planted({3: 1.0}, {3: 1.0})
     texts = ["start ; ; rise ; ;", "", "start rise ; fall ; ;", "start fall ; ; rise"]
     roles = [{"mark": [(12, 16)]}, {}, {"mark": [(6, 10)]}, {}]  # "rise": at position 3, and at position 1

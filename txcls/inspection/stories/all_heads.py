@@ -1,4 +1,4 @@
-"""The weights of all heads of a model replaced together: how much of its accuracy needs queries at all?"""
+"""Replacing the weights of all heads of a model together: how much of its accuracy needs queries at all?"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -17,16 +17,17 @@ class AllHeads:
     """The accuracy on n texts with the weights of all heads replaced together.
 
     Attributes:
-        n: texts.
+        n: number of texts.
         accuracy: with the heads' own weights.
         uniform: with uniform weights.
-        lists: with every head's word list and distances: without queries.
+        lists: with every head's word list and distance list, that is, without queries.
         control: with these lists shuffled.
-        stories: with every head's story; uniform weights for queries that it is not about, and the lists of heads whose
-            weights make no difference alone. None where a story names the model's answer, which it would then give.
-        share: how much of what uniform weights lose the lists bring back; nan where nothing is lost.
-        interval: 95 % of the shares over texts drawn anew.
-        control_share: how much the control brings back.
+        stories: with every head's story; queries outside a story get uniform weights, and heads whose weights make no
+            difference by themselves get their lists. None if a story refers to the model's prediction, since its
+            weights would then give the prediction away.
+        share: fraction of the accuracy lost with uniform weights that the lists restore; NaN if nothing is lost.
+        interval: 95 % bootstrap interval of `share` over texts.
+        control_share: fraction that the control restores.
     """
 
     n: int
@@ -52,12 +53,12 @@ def measure_all_heads(
     """Replace the weights of all heads together.
 
     Args:
-        classifier: nothing in it is changed.
-        texts: with labels, none of which the stories were chosen on.
-        stories: of every head.
-        lists: of every head, in the same order.
-        counts: (V,) how often training texts hold each id.
-        seed: of the control and of the bootstrap.
+        classifier: is not modified.
+        texts: labelled texts that were not used to choose the stories.
+        stories: one for every head.
+        lists: one for every head, in the same order.
+        counts: (V,) number of occurrences of each id in the training texts.
+        seed: seed for the control and the bootstrap.
     """
     causal = classifier.checkpoint.config.model.causal
     random = np.random.default_rng(seed)

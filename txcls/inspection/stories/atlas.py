@@ -1,4 +1,4 @@
-"""Every head of a checkpoint: what it attends to, what it is worth, and its tested story; measured once and kept."""
+"""Every head of a checkpoint: what it attends to, its worth, and its tested story; measured once and stored."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -38,21 +38,21 @@ from txcls.inspection.stories.story import (
 from txcls.predictor import Predictor
 
 MAX_TRAINING = (8000, 300_000)
-"""Most training texts, and most tokens of them together, to which lists are fitted."""
+"""Maximum number of training texts, and of their tokens in total, to which lists are fitted."""
 MAX_VALIDATION = (600, 15_000)
-"""Most validation texts, and most tokens of them together, on which stories are chosen."""
+"""Maximum number of validation texts, and of their tokens in total, on which stories are chosen."""
 MAX_TEST = (4000, 150_000)
-"""Most test texts, and most tokens of them together, on which stories are measured."""
+"""Maximum number of test texts, and of their tokens in total, on which stories are measured."""
 
 
 @dataclass(frozen=True)
 class HeadRecord:
-    """One head.
+    """The measurements of one head.
 
     Attributes:
-        lost: the accuracy that the test rows lose with its output set to "zero" or to its "mean", or with "uniform"
+        lost: the accuracy lost on the test rows with its output set to "zero" or to its "mean", or with "uniform"
             weights.
-        story: what it does, measured on texts it was not chosen on.
+        story: its story, measured on texts that were not used to choose it.
     """
 
     lost: Mapping[How, float]
@@ -62,19 +62,19 @@ class HeadRecord:
     def worth(self) -> float:
         """The accuracy lost with its output set to its mean over texts.
 
-        Zeros and uniform weights give the later layers inputs that training never did, which costs more than what the
-        head says about this text.
+        Zeros and uniform weights give later layers inputs unlike any seen in training, which costs more than losing
+        what the head contributes for this text.
         """
         return self.lost["mean"]
 
     @property
     def is_spare(self) -> bool:
-        """Whether it alone can be left out at next to no cost."""
+        """Whether this head, by itself, can be removed at almost no cost."""
         return self.worth < IDLE
 
     @property
     def rank(self) -> tuple[int, float]:
-        """Sorts heads: those with a confirmed story first, then part of one, then the others, each by worth."""
+        """Sort key: heads with a confirmed story first, then "part of it", then the rest, each by descending worth."""
         verdicts = ("confirmed", "part of it")
         verdict = self.story.verdict
         return verdicts.index(verdict) if verdict in verdicts else len(verdicts), -self.worth
@@ -85,14 +85,14 @@ class HeadAtlas:
     """All heads of a checkpoint, layer by layer.
 
     Attributes:
-        split: the rows that everything but the choice of stories was measured on.
-        n: how many of them for `HeadRecord.lost`.
-        n_stories: how many of them for attention and stories.
-        n_validation: on how many validation texts stories were chosen.
-        table: attention by kinds, on the texts of `n_stories`.
+        split: the split on which everything except the choice of stories was measured.
+        n: number of its rows used for `HeadRecord.lost`.
+        n_stories: number of its rows used for attention and stories.
+        n_validation: number of validation texts on which stories were chosen.
+        table: attention by kinds, on the `n_stories` texts.
         heads: a record for each head.
-        spare_lost: the accuracy that the test rows lose without all spare heads together; None if not measured.
-        all_heads: the weights of all heads replaced together; None if not measured.
+        spare_lost: the accuracy lost on the test rows without all spare heads together; None if not measured.
+        all_heads: results with the weights of all heads replaced together; None if not measured.
     """
 
     split: str
@@ -106,7 +106,7 @@ class HeadAtlas:
 
     @classmethod
     def of(cls, classifier: Predictor) -> "HeadAtlas | None":
-        """The one that the checkpoint keeps; None if it keeps none, or none that fits."""
+        """The atlas saved with the checkpoint; None if there is none, or if it does not fit the model."""
         config = classifier.checkpoint.config.model
         try:
             atlas = cls.from_dict(classifier.checkpoint.metrics["atlas"])
@@ -130,7 +130,7 @@ class HeadAtlas:
         return atlas if fits and table.chance.shape == table.coverage.shape == shape[2:] else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values, for `metrics["atlas"]`; nan becomes null."""
+        """Plain JSON values, for `metrics["atlas"]`; NaN becomes null."""
         heads = [
             {
                 "entropy": round(float(self.table.entropy[head.story.story.layer, head.story.story.head]), 4),
@@ -156,10 +156,10 @@ class HeadAtlas:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "HeadAtlas":
-        """The atlas that `to_dict` described.
+        """The atlas from the output of `to_dict`.
 
         Raises:
-            KeyError, TypeError, ValueError: it is no such description.
+            KeyError, TypeError, ValueError: the values are not such an output.
         """
         heads = values["heads"]
         n_layers = 1 + max(int(head["story"]["layer"]) for head in heads)
@@ -196,18 +196,18 @@ def measure_atlas(
     data_path: Path | None = None,
     on_stage: Callable[[str], None] | None = None,
 ) -> HeadAtlas:
-    """What every head attends to and is worth, and its story, found on validation texts and measured on test texts.
+    """Every head's attention, worth and story; stories are chosen on validation texts and measured on test texts.
 
     Args:
-        classifier: nothing in it is changed.
-        means: from `measure_heads`, as are the effects.
-        effects: the accuracy without each head.
-        data_path: folder or file in the data set's published format; None for where `open_dataset` looks.
-        on_stage: called with what is being done.
+        classifier: is not modified.
+        means: from `measure_heads`.
+        effects: from `measure_heads`: the accuracy without each head.
+        data_path: folder or file in the data set's published format; None for the default location of `open_dataset`.
+        on_stage: called with a description of each stage.
 
     Raises:
         DataError: the data are missing, have no test split, or have classes that the checkpoint does not have.
-        ValueError: no validation or no test text holds a token, or `effects` are of other rows.
+        ValueError: no validation text or no test text contains a token, or `effects` were measured on other rows.
     """
     report = on_stage or (lambda message: None)
     checkpoint = classifier.checkpoint
@@ -269,7 +269,7 @@ def measure_atlas(
 
 
 def with_atlas(checkpoint: Checkpoint, atlas: HeadAtlas) -> Checkpoint:
-    """A copy of the checkpoint with the atlas in its record (and model card, once saved)."""
+    """A copy of the checkpoint with the atlas in its metrics (and model card, once saved)."""
     return replace(checkpoint, metrics={**checkpoint.metrics, "atlas": atlas.to_dict()})
 
 
@@ -284,7 +284,7 @@ def _sample(
     roles: Sequence[Roles] | None,
     most: tuple[int, int],
 ) -> list[TextKinds]:
-    """Random rows with the kinds of their tokens, at most that many texts and tokens (but at least one text)."""
+    """Random rows with the kinds of their tokens, limited to `most` texts and tokens (but at least one text)."""
     chosen = np.random.default_rng(0).permutation(len(rows))[: most[0]].tolist()
     texts, labels = [rows.texts[n] for n in chosen], [rows.labels[n] for n in chosen]
     by_answer = None if roles is None else roles_by_answer(classifier, texts, [roles[n] for n in chosen])
@@ -294,7 +294,7 @@ def _sample(
 
 
 def _testable(story: Story, texts: Sequence[TextKinds]) -> Story:
-    """The story without clauses of which no text holds a query and a key; of itself alone where none are left."""
+    """The story without clauses that match no text; if none is left, the clause that tokens attend to themselves."""
     if story.lists is not None:
         return story
     testable = [clause for clause in story.clauses if any(story_masks([clause], text).any() for text in texts)]

@@ -14,18 +14,17 @@ from txcls.predictor import Predictor
 def clearest_texts(
     classifier: Predictor, stories: Sequence[Story], texts: Sequence[str], *, roles: Sequence[Roles] | None = None
 ) -> list[int]:
-    """For each story the place of the text in which its head follows it most closely.
+    """For each story, the index of the text in which its head follows it most closely.
 
-    That is the text that holds the most clauses of the story, and among those the one with the most weight on the keys
-    that the clauses name, mean over clauses; for lists, the one whose pattern has most in common with theirs. Where no
-    text holds any clause, the one whose attention is sharpest.
+    For clauses, this is the text that matches the most clauses of the story; ties are broken by the weight on the keys
+    that the clauses name, averaged over clauses. For lists, it is the text whose pattern overlaps most with theirs. If
+    no text matches any clause, it is the text with the sharpest attention.
 
     Args:
-        classifier: nothing in it is changed.
-        stories: one for each head that is asked for.
+        classifier: is not modified.
+        stories: one for each head of interest.
         texts: at least one with a token.
-        roles: what the parts of each text do. Typical and rare words are not known here, so clauses about them count
-            for nothing.
+        roles: the roles in each text. Typical and rare words are not known here, so clauses about them never match.
 
     Raises:
         ValueError: no text has a token.
@@ -41,7 +40,7 @@ def clearest_texts(
         for place in places
     ]
     causal = classifier.checkpoint.config.model.causal
-    marks = np.zeros((len(stories), len(kinds), 3))  # clauses that the text holds, weight on them, sharpness
+    marks = np.zeros((len(stories), len(kinds), 3))  # number of matching clauses, weight on their keys, sharpness
     for n, patterns in head_patterns(classifier, kinds, batch_size=BATCH):
         for number, story in enumerate(stories):
             pattern = patterns[story.layer, story.head]  # T T
@@ -50,7 +49,7 @@ def clearest_texts(
 
 
 def _followed(pattern: NDArray[np.float32], story: Story, text: TextKinds, *, causal: bool) -> tuple[float, float]:
-    """How many clauses the text holds, and the weight on the keys that they name, mean over these clauses."""
+    """The number of clauses that match the text, and the weight on the keys they name, averaged over these clauses."""
     if story.lists is not None:
         return 1.0, float(np.minimum(pattern, story.weights(text, causal=causal)).sum(axis=1).mean())
     masks = [named for named in clause_masks(story.clauses, text, causal=causal) if named.any()]

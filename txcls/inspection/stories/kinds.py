@@ -1,4 +1,4 @@
-"""Kinds of tokens: a negation, a rare word, a role, the previous token; and how much attention each kind gives to each.
+"""Kinds of tokens (negation, rare word, role, previous token, …), and how much each kind attends to each kind.
 
 A kind is a property of a token (TOKEN_KINDS and a data set's roles) or of a key relative to its query (RELATIONS).
 """
@@ -21,9 +21,9 @@ from txcls.text.vocabulary import SPECIAL_TOKENS
 Bools = NDArray[np.bool_]
 
 ANY = "any token"
-"""The kind of every query."""
+"""The kind that matches every query."""
 TOKEN_KINDS = ("class token", "first token", "punctuation", "negation", "typical word", "rare word")
-"""Kinds that a token has by itself; a data set may add roles (`txcls.data.generated.who_won`)."""
+"""Intrinsic kinds of a token; a data set may add roles (`txcls.data.generated.who_won`)."""
 RELATIONS = ("itself", "previous token", "next token", "same token elsewhere")
 """Kinds of keys that depend on the query."""
 NEGATIONS = frozenset(
@@ -34,13 +34,13 @@ NEGATIONS = frozenset(
 
 @dataclass(frozen=True)
 class TextKinds:
-    """A text as token ids, and which of its tokens are of which kind.
+    """A text as token ids, with the kinds of its tokens.
 
     Attributes:
         ids: (T,) token ids.
         label: the class of the text.
-        kinds: kind of token to which tokens are of it, (T,).
-        counts: (T,) how often training texts hold each token's id.
+        kinds: kind to a mask, (T,), of the tokens of that kind.
+        counts: (T,) number of occurrences of each token's id in the training texts.
     """
 
     ids: NDArray[np.int64]
@@ -64,12 +64,12 @@ def kinds_of_text(
     """The kinds of a text's tokens.
 
     Args:
-        encoding: of the text, with at least one token.
+        encoding: the encoded text, with at least one token.
         label: its class.
-        counts: (V,) how often training texts hold each id.
+        counts: (V,) number of occurrences of each id in the training texts.
         typical: ids of the tokens most typical of a class.
-        rare: ids of tokens that training texts seldom hold.
-        roles: what its parts do.
+        rare: ids of tokens that are rare in the training texts.
+        roles: the roles of the parts of the text.
     """
     tokens = encoding.tokens
     kinds = {
@@ -90,13 +90,13 @@ def kinds_of_text(
 
 
 NAMED, NOT_NAMED = "team it names", "team it does not name"
-"""The two teams of a match report of `txcls.data.generated.who_won`, by the answer that the model gives."""
+"""The two teams of a match report of `txcls.data.generated.who_won`, according to the model's prediction."""
 
 
 def roles_by_answer(classifier: Predictor, texts: Sequence[str], roles: Sequence[Roles]) -> list[Roles]:
-    """The roles of each text, with those that go by the right answer (winner, loser) replaced by NAMED and NOT_NAMED.
+    """The roles of each text, with winner and loser replaced by the team the model names and the other one.
 
-    Which team won is the label; what a head can attend to is at most the team that the model then names.
+    Winner and loser depend on the true class; a head can at most attend to the team that the model then names.
     """
     by_answer: list[Roles] = []
     for text, prediction, given in zip(texts, classifier.predict(texts, top_k=1), roles, strict=True):
@@ -130,17 +130,17 @@ def keys_of(kind: str, text: TextKinds) -> Bools:
 
 
 def query_kinds(texts: Sequence[TextKinds]) -> tuple[str, ...]:
-    """The kinds of queries that these texts hold."""
+    """The kinds of queries that occur in these texts."""
     return (ANY, *_occurring(texts))
 
 
 def key_kinds(texts: Sequence[TextKinds]) -> tuple[str, ...]:
-    """The kinds of keys that these texts hold."""
+    """The kinds of keys that occur in these texts."""
     return (*RELATIONS, *_occurring(texts))
 
 
 def _occurring(texts: Sequence[TextKinds]) -> list[str]:
-    """The kinds of tokens that occur; where every text begins with the class token, the first token is no kind too."""
+    """The kinds of tokens that occur; "first token" is left out if every text begins with the class token."""
     names = dict.fromkeys(name for text in texts for name in text.kinds)
     occurring = [name for name in names if any(_of(name, text).any() for text in texts)]
     is_first_class_token = all(_of("class token", text)[:1].any() for text in texts)
@@ -148,7 +148,7 @@ def _occurring(texts: Sequence[TextKinds]) -> list[str]:
 
 
 def _of(kind: str, text: TextKinds) -> Bools:
-    """Which tokens are of a kind of token; none where the text's kinds do not name it."""
+    """Which tokens are of this kind; none if the text does not have the kind."""
     return text.kinds.get(kind, np.zeros(len(text), dtype=bool))
 
 
@@ -158,11 +158,11 @@ def _is_punctuation(token: Token) -> bool:
 
 
 TYPICAL = 20
-"""Tokens most typical of a class, for each class."""
+"""Maximum number of typical tokens per class."""
 MIN_Z = 4.0
-"""Least z-score of a typical token."""
+"""Minimum z-score of a typical token."""
 RARE_SHARE = 0.05
-"""Rare tokens are the least frequent ones that together make up this share of the training texts' tokens."""
+"""Rare tokens are the least frequent tokens that together make up this fraction of all tokens in the training texts."""
 
 
 @dataclass(frozen=True)
@@ -171,9 +171,9 @@ class TokenStatistics:
 
     Attributes:
         counts: (V,) occurrences.
-        typical: up to TYPICAL ids for each class, those with the largest z-scores of their log-odds ratio between the
-            texts of the class and the other texts (Monroe et al. 2008, "Fightin' Words", equation 22, with a uniform
-            prior of one text per token), a token counted once per text.
+        typical: up to TYPICAL ids per class, with the largest z-scores of the log-odds ratio between the texts of the
+            class and all other texts (Monroe et al. 2008, "Fightin' Words", equation 22, with a uniform prior of one
+            text per token); a token is counted once per text.
         rare: ids that together make up RARE_SHARE of all tokens.
     """
 
@@ -183,9 +183,9 @@ class TokenStatistics:
 
     @classmethod
     def of(cls, texts: TokenisedTexts, *, n_classes: int, vocab_size: int) -> "TokenStatistics":
-        """Those of labelled training texts."""
+        """Compute the statistics from labelled training texts."""
         counts = np.bincount(texts.ids, minlength=vocab_size)
-        held = np.zeros((n_classes, vocab_size))  # C V: texts of the class that hold the token
+        held = np.zeros((n_classes, vocab_size))  # C V: number of texts of the class that contain the token
         for number, label in enumerate(texts.labels):
             held[label, np.unique(texts[number])] += 1
         return cls(counts, _typical(held, np.bincount(texts.labels, minlength=n_classes)), _rare(counts))
@@ -198,7 +198,7 @@ class TokenStatistics:
         *,
         roles: Sequence[Roles] | None = None,
     ) -> list[TextKinds]:
-        """The texts with the kinds of their tokens; those without a word are left out."""
+        """The texts with the kinds of their tokens; texts without a word are left out."""
         rows = zip(map(encoder.encode, texts), labels, roles or [{}] * len(texts), strict=True)
         return [
             kinds_of_text(encoding, label, counts=self.counts, typical=self.typical, rare=self.rare, roles=role)
@@ -208,7 +208,7 @@ class TokenStatistics:
 
 
 def _typical(held: NDArray[np.float64], n_texts: NDArray[np.int64]) -> frozenset[int]:
-    """From the texts of each class that hold each token, (C, V), and the texts of each class, (C,)."""
+    """Typical tokens, from the number of texts per class that contain each token, (C, V), and per class, (C,)."""
     inside, outside = held + 1, held.sum(axis=0) - held + 1  # C V
     without_inside = n_texts[:, None] - held + 1
     without_outside = (n_texts.sum() - n_texts)[:, None] - (held.sum(axis=0) - held) + 1
@@ -232,16 +232,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class KindsTable:
-    """Attention by kind of query (Q of them) and kind of key (K), over the queries whose text holds such a key.
+    """Attention by kind of query (Q kinds) and kind of key (K kinds), over queries whose text has such a key.
 
     Attributes:
         queries: names of the kinds of queries.
         keys: names of the kinds of keys.
-        coverage: (Q, K) share of the texts that hold such a query with such a key.
-        chance: (Q, K) what even attention would give to the keys of the kind; 0 where there are none.
-        attention: (L, H, Q, K) what each head gives to them.
-        entropy: (L, H) entropy of a query's weights divided by that of even weights, mean over all queries: 0 with all
-            weight on one key, 1 for even weights.
+        coverage: (Q, K) fraction of the texts that have such a query with such a key.
+        chance: (Q, K) weight that uniform attention would put on keys of the kind; 0 if there are none.
+        attention: (L, H, Q, K) weight that each head puts on them.
+        entropy: (L, H) entropy of a query's weights divided by the entropy of uniform weights, averaged over all
+            queries: 0 if all weight is on one key, 1 if it is uniform.
     """
 
     queries: tuple[str, ...]
@@ -256,7 +256,7 @@ def measure_kinds(classifier: Predictor, texts: Sequence[TextKinds]) -> KindsTab
     """The attention of every head on these texts, by kinds.
 
     Args:
-        classifier: nothing in it is changed.
+        classifier: is not modified.
         texts: at least one.
 
     Raises:
@@ -276,7 +276,7 @@ def measure_kinds(classifier: Predictor, texts: Sequence[TextKinds]) -> KindsTab
         rows = np.stack([queries_of(kind, text) for kind in queries])  # Q T
         visible = np.tril(np.ones((size, size))) if config.causal else np.ones((size, size))
         columns = np.stack([keys_of(kind, text) for kind in keys]) * visible  # K T T
-        share = columns.sum(axis=-1) / visible.sum(axis=-1)  # K T: of the keys that each query may attend to
+        share = columns.sum(axis=-1) / visible.sum(axis=-1)  # K T: fraction of the keys visible to each query
         pairs = rows[:, None] & (share > 0)  # Q K T: queries with such a key
         coverage += pairs.any(axis=-1)
         n += pairs.sum(axis=-1)
@@ -297,7 +297,7 @@ def measure_kinds(classifier: Predictor, texts: Sequence[TextKinds]) -> KindsTab
 def head_patterns(
     classifier: Predictor, texts: Sequence[TextKinds], *, batch_size: int
 ) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """The index of each text and its attention patterns (L, H, T, T), in the order of batches of like length."""
+    """Yield the index of each text and its attention patterns (L, H, T, T), in batches of texts of similar length."""
     names = [f"layers.{layer}.attn.pattern" for layer in range(classifier.checkpoint.config.model.n_layers)]
     for batch in batches_by_length(map(len, texts), batch_size=batch_size):
         with trace(record=names) as opened:

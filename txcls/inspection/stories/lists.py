@@ -1,4 +1,4 @@
-"""Attention without queries: each key has a weight of its own, by its word and by its distance, whoever asks."""
+"""Attention without queries: each key's weight depends on its word and its distance, but not on the query token."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,16 +15,16 @@ from txcls.tap import trace
 Floats = NDArray[np.floating]
 
 REACH = 16
-"""Distances from -REACH to REACH have a weight each; farther keys share those of the two ends."""
+"""Each distance from -REACH to REACH has its own weight; keys farther away use the weight of the nearest end."""
 ROUNDS = 20
-"""Rounds of iterative scaling."""
+"""Number of rounds of iterative scaling."""
 PRIOR = 3.0
-"""Each word is fitted as if it had stood in this many more places and got average weight, so that words that training
-texts seldom hold get no extreme weight."""
+"""Pseudo-count: each word is fitted as if it had this many additional occurrences with average weight, to avoid
+extreme weights for words that are rare in the training texts."""
 STEP = 0.1
-"""Log weights are rounded to multiples of this, so that a checkpoint keeps exactly those that were tested."""
+"""Log weights are rounded to multiples of this, so that a checkpoint stores exactly the weights that were tested."""
 LIMIT = 12.0
-"""Largest log weight."""
+"""Maximum magnitude of a log weight."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +32,8 @@ class Lists:
     """A query's weight on a key is proportional to exp(words[id of the key] + distances[REACH + key - query]).
 
     Attributes:
-        words: (V,) log weights, mean 0 over the tokens of training texts; None if the word makes no difference.
-        distances: (2 REACH + 1,) log weights, the keys before the query first; None if the distance makes none.
+        words: (V,) log weights, with mean 0 over the tokens of the training texts; None to ignore the word.
+        distances: (2 REACH + 1,) log weights, starting with keys before the query; None to ignore the distance.
     """
 
     words: Floats | None
@@ -56,12 +56,12 @@ class Lists:
         return weights
 
     def shuffled(self, counts: NDArray[np.int64], random: np.random.Generator) -> "Lists":
-        """The control: the same weights among words of like frequency, and the same distances in random order.
+        """The control: the same weights permuted among words of similar frequency, and the distances permuted.
 
         Args:
-            counts: (V,) how often training texts hold each id; words whose counts have the same power of two exchange
-                their weights.
-            random: of the order.
+            counts: (V,) number of occurrences of each id in the training texts; words whose counts are in the same
+                power-of-two bucket have their weights permuted among them.
+            random: source of the permutations.
         """
         words, distances = self.words, self.distances
         if words is not None:
@@ -75,7 +75,7 @@ class Lists:
 
 @dataclass(frozen=True, eq=False)
 class FittedLists:
-    """The lists that describe a head best: by word alone, by distance alone, and by both."""
+    """The lists that best describe a head: by word only, by distance only, and by both."""
 
     words: Lists
     distances: Lists
@@ -86,12 +86,12 @@ class FittedLists:
 def fit_lists(classifier: Predictor, texts: TokenisedTexts) -> list[FittedLists]:
     """For every head, layer by layer, the lists that best describe its attention on these texts.
 
-    They maximise the likelihood of the weights that the queries give (least cross-entropy), which depends on the texts
-    only through the total weight on each word and at each distance; by iterative scaling (Darroch & Ratcliff 1972,
-    https://doi.org/10.1214/aoms/1177692379).
+    They maximise the likelihood of the attention weights (minimum cross-entropy), which depends on the texts only
+    through the total weight on each word and at each distance. The method is iterative scaling (Darroch & Ratcliff
+    1972, https://doi.org/10.1214/aoms/1177692379).
 
     Args:
-        classifier: nothing in it is changed.
+        classifier: is not modified.
         texts: training texts, at least one.
     """
     config = classifier.checkpoint.config.model
@@ -115,7 +115,7 @@ def fit_lists(classifier: Predictor, texts: TokenisedTexts) -> list[FittedLists]
 
 @dataclass(frozen=True)
 class _Totals:
-    """The weight that each of N heads gives to each word, (N, V), and to each distance, (N, 2 REACH + 1)."""
+    """The total weight that each of N heads puts on each word, (N, V), and each distance, (N, 2 REACH + 1)."""
 
     words: Tensor
     distances: Tensor
@@ -125,7 +125,7 @@ class _Totals:
         return cls(torch.zeros(n_heads, n_words), torch.zeros(n_heads, 2 * REACH + 1))
 
     def add(self, ids: Tensor, on_keys: Tensor, on_pairs: Tensor) -> None:
-        """Add the weight on the keys of a batch, (N, B, T) for ids (B, T), and on its pairs of places, (N, T, T)."""
+        """Add a batch's weight on keys, (N, B, T) for ids (B, T), and on query–key pairs, (N, T, T)."""
         self.words.index_add_(1, ids.flatten(), on_keys.flatten(1))
         self.distances.index_add_(1, torch.from_numpy(_distance(ids.shape[1])).flatten(), on_pairs.flatten(1))
 
@@ -133,7 +133,7 @@ class _Totals:
 def _scaled(
     given: _Totals, batches: Sequence[Tensor], *, by_word: bool, by_distance: bool, causal: bool
 ) -> list[Lists]:
-    """Log weights whose totals over the texts are those given, as nearly as `ROUNDS` rounds come."""
+    """Log weights whose totals over the texts match the given totals, as closely as `ROUNDS` rounds get."""
     words, distances = torch.zeros_like(given.words), torch.zeros_like(given.distances)  # N V, N 2 REACH + 1
     for _ in range(ROUNDS):
         for is_word in ([True] * by_word) + ([False] * by_distance):
@@ -158,7 +158,7 @@ def _scaled(
 
 
 def _distance(n: int) -> NDArray[np.int64]:
-    """The place in `Lists.distances` of each query's (row's) distance to each key (column), (T, T)."""
+    """The index into `Lists.distances` for each query (row) and key (column), (T, T)."""
     places = np.arange(n)
     distance: NDArray[np.int64] = np.clip(places - places[:, None], -REACH, REACH) + REACH
     return distance

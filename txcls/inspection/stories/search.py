@@ -1,4 +1,4 @@
-"""The search for a story of each head, on validation texts."""
+"""The search for each head's story, on validation texts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -23,11 +23,11 @@ from txcls.inspection.stories.story import (
 from txcls.predictor import Predictor
 
 MAX_CLAUSES = 3
-"""Most clauses of a story."""
+"""Maximum number of clauses in a story."""
 MAX_TRIED = 24
-"""Clauses tried in each round, those with the most attention above chance."""
+"""Maximum number of clauses tried in each round: those with the most attention above chance."""
 MIN_COVERAGE = 0.05
-"""Least share of the texts that hold what a clause is about."""
+"""Minimum fraction of the texts that must match a clause."""
 
 
 def find_stories(
@@ -39,20 +39,19 @@ def find_stories(
 ) -> list[Story]:
     """A story for every head, layer by layer: a hypothesis for `measure_story`, which needs other texts.
 
-    Of a head that loses accuracy when all of its weights are made uniform, the simplest hypothesis is tried first: that
-    queries make no difference (`lists`). Where that brings too little back to be confirmed, or the data set names the
-    roles of words, which say more than lists, clauses are chosen among
-    the pairs of kinds to which the head gives more attention than chance would, greedily, each by how much accuracy
-    the story brings back with it less what the story then still loses: first among the clauses that describe most of
-    the attention, then, if these bring too little back, among all candidates. Of both stories the better one counts.
-    Other heads are idle; their story is what is clearest in their attention.
+    For a head that loses accuracy when all of its weights are made uniform, the simplest hypothesis is tried first:
+    that the query makes no difference (`lists`). If this restores too little accuracy to be confirmed, or the data set
+    gives the roles of words, which are more informative than lists, clauses are chosen as well. They are chosen
+    greedily among the pairs of kinds with attention above chance, to maximise the accuracy that the story restores
+    minus the accuracy that remains lost: first among the clauses that describe most of the attention, then, if these
+    restore too little, among all candidates. The better of the two stories is returned. Heads that lose no accuracy
+    are idle; their story is the clause that describes their attention most clearly.
 
     Args:
-        classifier: nothing in it is changed.
-        texts: validation texts, at least one; more texts cost more time, up to 150 passes over them for each head that
-            is not idle.
-        lists: of every head, fitted on training texts; None to try clauses alone.
-        on_head: called with the heads done and their number.
+        classifier: is not modified.
+        texts: validation texts, at least one; each head that is not idle takes up to 150 passes over them.
+        lists: for every head, fitted on training texts; None to try only clauses.
+        on_head: called with the number of heads done and their total.
 
     Raises:
         ValueError: there are no texts.
@@ -70,8 +69,8 @@ def find_stories(
 
 
 def _candidates(table: KindsTable, layer: int, head: int) -> tuple[list[Clause], list[Clause]]:
-    """Clauses by how much attention above chance they describe, the clearest first, at least one; and those among all
-    that describe most of their queries' attention, as a confirmed story must."""
+    """At least one clause, sorted by attention above chance in descending order; and the clauses that describe most of
+    their queries' attention, as a confirmed story must."""
     attention = table.attention[layer, head]  # Q K
     above = np.where(table.coverage >= MIN_COVERAGE, attention - table.chance, -np.inf)
     order = [place for place in np.argsort(-above, axis=None, kind="stable") if above.flat[place] > 0]
@@ -84,17 +83,17 @@ def _candidates(table: KindsTable, layer: int, head: int) -> tuple[list[Clause],
 
 
 class _Search:
-    """The choice of one head's story."""
+    """The search for one head's story."""
 
     def __init__(self, classifier: Predictor, texts: Sequence[TextKinds], own: float, layer: int, head: int) -> None:
         self.classifier, self.texts, self.own, self.layer, self.head = classifier, texts, own, layer, head
         self.has_roles = any(kind not in TOKEN_KINDS for kind in texts[0].kinds)
         self.causal = classifier.checkpoint.config.model.causal
         self.uniform_accuracies: dict[bytes, float] = {}
-        """Accuracy with uniform weights, by the queries that have them."""
+        """Cached accuracy with uniform weights, keyed by the set of queries that get them."""
 
     def best(self, candidates: Sequence[Clause], clear: Sequence[Clause], lists: FittedLists | None) -> Story:
-        """The simplest story that brings enough back, or else the one that brings most back."""
+        """The simplest story that restores enough accuracy, or else the story with the best score."""
         every = Story(self.layer, self.head, (Clause(ANY, "itself"),))
         if self.own - self._even(every) < IDLE:
             return replace(every, clauses=tuple(candidates[:1]))
@@ -109,7 +108,7 @@ class _Search:
         return max(*without_queries, by_clauses, key=self._score) if without_queries else by_clauses
 
     def _best_lists(self, lists: FittedLists) -> Story:
-        """By word or by distance alone, or by both if that brings clearly more back."""
+        """By word only or by distance only, or by both if that scores clearly higher."""
         words, distances, both = (
             Story(self.layer, self.head, lists=one) for one in (lists.words, lists.distances, lists.both)
         )
@@ -117,7 +116,7 @@ class _Search:
         return both if self._score(both) >= self._score(alone) + MIN_GAIN * (self.own - self._even(both)) else alone
 
     def _chosen(self, candidates: Sequence[Clause]) -> Story:
-        """Clauses chosen greedily, none where there are no candidates."""
+        """Clauses chosen greedily; none if there are no candidates."""
         chosen = Story(self.layer, self.head)
         best, lost = -np.inf, self.own - self._even(replace(chosen, clauses=(Clause(ANY, "itself"),)))
         while len(chosen.clauses) < MAX_CLAUSES:
@@ -133,15 +132,15 @@ class _Search:
         return chosen
 
     def _score(self, story: Story) -> float:
-        """Accuracy that the story brings back over uniform weights, less the accuracy that it does not bring back;
-        minus infinity for a story about queries that lose nothing."""
+        """Accuracy that the story restores over uniform weights, minus the accuracy that remains lost; minus infinity
+        if uniform weights for the story's queries cost nothing."""
         if not (story.clauses or story.lists) or self.own - self._even(story) < IDLE:
             return -np.inf
         restored = self._restored(story)
         return restored - self._even(story) - max(0.0, self.own - restored)
 
     def _share(self, story: Story) -> float:
-        """The share of what uniform weights lose that the story brings back; 0 where they lose too little to count."""
+        """The fraction of the accuracy lost with uniform weights that the story restores; 0 if little is lost."""
         lost = self.own - self._even(story)
         return (self._restored(story) - self._even(story)) / lost if lost >= IDLE else 0.0
 

@@ -1,10 +1,10 @@
 """Stories of heads, tested by replacing attention weights.
 
-A story says on which keys the queries of some kind put their weight (`Clause`), or how much weight each key gets
-whichever query asks (`Lists`). To test it, the weights of its queries are replaced three times: by those that the story
-says, by uniform ones, and, as a control, by clauses about as many other keys or by shuffled lists. If the story is true
-and complete, the first restores the accuracy that uniform weights lose, and the control does not. The limits below were
-set before anything was measured, except ATTENDS, which was added after a first look at results.
+A story states on which keys the queries of some kind put their weight (`Clause`), or how much weight each key gets
+regardless of the query (`Lists`). To test it, the weights of its queries are replaced in three ways: with the story's
+weights, with uniform weights, and, as a control, with equally many other keys per query or with shuffled lists. If the
+story is true and complete, its weights restore the accuracy that uniform weights lose, and the control does not. The
+limits below were set before anything was measured, except ATTENDS, which was added after a first look at the results.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ from txcls.predictor import Predictor, padded
 from txcls.tap import trace
 
 BATCH = 128
-"""Texts of a batch, fewer if they are long."""
+"""Maximum number of texts in a batch; fewer if they are long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What one head does: a clause for each kind of query that the story is about, or `lists` for all queries."""
+    """What one head does: a clause for each kind of query that the story covers, or `lists` for all queries."""
 
     layer: int
     head: int
@@ -50,13 +50,13 @@ class Story:
         return "; ".join(map(str, self.clauses)) if self.lists is None else str(self.lists)
 
     def weights(self, text: TextKinds, *, causal: bool = False) -> Floats:
-        """The pattern that the story says, (T, T); rows of queries that it is not about are zero."""
+        """The attention pattern that the story predicts, (T, T); zero in the rows of queries that it does not cover."""
         if self.lists is not None:
             return self.lists.weights(text.ids, causal=causal)
         return spread(story_masks(self.clauses, text, causal=causal))
 
     def queries(self, text: TextKinds, *, causal: bool = False) -> Bools:
-        """The queries that the story is about, (T,)."""
+        """The queries that the story covers, (T,)."""
         if self.lists is not None:
             return np.ones(len(text), dtype=bool)
         queries: Bools = np.any(story_masks(self.clauses, text, causal=causal), axis=1)
@@ -64,11 +64,11 @@ class Story:
 
 
 def clause_masks(clauses: Sequence[Clause], text: TextKinds, *, causal: bool = False) -> list[Bools]:
-    """For each clause which keys (columns) it names for each query (row), (T, T).
+    """For each clause, which keys (columns) it names for each query (row), (T, T).
 
     A query of two kinds follows the first clause that names a key for it. With `causal`, later keys are left out.
     """
-    free = np.ones(len(text), dtype=bool)  # T: queries that no clause has named a key for
+    free = np.ones(len(text), dtype=bool)  # T: queries for which no clause has named a key yet
     masks = []
     for clause in clauses:
         keys = keys_of(clause.key, text)  # T T
@@ -79,7 +79,7 @@ def clause_masks(clauses: Sequence[Clause], text: TextKinds, *, causal: bool = F
 
 
 def story_masks(clauses: Sequence[Clause], text: TextKinds, *, causal: bool = False) -> Bools:
-    """The union of the clauses' masks, (T, T); a query whose row is empty is not part of the story."""
+    """The union of the clauses' masks, (T, T); a query with an empty row is not covered by the story."""
     named: Bools = np.any(clause_masks(clauses, text, causal=causal), axis=0)
     return named
 
@@ -91,17 +91,17 @@ def spread(named: Bools) -> Floats:
 
 
 def uniform(queries: Bools, *, causal: bool = False) -> Floats:
-    """Uniform weights over all keys for these queries (T,), (T, T); zero in other rows."""
+    """Uniform weights over all keys for these queries (T,), (T, T); zero in the other rows."""
     every = np.broadcast_to(queries[:, None], (len(queries), len(queries)))
     return spread(np.tril(every) if causal else every)
 
 
 Weights = Callable[[int], Floats]
-"""The weights (T, T) that replace a head's in the text at this place; rows without a weight keep the head's own."""
+"""Given the index of a text, the weights (T, T) that replace a head's; the head keeps its own weights in zero rows."""
 
 
 def weights_of(story: Story, texts: Sequence[TextKinds], *, causal: bool, among: Story | None = None) -> Weights:
-    """What a story says in each text; with `among`, uniform weights for the remaining queries of that story."""
+    """A story's weights in each text; with `among`, uniform weights for the remaining queries of that story."""
 
     def weights(n: int) -> Floats:
         said = story.weights(texts[n], causal=causal)
@@ -125,9 +125,9 @@ def right_answers(
     """Which texts are classified correctly, (N,), with the attention weights of some heads replaced.
 
     Args:
-        classifier: nothing in it is changed.
+        classifier: is not modified.
         texts: with their labels.
-        replaced: for each layer and head the weights in place of its own.
+        replaced: (layer, head) to the weights that replace the head's own.
     """
     right = np.zeros(len(texts), dtype=bool)
     for batch in batches_by_length(map(len, texts), batch_size=BATCH):
@@ -143,11 +143,11 @@ def right_answers(
 
 
 def attention_of(classifier: Predictor, texts: Sequence[TextKinds], story: Story) -> list[tuple[float, float]]:
-    """For each clause the weight that the head puts on the keys it names, and what uniform weights would put there.
+    """For each clause, the weight that the head puts on the keys it names, and the weight that uniform attention would.
 
-    Means over the queries for which a clause names a key; nan where there are none. Of a story with lists, one pair:
-    the weight that the head's pattern has in common with the lists' (the sum of the smaller of both), and with a
-    uniform one.
+    Averaged over the queries for which the clause names a key; NaN if there are none. A story with lists has one pair:
+    the overlap of the head's pattern with the lists' pattern (the sum of the elementwise minimum), and the overlap with
+    a uniform pattern.
     """
     causal = classifier.checkpoint.config.model.causal
     sums = np.zeros((max(1, len(story.clauses)), 3))  # weight, uniform weight, queries
@@ -164,10 +164,9 @@ def attention_of(classifier: Predictor, texts: Sequence[TextKinds], story: Story
 
 
 class _Replaced:
-    """An edit of an attention pattern, (B, H, T, T): the rows of some heads become those of their weights (B, N, N)
-    that have a sum.
+    """An edit of an attention pattern, (B, H, T, T): in some heads, nonzero rows of weights (B, N, N) replace its rows.
 
-    The pattern is larger than the weights where the model pads all texts to one length.
+    The pattern is larger than the weights if the model pads all texts to one length.
     """
 
     def __init__(self, heads: Mapping[int, Tensor]) -> None:
@@ -184,7 +183,7 @@ class _Replaced:
 
 
 def _stacked(weights: Sequence[Floats]) -> Tensor:
-    """One tensor (B, T, T) of the weights of texts, zero in padding."""
+    """The weights of several texts as one tensor (B, T, T), with zeros for padding."""
     length = max(map(len, weights))
     stacked = np.zeros((len(weights), length, length), dtype=np.float32)
     for n, of_text in enumerate(weights):
@@ -195,42 +194,42 @@ def _stacked(weights: Sequence[Floats]) -> Tensor:
 Verdict = Literal["confirmed", "part of it", "wrong", "idle"]
 
 CONFIRMED = 0.8
-"""Smallest share of the lost accuracy that a confirmed story restores."""
+"""Minimum fraction of the lost accuracy that a confirmed story restores."""
 MAX_BY_CONTROL = 0.3
-"""Largest share that the control may bring back for a story to be confirmed; the low end of the story's own interval
-must lie above it too, so that a few lucky texts confirm nothing."""
+"""Maximum fraction that the control may restore if a story is to be confirmed. The lower end of the story's own
+interval must also be above it, so that a few lucky texts do not confirm a story."""
 PART = 0.3
-"""Least share that part of a story brings back; it must also bring back more than the control."""
+"""Minimum fraction that a partly true story restores; it must also restore more than the control."""
 ATTENDS = 0.5
-"""Least weight that the head itself puts on the keys of every clause, mean over its queries, for a confirmed story; of
-lists, least weight that the head's pattern has in common with theirs. All weight on the winner brings the accuracy back
-in any head that is read, also in one that does not attend to it."""
+"""Minimum weight that the head itself puts on the keys of every clause, averaged over its queries, for a confirmed
+story; for lists, the minimum overlap of the head's pattern with theirs. Without this, putting all weight on the winner
+would restore the accuracy in any head whose output is used, even if the head does not attend to the winner."""
 IDLE = 0.005
-"""Where uniform weights cost less accuracy than this, it makes no difference to what these queries attend."""
+"""If uniform weights cost less accuracy than this, what these queries attend to makes no difference."""
 MIN_GAIN = 0.05
-"""Least gain of a clause or list, as a share of what uniform weights cost."""
+"""Minimum gain from a clause or list, as a fraction of the accuracy that uniform weights cost."""
 RESAMPLES = 1000
-"""How many times texts are drawn anew for the interval of the share."""
+"""Number of bootstrap resamples of the texts for the interval of the share."""
 
 
 @dataclass(frozen=True)
 class MeasuredStory:
-    """The accuracy on n texts with each kind of weights, and how much of the loss the story brings back.
+    """The accuracy on n texts with each set of weights, and how much of the lost accuracy the story restores.
 
     Attributes:
-        story: what was tested.
-        n: texts that hold a query and a key of the story; the accuracies are over these.
-        coverage: their share of all texts.
+        story: the story tested.
+        n: number of texts that have a query and a key of the story; the accuracies are over these texts.
+        coverage: their fraction of all texts.
         accuracy: with the head's own weights.
-        even: accuracy with uniform weights for the story's queries.
-        restored: accuracy with the weights that the story says.
-        control: accuracy with those of the control.
-        share: (restored - even) / (accuracy - even); nan where nothing is lost.
-        interval: 95 % of the shares over texts drawn anew (bootstrap); nan where most draws lose nothing.
-        control_share: the same as `share`, of the control.
-        attention: how much of the head's own weight is where the story says, for each clause (`attention_of`).
-        chance: the same of uniform weights.
-        verdict: by the limits of this module.
+        even: with uniform weights for the story's queries.
+        restored: with the story's weights.
+        control: with the control's weights.
+        share: (restored - even) / (accuracy - even); NaN if nothing is lost.
+        interval: 95 % bootstrap interval of `share` over texts; NaN if most resamples lose nothing.
+        control_share: the same as `share`, for the control.
+        attention: for each clause, how much of the head's own weight is where the story says (`attention_of`).
+        chance: the same for uniform weights.
+        verdict: follows from the limits in this module.
     """
 
     story: Story
@@ -256,23 +255,23 @@ def measure_story(
     counts: NDArray[np.int64] | None = None,
     seed: int = 0,
 ) -> MeasuredStory:
-    """Replace the weights that a story is about, and measure what that costs.
+    """Replace the weights that a story covers, and measure the effect on accuracy.
 
-    The control of clauses puts each query's weight on as many keys that the story does not name. For each key that it
-    names, one is drawn among those whose token is about as frequent in training texts (at most twice or half as
-    frequent), or among all others where there is none. So a story about a team name is compared with other teams'
-    names. The control of lists is `Lists.shuffled`.
+    The control for clauses puts each query's weight on the same number of keys that the story does not name. For each
+    named key, a key is drawn at random among those whose tokens have a similar frequency in the training texts (at most
+    twice or half as frequent), or among all other keys if there is none. A story about a team name is thus compared
+    with the names of other teams. The control for lists is `Lists.shuffled`.
 
     Args:
-        classifier: nothing in it is changed.
-        texts: with labels, none of which the story was chosen on; those without a query and a key of the story are
-            left out.
-        story: of one head.
-        counts: (V,) how often training texts hold each id; a story with lists needs them.
-        seed: of the control and of the bootstrap.
+        classifier: is not modified.
+        texts: labelled texts that were not used to choose the story; those without a query and a key of the story are
+            skipped.
+        story: the story of one head.
+        counts: (V,) number of occurrences of each id in the training texts; required for a story with lists.
+        seed: seed for the control and the bootstrap.
 
     Raises:
-        ValueError: no text holds a query and a key of the story, there is no such head, or `counts` are missing.
+        ValueError: no text has a query and a key of the story, there is no such head, or `counts` is missing.
     """
     config = classifier.checkpoint.config.model
     if not (0 <= story.layer < config.n_layers and 0 <= story.head < config.n_heads):
@@ -328,16 +327,16 @@ def measure_story(
 def necessary_part(
     classifier: Predictor, texts: Sequence[TextKinds], story: Story, fitted: FittedLists | None = None
 ) -> Story:
-    """The story without the clauses that add nothing, or with one of its two lists where the other adds nothing.
+    """The story without clauses that add nothing, or with only one of its two lists if the other adds nothing.
 
-    Clauses are left out one by one, their queries with uniform weights, as long as that costs less than `MIN_GAIN` of
-    the accuracy that the story is about.
+    Clauses are removed one by one, giving their queries uniform weights, as long as this costs less than `MIN_GAIN` of
+    the accuracy that uniform weights lose for the whole story.
 
     Args:
-        classifier: nothing in it is changed.
-        texts: at least one of which holds a query of the story.
-        story: of one head.
-        fitted: the lists by word alone and by distance alone, for a story with both.
+        classifier: is not modified.
+        texts: at least one of them has a query of the story.
+        story: the story of one head.
+        fitted: the lists by word only and by distance only, for a story with both.
     """
     causal = classifier.checkpoint.config.model.causal
     simpler = [
@@ -363,7 +362,8 @@ def necessary_part(
 
 @dataclass(frozen=True)
 class Shares:
-    """What uniform weights lose, and how much of it the tested weights and the control bring back (`MeasuredStory`)."""
+    """The accuracy lost with uniform weights, and how much of it the tested weights and the control restore
+    (`MeasuredStory`)."""
 
     own: float
     even: float
@@ -373,20 +373,20 @@ class Shares:
 
     @classmethod
     def of(cls, right: Mapping[str, Bools], random: np.random.Generator) -> "Shares":
-        """From the right answers with "own", "even", "restored" and "control" weights, (N,) each."""
+        """Compute from `right`: which texts, (N,), are correct with "own", "even", "restored" and "control" weights."""
         own, even, restored, control = (float(right[kind].mean()) for kind in ("own", "even", "restored", "control"))
         return cls(own, even, _share(own, even, restored), _bootstrap(right, random), _share(own, even, control))
 
 
 def verdict_of(lost: float, *, share: float, low: float, control_share: float, attention: float) -> Verdict:
-    """The verdict.
+    """The verdict on a story, from its measurements.
 
     Args:
-        lost: the accuracy that uniform weights cost.
-        share: how much of it the story brings back.
-        low: the low end of the interval of `share`.
-        control_share: how much the control brings back.
-        attention: the weight that the head itself puts on the keys of the clause that gets least.
+        lost: the accuracy lost with uniform weights.
+        share: the fraction of it that the story restores.
+        low: the lower end of the interval of `share`.
+        control_share: the fraction of it that the control restores.
+        attention: the minimum over clauses of the weight that the head itself puts on the keys of the clause.
     """
     if lost < IDLE:
         return "idle"
@@ -396,7 +396,7 @@ def verdict_of(lost: float, *, share: float, low: float, control_share: float, a
 
 
 def _like_these(named: Bools, text: TextKinds, random: np.random.Generator, *, causal: bool) -> Bools:
-    """For each query of the story as many keys that it does not name, like them in frequency where possible, (T, T)."""
+    """For each query of the story, as many keys that it does not name, of similar frequency if possible, (T, T)."""
     n = len(named)
     frequency = np.log2(text.counts + 1)  # T
     unlike = np.abs(frequency[:, None] - frequency) > 1  # T T
@@ -408,23 +408,23 @@ def _like_these(named: Bools, text: TextKinds, random: np.random.Generator, *, c
     for nth in range(1, int(number.max()) + 1):
         rows = np.flatnonzero((number == nth).any(axis=1) & left.any(axis=1))
         keys = (number[rows] == nth).argmax(axis=1)
-        # The smallest number wins: unlike keys after those alike, and keys that cannot be drawn after these.
+        # argmin prefers keys of similar frequency, then other keys, and takes unavailable keys last.
         chosen = (random.random((len(rows), n)) + unlike[keys] + 2 * ~left[rows]).argmin(axis=1)
         drawn[rows, chosen], left[rows, chosen] = True, False
     return drawn
 
 
 def _share(own: float, even: float, other: float) -> float:
-    """How much of what even weights lose is brought back."""
+    """The fraction of the accuracy lost with uniform weights that is restored."""
     return (other - even) / (own - even) if own > even else float("nan")
 
 
 def _bootstrap(right: Mapping[str, NDArray[np.bool_]], random: np.random.Generator) -> tuple[float, float]:
-    """95 % bootstrap interval of the story's share (texts resampled); nan where most resamples lose nothing."""
+    """95 % bootstrap interval of the story's share (texts resampled); NaN if most resamples lose nothing."""
     own, even, restored = (right[kind].astype(int) for kind in ("own", "even", "restored"))
     n = len(own)
     counts = random.multinomial(n, np.full(n, 1 / n), size=RESAMPLES)  # R N
-    lost, back = counts @ (own - even), counts @ (restored - even)  # R: whole texts, so that none lost is exactly 0
+    lost, back = counts @ (own - even), counts @ (restored - even)  # R: integers, so that no loss is exactly 0
     shares = back[lost > 0] / lost[lost > 0]
     if len(shares) < RESAMPLES / 2:
         return float("nan"), float("nan")

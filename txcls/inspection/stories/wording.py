@@ -1,4 +1,4 @@
-"""A head's tested story in words, for whoever shows the head."""
+"""A head's tested story in words, shared by everything that displays heads."""
 
 from txcls.inspection.stories.atlas import HeadAtlas, HeadRecord
 from txcls.inspection.stories.kinds import ANY, NAMED, NOT_NAMED
@@ -6,15 +6,15 @@ from txcls.inspection.stories.story import CONFIRMED, IDLE, MAX_BY_CONTROL, PART
 from txcls.wording import percentage
 
 MARKS = {"confirmed": "✓", "part of it": "◐", "wrong": "✗", "idle": "○"}
-"""A sign for each verdict, so that none relies on colour alone."""
+"""A symbol for each verdict, since colour is not enough by itself."""
 CLEAR = 0.4
-"""Least weight on the keys of every clause, mean over its queries, of a pattern that looks clear;
-it must also be CLEAR_TIMES what uniform weights would put there."""
+"""Minimum weight on the keys of every clause, averaged over its queries, for a pattern to look clear; it must also be
+at least CLEAR_TIMES what uniform weights would put there."""
 CLEAR_TIMES = 3.0
 FAINT_TIMES = 1.5
-"""Less than this many times what uniform weights would put on the keys of a clause is no pattern worth a name."""
+"""A clause whose keys get less than this many times the uniform weight is too faint to be named as a pattern."""
 NO_STORY = "no story fits"
-"""In place of a refuted story, which is never shown as what a head does."""
+"""Shown in place of a refuted story, which is never presented as what a head does."""
 
 _PLURALS = {
     ANY: "all tokens",
@@ -36,12 +36,12 @@ _PLURALS = {
     "next token": "the next token",
     "same token elsewhere": "the same token elsewhere",
 }
-"""A kind of token in a sentence; the one of a role of `txcls.data.generated.who_won` is the reported match's."""
+"""How a kind is written in a sentence; roles of `txcls.data.generated.who_won` refer to the reported match."""
 _SINGULAR_QUERIES = {"class token", "first token", "verb", NAMED, NOT_NAMED, "first team", "second team"}
 
 
 def sentence(measured: MeasuredStory) -> str:
-    """The story as a sentence: "The class token attends to the verb"; for a refuted one, that no story fits."""
+    """The story as a sentence: "The class token attends to the verb"; for a refuted story, that no story fits."""
     if measured.verdict == "wrong":
         return "No story fits: the best one found is refuted on test texts"
     if measured.story.lists is not None:
@@ -53,7 +53,7 @@ def sentence(measured: MeasuredStory) -> str:
 
 
 def is_faint(measured: MeasuredStory) -> bool:
-    """Whether the head's own attention follows a clause of its story hardly more than uniform weights would."""
+    """Whether the head's own attention follows some clause of its story hardly more than uniform weights would."""
     return measured.story.lists is None and any(
         weight < FAINT_TIMES * even for weight, even in zip(measured.attention, measured.chance, strict=True)
     )
@@ -68,7 +68,7 @@ def looks_clear(measured: MeasuredStory) -> bool:
 
 
 def verdict_words(record: HeadRecord) -> str:
-    """The verdict with the share that it rests on: "confirmed 1.00", "looks clear, can be spared alone"."""
+    """The verdict with the share it is based on: "confirmed 1.00", "looks clear, can be spared alone"."""
     measured = record.story
     if measured.verdict == "idle":
         return f"looks clear, {_without(record)}" if looks_clear(measured) else _without(record)
@@ -78,7 +78,7 @@ def verdict_words(record: HeadRecord) -> str:
 
 
 def worth_words(record: HeadRecord) -> str:
-    """What the head is worth, in percentage points of accuracy: "worth 15 points"."""
+    """The head's worth in percentage points of accuracy: "worth 15 points"."""
     return f"worth {_points(record.worth)}"
 
 
@@ -89,7 +89,7 @@ def chip(record: HeadRecord) -> str:
 
 
 def head_chips(atlas: HeadAtlas) -> dict[str, dict[str, str]]:
-    """For each head, named "layer.head" with both from 1: its "story", its chip as "text", and its "verdict"."""
+    """For each head, named "layer.head" (both from 1): its "story", its chip as "text", and its "verdict"."""
     return {
         f"{head.story.story.layer + 1}.{head.story.story.head + 1}": {
             "story": _caption(head), "text": chip(head), "verdict": head.story.verdict,
@@ -99,7 +99,7 @@ def head_chips(atlas: HeadAtlas) -> dict[str, dict[str, str]]:
 
 
 def all_heads_sentence(atlas: HeadAtlas) -> str:
-    """What the test of all heads together says about the model; empty if it was not measured."""
+    """What the test of all heads together shows about the model; empty if it was not measured."""
     together = atlas.all_heads
     if together is None:
         return ""
@@ -120,7 +120,7 @@ def all_heads_sentence(atlas: HeadAtlas) -> str:
 
 
 def spare_sentence(atlas: HeadAtlas) -> str:
-    """How many heads can be spared alone, and what they lose together; empty if not measured or there is none."""
+    """How many heads can each be spared, and the accuracy lost without all of them; empty if not measured or none."""
     n = sum(head.is_spare for head in atlas.heads)
     if atlas.spare_lost is None or not n:
         return ""
@@ -131,18 +131,18 @@ def spare_sentence(atlas: HeadAtlas) -> str:
 
 
 def _points(lost: float) -> str:
-    points = round(100 * lost, 1) + 0.0  # 0.0 for -0.0
+    points = round(100 * lost, 1) + 0.0  # turns -0.0 into 0.0
     rounded = f"{points:.0f}" if abs(points) >= 9.95 else f"{points:.1f}"
     return f"{rounded.replace('-', '−')} points"
 
 
 def _without(record: HeadRecord) -> str:
-    """What the test says of a head whose weights make no difference."""
+    """A short text for a head whose weights make no difference."""
     return "can be spared alone" if record.is_spare else "uniform does as well"
 
 
 def _caption(record: HeadRecord) -> str:
-    """What stands below a head's map: its story, unless it makes no difference."""
+    """The caption below a head's map: its story, unless the head's weights make no difference."""
     return _without(record) if record.story.verdict == "idle" else _short(record.story)
 
 

@@ -1,7 +1,7 @@
-"""How does the forward pass compute its answer? One text as a walk through it, step by step.
+"""How does the forward pass compute its output? Walk through it step by step for one text.
 
-`walk_through` returns the steps that apply to the classifier, from the typed text to calibrated probabilities: one
-file per part of the model. All numbers are those recorded in one forward pass, or follow from them by the arithmetic
+`walk_through` returns the steps that apply to the classifier, from the typed text to calibrated probabilities; there is
+one module per part of the model. All numbers were recorded in one forward pass, or follow from it by the arithmetic
 that the step shows.
 """
 

@@ -1,7 +1,7 @@
-"""One number of the forward pass written out: the formula, the numbers put in, the result.
+"""One number of the forward pass written out: the formula, the formula with numbers inserted, the result.
 
-Everything is computed again in float64 by NumPy, so that it also checks the model. Lines are LaTeX; tokens i, j and
-classes c count from 1, as do heads and layers; dimensions count from 0.
+Everything is recomputed in float64 with NumPy, so it also checks the model. Lines are LaTeX; tokens i, j and classes c
+count from 1, as do heads and layers; dimensions count from 0.
 """
 
 import math
@@ -20,7 +20,7 @@ class Arithmetic:
     """How one number is computed.
 
     `lines` are LaTeX, from symbols to numbers to the result. `value` is the result in float64. `terms` is a table of
-    the terms that are summed, with a row per label and a column per header; None where nothing is summed.
+    the terms that are summed, with a row per label and a column per header; None if nothing is summed.
     """
 
     lines: tuple[str, ...]
@@ -31,7 +31,7 @@ class Arithmetic:
 
 
 def indexed(equation: str, **indices: int) -> str:
-    """An equation with numbers for letters in its subscripts; indices count from 0 here, i, j and c from 1 in it."""
+    """An equation with numbers for its subscript letters; `indices` count from 0, but i, j and c are shown from 1."""
     numbers = {letter: str(index + (letter in "ijc")) for letter, index in indices.items()}
 
     def subscript(match: re.Match[str]) -> str:
@@ -41,13 +41,13 @@ def indexed(equation: str, **indices: int) -> str:
 
 
 def number(value: float) -> str:
-    """A number as LaTeX: four decimals, or a power of ten where these would all be zero."""
+    """A number as LaTeX: four decimals, or scientific notation if these would all be zero."""
     if math.isinf(value):
         return r"-\infty" if value < 0 else r"\infty"
     if value and abs(value) < 0.00005:
         mantissa, exponent = f"{value:.1e}".split("e")
         return rf"{mantissa} \cdot 10^{{{int(exponent)}}}"
-    return f"{value + 0.0:.4f}"  # no minus zero
+    return f"{value + 0.0:.4f}"  # turns -0.0 into 0.0
 
 
 def _factor(value: float) -> str:
@@ -55,17 +55,17 @@ def _factor(value: float) -> str:
 
 
 def _sum(parts: Sequence[str]) -> str:
-    """Terms joined by plus signs; of more than two the first and the last."""
+    """Terms joined by plus signs; only the first and the last if there are more than two."""
     return " + ".join(parts if len(parts) <= 2 else (parts[0], r"\dots", parts[-1]))
 
 
 def equals(equation: str, *steps: str) -> tuple[str, ...]:
-    """An equation with `&=` (or another aligned sign), and below it `= step` for each further step."""
+    """An equation with `&=` (or another alignment), and below it `= step` for each further step."""
     return (equation, *(f"&= {step}" for step in steps))
 
 
 def lookup(equation: str, value: float, *, factor: float = 1.0) -> Arithmetic:
-    """A number read from a table, times a constant."""
+    """A number looked up in a table, multiplied by a constant."""
     result = float(value) * factor
     product = [] if factor == 1.0 else [rf"{_factor(value)} \cdot {number(factor)}"]
     return Arithmetic(equals(equation, *product, number(result)), result)
@@ -88,9 +88,10 @@ def dot_product(
     bias: float | None = None,
     function: tuple[str, Callable[[float], float]] | None = None,
 ) -> Arithmetic:
-    """A dot product of n numbers, optionally divided, then plus a bias, then passed through a function.
+    """A dot product of n numbers, optionally divided, then with a bias added, then passed through a function.
 
-    `headers` name the two factors, `labels` the n terms (0, 1, … if left out); `function` has its LaTeX name first.
+    `headers` name the two factors, `labels` the n terms (0, 1, … if omitted); `function` is its LaTeX name and the
+    callable.
     """
     factors = np.stack([left, right], axis=1).astype(np.float64)  # n 2
     terms = np.column_stack([factors, factors.prod(axis=1)])  # n 3
@@ -117,9 +118,9 @@ def dot_product(
 def softmax_entry(
     equation: str, scores: Floats, place: int, *, labels: Sequence[str], headers: tuple[str, str] = ("score", "weight")
 ) -> Arithmetic:
-    """One entry of a softmax over n scores, which `labels` name; `headers` name a score and a result.
+    """One entry of a softmax over n scores with names `labels`; `headers` name the score and result columns.
 
-    The largest score is subtracted from all of them first, which changes no result and keeps exponentials in range.
+    The maximum score is first subtracted from all scores, which does not change the result and prevents overflow.
     """
     exact = np.asarray(scores, dtype=np.float64)
     largest = float(exact.max())

@@ -32,7 +32,7 @@ PROJECTIONS = {
         "it.",
     ),
 }
-"""Attribute of the linear map: the step's title and what it says."""
+"""Attribute name of the linear map to the step's title and description."""
 
 
 def attention_steps(run: ForwardPass, layer: int, before: WalkStep) -> list[WalkStep]:

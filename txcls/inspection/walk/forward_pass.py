@@ -1,4 +1,4 @@
-"""The recorded forward pass of one text: values at the taps, weights, axes, and the token that questions are about."""
+"""The recorded forward pass of one text: values at the taps, weights, axes, and the token that questions refer to."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,14 +14,15 @@ from txcls.predictor import Predictor
 
 
 class ForwardPass:
-    """What all steps of one text are made from.
+    """The data from which all steps for one text are built.
 
     Attributes:
         names: the T tokens as text.
         ids: their T ids.
         axes: shape letter to the axis of a matrix.
-        focus: the token that questions are about: the word with the largest pooling weight, else the middle one.
-        who: that token with its number, for sentences.
+        focus: index of the token that questions refer to: the word with the largest weight in attention pooling, or
+            else the middle word.
+        who: that token with its number, for use in sentences.
     """
 
     def __init__(self, classifier: Predictor, traced: TracedText) -> None:
@@ -45,11 +46,11 @@ class ForwardPass:
         self.who = f"“{self.names[self.focus]}” (token {self.focus + 1})"
 
     def value(self, tap: str) -> FloatArray:
-        """What was recorded at a tap, without the batch axis."""
+        """The value recorded at a tap, without the batch axis."""
         return self.traced.values[tap]
 
     def numbers(self, symbol: str, letters: str, values: Floats, layer: int | None = None) -> dict[str, Any]:
-        """What a step's numbers are: `letters` are the axes of `values`, with H first if each head has its own."""
+        """Fields that describe a step's numbers: `letters` are the axes of `values`, with H first if it has heads."""
         rows, columns = (self.axes[letter] for letter in letters[-2:])
         return {
             "symbol": symbol,
@@ -77,11 +78,11 @@ class ForwardPass:
         because: Callable[[int], str],
         cell: Callable[[int], tuple[int, int]] | None = None,
     ) -> Question | None:
-        """Which token has the largest value?"""
+        """Ask which token has the largest value."""
         return ask_largest(text, self.token_labels(), values, because, cell)
 
     def ask_weight(self, weights: FloatArray, text: str, cell: Callable[[int], tuple[int, int]]) -> Question | None:
-        """How large is the largest of T weights? `text` is the question, with {} for its token; None for one token."""
+        """Ask how large the largest of T weights is; {} in `text` stands for its token. None if T is 1."""
         if len(self.names) < 2:
             return None
         best = int(np.argmax(weights))
@@ -89,12 +90,12 @@ class ForwardPass:
 
 
 def to_numpy(parameter: Tensor) -> FloatArray:
-    """A parameter's numbers."""
+    """A parameter as a NumPy array."""
     values: FloatArray = parameter.detach().float().numpy()
     return values
 
 
 def weight_and_bias(linear: nn.Linear) -> tuple[FloatArray, FloatArray | None]:
-    """The numbers of a linear map; None for the bias if it has none."""
+    """The weight and bias of a linear map; the bias is None if it has none."""
     bias = dict(linear.named_parameters()).get("bias")
     return to_numpy(linear.weight), None if bias is None else to_numpy(bias)

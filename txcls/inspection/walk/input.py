@@ -19,7 +19,7 @@ TOKEN, POSITION = r"x^{\mathrm{tok}}", r"x^{\mathrm{pos}}"
 
 
 def text_steps(run: ForwardPass) -> list[WalkStep]:
-    """Text, tokens, ids."""
+    """The steps for text, tokens and ids."""
     return [_text(run), _tokens(run), _ids(run)]
 
 
@@ -90,7 +90,7 @@ def _lookup_code(encoder: TextEncoder) -> SourceLines:
 
 
 def embedding_steps(run: ForwardPass) -> list[WalkStep]:
-    """The vectors that are added up, and their sum."""
+    """The steps for the vectors that are added, and for their sum."""
     parts = [_token_vectors(run)]
     if run.config.positions != "none":
         parts.append(_position_vectors(run))

@@ -15,7 +15,7 @@ from txcls.wording import percentage
 
 
 def block_steps(run: ForwardPass, layer: int, before: WalkStep) -> list[WalkStep]:
-    """All steps of a layer, counted from 0, that reads the output of the step before it.
+    """All steps of a layer (from 0), which reads the output of the step `before`.
 
     With pre-norm, attention and feed-forward each read a normalised copy of the residual stream and add to the stream
     itself; with post-norm they read the stream, which is normalised after each addition.
@@ -42,7 +42,7 @@ def block_steps(run: ForwardPass, layer: int, before: WalkStep) -> list[WalkStep
 def norm_step(
     run: ForwardPass, name: str, title: str, norm: LayerNorm, before: WalkStep, layer: int | None
 ) -> WalkStep:
-    """A LayerNorm of the output of the step before."""
+    """A LayerNorm of the output of the step `before`."""
     stream, weight, bias = before.cells(), to_numpy(norm.weight), to_numpy(norm.bias)
     focus = stream[run.focus]
     return WalkStep(
@@ -95,7 +95,7 @@ def _add(run: ForwardPass, layer: int, part: str, stream: WalkStep, written: Wal
 
 
 def feed_forward_steps(run: ForwardPass, layer: int, before: WalkStep) -> list[WalkStep]:
-    """The two steps of a layer's feed-forward network, which reads the output of the step before."""
+    """The two steps of a layer's feed-forward network, which reads the output of the step `before`."""
     hidden = _expand(run, layer, before)
     return [hidden, _contract(run, layer, hidden)]
 
@@ -159,7 +159,7 @@ def _contract(run: ForwardPass, layer: int, before: WalkStep) -> WalkStep:
 
 
 def _activation(kind: str, value: float) -> float:
-    """ReLU; GELU (Hendrycks & Gimpel 2016), exact or by its tanh approximation."""
+    """ReLU, or GELU (Hendrycks & Gimpel 2016), either exact or with the tanh approximation."""
     if kind == "relu":
         return max(value, 0.0)
     if kind == "gelu":

@@ -1,4 +1,4 @@
-"""All steps of one text in order, from the typed text to calibrated probabilities."""
+"""All steps for one text in order, from the typed text to calibrated probabilities."""
 
 from dataclasses import dataclass, replace
 
@@ -18,8 +18,8 @@ class Walk:
     """One text's forward pass as steps.
 
     Attributes:
-        sizes: shape letter to its number for this text.
-        focus: the token that questions are about.
+        sizes: shape letter to its size for this text.
+        focus: index of the token that questions refer to.
     """
 
     traced: TracedText
@@ -28,14 +28,14 @@ class Walk:
     focus: int
 
     def find(self, name: str, layer: int = 0) -> int:
-        """Index of the step of that name, in that layer if it is in one; UnknownNameError if there is none."""
+        """Index of the step with that name (in that layer, for steps in layers); UnknownNameError if there is none."""
         for place, step in enumerate(self.steps):
             if step.name == name and step.layer in (None, layer):
                 return place
         raise UnknownNameError("no step", name, dict.fromkeys(step.name for step in self.steps))
 
     def __repr__(self) -> str:
-        """A line for each step: its index, its name and layer, and its title."""
+        """A line per step: its index, name, layer and title."""
         width = max(len(step.name) for step in self.steps)
         lines = [f"Walk of {len(self.steps)} steps, {self.traced.prediction!r}"]
         for place, step in enumerate(self.steps):
@@ -48,7 +48,7 @@ def walk_through(classifier: Predictor, text: str) -> Walk:
     """All steps of the forward pass of one text; which steps there are depends on the classifier's configuration.
 
     Raises:
-        TraceError: the text holds no token to read.
+        TraceError: the text contains no token that the model reads.
     """
     run = ForwardPass(classifier, trace_text(classifier, text))
     steps, config = [*text_steps(run), *embedding_steps(run)], run.config

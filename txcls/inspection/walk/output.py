@@ -27,7 +27,7 @@ from txcls.wording import percentage
 
 
 def pooling_steps(run: ForwardPass, before: WalkStep) -> list[WalkStep]:
-    """The steps of the model's kind of pooling, which reads the output of the step before."""
+    """The steps for the model's kind of pooling, which reads the output of the step `before`."""
     if run.config.pooling in ("first", "class_token"):
         return [_first_token(run, before)]
     pools_padding = run.config.pool_padding or not run.config.mask_padding
@@ -148,7 +148,7 @@ def _weighted_sum(run: ForwardPass, before: WalkStep, weights: WalkStep) -> Walk
 
 
 def head_steps(run: ForwardPass, before: WalkStep) -> list[WalkStep]:
-    """From the text's vector, which is the output of the step before, to calibrated probabilities."""
+    """The steps from the text vector, which is the output of the step `before`, to calibrated probabilities."""
     surprisal = np.maximum(-log_softmax(run.value("logits")[None])[0], 0.0)  # C
     logits = _logits(run, before)
     softmax = _softmax(run, logits, np.exp(-surprisal))

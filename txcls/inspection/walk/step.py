@@ -19,7 +19,7 @@ from txcls.wording import percentage
 
 @dataclass(frozen=True, slots=True)
 class SourceLines:
-    """Lines of code without their indent: `file` relative to the project's folder, `line` the number of the first."""
+    """Lines of code without indentation: `file` is relative to the project folder, `line` the first line's number."""
 
     file: str
     line: int
@@ -28,15 +28,15 @@ class SourceLines:
 
 @cache
 def source_of(thing: ModuleType | type | Callable[..., Any], first: str = "", last: str = "") -> SourceLines:
-    """The code of a module, class, function or method as its file has it: what is shown is what runs.
+    """The code of a module, class, function or method, read from its file: the code shown is the code that runs.
 
     Args:
         thing: what to show.
-        first: show it from the first line that contains this; "" to show all of it.
-        last: up to the next line that contains this; "" for one line.
+        first: show from the first line that contains this; "" to show all of it.
+        last: show up to the next line that contains this; "" for a single line.
 
     Raises:
-        TraceError: no line contains `first`, or none from there on contains `last`.
+        TraceError: no line contains `first`, or no line from there on contains `last`.
     """
     lines, number = inspect.getsourcelines(thing)
 
@@ -50,14 +50,14 @@ def source_of(thing: ModuleType | type | Callable[..., Any], first: str = "", la
     end = find(last or first, begin) if first else len(lines) - 1
     file = Path(inspect.getfile(thing)).resolve().relative_to(Path(__file__).resolve().parents[3])
     code = textwrap.dedent("".join(lines[begin : end + 1])).rstrip()
-    return SourceLines(file.as_posix(), max(number, 1) + begin, code)  # Python counts the lines of a module from 0
+    return SourceLines(file.as_posix(), max(number, 1) + begin, code)  # Python numbers the lines of a module from 0
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Something to predict: the options, the index of the right one, and why it is right.
+    """A question about a step: the options, the index of the right option, and why it is right.
 
-    `cell` is the (row, column) of the number that the question is about, if it is about one number.
+    `cell` is the (row, column) of the number in question, if the question is about one number.
     """
 
     text: str
@@ -74,10 +74,10 @@ def ask_largest(
     because: Callable[[int], str],
     cell: Callable[[int], tuple[int, int]] | None = None,
 ) -> Question | None:
-    """Which of these has the largest value? None where all have the same.
+    """Ask which name has the largest value; None if all values are equal.
 
-    `because` and `cell` are called with the index of the right answer. Up to six names are all offered; of more, the
-    right one, the runner-up, a middle one and the last.
+    `because` and `cell` are called with the index of the right answer. Up to six names are all offered as options;
+    otherwise the options are the right one, the runner-up, a middle one and the last.
     """
     ranked = sorted(range(len(names)), key=lambda n: -values[n])
     best = ranked[0]
@@ -91,7 +91,7 @@ def ask_largest(
 
 
 def ask_number(text: str, right: int, others: Sequence[int], because: str) -> Question | None:
-    """Which of these numbers is right? None where all are the same."""
+    """Ask which of these numbers is right; None if all are equal."""
     options = sorted({right, *others})
     if len(options) < 2:
         return None
@@ -99,7 +99,7 @@ def ask_number(text: str, right: int, others: Sequence[int], because: str) -> Qu
 
 
 def ask_percentage(text: str, share: float, cell: tuple[int, int]) -> Question:
-    """In which of five ranges does this share, the number in a cell, lie?"""
+    """Ask in which of five ranges a share lies; the share is the number in `cell`."""
     options = ("less than 10 %", "10 to 30 %", "30 to 60 %", "60 to 90 %", "more than 90 %")
     answer = int(np.searchsorted([0.1, 0.3, 0.6, 0.9], share, side="right"))
     return Question(text, options, answer, f"{percentage(share)}.", cell)
@@ -133,12 +133,12 @@ SYMBOLS = {
     r"\ell'": "calibrated logits",
     "P'": "calibrated probabilities",
 }
-"""What the letters in formulas stand for. Tokens i, j and classes c count from 1, dimensions d, e, f from 0."""
+"""What the symbols in formulas mean. Tokens i, j and classes c count from 1, dimensions d, e, f from 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """Rows or columns of a step's numbers: shape letter, what a row or column is, how many, and names if it has any."""
+    """Rows or columns of a step's numbers: shape letter, what a row or column is, how many there are, and any names."""
 
     letter: str
     what: Literal["token", "dimension", "class", "text"]
@@ -148,12 +148,12 @@ class Axis:
 
 @dataclass(frozen=True)
 class Operand:
-    """A matrix that goes into a step's numbers.
+    """A matrix from which a step's numbers are computed.
 
     Attributes:
         values: (H, rows, columns), or (1, rows, columns) if it is the same for every head.
-        used: what of it goes into the number at row i and column j: its row i, its column j, or its number there.
-        source: title of the step that it comes from; "" for weights.
+        used: which part of it enters the number at row i and column j: row i, column j, or the number at that place.
+        source: title of the step that computes it; "" for weights.
     """
 
     name: str
@@ -162,7 +162,7 @@ class Operand:
     source: str = ""
 
     def cells(self, head: int = 0) -> FloatArray:
-        """The numbers (rows, columns) for a head."""
+        """The numbers (rows, columns) of a head."""
         cells: FloatArray = self.values[head if len(self.values) > 1 else 0]
         return cells
 
@@ -174,14 +174,14 @@ class WalkStep:
     Attributes:
         name: its name in links; unique together with `layer` (from 0; None outside the layers).
         says: what happens, in a sentence or two.
-        formula: LaTeX; empty where there is no arithmetic yet.
+        formula: LaTeX; empty if the step has no arithmetic.
         code: the lines that compute it.
-        symbol: what its numbers are called in formulas, a key of `SYMBOLS`.
+        symbol: symbol of its numbers in formulas, a key of `SYMBOLS`.
         rows, columns: the axes of `values`.
         values: (H, rows, columns), or (1, rows, columns) for a step without heads; None for text, tokens and ids.
         quantity: what the numbers are; weights and probabilities sum to 1 along each row, or along the only column.
-        operands: the matrices that its numbers are computed from; empty if they come from a formula alone.
-        follows: title of the step before, for a step without operands.
+        operands: the matrices from which its numbers are computed; empty if they only follow from a formula.
+        follows: title of the previous step, for a step without operands.
     """
 
     name: str
@@ -203,7 +203,7 @@ class WalkStep:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """Titles of the steps whose results go in."""
+        """Titles of the steps whose results it reads."""
         return tuple(title for title in (self.follows, *(operand.source for operand in self.operands)) if title)
 
     @property
@@ -212,7 +212,7 @@ class WalkStep:
         return SYMBOLS[self.symbol]
 
     def cells(self, head: int = 0) -> FloatArray:
-        """The numbers (rows, columns); `head` is ignored by a step without heads.
+        """The numbers (rows, columns); a step without heads ignores `head`.
 
         Raises:
             ValueError: the step has no numbers.
@@ -228,7 +228,7 @@ class WalkStep:
         return Operand(self.means, self.values, used, self.title)
 
     def explain(self, row: int, column: int, *, head: int = 0) -> Arithmetic:
-        """How one number is computed from the numbers that go in.
+        """How one number is computed from the operands.
 
         Raises:
             IndexError: there is no such row, column or head.
@@ -240,20 +240,20 @@ class WalkStep:
         return self._explain(head if self.by_head else 0, row, column)
 
     def question(self, *, head: int = 0) -> Question | None:
-        """What to predict before the numbers are shown; None where there is only one possible answer."""
+        """A question to answer before the numbers are shown; None if there is only one possible answer."""
         return self._ask(head)
 
 
 def product(
     left: Operand, right: Operand, letters: str, equation: str, *, bias: FloatArray | None = None, **settings: Any
 ) -> dict[str, Any]:
-    """The operands and the arithmetic of a step whose numbers are rows of `left` times columns of `right`.
+    """The operands and arithmetic of a step whose numbers are rows of `left` times columns of `right`.
 
     Args:
-        letters: of the row and, if there are several, of the column in `equation`; m stands for the column counted
-            over all heads.
+        letters: subscripts in `equation` for the row and, if there are several columns, the column; m is the column
+            counted over all heads.
         bias: one number per column, over all heads, or (rows, 1).
-        settings: further ones of `dot_product`.
+        settings: further arguments of `dot_product`.
     """
 
     def explain(head: int, row: int, column: int) -> Arithmetic:
@@ -267,7 +267,7 @@ def product(
 
 
 def addition(parts: Sequence[WalkStep], *, sign: str = "=") -> dict[str, Any]:
-    """The operands and the arithmetic of a step that adds the numbers of others to the residual stream."""
+    """The operands and arithmetic of a step that sums the numbers of other steps into the residual stream."""
     equation = rf"x_{{i,d}} &{sign} " + " + ".join(f"{part.symbol}_{{i,d}}" for part in parts)
     return {
         "operands": tuple(part.operand("cell") for part in parts),
