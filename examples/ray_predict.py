@@ -3,8 +3,8 @@
     pip install "ray[data]>=2.60"
     python examples/ray_predict.py INPUT_FOLDER OUTPUT_FOLDER --checkpoint checkpoints/ag_news --workers 4
 
-Each worker loads the checkpoint once and classifies batch after batch; Ray reads, distributes and writes the rows. The
-checkpoint folder has to be on every machine.
+Each worker loads the checkpoint once and classifies one batch after another; Ray reads, distributes and writes the
+rows. The checkpoint folder must exist on every machine.
 """
 
 import argparse

@@ -40,7 +40,7 @@ def sinusoidal_encoding(length: int, d_model: int) -> Tensor:
 
 
 class Embeddings(nn.Module):
-    """Token ids to the start of the residual stream: token vector plus position vector."""
+    """Maps token ids to the start of the residual stream: token vector plus position vector."""
 
     positional: Tensor
 

@@ -34,7 +34,7 @@ def test_planted_induction_is_found(tmp_path: Path) -> None:
         model.layers[0].ff.contract.weight.zero_()
         model.embeddings.token.weight.copy_(torch.nn.functional.normalize(torch.randn_like(model.output_matrix), dim=1))
     found = measure_induction(model, n=20)
-    assert found.heads[0][0] > 0.8 > 0.2 > found.even  # less than 1, as a few tokens occur twice in a half
+    assert found.heads[0][0] > 0.8 > 0.2 > found.even  # below 1, since a few tokens occur twice within a half
     assert found.second < found.first
 
 

@@ -68,7 +68,7 @@ def number_map(
         y={"title": {"text": row_title, "standoff": 12}, "type": "category", "autorange": "reversed", **axis},
         coloraxis=colours,
     )
-    gap = 1 if n_columns <= 24 else 0  # on a phone cells get narrow
+    gap = 1 if n_columns <= 24 else 0  # cells are narrow on a phone
     across = "%{x}" if columns is not None else f"{column_title} %{{x}}"
     figure.add_heatmap(
         z=finite,

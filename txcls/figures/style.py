@@ -14,7 +14,7 @@ from txcls.text.encoder import Token
 from txcls.wording import bounded_percentage
 
 OKABE_ITO = ("#1F83C4", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#7A7A7A")
-"""Colour-blind-safe line colours after Okabe & Ito 2008, changed where contrast to white or black was too low."""
+"""Colour-blind-safe line colours after Okabe & Ito 2008, adjusted where contrast with white or black was too low."""
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 """Used together with OKABE_ITO to distinguish lines without relying on colour."""

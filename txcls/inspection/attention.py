@@ -49,7 +49,7 @@ def head_statistics(attention: Floats) -> HeadStatistics:
     place = np.arange(attention.shape[-1])
     distances = np.abs(place[:, None] - place[None, :])  # T T
     entropy, distance = np.zeros(attention.shape[:2]), np.zeros(attention.shape[:2])  # L H
-    for head in np.ndindex(entropy.shape):  # the maps of a long text are large
+    for head in np.ndindex(entropy.shape):  # one head at a time: the patterns of a long text are large
         pattern = attention[head].astype(np.float64)  # T T
         distance[head] = (pattern * distances).sum(axis=-1).mean()
         logs = np.log2(pattern, out=np.zeros_like(pattern), where=pattern > 0)

@@ -148,7 +148,7 @@ MAX_ERROR = 0.01
 
 
 def integrated_gradients(target_function: TargetFunction, baseline: Baseline, steps: int | None) -> IntegratedGradients:
-    """Input minus baseline times the gradient averaged over `steps` points on the line from the baseline to the text.
+    """(Input - baseline) times the gradient, averaged over `steps` points on the line from the baseline to the text.
 
     Sundararajan et al. 2017, https://arxiv.org/abs/1703.01365, equation 1, by Gauss-Legendre quadrature. The baseline
     is the first layer's input for the same number of blank tokens ("blank", `TextEncoder.blank`), or zeros ("zero").

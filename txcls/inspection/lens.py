@@ -117,7 +117,8 @@ def _written(classifier: Predictor, traced: TracedText) -> tuple[tuple[str, ...]
 
 
 def _to_logits(classifier: Predictor, written: Floats, last: FloatArray, weights: FloatArray) -> tuple[Floats, Floats]:
-    """What the terms (sources, T, D) of the last state (T, D) add to the logits (sources, T, C), and the biases (C,).
+    """What the terms (sources, T, D) of the last state (T, D) add to the logits (sources, T, C), and what the
+    biases add (C,).
 
     The final norm subtracts each term's own mean, since the mean of a sum is the sum of the means, and divides by the
     standard deviation of the whole state; `weights` (T,) are the pooling weights.

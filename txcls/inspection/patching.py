@@ -29,7 +29,7 @@ Direction = Literal["denoising", "noising"]
 """Denoising patches clean values into the corrupted pass (what is sufficient?), noising the reverse (what is
 necessary?)."""
 MAX_TOKENS = 64
-"""Maximum number of tokens in a text for which a grid is computed, which takes a forward pass per part and token."""
+"""Maximum number of tokens in a text for a patch grid, which needs a forward pass per part and token."""
 
 
 @dataclass(frozen=True, slots=True)

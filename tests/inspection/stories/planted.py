@@ -1,4 +1,4 @@
-"""A classifier with hand-set weights, so that the behaviour of its two heads is known.
+"""A classifier with hand-set weights, in which the behaviour of both heads is known.
 
 A text is the token `start` and seven other tokens, each at its own position. In both heads, every query attends to the
 same fixed positions, or weights each key by its word and its distance. The value of a word is the class it names,
@@ -101,7 +101,7 @@ def random_texts(n: int, *, seed: int, semicolon_at: Sequence[int] = ()) -> list
 
 
 def kinds_of(classifier: Predictor, texts: Sequence[Sequence[str]]) -> list[TextKinds]:
-    """The texts, labelled with the classifier's own predictions, so that it is right on all of them."""
+    """The texts, labelled with the classifier's own predictions, which makes all of them correct."""
     found = []
     for words in texts:
         ids = np.array([classifier.encoder.encode(word).ids[0] for word in words])

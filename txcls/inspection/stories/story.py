@@ -424,7 +424,7 @@ def _bootstrap(right: Mapping[str, NDArray[np.bool_]], random: np.random.Generat
     own, even, restored = (right[kind].astype(int) for kind in ("own", "even", "restored"))
     n = len(own)
     counts = random.multinomial(n, np.full(n, 1 / n), size=RESAMPLES)  # R N
-    lost, back = counts @ (own - even), counts @ (restored - even)  # R: integers, so that no loss is exactly 0
+    lost, back = counts @ (own - even), counts @ (restored - even)  # R: integers, where no loss is exactly 0
     shares = back[lost > 0] / lost[lost > 0]
     if len(shares) < RESAMPLES / 2:
         return float("nan"), float("nan")

@@ -36,7 +36,7 @@ PROJECTIONS = {
 
 
 def attention_steps(run: ForwardPass, layer: int, before: WalkStep) -> list[WalkStep]:
-    """All steps of a layer's attention, which reads the output of the step before."""
+    """All steps of a layer's attention, which reads the output of the step `before`."""
     query, key, value = (_projection(run, layer, before, name) for name in PROJECTIONS)
     scores = _scores(run, layer, query, key)
     mask = _mask(run, layer, scores)
