@@ -105,7 +105,7 @@ class _WithPartsOff(Measurement):
 
 
 class PredictedClass(_WithPartsOff):
-    """The predicted class, with parts switched off if any are named: "2.1", "1.ff", "t3", "positions"."""
+    """The predicted class, optionally with parts switched off: "2.1", "1.ff", "t3", "positions"."""
 
     measure: Literal["predicted_class"]
 
@@ -115,8 +115,7 @@ class PredictedClass(_WithPartsOff):
 
 
 class Probability(_WithPartsOff):
-    """The probability of a class in per cent (of the predicted one if none is named), with parts switched off if any
-    are named."""
+    """The probability of a class in per cent (by default the predicted class), optionally with parts switched off."""
 
     measure: Literal["probability"]
     of: str | None = None
@@ -129,7 +128,7 @@ class Probability(_WithPartsOff):
 
 
 class OrderKept(Measurement):
-    """The percentage of 20 random word orders in which the predicted class stays the same."""
+    """The percentage of 20 random word orders for which the predicted class stays the same."""
 
     measure: Literal["order_kept"]
 
@@ -138,7 +137,7 @@ class OrderKept(Measurement):
 
 
 class FormedIn(Measurement):
-    """The state from which the class lens gives the final answer: 0 the embeddings, then two for each layer."""
+    """The state from which the class lens gives the final prediction: 0 for the embeddings, then two per layer."""
 
     measure: Literal["lens_settled"]
 
@@ -149,8 +148,8 @@ class FormedIn(Measurement):
 
 
 class Accuracy(Measurement):
-    """Accuracy in per cent on test rows as recorded with the checkpoint: of the model, without its heads, or with the
-    words of every text shuffled (without order)."""
+    """Accuracy in per cent on test rows, as recorded with the checkpoint: of the full model, without its heads, or with
+    the words of every text shuffled (without order)."""
 
     measure: Literal["accuracy"]
     without: Literal["nothing", "heads", "order"] = "nothing"
@@ -168,7 +167,7 @@ class Accuracy(Measurement):
 
 
 class OutOfScope(Measurement):
-    """Whether the model says that the text belongs to none of its classes: "yes" or "no"."""
+    """Whether the model considers the text to belong to none of its classes: "yes" or "no"."""
 
     measure: Literal["out_of_scope"]
 
@@ -195,7 +194,7 @@ def _change(part: str, how: How) -> Change:
 
 
 class NumberOfTokens(Measurement):
-    """How many tokens the model reads, without those that it adds itself."""
+    """The number of tokens that the model reads, without the special tokens that it adds."""
 
     measure: Literal["tokens"]
 
@@ -204,7 +203,7 @@ class NumberOfTokens(Measurement):
 
 
 class TokenText(Measurement):
-    """One of the tokens as the model reads it."""
+    """One token, as the model reads it."""
 
     measure: Literal["token"]
     number: FromOne
@@ -215,7 +214,7 @@ class TokenText(Measurement):
 
 
 class UnknownWords(Measurement):
-    """How many tokens are not in the vocabulary."""
+    """The number of tokens that are not in the vocabulary."""
 
     measure: Literal["unknown"]
 
@@ -224,9 +223,9 @@ class UnknownWords(Measurement):
 
 
 class MostAttended(_OfHead):
-    """The token that a head attends to most from one token, or on average over all tokens.
+    """The token that a head attends to most, from one token or on average over all tokens.
 
-    With `words_only` a token that the model adds itself does not count.
+    With `words_only`, special tokens that the model adds are ignored.
     """
 
     measure: Literal["most_attended"]
@@ -243,7 +242,7 @@ class MostAttended(_OfHead):
 
 
 class AttentionWeight(_OfHead):
-    """The weight in per cent that a head gives one token (the key) for another (the query)."""
+    """The attention weight of a head from one token (the query) to another (the key), in per cent."""
 
     measure: Literal["attention_weight"]
     query: FromOne
@@ -256,7 +255,7 @@ class AttentionWeight(_OfHead):
 
 
 class HeadEffect(_OfHead):
-    """By how many percentage points the winner's probability changes without a head."""
+    """The change in the winner's probability without a head, in percentage points."""
 
     measure: Literal["head_effect"]
     how: How = "zero"
@@ -267,7 +266,7 @@ class HeadEffect(_OfHead):
 
 
 class StrongestHead(Measurement):
-    """The head without which the winner's probability falls most."""
+    """The head whose removal lowers the winner's probability most."""
 
     measure: Literal["strongest_head"]
     how: How = "zero"
@@ -279,7 +278,7 @@ class StrongestHead(Measurement):
 
 
 class HeadsThatFlip(Measurement):
-    """All heads that, changed alone, change the predicted class."""
+    """All heads that change the predicted class when changed one at a time."""
 
     measure: Literal["heads_that_flip"]
     how: How = "zero"
@@ -313,7 +312,7 @@ class LargestAttribution(Measurement):
 
 
 class Attribution(Measurement):
-    """The score that a method gives one word: by how much the winner's logit falls without it, for leave_one_out."""
+    """The score that a method gives one word; for leave_one_out, how much the winner's logit falls without the word."""
 
     measure: Literal["attribution"]
     word: FromOne
@@ -325,7 +324,7 @@ class Attribution(Measurement):
 
 
 class Ranking(Measurement):
-    """Words of the text in the order of an attribution method's scores, largest first."""
+    """Words of the text, ordered by the scores of an attribution method, largest first."""
 
     measure: Literal["ranking"]
     method: Method = "leave_one_out"
@@ -341,7 +340,7 @@ class Ranking(Measurement):
 
 
 class Grouping(Measurement):
-    """Words in two groups: in the vocabulary or not, speaking for the answer or against it, one token or several."""
+    """Words in two groups: in the vocabulary or not, for or against the predicted class, one token or several."""
 
     measure: Literal["grouping"]
     by: Literal["known", "sign", "pieces"]
@@ -372,7 +371,7 @@ def _scores(classifier: Predictor, text: str, method: str) -> tuple[list[str], l
 
 
 class FilmStep(Measurement):
-    """The first saved training step at which validation accuracy reaches a number of per cent."""
+    """The first saved training step at which validation accuracy reaches a given percentage."""
 
     measure: Literal["film_step"]
     accuracy: float = Field(ge=0, le=100)
@@ -385,7 +384,7 @@ class FilmStep(Measurement):
 
 
 class FilmAccuracy(Measurement):
-    """Validation accuracy in per cent of a saved training step."""
+    """Validation accuracy at a saved training step, in per cent."""
 
     measure: Literal["film_accuracy"]
     step: int = Field(ge=0)
@@ -395,7 +394,7 @@ class FilmAccuracy(Measurement):
 
 
 class FilmClass(Measurement):
-    """The class that a saved training step predicts for the text."""
+    """The class predicted for the text at a saved training step."""
 
     measure: Literal["film_class"]
     step: int = Field(ge=0)
@@ -406,7 +405,7 @@ class FilmClass(Measurement):
 
 
 class Settled(Measurement):
-    """The saved training step from which the answer to the text is that of the trained model."""
+    """The saved training step from which the prediction for the text equals the trained model's."""
 
     measure: Literal["film_settled"]
 
