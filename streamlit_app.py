@@ -1,4 +1,4 @@
-"""The app: `streamlit run streamlit_app.py`. What a visitor sees is drawn by txcls/app/shell/main.py."""
+"""The app: `streamlit run streamlit_app.py`. The pages are drawn by txcls/app/shell/main.py."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Tests of the app use tiny checkpoints and nothing cached by another test."""
+"""Tests of the app use tiny checkpoints, and start with an empty cache."""
 
 import os
 from collections.abc import Iterator
@@ -31,7 +31,8 @@ def tiny_checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def _installed_packages_are_scanned_once() -> Iterator[None]:
-    """Each AppTest looks for components in every installed package, which takes longer than to draw a page."""
+    """Without this, each AppTest scans every installed package for components, which takes longer than drawing a
+    page."""
     with pytest.MonkeyPatch.context() as patch:
         once = cache(manifest_scanner.scan_component_manifests)
         patch.setattr(manifest_scanner, "scan_component_manifests", once)
@@ -46,7 +47,8 @@ def _tiny_checkpoints_only(tiny_checkpoints: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture(autouse=True)
 def _downloads_are_there_before_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Streamlit forgets a file that is still to be made when the page runs again, and the click on it does nothing."""
+    """Streamlit drops a deferred download when the page reruns, so clicking it does nothing. Forbid deferred
+    downloads."""
 
     def refuse(*_: object, **__: object) -> str:
         raise AssertionError("a download button was given a function; give it the bytes")
@@ -56,7 +58,7 @@ def _downloads_are_there_before_they_are_asked_for(monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture
 def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Predictor:
-    """A checkpoint that holds what `evaluate --heads --explanations` measures."""
+    """A checkpoint with the measurements that `evaluate --heads --explanations` stores."""
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     classifier = Predictor(make_checkpoint(tmp_path / "mine"))
     rows = LabelledTexts(TEXTS, [0, 1, 2, 3] * 2, classifier.classes)
@@ -70,10 +72,10 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Predictor:
 
 @pytest.fixture
 def jobs_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty folder for what visitors bring, with the host's limits read anew; jobs in it end with the test."""
+    """An empty folder for visitors' files, with the limits read again; its jobs end with the test."""
     folder = tmp_path / "jobs"
     monkeypatch.setenv("TXCLS_JOBS", os.fspath(folder))
-    monkeypatch.setattr(ContextProxy, "ip_address", None)  # AppTest's is no address
+    monkeypatch.setattr(ContextProxy, "ip_address", None)  # AppTest's value is not an IP address
     limits.limits.cache_clear()
     yield folder
     for job in folder.glob("sessions/*/jobs/*"):

@@ -1,4 +1,4 @@
-"""Pages drawn by Streamlit's AppTest, without a browser, and what is on them."""
+"""Draw pages with Streamlit's AppTest, without a browser, and read their content."""
 
 import base64
 import json
@@ -34,12 +34,12 @@ BAD_TEXTS = {
 
 
 def path_of(name: str) -> str:
-    """The file of the page of this name, as `st.switch_page` wants it."""
+    """Path of the page with this name, in the form that `st.switch_page` expects."""
     return next(page.path for page in (*PAGES, LESSONS, PLAYGROUND) if page.name == name)
 
 
 def open_page(name: str, **params: str) -> AppTest:
-    """The page of this name (`txcls.app.pages`), opened by a link with these parameters."""
+    """Open the page with this name (`txcls.app.pages`) by a link with these parameters."""
     app = AppTest.from_file(ENTRY, default_timeout=60)
     for field, value in params.items():
         app.query_params[field] = value
@@ -51,12 +51,12 @@ def open_page(name: str, **params: str) -> AppTest:
 
 
 def go_to(app: AppTest, name: str) -> AppTest:
-    """Another page in the same session."""
+    """Switch to another page in the same session."""
     return app.switch_page(path_of(name)).run()
 
 
 def html_of(app: AppTest) -> str:
-    """Everything that was drawn by `st.html`, except style sheets."""
+    """All HTML drawn with `st.html`, except style sheets."""
     bodies = [element.proto.body for element in app.get("html")]
     return "\n".join(body for body in bodies if not body.startswith("<style>"))
 
@@ -69,13 +69,13 @@ def words_of(app: AppTest) -> str:
 
 
 def says(elements: Iterable[Any], text: str) -> bool:
-    """Whether one of the elements, such as `app.info`, contains a text."""
+    """Whether any of the elements, such as `app.info`, contains the text."""
     return any(text in element.value for element in elements)
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart: its key, its description for screen readers, and the figure as it is sent."""
+    """A chart: its key, its description for screen readers, and the figure as sent to the browser."""
 
     key: str
     alt: str
@@ -83,7 +83,7 @@ class Chart:
 
 
 def charts_of(app: AppTest) -> list[Chart]:
-    """The charts in the order in which they were drawn."""
+    """The charts, in drawing order."""
     protos = [element.proto for element in app.get("plotly_chart")]
     return [Chart(proto.id.split("-", 2)[2], proto.alt, json.loads(proto.spec)) for proto in protos]
 
@@ -95,12 +95,12 @@ def chart(app: AppTest, key: str) -> Chart:
 
 
 def figures_of(app: AppTest) -> list[dict[str, Any]]:
-    """Their figures alone."""
+    """The figures of all charts, in drawing order."""
     return [chart.figure for chart in charts_of(app)]
 
 
 def numbers(sent: Any) -> NDArray[Any]:
-    """An array of a figure: NumPy's arrive as base64."""
+    """An array from a figure; NumPy arrays are sent as base64."""
     if not isinstance(sent, dict):
         return np.array(sent)
     values = np.frombuffer(base64.b64decode(sent["bdata"]), dtype=sent["dtype"])
@@ -109,16 +109,16 @@ def numbers(sent: Any) -> NDArray[Any]:
 
 
 def type_text(app: AppTest, text: str) -> None:
-    """Put a text into the page's box."""
+    """Enter a text into the page's text box."""
     app.text_area[0].set_value(text)
 
 
 def each_bad_text(app: AppTest, enter: Callable[[AppTest, str], object] = type_text) -> Iterator[str]:
-    """Give a page each of `BAD_TEXTS` in turn, and its name after the page has answered it calmly.
+    """Enter each of `BAD_TEXTS` in turn, and yield its name once the page has handled it without an exception.
 
     Args:
         app: the page.
-        enter: what puts a text into it; the page is run afterwards.
+        enter: enters a text; the page is rerun afterwards.
     """
     for kind, text in BAD_TEXTS.items():
         enter(app, text)

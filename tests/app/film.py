@@ -1,4 +1,4 @@
-"""A tiny model that was trained for a few steps, with snapshots."""
+"""A tiny model trained for a few steps, with snapshots."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ SETTINGS = (
 
 
 def train_with_snapshots(path: Path, *more: str) -> Checkpoint:
-    """Train a classifier of `TEXTS` for a dozen steps and save it with its states; `more` are further settings."""
+    """Train a classifier on `TEXTS` for a dozen steps and save it with its snapshots; `more` are further settings."""
     labels = [CLASSES[place] for place in (1, 2, 3, 0, 1, 2, 3, 0)]
     train_by_preset(
         TEXTS,

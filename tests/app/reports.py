@@ -1,4 +1,4 @@
-"""A tiny untrained model of match reports, with an atlas that is made up: every verdict once."""
+"""A tiny untrained model of match reports, with a made-up atlas in which every verdict occurs once."""
 
 from dataclasses import replace
 from math import nan
@@ -41,7 +41,7 @@ WORTH = (0.5, 0.01, 0.0, 0.76)
 
 
 def atlas() -> HeadAtlas:
-    """Of two layers with two heads; head 2.2 is worth most."""
+    """An atlas of two layers with two heads each; head 2.2 has the highest worth."""
     kinds = ("class token", NAMED)
     attention = np.linspace(0.1, 0.9, 16).round(4).reshape(2, 2, 2, 2)
     entropy = np.array([[0.5, 0.6], [0.7, 0.4]])
@@ -55,7 +55,7 @@ def atlas() -> HeadAtlas:
 
 
 def save_reports_model(path: Path, *, measured: bool = True, dataset: str = "who_won") -> Checkpoint:
-    """Save and return it; without an atlas unless `measured`."""
+    """Save and return a model of match reports; without an atlas unless `measured`."""
     values = tiny_config(pooling="class_token", max_length=40).model_dump()
     config = RunConfig.model_validate({**values, "data": {"dataset": dataset}})
     texts = [report.text for report in first_reports("train", 40)]

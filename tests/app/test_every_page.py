@@ -1,4 +1,4 @@
-"""Every page with any text."""
+"""Every page handles any text."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from txcls.app.pages import PAGES
 CLASSIFIERS_PAGES = [
     page.name for page in PAGES if page.name not in ("language", "atlas", "train", "report", "batch", "playground")
 ]
-"""The pages that read a text with a classifier."""
+"""The pages that classify a text."""
 ODD = {"one token": "bank", "unknown only": "zyzzyva qwertz", "long": "the bank raised its rates again " * 30}
 
 

@@ -1,4 +1,4 @@
-"""The menu, the addresses and the links between the pages."""
+"""The menu, the URLs and the links between pages."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -25,7 +25,7 @@ SECTIONS = {
     "Language model": {"Language model": "language"},
     "Your texts": {"Train": "train", "Report": "report", "Batch": "batch"},
 }  # fmt: skip
-"""The menu: for each section its pages, and their addresses, which saved links lead to."""
+"""The pages in each section of the menu, with their URL paths, which must not change because saved links use them."""
 
 
 def test_the_menu_and_the_addresses_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Untrained checkpoints, small enough to make in a moment, for tests of the app."""
+"""Tiny untrained checkpoints for tests of the app, created in a moment."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,15 +10,16 @@ from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.config import ScopeRule
 
 PLAIN, LEARNED, PAIRS, MANY = "ag_news", "learned", "pairs", "many"
-"""Names of classifiers that differ in everything that the pages treat differently."""
+"""Names of classifiers that differ in every way that matters to the pages."""
 FILLS, SAYS, SAYS_WORDS = "fills", "says", "says_words"
-"""Language models: masked over words, causal over byte pairs, causal over words."""
+"""Language models: masked with words, causal with byte pairs, causal with words."""
 SUBJECTS = ("cooking", "health", "money", "sport", "technology", "travel")
-"""The classes of the sample set, whose texts `MANY` can therefore draw from; it has many others too."""
+"""The classes of the sample set. `MANY` has these and others, so its random test texts come from the sample set."""
 
 
 def fake_metrics(classes: Sequence[str], *, n_confused: int) -> dict[str, Any]:
-    """Test figures as `evaluate` writes them, with rows for some classes and a confusion matrix for `n_confused`."""
+    """Test metrics in the format of `evaluate`, with rows for some classes and a confusion matrix of `n_confused`
+    classes."""
     per_class = [{"label": name, "precision": 0.9, "recall": 0.8, "f1": 0.85, "support": 10} for name in classes]
     confusion = [[10 * (true == given) for given in range(n_confused)] for true in range(n_confused)]
     return {
@@ -28,7 +29,7 @@ def fake_metrics(classes: Sequence[str], *, n_confused: int) -> dict[str, Any]:
 
 
 def save_tiny_checkpoints(root: Path) -> None:
-    """Write them below `root`, with made-up metrics and training histories."""
+    """Write these checkpoints below `root`, with made-up metrics and training histories."""
     history = [
         {"step": 10 * n, "train_loss": 1 / n, "validation_loss": 2 / n, "validation_accuracy": n / 5, "best": n == 2}
         for n in (1, 2, 3)

@@ -1,4 +1,4 @@
-"""Two processes of the app behind HAProxy with the shipped configuration."""
+"""Two app processes behind HAProxy with the shipped configuration."""
 
 import os
 import shlex
@@ -30,15 +30,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def shipped_settings() -> dict[str, str]:
-    """What deploy/txcls.env sets."""
-    # Quotes are read as the shell and systemd read them.
+    """The settings in deploy/txcls.env."""
+    # Quotes are parsed as the shell and systemd parse them.
     words = shlex.split(SETTINGS.read_text("utf-8"), comments=True)
     return dict(word.split("=", 1) for word in words)
 
 
 @contextmanager
 def proxy(apps: list[Served], log: Path, **changed: str) -> Iterator[str]:
-    """The proxy's address while the block runs, with these of its settings changed."""
+    """Run the proxy with the given settings overridden; yields its address."""
     executable = find_haproxy()
     if executable is None:
         pytest.fail("no HAProxy here: run `python tests/deploy/proxy.py`, or `make test-all PROXY=0`", pytrace=False)
@@ -58,7 +58,7 @@ def proxy(apps: list[Served], log: Path, **changed: str) -> Iterator[str]:
 
 
 def wait_until_open(port: int, process: "subprocess.Popen[bytes]", log: Path) -> None:
-    """Return as soon as the port is open; RuntimeError with the output if the process ends or takes too long."""
+    """Wait until the port is open; RuntimeError with the output if the process ends or takes too long."""
     until = time.monotonic() + 20
     while time.monotonic() < until and process.poll() is None:
         with socket.socket() as probe:
@@ -70,19 +70,19 @@ def wait_until_open(port: int, process: "subprocess.Popen[bytes]", log: Path) ->
 
 @dataclass
 class Deployed:
-    """The proxy's address, and the processes behind it by the names that cookies give them."""
+    """The proxy's address, and the processes behind it, keyed by their name in the cookie."""
 
     address: str
     apps: dict[str, Served]
 
     def kill(self, name: str) -> None:
-        """End one of the processes, as a crash would."""
+        """Kill one of the processes, as in a crash."""
         os.kill(self.apps[name].pid, signal.SIGKILL)
 
 
 @contextmanager
 def deployed(folder: Path, **changed: str) -> Iterator[Deployed]:
-    """Two processes and the proxy."""
+    """Run two app processes and the proxy."""
     save_tiny_checkpoints(folder / "checkpoints")
     environment = {"TXCLS_CHECKPOINTS": str(folder / "checkpoints")}
     with ExitStack() as stack:

@@ -1,11 +1,11 @@
-"""Find the HAProxy that the tests of deploy/ start; as a script, install one if there is none, and print its path."""
+"""Find the HAProxy that the tests of deploy/ start. As a script: install one if there is none, and print its path."""
 
 import os
 import shutil
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2]))  # for a run as a script
+sys.path.insert(0, str(Path(__file__).parents[2]))  # when run as a script
 
 from tests.browser.chromium import install_package
 
@@ -13,7 +13,7 @@ PLACES = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/s
 
 
 def find_haproxy() -> str | None:
-    """Path of the HAProxy that HAPROXY names, or of one on this machine; None if there is none."""
+    """Path of the HAProxy named by $HAPROXY, or else of an installed one; None if there is none."""
     return shutil.which(os.environ.get("HAPROXY") or "haproxy", path=PLACES)
 
 

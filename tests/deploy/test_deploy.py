@@ -1,4 +1,4 @@
-"""The configuration in deploy/ with a real HAProxy: sticky sessions, headers, limits, a process that dies."""
+"""The configuration in deploy/ with a real HAProxy: sticky sessions, headers, limits, a process that crashes."""
 
 import http.client
 import time
@@ -15,7 +15,7 @@ Answer = tuple[int, dict[str, str], str]
 
 
 def ask(address: str, path: str = "/", *, method: str = "GET", body: bytes | None = None, **headers: str) -> Answer:
-    """Status, headers in lower case, and the name in the cookie that keeps a visitor on one process."""
+    """Status, lower-case headers, and the process name in the cookie that keeps a visitor on one process."""
     connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=30)
     try:
         connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
@@ -41,7 +41,7 @@ def test_a_visitor_stays_on_one_process_across_reconnects(site: Deployed) -> Non
             session = visitor.session
         assert session
         for _ in range(4):
-            # Only the process that knows a session goes on with it; any other gives it a new id.
+            # Only the process that knows a session continues it; any other assigns a new id.
             with Visitor(site.address, headers=cookie(name), session=session, patience=60) as again:
                 assert again.open("attention", text="the bank raised its rates").finished
                 assert again.session == session
@@ -84,7 +84,7 @@ def test_the_proxy_refuses_requests_that_the_app_does_not_need(site: Deployed) -
         upload = f"/_stcore/upload_file/{visitor.session}/file"
         assert ask(site.address, upload, method="PUT", body=b"x" * 1000, **cookie("app1"))[0] == 403, "no token"
         assert ask(site.address, upload, method="POST", body=b"x", **cookie("app1"))[0] == 405
-        # Answered by what it says it will send; whoever sends it all the same is cut off.
+        # Refused because of its Content-Length; a client that sends the body anyway is disconnected.
         assert ask(site.address, upload, method="PUT", content_length="23000000", **cookie("app1"))[0] == 413
     assert ask(site.address, "/", method="PUT", body=b"x")[0] == 405
     assert ask(site.address, "/", method="POST", body=b"x")[0] == 405

@@ -1,1 +1,1 @@
-"""The Streamlit app: one file per page, and what the pages share."""
+"""The Streamlit app: one file per page, and shared parts."""

@@ -1,4 +1,4 @@
-"""A folder of its own for what visitors bring, and helpers to run jobs to their end."""
+"""A separate folder for visitors' files, and helpers that run jobs to completion."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +14,7 @@ from txcls.app.jobs.sessions import Session
 
 @pytest.fixture(autouse=True)
 def _own_folder(jobs_folder: Path) -> None:
-    """Every test here has one."""
+    """Give every test here its own folder for jobs."""
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def session() -> Iterator[Session]:
 
 
 def wait_until(is_so: Callable[[], bool], *, seconds: float = 30) -> None:
-    """Return once it is so; AssertionError where it does not come to be."""
+    """Wait until the condition holds; AssertionError if it does not within `seconds`."""
     end = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < end
@@ -33,18 +33,18 @@ def wait_until(is_so: Callable[[], bool], *, seconds: float = 30) -> None:
 
 
 def end_of(session: Session, kind: Kind, *, seconds: float = 90) -> JobState:
-    """The state of a job once it has ended."""
+    """Wait for a job to end, and return its final state."""
     wait_until(lambda: not queue.state(session, kind).is_active, seconds=seconds)
     return queue.state(session, kind)
 
 
 def finish(session: Session, kind: Kind, spec: Mapping[str, Any]) -> JobState:
-    """Start a job and wait for its end."""
+    """Start a job and wait for it to end."""
     queue.start(session, kind, spec)
     return end_of(session, kind)
 
 
 def put(session: Session, name: str, content: str | bytes) -> dict[str, Any]:
-    """A file in a session, and the start of a job's spec that names it."""
+    """Save a file in a session; returns the part of a job's spec that names it."""
     session.save_upload(name, content if isinstance(content, bytes) else content.encode())
     return {"file": f"files/{name}", "names": {f"files/{name}": f"my {name}"}}

@@ -1,4 +1,4 @@
-"""Uploaded models: how much memory one may take follows from its settings, before it is accepted."""
+"""Uploaded models: the memory that one may need is estimated from its settings before it is accepted."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Jobs: they take turns, keep within limits that are named, are stopped and cancelled, and outlive the server."""
+"""Jobs take turns, keep within stated limits, can be stopped and cancelled, and survive a restart of the server."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ TABLE = "text,label\n" + "".join(f"pay me {n},money\nwhere is it {n},parcel\n" f
 
 @pytest.fixture
 def occupied() -> Iterator[int]:
-    """The queue of readers, in which somebody else's job runs until this lock is closed."""
+    """The "read" queue, in which another visitor's job runs until this lock is closed."""
     name, lock = queue.enter("read", "somebody")
     assert queue.take_turn(name)
     yield lock
@@ -129,11 +129,11 @@ def test_a_session_is_swept_though_a_job_of_it_waits_and_the_job_ends(session: S
     wait_until(lambda: queue.ahead(name) is None)
 
 
-# Limits: the process that works is this test's child
+# Limits: the working process is a child of the test
 
 
 def ended(session: Session, kind: Kind, code: str, *, most_bytes: int = 1 << 30) -> queue.JobState:
-    """How a job ends whose process runs this Python."""
+    """The state in which a job ends whose process runs this Python code."""
     folder = session.job(kind)
     folder.mkdir()
     sessions.write_json(folder / "job.json", {"kind": kind, "id": "x", "spec": {"as": "mine"}, "since": 0.0})

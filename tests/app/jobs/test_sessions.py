@@ -1,4 +1,4 @@
-"""Sessions: private folders that only their token opens, removed when nobody visits them, bounded on the disk."""
+"""Sessions: private folders that only their token opens, removed after a time without visits, with bounded disk use."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from txcls.errors import ConfigError, DataError
 
 
 def visited_before(session: Session, seconds: float) -> None:
-    """As if the last visit to a session had been some time ago."""
+    """Make the last visit to a session appear `seconds` old."""
     session.folder.with_name(f"{session.folder.name}.seen").write_text(json.dumps({"at": time.monotonic() - seconds}))
 
 
@@ -53,7 +53,7 @@ def test_a_visit_keeps_a_session(session: Session) -> None:
 
 @pytest.mark.attack
 def test_a_clock_that_is_set_removes_nobody_and_keeps_nobody(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As when a machine's time is corrected, or the machine is restarted: monotonic time then begins anew."""
+    """For example when the clock is corrected, or the machine restarts and monotonic time begins at zero again."""
     for jump in (1e9, -1e9):
         monkeypatch.setattr(time, "time", lambda jump=jump: jump)
         assert sessions.sweep() == 0 and session.exists

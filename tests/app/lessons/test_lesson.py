@@ -1,4 +1,4 @@
-"""Turning a lesson's steps: what the browser had sent before a turn does not undo it."""
+"""Changing a lesson's step: messages that the browser sent before the change do not undo it."""
 
 import time
 from dataclasses import replace

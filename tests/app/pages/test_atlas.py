@@ -1,4 +1,4 @@
-"""The page Head atlas, the chips on other pages, and the head on which pages open."""
+"""The Head atlas page, the chips on other pages, and the head that pages open with."""
 
 import re
 from dataclasses import replace
@@ -28,7 +28,7 @@ def _models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def heads(app: AppTest) -> list[str]:
-    """The heads in the order in which they are listed."""
+    """The heads, in the order in which they are listed."""
     return re.findall(r"<b>Head (\d+\.\d+)</b>", html_of(app))
 
 

@@ -1,4 +1,4 @@
-"""The page Attention."""
+"""The Attention page."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ def test_the_attention_to_hidden_special_tokens_is_stated() -> None:
 
 
 def heat_map(app: AppTest, key: str) -> dict[str, Any]:
-    """The first data of a chart, which are those of its heat map."""
+    """The first trace of a chart, which is its heat map."""
     return dict(chart(app, key).figure["data"][0])
 
 

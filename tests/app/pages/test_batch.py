@@ -1,4 +1,4 @@
-"""The page Batch: a file in, the same file out."""
+"""The Batch page: upload a file, and download it with predictions."""
 
 import csv
 import io

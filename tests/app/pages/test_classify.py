@@ -1,4 +1,4 @@
-"""The page Classify: the prediction, what was read, a second checkpoint, texts of no class, random test texts."""
+"""The Classify page: the prediction, the text as read, a second checkpoint, texts out of scope, random test texts."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -106,7 +106,7 @@ def test_a_link_opens_the_comparison_and_other_pages_keep_it() -> None:
     assert app.query_params["versus"] == MANY
     go_to(app, "classify")
     app.selectbox(key="checkpoint_box").set_value(MANY).run()
-    assert not app.exception and "versus" not in app.query_params  # not with itself
+    assert not app.exception and "versus" not in app.query_params  # a checkpoint is not compared with itself
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The page Explanation: every number is the library's."""
+"""The Explanation page: every number agrees with the library."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def test_what_was_not_measured_is_said_with_the_command() -> None:
 def test_scores_curves_and_errors_are_the_librarys(target: str) -> None:
     app = open_page("explanation", text=TEXT)
     app.segmented_control(key="explain_target").set_value(target).run()
-    app = open_page("explanation", **dict(app.query_params))  # as a link
+    app = open_page("explanation", **dict(app.query_params))  # the same view opened by a link
     assert app.segmented_control(key="explain_target").value == target
     found = explain(Predictor.load(PLAIN), TEXT, target=target)  # type: ignore[arg-type]
     shown = html_of(app)

@@ -1,4 +1,4 @@
-"""The page Training film."""
+"""The Training film page."""
 
 import base64
 import json
@@ -39,7 +39,7 @@ def _one_with_states_and_one_without(trained: Path, monkeypatch: pytest.MonkeyPa
 
 
 def sent(app: AppTest) -> Any:
-    """What the browser gets to draw the film from."""
+    """The data that the browser draws the film from."""
     [film] = [
         element.proto for element in app.get("bidi_component") if element.proto.component_name == "txcls_training_film"
     ]
@@ -51,7 +51,7 @@ def has_film(app: AppTest) -> bool:
 
 
 def attention(data: Any) -> np.ndarray:
-    """The weights (N, L, H, T, T) that the browser draws."""
+    """The attention weights (N, L, H, T, T) that the browser draws."""
     weights = np.frombuffer(base64.b64decode(data["attention"]), dtype="<u2")
     return weights.reshape(*data["shape"], -1) / (2**16 - 1)
 
@@ -115,7 +115,7 @@ def test_a_long_text_is_shown_through_a_window() -> None:
 def test_the_film_can_be_read_as_a_table() -> None:
     app = open_page("film", checkpoint=FILMED, text=TEXT)
     assert "| step |" not in words_of(app)
-    app.session_state["film_table"] = True  # AppTest cannot click on expanders
+    app.session_state["film_table"] = True  # AppTest cannot open expanders
     app.run()
     [table] = [element.value for element in app.markdown if element.value.startswith("| step |")]
     film, classes = training_film(Predictor.load(FILMED), TEXT), Predictor.load(FILMED).classes

@@ -1,4 +1,4 @@
-"""The page Language model."""
+"""The Language model page."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""The page Class lens."""
+"""The Class lens page."""
 
 import numpy as np
 import pytest

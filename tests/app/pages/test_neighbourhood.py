@@ -1,4 +1,4 @@
-"""The page Neighbourhood."""
+"""The Neighbourhood page."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The page Positions: the encoding, shuffled words, other orders under three models, and the matrix of a shift."""
+"""The Positions page: the encoding, shuffled words, other word orders in three models, and the matrix of a shift."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -75,7 +75,7 @@ def table(app: AppTest) -> list[list[str]]:
 
 
 def words_now(app: AppTest) -> list[str]:
-    """The words in the order of the address, or in the one that the page chooses."""
+    """The words in the order given in the URL, or in the page's own choice if the URL has none."""
     words = TEXT.split()
     linked = dict(app.query_params).get("order")
     places = [int(one) for one in linked.split(".")] if linked else _suggested_order(words)

@@ -1,4 +1,4 @@
-"""The page Report."""
+"""The Report page."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ ROWS = LabelledTexts(
 
 @pytest.fixture
 def rows_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`ROWS` as the test rows and the training rows of every checkpoint."""
+    """Use `ROWS` as the test and training rows of every checkpoint."""
     monkeypatch.setattr(checkpoints, "test_rows", lambda source: ROWS)
     monkeypatch.setattr(compute_report, "training_rows", lambda source: ROWS)
     monkeypatch.setattr(compute_report, "why_no_rows", lambda source: "")
@@ -57,7 +57,7 @@ def test_mistakes_are_listed_most_confident_first_and_open_in_classify(rows_here
     app = open_page("report", checkpoint=PLAIN)
     expected = answer_rows(checkpoints.classifier(checkpoints.source(PLAIN)), ROWS).mistakes()
     assert mistakes(app) == [row.text for row in expected]
-    app.session_state["_report_open"] = expected[1].text  # what a click on the row puts there
+    app.session_state["_report_open"] = expected[1].text  # set by a click on the row
     app.run()
     assert not app.exception and app.text_area[0].value == expected[1].text
 
@@ -77,7 +77,7 @@ def test_the_linear_baseline_is_fitted_on_request(rows_here: None) -> None:
     app = open_page("report", checkpoint=PLAIN)
     app.button(key="report_baseline").click().run()
     assert not app.exception
-    assert "the linear baseline 100.0 %" in words_of(app).replace("\\", "")  # the rows it learned from
+    assert "the linear baseline 100.0 %" in words_of(app).replace("\\", "")  # rows from its training set
 
 
 def test_doubtful_labels_are_offered_for_correction(rows_here: None) -> None:

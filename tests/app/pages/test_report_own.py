@@ -1,4 +1,4 @@
-"""The page Report for a classifier that a visitor has trained: it knows the rows that it was made of."""
+"""The Report page for a classifier that a visitor has trained: it knows which rows it was trained and tested on."""
 
 import csv
 import io
@@ -35,7 +35,7 @@ FILE = "id,body,kind\n" + "".join(f'{n},"{text}",{label}\n' for n, (text, label)
 
 @pytest.fixture
 def session() -> Session:
-    """A session with a classifier, its rows, and the table that they are from."""
+    """A session with a classifier, its rows, and the table that they come from."""
     made = Session.new()
     plain = make_checkpoint(made.own / "letters")
     data = DataConfig(dataset="table", text_column="body", label_column="kind")
@@ -49,7 +49,7 @@ def session() -> Session:
 
 @pytest.fixture
 def source(session: Session, monkeypatch: pytest.MonkeyPatch) -> Source:
-    """The classifier, as this visitor's pages find it."""
+    """The classifier, as the visitor's pages find it."""
     monkeypatch.setattr(own, "session", lambda: session)
     return checkpoints.source(NAME)
 
@@ -156,7 +156,7 @@ def test_neighbourhood_compares_a_text_with_the_visitors_own_test_rows(session: 
     shown = words_of(app)
     assert "of your test texts" in shown and "example texts of this app" not in shown
     app.toggle(key="with_test_texts").set_value(True).run()
-    n = len(HELD_OUT) - 1  # without the text itself
+    n = len(HELD_OUT) - 1  # the text itself is not counted
     assert not app.exception and f"1 of your test texts and {n} drawn at random" in words_of(app)
 
 

@@ -1,4 +1,4 @@
-"""The page Step by step."""
+"""The Step by step page."""
 
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ def heading(app: AppTest) -> str:
 
 
 def drawn_numbers(app: AppTest) -> NDArray[Any]:
-    """The numbers of the step's heat map, or of its bars in the order of the vector."""
+    """The numbers of the step's heat map, or of its bars in vector order."""
     data = figures_of(app)[0]["data"][0]
     if data["type"] != "bar":
         return numbers(data["z"])
@@ -49,7 +49,7 @@ def test_next_goes_through_every_step_and_back_again(name: str) -> None:
         if step.formula:
             assert app.latex[0].value.strip("$\n") == step.formula
         assert len(app.get("plotly_chart")) == (step.values is not None)
-        if step.values is not None and name != MANY:  # of many classes, the largest are drawn
+        if step.values is not None and name != MANY:  # with many classes, only the largest values are drawn
             np.testing.assert_allclose(drawn_numbers(app).ravel(), step.cells(0).ravel(), atol=1e-6)
         if place < len(walk.steps) - 1:
             app.button(key="step_next").click().run()

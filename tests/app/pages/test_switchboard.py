@@ -1,4 +1,4 @@
-"""The page Switchboard: every number is the library's."""
+"""The Switchboard page: every number agrees with the library."""
 
 import numpy as np
 import pytest
@@ -19,12 +19,12 @@ def plain() -> Predictor:
 
 
 def after(app: AppTest) -> list[float]:
-    """The bars of the changed model, lowest first."""
+    """The bars of the changed model, lowest bar first."""
     return sorted(numbers(chart(app, "chart_moved").figure["data"][1]["x"]).tolist())
 
 
 def written(app: AppTest, key: str) -> list[list[float]]:
-    """The numbers in a board's cells."""
+    """The numbers in the cells of a board."""
     rows = chart(app, key).figure["data"][0]["text"]
     return [[float(cell.replace("−", "-")) for cell in row if cell] for row in rows]
 

@@ -1,4 +1,4 @@
-"""The page Tokens."""
+"""The Tokens page."""
 
 import pytest
 from streamlit.testing.v1 import AppTest

@@ -1,4 +1,4 @@
-"""The page Train, with its workers, as one session after another sees it."""
+"""The Train page with its workers, seen by successive sessions."""
 
 import os
 import time
@@ -34,7 +34,7 @@ def limited(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
 
 
 def until(app: AppTest, wanted: Callable[[AppTest], bool], *, seconds: float = 90) -> AppTest:
-    """Run the page, as the browser does every second, until it shows what is wanted."""
+    """Rerun the page, as the browser does every second, until `wanted` holds."""
     end = time.monotonic() + seconds
     while not wanted(app):
         assert time.monotonic() < end, words_of(app)
@@ -49,7 +49,7 @@ def has_button(key: str) -> Callable[[AppTest], bool]:
 
 
 def being_read(text: str = TABLE) -> Session:
-    """A session with a table that is being read."""
+    """A session whose table is being read."""
     session = Session.new()
     queue.start(session, "read", put(session, "table.csv", text))
     return session
@@ -139,7 +139,7 @@ def test_training_ends_in_a_comparison_and_a_classifier_for_this_visitor_alone()
     until(app, lambda app: any(drawing.key.startswith("chart_live") for drawing in charts_of(app)))
     until(app, lambda app: len([t for t in chart(app, "chart_live").figure["data"] if len(t["x"]) > 1]) > 0)
     described(chart(app, "chart_live"))
-    again = open_page("train", job=session.token)  # a reload, or another tab
+    again = open_page("train", job=session.token)  # as after a reload, or in another tab
     assert any(drawing.key.startswith("chart_live") for drawing in charts_of(again)) or has_button("another_table")(
         again
     )

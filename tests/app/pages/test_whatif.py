@@ -1,4 +1,4 @@
-"""The page What if."""
+"""The What if page."""
 
 from pathlib import Path
 
@@ -96,10 +96,10 @@ PAIR = {"text": "Rovers lost to City.", "changed": "Rovers easily beat City."}
 
 @pytest.fixture
 def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Predictor:
-    """A model of match reports whose answer to PAIR differs, with a made-up circuit."""
+    """A model of match reports that gives different predictions for the two texts of PAIR, with a made-up circuit."""
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     made = save_reports_model(tmp_path / "reports", measured=False)
-    with torch.no_grad():  # the bias is moved to between the two texts' logits
+    with torch.no_grad():  # move the bias to halfway between the two texts' logits
         texts = [torch.tensor([made.encoder.encode(text).ids]) for text in PAIR.values()]
         made.model.head.bias -= (made.model(texts[0])[0] + made.model(texts[1])[0]) / 2
     split = {"test": 0.75}

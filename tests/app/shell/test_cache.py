@@ -1,4 +1,4 @@
-"""The cache of all sessions: bounded in bytes and in time; each value is computed once."""
+"""The cache shared by all sessions: bounded in bytes and time; each value is computed once."""
 
 import threading
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Every chart has a description for screen readers that agrees with what it draws, and names its axes."""
+"""Every chart has a description for screen readers that agrees with its data, and titles on its axes."""
 
 import re
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ VIEWS: dict[str, dict[str, str]] = {
     "language, continued": {"part": "continue", "causal": SAYS_WORDS},
     "language, masks": {"part": "masks", "causal": SAYS_WORDS, "layer": "2"},
 }
-"""Links that show the charts of all pages."""
+"""Links that together show the charts of all pages."""
 
 
 NUMBER = re.compile(r"[−-]?\d[\d,]*(?:\.\d+)?")
@@ -44,7 +44,7 @@ def as_number(written: str) -> float:
 
 
 def values_in(part: Any) -> Iterator[float]:
-    """All numbers in a part of a figure, those in its texts included."""
+    """All numbers in part of a figure, including those in its texts."""
     if isinstance(part, str):
         yield from map(as_number, NUMBER.findall(unescape(part)))
     elif isinstance(part, dict) and "bdata" not in part:
@@ -59,7 +59,7 @@ def values_in(part: Any) -> Iterator[float]:
 
 
 def drawn_values(figure: dict[str, Any]) -> np.ndarray:
-    """The numbers of a figure's marks, as they are and as percentages, and the ends of its error bars."""
+    """The numbers that a figure draws, also as percentages, and the ends of its error bars."""
     values = list(values_in(figure["layout"].get("annotations", [])))
     for trace in figure["data"]:
         values += values_in([trace[name] for name in ("x", "y", "z", "text", "customdata") if name in trace])
@@ -69,7 +69,7 @@ def drawn_values(figure: dict[str, Any]) -> np.ndarray:
 
 
 def assert_describes_heat_map(alt: str, trace: dict[str, Any]) -> None:
-    """Range, size and largest weight in a description are those of the heat map."""
+    """Assert that the range, size and largest weight in a description agree with the heat map."""
     values = numbers(trace["z"]).astype(float)
     if said := re.search(r"from (\S+) to ([−-]?\d+\.\d+)", alt):
         for written, value in zip(said.groups(), (np.nanmin(values), np.nanmax(values)), strict=True):
@@ -87,7 +87,8 @@ def assert_describes_heat_map(alt: str, trace: dict[str, Any]) -> None:
 
 
 def described(drawing: Chart) -> None:
-    """Fail if a chart's description says a decimal number that it does not draw, or an axis has no title or names."""
+    """Fail if a description contains a decimal number that the chart does not draw, or an axis has neither title nor
+    names."""
     alt, figure = drawing.alt, drawing.figure
     assert len(alt) > 20, drawing.key
     if len(figure["data"]) == 1 and figure["data"][0]["type"] == "heatmap":

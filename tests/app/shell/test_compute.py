@@ -1,4 +1,4 @@
-"""What the pages load and compute is shared by all sessions and never changed."""
+"""Data that the pages load and compute is shared by all sessions and never modified."""
 
 from pathlib import Path
 

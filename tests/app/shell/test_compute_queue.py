@@ -1,4 +1,4 @@
-"""Heavy computations take turns, in slices, a bounded number of them, and end when nobody waits for them."""
+"""Heavy computations run in turns and time slices, the queue is bounded, and abandoned computations end."""
 
 import threading
 import time
@@ -13,11 +13,11 @@ from txcls.app.shell.limits import BusyError
 
 
 class LeftError(BaseException):
-    """A visitor has left."""
+    """The visitor has left."""
 
 
 def until(condition: Callable[[], object], seconds: float = 5) -> None:
-    """Wait for a condition; AssertionError after some seconds."""
+    """Wait for a condition; AssertionError if it does not hold within `seconds`."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "waited in vain"
@@ -26,7 +26,7 @@ def until(condition: Callable[[], object], seconds: float = 5) -> None:
 
 @contextmanager
 def held(queue: ComputeQueue, n: int) -> Iterator[None]:
-    """Have n computations of others in the queue."""
+    """either may be running or waiting at that moment"""
     end = threading.Event()
 
     def hold() -> None:
@@ -124,7 +124,7 @@ def test_a_visitor_who_leaves_frees_the_place_in_the_queue_and_the_turn() -> Non
     with ThreadPoolExecutor(2) as threads:
         futures = [threads.submit(compute, number) for number in (0, 1)]
         until(lambda: queue.waiting == 1)
-        for number in (1, 0):  # whether it runs or waits just then
+        for number in (1, 0):  # once while it waits, once while it runs
             left[number] = True
             with pytest.raises(LeftError):
                 futures[number].result(5)

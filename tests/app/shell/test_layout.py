@@ -1,4 +1,4 @@
-"""What all pages share: heading, checkpoint, text box, notes, and links to other pages."""
+"""Parts shared by all pages: heading, checkpoint, text box, notes, and links to other pages."""
 
 from pathlib import Path
 

@@ -17,7 +17,7 @@ from txcls.app.shell.lecture import MIN_FONT_PX, STEPS, step_part
 TEXT = "banks signed a deal after the election"
 NAMES = [page.name for page in PAGES]
 WITHOUT_SLIDES = {"atlas", "film", "playground"}
-"""Pages that show nothing of a checkpoint without an atlas or snapshots, and one that consists of a frame."""
+"""Pages that show nothing for a checkpoint without an atlas or snapshots, and one that is only a frame."""
 
 
 def slides(app: AppTest) -> list[dict[str, Any]]:
@@ -25,7 +25,7 @@ def slides(app: AppTest) -> list[dict[str, Any]]:
 
 
 def fonts(figure: Any) -> Iterator[float]:
-    """All sizes of type in a part of a figure."""
+    """All font sizes in part of a figure."""
     if isinstance(figure, list):
         for part in figure:
             yield from fonts(part)
@@ -38,7 +38,7 @@ def fonts(figure: Any) -> Iterator[float]:
 
 
 def axes_and_legends(figure: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Settings of axes and legends, whose type size is set by Streamlit's theme otherwise."""
+    """Settings of axes and legends, whose font size Streamlit's theme would otherwise set."""
     for name, part in figure["layout"].items():
         if name.startswith(("xaxis", "yaxis")):
             yield part.get("tickfont", {})

@@ -1,4 +1,4 @@
-"""Limits on length of texts, memory and waiting computations."""
+"""Limits on text length, memory and the number of waiting computations."""
 
 import platform
 import subprocess

@@ -1,4 +1,4 @@
-"""Visitors' text in Markdown is only text."""
+"""Markdown shows visitors' text as plain text."""
 
 import pytest
 from markdown_it import MarkdownIt

@@ -1,4 +1,4 @@
-"""Words that a model of match reports knows replace those that it does not know."""
+"""Replace words unknown to a model of match reports by words that it knows."""
 
 from pathlib import Path
 

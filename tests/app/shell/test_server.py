@@ -1,4 +1,4 @@
-"""What the server does around the pages: check its settings, sweep sessions, bound uploads, hand out files."""
+"""The server around the pages: check its settings, sweep sessions, bound uploads, serve files."""
 
 import asyncio
 import json
@@ -27,12 +27,12 @@ pytestmark = pytest.mark.usefixtures("jobs_folder")
 
 MB = 1 << 20
 MOST = MB + server.FORM_BYTES
-"""Of a request, where a file may have 1 MB."""
+"""Maximum size of a request if a file may have 1 MB."""
 
 
 @pytest.fixture
 def manager(monkeypatch: pytest.MonkeyPatch) -> MemoryUploadedFileManager:
-    """Streamlit's own, which holds uploads in memory."""
+    """Streamlit's upload manager, which holds uploads in memory."""
     made = MemoryUploadedFileManager("/upload")
     monkeypatch.setattr(server.runtime, "get_instance", lambda: SimpleNamespace(uploaded_file_mgr=made))
     return made
@@ -41,7 +41,7 @@ def manager(monkeypatch: pytest.MonkeyPatch) -> MemoryUploadedFileManager:
 def status_of(
     app: server.BoundedUploads, *, session: str = "one", size: int | str | None = MB, method: str = "PUT"
 ) -> int:
-    """The answer to an upload."""
+    """The status code in response to an upload."""
     sent: list[Message] = []
 
     async def send(message: Message) -> None:
@@ -58,7 +58,7 @@ async def receive_nothing() -> Message:
 
 
 def taking(manager: MemoryUploadedFileManager, *, seconds: float = 0.0) -> server.BoundedUploads:
-    """The middleware before a server that takes each file as Streamlit does."""
+    """The middleware in front of a server that stores each file as Streamlit does."""
 
     async def take(scope: Scope, receive: Receive, send: Send) -> None:
         await asyncio.sleep(seconds)

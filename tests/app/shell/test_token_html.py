@@ -1,4 +1,4 @@
-"""The text shown back with its tokens."""
+"""The text displayed with its tokens."""
 
 import re
 from html import unescape
@@ -72,7 +72,7 @@ def test_any_text_can_be_sent_and_holds_no_markup(text: str) -> None:
 
 
 def edited(step: CleaningStep) -> tuple[str, str]:
-    """The text before and after that the shown edits stand for, as far as they tell."""
+    """The text before and after, reconstructed from the displayed edits as far as possible."""
     shown = edits(step).split('dir="auto">')[1].removesuffix("</div>")
     return re.sub("<ins>.*?</ins>", "", shown), re.sub("<del>.*?</del>", "", shown)
 

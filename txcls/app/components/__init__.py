@@ -1,1 +1,1 @@
-"""Browser code that Streamlit has no command for: one Python file per component, beside its own js, css and html."""
+"""Browser code for features that Streamlit lacks: one Python file per component, next to its js, css and html files."""

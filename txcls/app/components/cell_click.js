@@ -1,5 +1,5 @@
-// Reports which cell of a chart's first trace, a heat map, or which bar was clicked; Streamlit itself reports clicks on
-// points only.
+// Reports clicks on bars and on cells of a heat map that is a chart's first trace; Streamlit itself reports only clicks
+// on points.
 export default function ({ data, setTriggerValue }) {
   const listen = (event) => {
     const plot = event.target.closest?.(`.st-key-${data.key}`)?.querySelector(".js-plotly-plot")

@@ -10,9 +10,9 @@ _cell = register("cell_click")
 
 
 def listen_to_cells(chart_key: str, clicked: Callable[[int, int], None]) -> None:
-    """Call `clicked` with row and column (from 0) of each cell that is clicked in the heat map of that key.
+    """Call `clicked` with row and column (from 0) of each clicked cell of the heat map with this key.
 
-    A click on a bar gives its `customdata`, an index, and 0.
+    A click on a bar gives the bar's `customdata` (an index) and 0.
     """
     key = f"cells_{chart_key}"
 

@@ -1,4 +1,4 @@
-// Keeps a classifier's weights in the browser, for the pictures of this tab; see machine.py for the format.
+// Keeps a classifier's weights in this browser tab for the pictures; see machine.py for the format.
 export default function ({ data }) {
   if (!data) return
   const start = data.byteOffset, numbers = new DataView(data.buffer, start, data.byteLength)

@@ -1,5 +1,5 @@
-// PageDown or PageUp that is pressed while there is nothing yet to turn (lecture.js is not loaded, or its page is on its
-// way) is kept, at most one, and taken by lecture.js as soon as it can.
+// Stores at most one press of PageDown or PageUp while nothing can be turned (lecture.js or its page is still loading);
+// lecture.js handles it as soon as it can.
 export default function ({ data }) {
   const lecture = (window.txclsLecture ??= { page: null, at: 0, asked: null })
   lecture.keeps = data.on

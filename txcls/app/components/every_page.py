@@ -14,7 +14,7 @@ def keep_page_keys(*, on: bool) -> None:
 
 
 def close_menu_on_phones(page: str) -> None:
-    """Close the menu, which covers the page on a phone, when this page has been chosen or loaded."""
+    """Close the menu, which covers the page on a phone, when a page is chosen or loaded."""
     _phone_menu(data={"page": page}, key="phone_menu")
 
 

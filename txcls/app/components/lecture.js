@@ -1,9 +1,10 @@
-// Turns slides, steps and pages with PageDown and PageUp wherever the focus is, switches lecture mode with F9, and draws
-// the bar that says where one is. Slides are turned here; the server is asked for steps and for other pages.
-const MAX_LETTERED_LAYERS = 3 // with more layers, the map has no letters in them
+// Turns slides, steps and pages with PageDown and PageUp regardless of focus, switches lecture mode with F9, and draws
+// the bar that shows the current position. Slides are turned in the browser; steps and other pages are requested from
+// the server.
+const MAX_LETTERED_LAYERS = 3 // with more layers, the map has no letters
 const MIN_FORMULA_PX = 17
 const ASK_AGAIN_MS = 5000
-const STAY_MS = 4000 // how long charts above a part of a page may take to get their height
+const STAY_MS = 4000 // how long charts above a part of a page may take to reach their final height
 const LONG = { attn: "attention", ff: "feed-forward" }
 
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -21,7 +22,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   window.addEventListener("keydown", first, true)
   window.addEventListener("keydown", afterDrawing)
   show(bar)
-  const drawn = setTimeout(() => show(bar), 150) // headings may be drawn after this
+  const drawn = setTimeout(() => show(bar), 150) // headings may be drawn later than this component
   const formulas = new MutationObserver(() => fitFormulas(document.body))
   if (data.on) formulas.observe(document.querySelector('[data-testid="stMain"]'), { childList: true, subtree: true })
   const stop = () => {
@@ -31,7 +32,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     window.removeEventListener("keydown", afterDrawing)
   }
   window.txclsStopLecture = stop
-  lecture.live = stop // until another call takes over, which Streamlit may make before or after it ends this one
+  lecture.live = stop // until another call takes over; Streamlit may make that call before or after it ends this one
   if (isNew) takeWaiting(bar)
   return () => {
     if (lecture.live === stop) lecture.live = null
@@ -46,7 +47,7 @@ function styleElement() {
   return style
 }
 
-/** Give the panel and the cover of a lesson their language and name. */
+/** Set language and name of a lesson's panel and cover. */
 function nameLesson(lesson) {
   const language = lesson?.language ?? "en"
   const attributes = { lang: language, role: "region", "aria-label": lesson?.title ?? "" }
@@ -55,12 +56,12 @@ function nameLesson(lesson) {
   document.querySelector(".st-key-lesson_cover")?.setAttribute("lang", language)
 }
 
-/** Scroll to the part of the page that a new step of a lesson is about. */
+/** On a new step of a lesson, scroll to the part of the page that it is about. */
 function goToPart(data, lecture) {
   const panel = document.querySelector(".st-key-lesson_panel")
   const step = data.lesson && `${data.lesson.title} ${data.lesson.at}`
   if (step && lecture.step && step !== lecture.step) {
-    for (const element of [panel, document.querySelector('[data-testid="stMain"]')]) element?.scrollTo(0, 0) // on a phone Next is below
+    for (const element of [panel, document.querySelector('[data-testid="stMain"]')]) element?.scrollTo(0, 0) // Next is at the bottom on a phone
   }
   if (step !== lecture.step) lecture.stay?.()
   if (step !== lecture.step || data.on) lecture.partOf = null
@@ -68,13 +69,13 @@ function goToPart(data, lecture) {
   const part = document.querySelector(".txcls-part")
   if (!data.on && data.lesson?.far_down && part && lecture.partOf !== step) {
     lecture.partOf = step
-    // Below the panel, as on a phone, the narration is read first, and a button leads to the part.
+    // If the panel is above the page, as on a phone, the narration is read first, and a button leads to the part.
     if (panel && getComputedStyle(panel).position === "fixed") stayAt(part, lecture)
   }
   for (const button of document.querySelectorAll(".txcls-to-part")) button.onclick = () => part && stayAt(part, lecture)
 }
 
-/** Set the slide that this call begins with; returns whether its page or mode is new. */
+/** Set the initial slide of this call; returns whether the page or mode is new. */
 function takeOver({ data, lecture, last }) {
   const isOther = lecture.page !== data.page || lecture.on !== data.on
   if (isOther) {
@@ -123,7 +124,7 @@ function show({ data, lecture, find, style, last }) {
   if (address.href !== location.href) history.replaceState(history.state, "", address)
 }
 
-/** What makes a slide visible; a page without slides is shown as a whole. */
+/** CSS that makes a slide visible; a page without slides is shown as a whole. */
 function slideStyle(slide, selector) {
   if (!slide) {
     return `${selector} {visibility: visible !important; padding: 84px 32px !important;}` +
@@ -134,7 +135,7 @@ function slideStyle(slide, selector) {
     (slide.hides_answer ? ".st-key-lecture_strip .txcls-strip {visibility: hidden;}" : "")
 }
 
-/** Go on or back by one; returns whether there was anything to turn. */
+/** Go forward or back by one; returns whether the key was handled. */
 function turn(bar, by) {
   const { data, lecture, last } = bar
   const button = data.at && document.querySelector(`.st-key-step_${by > 0 ? "next" : "back"} button`)
@@ -147,7 +148,7 @@ function turn(bar, by) {
     lecture.at += by
     show(bar)
   } else if (lecture.asked === data.page) {
-    lecture.waiting = by // the next page is on its way, and takes this when it is there
+    lecture.waiting = by // the next page is loading and handles this when it arrives
   } else if (!(by > 0 ? data.last : data.first)) {
     lecture.asked = data.page
     lecture.rearming = setTimeout(() => rearm(bar), ASK_AGAIN_MS)
@@ -156,14 +157,14 @@ function turn(bar, by) {
   return true
 }
 
-/** Take the key that was pressed while there was nothing to turn. */
+/** Handle the key that was pressed while nothing could be turned. */
 function takeWaiting(bar) {
   const by = bar.lecture.waiting
   bar.lecture.waiting = 0
   if (by) turn(bar, by)
 }
 
-/** Allow to ask again for a page that does not come, but not while the server is still drawing. */
+/** Allow another request for a page that does not arrive, but not while the server is still drawing. */
 function rearm(bar) {
   const state = document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState
   if (state && state !== "notRunning") bar.lecture.rearming = setTimeout(() => rearm(bar), 500)
@@ -173,7 +174,7 @@ function rearm(bar) {
   }
 }
 
-/** Handlers of a key before anything that has the focus, and after a drawing that handles page keys itself. */
+/** Two key handlers: one runs before any focused element, the other after a drawing that handles page keys itself. */
 function keyHandlers(bar) {
   const { data, lecture } = bar
   const isPlain = (event) => !event.altKey && !event.ctrlKey && !event.metaKey && !event.shiftKey
@@ -194,7 +195,7 @@ function keyHandlers(bar) {
     if (!ownKeys()) {
       if (turn(bar, by)) swallow(event)
     } else if (event.target !== document.body) {
-      // The drawing ignores what is typed elsewhere.
+      // The drawing ignores keys pressed while another element has the focus.
       swallow(event)
       document.activeElement?.blur()
       document.body.dispatchEvent(new KeyboardEvent("keydown", { key: event.key, bubbles: true, cancelable: true }))
@@ -207,7 +208,8 @@ function keyHandlers(bar) {
   return { first, afterDrawing }
 }
 
-/** Scroll to a part of the page, and again while what stands above it changes its height, until someone scrolls. */
+/** Scroll to a part of the page, and again whenever the page changes its height, until the user scrolls or STAY_MS
+ * pass. */
 function stayAt(part, lecture) {
   lecture.stay?.()
   const page = document.querySelector('[data-testid="stMainBlockContainer"]')
@@ -220,11 +222,11 @@ function stayAt(part, lecture) {
     for (const one of events) window.removeEventListener(one, lecture.stay, true)
     lecture.stay = null
   }
-  again.observe(page) // which calls at once
+  again.observe(page) // also calls back immediately
   for (const one of events) window.addEventListener(one, lecture.stay, true)
 }
 
-/** Make formulas that are wider than their place as much smaller, down to what can still be read. */
+/** Shrink formulas that are too wide to fit, down to the smallest readable size. */
 function fitFormulas(element) {
   for (const one of element?.querySelectorAll(".katex-display") ?? []) {
     const formula = one.querySelector(".katex")
@@ -235,7 +237,7 @@ function fitFormulas(element) {
   }
 }
 
-/** Enlarge a drawing less until it fits; it may still be loading, so look again for a while. */
+/** Reduce the zoom of a drawing until it fits; it may still be loading, so check repeatedly for a while. */
 function shrinkToFit(element, lecture, times) {
   const zoom = element?.currentCSSZoom ?? 1
   if (!times || zoom <= 1 || !element.isConnected) return
@@ -247,7 +249,7 @@ function shrinkToFit(element, lecture, times) {
   lecture.fitting = setTimeout(() => shrinkToFit(element, lecture, times - 1), 200)
 }
 
-/** From the text to the answer; what the slide is about is filled. */
+/** Draw the map from the text to the prediction; the parts that the slide shows are filled. */
 function drawMap(map, layers, shows) {
   const box = (name, text) => {
     const made = document.createElement("b")

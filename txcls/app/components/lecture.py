@@ -9,18 +9,18 @@ import streamlit as st
 from txcls.app.components.register import register
 
 STYLE_SHEET = Path(__file__).parent / "lecture_page.css"
-"""What lecture mode changes on the page itself."""
+"""Lecture mode's changes to the page itself."""
 _KEY = "lecture"
 _bar = register("lecture")
 
 
 def bar_and_keys(data: Mapping[str, Any], *, on_mode: Callable[[], None], on_turn: Callable[[int], None]) -> None:
-    """Listen to F9, PageDown and PageUp; in lecture mode show one slide, and a bar that says which.
+    """Handle F9, PageDown and PageUp; in lecture mode show one slide, and a bar with its position.
 
     Args:
-        data: what `txcls.app.shell.lecture.end` knows of the page.
+        data: the page's data from `txcls.app.shell.lecture.end`.
         on_mode: called before the next run of the page when lecture mode is switched.
-        on_turn: called before the next run with 1 or -1 when the pages are turned.
+        on_turn: called before the next run with 1 or -1 when the page is turned.
     """
 
     def turned() -> None:

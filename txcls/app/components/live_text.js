@@ -1,13 +1,13 @@
-// Submits a text area a moment after the last key press, by sending it the Ctrl+Enter that Streamlit submits on. Text typed
-// just before the connection broke is entered again once the server is back. Texts are cut to one character more than the
-// app reads, so that no browser sends megabytes.
+// Submits a text area a moment after the last key press, by sending it the Ctrl+Enter on which Streamlit submits. Text
+// typed just before the connection broke is entered again once the server is back. Texts are cut to one character more
+// than the app reads, so that no browser sends megabytes.
 export default function ({ data, setTriggerValue }) {
   let timer
   const inside = (target) => target instanceof HTMLTextAreaElement && target.closest(`[class*="st-key-${data.key}"]`)
   const commit = (area) => {
     const key = { key: "Enter", code: "Enter", bubbles: true, cancelable: true }
     area.dispatchEvent(new KeyboardEvent("keydown", { ...key, ctrlKey: true }))
-    area.dispatchEvent(new KeyboardEvent("keyup", key)) // or shortcuts would consider the key held down
+    area.dispatchEvent(new KeyboardEvent("keyup", key)) // otherwise shortcuts would consider the key held down
   }
   const put = (area, text) => {
     Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value").set.call(area, text)
@@ -20,8 +20,8 @@ export default function ({ data, setTriggerValue }) {
       if (kept.length < area.value.length) return put(area, kept)
     }
     if (!inside(area)) return
-    // Kept until the server is known to have it. Without an event it was typed before this listened, or the page is still
-    // to draw the server's text: only a box with the focus can have been typed in.
+    // Kept until the server is known to have the text. Without an event, either the text was typed before this listener
+    // existed, or the page has not yet drawn the server's text; only a focused box can have been typed in.
     const typed = event.type || (area === document.activeElement && area.value !== data.text)
     if (typed) window.txclsTyped = area.value
     if (event.isComposing) return
@@ -36,7 +36,7 @@ export default function ({ data, setTriggerValue }) {
     if (connection !== "CONNECTED") window.txclsBack = "away"
     else if (window.txclsBack === "away") {
       window.txclsBack = "asked"
-      // A restarted server knows no page until one is requested.
+      // A restarted server does not know the page until it is requested.
       if (window.txclsTyped !== undefined) setTriggerValue("back", Date.now())
     } else if (window.txclsBack === "asked" && script === "running") window.txclsBack = "drawn"
     else if (window.txclsBack === "drawn" && script === "notRunning") {
@@ -50,7 +50,7 @@ export default function ({ data, setTriggerValue }) {
     if (area) put(area, window.txclsTyped)
   }
   const arrived = () => {
-    // A box that shows the server's text may have got it by a click or a link, which is later than what was typed; but a
+    // A box with the server's text may have received it from a click or a link, which is later than the typing; but a
     // server that has just come back may have put its older text there.
     const replaced = !window.txclsBack && box()?.value === data.text
     if (window.txclsTyped === data.text || replaced) window.txclsTyped = undefined
@@ -68,7 +68,7 @@ export default function ({ data, setTriggerValue }) {
     document.removeEventListener("compositionend", later)
   }
   window.txclsStopLiveText = stop
-  // Text typed before this listened, or just before it was restarted; a no-op if there is none.
+  // Text typed before this listener existed, or just before a restart; does nothing if there is none.
   document.querySelectorAll(`[class*="st-key-${data.key}"] textarea`).forEach((target) => later({ target }))
   return stop
 }

@@ -11,14 +11,15 @@ def submit_while_typing(key_start: str, *, text: str, pause_ms: int = 250) -> No
 
     Args:
         key_start: the start of their keys.
-        text: the text that the server has received; text typed while disconnected is submitted after reconnecting.
+        text: the last text that the server received; text typed while disconnected is submitted after reconnecting.
         pause_ms: milliseconds without a key press after which the text is submitted.
 
-    A text longer than `limits().characters` is cut to one character more than that, so that the server notices.
+    A longer text than `limits().characters` is cut to one character more, so that the server notices that it is too
+    long.
     """
     data = {"key": key_start, "text": text, "pause": pause_ms, "most": limits().characters}
     _live(data=data, key=f"live_{key_start}", on_back_change=_redraw)
 
 
 def _redraw() -> None:
-    """Nothing: after a broken connection the browser triggers a run of the page, and the run is all it needs."""
+    """Do nothing: after a broken connection the browser only needs the rerun of the page that it triggers."""

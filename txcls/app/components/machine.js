@@ -1,21 +1,22 @@
-// The picture on a page of the app: it follows the text box at every key and computes here, not on the server. What was
-// switched or opened is sent, so that the address and the other pages know.
+// The picture on a page of the app: it follows the text box at every key press and computes in the browser, not on the
+// server. What the visitor switches or opens is sent to the server for the URL and the other pages.
 
 const NAMES = /^(\d+)\.(\d+)$/;
-/** Streamlit may change the text box after the picture, without an input event: when to read the box again, in ms. */
+/** Times in ms at which the text box is read again: Streamlit may change it after the picture, without an input
+ * event. */
 const READ_AGAIN = [50, 250, 1000, 3000];
 
 export default function ({data, parentElement, setStateValue, setTriggerValue}) {
   const root = parentElement.querySelector(".picture");
   const picture = (root.txcls ??= newPicture(root));
   Object.assign(picture, {data, setStateValue, setTriggerValue});
-  // What was switched here and not yet confirmed by the server stays.
+  // Keep heads that were switched here until the server has confirmed them.
   if (!picture.asked || String([...picture.off].sort()) === String(data.off)) {
     picture.off = new Set(data.off);
     picture.asked = false;
   }
   picture.update();
-  // Listeners of this call's own: whenever those of the call before are removed, these stay.
+  // Each call has its own listeners, so removing those of the previous call leaves these in place.
   const typed = (event) => picture.typed(event), pressed = (event) => picture.machine.pressed(event);
   const arrived = () => picture.arrived();
   picture.stop?.();
@@ -51,7 +52,7 @@ function newPicture(root) {
         picture.read(target.value);
       }
     },
-    /** Take over the server's text and classifier. */
+    /** Use the server's text and classifier. */
     update() {
       const {name, text} = picture.data, file = window.txclsClassifiers?.get(name);
       if (!file) {
@@ -68,7 +69,7 @@ function newPicture(root) {
     },
     /** The page's text box. */
     area: () => document.querySelector(`[class*="st-key-${picture.data.box}"] textarea`),
-    /** Read the box if it holds another text than the one that was read. */
+    /** Read the box if its text has changed since it was last read. */
     follow() {
       const text = picture.area()?.value;
       if (text !== undefined && text !== picture.text) picture.read(text);
@@ -95,7 +96,7 @@ function newPicture(root) {
   return picture;
 }
 
-/** A classifier from the bytes of txcls.web.export.packed. */
+/** Unpack a classifier from the bytes of txcls.web.export.packed. */
 function unpack(buffer) {
   const length = new DataView(buffer).getUint32(0, true);
   const {description, tables} = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));

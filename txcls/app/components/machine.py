@@ -1,7 +1,7 @@
 """The whole model in one picture, computed and drawn in the visitor's browser (txcls/web/picture/machine.js).
 
-The browser receives a classifier once: its weights are a separate component, which is omitted from later runs once the
-picture has reported that they have arrived.
+The browser receives a classifier once: its weights are a separate component, which later runs omit once the picture has
+reported their arrival.
 """
 
 from collections.abc import Callable, Collection
@@ -65,6 +65,6 @@ def machine(
 
 
 def _named(name: str, weights: bytes) -> bytes:
-    """The name's length in bytes and the name, each in a multiple of 8 bytes, before the weights."""
+    """Prefix the weights with the name's length in bytes and the name, each padded to a multiple of 8 bytes."""
     encoded = name.encode("utf-8")
     return len(encoded).to_bytes(8, "little") + encoded + b"\0" * (-len(encoded) % 8) + weights

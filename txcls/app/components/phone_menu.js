@@ -1,5 +1,5 @@
-// Closes the menu on a phone, where it covers the page, when another page is chosen and when a page is loaded: Streamlit
-// leaves it open, and remembers that it was.
+// Closes the menu on a phone, where it covers the page, when another page is chosen and when a page is loaded:
+// Streamlit leaves it open, and remembers this.
 const EXPAND = '[data-testid="stExpandSidebarButton"]'
 const OPEN = '[data-testid="stSidebar"][data-collapsed="false"] [data-testid="stSidebarCollapseButton"] button'
 
@@ -7,7 +7,7 @@ export default function ({ data }) {
   if (window.txclsMenuPage === data.page || !matchMedia("(max-width: 768px)").matches) return
   const isLoaded = window.txclsMenuPage === undefined
   window.txclsMenuPage = data.page
-  // On a slow phone the visitor can have opened it before this runs.
+  // On a slow phone, the visitor may have opened it before this runs.
   if (isLoaded && performance.getEntriesByType("first-input").length) return
   let left = 15
   const openedByHand = ({ target }) => {
@@ -18,7 +18,7 @@ export default function ({ data }) {
     const button = document.querySelector(OPEN)
     if (left && !button) {
       left--
-      setTimeout(close, 100) // the menu may be drawn after this
+      setTimeout(close, 100) // the menu may be drawn later than this component
       return
     }
     document.removeEventListener("click", openedByHand, true)

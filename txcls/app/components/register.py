@@ -1,4 +1,4 @@
-"""Make a Streamlit component of files in this folder."""
+"""Register a Streamlit component from the files in this folder."""
 
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,9 @@ _FOLDER = Path(__file__).parent
 
 
 def register(name: str, *, modules: tuple[str, ...] = (), sheets: tuple[str, ...] = ()) -> Any:
-    """The component of NAME.js, and NAME.html and NAME.css if they exist.
+    """The component made of NAME.js, and of NAME.html and NAME.css if they exist.
 
-    `modules` and `sheets` of `txcls.web` come before them, and the style of all buttons before any style sheet.
+    `modules` and `sheets` of `txcls.web` are put before them, and the shared button style before all style sheets.
     """
     files = {kind: _FOLDER / f"{name}.{kind}" for kind in ("html", "js", "css")}
     sources: dict[str, Any] = {kind: file.read_text("utf-8") for kind, file in files.items() if file.exists()}

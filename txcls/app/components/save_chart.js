@@ -1,4 +1,4 @@
-// Saves the chart of the given key: as PNG or SVG through its own camera button, or its numbers as CSV.
+// Saves the chart with the given key: as PNG or SVG through its own camera button, or its numbers as CSV.
 export default function ({ data, parentElement }) {
   const row = parentElement.querySelector(".row")
   row.replaceChildren("Save as")
@@ -20,13 +20,14 @@ export default function ({ data, parentElement }) {
   }
 }
 
-/** The numbers of a chart as CSV, one line for each: of a map its row, column and value, of other charts x, y and text. */
+/** The numbers of a chart as CSV, one per line: column, row and value for a heat map; x, y and text for other
+ * charts. */
 function numbersOf(plot) {
   const lines = [["series", "x", "y", "value"]]
   plot._fullData.forEach((trace, number) => {
     const name = trace.name && !/^trace \d+$/.test(trace.name) ? trace.name : String(number + 1)
     if (trace.z) {
-      // Maps of many heads are sent in steps of 1/255.
+      // Heat maps of many heads are sent as integers in steps of 1/255.
       const top = trace.coloraxis && plot._fullLayout[trace.coloraxis]?.cmax === 255 ? 255 : 1
       const along = (of, start, step, n) => (of?.length ? [...of] : [...Array(n).keys()].map((k) => (start ?? 0) + k * (step ?? 1)))
       const rows = [...trace.z], ys = along(trace.y, 0, 1, rows.length), xs = along(trace.x, 0, 1, rows[0]?.length ?? 0)
@@ -41,7 +42,7 @@ function numbersOf(plot) {
   return lines.map((line) => line.map(quoted).join(",")).join("\r\n")
 }
 
-/** A cell: without the marks and invisible characters of the chart, and never a formula for a spreadsheet. */
+/** A CSV cell: the chart's markup and invisible characters are removed, and no spreadsheet takes it for a formula. */
 function quoted(value) {
   let text = String(value ?? "").replace(/<[^>]*>|[\u200b\u200c\u2068\u2069]/g, "")
   for (const [entity, character] of [["&lt;", "<"], ["&gt;", ">"], ["&amp;", "&"]]) text = text.replaceAll(entity, character)

@@ -6,5 +6,6 @@ _save = register("save_chart")
 
 
 def save_buttons(chart_key: str, *, file_name: str) -> None:
-    """Three buttons with which the browser saves the Plotly chart of that key as displayed, and its numbers."""
+    """Three buttons that save the Plotly chart with this key as displayed (PNG, SVG) and its numbers (CSV) in the
+    browser."""
     _save(data={"key": chart_key, "file": file_name}, key=f"save_{chart_key}")

@@ -1,5 +1,5 @@
-// Makes scrollable elements reachable by keyboard: each is a named tab stop as long as its content overflows. The menu
-// on a phone, where Streamlit puts the items of a list into sections of it, becomes a group of links without a list.
+// Makes scrollable elements reachable by keyboard: each is a named tab stop while its content overflows. On a phone,
+// where Streamlit divides the menu's list into sections, the menu becomes a group of links instead of a list.
 const NAMES = {
   ".katex-display": "Formula",
   '[data-testid="stMarkdownContainer"] table': "Table",
@@ -44,7 +44,7 @@ export default function () {
   window.txclsStopScrollers?.()
   const changed = new MutationObserver(later)
   changed.observe(document.body, { subtree: true, childList: true })
-  document.addEventListener("toggle", later, true) // folded content has no size
+  document.addEventListener("toggle", later, true) // collapsed content has no size
   document.fonts.addEventListener("loadingdone", later)
   later()
   const stop = () => {

@@ -1,8 +1,9 @@
-// Tokens in a row. Those with a number are buttons that send it; arrow keys move between them, and only one is a tab stop.
+// A row of tokens. Those with a number are buttons that send it; arrow keys move between them, and only one is a tab
+// stop.
 export default function ({ data, parentElement, setTriggerValue }) {
   const strip = parentElement.querySelector(".strip")
   strip.setAttribute("aria-label", data.label)
-  // Elements are reused between runs, so that the focus stays.
+  // Elements are reused between runs to keep the focus.
   data.tokens.forEach((token, place) => {
     const tag = token.number === null ? "SPAN" : "BUTTON"
     let element = strip.children[place]

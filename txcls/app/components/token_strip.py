@@ -1,4 +1,4 @@
-"""Tokens in a row, some of them buttons."""
+"""A row of tokens, some of them buttons."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -16,7 +16,7 @@ class StripToken:
 
     Attributes:
         text: its label; must be printable (`txcls.figures.visible`).
-        number: what a click on it sends; None for a token that cannot be clicked.
+        number: sent on a click; None for a token that cannot be clicked.
         title: its tooltip.
         kind: its style: "", "fixed" (added by the model), "unknown", "added" (to the text), "later" (not read).
         pressed: whether it is the selected one.
@@ -32,7 +32,7 @@ class StripToken:
 
 
 def token_strip(tokens: Sequence[StripToken], *, label: str, key: str, on_choose: Callable[[int], None]) -> None:
-    """Draw the tokens; `on_choose` gets the number of a clicked one before the next run of the page."""
+    """Draw the tokens; `on_choose` is called with the number of a clicked token before the next run of the page."""
 
     def chosen() -> None:
         number = st.session_state[key]["chosen"]

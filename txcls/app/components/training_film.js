@@ -1,7 +1,7 @@
-// A training as a film: slider and play button under the curves; bars, heads and class lens of the selected state. All
-// numbers are sent at once, so that sliding and playing need no server; the training step is written into the address.
-const PAUSE_MS = 600 // between two states while it plays
-const MAX_INTEGER = 2 ** 16 - 1 // an attention weight of 1
+// A training run as a film: slider and play button below the curves; bars, heads and class lens of the selected
+// snapshot. All numbers are sent at once, so sliding and playing need no server; the URL follows the training step.
+const PAUSE_MS = 600 // between two snapshots during playback
+const MAX_INTEGER = 2 ** 16 - 1 // represents an attention weight of 1
 // Controls elsewhere on the page handle these keys themselves.
 const CONTROLS = "a, button, input, select, summary, [role=slider], [role=tab], [role=radio], [role=option], [role=menuitem]"
 const TYPING = "textarea, input:not([type=range], [type=checkbox]), select, [contenteditable], [role=listbox] *"
@@ -47,7 +47,7 @@ class Film {
     return this.section.querySelector(selector)
   }
 
-  /** Show the server's numbers; returns what ends the listeners of this call alone. */
+  /** Show the server's numbers; returns a function that removes the listeners of this call only. */
   open(data) {
     this.stop?.()
     const isReopened = this.data?.opened !== data.opened
@@ -182,8 +182,8 @@ class Film {
     else if (event.key in MOVES && !isTyping && (isPageKey || !isElsewhere)) {
       if (!isPageKey && event.key.match(/Up|Down/) && target !== this.slider) return
       if (isPageKey && this.at === (MOVES[event.key] < 0 ? 0 : this.last)) {
-        if (target === this.slider) event.preventDefault() // or the slider would move too
-        return // elsewhere these keys turn the page
+        if (target === this.slider) event.preventDefault() // otherwise the slider would move too
+        return // elsewhere, these keys turn the page
       }
       this.jump(this.at + MOVES[event.key])
     } else return
@@ -191,7 +191,7 @@ class Film {
   }
 }
 
-/** Loss and accuracy of a state in words. */
+/** Loss and accuracy of a snapshot, in words. */
 function metricLines(data, n) {
   const training = n === 0 ? [] : [["training", data.train_loss[n], data.train_accuracy[n]]]
   return [...training, ["validation", data.validation_loss[n], data.validation_accuracy[n]]]
@@ -199,7 +199,7 @@ function metricLines(data, n) {
     .map(([split, loss, accuracy]) => `${split}: loss ${loss.toFixed(3)}, ${percent(accuracy)}`)
 }
 
-/** Loss and accuracy of all states, with a line at the selected one. */
+/** Loss and accuracy of all snapshots, with a line at the selected one. */
 class Curves {
   constructor(svg, data) {
     Object.assign(this, { svg, data, last: data.steps.length - 1 })
@@ -218,12 +218,13 @@ class Curves {
 
   draw() {
     const { svg, data } = this
-    ;[this.width, this.height] = [svg.clientWidth, svg.clientHeight] // not those on the screen: lecture mode enlarges them
+    ;[this.width, this.height] = [svg.clientWidth, svg.clientHeight] // not the size on the screen, which lecture mode enlarges
     const bottom = this.height - PADDING.bottom
     this.line = svgElement("line", { class: "head", y1: PADDING.top, y2: bottom + 4 })
     const flips = data.flips.map((n) => triangle(this.x(n), bottom + 3))
     svg.replaceChildren(...this.panel("loss", 0), ...this.panel("accuracy", 1), ...this.legend(), ...this.steps(), ...flips, this.line)
-    // The thumb's centre moves between half its width from either end, so the slider is that much wider than the curves.
+    // The thumb's centre stops half its width from either end, so the slider is wider than the curves by the thumb's
+    // width.
     const slider = svg.nextElementSibling
     slider.style.marginLeft = `${PADDING.left - 8}px`
     slider.style.width = `calc(100% - ${PADDING.left - 8}px)`
@@ -267,7 +268,7 @@ class Curves {
     ]
   }
 
-  /** The training steps below the curves, as many as there is room for. */
+  /** The training steps below the curves, as many as fit. */
   steps() {
     const { last } = this
     const every = Math.ceil((last * 58) / (this.width - PADDING.left - PADDING.right)) || 1
@@ -287,7 +288,7 @@ class Curves {
     for (const mark of this.svg.querySelectorAll(".flips")) mark.style.display = withFlips ? "" : "none"
   }
 
-  /** The state nearest to a place on the screen. */
+  /** The snapshot nearest to a horizontal position on the screen. */
   nearest(clientX) {
     const box = this.svg.getBoundingClientRect()
     const across = ((clientX - box.left) * this.width) / box.width
@@ -342,7 +343,7 @@ function drawBars(list, data) {
   }
 }
 
-/** The attention maps of all heads, or one of them enlarged with the names of its tokens. */
+/** The attention maps of all heads, or one of them enlarged and labelled with its tokens. */
 class Maps {
   constructor(film) {
     const { data } = film
@@ -372,7 +373,7 @@ class Maps {
     return this.attention.subarray(place * size, (place + 1) * size)
   }
 
-  /** An empty map that says under the pointer what the weight of a cell is. */
+  /** An empty map whose tooltip shows the weight of the cell under the pointer. */
   canvas(head) {
     const { nTokens } = this
     const canvas = element("canvas")
@@ -392,7 +393,7 @@ class Maps {
     return `${data.tokens[Math.floor(place / nTokens)]} → ${data.tokens[place % nTokens]} ${weights[place].toFixed(2)}`
   }
 
-  /** Name and largest weight of a head. */
+  /** Description of a head: its name and largest weight. */
   described(head, weights) {
     const largest = weights.reduce((most, value, place) => (value > weights[most] ? place : most), 0)
     return `${headName(head)}; largest weight: ${this.pair(weights, largest)}`
@@ -407,7 +408,7 @@ class Maps {
     ;(head ? this.large.querySelector("button") : shrunk?.box)?.focus()
   }
 
-  /** Draw what is there: the grid, or the enlarged head with its axes. */
+  /** Draw either the grid of all heads, or the enlarged head with its axes. */
   build() {
     const { film, data, large } = this
     if (film.enlarged && (film.enlarged[0] >= this.nLayers || film.enlarged[1] >= this.nHeads)) film.enlarged = null
@@ -427,7 +428,7 @@ class Maps {
     this.nameTokens()
   }
 
-  /** Name as many tokens beside the enlarged map as there is room for. */
+  /** Label as many tokens beside the enlarged map as fit. */
   nameTokens() {
     const every = Math.ceil((LABEL_PX * this.nTokens) / (this.large.querySelector("canvas")?.clientHeight || 300))
     for (const axis of this.large.querySelectorAll(".queries, .keys"))
@@ -470,7 +471,7 @@ function showLens(list, data, n) {
 }
 
 let later
-/** Write the step into the address, unless it is the one that an address without a step means. */
+/** Write the step into the URL, unless it is the default step of a URL without one. */
 function keepAddress(step, unsaid) {
   clearTimeout(later)
   later = setTimeout(() => {
@@ -481,7 +482,7 @@ function keepAddress(step, unsaid) {
   }, 200)
 }
 
-/** All weights of attention, from the base64 of 16-bit integers. */
+/** All attention weights, decoded from base64 of 16-bit integers. */
 function weightsOf(text) {
   const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
   return Float32Array.from(new Uint16Array(bytes.buffer), (value) => value / MAX_INTEGER)

@@ -1,4 +1,4 @@
-"""A training as a film: the numbers of all snapshots are sent once; the browser plays them."""
+"""A training run as a film: the numbers of all snapshots are sent once; the browser plays them."""
 
 import base64
 from collections.abc import Sequence
@@ -13,10 +13,10 @@ from txcls.inspection.training_film import TrainingFilm, flips, questions
 _film = register("training_film", modules=("picture/saving", "picture/colours"), sheets=("picture/saving",))
 
 MAX_BARS = 8
-"""Most classes with a bar in a snapshot."""
+"""Maximum number of classes that get a bar in a snapshot."""
 DIGITS = 6
 MOST = 2**16 - 1
-"""The integer that an attention weight of 1 is sent as."""
+"""The integer that represents an attention weight of 1."""
 
 
 def film_data(
@@ -33,12 +33,12 @@ def film_data(
 
     Args:
         film: with attention among `tokens`.
-        classes: all C names.
-        name: of the checkpoint.
+        classes: names of all C classes.
+        name: name of the checkpoint.
         opened: identifies the model and how the page was opened; another value starts the film at `at` again.
-        tokens: in printable form.
+        tokens: printable labels of the tokens.
         at: the first snapshot to show.
-        default: the snapshot of a URL without a training step.
+        default: the snapshot shown for a URL without a training step.
     """
     ranked = np.argsort(-film.probabilities, axis=-1, kind="stable")[:, :MAX_BARS]  # N bars
     lens_answers = film.lens.argmax(axis=-1)  # N S

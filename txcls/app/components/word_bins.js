@@ -1,5 +1,5 @@
-// Rows of words. They are drawn again only if the server sends other rows than it sent before and other rows than those
-// that are shown, so that a run of the page neither undoes a move nor takes the focus.
+// Rows of words. They are redrawn only if the server sends rows that differ both from those it sent before and from
+// those shown, so that a rerun of the page neither undoes a move nor takes the focus.
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".bins")
   const sent = JSON.stringify(data)

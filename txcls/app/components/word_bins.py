@@ -12,9 +12,9 @@ _bins = register("word_bins", modules=("page/bins",), sheets=("page/bins",))
 def word_bins(
     rows: Mapping[str, Sequence[str]], *, label: str, key: str, on_move: Callable[[list[list[str]]], None]
 ) -> None:
-    """Draw rows of words under their names, which may be empty.
+    """Draw rows of words below their names, which may be empty.
 
-    `on_move` gets the words of all rows before the next run; `label` is for screen readers.
+    `on_move` is called with the words of all rows before the next run; `label` is for screen readers.
     """
 
     def move() -> None:

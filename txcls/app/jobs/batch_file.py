@@ -1,4 +1,4 @@
-"""Classify the rows of an uploaded file: the same file comes back with labels and probabilities."""
+"""Classify the rows of an uploaded file, and return it with labels and probabilities added."""
 
 import csv
 from collections import Counter
@@ -17,7 +17,8 @@ _SHORT = 200
 
 
 def run(job: Job) -> dict[str, Any]:
-    """Where the classified file lies, how many rows it has, how many of each label, and its first rows."""
+    """Classify the file; returns the name of the result, its number of rows in all and per label, and the first
+    rows."""
     job.progress("reading the file", share=0.0)
     table = Table(job.session / job.spec["file"])
     rows, text_column = checked_texts(table, text_column=str(job.spec["text_column"]))
@@ -55,8 +56,8 @@ def run(job: Job) -> dict[str, Any]:
 
 
 def _write_as_given(target: Path, table: Table) -> None:
-    """Write the classified CSV so that the program that wrote the file reads it too: with the file's delimiter, and
-    with the byte-order mark by which Excel knows UTF-8."""
+    """Write the classified CSV for the program that wrote the original: with the same delimiter, and with the
+    byte-order mark by which Excel recognises UTF-8."""
     made = target.with_name(f"given-{target.name}")
     with made.open("w", encoding="utf-8-sig", newline="") as file:
         writer = csv.writer(file, delimiter=table.delimiter or ",", quoting=csv.QUOTE_ALL, lineterminator="\n")
@@ -67,7 +68,8 @@ def _write_as_given(target: Path, table: Table) -> None:
 
 
 def _as_workbook(table: Path, path: Path) -> Path:
-    """A CSV file as an Excel workbook in which every cell but a probability is text, so that nothing in it is run."""
+    """Convert a CSV file to an Excel workbook in which all cells except probabilities are text, so that no formula
+    runs."""
     import openpyxl
     from openpyxl.cell import WriteOnlyCell
 
@@ -87,7 +89,7 @@ def _as_workbook(table: Path, path: Path) -> Path:
 
 
 def _as_text(kind: Any, sheet: Any, value: str) -> Any:
-    """A cell that holds text, whatever it looks like, without characters that a workbook cannot hold."""
+    """A cell that holds text whatever its content looks like, without characters that a workbook cannot hold."""
     from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
     cell = kind(sheet, value="")
@@ -97,7 +99,7 @@ def _as_text(kind: Any, sheet: Any, value: str) -> Any:
 
 
 def _summary(target: Path, text_column: str) -> dict[str, Any]:
-    """How many rows have each label, and the first rows."""
+    """The number of rows with each label, and the first rows."""
     counts: Counter[str] = Counter()
     preview: list[dict[str, Any]] = []
     for _, values in Table(target).rows():

@@ -1,4 +1,4 @@
-"""A visitor's own checkpoints: opened from an archive that is checked first, and packed to be taken away."""
+"""A visitor's own checkpoints: open an archive after checking it, and pack a checkpoint for download."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -14,16 +14,17 @@ from txcls.predictor import Predictor
 from txcls.web.export import single_page
 
 MAX_MEGABYTES = 175
-"""Most memory that a visitor's model may take on the dearest page, in the app's process; `imdb` takes 171."""
+"""Maximum memory that a visitor's model may take on the most expensive page, in the app's process; `imdb` takes 171
+MB."""
 
 
 def run(job: Job) -> dict[str, Any]:
-    """The name of the opened model and what it classifies."""
+    """Open the model; returns its name and what it classifies."""
     job.progress("checking the archive")
     archive = job.session / job.spec["file"]
     checkpoint = unpack(archive, job.session / "own", name=job.spec["as"], check=refuse_costly)
     assert checkpoint.path is not None
-    Predictor.load(checkpoint.path).predict(["a text to try it on"])  # it answers
+    Predictor.load(checkpoint.path).predict(["a text to try it on"])  # check that it can predict
     write_downloads(job.session, checkpoint.path.name)
     archive.unlink(missing_ok=True)
     return {
@@ -34,10 +35,10 @@ def run(job: Job) -> dict[str, Any]:
 
 
 def refuse_costly(checkpoint: Checkpoint) -> None:
-    """Refuse a model of which a page may need more than `MAX_MEGABYTES`: a small file can describe a large one.
+    """Refuse a model for which a page may need more than `MAX_MEGABYTES`: a small file can describe a large model.
 
     Raises:
-        CheckpointError: it is one.
+        CheckpointError: the model needs more.
     """
     if (megabytes := page_bytes(checkpoint.config.model, checkpoint.n_parameters) >> 20) > MAX_MEGABYTES:
         model = checkpoint.config.model
@@ -48,10 +49,10 @@ def refuse_costly(checkpoint: Checkpoint) -> None:
 
 
 def page_bytes(model: ModelConfig, n_parameters: int) -> int:
-    """About how much memory the dearest page takes for a text of full length, with the model's weights.
+    """Upper bound on the memory that the most expensive page takes for a text of full length, including the weights.
 
-    Above the measured peaks, by at most a third: of the arrays of Step by step, of the averages over an attention map
-    on Attention, and of the gradients on Explanation.
+    Largest of three estimates, each at most a third above the measured peak: for the arrays of Step by step, for the
+    averages over an attention map on Attention, and for the gradients on Explanation.
     """
     square, heads = model.max_length**2, model.n_layers * model.n_heads
     activations = activation_bytes(model) * model.max_length
@@ -62,8 +63,8 @@ def page_bytes(model: ModelConfig, n_parameters: int) -> int:
 
 
 def write_downloads(session: Path, name: str) -> None:
-    """Write the visitor's checkpoint of this name as a zip, and as a page that needs no server where that can be."""
+    """Pack the visitor's checkpoint of this name as a zip and, if possible, as a page that needs no server."""
     checkpoint, downloads = session / "own" / name, session / "downloads"
     (downloads / f"{name}.zip").write_bytes(pack(checkpoint))
-    with suppress(CheckpointError):  # it has settings that a page lacks
+    with suppress(CheckpointError):  # its settings are not supported by the page
         (downloads / f"{name}.html").write_bytes(single_page(checkpoint))

@@ -1,4 +1,4 @@
-"""What workers read of a visitor's table: its columns, its labelled rows, and a note for each thing left out."""
+"""What workers read from a visitor's table: its columns, its labelled rows, and a note on each omission."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 
 SAMPLES = ("sample", "who_won")
-"""Data sets of the package that can be trained on instead of a table."""
+"""Built-in data sets that can be trained on instead of a table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,12 +25,12 @@ class Rows:
     """Labelled rows to train on.
 
     Attributes:
-        train: the rows.
-        test: test rows of their own; None if some of `train` are to be held out.
-        places: the number of each row in the visitor's file; empty for a data set of the package.
-        source: what they are, for the model's card.
+        train: the training rows.
+        test: separate test rows; None if some of `train` should be held out.
+        places: the number of each row in the visitor's file; empty for a built-in data set.
+        source: description of the data for the model card.
         notes: sentences on what was left out.
-        columns: the table's text and label column; None for a data set of the package.
+        columns: the table's text and label column; None for a built-in data set.
     """
 
     train: LabelledTexts
@@ -43,14 +43,14 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class KeptRows:
-    """All rows that a model was made of, in the order of the visitor's file.
+    """All rows that a model was made from, in the order of the visitor's file.
 
     Attributes:
         texts, labels: N texts and the names of their classes.
-        places: the number of each row in the file (N,); empty for a data set of the package.
-        test: which of them were held out to test on, from 0; empty where test rows were given separately.
+        places: the number of each row in the file (N,); empty for a built-in data set.
+        test: indices, from 0, of the rows held out for testing; empty if test rows were given separately.
         given_test: texts and labels of test rows that were given separately.
-        spec: of the job that trained on them: names the file and its columns.
+        spec: spec of the training job, which names the file and its columns.
     """
 
     texts: Sequence[str]
@@ -62,28 +62,28 @@ class KeptRows:
 
     @property
     def test_texts(self) -> Sequence[str]:
-        """Of the test rows."""
+        """Texts of the test rows."""
         return [self.texts[row] for row in self.test] if self.test else self.given_test[0]
 
     @property
     def test_labels(self) -> Sequence[str]:
-        """Of the test rows."""
+        """Labels of the test rows."""
         return [self.labels[row] for row in self.test] if self.test else self.given_test[1]
 
     @property
     def test_places(self) -> Sequence[int]:
-        """Numbers of the test rows in the visitor's file; empty where there is none."""
+        """Numbers of the test rows in the visitor's file; empty if they are not from a file."""
         return [self.places[row] for row in self.test] if self.places else []
 
     @property
     def learned(self) -> Sequence[int]:
-        """Which rows were not held out, from 0."""
+        """Indices, from 0, of the rows that were not held out."""
         held_out = set(self.test)
         return [row for row in range(len(self.texts)) if row not in held_out]
 
 
 def read_table(session: Path, spec: Mapping[str, Any]) -> Table:
-    """The table that a job names, if it is not too long.
+    """The table that a job names.
 
     Raises:
         DataError: it cannot be read, or has more rows than the host allows.
@@ -99,12 +99,12 @@ def read_table(session: Path, spec: Mapping[str, Any]) -> Table:
 
 
 def file_name(spec: Mapping[str, Any]) -> str:
-    """What the visitor calls the file that a job reads; "" where it reads none."""
+    """The visitor's name for the file that a job reads; "" if it reads none."""
     return str(spec.get("names", {}).get(spec.get("file"), ""))
 
 
 def labelled_rows(session: Path, spec: Mapping[str, Any]) -> Rows:
-    """The rows to train on: of a data set of the package, or of the two columns of a table.
+    """The rows to train on, from a built-in data set or from two columns of a table.
 
     Raises:
         DataError: they cannot be read.
@@ -122,7 +122,7 @@ def guessed(table: Table, spec: Mapping[str, Any]) -> Guess:
     """The columns that the visitor has chosen, or those that look right.
 
     Raises:
-        DataError: none do.
+        DataError: no columns look right.
     """
     columns = {key: spec.get(key) for key in ("text_column", "label_column")}
     return guess_columns(table.sample, file=table.name, **columns)
@@ -137,7 +137,7 @@ def _sample(name: str) -> Rows:
 
 
 def write_kept(folder: Path, name: str, kept: KeptRows, examples: Sequence[str]) -> None:
-    """Keep the rows of a model and some texts to try, for the pages that show it: test rows apart, since these are
+    """Store the rows of a model and some example texts for its pages; test rows go into a separate file, since they are
     read again and again."""
     test = {"texts": kept.test_texts, "labels": kept.test_labels, "places": kept.test_places, "examples": examples}
     (folder / f"{name}.json").write_text(json.dumps({key: list(values) for key, values in test.items()}), "utf-8")
@@ -145,6 +145,6 @@ def write_kept(folder: Path, name: str, kept: KeptRows, examples: Sequence[str])
 
 
 def read_kept(folder: Path, name: str) -> KeptRows | None:
-    """The rows that were kept with a model; None for one that was not trained here."""
+    """The rows stored with a model; None for a model that was not trained here."""
     stored = read_json(folder / f"{name}.rows.json")
     return None if stored is None else KeptRows(**stored)

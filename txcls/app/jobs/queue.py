@@ -1,18 +1,18 @@
-"""Jobs on visitors' files: each runs in processes of its own, which take turns and keep within limits.
+"""Jobs on visitors' files: each runs in its own processes; jobs take turns and keep within limits.
 
 A job is a folder in a visitor's session. `start` writes job.json there and starts a supervisor (`supervise`), which
-waits for its turn, forks the process that works, and ends it at the first limit: time, memory, disk, or the visitor's
-wish. What works leaves progress.json and result.json; the pages only read these. A supervisor does not depend on the
-app's process: training goes on while the app is restarted.
+waits for its turn, forks the working process, and ends it at the first limit (time, memory, disk) or when the visitor
+asks. The working process leaves progress.json and result.json; the pages only read these. A supervisor does not depend
+on the app's process: training continues while the app is restarted.
 
-Of each queue one job runs at a time on this host. A job holds a file locked (flock) for as long as its processes live,
-however they end, so the locks say who is there without anything that watches. Next is the visitor who was served least
-recently, by address and then by session.
+In each queue, one job runs at a time on this host. A job holds a lock on a file (flock) as long as its processes live,
+however they end, so the locks show which jobs exist without a monitoring process. The next job is from the visitor who
+was served least recently, by address and then by session.
 
-Why by hand: huey, RQ, Dramatiq and pools such as loky or pebble keep a list of tasks and hand them to long-lived
-workers. They have no limit of memory or disk for a task, do not say what killed one, end none that runs (huey, RQ on
-SQLite) or none after a restart (pools), and serve in order of arrival. Each would need the processes, limits and
-messages below all the same, and replace only the list of those who wait.
+Why not a library: huey, RQ, Dramatiq and pools such as loky or pebble keep a list of tasks and hand them to long-lived
+workers. They have no memory or disk limit per task, do not report what killed a task, cannot end a running task (huey,
+RQ on SQLite) or not after a restart (pools), and serve in order of arrival. With any of them we would still need the
+processes, limits and messages below; it would replace only the waiting list.
 """
 
 import ctypes
@@ -43,8 +43,8 @@ if sys.platform != "win32":
     import resource
 
 Kind = Literal["read", "peek", "open", "report", "suspects", "correct", "plan", "train", "batch"]
-"""What a job does: look through a table to train on, read the columns of one to classify, open a model, measure one on
-a table, check the labels of one, correct them, plan a training, train, or classify a file."""
+"""The kinds of jobs: read a table to train on, read the columns of a table to classify, open a model, measure one on a
+table, check the labels of a table, correct them, plan a training run, train, or classify a file."""
 WORK: Mapping[Kind, tuple[str, str]] = {
     "read": ("read_table", "read"),
     "peek": ("read_table", "read"),
@@ -56,16 +56,16 @@ WORK: Mapping[Kind, tuple[str, str]] = {
     "train": ("train_model", "train"),
     "batch": ("batch_file", "batch"),
 }
-"""The module of this package whose `run(job)` does each kind of job, and the queue that it waits in."""
+"""For each kind of job, the module of this package whose `run(job)` does it, and the queue that it waits in."""
 READ_SECONDS = 300.0
-"""Most time of a job that reads or plans. Training and classifying have `limits().minutes`, keep what they have done by
-then, and as much time again to finish."""
+"""Maximum time of a job that reads or plans. Training and classifying run for up to `limits().minutes`, keep what they
+have done by then, and get the same time again to finish."""
 POLL = 0.2
-"""Seconds between two looks at the queue and at what the visitor wants."""
+"""Seconds between checks of the queue and of the visitor's requests."""
 DISK_SECONDS = 2.0
-"""Seconds between two looks at the disk that a job takes."""
+"""Seconds between checks of a job's disk use."""
 SERVED_SECONDS = 3600.0
-"""For how long it is remembered who was served."""
+"""Seconds for which the queue remembers who was served."""
 
 Status = Literal["none", "waiting", "running", "done", "failed", "cancelled", "lost"]
 
@@ -79,25 +79,25 @@ class JobError(TxclsError):
 
 @dataclass
 class _Queues:
-    """Who waits and runs on this host, in the order of arrival, and when visitors were last served."""
+    """The waiting and running jobs on this host, in order of arrival, and when visitors were last served."""
 
     jobs: list[dict[str, Any]]
     served: dict[str, float]
 
     def of(self, queue: str) -> list[dict[str, Any]]:
-        """The jobs of a queue, in the order in which they get their turn."""
+        """The jobs of a queue, in the order of their turns."""
         jobs = [job for job in self.jobs if job["queue"] == queue]
         return sorted(jobs, key=lambda job: (not job["runs"], *(self.served.get(who, 0.0) for who in _visitor(job))))
 
 
 def _visitor(job: Mapping[str, Any]) -> tuple[str, str]:
-    """Whom a queue remembers as served: the address, and the session."""
+    """The keys under which a queue remembers a visitor as served: address and session."""
     return f"{job['queue']} {job['address']}", f"{job['queue']} {job['session']}"
 
 
 @contextmanager
 def _queues() -> Iterator[_Queues]:
-    """The queues of this host, which no other process changes meanwhile; jobs whose processes have ended are gone."""
+    """Lock and yield the queues of this host, without the jobs whose processes have ended."""
     folder = _locks()
     handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -115,14 +115,14 @@ def _queues() -> Iterator[_Queues]:
 
 
 def _locks() -> Path:
-    """The folder of the locks, one for each job, and of the list of jobs."""
+    """The folder of the list of jobs and of the locks, one for each job."""
     folder = sessions.root() / "queue"
     folder.mkdir(mode=0o700, exist_ok=True)
     return folder
 
 
 def _is_held(lock: Path) -> bool:
-    """Whether a process holds the lock; a lock that none holds is removed."""
+    """Whether a process holds the lock; a lock that no process holds is removed."""
     try:
         handle = os.open(lock, os.O_RDWR)
     except OSError:
@@ -138,10 +138,10 @@ def _is_held(lock: Path) -> bool:
 
 
 def enter(queue: str, session: str, address: str | None = None) -> tuple[str, int]:
-    """Join a queue: the job's id, and the open lock that keeps its place, which its processes inherit.
+    """Join a queue; returns the job's id, and the open lock that keeps its place, which its processes inherit.
 
     Raises:
-        BusyError: as many jobs wait as may, of all visitors or of this address.
+        BusyError: the maximum number of jobs, of all visitors or from this address, is already waiting.
     """
     who = _group(address) if address else session
     with _queues() as queues:
@@ -160,7 +160,7 @@ def enter(queue: str, session: str, address: str | None = None) -> tuple[str, in
 
 
 def _group(address: str) -> str:
-    """What of an address tells one household from another: all of IPv4, the network of IPv6."""
+    """The part of an address that identifies a household: the whole address for IPv4, the network for IPv6."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
@@ -169,14 +169,14 @@ def _group(address: str) -> str:
 
 
 def ahead(name: str) -> int | None:
-    """How many jobs get their turn before this one; None if its processes have ended."""
+    """How many jobs are ahead of this one; None if its processes have ended."""
     with _queues() as queues:
         job = next((job for job in queues.jobs if job["id"] == name), None)
         return None if job is None else queues.of(job["queue"]).index(job)
 
 
 def take_turn(name: str) -> bool:
-    """Whether it is this job's turn, which it then keeps until its processes end."""
+    """Whether it is this job's turn; if so, it keeps the turn until its processes end."""
     with _queues() as queues:
         job = next((job for job in queues.jobs if job["id"] == name), None)
         if job is None or queues.of(job["queue"])[0] is not job:
@@ -186,21 +186,21 @@ def take_turn(name: str) -> bool:
         return True
 
 
-# What pages do
+# For the pages
 
 
 @dataclass(frozen=True)
 class JobState:
-    """How a job is doing.
+    """The state of a job.
 
     Attributes:
-        status: "lost" if its processes ended without a word: they were killed, or the machine was restarted.
+        status: "lost" if its processes ended without a result: they were killed, or the machine was restarted.
         ahead: how many jobs are ahead of it, while it waits.
-        spec: what it was asked to do.
-        progress: what the worker last reported.
+        spec: what the page asked for.
+        progress: the worker's last report.
         result: what a finished worker returned.
         message: why it failed or was lost, in a sentence.
-        since: when it was started, by `time.monotonic`.
+        since: when it was started, on the `time.monotonic` clock.
     """
 
     status: Status
@@ -213,7 +213,7 @@ class JobState:
 
     @property
     def is_active(self) -> bool:
-        """Whether it waits or runs."""
+        """Whether it is waiting or running."""
         return self.status in ("waiting", "running")
 
 
@@ -225,8 +225,8 @@ def start(session: Session, kind: Kind, spec: Mapping[str, Any], *, address: str
     """Start a job, which waits for its turn; an earlier job of its kind that has ended is forgotten.
 
     Raises:
-        JobError: the visitor's job of this kind has not ended, the disk is full, or the system has no locks.
-        BusyError: too many wait.
+        JobError: the visitor's last job of this kind has not ended, the disk is full, or the system has no file locks.
+        BusyError: too many jobs are waiting.
     """
     if sys.platform == "win32":
         raise JobError("Work on your own files needs file locks, which this server's system (Windows) does not have")
@@ -248,7 +248,7 @@ def start(session: Session, kind: Kind, spec: Mapping[str, Any], *, address: str
         shutil.rmtree(folder, ignore_errors=True)
         raise JobError(f"The server cannot start it ({error.strerror}); try again later") from None
     finally:
-        os.close(lock)  # the job's processes hold it from now on
+        os.close(lock)  # from now on the job's processes hold it
 
 
 def _launch(folder: Path, lock: int) -> None:
@@ -260,7 +260,7 @@ def _launch(folder: Path, lock: int) -> None:
         env={
             **os.environ,
             "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)),
-            "TXCLS_CACHE": str(folder / "cache"),  # token ids of the visitor's texts: they go with the session
+            "TXCLS_CACHE": str(folder / "cache"),  # token ids of the visitor's texts: removed with the session
         },
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -269,17 +269,17 @@ def _launch(folder: Path, lock: int) -> None:
         start_new_session=True,
     )
     with _children_lock:
-        _children[:] = [other for other in _children if other.poll() is None]  # collects those that have ended
+        _children[:] = [other for other in _children if other.poll() is None]  # reap those that have ended
         _children.append(child)
 
 
 def state(session: Session, kind: Kind) -> JobState:
-    """How the visitor's job of a kind is doing."""
+    """The state of the visitor's job of a kind."""
     folder = session.job(kind)
     job = read_json(folder / "job.json")
     if job is None:
         return JobState("none")
-    # Who is ahead is asked before the results are read: a worker writes these, and then gives up its lock.
+    # Ask who is ahead before reading the results: a worker writes its result before it releases its lock.
     before = ahead(job["id"])
     known: dict[str, Any] = {
         "spec": job["spec"],
@@ -300,12 +300,12 @@ LOST = "The process working on this was killed, or the server was restarted. Not
 
 
 def stop(session: Session, kind: Kind) -> None:
-    """Ask a job to end soon and keep what it has: of a training, the weights that did best so far."""
+    """Ask a job to end soon and keep what it has; a training run keeps its best weights so far."""
     _ask(session, kind, "stop")
 
 
 def cancel(session: Session, kind: Kind) -> None:
-    """Have a job end and leave nothing."""
+    """End a job and discard its results."""
     _ask(session, kind, "cancel")
 
 
@@ -321,7 +321,8 @@ def forget(session: Session, kind: Kind) -> None:
 
 
 def busy_seconds(folder: Path) -> float:
-    """For how much longer the jobs of a session may keep its folder from being swept: each for its own longest time."""
+    """How much longer a session's folder is protected from sweeping by its active jobs: the maximum time of a job of
+    their kind."""
     kinds = [kind for file in (folder / "jobs").glob("*/job.json") if (kind := _kind_if_alive(file)) is not None]
     return max(map(most_seconds, kinds), default=0.0)
 
@@ -331,19 +332,19 @@ def _kind_if_alive(file: Path) -> Kind | None:
     return job["kind"] if job and ahead(job["id"]) is not None else None
 
 
-# What a worker does
+# For the workers
 
 
 @dataclass
 class Job:
-    """What a worker is asked to do, and how it reports about it.
+    """A job as its worker sees it: the request, the deadline, and the reports of progress.
 
     Attributes:
-        folder: of the job.
-        kind: of work.
+        folder: the job's folder.
+        kind: the kind of job.
         spec: what the page asked for.
-        end: the deadline on the `time.monotonic` clock; at it the job finishes with what it has.
-        every: least seconds between two writings of the progress.
+        end: the deadline on the `time.monotonic` clock, at which the job finishes with what it has.
+        every: minimum number of seconds between two writes of the progress.
     """
 
     folder: Path
@@ -359,7 +360,7 @@ class Job:
         return self.folder.parent.parent
 
     def progress(self, stage: str, *, now: bool = True, **values: Any) -> None:
-        """Write the progress; unless `now`, not more often than every `every` seconds."""
+        """Write the progress; unless `now`, at most once every `every` seconds."""
         if now or time.monotonic() - self._reported >= self.every:
             write_json(self.folder / "progress.json", {"stage": stage, **values})
             self._reported = time.monotonic()
@@ -371,17 +372,17 @@ class Job:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether it should end soon with what it has, since the visitor says so or its time is over."""
+        """Whether it should end soon with what it has, because the visitor asked or the deadline has passed."""
         return time.monotonic() > self.end or (self.folder / "stop").exists()
 
 
 def most_seconds(kind: Kind) -> float:
-    """The longest time of a job from its turn to its end."""
+    """Maximum time of a job, from its turn to its end."""
     return 2 * 60.0 * limits().minutes + READ_SECONDS if kind in ("train", "batch") else READ_SECONDS
 
 
 def main() -> NoReturn:
-    """Wait for the turn of the job in the folder that is the only argument, and have it done within its limits."""
+    """Wait for the turn of the job whose folder is the only argument, then run it within its limits."""
     os.umask(0o077)
     folder = Path(sys.argv[1])
     stored = read_json(folder / "job.json")
@@ -406,7 +407,8 @@ def main() -> NoReturn:
 
 
 def supervise(job: Job, child: int, *, most_bytes: int, disk: str) -> None:
-    """Return when the process has ended, by itself or at a limit, with its result or the reason in the job's folder."""
+    """Wait until the process ends or reaches a limit, and end it in the latter case. The job's folder then has the
+    result or the reason."""
     end, looked = time.monotonic() + most_seconds(job.kind), time.monotonic()
     while True:
         ended, status = os.waitpid(child, os.WNOHANG)
@@ -430,11 +432,11 @@ def _end(job: Job, child: int, message: str, *, cancelled: bool = False) -> None
 
 
 def _note_death(job: Job, status: int) -> None:
-    """Where the process was ended by a signal, say by which limit."""
+    """If a signal ended the process, write an error message that names the limit or the signal."""
     if not os.WIFSIGNALED(status):
         return
     number = os.WTERMSIG(status)
-    if number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS):  # libraries in C that go on without the memory
+    if number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS):  # C libraries that go on after a failed allocation
         _leave_error(job, TOO_MUCH.format(limits().job_megabytes))
     else:
         _leave_error(job, KILLED.format(signal.Signals(number).name))
@@ -449,7 +451,8 @@ KILLED = "The process working on this was killed ({}); perhaps the server ran ou
 
 
 def _leave_error(job: Job, message: str, *, cancelled: bool = False) -> None:
-    """Say why there is no result. A classifier that was saved before is one, unless the visitor cancelled."""
+    """Write why there is no result. A training job that has already saved its classifier has a result, unless it was
+    cancelled."""
     made = job.session / "own" / str(job.spec.get("as", ""))
     with suppress(OSError):  # the session may have been removed
         if job.kind == "train" and made.is_dir() and not cancelled:
@@ -466,15 +469,15 @@ def _leave_error(job: Job, message: str, *, cancelled: bool = False) -> None:
 
 
 def _work(job: Job, *, most_bytes: int) -> None:
-    """In the process that works: keep within limits, do the job, and leave result.json or error.json."""
+    """In the working process: set the limits, do the job, and write result.json or error.json."""
     _limit_resources(job, most_bytes)
     try:
         result = import_module(f"txcls.app.jobs.{WORK[job.kind][0]}").run(job)
         write_json(job.folder / "result.json", result)
     except TxclsError as error:
         _leave_error(job, _without_paths(str(error), job))
-    except Exception as error:  # noqa: BLE001  # the visitor learns that it ended; the text could hold their data
-        if isinstance(error, MemoryError | ImportError) or "memory" in str(error):  # a library that has no room to load
+    except Exception as error:  # noqa: BLE001  # the visitor is told that it ended; the error's text could contain their data
+        if isinstance(error, MemoryError | ImportError) or "memory" in str(error):  # or no memory to load a library
             message = TOO_MUCH.format(limits().job_megabytes)
         elif isinstance(error, OSError) and error.errno in (errno.EFBIG, errno.ENOSPC, errno.EDQUOT):
             message = TOO_LARGE.format(sessions.room(job.session)[1])
@@ -486,23 +489,24 @@ def _work(job: Job, *, most_bytes: int) -> None:
 
 
 def _limit_resources(job: Job, most_bytes: int) -> None:
-    """Low priority, bounded memory and files, no dump of the memory, and the first to go if the machine runs out."""
+    """Set a low priority and limits on memory, file size and processor time, disable core dumps, and let the kernel
+    kill this process first if memory runs out."""
     with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: not without its supervisor
-    os.nice(4)  # pages come first; on a busy machine it still gets its share
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: end with the supervisor
+    os.nice(4)  # pages have priority; on a busy machine the job still gets a share
     memory = limits().job_megabytes << 20
     seconds = int(most_seconds(job.kind)) * (os.cpu_count() or 1)  # in case the supervisor is killed
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-    with suppress(OSError, ValueError):  # some systems know no such limit
+    with suppress(OSError, ValueError):  # some systems lack this limit
         resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("800", encoding="ascii")
 
 
 def _without_paths(message: str, job: Job) -> str:
-    """The message with the visitor's name of a file in place of where it lies here."""
+    """The message with the visitor's file names in place of paths on this server."""
     for path, name in job.spec.get("names", {}).items():
         message = message.replace(str(job.session / path), Path(path).name).replace(Path(path).name, str(name))
     for path in (job.folder, job.session):

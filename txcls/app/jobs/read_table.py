@@ -1,4 +1,4 @@
-"""Look through an uploaded table: its columns, which of them hold texts and labels, and the rows that need a look."""
+"""Read an uploaded table: its columns, which of them hold texts and labels, and the rows that need checking."""
 
 import csv
 import io
@@ -18,14 +18,14 @@ from txcls.evaluation.predict_file import as_plain_text
 from txcls.wording import shown
 
 SHOWN_GROUPS = 200
-"""Most groups of rows that the page lists of each kind; the file to download has more."""
+"""Maximum number of groups of rows of each kind listed on the page; the file for download has more."""
 PREVIEW_ROWS = 5
 _SHORT = 300
-"""Characters of a text in a list."""
+"""Maximum length of a text in a list, in characters."""
 
 
 def run(job: Job) -> dict[str, Any]:
-    """What the page shows of the table; with `only_columns`, its columns alone."""
+    """The page's data on the table; with `only_columns`, only its columns."""
     job.progress("reading the table")
     if "sample" in job.spec:
         return {"name": job.spec["sample"], "columns": [], "notes": [], "preview": [], **_sample(job)}
@@ -65,7 +65,7 @@ def _preview(table: Table) -> list[dict[str, Any]]:
 
 
 def _text_column(table: Table) -> str:
-    """The column that most looks like texts."""
+    """The column that most looks like it holds texts."""
     try:
         return guess_text_column(table.sample, file=table.name)
     except DataError:
@@ -94,7 +94,7 @@ def _sample(job: Job) -> dict[str, Any]:
 def _of_survey(
     job: Job, found: DataSurvey, texts: Sequence[str], labels: Sequence[str], places: Sequence[int]
 ) -> dict[str, Any]:
-    """The survey with the numbers of the file's rows, and a file that lists all rows to look at."""
+    """The survey with row numbers of the file; also writes a file that lists the rows to check."""
     problems = list(_problems(found, texts, labels, places))
     (job.folder / "rows.csv").write_text(_listed(problems), encoding="utf-8-sig")
     kinds = {kind: [one for one in problems if one["kind"] == kind] for kind in ("same", "conflict", "near", "empty")}
@@ -117,7 +117,7 @@ def _of_survey(
 def _problems(
     found: DataSurvey, texts: Sequence[str], labels: Sequence[str], places: Sequence[int]
 ) -> Iterator[dict[str, Any]]:
-    """Each group of rows to look at: its kind, the numbers of its rows, their labels and texts."""
+    """Each group of rows to check: its kind, and the numbers, labels and texts of its rows."""
 
     def group(kind: str, one: Group) -> dict[str, Any]:
         return {
@@ -147,11 +147,11 @@ WORDS: Mapping[str, str] = {
     "same": "same text and label",
     "empty": "no text or no label",
 }
-"""The kinds of rows to look at, in words."""
+"""The kinds of rows to check, in words."""
 
 
 def _listed(problems: Sequence[Mapping[str, Any]]) -> str:
-    """The rows to look at as CSV without formulas: what for, which group, row, label, text."""
+    """The rows to check as CSV without formulas: reason, group, row, label, text."""
     out = io.StringIO(newline="")
     table = csv.writer(out, quoting=csv.QUOTE_ALL)
     table.writerow(("why", "group", "row", "label", "text"))

@@ -25,20 +25,20 @@ from txcls.evaluation.report import chosen_rows, report_on, some_rows
 from txcls.predictor import Predictor
 
 MAX_ROWS = 1_000
-"""Rows that are answered, a random choice where there are more."""
+"""Maximum number of rows classified; a random sample if there are more."""
 MAX_PROBABILITIES = 1_000_000
-"""Rows times classes of the answers, so that the app can hold them."""
+"""Maximum number of rows times classes, so that the app can hold the predictions in memory."""
 MAX_LABELS = 10_000
-"""Rows whose labels are checked, a random choice where there are more."""
+"""Maximum number of rows whose labels are checked; a random sample if there are more."""
 MAX_SUSPECTS, LONGEST_SUSPECT = 500, 400
-"""Rows that can be corrected on the page, and characters of each."""
+"""Maximum number of rows that can be corrected on the page, and maximum length of each in characters."""
 REPORT = "report.json"
-"""The file of the job in which the answers lie."""
+"""The file in the job's folder that holds the predictions."""
 
 
 def run(job: Job) -> dict[str, Any]:
-    """Notes on the table and how many of its rows were learned, the answers in `REPORT`; or the rows whose label looks
-    wrong; or the corrected table."""
+    """Do the job: measure on a table (writes `REPORT`; returns notes and how many of its rows were trained on), check
+    labels (returns the suspect rows), or correct labels (returns the names of the corrected tables)."""
     work = {"suspects": _suspects, "correct": _corrected, "report": _measured}
     return work[job.kind](job)
 
@@ -80,14 +80,15 @@ def _measured(job: Job) -> dict[str, Any]:
 
 
 def _n_learned(job: Job, rows: LabelledTexts) -> int:
-    """How many of the rows have a text that the visitor's own classifier learned from."""
+    """How many of the rows have the same text as a training row of the visitor's own classifier."""
     kept = read_kept(job.session / "kept", str(job.spec.get("own", "")))
     learned = set() if kept is None else {normalised(kept.texts[row]) for row in kept.learned}
     return sum(normalised(text) in learned for text in rows.texts)
 
 
 def _suspects(job: Job) -> dict[str, Any]:
-    """Check the labels of all rows that a classifier was made of. Its answers are not used: it learned most of them."""
+    """Check the labels of all rows that a classifier was made from. Its own predictions are not used, since it was
+    trained on most of these rows."""
     job.progress("reading the rows")
     kept = read_kept(job.session / "kept", str(job.spec["own"]))
     if kept is None:
@@ -120,7 +121,8 @@ def _labelled(kept: KeptRows, rows: Sequence[int], classes: Sequence[str]) -> La
 
 
 def _corrected(job: Job) -> dict[str, Any]:
-    """Names of two files with the whole table: one to download, one with the cells as they are to train on."""
+    """Write the whole table twice and return both names: for download, with cells safe for spreadsheets, and for
+    training, with unchanged cells."""
     job.progress("writing the table")
     corrections = {int(place): str(label) for place, label in job.spec["corrections"].items()}
     as_given = f"files/{Path(job.spec.get('file', 'rows')).stem}-corrected.csv"

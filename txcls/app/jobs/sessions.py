@@ -1,11 +1,11 @@
-"""A visitor's session: a private folder that a secret token finds, and that is removed some time after the last visit.
+"""A visitor's session: a private folder located by a secret token, and removed some time after the last visit.
 
     ROOT/sessions/NAME/       files/ uploads · jobs/KIND/ · own/CHECKPOINT/ · kept/ training rows · downloads/
-    ROOT/sessions/NAME.seen   when it was last visited; made before the folder, and removed before it
+    ROOT/sessions/NAME.seen   time of the last visit; created before the folder, and removed before it
 
-NAME is a hash of the token: neither a listing of ROOT nor a path in a message gives the token away. Times are those of
-`time.monotonic`, which all processes of a machine share and which no change of the clock moves; after a restart of the
-machine it begins anew, and a later time counts as the start.
+NAME is a hash of the token, so neither a listing of ROOT nor a path in a message reveals the token. Times are from
+`time.monotonic`, which all processes of a machine share and which clock changes do not affect. It starts again when the
+machine restarts; a stored time later than the current one is then taken as the restart.
 """
 
 import hashlib
@@ -30,20 +30,20 @@ from txcls.errors import ConfigError, DataError
 from txcls.runtime.files import replacing
 
 TOKEN = re.compile(r"[A-Za-z0-9_-]{32}")
-"""The form of a token: 24 random bytes."""
+"""The format of a token: 24 random bytes."""
 SWEEP_SECONDS = 30.0
-"""Time between two searches for abandoned sessions."""
+"""Seconds between sweeps for abandoned sessions."""
 SEEN_SECONDS = 5.0
-"""A visit is written at most this often."""
+"""Minimum number of seconds between two writes of the visit time."""
 MAX_JSON_BYTES = 64 << 20
-"""Largest JSON file that is read."""
+"""Maximum size of a JSON file that is read."""
 
 
 def root() -> Path:
-    """The folder of everything that visitors bring: $TXCLS_JOBS, or one for this user in the system's temporary folder.
+    """The folder for all visitors' files: $TXCLS_JOBS, or a folder for this user in the system's temporary folder.
 
     Raises:
-        ConfigError: it cannot be made, or others can read it or own it.
+        ConfigError: it cannot be created, or others can read it or own it.
     """
     given = os.environ.get("TXCLS_JOBS")
     user = str(os.getuid()) if hasattr(os, "getuid") else "user"
@@ -69,10 +69,10 @@ class Session:
 
     @classmethod
     def new(cls) -> "Session":
-        """An empty session with a new token.
+        """Create an empty session with a new token.
 
         Raises:
-            DataError: this server's disk is full, or its share of it is.
+            DataError: this server cannot write to its disk.
         """
         session = cls._of(secrets.token_urlsafe(24))
         with _disk():
@@ -85,7 +85,7 @@ class Session:
 
     @classmethod
     def find(cls, token: str) -> "Session | None":
-        """The session that a token opens; None if there is none, or no longer."""
+        """The session that a token opens; None if there is none or it has been removed."""
         if not TOKEN.fullmatch(token):
             return None
         session = cls._of(token)
@@ -114,7 +114,7 @@ class Session:
         return self.folder / "jobs" / kind
 
     def visit(self) -> None:
-        """Note that the visitor is here."""
+        """Record a visit."""
         if self.exists and _seconds_since_visit(self.folder) > SEEN_SECONDS:
             with suppress(OSError):
                 self._note_visit()
@@ -126,7 +126,7 @@ class Session:
         """Write an uploaded file to `files/name`.
 
         Raises:
-            DataError: the session, or all of them together, would take more of the disk than they may, or it is full.
+            DataError: the disk quota of the session or of all sessions would be exceeded, or the disk is full.
         """
         left, limit = room(self.folder)
         if len(data) > left:
@@ -140,7 +140,7 @@ class Session:
             raise
 
     def remove(self) -> None:
-        """Delete everything; workers end when they find their job gone."""
+        """Delete everything; workers end when they notice that their job is gone."""
         _delete(self.folder)
 
 
@@ -155,7 +155,7 @@ def _seconds_since_visit(folder: Path) -> float:
 
 @contextmanager
 def _disk() -> Iterator[None]:
-    """Say in a sentence that the disk cannot be written to."""
+    """Turn disk errors into a DataError."""
     try:
         yield
     except OSError as error:
@@ -166,17 +166,17 @@ def _disk() -> Iterator[None]:
 
 
 def size_of(folder: Path) -> int:
-    """Bytes of all files in a folder, as far as they can be seen while others write there."""
+    """Bytes of all files in a folder; skips files that disappear meanwhile."""
     total = 0
     for parent, _, names in os.walk(folder):
         for name in names:
             with suppress(OSError):
-                total += os.lstat(os.path.join(parent, name)).st_size  # noqa: PTH118  # a third of Path's time
+                total += os.lstat(os.path.join(parent, name)).st_size  # noqa: PTH118  # takes a third of Path's time
     return total
 
 
 def room(folder: Path) -> tuple[int, str]:
-    """Bytes that may still be written to a session's folder, and the limit that says so in words."""
+    """Bytes that may still be written to a session's folder, and a sentence with the limit that applies."""
     of_session = (limits().session_megabytes << 20) - size_of(folder)
     of_host = (limits().disk_megabytes << 20) - size_of(root() / "sessions")
     if of_session <= of_host:
@@ -190,7 +190,7 @@ _listeners: list[Callable[[Path], None]] = []
 
 
 def on_removal(forget: Callable[[Path], None]) -> None:
-    """Have a function called with the folder of each session that is removed by this process."""
+    """Register a function that is called with the folder of each session that this process removes."""
     _listeners.append(forget)
 
 
@@ -202,10 +202,10 @@ def _delete(folder: Path) -> None:
 
 
 def sweep(busy_seconds: Callable[[Path], float] = lambda folder: 0.0) -> int:
-    """Remove the sessions that nobody has visited for `keep_seconds`; returns how many.
+    """Remove the sessions not visited for `keep_seconds`; returns how many.
 
     Args:
-        busy_seconds: for how much longer a session may stay because of what works in it.
+        busy_seconds: returns how much longer a session may stay because of its active jobs.
     """
     removed = 0
     place = root() / "sessions"
@@ -222,7 +222,7 @@ def sweep(busy_seconds: Callable[[Path], float] = lambda folder: 0.0) -> int:
 
 @cache
 def start_sweeping(busy_seconds: Callable[[Path], float]) -> threading.Thread:
-    """Sweep now, and from now on for as long as the process lives."""
+    """Sweep now, and regularly for as long as the process lives."""
     sweep(busy_seconds)
 
     def run() -> None:
@@ -236,17 +236,17 @@ def start_sweeping(busy_seconds: Callable[[Path], float]) -> threading.Thread:
     return thread
 
 
-# Small files between pages and workers: written whole or not at all, and read without trust in their completeness
+# Small files between pages and workers: written atomically; readers do not rely on them being complete
 
 
 def write_json(path: Path, values: Mapping[str, Any]) -> None:
-    """Replace a JSON file; a reader finds the one before or the new one, never a part."""
+    """Replace a JSON file atomically: readers find the old or the new file, never a partial one."""
     with replacing(path, flush=False) as temporary:
         temporary.write_text(json.dumps(values), encoding="utf-8")
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """The JSON object in a file; None if there is no such file, or no whole one."""
+    """The JSON object in a file; None if the file is missing or incomplete."""
     try:
         if path.stat().st_size > MAX_JSON_BYTES:
             return None
@@ -263,7 +263,7 @@ def append_line(path: Path, values: Mapping[str, Any]) -> None:
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The objects of a JSON Lines file, without a last line that is still being written."""
+    """The objects of a JSON Lines file, without an incomplete last line."""
     try:
         lines = path.read_bytes().split(b"\n")[:-1] if path.stat().st_size <= MAX_JSON_BYTES else []
     except OSError:

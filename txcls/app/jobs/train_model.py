@@ -1,4 +1,4 @@
-"""Plan a training on a visitor's rows, and train: the classifier lands among the visitor's own."""
+"""Plan a training run on a visitor's rows, and train; the classifier is saved among the visitor's own."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -17,16 +17,18 @@ from txcls.training.auto.run import RunProgress, run_plan
 from txcls.training.speed import Speed
 
 MAX_POINTS = 2000
-"""Points of a curve after which only every second one is written, and so on."""
+"""Number of points at which the interval between the points of a curve doubles; it doubles again after half as many
+more."""
 EXAMPLES, LONGEST_EXAMPLE, LONGEST_OF_LONG = 8, 400, 4000
-"""How many test texts are kept to try, and most characters of one, where texts are short and where they are long."""
+"""Number of test texts kept as examples, and maximum length of one in characters if enough texts are short, or
+otherwise."""
 SPEED_HOLDS = 300.0
-"""Seconds for which the speed of the forecast is that of the training too, which then does what was forecast; later, as
-after a wait in the queue, the server may be more or less busy, and it is measured again."""
+"""For this many seconds after the forecast, training reuses its measured speed, so that it does what was forecast.
+Later, for example after a wait in the queue, the server may be more or less busy, and the speed is measured again."""
 
 
 def run(job: Job) -> dict[str, Any]:
-    """Train, and say how the classifier does on the test rows; with `only_plan`, what `forecast` needs."""
+    """Train, and return the results on the test rows; with `only_plan`, return the input of `forecast` instead."""
     job.progress("reading the rows", share=0.0)
     rows = labelled_rows(job.session, job.spec)
     job.progress("planning: counting tokens and measuring this server's speed", share=0.0)
@@ -76,10 +78,11 @@ def _planned(job: Job, rows: Rows) -> TrainingPlan:
 
 
 def forecast(found: Mapping[str, Any], minutes: int) -> dict[str, Any]:
-    """What a training would do within these minutes, by what a job with `only_plan` has found.
+    """What a training run would do within `minutes`, computed from the result of a job with `only_plan`.
 
-    Returns the seconds of all ("forecast"), "epochs", "runs", rows to learn from ("training") and rows that do not fit
-    into the time ("unused"), "validation", "test", and the measured "speed" for the job that trains.
+    Returns the total time in seconds ("forecast"), "epochs", "runs", the numbers of rows for training ("training"),
+    left out for lack of time ("unused"), for "validation" and for "test", and the measured "speed" for the job that
+    trains.
     """
     inputs = RecipeInputs.from_dict(found["measured"])
     recipe = choose_recipe(inputs, minutes=minutes)
@@ -100,7 +103,7 @@ def _trained(job: Job, plan: TrainingPlan, kept: KeptRows) -> dict[str, Any]:
     out = job.session / "own" / str(job.spec["as"])
     write_kept(job.session / "kept", out.name, kept, _examples(plan.parts.test.texts, plan.parts.test.labels))
     curves = _Curves(job, out)
-    job.end = min(job.end, time.monotonic() + 60 * plan.minutes)  # a busy server is slower than it was when measured
+    job.end = min(job.end, time.monotonic() + 60 * plan.minutes)  # a busy server may be slower than measured
     result = run_plan(
         plan,
         out=out,
@@ -122,7 +125,7 @@ def _trained(job: Job, plan: TrainingPlan, kept: KeptRows) -> dict[str, Any]:
 
 
 def _kept_rows(rows: Rows, plan: TrainingPlan, spec: Mapping[str, Any]) -> KeptRows:
-    """What is kept of the rows that a plan trains on."""
+    """The rows to store with a classifier trained by this plan."""
     classes = rows.train.classes
     parts = plan.parts
     given = parts.test.subset([] if parts.test_rows is not None else range(len(parts.test)))
@@ -143,8 +146,8 @@ class _Curves:
         self.job, self.out, self.points, self.every = job, out, 0, 1
 
     def progress(self, now: RunProgress) -> None:
-        """Called after each step and at each stage."""
-        if now.stage == "compare":  # which may take more memory than there is
+        """Write the progress; called after each step and at each stage."""
+        if now.stage == "compare":  # packed first, since comparing may run out of memory
             write_downloads(self.job.session, self.out.name)
         known = {
             name: getattr(now, name)
@@ -159,13 +162,13 @@ class _Curves:
                 self.points, self.every = self.points // 2, 2 * self.every
 
     def validation(self, row: HistoryRow) -> None:
-        """Called after each validation."""
+        """Write a point of the validation curves; called after each validation."""
         values = {"step": row.step, "loss": row.validation_loss, "accuracy": row.validation_accuracy, "best": row.best}
         append_line(self.job.folder / "validations.jsonl", values)
 
 
 def _examples(texts: Sequence[str], labels: Sequence[int]) -> list[str]:
-    """Some short test texts, of different classes as far as there are any; of long ones the shortest."""
+    """A few short test texts, from different classes where possible; if most texts are long, the shortest of those."""
     by_length = sorted(range(len(texts)), key=lambda place: len(texts[place]))
     few = {place for place in by_length[: 2 * EXAMPLES] if len(texts[place]) <= LONGEST_OF_LONG}
     short = [place for place, text in enumerate(texts) if len(text) <= LONGEST_EXAMPLE]

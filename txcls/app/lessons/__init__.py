@@ -1,1 +1,1 @@
-"""Lessons in the app: progress and the panel beside a page."""
+"""Lessons in the app: progress and the panel next to a page."""

@@ -23,7 +23,7 @@ _TURN = "_lesson_turn"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A step of a lesson, from 0."""
+    """A step of a lesson; `at` counts from 0."""
 
     name: str
     language: str
@@ -36,7 +36,6 @@ class Place:
 
     @property
     def step(self) -> LessonStep:
-        """The step."""
         return self.lesson.steps[self.at]
 
     @property
@@ -46,28 +45,28 @@ class Place:
 
     @property
     def page(self) -> pages.PageInfo:
-        """The page that it is about."""
+        """The page that the step is about."""
         return next(page for page in pages.PAGES if page.name == self.step.page)
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A visitor's answer, and whether it is right; both None if the right answer was shown without one."""
+    """A visitor's answer, and whether it is right; both None if the right answer was revealed without one."""
 
     answer: Any
     right: bool | None
 
 
 LATE_SECONDS = 2.0
-"""Seconds after a turn in which the browser may still send messages from before it."""
+"""Seconds after a change of step in which the browser may still send earlier messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """The last change of the step, which a message that the browser sent before it must not undo.
+    """The last change of the step, which messages sent by the browser before it must not undo.
 
-    A picture may report that its weights have arrived just when the lecturer goes on: with the old step, or from the
-    old page.
+    For example, a picture may report the arrival of its weights just when the lecturer goes on: with the old step, or
+    from the old page.
     """
 
     before: Place | None
@@ -76,7 +75,7 @@ class _Turn:
     at: float
 
     def is_undone_by(self, place: Place, here: pages.PageInfo) -> bool:
-        """Whether a run with this address, on this page, would go back to where the turn began."""
+        """Whether a run of page `here` with the URL of `place` would return to the state before the change."""
         if now() != self.to or time.monotonic() - self.at > LATE_SECONDS:
             return False
         is_old_page = self.before is not None and here is self.before.page and here is not self.to.page
@@ -84,25 +83,25 @@ class _Turn:
 
 
 def now() -> Place | None:
-    """The current step; None without a lesson."""
+    """The current step; None outside a lesson."""
     place: Place | None = st.session_state.get(_ON)
     return place
 
 
 def n_opened() -> int:
-    """How many steps have been opened: a new number tells the browser to reset a page's components."""
+    """How many steps have been opened; a new number makes the browser reset a page's components."""
     times: int = st.session_state.get(_OPENED, 0)
     return times
 
 
 def take_note() -> str:
-    """Why the lesson of a link cannot be shown, returned once; "" if it can."""
+    """Remove and return the reason why the lesson of a link cannot be shown; "" if there is none."""
     note: str = st.session_state.pop(_NOTE, "")
     return note
 
 
 def arrive(here: pages.PageInfo) -> None:
-    """Begin, change or end the lesson as the URL says; open the page of a newly selected step."""
+    """Start, change or end the lesson according to the URL; open the page of a newly selected step."""
     params = st.query_params.to_dict()
     if (target := st.session_state.pop(_GO, None)) is not None:
         place, params_of_target = target
@@ -110,7 +109,7 @@ def arrive(here: pages.PageInfo) -> None:
         _begin(place)
         _open(place, params_of_target)
     if st.session_state.pop(_LEFT, False):
-        return  # the URL still names the lesson; the page writes it again
+        return  # the URL still names the lesson; the page rewrites it
     if "lesson" in params:
         previous = now()
         place = _place_from_params(params)
@@ -137,7 +136,7 @@ def _open(place: Place, params: dict[str, str]) -> None:
 
 
 def _place_from_params(params: dict[str, str]) -> Place | None:
-    """The step that a URL names; numbers beyond the last step mean the last."""
+    """The step that a URL names; numbers beyond the last step select the last."""
     try:
         lesson = find_lesson(params["lesson"], params.get("lang", "en"))
         number = params.get("step", "1")
@@ -167,7 +166,7 @@ def end() -> None:
 
 
 def leave() -> None:
-    """End the lesson from a button; the URL is written again."""
+    """End the lesson from a button; the page rewrites the URL."""
     end()
     st.session_state[_LEFT] = True
     state.change_view()
@@ -199,7 +198,7 @@ def turn(by: int, *, to_its_end: bool = False) -> None:
 
 
 def changes() -> dict[str, str]:
-    """The visitor's changes to the step, as URL parameters; with the page, if it is another one."""
+    """The visitor's changes to the step, as URL parameters; includes the page if it is not the step's."""
     place = now()
     if place is None:
         return {}
@@ -230,7 +229,7 @@ def apply_saved_changes() -> None:
 
 
 def solved(place: Place) -> Solved:
-    """The step with everything measured; TxclsError if something cannot be measured."""
+    """The step with all its values measured; TxclsError if one cannot be measured."""
     lesson = place.lesson
     names = sorted({place.step.checkpoint} & set(checkpoints.names()))
     sources = tuple(checkpoints.source(name) for name in names)
@@ -244,7 +243,7 @@ def answer_of(place: Place) -> Given | None:
 
 
 def answer(given: Any) -> None:
-    """Store an answer to this step's question; None shows the right answer without one from the visitor."""
+    """Store an answer to this step's question; None reveals the right answer without one."""
     place = now()
     if place is not None and answer_of(place) is None:
         right = None if given is None else is_right(solved(place), given)
@@ -252,7 +251,7 @@ def answer(given: Any) -> None:
 
 
 def reveal() -> None:
-    """Show the right answer to this step's question without one from the visitor; for callbacks."""
+    """Reveal the right answer to this step's question without an answer from the visitor; for callbacks."""
     answer(None)
 
 

@@ -1,4 +1,4 @@
-"""The panel of a lesson beside a page, and its slides in lecture mode: narration, question, answer, progress."""
+"""The panel of a lesson next to a page, and its slides in lecture mode: narration, question, answer, progress."""
 
 import html
 import re
@@ -20,11 +20,11 @@ from txcls.lessons.wording import words_in
 
 STYLE_SHEET = Path(__file__).parent / "lesson.css"
 LANGUAGES = {"en": "English", "de": "Deutsch", "fr": "Français", "es": "Español", "it": "Italiano", "pt": "Português"}
-"""Names of languages on buttons; other languages are shown by their code."""
+"""Names of languages on buttons; other languages are shown as their codes."""
 
 
 def draw() -> None:
-    """The panel of the current step; in lecture mode a slide with its narration and question."""
+    """Draw the panel of the current step; in lecture mode, a slide with its narration and question."""
     if note := lesson.take_note():
         st.warning(plain(note))
     place = lesson.now()
@@ -38,7 +38,7 @@ def draw() -> None:
         return
     words = words_in(place.language)
     st.html(STYLE_SHEET)
-    if st.context.is_embedded:  # there is no menu above the panel
+    if st.context.is_embedded:  # an embedded page has no menu above the panel
         st.html("<style>.st-key-lesson_panel {top: 0 !important;}</style>")
     if lecture.is_on():
         question = solved.step.question
@@ -68,7 +68,7 @@ def draw() -> None:
 
 
 def draw_answer() -> None:
-    """In lecture mode, the slide with the answer."""
+    """In lecture mode, draw the slide with the answer."""
     place = lesson.now()
     if place is None or not lecture.is_on() or place.step.question is None:
         return
@@ -86,14 +86,14 @@ def draw_answer() -> None:
 
 
 def covers(view: View) -> bool:
-    """Whether the page is hidden until its question is answered; if so, draw the text and a button in its place."""
+    """Whether the page is hidden until its question is answered; if so, draw the text and a button instead."""
     place = lesson.now()
     if place is None or not lesson.is_covered():
         return False
     try:
         lesson.solved(place)
     except TxclsError:
-        return False  # there is no question to answer; `draw` has shown the error
+        return False  # the question cannot be shown; `draw` has reported the error
     words = words_in(place.language)
     with st.container(key="lesson_cover"):
         text = html.escape(view.text)
@@ -104,7 +104,7 @@ def covers(view: View) -> bool:
 
 
 def _progress(place: lesson.Place, words: Mapping[str, str]) -> None:
-    """The lesson's title, the number of the step, and a progress bar."""
+    """Draw the lesson's title, the number of the step, and a progress bar."""
     shown_lesson = place.lesson
     n = len(shown_lesson.steps)
     position = words["step_of"].format(step=place.at + 1, steps=n)
@@ -146,7 +146,7 @@ def _key(place: lesson.Place) -> str:
 
 
 def _answer_controls(place: lesson.Place, solved: Solved, words: Mapping[str, str]) -> None:
-    """The controls for an answer: options, a number field, words to drag, or heads."""
+    """Draw the controls for an answer: options, a number field, words to drag, or heads."""
     question, key = solved.step.question, _key(place)
     if isinstance(question, Choice):
         options = range(len(solved.offered))
@@ -189,7 +189,7 @@ def _check(place: lesson.Place, solved: Solved) -> None:
         rows = st.session_state.get(f"{key}_rows", [list(solved.offered)])
         given = rows[1:] if question.groups else rows[0]
         if question.groups and (len(rows) < 2 or rows[0]):
-            given = None  # some words are in no group yet
+            given = None  # some words are not in a group yet
     if isinstance(question, Heads) and not given and question.look:  # the heads switched on the page
         given = [part for part in state.shown_view().switched if part.replace(".", "").isdecimal()]
     if given is not None and given != []:
@@ -197,7 +197,7 @@ def _check(place: lesson.Place, solved: Solved) -> None:
 
 
 def _explanation(given: lesson.Given | None, solved: Solved, words: Mapping[str, str]) -> None:
-    """Whether the answer is right, the right answer, and why."""
+    """Draw whether the answer is right, the right answer, and the reason."""
     right = None if given is None else given.right
     lead = words["shown"] if right is None else words["right"] if right else words["wrong"]
     text = _with_formulas(
@@ -216,7 +216,7 @@ def _room(solved: Solved, words: Mapping[str, str]) -> None:
 
 
 def _changed(words: Mapping[str, str]) -> None:
-    """Buttons to restore the step, or to apply the saved changes again."""
+    """Draw buttons that restore the step, or apply the saved changes again."""
     if lesson.changes():
         st.caption(words["changed"])
         st.button(words["restore"], key="lesson_restore", on_click=lesson.restore)
@@ -225,7 +225,7 @@ def _changed(words: Mapping[str, str]) -> None:
 
 
 def _end(place: lesson.Place, words: Mapping[str, str]) -> None:
-    """At the last step, once its question is answered: the result and its code."""
+    """After the last step's question, draw the result and its code."""
     if place.at < len(place.lesson.steps) - 1:
         return
     if place.step.question is not None and lesson.answer_of(place) is None:
@@ -258,5 +258,5 @@ def _navigation(place: lesson.Place, words: Mapping[str, str]) -> None:
 
 
 def _with_formulas(text: str) -> str:
-    """The text with formulas between $$ as separate blocks."""
+    """The text with formulas between $$ moved to separate blocks."""
     return re.sub(r"\s*\$\$(.+?)\$\$\s*", r"\n\n$$\n\1\n$$\n\n", text, flags=re.DOTALL)

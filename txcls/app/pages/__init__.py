@@ -1,4 +1,4 @@
-"""The pages and the menu; each page is the file or folder here that is named like its address."""
+"""The pages and the menu; each page is a file or folder here, named like its URL path."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,9 +9,9 @@ class PageInfo:
     """What the menu and the other pages need to know about a page.
 
     Attributes:
-        name: of its file and in the address; the first page's address is `/`.
-        title: in the menu and the browser's tab.
-        question: what the page answers: its heading, and the label of links to it.
+        name: name of its file and of its URL path; the first page's path is `/`.
+        title: its title in the menu and the browser's tab.
+        question: the question that the page answers: its heading, and the label of links to it.
     """
 
     name: str
@@ -20,7 +20,7 @@ class PageInfo:
 
     @property
     def path(self) -> str:
-        """Its file."""
+        """Path of its file."""
         folder = Path(__file__).parent
         page = folder / self.name / f"{self.name}.py"
         return str(page if page.is_file() else folder / f"{self.name}.py")
@@ -54,4 +54,4 @@ MENU = {
 }
 """The sections of the menu; the first page is the home page."""
 PAGES = tuple(page for section in MENU.values() for page in section if page not in (LESSONS, PLAYGROUND))
-"""The pages that show a model, in the order of the menu."""
+"""The pages that show a model, in menu order."""

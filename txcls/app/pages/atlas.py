@@ -45,13 +45,13 @@ TESTED = (
 )
 LOST: dict[How, str] = {"mean": "output at its mean", "zero": "output at zero", "uniform": "uniform weights"}
 MAX_LISTED = 4
-"""Most heads that are listed before a button shows the others."""
+"""Maximum number of heads listed before a button shows the rest."""
 HEADS_OF_A_SLIDE = 2
-"""Heads on a slide in lecture mode, and beside one another otherwise."""
+"""Heads on a slide in lecture mode, and in a row otherwise."""
 MAX_TOKENS = 18
-"""Most tokens of a sentence on a card."""
+"""Maximum number of tokens of a sentence on a card."""
 HEAVIEST, LIGHTEST = 24, 8
-"""Words of a list that are shown besides those of the sentence."""
+"""How many of a list's heaviest and lightest words are shown, in addition to those of the sentence."""
 
 
 def main() -> None:
@@ -77,7 +77,7 @@ def main() -> None:
 
 
 def _not_measured(opened: layout.Page, classifier: Predictor) -> None:
-    """How to measure an atlas, and which checkpoints have one."""
+    """Explain how to measure an atlas, and list the checkpoints that have one."""
     if opened.source.is_own:
         st.info(
             f"The heads of {plain(classifier.name)} have not been measured: this takes minutes, so the app does not "
@@ -108,7 +108,7 @@ def _summary(atlas: HeadAtlas) -> None:
 
 
 def _heads(opened: layout.Page, classifier: Predictor, atlas: HeadAtlas, first: DeltaGenerator) -> None:
-    """A card for each head; in lecture mode, the first heads are in the container `first`, the others on slides."""
+    """Draw a card for each head; in lecture mode, the first heads are in the container `first`, the rest on slides."""
     view = opened.view
     choice(st, "Sort by", get_args(HeadOrder), view, "sort", key="atlas_sort", names=ORDERS.__getitem__)
     texts = compute.clearest_texts(opened.source)
@@ -152,7 +152,7 @@ def _rank(atlas: HeadAtlas, n: int, order: HeadOrder) -> tuple[float, ...]:
 
 
 def _card(opened: layout.Page, classifier: Predictor, atlas: HeadAtlas, n: int, text: str) -> None:
-    """A head: its story and worth, its map on a clear sentence, and its figures behind a click."""
+    """Draw a head: its story and worth, its map on a clear sentence, and an expander with its metrics."""
     record = atlas.heads[n]
     layer, head = record.story.story.layer, record.story.story.head
     name = f"{layer + 1}.{head + 1}"
@@ -194,7 +194,7 @@ def _card(opened: layout.Page, classifier: Predictor, atlas: HeadAtlas, n: int, 
 
 
 def _word_list(lists: Lists, ids: Sequence[int], words: Sequence[str]) -> str:
-    """The heaviest words of a list, those of the sentence (marked) and the lightest, in the order of their weights."""
+    """The heaviest and lightest words of a list and those of the sentence (marked), by decreasing weight."""
     weights = lists.words
     assert weights is not None
     order = [int(word) for word in np.argsort(-weights, kind="stable") if words[word].strip()]
@@ -211,7 +211,7 @@ def _word_list(lists: Lists, ids: Sequence[int], words: Sequence[str]) -> str:
 
 
 def _figures(record: HeadRecord, entropy: float) -> str:
-    """The figures of a head as a small HTML table."""
+    """The metrics of a head as a small HTML table."""
     story = record.story
     lost = " · ".join(f"{name} <b>{_points(record.lost[how])}</b>" for how, name in LOST.items())
     if math.isnan(story.share):
@@ -238,7 +238,7 @@ def _figures(record: HeadRecord, entropy: float) -> str:
 
 
 def _kinds(opened: layout.Page, atlas: HeadAtlas) -> None:
-    """Attention of the selected head by kinds of query and key, compared with uniform weights."""
+    """Draw the attention of the selected head by kinds of query and key, compared with uniform weights."""
     layer, head = opened.view.layer, opened.view.head
     table = atlas.table
     st.subheader(f"Head {layer + 1}.{head + 1}: attention by kind of token, compared with chance", anchor=False)
@@ -267,7 +267,7 @@ def _kinds(opened: layout.Page, atlas: HeadAtlas) -> None:
 
 
 def _points(worth: float) -> str:
-    return minus(f"{round(100 * worth, 1) + 0.0:.1f}")  # 0.0 for -0.0
+    return minus(f"{round(100 * worth, 1) + 0.0:.1f}")  # + 0.0 turns -0.0 into 0.0
 
 
 def _two(value: float) -> str:

@@ -39,7 +39,7 @@ SECTIONS = {
     "rollout": "rollout",
     "pooling": "pooling",
 }
-"""Parts of the page that are shown one at a time; in lecture mode each is a slide."""
+"""Parts of the page that are shown one at a time; in lecture mode, each is a slide."""
 
 
 def main() -> None:
@@ -54,7 +54,7 @@ def main() -> None:
 
 @dataclass(frozen=True)
 class Shown:
-    """The tokens of the text that are drawn, and the attention of the selected head among them.
+    """The displayed tokens of the text, and the attention of the selected head among them.
 
     Attributes:
         places: their indices.
@@ -92,7 +92,7 @@ def _draw(opened: layout.Page, classifier: Predictor, traced: compute.Patterns) 
     part = f"{lecture.ATTENTION}.{view.layer}"
     with lecture.slide(part):
         overview, detail = st.columns([2, 3], gap="large")
-    with detail:  # drawn first: it is what people wait for
+    with detail:  # drawn first, because visitors wait for it
         _one_head(view, classifier, shown)
     with overview:
         _all_heads(opened, traced, shown)
@@ -115,7 +115,7 @@ def _draw(opened: layout.Page, classifier: Predictor, traced: compute.Patterns) 
 
 
 def _one_head(view: View, classifier: Predictor, shown: Shown) -> None:
-    """The map of the selected head."""
+    """Draw the map of the selected head."""
     st.subheader(f"Layer {view.layer + 1}, head {view.head + 1}", anchor=False)
     heads.draw_chip(classifier, view.layer, view.head)
     st.markdown("Each **row** is a query; its attention over the keys (**columns**) sums to 1.")
@@ -136,7 +136,7 @@ def _one_head(view: View, classifier: Predictor, shown: Shown) -> None:
 
 
 def _all_heads(opened: layout.Page, traced: compute.Patterns, shown: Shown) -> None:
-    """Small maps of all heads, and the controls that select one."""
+    """Draw small maps of all heads, and the controls that select one."""
     view = opened.view
     n_layers, n_heads = traced.attention.shape[:2]
     st.subheader("All heads", anchor=False)
@@ -154,7 +154,7 @@ def _all_heads(opened: layout.Page, traced: compute.Patterns, shown: Shown) -> N
 
 
 def _section(section: str, opened: layout.Page, traced: compute.Patterns, shown: Shown) -> None:
-    """One of the parts of the page below the maps."""
+    """Draw one of the parts of the page below the maps."""
     if section == "arcs":
         _arcs(opened.view, shown)
     elif section == "score":
@@ -201,7 +201,7 @@ def _arcs(view: View, shown: Shown) -> None:
 
 
 def _one_score(opened: layout.Page, traced: compute.Patterns, shown: np.ndarray) -> None:
-    """The score of one query and one key, dimension by dimension."""
+    """Draw the score of one query and one key, dimension by dimension."""
     view = opened.view
     st.subheader("Why does this token attend to that one?", anchor=False)
     pattern = traced.attention[view.layer, view.head][np.ix_(shown, shown)]
@@ -228,7 +228,7 @@ def _one_score(opened: layout.Page, traced: compute.Patterns, shown: np.ndarray)
 
 
 def _compare(opened: layout.Page, shown: Shown) -> None:
-    """The same text in a second checkpoint."""
+    """Draw the attention of a second checkpoint for the same text."""
     view = opened.view
     st.subheader(f"The same text in {plain(view.checkpoint)} and in {plain(view.versus)}", anchor=False)
     try:
@@ -261,7 +261,7 @@ def _compare(opened: layout.Page, shown: Shown) -> None:
 
 
 def _heads(opened: layout.Page) -> None:
-    """Entropy and distance of each head."""
+    """Draw the entropy and distance of each head."""
     attention = compute.patterns(opened.source, opened.view.text).attention  # L H T T
     statistics, n_tokens = head_statistics(attention), attention.shape[-1]
     st.subheader("Entropy and distance of each head", anchor=False)
@@ -299,7 +299,7 @@ def _heads(opened: layout.Page) -> None:
 
 
 def _rollout(opened: layout.Page, shown: Shown) -> None:
-    """Attention through all layers."""
+    """Draw the attention through all layers."""
     attention = compute.patterns(opened.source, opened.view.text).attention
     rolled_out = attention_rollout(attention)[np.ix_(shown.places, shown.places)]
     text, rolled = st.columns([2, 3], gap="large")
@@ -355,7 +355,7 @@ def _grid_clicked() -> None:
 
 
 def _largest(weights: np.ndarray, names: list[str]) -> str:
-    """The largest weight of a map and its tokens, for a description."""
+    """The largest weight of a map and its tokens, for a chart's description."""
     query, key = np.unravel_index(int(weights.argmax()), weights.shape)
     return f"largest weight: {weights[query, key]:.2f} from “{names[query][:30]}” to “{names[key][:30]}”"
 

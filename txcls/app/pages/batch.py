@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def _file(peek: JobState) -> None:
-    """An uploader, or the uploaded file and a choice of its text column."""
+    """Draw an uploader, or the uploaded file and a choice of its text column."""
     if peek.status == "done":
         table = peek.result
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -87,7 +87,7 @@ def _forget_result() -> None:
 
 
 def _classify(opened: layout.Page, peek: JobState, batch: JobState) -> None:
-    """Options and the button that starts the job; or its progress."""
+    """Draw options and the button that starts the job, or the job's progress."""
     if batch.is_active:
         waiting.watch("batch", _progress)
         return
@@ -135,7 +135,7 @@ def _start(source: Source, spec: dict[str, Any], k: int, safe: bool) -> None:
 
 
 def _progress(now: JobState) -> None:
-    """The bar, and a button to cancel."""
+    """Draw the progress bar and a button to cancel."""
     if now.status == "waiting" and now.ahead:
         st.info(waiting.in_queue(now.ahead))
     else:
@@ -151,7 +151,7 @@ def _progress(now: JobState) -> None:
 
 
 def _result(batch: JobState) -> None:
-    """The download, the number of rows by class, and the first rows."""
+    """Draw the download, the number of rows per class, and the first rows."""
     session = own.session()
     if session is None:
         return
@@ -192,7 +192,7 @@ def _preview_row(row: dict[str, Any]) -> dict[str, str]:
 
 
 def _renamed(name: str, suffix: str) -> str:
-    """`mine.csv` becomes `mine-classified.csv`; of the name, letters, digits and ` -_.` stay."""
+    """`mine.csv` becomes `mine-classified.csv`; only letters, digits and ` -_.` of the name are kept."""
     stem = "".join(char if char.isalnum() or char in " -_." else "_" for char in Path(name).stem).strip(" .") or "file"
     return f"{stem[:60]}-classified{suffix}"
 

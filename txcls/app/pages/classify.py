@@ -1,4 +1,4 @@
-"""The home page: the predicted class, what the model read of the text, and its predictions on test texts."""
+"""The home page: the predicted class, the text as the model read it, and its predictions on test texts."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -38,7 +38,7 @@ STEPS = {
     "pool": "pooled",
     "answer": "calibrated",
 }
-"""For each part of the picture, the step that Step by step opens on."""
+"""For each part of the picture, the step with which Step by step opens."""
 QUESTIONS = {
     "ag_news": "Which section does this news text belong to?",
     "huffpost": "Which section does this news text belong to?",
@@ -46,13 +46,13 @@ QUESTIONS = {
     "clinc150": "What does this query ask for?",
     "who_won": "Who won, by this report?",
 }
-"""The heading of the page, by data set."""
+"""The heading of the page, keyed by data set."""
 BEYOND = {
     "": "For texts unlike those, even a confident prediction may be wrong.",
     "who_won": "They hold for sentences of its grammar, which *Build a sentence* writes; for others, however similar, "
     "even a confident prediction may be wrong.",
 }
-"""What the probabilities mean for other texts, by data set."""
+"""What the probabilities mean for other texts, keyed by data set."""
 
 
 def main() -> None:
@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def _welcome() -> None:
-    """What the app is, and three things to try."""
+    """Draw what the app is, and three things to try."""
     params = state.link_params(state.shown_view())
     with st.container(key="welcome", horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown("**txcls** is a Transformer text classifier that you can take apart. Try", width="content")
@@ -81,7 +81,7 @@ def _welcome() -> None:
 
 
 def _one(opened: layout.Page) -> Predictor:
-    """The whole model in one picture; the prediction of one checkpoint, beside what it read."""
+    """Draw the whole model in one picture, and the prediction of one checkpoint beside the text as read."""
     with lecture.slide(own_keys=True):
         picture = st.container()
     with lecture.slide(lecture.CLASSES):
@@ -118,7 +118,7 @@ def _one(opened: layout.Page) -> Predictor:
 
 
 def _picture(opened: layout.Page, classifier: Predictor) -> None:
-    """The whole model, computed and drawn in the browser at every key press."""
+    """Draw the whole model; the browser recomputes it at every key press."""
     if unsupported(classifier.checkpoint):
         return
     heads = [part for part in opened.view.switched if part[0].isdigit() and not part.endswith("ff")]
@@ -158,7 +158,7 @@ def _open_part(part: str) -> None:
 
 
 def _two(opened: layout.Page) -> Predictor:
-    """The predictions of two checkpoints, side by side."""
+    """Draw the predictions of two checkpoints, side by side."""
     if not opened.has_text:
         ask_for_text("the predictions of both checkpoints appear here as you type.")
     placeholder = loading_placeholder(opened, height=380)
@@ -168,7 +168,7 @@ def _two(opened: layout.Page) -> Predictor:
     except TxclsError as error:
         layout.stop_with(error)
     placeholder.empty()
-    opened.facts.empty()  # each column has its own
+    opened.facts.empty()  # each column has its own line
     answered = []
     pairs = ((opened.source, classifier, "chart_bars"), (source, other, "chart_bars_versus"))
     with lecture.slide(lecture.CLASSES):
@@ -195,7 +195,7 @@ def _two(opened: layout.Page) -> Predictor:
 
 
 def _answer(opened: layout.Page, source: Source, classifier: Predictor, *, key: str) -> bool:
-    """The ranked classes; False if the text has no tokens."""
+    """Draw the ranked classes; returns False if the text has no tokens."""
     prediction = compute.predict(source, opened.view.text).prediction
     if prediction.label is None:
         say_no_tokens()
@@ -227,7 +227,7 @@ def _answer(opened: layout.Page, source: Source, classifier: Predictor, *, key: 
 
 
 def _read(opened: layout.Page, source: Source, classifier: Predictor) -> None:
-    """The text as the checkpoint read it."""
+    """Draw the text as the checkpoint read it."""
     prediction = compute.predict(source, opened.view.text).prediction
     cut, limit = prediction.truncated_at, classifier.encoder.max_length
     st.html(token_html.marked_text(prediction.text, prediction.tokens, truncated_at=cut, limit=limit))
@@ -246,7 +246,7 @@ def _choose_k(opened: layout.Page, n_classes: int) -> None:
 
 
 def _download(source: Source, classifier: Predictor) -> None:
-    """The classifier as one file, written when the section is opened."""
+    """Offer the classifier as one file, which is created when the section is opened."""
     name = plain(classifier.name)
     with st.expander(f"{name} as a file that needs no server", key="export", on_change="rerun") as section:
         if not section.open:

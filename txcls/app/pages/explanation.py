@@ -55,7 +55,7 @@ STYLE = """
 </style>
 """
 ATTENTION = ("attention", "rollout", "pooling")
-"""The methods that read attention weights alone."""
+"""The methods that only read attention weights."""
 FOR, AGAINST = "213, 94, 0", "31, 131, 196"
 
 
@@ -99,12 +99,12 @@ def _one_text(opened: layout.Page, classifier: Predictor) -> None:
 
 
 def _blank(classifier: Predictor) -> str:
-    """The token that replaces a removed word."""
+    """What replaces a removed word, in words."""
     return "unknown word" if classifier.encoder.byte_pairs is None else "mask token"
 
 
 def _scores(text: str, explained: Explanation, blank: str) -> None:
-    """The words coloured by every method, and their numbers."""
+    """Draw the words coloured by every method, and their scores."""
     label = plain(explained.label)
     st.subheader(f"Which words led to {label}?", anchor=False)
     st.html(
@@ -179,7 +179,7 @@ def _deletion(opened: layout.Page, curves: DeletionCurves, *, winner: str, blank
 
 
 def _verdict(areas: Mapping[str, float], random_area: float) -> str:
-    """A sentence on the best attention method, between a random order and the best of all methods."""
+    """A sentence that rates the best attention method between a random order and the best other method."""
     best = min((name for name in areas if name not in ATTENTION), key=areas.__getitem__)
     attention = min((name for name in ATTENTION if name in areas), key=areas.__getitem__)
     gap = random_area - areas[best]
@@ -206,7 +206,7 @@ def _elsewhere(elsewhere: Mapping[Any, float]) -> str:
 
 
 def _way(text: str, name: str, words: Sequence[Token], scores: NDArray[np.floating]) -> str:
-    """The scores of one method as colours behind the typed text."""
+    """The typed text, with the scores of one method as background colours."""
     strongest = float(np.abs(scores).max(initial=0.0)) or 1.0
     parts, place = [], 0
     for word, score in zip(words, scores, strict=True):

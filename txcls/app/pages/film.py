@@ -1,4 +1,4 @@
-"""The snapshots of a model's training, as a film for one text: curves, bars, heads and class lens."""
+"""The snapshots of a training run as a film for one text: curves, bars, heads and class lens."""
 
 from collections.abc import Sequence
 

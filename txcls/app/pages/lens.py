@@ -1,4 +1,4 @@
-"""The class head applied after every block, and what each part adds to the winning class."""
+"""The class head applied after every block, and the contribution of each part to the predicted class."""
 
 import html
 
@@ -70,7 +70,7 @@ def _decision(opened: layout.Page, classes: tuple[str, ...]) -> None:
 
 
 def _contributions(opened: layout.Page, classes: tuple[str, ...], *, post_norm: bool) -> None:
-    """What each part adds to the difference between the logits of the winner and the runner-up."""
+    """Draw how much each part adds to the difference between the logits of the first and the second class."""
     lens = compute.class_lens(opened.source, opened.view.text)
     winner, second = (int(place) for place in np.argsort(-lens.logits, kind="stable")[:2])
     between = lens.contributions[:, :, winner] - lens.contributions[:, :, second]  # sources T
@@ -116,7 +116,7 @@ def _contributions(opened: layout.Page, classes: tuple[str, ...], *, post_norm: 
 
 
 def _norms(opened: layout.Page, *, post_norm: bool) -> None:
-    """The norm of each token's state after every block."""
+    """Draw the norm of each token's state after every block."""
     lens = compute.class_lens(opened.source, opened.view.text)
     tokens = lens.traced.tokens
     shown = window(len(tokens), key="norms_window")

@@ -1,4 +1,4 @@
-"""The lessons there are: what each teaches, how long it takes, and where it begins."""
+"""The available lessons: what each teaches, how long it takes, and links to start it."""
 
 import streamlit as st
 
@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def _lesson_card(name: str, number: int) -> None:
-    """One lesson, with a link for each of its languages."""
+    """Draw one lesson, with a link for each of its languages."""
     with st.container(border=True, key=f"lesson_card_{number}", gap="small"):
         languages = sorted(languages_of(name), key=lambda language: (language != "en", language))
         for language in languages:

@@ -1,4 +1,4 @@
-"""Similar words and similar texts: their vectors in two dimensions, and nearest neighbours by cosine."""
+"""Similar words and similar texts: their vectors in two dimensions, and nearest neighbours by cosine similarity."""
 
 from collections import Counter
 
@@ -19,7 +19,7 @@ from txcls.wording import percentage
 
 N_TEST_TEXTS = 300
 MAX_WORDS = 30
-"""Most tokens of the text whose nearest neighbours are listed."""
+"""Maximum number of tokens of the text whose nearest neighbours are listed."""
 N_NEAREST = 6
 ABOUT = (
     "**Which words and which texts have similar vectors?** The tables list the nearest ones in all dimensions. The "
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def _words(opened: layout.Page) -> None:
-    """The token embeddings, and the nearest neighbours of each token of the text."""
+    """Draw the token embeddings, and the nearest neighbours of each token of the text."""
     st.subheader("Its words among the vocabulary", anchor=False)
     plane = compute.token_plane(opened.source, opened.view.text)
     names = compute.spellings(opened.source)
@@ -94,7 +94,7 @@ def _word_clicked(key: str) -> None:
 
 
 def _texts(opened: layout.Page, classifier: Predictor) -> None:
-    """The pooled vectors of the text, of the app's examples, and of test texts if they are on this machine."""
+    """Draw the pooled vectors of the text, of the app's examples, and of test texts if they are on this machine."""
     st.subheader("The text among other texts", anchor=False)
     has_rows = checkpoints.has_kept_rows(opened.source)
     examples = checkpoints.examples(opened.view.checkpoint)
@@ -146,7 +146,7 @@ def _texts(opened: layout.Page, classifier: Predictor) -> None:
 
 
 def _unbroken(name: str) -> str:
-    """A class name that is not broken in a narrow column if it is short."""
+    """A class name; a short one is not wrapped in a narrow column."""
     return plain(name).replace(" ", "\u00a0" if len(name) <= 16 else " ")
 
 

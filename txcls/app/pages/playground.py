@@ -7,7 +7,7 @@ from txcls.app.shell import layout, lecture
 from txcls.web.playground import playground
 
 HEIGHT = 1700
-"""Pixels of the frame: all of the page at usual widths; a narrower one scrolls inside."""
+"""Height of the frame in pixels: fits the whole page at usual widths; in a narrower frame, the page scrolls."""
 
 
 def main() -> None:

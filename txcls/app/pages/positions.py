@@ -60,7 +60,7 @@ SHOWN_DIMENSIONS = 8
 
 @dataclass(frozen=True)
 class ShownEncoding:
-    """Position vectors on the page: their values, the bound of their colours, and how many the text uses."""
+    """The displayed position vectors: their values, the limit of their colour scale, and how many the text uses."""
 
     values: Floats
     bound: float | None
@@ -111,7 +111,7 @@ def main() -> None:
 
 
 def _encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: int, n_tokens: int) -> ShownEncoding:
-    """The formula or the learned vectors as a heat map."""
+    """Draw the formula or the learned vectors as a heat map."""
     text, controls = st.columns([3, 2], gap="large")
     with text:
         st.markdown(
@@ -169,7 +169,7 @@ def _whose_vectors(name: str, kind: str, values: Floats, *, learned: bool, d_mod
 
 
 def _curves(values: Floats, *, bound: float | None) -> None:
-    """Chosen dimensions as curves over positions."""
+    """Draw selected dimensions as curves over positions."""
     n = values.shape[1]
     st.subheader("Single dimensions over positions", anchor=False)
     shown_at_first = (n // 8 // 2 * 2, n // 8 // 2 * 2 + 1, n // 4, n // 2)
@@ -188,7 +188,7 @@ def _curves(values: Floats, *, bound: float | None) -> None:
 
 
 def _products(values: Floats, *, learned: bool, used: int | None) -> None:
-    """The dot product of every two positions."""
+    """Draw the dot product of every pair of positions."""
     st.subheader("Similarity of two positions", anchor=False)
     of_formula = " It depends only on the distance (hence the stripes) and is largest for a position with itself."
     st.markdown("The dot product of their vectors." + ("" if learned else of_formula))
@@ -229,7 +229,7 @@ def _shuffling(opened: layout.Page, classes: tuple[str, ...]) -> None:
 
 
 def _compare_models(opened: layout.Page) -> None:
-    """The text in another order in three models, and their accuracy on shuffled test texts."""
+    """Draw the predictions of three models for the text in another order, and their accuracy on shuffled test texts."""
     st.subheader("Three models that differ only in their positions", anchor=False)
     if not set(MODELS) <= set(checkpoints.names()):
         st.markdown("These checkpoints are not installed. Each trains in about a minute:")
@@ -260,7 +260,7 @@ def _compare_models(opened: layout.Page) -> None:
 
 
 def _text_for_the_three(text: str) -> str:
-    """The visitor's text, or a match report if these models do not know most of its words."""
+    """The visitor's text, or a match report if at least half of the text is unknown to these models."""
     share = compute.predict(checkpoints.source(next(iter(MODELS))), text).prediction.unknown_share
     if share < MOSTLY_UNKNOWN:
         return text
@@ -272,7 +272,7 @@ def _text_for_the_three(text: str) -> str:
 
 
 def _accuracies() -> None:
-    """The accuracy of each of the three models, large."""
+    """Draw the accuracy of each of the three models, in large type."""
     parts = "".join(
         f"<span>{100 * accuracy:.0f} %<small>{'no positions' if kind == 'none' else kind}</small></span>"
         for name, kind in MODELS.items()
@@ -282,9 +282,10 @@ def _accuracies() -> None:
 
 
 def _reordered(view: View, typed: str, words: Sequence[str]) -> str:
-    """The words in another order, which the visitor changes by dragging and by buttons.
+    """Draw the words in another order, which the visitor changes by dragging and with buttons; returns the reordered
+    text.
 
-    At first two teams are exchanged, or the whole text is reversed if it does not name two.
+    At first, two teams are swapped, or the whole text is reversed if it does not name two.
     """
     linked = sorted(view.order) == list(range(len(words)))
     order = view.order if linked else tuple(_suggested_order(words))
@@ -304,7 +305,7 @@ def _reordered(view: View, typed: str, words: Sequence[str]) -> str:
 
 
 def _places(words: Sequence[str], arranged: Sequence[str]) -> list[int]:
-    """The place in the text of each arranged word; equal words keep their order."""
+    """The index in the text of each arranged word; equal words keep their order."""
     places: list[int] = []
     for word in arranged:
         places.append(next(place for place, other in enumerate(words) if other == word and place not in places))
@@ -312,7 +313,7 @@ def _places(words: Sequence[str], arranged: Sequence[str]) -> list[int]:
 
 
 def _suggested_order(words: Sequence[str]) -> list[int]:
-    """The first and the last team exchanged; all words reversed if there are no two teams."""
+    """The first and the last team swapped; all words reversed if there are no two teams."""
     order = list(range(len(words)))
     bare = [word.strip(",.") for word in words]
     teams = [place for place in order if bare[place] in TEAMS]
@@ -339,7 +340,7 @@ def _share(value: object) -> str:
 
 
 def _shift(opened: layout.Page, *, d_model: int, max_length: int, kind: str) -> None:
-    """The linear map that shifts positions by k: for sinusoids, a rotation of each pair of dimensions."""
+    """Draw the linear map that shifts positions by k: for sinusoids, a rotation of each pair of dimensions."""
     st.subheader("Is a shift by k a linear map?", anchor=False)
     width = d_model - d_model % 2
     length = max_length if max_length >= 16 else 64

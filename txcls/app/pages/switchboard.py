@@ -22,7 +22,7 @@ from txcls.wording import percentage
 
 OFF = {"zero": "zeros", "mean": "its mean"}
 POSITIONS = "positions"
-"""The position vectors, as a part that can be switched off."""
+"""Name of the position vectors as a part that can be switched off."""
 Place = tuple[int, int]
 
 
@@ -84,7 +84,7 @@ def _experiment(opened: layout.Page, classifier: Predictor, winner: str) -> None
 
 
 def _choices(place: Any, view: View, means: Means | None) -> tuple[Off, HeadChange]:
-    """Controls: what replaces a part that is off, and what is done to a head."""
+    """Draw controls for what replaces a switched-off part, and for what is done to a head; returns their values."""
     choice(place, "A changed head is …", get_args(HeadChange), view, "heads", key="switch_heads")
     if means is None:
         return "zero", view.heads
@@ -121,7 +121,7 @@ def _what_off_means(means: Means | None, *, off: str, heads: str) -> None:
 def _switches(
     opened: layout.Page, classifier: Predictor, *, off: Any, how: Any
 ) -> tuple[dict[Place, str], tuple[Change, ...]]:
-    """Controls that work without a mouse; returns a badge for each changed cell of the board, and all changes."""
+    """Draw controls that work without a mouse; returns a badge for each changed cell of the board, and all changes."""
     config = classifier.checkpoint.config.model
     tokens = compute.patterns(opened.source, opened.view.text).tokens
     places = [(layer, head) for layer in range(config.n_layers) for head in (*range(config.n_heads), FEED_FORWARD)]
@@ -159,7 +159,7 @@ def _switches(
 
 
 def _choose(parts: str, positions: str, tokens: str) -> None:
-    """Copy the values of the three controls, given by their keys, into the view."""
+    """Copy the values of the three controls with these keys into the view."""
     values = st.session_state
     switched = [_as_switch(part) for key in (parts, tokens) for part in values.get(key) or ()]
     if values.get(positions):
@@ -168,7 +168,7 @@ def _choose(parts: str, positions: str, tokens: str) -> None:
 
 
 def _as_switch(part: Place | int) -> str:
-    """A part as the URL names it: a cell of the board, or the position of a token."""
+    """The name of a part in the URL: a cell of the board, or the position of a token."""
     if isinstance(part, int):
         return f"t{part + 1}"
     layer, head = part
@@ -196,7 +196,7 @@ def _answer(opened: layout.Page, classifier: Predictor, changes: tuple[Change, .
             after.tolist(),
             original="as trained",
             names_above=True,
-            n_rows=4 if lecture.is_on() else 6,  # of type for a hall, no more fit beside the board
+            n_rows=4 if lecture.is_on() else 6,  # in lecture mode, no more fit beside the board
         ),
         key="chart_moved",
         alt=f"Class probabilities as trained and with {n} parts changed; {winner[:40]} goes from "
@@ -205,7 +205,8 @@ def _answer(opened: layout.Page, classifier: Predictor, changes: tuple[Change, .
 
 
 def _accuracy(classifier: Predictor, *, is_own: bool) -> None:
-    """The worth of each part over all test texts, by its mean output, whatever is chosen above for one text."""
+    """Draw the worth of each part over all test texts, with its mean output as replacement, whatever is chosen
+    above."""
     st.subheader("Test accuracy without each part", anchor=False)
     effects = AccuracyEffects.of(classifier, off="mean")
     if effects is None:
@@ -260,7 +261,8 @@ def _tokens_key(source: Source, tokens: Sequence[Token]) -> str:
 
 
 def _board_key(source: Source) -> str:
-    # A chart keeps its selection and does not report a second click on the same cell, so each click makes a new chart.
+    # A chart keeps its selection and does not report a second click on the same cell, so each click creates a new
+    # chart.
     return f"chart_board_{source.name}_{st.session_state.get('switch_clicks', 0)}"
 
 

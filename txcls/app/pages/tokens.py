@@ -16,9 +16,9 @@ from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.wording import percentage
 
 LONGEST_CLEANED = 20_000
-"""Characters of a text whose cleaning is shown and whose words can be selected."""
+"""Maximum length, in characters, of a text whose cleaning is shown and whose words can be selected."""
 LONGEST_PART = 64
-"""Longest word, in bytes, whose merges are shown."""
+"""Maximum length, in bytes, of a word whose merges are shown."""
 MAX_PARTS = 300
 SIZES = (300, 500, 1000, 2000, 4000, 8000)
 
@@ -104,7 +104,7 @@ def _tokens(opened: layout.Page, encoder: TextEncoder) -> Tokenizers:
 
 
 def _bytes_note(encoding: Encoding) -> str:
-    """A note on tokens that are not marked separately: a character of several bytes is marked once."""
+    """A note that a character of several bytes is marked once, although it may be several tokens."""
     places = [(token.start, token.end) for token in encoding.tokens if not token.is_special and token.text != SPACE]
     n = len(places) - len(set(places))
     if n < 2:

@@ -1,1 +1,1 @@
-"""What all pages share: layout, state, lecture mode, the cache and the queue between sessions."""
+"""Parts shared by all pages: layout, state, lecture mode, and the cache and queue shared by all sessions."""

@@ -1,8 +1,8 @@
 """One cache for all sessions, bounded in bytes, that evicts the least recently used entries.
 
-Streamlit's own caches are bounded by a number of entries or by time, not by bytes: a hundred attention patterns of long
-texts would take more memory than a host with 1 GB has. On `ag_news`, what is cached takes 10 ms to 3 s of CPU to
-compute, and 0.03 ms from the cache.
+Streamlit's own caches are bounded in number of entries or in time, not in bytes: a hundred attention patterns of long
+texts would take more memory than a host with 1 GB has. On `ag_news`, cached values take 10 ms to 3 s of CPU time to
+compute, and 0.03 ms to fetch from the cache.
 """
 
 import pickle
@@ -32,8 +32,8 @@ PYTHON_OVERHEAD = 3
 class Cache:
     """Values by key, at most `budget` bytes in total, each kept for `seconds` after its last use.
 
-    Safe for threads. A value that several threads request at once is computed once. Values are shared and must not be
-    changed.
+    Thread-safe. A value that several threads request at once is computed once. Values are shared and must not be
+    modified.
     """
 
     def __init__(self, budget: int, *, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -138,9 +138,9 @@ def size_of_texts(texts: Sequence[str]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A checkpoint by name, a fingerprint of its files, and its folder: part of every key of the cache.
+    """A checkpoint by name, a fingerprint of its files, and its folder: part of every cache key.
 
-    The folder distinguishes checkpoints of different visitors that have the same name.
+    The folder distinguishes checkpoints of different visitors with the same name.
     """
 
     name: str
@@ -172,10 +172,10 @@ def _is_below(folder: Path, key: Hashable) -> bool:
 def cached(
     *, heavy: bool = False, size: Callable[[Any], int] | None = None
 ) -> Callable[[Callable[Args, Value]], Callable[Args, Value]]:
-    """Cache a function's results for all sessions, by its arguments; a heavy function waits for its turn.
+    """Cache a function's results for all sessions, keyed by its arguments; a heavy function waits for its turn.
 
     Args:
-        heavy: computations of this kind run one at a time (`compute_queue`), as do all with visitors' own models.
+        heavy: such computations run one at a time (`compute_queue`), as do all with visitors' own models.
         size: returns the bytes of a result; `size_of` if None.
     """
 

@@ -1,4 +1,4 @@
-"""Charts on a page, with description and buttons that save them, and the window of tokens that a chart shows."""
+"""Charts on a page, with description and save buttons, and the window of tokens that a chart shows."""
 
 from collections.abc import Callable, Sequence
 from typing import Literal
@@ -10,7 +10,7 @@ from txcls.app.components.save_chart import save_buttons
 from txcls.app.shell import lecture, state
 
 MAX_TOKENS = 64
-"""Most tokens drawn at once; for longer texts, a slider moves a window over them."""
+"""Maximum number of tokens drawn at once; for longer texts, a slider moves a window over them."""
 
 
 def window(n_tokens: int, *, key: str) -> slice:
@@ -34,13 +34,13 @@ def chart(
     of: str = "",
     on_select: Callable[[], None] | Literal["ignore"] = "ignore",
 ) -> None:
-    """A figure, its description for screen readers, and buttons that save it as PNG, SVG and CSV.
+    """Draw a figure, its description for screen readers, and buttons that save it as PNG, SVG and CSV.
 
     In lecture mode it fills the remaining height of its slide and has no buttons.
 
     Args:
         figure: from `txcls.figures`.
-        key: of the element: `chart_` and a name, which ends the names of saved files.
+        key: key of the element: `chart_` and a name, with which the names of saved files end.
         alt: the description.
         of: the start of the names of saved files; by default the view's checkpoint.
         on_select: called when a point is clicked.

@@ -36,13 +36,13 @@ def listing() -> Listing:
 
 
 def names() -> tuple[str, ...]:
-    """Names of all classifiers, `ag_news` first; those of this session's visitor come last."""
+    """Names of all classifiers, `ag_news` first and the visitor's own last."""
     shipped = sorted((summary.name for summary in listing().classifiers), key=lambda name: (name != "ag_news", name))
     return (*shipped, *own_names())
 
 
 def own_names() -> tuple[str, ...]:
-    """Names of this session's visitor's own classifiers."""
+    """Names of the visitor's own classifiers."""
     mine = own.session()
     return (
         () if mine is None else tuple(own.PREFIX + summary.name for summary in list_checkpoints(mine.own).classifiers)
@@ -53,7 +53,7 @@ Objective = Literal["masked", "causal"]
 
 
 def language_names(objective: Objective) -> tuple[str, ...]:
-    """Names of all language models with this objective; published GPT-2 folders are causal."""
+    """Names of all language models with this objective; published GPT-2 folders count as causal."""
     return tuple(summary.name for summary in listing().language_models if summary.objective == objective)
 
 
@@ -67,18 +67,18 @@ def summary(name: str) -> Summary:
 
 
 def examples(name: str) -> tuple[Example, ...]:
-    """Texts to try with a checkpoint; for one that was trained in the app, some of its test rows."""
+    """Texts to try with a checkpoint; for one trained in the app, some of its test rows."""
     return own.examples(name) or examples_for(summary(name).dataset)
 
 
 def source(name: str) -> Source:
-    """The cache key of a checkpoint; CheckpointError if there is none of that name."""
+    """The cache key of a checkpoint; CheckpointError if there is none with this name."""
     folder = own.folder_of(name) or find_checkpoint(name).absolute()
     return Source(name, fingerprint(folder), folder)
 
 
 def _size_of_model(n_parameters: int, n_tokens: int) -> int:
-    """Bytes of the weights as float32, and of the vocabulary's strings and dictionary."""
+    """Bytes of the float32 weights, and of the vocabulary's strings and dictionary."""
     return 4 * n_parameters + 300 * n_tokens
 
 
@@ -92,7 +92,7 @@ def _size_of_classifier(loaded: Predictor) -> int:
 def classifier(source: Source) -> Predictor:
     """Load a classifier."""
     loaded = Predictor.load(source.folder)
-    loaded.predict(["warm up"])  # the first prediction of a process is slow
+    loaded.predict(["warm up"])  # the first prediction in a process is slow
     return loaded
 
 
@@ -127,7 +127,7 @@ def language(source: Source, objective: Objective) -> Language:
     """Load a language model; CheckpointError if it is damaged."""
     loaded = TextModel.load(source.folder, objective=objective)
     if loaded.start:
-        with torch.inference_mode():  # the first forward pass of a process is slow
+        with torch.inference_mode():  # the first forward pass in a process is slow
             loaded.model(torch.tensor([[token.id for token in loaded.start]]))
     return Language(loaded, token_names(loaded))
 

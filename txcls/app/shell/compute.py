@@ -1,4 +1,4 @@
-"""The computations of the pages, cached for all sessions (`txcls.app.shell.cache`); do not modify cached values."""
+"""The pages' computations, cached for all sessions (`txcls.app.shell.cache`); do not modify cached values."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -66,7 +66,7 @@ def of_checkpoint(
     heavy: bool = False,
     size: Callable[[Any], int] | None = None,
 ) -> Callable[Concatenate[Source, Args], Result]:
-    """The function, with its results cached and a checkpoint's `Source` in place of the classifier."""
+    """Cache the function's results, and let it take a checkpoint's `Source` instead of the classifier."""
 
     @cached(heavy=heavy, size=size)
     @wraps(function)
@@ -81,7 +81,7 @@ def of_checkpoint(
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """A prediction, and how many milliseconds it took from text to ranked classes."""
+    """A prediction, and its time in milliseconds from text to ranked classes."""
 
     prediction: Prediction
     milliseconds: float
@@ -89,7 +89,7 @@ class Timed:
 
 @cached()
 def predict(source: Source, text: str) -> Timed:
-    """All classes of a text, ranked, and how long that took."""
+    """All classes of a text, ranked, and the time this took."""
     classifier = checkpoints.classifier(source)
     start = time.perf_counter()
     prediction = classifier.predict([text])[0]
@@ -148,14 +148,14 @@ nearest_tokens = of_checkpoint(vocabulary.nearest_tokens)
 
 
 N_REPORTS = 64
-"""Test sentences of `who_won` from which the clearest one for each head is chosen."""
+"""Number of test sentences of `who_won` from which each head's clearest one is chosen."""
 
 
 @cached(heavy=True)
 def clearest_texts(source: Source) -> tuple[str, ...]:
     """For each head of the checkpoint's atlas, layer by layer, the text in which it follows its story most closely.
 
-    For `who_won` a sentence of its generated test split; for others one of the app's examples. Empty without an atlas.
+    For `who_won`, a sentence of its generated test split; otherwise one of the app's examples. Empty without an atlas.
     """
     classifier = checkpoints.classifier(source)
     atlas = HeadAtlas.of(classifier)
@@ -175,7 +175,8 @@ def clearest_texts(source: Source) -> tuple[str, ...]:
 
 @cached(heavy=True)
 def ablate_each(source: Source, text: str, *, heads: How, off: Off) -> PartEffects:
-    """How much each head and feed-forward block alone moves the winner; TraceError if the text has no tokens."""
+    """How much switching off each single head and feed-forward block moves the winner; TraceError if the text has no
+    tokens."""
     classifier = checkpoints.classifier(source)
     return inspection.ablation.ablate_each(classifier, text, heads=heads, off=off, means=Means.of(classifier))
 
@@ -192,7 +193,7 @@ explain = of_checkpoint(inspection.attribution.explain, heavy=True)
 
 @cached(heavy=True)
 def deletion(source: Source, text: str, *, target: Target, baseline: Baseline) -> DeletionCurves:
-    """The deletion curves of `explain`'s scores; computed separately, so that a long text's scores appear first."""
+    """The deletion curves of `explain`'s scores; computed separately so that a long text's scores appear first."""
     scores = explain(source, text, target=target, baseline=baseline).scores
     return deletion_curves(checkpoints.classifier(source), text, scores)
 
@@ -202,7 +203,7 @@ class_lens = of_checkpoint(lens.class_lens)
 
 @cached(heavy=True)
 def solved_step(name: str, language: str, at: int, version: str, sources: tuple[Source, ...]) -> Solved:
-    """A lesson's step with everything measured; `version` and `sources` change with the files."""
+    """A lesson's step with all its values measured; `version` and `sources` change with the files."""
     lesson = find_lesson(name, language)
     return solve(
         lesson.steps[at],
@@ -213,9 +214,9 @@ def solved_step(name: str, language: str, at: int, version: str, sources: tuple[
 
 @cached(heavy=True)
 def training_film(source: Source, text: str, *, first: int, last: int) -> TrainingFilm:
-    """A text in all states along the training, with the attention among its tokens from `first` to before `last`.
+    """A text in all snapshots of the training run, with the attention among its tokens from `first` to before `last`.
 
-    TraceError if the checkpoint has no such states, or the text no tokens.
+    TraceError if the checkpoint has no snapshots, or the text no tokens.
     """
     return inspection.training_film.training_film(checkpoints.classifier(source), text, shown=slice(first, last))
 
@@ -253,7 +254,8 @@ pool_texts = of_checkpoint(principal_components.pool_texts, heavy=True)
 
 @cached(heavy=True)
 def token_plane(source: Source, text: str) -> TokenPlane:
-    """The vocabulary and the text's tokens in that plane; TraceError if the text has no tokens."""
+    """The vocabulary and the text's tokens in the plane of their principal components; TraceError if the text has no
+    tokens."""
     return principal_components.token_plane(checkpoints.classifier(source), text, vocabulary_plane(source))
 
 
@@ -286,7 +288,7 @@ def fill(source: Source, ids: Ids, place: int) -> RankedTokens:
 
 @cached()
 def expect(source: Source, ids: Ids, sampling: Sampling, truth: int | None) -> NextTokens:
-    """The ranked next tokens, those that sampling may draw, and the rank of the true one."""
+    """The ranked next tokens, the candidates for sampling, and the rank of the true token."""
     return next_tokens(checkpoints.language(source, "causal").model, ids, sampling=sampling, truth=truth)
 
 

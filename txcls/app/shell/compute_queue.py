@@ -1,8 +1,8 @@
 """The queues of computations of all sessions: one runs at a time, in time slices, and a bounded number waits.
 
-Whatever is computed with visitors' own models has a queue of its own: one at a time, whole, within a time limit.
+Computations with visitors' own models have a separate queue: one at a time, without slices, within a time limit.
 
-A computation is cancelled when its visitor leaves or types on (`txcls.runtime.pause`).
+A computation is cancelled when its visitor leaves or continues typing (`txcls.runtime.pause`).
 """
 
 import threading
@@ -20,9 +20,9 @@ from txcls.app.shell.limits import BusyError, limits
 from txcls.runtime.pause import pausing
 
 MOST_BEGUN = 4
-"""Computations that share the time; each holds its memory until it ends."""
+"""Number of computations that share the time; each holds its memory until it ends."""
 OWN_SECONDS = 60.0
-"""Longest time of a computation with a visitor's own model."""
+"""Maximum time of a computation with a visitor's own model."""
 
 
 class ComputeQueue:
@@ -49,12 +49,12 @@ class ComputeQueue:
 
     @contextmanager
     def turn(self, wait: Callable[[int], None]) -> Iterator[Callable[..., None]]:
-        """Run the block in time slices. It gets a function to call between pieces of its work, which yields the turn,
-        with `for_all` to all others in the queue.
+        """Run the block in time slices; yields a function for the block to call between pieces of its work, which lets
+        the next computation run or, with `for_all`, all others in the queue.
 
         Args:
             wait: called several times a second with the number of computations ahead while this one waits, and with 0
-                while it runs; an exception cancels the computation.
+            while it runs; an exception cancels the computation.
 
         Raises:
             BusyError: the queue is full, or the computation took too long.
@@ -94,14 +94,15 @@ class ComputeQueue:
                 self._changed.notify_all()
 
     def _ahead(self, computation: object) -> int:
-        """How many are ahead; if any are, after a short wait for that to change."""
+        """How many computations are ahead; if any, waits briefly for a change first."""
         with self._changed:
             if self._queue[0] is not computation:
                 self._changed.wait(0.2)
             return self._queue.index(computation)
 
     def _hand_over(self, computation: object, place: int) -> bool:
-        """Let the others that have begun go first; False if nobody else is in the queue."""
+        """Move this computation to `place` in the queue, so that the next one runs; False if no other is in the
+        queue."""
         with self._changed:
             if len(self._queue) == 1:
                 return False
@@ -113,13 +114,13 @@ class ComputeQueue:
 
 @cache
 def shared_queue() -> ComputeQueue:
-    """The queue of this process for heavy computations with shared models."""
+    """This process's queue for heavy computations with shared models."""
     return ComputeQueue(most_waiting=limits().waiting)
 
 
 @cache
 def own_queue() -> ComputeQueue:
-    """The queue of this process for all computations with visitors' own models."""
+    """This process's queue for all computations with visitors' own models."""
     return ComputeQueue(most_waiting=limits().waiting, slice_seconds=float("inf"), most_seconds=OWN_SECONDS)
 
 
@@ -131,7 +132,7 @@ def my_turn(*, with_own_model: bool = False) -> Iterator[None]:
     """Run the block when it is this session's turn, and show the place in the queue until then.
 
     Raises:
-        BusyError: the queue is full, or the block took too long with an own model.
+        BusyError: the queue is full, or the block took too long with a visitor's own model.
     """
     if _turn.get() is not None:
         yield
@@ -150,13 +151,13 @@ def my_turn(*, with_own_model: bool = False) -> Iterator[None]:
 
 
 def give_way() -> None:
-    """While this computation waits for the result of another, which may be anywhere in the queue, let all go first."""
+    """Let all computations go first while this one waits for another's result, which may be anywhere in the queue."""
     if (between_pieces := _turn.get()) is not None:
         between_pieces(for_all=True)
 
 
 def end_if_left() -> None:
-    """End this run if its visitor has left or typed on: Streamlit raises when the session state is read."""
+    """End this run if its visitor has left or continued typing: Streamlit raises when the session state is read."""
     if get_script_run_ctx(suppress_warning=True) is not None:
         st.session_state.get("_anything")
 

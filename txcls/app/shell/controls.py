@@ -1,4 +1,4 @@
-"""Controls that several pages have: a choice that the URL holds, and clicks on the points of a chart."""
+"""Controls that several pages have: a choice stored in the URL, and clicks on the points of a chart."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -28,9 +28,9 @@ def choice(
         label: above it.
         options: possible values of the field.
         view: the view that the page shows.
-        field: of the view.
-        key: of the widget.
-        names: what stands on the button of an option.
+        field: name of the field.
+        key: key of the widget.
+        names: returns the label of an option's button.
         selected: the option to show as selected; the view's if None.
         label_visibility: "collapsed" hides the label from all but screen readers.
     """
@@ -47,6 +47,6 @@ def choice(
 
 
 def clicked_point(chart_key: str) -> Any:
-    """The `customdata` of the point of a chart that was clicked; None if the click selected nothing."""
+    """The `customdata` of the clicked point of a chart; None if the click selected nothing."""
     points = st.session_state[chart_key]["selection"]["points"]
     return points[0]["customdata"] if points else None

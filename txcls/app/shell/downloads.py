@@ -1,7 +1,7 @@
-"""Files of a visitor's session, handed out from disk by a route of the server.
+"""Files of a visitor's session, served from disk by a server route.
 
-Streamlit's download button would keep the whole file in the app's memory for as long as a page shows it. A link here
-holds a random key instead, which leads to one file while the process lives, and to nothing else of the session.
+Streamlit's download button would keep the whole file in the app's memory as long as a page shows it. A link here
+contains a random key instead, which opens one file while the process lives, and nothing else in the session.
 """
 
 import html
@@ -16,15 +16,15 @@ from starlette.responses import FileResponse, PlainTextResponse, Response
 from txcls.app.jobs.sessions import on_removal
 
 ADDRESS = "files"
-"""Where the links lead, below the app's address."""
+"""Path of the links, below the app's URL."""
 MAX_LINKS = 10_000
-"""Links that are remembered; the oldest are forgotten first."""
+"""Maximum number of links that are remembered; the oldest are dropped first."""
 _links: dict[str, tuple[Path, str]] = {}
 _lock = threading.Lock()
 
 
 def download_link(label: str, path: Path, *, name: str, key: str, is_primary: bool = False) -> None:
-    """Draw a link that looks like a button and downloads a file under a name."""
+    """Draw a link that looks like a button and downloads a file as `name`."""
     links: dict[Path, str] = st.session_state.setdefault("_downloads", {})
     link = links.setdefault(path, secrets.token_urlsafe(24))
     with _lock:
@@ -36,7 +36,7 @@ def download_link(label: str, path: Path, *, name: str, key: str, is_primary: bo
 
 
 async def send(request: Request) -> Response:
-    """Answer a link with its file."""
+    """Send the file that a link leads to."""
     with _lock:
         path, name = _links.get(request.path_params["link"], (None, ""))
     if path is None or not path.is_file():

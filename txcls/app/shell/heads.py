@@ -1,4 +1,4 @@
-"""Attention heads on every page that shows them: their worth and tested stories, the one shown first, and selectors."""
+"""Attention heads on the pages that show them: their worth and tested stories, the head shown first, and selectors."""
 
 import html
 from collections.abc import Sequence
@@ -21,16 +21,17 @@ from txcls.predictor import Predictor
 HEADS_MATTER = "who_won"
 """The checkpoint whose heads decide the prediction."""
 MAX_CHIPS, MAX_CHIPS_ON_A_SLIDE = 8, 3
-"""Most heads listed with their story, usually and in lecture mode; the Head atlas has all."""
+"""Maximum number of heads listed with their story, usually and in lecture mode; the Head atlas has all."""
 
 Floats = NDArray[np.floating]
 
 
-# Which head a page shows
+# The head that a page shows
 
 
 def open_on_head(page: layout.Page, classifier: Predictor) -> layout.Page:
-    """The page with a head that its checkpoint has: the one that the URL names, else the first by `HeadRecord.rank`."""
+    """The page with a head that its checkpoint has: from the URL, or else the first by `HeadRecord.rank` or by
+    worth."""
     model = classifier.checkpoint.config.model
     page = layout.fit_view(page, of=page.view.checkpoint, layer=model.n_layers - 1, head=model.n_heads - 1)
     worth, atlas = worth_of_heads(classifier), HeadAtlas.of(classifier)
@@ -44,7 +45,7 @@ def open_on_head(page: layout.Page, classifier: Predictor) -> layout.Page:
 
 
 def choose_head(view: View, n_layers: int, n_heads: int) -> None:
-    """Two controls that select the layer and the head, in lecture mode beside one another."""
+    """Draw two controls that select the layer and the head, side by side in lecture mode."""
     container = st.container(horizontal=True) if lecture.is_on() else st
     for field, n in (("layer", n_layers), ("head", n_heads)):
         key = f"{field}_box"
@@ -60,11 +61,11 @@ def _box_changed() -> None:
     state.change_view(**{field: int(st.session_state[f"{field}_box"]) - 1 for field in ("layer", "head")})
 
 
-# What was measured about heads
+# Measurements of heads
 
 
 def worth_of_heads(classifier: Predictor) -> Floats:
-    """Worth of each head (L, H): the accuracy lost with its output replaced by its mean; zeros if not measured."""
+    """Worth of each head (L, H): the accuracy lost when its output is replaced by its mean; zeros if not measured."""
     config = classifier.checkpoint.config.model
     if (atlas := HeadAtlas.of(classifier)) is not None:
         return np.array([record.worth for record in atlas.heads]).reshape(config.n_layers, config.n_heads)
@@ -74,14 +75,14 @@ def worth_of_heads(classifier: Predictor) -> Floats:
 
 
 def chip_html(record: HeadRecord, *, named: bool = False) -> str:
-    """A head's story, verdict and worth in one line of HTML; `named` puts layer and head before it."""
+    """A head's story, verdict and worth in one line of HTML; `named` puts layer and head first."""
     story = record.story.story
     name = f"<b>{story.layer + 1}.{story.head + 1}</b> " if named else ""
     return _story_html(record, html.escape(chip(record)), before=name)
 
 
 def verdict_html(record: HeadRecord) -> str:
-    """The verdict alone, as HTML."""
+    """Only the verdict, as HTML."""
     return _story_html(record, html.escape(verdict_words(record)))
 
 
@@ -92,7 +93,7 @@ def _story_html(record: HeadRecord, text: str, *, before: str = "") -> str:
 
 
 def draw_chip(classifier: Predictor, layer: int, head: int) -> None:
-    """The story of one head, and a link to another model if the head is idle; nothing if nothing was measured."""
+    """Draw the story of one head if measured, and a link to another model if the head can be spared."""
     if (atlas := HeadAtlas.of(classifier)) is not None:
         record = atlas.heads[layer * classifier.checkpoint.config.model.n_heads + head]
         st.html(f'<div class="txcls-stories">{chip_html(record)}</div>')
@@ -100,7 +101,7 @@ def draw_chip(classifier: Predictor, layer: int, head: int) -> None:
 
 
 def draw_chips(classifier: Predictor) -> None:
-    """The stories of all heads, or of the first by `HeadRecord.rank`."""
+    """Draw the stories of all heads, or of the first by `HeadRecord.rank`."""
     atlas = HeadAtlas.of(classifier)
     if atlas is None:
         return
@@ -115,7 +116,7 @@ def draw_chips(classifier: Predictor) -> None:
 def link_where_heads_matter(
     classifier: Predictor, shown: Sequence[tuple[int, int]], *, target: pages.PageInfo = pages.ATTENTION
 ) -> None:
-    """If a head of `shown` (layer, head) can be spared, a link to a model whose heads decide, if it is installed."""
+    """If a head of `shown` (layer, head) can be spared, link to a model whose heads decide, if it is installed."""
     if classifier.name == HEADS_MATTER or HEADS_MATTER not in checkpoints.names():
         return
     spare = spare_heads(classifier, shown)
@@ -134,7 +135,7 @@ def link_where_heads_matter(
 
 
 def spare_heads(classifier: Predictor, shown: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Measured heads without which the accuracy is next to unchanged."""
+    """The measured heads of `shown` without which the accuracy is almost unchanged."""
     if HeadAtlas.of(classifier) is None and AccuracyEffects.of(classifier, off="mean") is None:
         return []
     worth = worth_of_heads(classifier)

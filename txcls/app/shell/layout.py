@@ -33,7 +33,7 @@ TEXT_BOX = "text_box"
 
 @dataclass(frozen=True)
 class Opened:
-    """A page whose text box has been drawn, and the view it shows."""
+    """A page whose text box has been drawn, and the view that it shows."""
 
     info: PageInfo
     view: View
@@ -46,12 +46,12 @@ class Opened:
 
 @dataclass(frozen=True)
 class Page(Opened):
-    """The same with a classifier.
+    """An opened page with a classifier.
 
     Attributes:
-        source: its cache key.
+        source: the classifier's cache key.
         facts, answer, unknown: placeholders for the line about the classifier, for its prediction, and for words that
-            are not in its vocabulary.
+        are not in its vocabulary.
     """
 
     source: Source
@@ -74,7 +74,7 @@ def open_page(
 ) -> Page:
     """Draw the heading, the checkpoint picker, the text box and the examples.
 
-    Without any checkpoint, say how to train one and end the run.
+    If there is no checkpoint, explain how to train one and end the run.
 
     Args:
         info: the page.
@@ -82,10 +82,10 @@ def open_page(
         examples: how the examples are offered.
         compare: whether there is a second checkpoint picker.
         has_box: whether there is a text box; without it, the page only carries the text to the next page.
-        questions: headings by data set; the default is the page's question.
-        welcome: draws what is under the heading for visitors who are new to the app.
-        shows: whether the page has something to show for a checkpoint; else it opens on the first for which it has.
-        why_not: the reason why it has not, after the checkpoint's name.
+        questions: headings, keyed by data set; the default is the page's question.
+        welcome: draws the part below the heading for visitors who are new to the app.
+        shows: whether the page has something to show for a checkpoint; if not, the first such checkpoint is opened.
+        why_not: the reason why it has nothing to show, after the checkpoint's name.
     """
     names = checkpoints.names()
     view, text_box = _begin(info, names, questions or {})
@@ -140,7 +140,7 @@ def open_language_page(info: PageInfo, *, dataset: str) -> Opened:
 
 
 def open_plain_page(info: PageInfo) -> Opened:
-    """Draw the heading of a page without a text box and a model; the view is carried to the next page."""
+    """Draw the heading of a page without text box and model; the view is carried to the next page."""
     view, _ = _begin(info, checkpoints.names(), {})
     _show_notes(info, view)
     return Opened(info, view)
@@ -149,7 +149,7 @@ def open_plain_page(info: PageInfo) -> Opened:
 def _begin(info: PageInfo, names: Sequence[str], questions: Mapping[str, str]) -> tuple[View, str]:
     """Draw the heading; returns the view and the key of the page's text box."""
     st.html(STYLE_SHEET)
-    text_box = f"{TEXT_BOX}_{info.name}"  # a key of its own per page: Streamlit drops a box when its page is left
+    text_box = f"{TEXT_BOX}_{info.name}"  # a separate key per page: Streamlit drops a box when its page is left
     view = state.current_view(names, text_box=text_box, first_text=lambda name: checkpoints.examples(name)[0].text)
     question = questions.get(checkpoints.summary(view.checkpoint).dataset, info.question)
     lecture.begin(info, question)
@@ -163,13 +163,14 @@ def _begin(info: PageInfo, names: Sequence[str], questions: Mapping[str, str]) -
     if panel.covers(view):
         state.publish(view)
         lecture.end()
-        st.session_state.pop(text_box, None)  # set again when the box is drawn, or the browser would show the old text
+        st.session_state.pop(text_box, None)  # set again when the box is drawn; else the browser shows the old text
         st.stop()
     return view, text_box
 
 
 def change_checkpoint(name: str, text_box: str) -> None:
-    """Change to a checkpoint; an example of the previous one is replaced by its own first example. For callbacks."""
+    """Change to a checkpoint; an example of the previous one is replaced by the new one's first example. For
+    callbacks."""
     view = state.shown_view()
     before, now = (checkpoints.examples(checkpoint) for checkpoint in (view.checkpoint, name))
     state.change_view(checkpoint=name)
@@ -212,7 +213,7 @@ def _draw_text_box(
     strip = st.container(key="lecture_strip", horizontal=True) if lecture.is_on() else st
     strip.text_area(
         "Text",
-        # A browser that draws the box only after a second run gets the text only from its default value.
+        # If the browser draws the box only after a second run, it gets the text only from the default value.
         value=st.session_state[text_box],
         key=text_box,
         height=box_height,
@@ -263,8 +264,8 @@ def _show_notes(info: PageInfo, view: View) -> None:
 def close_page(page: Opened, *, at: tuple[int, int] | None = None) -> None:
     """Draw the end of a page: links to other pages (phones hide the menu), and the components for typing and keys.
 
-    The links lead to the other pages of its section of the menu, and to the first of each other section.
-    `at` is the step that the page shows and the number of steps (`lecture.end`).
+    The links lead to the other pages of its section of the menu, and to the first page of each other section. `at` is
+    the step that the page shows and the number of steps (`lecture.end`).
     """
     here = PAGES.index(page.info)
     linked = {other for section in MENU.values() for other in (section if page.info in section else section[:1])}
@@ -282,7 +283,7 @@ def close_page(page: Opened, *, at: tuple[int, int] | None = None) -> None:
 
 
 def _list_unreadable() -> None:
-    """A line about each checkpoint that cannot be read."""
+    """Draw a line about each checkpoint that cannot be read."""
     for name, why in checkpoints.listing().left_out.items():
         st.caption(f"Checkpoint **{plain(visible(name))}** cannot be read and is not listed. {plain(visible(why))}")
 
@@ -296,7 +297,7 @@ def show_busy(busy: BusyError) -> None:
 
 
 def link_to(page: Opened, other: PageInfo, label: str) -> None:
-    """A link to another page with the same view."""
+    """Draw a link to another page with the same view."""
     st.page_link(other.path, label=label, query_params=state.link_params(page.view))
 
 
@@ -327,7 +328,8 @@ AnyPage = TypeVar("AnyPage", bound=Opened)
 
 
 def fit_view(page: AnyPage, *, of: str, **most: int) -> AnyPage:
-    """The page with fields of its view clipped to `most`, such as `layer=1`; warns about each that was out of range.
+    """The page with fields of its view clipped to `most`, for example `layer=1`; warns about each that was out of
+    range.
 
     `of` is the name of the checkpoint, for the warning.
     """

@@ -1,10 +1,10 @@
 """Lecture mode: pages as slides that fill the window, in large type; PageDown goes to the next slide or page.
 
-`slide` marks a part of a page as a slide; outside lecture mode it changes nothing. The browser shows one slide at a
-time and turns them without the server (`components/lecture.js`); after a page's last slide it requests the next page.
+`slide` marks a part of a page as a slide; outside lecture mode it has no effect. The browser shows one slide at a time
+and turns them without the server (`components/lecture.js`); after a page's last slide it requests the next page.
 
 In a lesson, PageDown turns the lesson's steps. In lecture mode, a step has three slides: narration and question, the
-slide of its page that it is about (`slide` in its state, else the first), and the answer. Outside lecture mode, the
+slide of its page that it is about (`slide` in its state, or else the first), and the answer. Outside lecture mode, the
 page scrolls to that part (`.txcls-part`).
 """
 
@@ -23,13 +23,13 @@ from txcls.app.shell import checkpoints, state
 from txcls.lessons.wording import words_in
 
 MIN_FONT_PX = 24
-"""Size of the smallest type in a chart."""
+"""Minimum font size in a chart."""
 _SLIDES, _PAGE, _TITLE, _PARTS = "_slides", "_slides_of", "_slides_title", "_slides_parts"
 _TURN_TO = "_turn_to"
 
 WORDS, VECTORS, ATTENTION, FEED_FORWARD, POOLING, CLASSES = "words", "vectors", "attn", "ff", "pool", "classes"
-"""The parts of the architecture on the map, from the text to the prediction; those of layer 0 alone are `attn.0` and
-`ff.0`."""
+"""The parts of the architecture on the map, from the text to the prediction; `attn.0` and `ff.0` are those of layer 0
+only."""
 STEPS = {
     **dict.fromkeys(("text", "tokens", "ids"), WORDS),
     **dict.fromkeys(("embeddings", "positions", "sum"), VECTORS),
@@ -37,7 +37,7 @@ STEPS = {
     **dict.fromkeys(("norm", "pool_scores", "pool_weights", "pooled"), POOLING),
     **dict.fromkeys(("logits", "class_softmax", "calibrated"), CLASSES),
 }
-"""The part that each step of the forward pass belongs to; all other steps belong to attention."""
+"""The part to which each step of the forward pass belongs; steps not listed belong to attention."""
 
 
 def is_on() -> bool:
@@ -62,12 +62,12 @@ def begin(info: pages.PageInfo, title: str) -> None:
 
 @contextmanager
 def slide(*shows: str, own_keys: bool = False) -> Iterator[None]:
-    """In lecture mode, what is drawn in this block is a slide; its first heading is its title.
+    """In lecture mode, everything drawn in this block is a slide; its first heading is its title.
 
     Args:
         shows: the parts of the architecture that it is about (`WORDS`, …).
-        own_keys: it holds a drawing that handles PageDown and PageUp itself; the slide is turned only at the drawing's
-            ends. Such a drawing is enlarged as a whole.
+        own_keys: it holds a drawing that handles PageDown and PageUp itself and is enlarged as a whole; the slide is
+        turned only at the drawing's ends.
     """
     if not is_on():
         _mark_part()
@@ -81,7 +81,7 @@ def slide(*shows: str, own_keys: bool = False) -> Iterator[None]:
 
 @contextmanager
 def lesson_slide(*, hides_answer: bool = False) -> Iterator[None]:
-    """In lecture mode, what is drawn in this block is a slide of the lesson, before or after those of the page.
+    """In lecture mode, everything drawn in this block is a slide of the lesson, before or after those of the page.
 
     `hides_answer` hides the prediction in the strip above it.
     """
@@ -103,13 +103,13 @@ def _mark_part() -> None:
 
 
 def _slide_of(place: lesson.Place) -> int:
-    """The number, from 1, of the slide of its page that a step is about."""
+    """The number, from 1, of the slide that a step is about."""
     wanted = str(place.step.state.get(SLIDE, 1))
     return int(wanted) if wanted.isdecimal() else 1
 
 
 def _slides_of_step(place: lesson.Place) -> list[dict[str, Any]]:
-    """The lesson's slides, with the slide of the page that the step is about between them."""
+    """The lesson's slides, with the page's slide that the step is about between them."""
     slides: list[dict[str, Any]] = st.session_state[_SLIDES]
     own = [slide for slide in slides if "lesson" in slide]
     of_page = [slide for slide in slides if "lesson" not in slide]
@@ -124,13 +124,14 @@ def step_part(name: str, layer: int | None) -> str:
 
 
 def end(*, layers: int | None = None, at: tuple[int, int] | None = None, is_broken: bool = False) -> None:
-    """End the page that was begun: the keys, and in lecture mode the bar below with the map of the architecture.
+    """End the page: draw the component for the keys, and in lecture mode the bar below with the map of the
+    architecture.
 
     Args:
-        layers: number of layers of its model; None if it shows no model or several.
+        layers: number of layers of the page's model; None if it shows no model or several.
         at: the step that the page shows, from 0, and the number of steps; None for a page without steps. The buttons
-            `step_back` and `step_next` turn them.
-        is_broken: it ends with a message outside of its slides.
+        `step_back` and `step_next` turn them.
+        is_broken: the page ends with a message outside its slides.
     """
     info: pages.PageInfo = st.session_state[_PAGE]
     data = {
@@ -178,7 +179,7 @@ def _lesson_data(place: lesson.Place) -> dict[str, Any]:
 
 
 def start_button() -> None:
-    """A button that starts lecture mode; its label names the key."""
+    """Draw a button that starts lecture mode; its label names the key."""
     st.button(
         "Lecture mode · F9", key="lecture_start", on_click=_switch, help="Slides in large type; F9 starts and ends it."
     )
@@ -207,7 +208,7 @@ def _turn(to: int, *, to_its_end: bool) -> None:
 
 
 def enlarge(figure: go.Figure) -> go.Figure:
-    """The figure with no type smaller than `MIN_FONT_PX`."""
+    """The figure with all fonts at least `MIN_FONT_PX` large."""
     return go.Figure(_enlarged(figure.to_dict()), skip_invalid=False)
 
 
@@ -215,7 +216,7 @@ def _enlarged(drawn: dict[str, Any]) -> dict[str, Any]:
     layout = drawn["layout"]
     for name in [name for name in layout if name.startswith(("xaxis", "yaxis"))]:
         layout[name] = _with_fonts(layout[name], "tickfont")
-        if name.startswith("yaxis") and "ticktext" in layout[name]:  # lines of large type would overlap
+        if name.startswith("yaxis") and "ticktext" in layout[name]:  # several lines in large type would overlap
             layout[name]["ticktext"] = [text.replace("<br>", " ") for text in layout[name]["ticktext"]]
     for name in [name for name in layout if name.startswith("coloraxis")]:
         bar = layout[name].get("colorbar", {})
@@ -230,12 +231,13 @@ def _enlarged(drawn: dict[str, Any]) -> dict[str, Any]:
         if trace["type"] in ("bar", "heatmap", "scatter"):
             trace["textfont"] = _large(trace.get("textfont", {}))
         if trace["type"] == "bar":
-            trace["constraintext"] = "none"  # or plotly shrinks what does not fit into a bar
+            trace["constraintext"] = "none"  # otherwise plotly shrinks text that does not fit into a bar
     return drawn
 
 
 def _with_fonts(settings: dict[str, Any], font: str) -> dict[str, Any]:
-    """Settings of an axis, a colour bar, a legend or an annotation, with large type; so is its title if it has one."""
+    """Settings of an axis, a colour bar, a legend or an annotation, with large type, also in the title if there is
+    one."""
     settings = {**settings, font: _large(settings.get(font, {}))}
     if title := settings.get("title"):
         title = {"text": title} if isinstance(title, str) else title

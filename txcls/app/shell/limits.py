@@ -1,4 +1,4 @@
-"""Limits that a host sets by environment variables: memory, length of texts, queues, uploads and training."""
+"""Limits that a host sets with environment variables: memory, length of texts, queues, uploads and training."""
 
 import os
 from dataclasses import dataclass
@@ -17,22 +17,21 @@ class Limits:
     """The app's limits.
 
     Attributes:
-        cache_megabytes: memory for everything that sessions share, loaded checkpoints included. The default fits a host
-            with 1 GB.
+        cache_megabytes: memory for everything that sessions share, including loaded checkpoints. The default fits a
+        host with 1 GB.
         cache_seconds: how long an entry of the cache is kept after its last use.
-        characters: how many characters of a text are read.
-        waiting: how many computations may wait in the queue; further ones are refused.
+        characters: maximum number of characters of a text that are read.
+        waiting: maximum number of computations waiting in the queue; further ones are refused.
         uploads: whether visitors may upload files.
         training: whether visitors may train.
-        upload_megabytes: size of the largest file that is accepted.
-        rows: most rows of a table that is trained on or classified.
-        minutes: longest time that one training run, or one file to classify, may take.
-        queued: how many jobs of one kind may wait for their turn, half as many from one address; further ones are
-            refused.
+        upload_megabytes: maximum size of a file.
+        rows: maximum number of rows of a table to train on or classify.
+        minutes: maximum time for one training run, or for one file to classify.
+        queued: maximum number of jobs waiting in one queue, half as many from one address; further ones are refused.
         keep_seconds: how long a visitor's files are kept after the last visit.
-        session_megabytes: disk of one visitor's files.
-        disk_megabytes: disk of all visitors' files together.
-        job_megabytes: memory of a job's process; a job that needs more ends.
+        session_megabytes: disk space for one visitor's files.
+        disk_megabytes: disk space for all visitors' files together.
+        job_megabytes: memory for a job's process; a job that needs more ends.
     """
 
     cache_megabytes: int = 160
@@ -67,7 +66,7 @@ NAMES = {
     "disk_megabytes": "TXCLS_DISK_MB",
     "job_megabytes": "TXCLS_JOB_MB",
 }
-"""The environment variable of each limit: on or off for `uploads` and `training`, else a whole number."""
+"""The environment variable of each limit: on or off for `uploads` and `training`, otherwise a whole number."""
 _SWITCHES = {"on": True, "1": True, "true": True, "off": False, "0": False, "false": False}
 
 
@@ -76,7 +75,7 @@ def limits() -> Limits:
     """The limits of this process.
 
     Raises:
-        ConfigError: a variable is not a whole number of at least 1, or a switch neither on nor off.
+        ConfigError: a variable is not a whole number of at least 1, or a switch is neither on nor off.
     """
     return Limits(**{field: _value(field, name) for field, name in NAMES.items() if os.environ.get(name)})
 

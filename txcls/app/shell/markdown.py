@@ -1,20 +1,20 @@
-"""Text and tables as Streamlit's Markdown."""
+"""Text and tables in Streamlit's Markdown."""
 
 import re
 from collections.abc import Iterable, Sequence
 
 WORD_JOINER = "\u2060"
 _ADDRESS = re.compile(r"(?i)https?(?=:)|www(?=\.)|(?=@)")
-"""Where web and mail addresses are recognised, also in escaped text."""
+"""Where web and mail addresses would become links, even in escaped text."""
 
 
 def plain(text: str) -> str:
-    """Escape text for Markdown. Addresses in it do not become links: an invisible word joiner prevents that."""
+    """Escape text for Markdown; an invisible word joiner prevents addresses in it from becoming links."""
     unlinked = _ADDRESS.sub(lambda match: match[0] + WORD_JOINER, text)
     return "".join(f"\\{character}" if character in "\\`*_{}[]()<>#+-.!|~$:&" else character for character in unlinked)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()) -> str:
-    """A Markdown table; cells are Markdown. The columns `right` are aligned to the right, as numbers are."""
+    """A Markdown table; cells are Markdown. The columns `right` are right-aligned, like numbers."""
     rules = ("---:" if column in right else "---" for column in columns)
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (columns, rules, *rows))

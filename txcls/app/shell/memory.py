@@ -16,11 +16,12 @@ _BLOCK = 1 << 18
 def return_freed_memory() -> bool:
     """Once per process: return blocks of 256 kB and more as soon as they are freed, and let threads share two arenas.
 
-    Each run of a page is a thread. By default glibc keeps freed memory in one arena per thread, and raises the size
-    from which blocks are returned to up to 32 MB; after a few hundred long texts that is hundreds of unused megabytes.
+    Each run of a page is a thread. By default, glibc keeps freed memory in one arena per thread, and raises the size
+    above which blocks are returned to up to 32 MB; after a few hundred long texts this amounts to hundreds of megabytes
+    of unused memory.
 
     Returns:
-        Whether glibc is there and accepted the settings.
+        Whether glibc is present and accepted the settings.
     """
     if not sys.platform.startswith("linux"):
         return False
@@ -37,12 +38,12 @@ _at_rest: list[Callable[[], None]] = []
 
 
 def at_rest(empty: Callable[[], None]) -> None:
-    """Have a function called whenever nobody has been connected for a while."""
+    """Register a function that is called whenever nobody has been connected for a while."""
     _at_rest.append(empty)
 
 
 def rest() -> None:
-    """Empty what is only kept to answer faster, and return its memory to the system."""
+    """Empty the caches that only speed up responses, and return their memory to the system."""
     for empty in _at_rest:
         empty()
     gc.collect()

@@ -9,7 +9,7 @@ from txcls.wording import percentage
 
 
 def parameters(model: Encoder, name: str) -> None:
-    """An expander with a table of the model's parameters."""
+    """Draw an expander with a table of the model's parameters."""
     with st.expander(
         f"The parameters of {plain(name)}, part by part", key=f"sizes_{name}", on_change="rerun"
     ) as opened:

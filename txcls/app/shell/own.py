@@ -1,7 +1,7 @@
 """The visitor's own session folder, and the classifiers in it, which no other session sees.
 
-The folder's token is kept in Streamlit's session state and in the address (`job=…`), so that it is found again after a
-reload or a closed tab. Whoever has the address has the folder, as with any secret link; nobody else's is ever listed.
+The folder's token is in Streamlit's session state and in the URL (`job=…`), so that the folder is found again after a
+reload or a closed tab. Whoever has the URL has access to the folder, as with any secret link; no folder is ever listed.
 """
 
 import re
@@ -23,14 +23,14 @@ from txcls.checkpoint.files import names_in
 from txcls.data.examples import Example
 
 PREFIX = "yours · "
-"""What the names of a visitor's own classifiers begin with in pickers and addresses."""
+"""Prefix of the names of a visitor's own classifiers in pickers and URLs."""
 GONE = "What this address led to is no longer here: a visitor's files are kept for {} after the last visit."
 _SESSION, _CHECKED = "_own_session", "_own_session_checked"
 _MINUTES = "minutes.json"
 
 
 def session() -> Session | None:
-    """This visitor's session; None if there is none, or no longer."""
+    """This visitor's session; None if there is none or it has been removed."""
     if get_script_run_ctx(suppress_warning=True) is None:
         return None
     token = st.query_params.get(state.JOB, "")
@@ -52,10 +52,10 @@ def session() -> Session | None:
 
 
 def open_session() -> Session:
-    """This visitor's session, a new one if there is none.
+    """This visitor's session; a new one if there is none.
 
     Raises:
-        DataError: this server cannot keep files.
+        DataError: this server cannot store files.
     """
     mine = session()
     if mine is None:
@@ -66,7 +66,7 @@ def open_session() -> Session:
 
 
 def forget_session() -> None:
-    """Remove everything of this visitor's, now."""
+    """Remove all of this visitor's files immediately."""
     mine = session()
     if mine is not None:
         mine.remove()
@@ -93,7 +93,7 @@ def kept_for() -> str:
 
 
 def folder_of(name: str) -> Path | None:
-    """The folder of this visitor's own classifier of this name; None if there is none."""
+    """The folder of this visitor's own classifier with this name; None if there is none."""
     mine = session()
     if mine is None or not name.startswith(PREFIX):
         return None
@@ -102,7 +102,7 @@ def folder_of(name: str) -> Path | None:
 
 
 def free_name(wanted: str) -> str:
-    """A file's name as the name of a classifier that the visitor does not have yet."""
+    """A classifier name made from a file's name, different from those of the visitor's other classifiers."""
     stem = re.sub(r"(\.[a-z]{2,8})?(\.gz)?$", "", wanted.lower(), count=1)
     stem = re.sub(r"[^a-z0-9]+", "_", stem).strip("_")[:30] or "mine"
     taken = names_in(open_session().own)
@@ -110,7 +110,7 @@ def free_name(wanted: str) -> str:
 
 
 def kept(name: str) -> dict[str, Any]:
-    """Test rows, their numbers and examples that were kept with a classifier trained here; empty for others."""
+    """The test rows, their numbers and the examples stored with a classifier trained here; empty for others."""
     mine = session()
     if mine is None or folder_of(name) is None:
         return {}
@@ -118,7 +118,8 @@ def kept(name: str) -> dict[str, Any]:
 
 
 def kept_rows(name: str) -> KeptRows | None:
-    """All rows of a classifier trained here; None for others. The file can be large: read it when asked for rows."""
+    """All rows of a classifier trained here; None for others. The file can be large: read it only when the rows are
+    needed."""
     mine = session()
     if mine is None or folder_of(name) is None:
         return None
@@ -139,19 +140,19 @@ def examples(name: str) -> tuple[Example, ...]:
 
 
 def job(kind: Kind) -> JobState:
-    """How this visitor's job of a kind is doing."""
+    """The state of this visitor's job of a kind."""
     mine = session()
     return JobState("none") if mine is None else queue.state(mine, kind)
 
 
 def keep_minutes(minutes: int) -> None:
-    """Note the time budget that this visitor has chosen, for a reload."""
+    """Remember the time budget that this visitor has chosen, for a reload."""
     if (mine := session()) is not None:
         write_json(mine.folder / _MINUTES, {"minutes": minutes})
 
 
 def last_minutes() -> int | None:
-    """The time budget that this visitor chose last; None before that."""
+    """The time budget that this visitor chose last; None if none was chosen."""
     mine = session()
     stored = None if mine is None else read_json(mine.folder / _MINUTES)
     return None if stored is None else int(stored["minutes"])
@@ -171,5 +172,5 @@ def clock(seconds: float) -> str:
 
 
 def ago(since: float) -> float:
-    """Seconds since a time of `time.monotonic`."""
+    """Seconds since a time on the `time.monotonic` clock."""
     return max(time.monotonic() - since, 0.0)

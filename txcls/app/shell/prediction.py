@@ -1,4 +1,5 @@
-"""The prediction of a page's classifier: load it, classify the text, and say so if there is nothing to classify."""
+"""The prediction of a page's classifier: load it and classify the text, or ask for a text if there is nothing to
+classify."""
 
 import html
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from txcls.predictor import Prediction, Predictor
 from txcls.wording import percentage
 
 MOSTLY_UNKNOWN = 0.5
-"""From this share of unknown words on, a page warns that the prediction means nothing."""
+"""Minimum share of unknown words at which a page warns that the prediction means nothing."""
 
 
 def loading_placeholder(page: layout.Page, *, height: int) -> DeltaGenerator:
@@ -41,7 +42,7 @@ class ClassifiedText:
 def classify_text(page: layout.Page, purpose: str) -> ClassifiedText | None:
     """Load the checkpoint, classify the page's text and draw the prediction; None if the box is empty.
 
-    `purpose` says what the page does with a text, in the line that an empty box gets.
+    `purpose` completes the line shown for an empty box: what the page does with a text.
     """
     if not page.has_text:
         ask_for_text(purpose)
@@ -60,7 +61,8 @@ def classify_text(page: layout.Page, purpose: str) -> ClassifiedText | None:
 
 
 def draw_prediction(page: layout.Page, prediction: Prediction) -> None:
-    """The prediction beside the examples, and a warning if it means nothing; in lecture mode both are in the strip."""
+    """Draw the prediction beside the examples, and a warning if it means nothing; in lecture mode, both in the
+    strip."""
     before = "Prediction"
     if not lecture.is_on():
         warn_if_unknown(prediction)
@@ -70,7 +72,7 @@ def draw_prediction(page: layout.Page, prediction: Prediction) -> None:
 
 
 def warn_if_unknown(prediction: Prediction) -> None:
-    """A warning if most of the text consists of words that the model does not know."""
+    """Draw a warning if most of the text consists of words that the model does not know."""
     share = prediction.unknown_share
     if share >= MOSTLY_UNKNOWN:
         how = "" if prediction.unknown else " (it reads them letter by letter or byte by byte)"
@@ -81,7 +83,7 @@ def warn_if_unknown(prediction: Prediction) -> None:
 
 
 def warn_if_unlike(classifier: Predictor, prediction: Prediction) -> None:
-    """A note on what sets the text apart from those that the probabilities were calibrated on."""
+    """Draw a note on how the text differs from those that the probabilities were calibrated on."""
     if lecture.is_on() or prediction.unknown_share >= MOSTLY_UNKNOWN:
         return
     for sentence in unlike_validation(classifier.checkpoint.metrics, prediction.tokens):
@@ -135,10 +137,10 @@ def prediction_html(prediction: Prediction, *, large: bool = False, before: str 
 
 
 def ask_for_text(purpose: str) -> None:
-    """A friendly line for an empty text box."""
+    """Draw a friendly line for an empty text box."""
     st.info(f"Type a few words above, or pick one of the texts: {purpose}")
 
 
 def say_no_tokens() -> None:
-    """A friendly line for a text without tokens."""
+    """Draw a friendly line for a text without tokens."""
     st.info("After cleaning, no tokens are left of this text. A few words are enough.")

@@ -44,11 +44,11 @@ RELATIVE_WORDS = {
 }
 TIME = "last week"
 MAX_UNKNOWN = 5
-"""Most unknown words for which replacements are offered."""
+"""Maximum number of unknown words for which replacements are offered."""
 
 
 def draw(row: DeltaGenerator, text_box: str) -> None:
-    """A button that opens select boxes, which write the text."""
+    """Draw a button that opens select boxes, which write the text."""
     # Stored separately: Streamlit drops the values of the boxes while a page without them is open.
     teams = st.session_state.setdefault("_report_teams", ("Rovers", "City"))
     st.session_state["report_winner"], st.session_state["report_loser"] = teams
@@ -77,19 +77,19 @@ def draw(row: DeltaGenerator, text_box: str) -> None:
 
 
 def _verbs(main: Main) -> tuple[str, ...]:
-    """The verbs of a main clause; none where the clause itself says won or lost."""
+    """The verbs of a main clause; none if the clause itself says who won or lost."""
     if main.startswith("not but"):
         return ()
     return INVERSE_VERBS if "inverse" in main else tuple(VERBS)
 
 
 def _write(text_box: str) -> None:
-    """Put the sentence of the select boxes into the text box."""
+    """Write the sentence of the select boxes into the text box."""
     values = st.session_state
     main: Main = values["report_main"]
     verbs = _verbs(main)
     winner, loser = values["report_winner"], values["report_loser"]
-    if winner == loser:  # the visitor has just chosen the team of the other box, which gets another one
+    if winner == loser:  # the visitor has chosen the other box's team, so that box changes
         other = next(team for team in TEAMS if team != winner)
         winner, loser = (winner, other) if winner != values["_report_teams"][0] else (other, loser)
     values["_report_teams"] = (winner, loser)
@@ -125,7 +125,7 @@ def _or_nothing(words: str) -> str:
 
 
 def offer_known_words(place: DeltaGenerator, classifier: Predictor, text: str, text_box: str) -> None:
-    """For each word of the text that the model does not know, a menu of words that it knows."""
+    """For each unknown word of the text, draw a menu of words that the model knows."""
     unknown = [token for token in classifier.encoder.encode(text).tokens if token.is_unknown]
     if not unknown:
         return

@@ -1,5 +1,4 @@
-"""What the server does around the pages: check its settings, sweep old sessions, bound uploads, hand out files, return
-memory."""
+"""The server around the pages: check its settings, sweep old sessions, bound uploads, serve files, return memory."""
 
 import asyncio
 import sys
@@ -22,19 +21,19 @@ from txcls.app.shell.limits import limits
 from txcls.errors import ConfigError
 
 UPLOADS = "/_stcore/upload_file/"
-"""Where browsers send files: the session and the file follow."""
+"""URL path to which browsers send files; session and file id follow."""
 MAX_UPLOADS = 4
-"""Files of the largest size that fit into the memory of all uploads together."""
+"""Number of files of the maximum size that fit into the memory for all uploads together."""
 UPLOAD_SECONDS = 120.0
-"""Time for a file to arrive."""
+"""Maximum time for a file to arrive."""
 FORM_BYTES = 64 << 10
-"""What a browser sends around a file."""
+"""Allowance for the form data that a browser sends around a file."""
 REST_SECONDS = 120.0
-"""Time after which nobody's connection is expected to come back; Streamlit keeps their sessions as long."""
+"""Time without connections after which nobody is expected to reconnect; Streamlit keeps sessions equally long."""
 
 
 def check_settings() -> None:
-    """End the process with a sentence where a setting of the host is wrong."""
+    """Exit with a message if a setting of the host is invalid."""
     try:
         limits()
         sessions.root()
@@ -44,7 +43,7 @@ def check_settings() -> None:
 
 @asynccontextmanager
 async def lifespan(_: st.App) -> AsyncIterator[None]:
-    """What is done before the server answers."""
+    """Prepare the process and start its background tasks before the server answers."""
     memory.return_freed_memory()
     sessions.start_sweeping(queue.busy_seconds)
     resting = asyncio.create_task(_rest_while_nobody_is_here())
@@ -53,30 +52,31 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
 
 
 async def _rest_while_nobody_is_here() -> None:
-    """Once nobody has been connected for `REST_SECONDS`, return memory to the system."""
+    """Return memory to the system once nobody has been connected for `REST_SECONDS`."""
     since = None
     while True:
         await asyncio.sleep(REST_SECONDS / 12)
         is_empty = runtime.exists() and runtime.get_instance().state is RuntimeState.NO_SESSIONS_CONNECTED
         if not is_empty:
-            since = time.monotonic()  # only now is there anything to return
+            since = time.monotonic()  # from now on there may be memory to return
         elif since is not None and time.monotonic() - since > REST_SECONDS:
             memory.rest()
             since = None
 
 
 class BoundedUploads:
-    """Middleware that bounds the files which Streamlit holds in memory until a page moves them to disk.
+    """Middleware that bounds the files that Streamlit holds in memory until a page moves them to disk.
 
-    A session's new file replaces its last one, and all sessions share `MAX_UPLOADS` files of the largest size.
+    A session's new file replaces its previous one, and all sessions share room for `MAX_UPLOADS` files of the maximum
+    size.
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
-        self.arriving = 0  # bytes of the uploads that are on their way
+        self.arriving = 0  # bytes of the uploads in progress
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse an upload, or pass the request on."""
+        """Refuse an upload that exceeds the limits; pass all other requests on."""
         session, is_upload, _ = scope.get("path", "").partition(UPLOADS)[2].partition("/")
         if scope["type"] != "http" or scope["method"] != "PUT" or not is_upload:
             return await self.app(scope, receive, send)

@@ -1,4 +1,4 @@
-"""A link and a QR code to exactly the view that is shown, made on this machine."""
+"""A link and a QR code to exactly the displayed view, generated on this machine."""
 
 import base64
 import io
@@ -11,11 +11,12 @@ from txcls.address import LONGEST_LINKED_TEXT, View
 from txcls.app.shell import checkpoints, state
 
 MAX_IN_CODE = 1800
-"""Longest link in a QR code: phones fail to read the fine squares of a longer one from a wall."""
+"""Maximum length of a link in a QR code: the modules of a longer one are too fine for phones to read from a
+projection."""
 
 
 def share_button(view: View) -> None:
-    """A button that opens a link to the view and its QR code."""
+    """Draw a button that opens a link to the view and its QR code."""
     with st.popover("Share", key="share", on_change="rerun", help="Link and QR code to this view") as popover:
         if not popover.open:
             return
@@ -38,7 +39,7 @@ def share_button(view: View) -> None:
 
 
 def link_to(view: View) -> str:
-    """The address of the view on the server that this browser has open."""
+    """The URL of the view on the server that this browser has open."""
     shown = urlsplit(st.context.url or "")
     params = state.link_params(view)
     if view.mode:

@@ -23,13 +23,13 @@ from txcls.address import (
 from txcls.app.shell.limits import limits
 
 JOB = "job"
-"""The URL parameter with the token of a visitor's files (`own.py`); only the address bar has it, links omit it."""
+"""The URL parameter with the token of a visitor's files (`own.py`); only in the address bar, never in links."""
 JOB_TOKEN = "_job_token"
-"""The same token in the session state."""
+"""The key of that token in the session state."""
 
 
 def anchor_to(anchor: Anchor | None) -> None:
-    """Make URLs relative to a lesson's step, or absolute again."""
+    """Make URLs relative to a lesson's step, or absolute again if None."""
     if anchor is None:
         st.session_state.pop("_anchor", None)
     else:
@@ -44,13 +44,13 @@ def link_params(view: View) -> dict[str, str]:
 
 
 def default_training_step() -> int:
-    """The training step that a URL without one means: the beginning, or that of the lesson's step."""
+    """The training step of a URL without one: the first, or that of the lesson's step."""
     anchor: Anchor | None = st.session_state.get("_anchor")
     return 0 if anchor is None else training_step(anchor.base)
 
 
 def _absolute(params: Mapping[str, str]) -> dict[str, str]:
-    """A URL's parameters; within a lesson, completed by those of the step."""
+    """A URL's parameters; within a lesson, completed with those of the step."""
     anchor: Anchor | None = st.session_state.get("_anchor")
     return dict(params) if anchor is None or "lesson" not in params else anchor.absolute(params)
 
@@ -58,9 +58,8 @@ def _absolute(params: Mapping[str, str]) -> dict[str, str]:
 def current_view(checkpoints: Sequence[str], *, text_box: str, first_text: Callable[[str], str]) -> View:
     """This session's view, updated from the URL after a link or the browser's back button.
 
-    `first_text` gives a checkpoint's text where the URL has none.
-    `text_box` is the key of the page's text area. It is set only when the page opens or the URL brings another text:
-    at any other time the visitor may be typing in it.
+    `first_text` returns a checkpoint's text if the URL has none. `text_box` is the key of the page's text area. It is
+    set only when the page opens or the URL has a new text: at any other time the visitor may be typing in it.
     """
     state, params = st.session_state, st.query_params.to_dict()
     touched = state.pop("_touched", False)  # a widget has just changed the view, so the URL is out of date
@@ -90,15 +89,15 @@ def current_view(checkpoints: Sequence[str], *, text_box: str, first_text: Calla
 
 
 def _from_server(params: Mapping[str, str]) -> dict[str, str]:
-    """The parameters that the server writes into the URL, without those that the browser writes."""
+    """The parameters that the server compares: without those of the browser and the token of the visitor's files."""
     return {name: value for name, value in params.items() if name not in ("training_step", SLIDE, JOB)}
 
 
 def change_view(**changes: Any) -> None:
     """Change fields of this session's view; for callbacks, which run before the page is drawn.
 
-    Another text or another model discards what was chosen for the text before, such as the continuation; another text
-    also discards its switched tokens.
+    A new text or model resets choices made for the old text, such as the continuation; a new text also resets its
+    switched tokens.
     """
     notes: list[str] = []
     for field in ("text", "changed"):
@@ -119,25 +118,25 @@ def change_view(**changes: Any) -> None:
 
 
 def follow_url() -> None:
-    """Let the page that is opened next show what its URL says, whatever a widget has changed in this run."""
+    """Make the next page follow its URL, whatever widgets have changed in this run."""
     st.session_state.pop("_touched", None)
 
 
 def put_text(text: str, text_box: str) -> None:
-    """Make this the text of the session and of the page's box; for callbacks."""
+    """Set the text of the session and of the page's box; for callbacks."""
     change_view(text=text)
     st.session_state[text_box] = text
 
 
 def follow(field: str, key: str) -> Callable[[], None]:
-    """A callback, for `on_change`, that copies a widget's value into a field of the view."""
+    """A callback for `on_change` that copies a widget's value into a field of the view."""
 
     def copy() -> None:
         value = "" if st.session_state[key] is None else st.session_state[key]
         change_view(**{field: value})
         stored = getattr(shown_view(), field)
         if stored != value and isinstance(value, str):
-            st.session_state[key] = stored  # it was cut
+            st.session_state[key] = stored  # the text was cut to the maximum length
 
     return copy
 
@@ -149,7 +148,7 @@ def shown_view() -> View:
 
 
 def publish(view: View) -> None:
-    """Put the view into the URL."""
+    """Write the view to the URL."""
     params = link_params(view)
     st.session_state["_view"] = view
     st.session_state["_published"] = params
@@ -171,7 +170,7 @@ def add_note(note: str) -> None:
 def notes_on(view: View, page: str) -> list[str]:
     """Notices about the link, the text or the checkpoint.
 
-    Those of the last run are repeated while page, text and checkpoint stay the same: a page may run again before anyone
+    Those of the last run are repeated while page, text and checkpoint stay the same: the page may rerun before anyone
     has read them.
     """
     notes: list[str] = st.session_state.pop("_notes", []) + st.session_state.pop("_more_notes", [])

@@ -1,4 +1,4 @@
-"""HTML tables of visitors' data: every cell is escaped text, never markup."""
+"""HTML tables of visitors' data: all cells are escaped text, never markup."""
 
 import html
 from collections.abc import Collection, Mapping, Sequence
@@ -37,11 +37,11 @@ def table(
     """An HTML table.
 
     Args:
-        columns: keys of the rows, and the headings.
+        columns: keys of the rows, also used as headings.
         rows: values by column; a missing value is an empty cell.
         numbers: columns with aligned digits.
         named: columns that are not wrapped, such as labels.
-        texts: columns that may be broken within words, so that the table is not wider than the page.
+        texts: columns that may be broken within words to keep the table within the page.
         goes_on: rows, from 0, without a line between them and the next row.
         caption: for screen readers.
     """
@@ -62,6 +62,6 @@ def table(
 
 
 def _cell(value: object) -> str:
-    """A value as text, in its own direction of writing; `<br>` between the parts of a list."""
+    """A value as text in its own writing direction; `<br>` between the elements of a list."""
     parts = value if isinstance(value, list | tuple) else (value,)
     return "<br>".join(f"<bdi>{html.escape(visible(str(part)))}</bdi>" for part in parts)

@@ -1,4 +1,4 @@
-"""A text's edits, tokens, ids and merges as HTML; no mark relies on colour alone."""
+"""A text's edits, tokens, ids and merges as HTML; no mark relies on colour only."""
 
 import html
 from collections.abc import Sequence
@@ -9,13 +9,13 @@ from txcls.text.cleaning import CleaningStep
 from txcls.text.encoder import Token
 
 LONGEST_TAIL = 600
-"""Characters shown of the part that was cut off; the rest is counted."""
+"""Number of characters shown of the part that was cut off; the rest is counted."""
 LONGEST_EDITS = 1200
-"""Characters shown of a cleaning step, starting shortly before its first edit."""
+"""Number of characters shown of a cleaning step, starting shortly before its first edit."""
 MAX_SHARING = 8
-"""Tokens that the title of one mark names: several if they hold the bytes of one character."""
+"""Maximum number of tokens in the tooltip of one mark: several if they share the bytes of a character."""
 MAX_CHIPS = 200
-"""Tokens shown with their ids; the rest is counted."""
+"""Maximum number of tokens shown with their ids; the rest is counted."""
 
 
 def escape(text: str) -> str:
@@ -27,8 +27,8 @@ def marked_text(text: str, tokens: Sequence[Token], *, truncated_at: int | None,
     """`text` with its tokens marked, and a legend of these marks with counts.
 
     Args:
-        text: as typed.
-        tokens: as the model read them, with offsets into `text`.
+        text: the typed text.
+        tokens: the tokens that the model read, with offsets into `text`.
         truncated_at: offset of the first character that was not read; None if all were.
         limit: the model's maximum number of tokens, for the legend of a truncated text.
     """
@@ -78,7 +78,7 @@ def _legend(tokens: Sequence[Token], truncated_at: int | None, limit: int) -> st
 def edits(step: CleaningStep) -> str:
     """The edits of a cleaning step: removed characters struck through, inserted ones underlined.
 
-    Where only case or the kind of whitespace changed, only the new characters are shown.
+    If only case or the kind of whitespace changed, only the new characters are shown.
     """
     first = max(step.edits[0][0] - 200, 0) if step.edits else 0
     last = min(first + LONGEST_EDITS, len(step.before))
@@ -103,7 +103,7 @@ def edits(step: CleaningStep) -> str:
 
 
 def ids(names: Sequence[str], tokens: Sequence[Token]) -> str:
-    """Tokens in a row, each above its id and its offsets in the typed text.
+    """A row of tokens, each above its id and its offsets in the typed text.
 
     Args:
         names: T labels.
@@ -123,7 +123,7 @@ def ids(names: Sequence[str], tokens: Sequence[Token]) -> str:
 
 
 def chips(words: Sequence[tuple[str, str]]) -> str:
-    """Tokens of the vocabulary in a row, each above a number, from pairs (token, number)."""
+    """A row of tokens of the vocabulary, each above a number, from pairs (token, number)."""
     return f'<div class="txcls-chips">{"".join(_chip(escape(word[:60]), number) for word, number in words)}</div>'
 
 
@@ -142,7 +142,7 @@ def pieces(pieces: Sequence[str], *, new: int | None) -> str:
 
 
 def merges(rows: Sequence[tuple[str, str, str, str]], *, now: int) -> str:
-    """The merges of a word as a table of (pair, rank, frequency, pieces); those after number `now` are pale."""
+    """The merges of a word as a table of (pair, rank, frequency, pieces); merges after number `now` are pale."""
     lines = []
     for number, (pair, rank, frequency, pieces) in enumerate(rows, start=1):
         kind = "now" if number == now else "later" if number > now else ""

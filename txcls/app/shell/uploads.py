@@ -1,4 +1,4 @@
-"""Uploaders whose file is moved to the visitor's session at once and starts a job."""
+"""Uploaders that move the file to the visitor's session at once and start a job."""
 
 import secrets
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from txcls.app.shell.limits import limits
 from txcls.errors import DataError
 
 TABLES = ("csv", "tsv", "txt", "jsonl", "json", "parquet", "xlsx", "gz")
-"""Endings of tables that are read."""
+"""File extensions of tables that can be read."""
 
 
 def start_job(
@@ -29,14 +29,14 @@ def start_job(
     """Draw an uploader whose file starts a job, or the progress of this job.
 
     Args:
-        kind: of the job.
-        label: of the uploader.
+        kind: kind of the job.
+        label: label of the uploader.
         task: what the job does, shown while it runs.
-        complete: makes the job's spec of the part that names the file.
+        complete: makes the job's spec from the part that names the file.
         on_start: called with that part once the job is queued.
         on_done: called once the job is done.
-        types: endings that are accepted.
-        limits_line: below the uploader, instead of the host's limits.
+        types: accepted file extensions.
+        limits_line: shown below the uploader, instead of the host's limits.
     """
     job = own.job(kind)
     if job.is_active:
@@ -50,10 +50,10 @@ def start_job(
 
 
 def _take(label: str, *, key: str, types: Sequence[str], limits_line: str) -> dict[str, Any] | None:
-    """Draw an uploader, or say why there is none; returns the spec of a file that has just arrived, once.
+    """Draw an uploader, or the reason why there is none; returns the spec of a newly arrived file, once.
 
-    The file is saved under a random name; the visitor's appears in messages only. After that the uploader gets a new
-    key, so that Streamlit releases the file.
+    The file is saved under a random name; the visitor's name for it appears only in messages. Then the uploader gets a
+    new key, so that Streamlit releases the file.
     """
     if not limits().uploads:
         st.info("Uploads are switched off on this server (TXCLS_UPLOADS=off).")
@@ -75,7 +75,7 @@ def _take(label: str, *, key: str, types: Sequence[str], limits_line: str) -> di
 
 
 def _suffix(name: str, types: Sequence[str]) -> str:
-    """The ending of a file's name if it is one of `types`, with `.gz` if it is compressed; else `.csv`."""
+    """The extension of a file name if it is one of `types`, with `.gz` if compressed; otherwise `.csv`."""
     lower = name.lower()
     gz = ".gz" if lower.endswith(".gz") and "gz" in types else ""
     ending = lower.removesuffix(".gz").rpartition(".")[2]

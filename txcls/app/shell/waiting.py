@@ -1,4 +1,4 @@
-"""Start and stop a visitor's jobs, and show the progress of one without drawing the whole page again."""
+"""Start and stop a visitor's jobs, and show a job's progress without redrawing the whole page."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from txcls.errors import TxclsError
 
 
 def start(kind: Kind, spec: Mapping[str, Any]) -> bool:
-    """Start a job; a note says why if it cannot be started."""
+    """Start a job; if it cannot be started, queue a notice with the reason."""
     try:
         queue.start(own.open_session(), kind, spec, address=st.context.ip_address)
     except TxclsError as error:
@@ -29,9 +29,9 @@ def watch(
     task: str = "",
     on_done: Callable[[JobState], None] = lambda job: None,
 ) -> None:
-    """Draw an active job every second, and the whole page once it has ended; before that, call `on_done` if it is done.
+    """Redraw an active job every second, and the whole page once it has ended, after calling `on_done` if it succeeded.
 
-    Without `draw`, a line names the task, and says which stage it has reached or its place in the queue.
+    Without `draw`, a line shows the task, and its current stage or its place in the queue.
     """
 
     @st.fragment(run_every=1.0, key=f"watch_{kind}")
@@ -57,13 +57,13 @@ def in_queue(ahead: int) -> str:
 
 
 def cancel(kind: Kind) -> None:
-    """Cancel a job and discard what it made; for callbacks."""
+    """Cancel a job and discard its results; for callbacks."""
     if (session := own.session()) is not None:
         queue.cancel(session, kind)
 
 
 def stop(kind: Kind) -> None:
-    """Have a job end soon with what it has; for callbacks."""
+    """Ask a job to end soon with what it has; for callbacks."""
     if (session := own.session()) is not None:
         queue.stop(session, kind)
 
@@ -75,7 +75,7 @@ def forget(kind: Kind) -> None:
 
 
 def failure(job: JobState) -> None:
-    """Say why a job failed, or that it was cancelled."""
+    """Show why a job failed, or that it was cancelled."""
     if job.status in ("failed", "lost"):
         st.error(plain(job.message))
     elif job.status == "cancelled":

@@ -1,1 +1,1 @@
-"""The page Language model: a file for each of its parts."""
+"""The Language model page: one file for each of its parts."""

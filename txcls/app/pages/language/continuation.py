@@ -38,7 +38,7 @@ def draw(opened: layout.Opened) -> None:
 
 
 def _predict_next(opened: layout.Opened) -> "tuple[Chosen, Sequence[Token], Surprisal] | None":
-    """What comes next; returns the model, the tokens of the typed text and their surprisal."""
+    """Draw the predicted next tokens; returns the model, the tokens of the typed text and their surprisal."""
     chosen = choose_model(opened, "causal")
     if chosen is None:
         return None
@@ -156,7 +156,7 @@ def _start_again() -> None:
 
 
 def _sampling(view: View) -> Sampling:
-    """Draw the controls of sampling; returns their values."""
+    """Draw the sampling controls; returns their values."""
     st.subheader("How the next token is sampled", anchor=False)
     for field in ("temperature", "top_k", "top_p", "seed"):
         st.session_state[f"{field}_box"] = getattr(view, field)

@@ -1,4 +1,4 @@
-"""Fill a blank: a masked-token model ranks what could be at a masked place."""
+"""Fill a blank: a masked-token model ranks the candidates for a masked position."""
 
 from collections.abc import Sequence
 
@@ -57,7 +57,7 @@ def _fill_blank(opened: layout.Opened) -> None:
 
 
 def _worth_guessing(encoding: Encoding, words: Sequence[int]) -> int:
-    """The last of the longest known words, from 1: more interesting to predict than an article."""
+    """The number, from 1, of the last of the longest known words: more interesting to predict than an article."""
     tokens = [encoding.tokens[place] for place in words]
     return 1 + max(range(len(tokens)), key=lambda n: (not tokens[n].is_unknown, min(len(tokens[n].text), 8), n))
 

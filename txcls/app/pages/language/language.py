@@ -1,4 +1,4 @@
-"""Language models: filling a blank, predicting and sampling the next token, and the two attention masks."""
+"""Language models: fill a blank, predict and sample the next token, and compare the two attention masks."""
 
 from collections.abc import Callable
 from typing import get_args

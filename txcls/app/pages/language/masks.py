@@ -15,7 +15,7 @@ from txcls.figures import attention_map, mask_map
 from txcls.inspection.language_model import MaskedAttention
 
 MAX_MAPPED = 128
-"""Most tokens of a text whose mask and patterns are drawn."""
+"""Maximum number of tokens in a text whose mask and patterns are drawn."""
 
 
 @dataclass(frozen=True)

@@ -33,12 +33,13 @@ class Chosen:
     objective: checkpoints.Objective
 
     def name_of(self, token: Token) -> str:
-        """A token in printable form; an unknown one as it was typed."""
+        """A token in printable form; an unknown one as typed."""
         return visible(token.text if token.is_unknown else self.names[token.id])
 
 
 def choose_model(opened: layout.Opened, objective: checkpoints.Objective) -> Chosen | None:
-    """Load the selected language model and draw the line about it; without one, say how to train it and return None."""
+    """Load the selected language model and draw the line about it; if there is none, explain how to train one and
+    return None."""
     names, wanted = checkpoints.language_names(objective), getattr(opened.view, objective)
     if not names:
         preset, what = PRESETS[objective]

@@ -23,13 +23,13 @@ from txcls.evaluation.label_errors import SuspectRow, held_out_probabilities, su
 from txcls.evaluation.report import Answers, Report, chosen_rows, report_on, some_rows, stored_report
 
 MAX_OWN_ROWS = 2_000
-"""Most test rows of a visitor's own classifier that are classified."""
+"""Maximum number of test rows classified for a visitor's own classifier."""
 MAX_TRAINING_ROWS = 20_000
-"""Most training rows that the linear baseline is fitted to."""
+"""Maximum number of training rows that the linear baseline is fitted to."""
 OWN_TABLE = "table"
 """The data set name of a classifier that was trained on a visitor's rows."""
 OnProgress = Callable[[int, int], object]
-"""Called with what is done and the total."""
+"""Called with the number done and the total."""
 
 
 def _size_of_report(report: Report) -> int:
@@ -77,7 +77,8 @@ class TableReport:
 
 
 def on_own_table(source: Source, job: JobState) -> TableReport | None:
-    """What a job measured on the visitor's table, read once a session; None without one, or for another classifier."""
+    """The report that a job made on the visitor's table, read once per session; None if there is none for this
+    classifier."""
     session = own.session()
     if session is None or job.status != "done" or job.spec["state"] != source.state:
         return None
@@ -99,7 +100,7 @@ def on_own_table(source: Source, job: JobState) -> TableReport | None:
 
 
 def why_no_rows(source: Source) -> str:
-    """Why there are no test rows, and what is therefore not shown; "" if there are."""
+    """Why there are no test rows, and what is not shown as a result; "" if there are."""
     dataset = checkpoints.summary(source.name).dataset
     if checkpoints.has_kept_rows(source) or (dataset in dataset_names() and is_available(dataset)):
         return ""
@@ -112,7 +113,8 @@ def why_no_rows(source: Source) -> str:
 
 
 def training_rows(source: Source) -> LabelledTexts:
-    """The training rows of the checkpoint's data set, validation rows left out; DataError if they are not here."""
+    """The training rows of the checkpoint's data set, without validation rows; DataError if they are not on this
+    machine."""
     if (stored_rows := own.kept_rows(source.name)) is not None:
         return _labelled(source, stored_rows, stored_rows.learned)
     if checkpoints.summary(source.name).dataset == OWN_TABLE:
@@ -122,7 +124,7 @@ def training_rows(source: Source) -> LabelledTexts:
 
 
 def _labelled(source: Source, stored_rows: KeptRows, rows: Sequence[int]) -> LabelledTexts:
-    """Stored rows as rows with the classifier's classes."""
+    """Stored rows, with labels as indices of the classifier's classes."""
     classes = checkpoints.classifier(source).classes
     index = {name: number for number, name in enumerate(classes)}
     known = [row for row in rows if stored_rows.labels[row] in index]
@@ -144,9 +146,9 @@ class LabelCheck:
     """Rows whose label looks wrong.
 
     Attributes:
-        suspects: most probable first; their `row` is an index of `rows`, or a row of the visitor's file.
-        n_suspects, n_checked, n_rows: how many rows look wrong, of how many that were checked, of how many there are.
-        classes: that a label can be corrected to.
+        suspects: most likely first; their `row` is an index of `rows`, or a row number in the visitor's file.
+        n_suspects, n_checked, n_rows: how many rows look wrong, were checked, and exist.
+        classes: the classes that a label can be corrected to.
         rows: the rows, if the app holds them.
         table: names the visitor's file and its columns, if the rows are those of a visitor's own classifier.
     """
@@ -175,5 +177,5 @@ def check_answers(answers: Answers, *, has_learned: bool, on_fold: OnProgress) -
 
 
 def check_of_own_rows(job: JobState) -> LabelCheck:
-    """What a job found in the rows of a visitor's own classifier."""
+    """The result of a job that checked the rows of a visitor's own classifier."""
     return LabelCheck(**{**job.result, "suspects": [SuspectRow(**row) for row in job.result["suspects"]]})

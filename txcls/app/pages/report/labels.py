@@ -32,7 +32,7 @@ _TRAIN = "_report_train"
 
 
 def draw(opened: layout.Page, answers: Answers, of_table: TableReport | None) -> None:
-    """Check all rows of the table of a visitor's own classifier; else the rows that were classified."""
+    """Check all rows of a visitor's own classifier, or otherwise the rows that were classified, and draw the result."""
     st.subheader("Rows whose label looks wrong", anchor=False)
     if of_table is None and checkpoints.has_kept_rows(opened.source):
         check = _of_own_rows(opened)
@@ -54,7 +54,7 @@ def draw(opened: layout.Page, answers: Answers, of_table: TableReport | None) ->
 
 
 def _of_own_rows(opened: layout.Page) -> LabelCheck | None:
-    """What a job found, which the button starts; None before."""
+    """Draw the button that starts a job; returns the job's result, None before."""
     spec = {"own": opened.source.name.removeprefix(own.PREFIX), "state": opened.source.state}
     job = own.job("suspects")
     if job.is_active:
@@ -74,7 +74,7 @@ def _of_own_rows(opened: layout.Page) -> LabelCheck | None:
 
 
 def _of_answers(opened: layout.Page, answers: Answers, of_table: TableReport | None) -> LabelCheck | None:
-    """What the button finds; None before, or if the rows cannot be checked."""
+    """Draw the button that checks the rows; returns the result, None before or if they cannot be checked."""
     key = f"report_labels_{opened.source.name}_{opened.source.state}_{of_table is not None}"
     check: LabelCheck | None = st.session_state.get(key)
     if check is not None and check.rows is answers.rows:
@@ -103,7 +103,7 @@ def _of_answers(opened: layout.Page, answers: Answers, of_table: TableReport | N
 
 
 def _correct(check: LabelCheck) -> dict[int, str]:
-    """A table of the doubtful rows to correct; returns the new labels by `SuspectRow.row`."""
+    """Draw a table of the suspect rows to correct; returns the new labels, keyed by `SuspectRow.row`."""
     checked = f"{check.n_checked:,} labels"
     if check.n_checked < check.n_rows:
         checked += f" (drawn at random from {check.n_rows:,})"
@@ -150,7 +150,7 @@ def _counts(changed: Mapping[int, str]) -> str:
 
 
 def _corrected_table(table: Mapping[str, Any], changed: Mapping[int, str]) -> None:
-    """The visitor's whole table with the corrections, to download or to train on."""
+    """Offer the visitor's whole table with the corrections, for download or for training."""
     session, job = own.session(), own.job("correct")
     if not changed or session is None:
         st.caption("After you change a label, you can download your whole corrected table, or train on it.")
@@ -181,7 +181,7 @@ def _corrected_table(table: Mapping[str, Any], changed: Mapping[int, str]) -> No
 
 
 def train_chosen() -> None:
-    """Open the page Train with the corrected table, if that button was clicked."""
+    """Open the Train page with the corrected table, if that button was clicked."""
     if (chosen := st.session_state.pop(_TRAIN, None)) is None:
         return
     table, file, name = chosen

@@ -1,4 +1,4 @@
-"""How good a classifier is: figures, confusions, confidence, mistakes, doubtful labels, the linear baseline."""
+"""How good a classifier is: metrics, confusions, confidence, mistakes, suspect labels, the linear baseline."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -27,7 +27,7 @@ from txcls.wording import percentage
 ZOOM = 12
 """Number of classes shown when zoomed in."""
 WIDE = 14
-"""With more classes there is a control to zoom in."""
+"""Number of classes above which there is a control to zoom in."""
 SHORT_ORDER = {
     "words_shuffled": "words shuffled",
     "positions_permuted": "positions permuted",
@@ -42,7 +42,7 @@ def main() -> None:
     checkpoint = load_classifier(opened).checkpoint
     stored = stored_report(checkpoint)
     of_table = _own_table(opened)
-    # Test rows take seconds, so they come last, unless no figures are stored.
+    # Classifying test rows takes seconds, so it comes last, unless no metrics are stored.
     measured = of_table.report if of_table else (None if stored.figures else _of_test_rows(opened))
     report = measured or stored
     with lecture.slide(lecture.CLASSES):
@@ -60,7 +60,7 @@ def main() -> None:
         with lecture.slide(lecture.CLASSES):
             _confusion(opened, report)
         _per_class(report)
-        if any(row["n"] for row in report.figures.get("reliability", ())):  # an empty slide cannot be shown
+        if any(row["n"] for row in report.figures.get("reliability", ())):  # a slide cannot be empty
             with lecture.slide(lecture.CLASSES):
                 _reliability(report)
         _groups(report.figures)
@@ -79,7 +79,7 @@ def main() -> None:
 
 
 def _own_table(opened: layout.Page) -> TableReport | None:
-    """Draw the uploader; returns the report on the visitor's table, None without one."""
+    """Draw the uploader; returns the report on the visitor's table, None if there is none."""
     report = compute_report.on_own_table(opened.source, own.job("report"))
     if lecture.is_on():
         return report
@@ -234,11 +234,11 @@ def _reliability(report: Report) -> None:
 
 
 def _groups(figures: Mapping[str, Any]) -> None:
-    """Accuracy by length, by share of unknown words, and without word order."""
+    """Draw the accuracy by length, by share of unknown words, and without word order."""
     parts = []
     for field, title in (("by_length", "Long and short texts"), ("by_unknown", "Unknown words")):
         slices = figures.get(field, ())
-        if len(slices) > 1:  # one group is all rows
+        if len(slices) > 1:  # a single group would be all rows
             quantity, bound = GROUPS[field]
             rows = [(f"{group_name(part, bound)} (n = {part['n']:,})", part["accuracy"], part["n"]) for part in slices]
             parts.append((field, title, quantity, rows))

@@ -17,14 +17,14 @@ from txcls.evaluation.report import Report, RowAnswer
 from txcls.figures import visible
 
 MAX_SHOWN = 500
-"""Most rows of a table on the page; the download has all."""
+"""Maximum number of rows in a table on the page; the download has all."""
 ROW_COLUMN = st.column_config.NumberColumn("row", width="small", format="localized", help="Its number in your file.")
 TEXT_COLUMN = st.column_config.TextColumn("text", width="large")
 _OPEN = "_report_open"
 
 
 def table(columns: Mapping[str, Sequence[Any]], *, key: str, percent: Sequence[str], **options: Any) -> None:
-    """A sortable table, and a CSV download with cells that no spreadsheet runs as formulas."""
+    """Draw a sortable table and a CSV download whose cells no spreadsheet takes for formulas."""
     lines = list(zip(*columns.values(), strict=True))
     shown = [[visible(cell)[:400] if isinstance(cell, str) else cell for cell in line] for line in lines[:MAX_SHOWN]]
     frame, shares = in_percent(pd.DataFrame(shown, columns=list(columns)), percent)
@@ -43,7 +43,7 @@ def table(columns: Mapping[str, Sequence[Any]], *, key: str, percent: Sequence[s
 
 
 def in_percent(frame: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """The table with these columns as percentages, and the settings to format them as on all pages.
+    """The table with these columns as percentages, and column settings that format them as on all pages.
 
     Streamlit's own percent format varies the number of digits: 78.74%, 83.3%, 100%.
     """
@@ -52,9 +52,9 @@ def in_percent(frame: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFrame,
 
 
 def heights(texts: Sequence[str], *, most: int) -> tuple[int, int]:
-    """Heights of the rows and of their table in pixels.
+    """Heights of the rows and of the table in pixels.
 
-    Three lines of text fit into a row if some text is long; Streamlit does not break lines in lower rows.
+    If some text is long, rows have room for three lines; Streamlit does not wrap text in lower rows.
     """
     row = 76 if any(len(text) > 60 for text in texts) else 35
     if lecture.is_on():  # larger type
@@ -65,9 +65,9 @@ def heights(texts: Sequence[str], *, most: int) -> tuple[int, int]:
 def _rows_table(
     rows: Sequence[RowAnswer], *, key: str, places: Sequence[int], beside: Mapping[str, Sequence[str]] | None = None
 ) -> None:
-    """Rows with labels and probabilities; a click on one opens its text in Classify.
+    """Draw rows with labels and probabilities; a click on one opens its text in Classify.
 
-    `places` has the number of each classified row in the visitor's file, if there is one; `beside` another column.
+    `places` has the number of each classified row in the visitor's file, if there is one; `beside` adds columns.
     """
     texts = [row.text for row in rows]
     columns: dict[str, Sequence[Any]] = {
@@ -106,7 +106,7 @@ def open_chosen() -> None:
 
 
 def mistakes(report: Report, places: Sequence[int]) -> None:
-    """The wrong predictions."""
+    """Draw the wrong predictions."""
     assert report.answers is not None
     st.subheader("The most confident mistakes", anchor=False)
     wrong = report.answers.mistakes()
@@ -122,7 +122,7 @@ def mistakes(report: Report, places: Sequence[int]) -> None:
 
 
 def baseline(opened: layout.Page) -> None:
-    """The rows on which only the Transformer, or only the linear baseline, is right."""
+    """Draw the rows on which only the Transformer, or only the linear baseline, is right."""
     st.subheader("Compared with the linear baseline", anchor=False)
     key = f"report_baseline_{opened.source.name}_{opened.source.state}"
     if not st.session_state.get(key):

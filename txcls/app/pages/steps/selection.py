@@ -1,4 +1,4 @@
-"""The selected cell of a step, which the view stores by axis, so that a token stays selected in other steps."""
+"""The selected cell of a step. The view stores it by axis, so a token stays selected in other steps."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -13,11 +13,11 @@ from txcls.figures import visible
 from txcls.inspection.walk import Axis
 
 MAX_ROWS = 64
-"""Most rows drawn at once; longer texts are shown in parts."""
+"""Maximum number of rows drawn at once; longer texts are shown in parts."""
 
 
 def chosen_cell(view: View, cells: np.ndarray, rows: Axis, columns: Axis, focus: int) -> tuple[int, int]:
-    """The selected cell: the last selection, else the focus token or the best class, and the largest magnitude."""
+    """The selected cell; by default, the row of the focus token or best class, and its largest magnitude."""
     chosen = _cells(view)
     magnitude = np.where(np.isfinite(cells), np.abs(cells), -1.0)
     usual = focus if rows.what == "token" else int(cells.argmax()) if rows.what == "class" else 0
@@ -52,7 +52,7 @@ def _row_key(rows: Axis) -> str:
 
 
 def first_row(rows: Axis, row: int) -> int:
-    """Index of the first row to draw; long texts get a selector."""
+    """Index of the first row to draw; draws a selector for long texts."""
     if rows.size <= MAX_ROWS:
         return 0
     starts = range(0, rows.size, MAX_ROWS)

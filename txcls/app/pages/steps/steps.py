@@ -25,9 +25,9 @@ from txcls.text.encoder import TextEncoder
 
 CHART = "chart_numbers"
 MAX_BARS_OF_A_SLIDE = 10
-"""Most classes that are drawn as bars in large type."""
+"""Maximum number of classes drawn as bars in large type."""
 LONGEST_SHOWN = 3000
-"""Characters of a text that are shown."""
+"""Maximum number of characters of a text that are shown."""
 LETTERS = {
     "B": "batch size",
     "T": "tokens",
@@ -86,7 +86,7 @@ def main() -> None:
 
 
 def _step(opened: layout.Page, classifier: Predictor, walk: Walk, step: WalkStep) -> None:
-    """A step: description, numbers, formula and code."""
+    """Draw a step: description, numbers, formula and code."""
     if not lecture.is_on():
         st.subheader(_heading(opened.view, step), anchor=False)
     if step.by_head and step.layer is not None:
@@ -128,7 +128,7 @@ def _place(view: View, walk: Walk) -> int:
 
 
 def _navigate(view: View, walk: Walk, place: int) -> None:
-    """Buttons for the previous and the next step, and selectors of step, layer and head.
+    """Draw buttons for the previous and the next step, and selectors of step, layer and head.
 
     In lecture mode they are beside the heading.
     """
@@ -136,7 +136,7 @@ def _navigate(view: View, walk: Walk, place: int) -> None:
     row = st.container(key="step_controls", horizontal=True, vertical_alignment="center", gap="small")
     if lecture.is_on():
         row.subheader(_heading(view, step), anchor=False, width="content")
-    keys = lesson.now() is None  # in a lesson they turn its own steps
+    keys = lesson.now() is None  # in a lesson, the keys turn the lesson's steps
     row.button(
         "◀ Back",
         key="step_back",
@@ -217,7 +217,7 @@ def _changed(field: str, key: str) -> None:
 
 
 def _shape(step: WalkStep, walk: Walk) -> str:
-    """The step's shape in letters and in numbers, and what the letters mean."""
+    """The step's shape in letters and in numbers, and the meaning of the letters."""
     sizes = walk.sizes
     if step.values is None or step.rows is None or step.columns is None:
         letters = ["B", "T"] if step.name == "ids" else []
@@ -280,7 +280,7 @@ def _answered(key: str, step: WalkStep, question: Question) -> None:
 
 
 def _text(step: WalkStep, walk: Walk, encoder: TextEncoder) -> None:
-    """Text, tokens or ids, which are not matrices."""
+    """Draw text, tokens or ids, which are not matrices."""
     prediction, read = walk.traced.prediction, walk.traced.tokens
     if step.name == "text":
         typed = prediction.text[:LONGEST_SHOWN]
@@ -344,7 +344,7 @@ def _numbers(opened: layout.Page, step: WalkStep, walk: Walk) -> tuple[int, int]
 
 
 def _bars(opened: layout.Page, step: WalkStep, axis: Axis, values: np.ndarray, chosen: int) -> None:
-    """Draw a vector, one number per class, token or dimension; of many classes the largest numbers."""
+    """Draw a vector as bars, one per class, token or dimension; with many classes, only the largest values."""
     ranked = axis.what == "class"
     n, most = axis.size, MAX_BARS_OF_A_SLIDE if lecture.is_on() else MAX_BARS
     chart(
@@ -373,7 +373,7 @@ def _least(cells: np.ndarray) -> float:
 
 
 def _arithmetic(step: WalkStep, row: int, column: int, *, head: int) -> None:
-    """The arithmetic of the selected cell, and two boxes to select another."""
+    """Draw the arithmetic of the selected cell, and two boxes to select another."""
     rows, columns = step.rows, step.columns
     assert rows is not None and columns is not None
     if not lecture.is_on():

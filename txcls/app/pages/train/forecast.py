@@ -1,7 +1,7 @@
-"""The forecast of a training within a time budget.
+"""The forecast of a training run within a time budget.
 
-A worker measures the rows and this server's speed once, while another one reads the table; the forecast for a budget is
-computed from that while the page is drawn.
+One worker measures the rows and this server's speed once, while another reads the table; the forecast for a budget is
+computed from these measurements when the page is drawn.
 """
 
 from collections.abc import Mapping
@@ -18,14 +18,14 @@ from txcls.errors import TxclsError
 
 
 def measure_early(read_spec: Mapping[str, Any]) -> None:
-    """Start measuring for a table that is being read; if that is not possible now, `draw` starts it later."""
+    """Start measuring while the table is being read; if this is not possible now, `draw` starts it later."""
     with suppress(TxclsError):
         if limits().training and not _measures_other_rows(read_spec):
             queue.start(own.open_session(), "plan", {**read_spec, "only_plan": True}, address=st.context.ip_address)
 
 
 def _measures_other_rows(read_spec: Mapping[str, Any]) -> bool:
-    """Whether a worker is still measuring; it is cancelled if it measures other rows."""
+    """Whether a worker is still measuring; if it measures other rows, it is cancelled."""
     job = own.job("plan")
     if job.is_active and job.spec != {**read_spec, "only_plan": True}:
         waiting.cancel("plan")
@@ -33,9 +33,9 @@ def _measures_other_rows(read_spec: Mapping[str, Any]) -> bool:
 
 
 def draw(read_spec: Mapping[str, Any], minutes: int) -> tuple[bool, dict[str, Any]]:
-    """Write the forecast for the rows that were read with `read_spec`, or that they are being measured.
+    """Draw the forecast for the rows that were read with `read_spec`, or the progress of measuring them.
 
-    Returns whether these rows can be trained on, as far as is known, and {"speed": …} for the job that trains, or {}.
+    Returns whether these rows can be trained on, as far as known, and {"speed": …} for the job that trains, or {}.
     """
     spec = {**read_spec, "only_plan": True}
     job = own.job("plan")

@@ -1,4 +1,4 @@
-"""The parts of the Train page on a training: its progress, its result, and the visitor's classifiers."""
+"""The parts of the Train page about a training run: its progress, its result, and the visitor's classifiers."""
 
 import html
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ NAMES = {"majority": "Majority guess", "linear": "Linear baseline", "transformer
 
 
 def live(job: JobState) -> None:
-    """Progress, metrics and curves of a training that waits or runs; its buttons keep their place."""
+    """Draw progress, metrics and curves of a training run that is queued or running; the buttons stay in place."""
     session = own.session()
     if job.status == "waiting" or session is None:
         st.info(waiting.in_queue(job.ahead) if job.ahead else "Starting …")
@@ -59,7 +59,7 @@ def live(job: JobState) -> None:
 
 
 def show_from_now_on(done: JobState) -> None:
-    """Show the classifier that a job has made on all pages, with a text of its own rows if there is one."""
+    """Show the classifier made by a job on all pages, with one of its examples as the text if there are any."""
     name = own.PREFIX + str(done.result["name"])
     state.change_view(checkpoint=name)
     if examples := own.examples(name):
@@ -67,7 +67,7 @@ def show_from_now_on(done: JobState) -> None:
 
 
 def _metrics(progress: Mapping[str, Any], points: Sequence[Mapping[str, Any]], runs: int) -> None:
-    """The latest metrics in a row; those of the last step stay while a later stage has none."""
+    """Draw the latest metrics in a row; those of the last step stay during a later stage without metrics."""
     last = points[-1] if points else {}
     loss, accuracy = (progress.get(name) or last.get(name) for name in ("loss", "accuracy"))
     speed = progress.get("tokens_per_second")
@@ -96,7 +96,7 @@ def _describe_curves(points: Sequence[Mapping[str, Any]], validations: Sequence[
 
 
 def result(trained: Mapping[str, Any]) -> None:
-    """The classifier compared with the baselines."""
+    """Draw the comparison of the classifier with the baselines."""
     if "problem" in trained:
         st.warning(f"The classifier was saved, but comparing it with the baselines failed. {plain(trained['problem'])}")
         return
@@ -138,12 +138,12 @@ def result(trained: Mapping[str, Any]) -> None:
 
 
 def _with_interval(measured: Any) -> list[str]:
-    """A share, and its interval below it."""
+    """A fraction, and its confidence interval on the next line."""
     return [percentage(measured.value), f"({100 * measured.low:.1f} to {100 * measured.high:.1f})"]
 
 
 def mine(opened: layout.Opened) -> None:
-    """The visitor's own classifiers: links into the pages, and downloads."""
+    """Draw the visitor's own classifiers, with links to the pages, and downloads."""
     for name in checkpoints.own_names():
         bare, known = name.removeprefix(own.PREFIX), checkpoints.summary(name)
         score = "" if known.accuracy is None else f" · {percentage(known.accuracy)} right on its test rows"

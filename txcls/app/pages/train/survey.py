@@ -1,4 +1,4 @@
-"""The parts of the Train page on the table: classes, lengths, and rows to check."""
+"""The parts of the Train page about the table: classes, lengths, and rows to check."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,12 +22,12 @@ KINDS = {
     ),
     "empty": ("Empty", "Rows without a text or without a label are left out."),
 }
-"""The kinds of rows to check: heading, and what it means."""
+"""The kinds of rows to check: heading and explanation."""
 SHOWN = 50
 
 
 def charts(survey: Mapping[str, Any]) -> None:
-    """The class counts and the lengths."""
+    """Draw the class counts and the lengths."""
     left, right = st.columns(2, gap="large")
     counts: dict[str, int] = survey["classes"]
     with left:
@@ -53,7 +53,7 @@ def charts(survey: Mapping[str, Any]) -> None:
 
 
 def _describe_lengths(lengths: Sequence[tuple[int, int]]) -> str:
-    """The histogram of pairs (number of words, number of texts), in words."""
+    """The histogram in words, from pairs (number of words, number of texts)."""
     total = sum(n for _, n in lengths)
     if not total:
         return "Histogram of 0 texts"
@@ -64,7 +64,7 @@ def _describe_lengths(lengths: Sequence[tuple[int, int]]) -> str:
 
 
 def problems(survey: Mapping[str, Any], *, unit: str) -> None:
-    """The rows to check, one kind at a time, and all of them as a file."""
+    """Draw the rows to check, one kind at a time, and offer all of them as a file."""
     counts = {kind: int(survey[f"n_{kind}"]) for kind in KINDS}
     st.subheader("Rows to check", anchor=False)
     if not any(counts.values()):
@@ -130,7 +130,7 @@ def _joined(places: Sequence[int]) -> str:
 
 
 def preview(survey: Mapping[str, Any]) -> None:
-    """The first rows of a table."""
+    """Draw the first rows of a table."""
     rows: list[dict[str, Any]] = survey["preview"]
     if rows:
         columns = [name for name in rows[0] if name != "row"]

@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def _where_it_is(read: JobState) -> None:
-    """A line at the top with a link to the running training, or to its result, which are far below."""
+    """Draw a line at the top with a link to the current training run or its result, which are far below."""
     trained = own.job("train")
     if trained.is_active and read.status == "done":
         st.markdown("Your training runs: [see how far it is](#training)")
@@ -63,7 +63,7 @@ def _where_it_is(read: JobState) -> None:
 
 
 def _table(read: JobState) -> None:
-    """An uploader and samples, or the table that was read with its columns."""
+    """Draw an uploader and samples, or the table that was read with its columns."""
     if read.status == "done":
         _chosen(read)
         return
@@ -85,13 +85,13 @@ def _table(read: JobState) -> None:
 
 
 def _read(spec: dict[str, Any]) -> None:
-    """Look through a table, and measure it for the forecast at the same time."""
+    """Start reading a table, and measuring it for the forecast at the same time."""
     if waiting.start("read", spec):
         forecast.measure_early(spec)
 
 
 def _chosen(read: JobState) -> None:
-    """The table that was read: its columns, which can be corrected, and its first rows."""
+    """Draw the table that was read: its columns, which can be corrected, and its first rows."""
     survey = read.result
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{plain(str(survey['name'])[:80])}** · {survey['rows']:,} rows", width="content")
@@ -106,7 +106,7 @@ def _chosen(read: JobState) -> None:
 
 
 def _columns(read: JobState) -> None:
-    """Two boxes for the columns, and how they were guessed."""
+    """Draw two boxes for the columns, and how they were guessed."""
     survey = read.result
     names = [column["name"] for column in survey["columns"]]
     with st.container(horizontal=True):
@@ -128,7 +128,7 @@ def _columns(read: JobState) -> None:
 
 
 def _columns_changed(spec: Mapping[str, Any]) -> None:
-    """Look through the table again with the chosen columns."""
+    """Read the table again with the chosen columns."""
     chosen = {field: st.session_state[f"{field}_box"] for field in ("text_column", "label_column")}
     _read({**spec, **{field: name for field, name in chosen.items() if name}})
 
@@ -143,7 +143,7 @@ def _another() -> None:
 
 
 def _training(read: JobState) -> None:
-    """The time budget with its forecast and the button; or the training that runs."""
+    """Draw the time budget with its forecast and the button, or the current training run."""
     if not limits().training:
         st.info(
             "Training is switched off on this server (TXCLS_TRAINING=off). On a machine of your own: "
@@ -172,7 +172,7 @@ def _training(read: JobState) -> None:
 
 
 def _spec(read: JobState, minutes: int) -> dict[str, Any]:
-    """What to train on, for how long."""
+    """The spec of the training job."""
     source = {name: read.spec[name] for name in ("sample", "file", "names") if name in read.spec}
     columns = {name: read.result[name] for name in ("text_column", "label_column") if name in read.result}
     return {**source, **columns, "minutes": minutes}
@@ -184,11 +184,11 @@ def _train(spec: dict[str, Any]) -> None:
     waiting.start("train", {**spec, "as": own.free_name(name)})
 
 
-# Open and forget
+# Open a classifier, and delete the visitor's files
 
 
 def _open_model() -> None:
-    """An uploader for a classifier that was downloaded before."""
+    """Draw an uploader for a previously downloaded classifier."""
     job = own.job("open")
     with st.expander("Open a model that you downloaded here", expanded=job.status != "none"):
         if job.status == "done":
@@ -205,7 +205,7 @@ def _open_model() -> None:
 
 
 def _privacy() -> None:
-    """Who can see what is uploaded, and for how long it is there."""
+    """Draw who can see uploaded files, and how long they are kept."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(
             f"Your files and classifiers are on this server only, and are removed {own.kept_for()} after your last "

@@ -1,4 +1,5 @@
-"""Inside the model: a part patched from the other text, a class row pointed at a token, and a few rows kept."""
+"""Experiments inside the model: patch a part with its output on the other text, point the class token's attention at a
+chosen token, or keep only a few attention rows."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
@@ -23,11 +24,11 @@ from txcls.wording import bounded_percentage, percentage
 
 DIRECTIONS = {"denoising": "first → second text", "noising": "second → first text"}
 N_BARS = 2
-"""Classes whose bars are drawn: as many as fit one screen."""
+"""Number of classes drawn as bars: as many as fit on one screen."""
 
 
 def grid_of(opened: layout.Page, changed: str) -> PatchGrid | str:
-    """The grid of the two texts, or why there is none."""
+    """The patching grid of the two texts, or the reason why there is none."""
     try:
         return compute.patch_grid(opened.source, opened.view.text, changed, direction=opened.view.direction)
     except TraceError as error:
@@ -35,7 +36,7 @@ def grid_of(opened: layout.Page, changed: str) -> PatchGrid | str:
 
 
 def patching(opened: layout.Page, classifier: Predictor, grid: PatchGrid, left: Any, right: Any) -> None:
-    """The grid, and the answers with one cell patched."""
+    """Draw the grid, and the predictions with one cell patched."""
     part, token = _patched_cell(opened.view.patched, grid)
     before, after, source, into = grid.corrupted, grid.logits[part, token], "first", "second"
     if grid.direction == "noising":
@@ -54,7 +55,7 @@ def patching(opened: layout.Page, classifier: Predictor, grid: PatchGrid, left: 
             st, "Patch", get_args(Direction), opened.view, "direction", key="patch_direction",
             names=DIRECTIONS.__getitem__, label_visibility="collapsed",
         )  # fmt: skip
-        key = f"chart_patching_{part + 1}_{token + 1}"  # of its own for each cell: a chart reports only a new selection
+        key = f"chart_patching_{part + 1}_{token + 1}"  # a new key per cell: a chart reports only a new selection
         chart(
             patch_map(
                 [part.name for part in grid.parts],
@@ -72,7 +73,8 @@ def patching(opened: layout.Page, classifier: Predictor, grid: PatchGrid, left: 
 
 
 def _patched_cell(chosen: tuple[int, ...], grid: PatchGrid) -> tuple[int, int]:
-    """The cell of the view, if the grid has it; else the head and token, before the last layer, that move most."""
+    """The view's cell if it is in the grid; otherwise the head and token with the largest effect before the last
+    layer."""
     n_parts, n_tokens = grid.values.shape
     if len(chosen) == 2 and 0 < chosen[0] <= n_parts and 0 < chosen[1] <= n_tokens:
         return chosen[0] - 1, chosen[1] - 1
@@ -94,7 +96,7 @@ def _patch(chart_key: str) -> None:
 
 
 def _moved(classifier: Predictor, before: Any, after: Any, names: tuple[str, str], *, key: str) -> None:
-    """Bars before and after, with names for both, from logits."""
+    """Draw bars of the class probabilities before and after, from logits."""
     old, new = (classifier.calibrated(torch.from_numpy(logits)[None])[0].tolist() for logits in (before, after))
     best = int(np.argmax(new))
     chart(
@@ -108,7 +110,7 @@ def _moved(classifier: Predictor, before: Any, after: Any, names: tuple[str, str
 
 
 def pointing(opened: layout.Page, classifier: Predictor, circuit: Circuit, left: Any, right: Any) -> None:
-    """The class row of the last layer put on a token that is clicked."""
+    """Draw the prediction with the class token's attention in the last layer pointed at a clicked token."""
     tokens = classifier.encoder.encode(opened.view.text).tokens
     names = [name.lower() for name in classifier.classes]
     original = compute.predict(opened.source, opened.view.text).prediction
@@ -150,7 +152,8 @@ def pointing(opened: layout.Page, classifier: Predictor, circuit: Circuit, left:
 
 
 def kept_rows(opened: layout.Page, classifier: Predictor, circuit: Circuit, left: Any, right: Any) -> None:
-    """Only a few attention rows kept: what they attend to, the answer, and the accuracy beside that of other rows."""
+    """Keep only a few attention rows: draw what they attend to, the prediction, and the accuracy next to keeping random
+    other rows."""
     n_rows = min(opened.view.rows or len(circuit.kept), len(circuit.kept))
     rows = tuple(one.row for one in circuit.kept[:n_rows])
     tokens = classifier.encoder.encode(opened.view.text).tokens
@@ -158,7 +161,7 @@ def kept_rows(opened: layout.Page, classifier: Predictor, circuit: Circuit, left
     found = compute.keep_rows(opened.source, opened.view.text, roles, rows)
     with left:
         st.caption(f"Accuracy on {' and '.join(f'{n:,} {split}' for split, n in circuit.n.items())} texts:")
-        splits = ["test"] if lecture.is_on() else list(circuit.n)  # of type for a hall, no more fits
+        splits = ["test"] if lecture.is_on() else list(circuit.n)  # in lecture mode, no more fits
         lines = [("none", *_accuracies(circuit.none, splits), "")]
         for n, one in enumerate(circuit.kept):
             name = str(n + 1) if lecture.is_on() else f"{'+ ' * bool(n)}{one.row}"
@@ -204,7 +207,7 @@ def _accuracies(of: Mapping[str, float], splits: Sequence[str]) -> tuple[str, ..
 
 
 def _percentage(share: float) -> str:
-    """On one line in a narrow column."""
+    """A percentage that stays on one line in a narrow column."""
     return percentage(share).replace(" ", "\u00a0")
 
 

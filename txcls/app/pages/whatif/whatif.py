@@ -1,5 +1,5 @@
-"""A second version of the text beside the first, experiments inside the model, and a search for the smallest change of
-a word that flips the class."""
+"""Two versions of a text side by side, experiments inside the model, and a search for the smallest change of a word
+that flips the class."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,10 +23,11 @@ from txcls.predictor import Prediction, Predictor
 from txcls.text.encoder import Token
 from txcls.wording import bounded_percentage, percentage
 
-BOX = f"{layout.TEXT_BOX}_changed"  # starts like the first box's key, so that it submits while typing too
+BOX = f"{layout.TEXT_BOX}_changed"  # starts like the first box's key to submit while typing too
 EXPERIMENTS = {"words": "The words", "patch": "Patching", "point": "Point it", "circuit": "The circuit"}
 MAX_PAIRS = 40
-"""Most words whose effects are drawn; of longer texts, the changed words and those with the largest effects."""
+"""Maximum number of words whose effects are drawn; in longer texts, the changed words and those with the largest
+effects."""
 MAX_FLIPS = 12
 STYLE = """
 <style>
@@ -63,8 +64,8 @@ def main() -> None:
 
 
 def _second_box(view: View) -> str:
-    """Draw the second box; until the visitor or a link changes it, it holds the other version of an example, else the
-    same text."""
+    """Draw the second box; until the visitor or a link changes it, it holds the other version of an example, or else
+    the same text."""
     wanted = view.changed or _other_version(view) or view.text
     if BOX not in st.session_state or st.session_state.get("_changed_shown") != wanted:
         st.session_state[BOX] = wanted
@@ -82,7 +83,7 @@ def _second_box(view: View) -> str:
 
 
 def _other_version(view: View) -> str:
-    """Another version of the text, if it is an example that has one; else ""."""
+    """Another version of the text, if it is an example that has one; otherwise ""."""
     return next((one.changed for one in checkpoints.examples(view.checkpoint) if one.text == view.text), "")
 
 
@@ -96,7 +97,7 @@ def _compare_with(changed: str) -> None:
 
 
 def _experiment(opened: layout.Page, classifier: Predictor, changed: str, left: Any, right: Any) -> None:
-    """The two texts compared, or an experiment inside the model, as the visitor chooses."""
+    """Draw the comparison of the two texts, or the experiment that the visitor has chosen."""
     circuit = Circuit.of(classifier)
     with left:
         _say_what_changed(*(compute.predict(opened.source, text).prediction for text in (opened.view.text, changed)))
@@ -165,7 +166,7 @@ def _compare(comparison: TextComparison, classes: Sequence[str], left: Any, righ
 
 
 def _aligned_html(comparison: TextComparison) -> str:
-    """The aligned tokens of both texts, one above the other where they differ."""
+    """The tokens of both texts, aligned, one above the other where they differ."""
     old, new = comparison.before.tokens, comparison.after.tokens
     counts = {kind: sum(pair.change == kind for pair in comparison.pairs) for kind in ("changed", "removed", "added")}
     summary = ", ".join(f"{n} {kind}" for kind, n in counts.items() if n) or "nothing changed"
@@ -218,7 +219,7 @@ def _by_pair(pairs: Sequence[TokenPair], effects: np.ndarray, side: str) -> np.n
 
 
 def _pairs_to_draw(pairs: Sequence[TokenPair], before: np.ndarray, after: np.ndarray) -> list[int]:
-    """Indices of the pairs to draw: all if they are few, else the changed and the strongest ones."""
+    """Indices of the pairs to draw: all if there are few, otherwise the changed and the strongest ones."""
     if len(pairs) <= MAX_PAIRS:
         return list(range(len(pairs)))
     strength = np.nan_to_num(np.fmax(np.abs(before), np.abs(after)), nan=0.0)
@@ -241,7 +242,7 @@ def _search(opened: layout.Page) -> None:
     key = (opened.source, opened.view.text)
     if st.session_state.get("flip_key") != key:
         st.session_state["flip_key"], st.session_state["flip_found"] = key, None
-        st.session_state["flip_running"] = opened.view.flips  # a link to a search begins it
+        st.session_state["flip_running"] = opened.view.flips  # a link to a search starts it
     search: FlipSearch | None = st.session_state["flip_found"]
     running = bool(st.session_state["flip_running"])
     row = st.container(horizontal=True, vertical_alignment="center", gap="medium")
@@ -251,7 +252,7 @@ def _search(opened: layout.Page) -> None:
         row.button("Search", key="flip_start", on_click=_set_running, args=(True,), type="primary")
     bar, table = row.empty(), st.empty()
     if running:
-        # A click on Stop, or on anything else, ends this run of the page; the session state has the results so far.
+        # A click on Stop, or on anything else, ends this run of the page; the results so far are in the session state.
         bar.progress(0.0, text="searching …")
         for search in compute.flips(opened.source, opened.view.text):
             st.session_state["flip_found"] = search
