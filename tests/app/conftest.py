@@ -31,8 +31,8 @@ def tiny_checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def _installed_packages_are_scanned_once() -> Iterator[None]:
-    """Without this, each AppTest scans every installed package for components, which takes longer than drawing a
-    page."""
+    """Scan the installed packages for components only once: each AppTest would scan them again, which takes longer than
+    drawing a page."""
     with pytest.MonkeyPatch.context() as patch:
         once = cache(manifest_scanner.scan_component_manifests)
         patch.setattr(manifest_scanner, "scan_component_manifests", once)
@@ -47,8 +47,7 @@ def _tiny_checkpoints_only(tiny_checkpoints: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture(autouse=True)
 def _downloads_are_there_before_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Streamlit drops a deferred download when the page reruns, so clicking it does nothing. Forbid deferred
-    downloads."""
+    """Forbid deferred downloads: Streamlit drops them when the page reruns, and then a click on them does nothing."""
 
     def refuse(*_: object, **__: object) -> str:
         raise AssertionError("a download button was given a function; give it the bytes")

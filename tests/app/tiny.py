@@ -18,8 +18,7 @@ SUBJECTS = ("cooking", "health", "money", "sport", "technology", "travel")
 
 
 def fake_metrics(classes: Sequence[str], *, n_confused: int) -> dict[str, Any]:
-    """Test metrics in the format of `evaluate`, with rows for some classes and a confusion matrix of `n_confused`
-    classes."""
+    """Test metrics as `evaluate` writes them, with rows for some classes and a confusion matrix for `n_confused`."""
     per_class = [{"label": name, "precision": 0.9, "recall": 0.8, "f1": 0.85, "support": 10} for name in classes]
     confusion = [[10 * (true == given) for given in range(n_confused)] for true in range(n_confused)]
     return {

@@ -87,8 +87,7 @@ def assert_describes_heat_map(alt: str, trace: dict[str, Any]) -> None:
 
 
 def described(drawing: Chart) -> None:
-    """Fail if a description contains a decimal number that the chart does not draw, or an axis has neither title nor
-    names."""
+    """Fail if a description contains a decimal number that is not drawn, or an axis has neither title nor names."""
     alt, figure = drawing.alt, drawing.figure
     assert len(alt) > 20, drawing.key
     if len(figure["data"]) == 1 and figure["data"][0]["type"] == "heatmap":

@@ -26,7 +26,7 @@ def until(condition: Callable[[], object], seconds: float = 5) -> None:
 
 @contextmanager
 def held(queue: ComputeQueue, n: int) -> Iterator[None]:
-    """either may be running or waiting at that moment"""
+    """Keep n computations of other visitors in the queue."""
     end = threading.Event()
 
     def hold() -> None:
@@ -124,7 +124,7 @@ def test_a_visitor_who_leaves_frees_the_place_in_the_queue_and_the_turn() -> Non
     with ThreadPoolExecutor(2) as threads:
         futures = [threads.submit(compute, number) for number in (0, 1)]
         until(lambda: queue.waiting == 1)
-        for number in (1, 0):  # once while it waits, once while it runs
+        for number in (1, 0):  # either may be running or waiting at that moment
             left[number] = True
             with pytest.raises(LeftError):
                 futures[number].result(5)

@@ -1,6 +1,5 @@
 // Turns slides, steps and pages with PageDown and PageUp regardless of focus, switches lecture mode with F9, and draws
-// the bar that shows the current position. Slides are turned in the browser; steps and other pages are requested from
-// the server.
+// the bar with the current position. Slides are turned in the browser; steps and other pages come from the server.
 const MAX_LETTERED_LAYERS = 3 // with more layers, the map has no letters
 const MIN_FORMULA_PX = 17
 const ASK_AGAIN_MS = 5000
@@ -61,7 +60,7 @@ function goToPart(data, lecture) {
   const panel = document.querySelector(".st-key-lesson_panel")
   const step = data.lesson && `${data.lesson.title} ${data.lesson.at}`
   if (step && lecture.step && step !== lecture.step) {
-    for (const element of [panel, document.querySelector('[data-testid="stMain"]')]) element?.scrollTo(0, 0) // Next is at the bottom on a phone
+    for (const element of [panel, document.querySelector('[data-testid="stMain"]')]) element?.scrollTo(0, 0) // on a phone, Next is lower
   }
   if (step !== lecture.step) lecture.stay?.()
   if (step !== lecture.step || data.on) lecture.partOf = null
@@ -208,8 +207,7 @@ function keyHandlers(bar) {
   return { first, afterDrawing }
 }
 
-/** Scroll to a part of the page, and again whenever the page changes its height, until the user scrolls or STAY_MS
- * pass. */
+/** Scroll to a part of the page, and again when the page's height changes, for STAY_MS or until the user scrolls. */
 function stayAt(part, lecture) {
   lecture.stay?.()
   const page = document.querySelector('[data-testid="stMainBlockContainer"]')

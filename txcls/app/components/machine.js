@@ -2,8 +2,7 @@
 // server. What the visitor switches or opens is sent to the server for the URL and the other pages.
 
 const NAMES = /^(\d+)\.(\d+)$/;
-/** Times in ms at which the text box is read again: Streamlit may change it after the picture, without an input
- * event. */
+/** When to read the text box again, in ms: Streamlit may change it after the picture, without an input event. */
 const READ_AGAIN = [50, 250, 1000, 3000];
 
 export default function ({data, parentElement, setStateValue, setTriggerValue}) {

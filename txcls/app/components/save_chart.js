@@ -20,8 +20,7 @@ export default function ({ data, parentElement }) {
   }
 }
 
-/** The numbers of a chart as CSV, one per line: column, row and value for a heat map; x, y and text for other
- * charts. */
+/** The numbers of a chart as CSV, one per line: column, row and value of a heat map, or x, y and text. */
 function numbersOf(plot) {
   const lines = [["series", "x", "y", "value"]]
   plot._fullData.forEach((trace, number) => {

@@ -6,6 +6,5 @@ _save = register("save_chart")
 
 
 def save_buttons(chart_key: str, *, file_name: str) -> None:
-    """Three buttons that save the Plotly chart with this key as displayed (PNG, SVG) and its numbers (CSV) in the
-    browser."""
+    """Three buttons with which the browser saves the Plotly chart of this key as PNG, as SVG, or its numbers as CSV."""
     _save(data={"key": chart_key, "file": file_name}, key=f"save_{chart_key}")

@@ -1,5 +1,4 @@
-// A row of tokens. Those with a number are buttons that send it; arrow keys move between them, and only one is a tab
-// stop.
+// A row of tokens. Those with a number are buttons that send it; arrow keys move between them (a single tab stop).
 export default function ({ data, parentElement, setTriggerValue }) {
   const strip = parentElement.querySelector(".strip")
   strip.setAttribute("aria-label", data.label)

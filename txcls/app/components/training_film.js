@@ -218,13 +218,12 @@ class Curves {
 
   draw() {
     const { svg, data } = this
-    ;[this.width, this.height] = [svg.clientWidth, svg.clientHeight] // not the size on the screen, which lecture mode enlarges
+    ;[this.width, this.height] = [svg.clientWidth, svg.clientHeight] // not the on-screen size: lecture mode enlarges it
     const bottom = this.height - PADDING.bottom
     this.line = svgElement("line", { class: "head", y1: PADDING.top, y2: bottom + 4 })
     const flips = data.flips.map((n) => triangle(this.x(n), bottom + 3))
     svg.replaceChildren(...this.panel("loss", 0), ...this.panel("accuracy", 1), ...this.legend(), ...this.steps(), ...flips, this.line)
-    // The thumb's centre stops half its width from either end, so the slider is wider than the curves by the thumb's
-    // width.
+    // The thumb's centre stops half its width from either end, so the slider is wider than the curves by its width.
     const slider = svg.nextElementSibling
     slider.style.marginLeft = `${PADDING.left - 8}px`
     slider.style.width = `calc(100% - ${PADDING.left - 8}px)`

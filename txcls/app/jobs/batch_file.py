@@ -17,7 +17,7 @@ _SHORT = 200
 
 
 def run(job: Job) -> dict[str, Any]:
-    """Classify the file; returns the name of the result, its number of rows in all and per label, and the first
+    """Classify the file; returns the name of the result, the number of rows (total and per label), and the first
     rows."""
     job.progress("reading the file", share=0.0)
     table = Table(job.session / job.spec["file"])
@@ -68,8 +68,7 @@ def _write_as_given(target: Path, table: Table) -> None:
 
 
 def _as_workbook(table: Path, path: Path) -> Path:
-    """Convert a CSV file to an Excel workbook in which all cells except probabilities are text, so that no formula
-    runs."""
+    """Convert a CSV file to an Excel workbook; all cells except probabilities are text, so no formula runs."""
     import openpyxl
     from openpyxl.cell import WriteOnlyCell
 

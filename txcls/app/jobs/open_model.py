@@ -14,8 +14,7 @@ from txcls.predictor import Predictor
 from txcls.web.export import single_page
 
 MAX_MEGABYTES = 175
-"""Maximum memory that a visitor's model may take on the most expensive page, in the app's process; `imdb` takes 171
-MB."""
+"""Maximum memory, in the app's process, for a visitor's model on the most expensive page; `imdb` takes 171 MB."""
 
 
 def run(job: Job) -> dict[str, Any]:

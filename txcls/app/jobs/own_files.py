@@ -137,8 +137,7 @@ def _sample(name: str) -> Rows:
 
 
 def write_kept(folder: Path, name: str, kept: KeptRows, examples: Sequence[str]) -> None:
-    """Store the rows of a model and some example texts for its pages; test rows go into a separate file, since they are
-    read again and again."""
+    """Store the rows of a model and example texts for its pages; test rows get a separate file, which is read often."""
     test = {"texts": kept.test_texts, "labels": kept.test_labels, "places": kept.test_places, "examples": examples}
     (folder / f"{name}.json").write_text(json.dumps({key: list(values) for key, values in test.items()}), "utf-8")
     (folder / f"{name}.rows.json").write_text(json.dumps(asdict(kept)), "utf-8")

@@ -321,8 +321,8 @@ def forget(session: Session, kind: Kind) -> None:
 
 
 def busy_seconds(folder: Path) -> float:
-    """How much longer a session's folder is protected from sweeping by its active jobs: the maximum time of a job of
-    their kind."""
+    """Seconds for which a session's active jobs protect its folder from sweeping: the longest time that one may
+    take."""
     kinds = [kind for file in (folder / "jobs").glob("*/job.json") if (kind := _kind_if_alive(file)) is not None]
     return max(map(most_seconds, kinds), default=0.0)
 
@@ -407,8 +407,7 @@ def main() -> NoReturn:
 
 
 def supervise(job: Job, child: int, *, most_bytes: int, disk: str) -> None:
-    """Wait until the process ends or reaches a limit, and end it in the latter case. The job's folder then has the
-    result or the reason."""
+    """Wait for the process and kill it at a limit. Afterwards, the job's folder contains the result or the reason."""
     end, looked = time.monotonic() + most_seconds(job.kind), time.monotonic()
     while True:
         ended, status = os.waitpid(child, os.WNOHANG)
@@ -451,8 +450,7 @@ KILLED = "The process working on this was killed ({}); perhaps the server ran ou
 
 
 def _leave_error(job: Job, message: str, *, cancelled: bool = False) -> None:
-    """Write why there is no result. A training job that has already saved its classifier has a result, unless it was
-    cancelled."""
+    """Write why there is no result. A training job with a saved classifier has a result, unless it was cancelled."""
     made = job.session / "own" / str(job.spec.get("as", ""))
     with suppress(OSError):  # the session may have been removed
         if job.kind == "train" and made.is_dir() and not cancelled:

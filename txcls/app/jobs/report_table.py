@@ -87,8 +87,8 @@ def _n_learned(job: Job, rows: LabelledTexts) -> int:
 
 
 def _suspects(job: Job) -> dict[str, Any]:
-    """Check the labels of all rows that a classifier was made from. Its own predictions are not used, since it was
-    trained on most of these rows."""
+    """Check the labels of all rows that a classifier was made from, without its own predictions: most are training
+    rows."""
     job.progress("reading the rows")
     kept = read_kept(job.session / "kept", str(job.spec["own"]))
     if kept is None:

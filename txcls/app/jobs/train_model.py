@@ -17,11 +17,10 @@ from txcls.training.auto.run import RunProgress, run_plan
 from txcls.training.speed import Speed
 
 MAX_POINTS = 2000
-"""Number of points at which the interval between the points of a curve doubles; it doubles again after half as many
-more."""
+"""After this many points of a curve, only every second step is recorded; the interval doubles again each time half as
+many points have been added."""
 EXAMPLES, LONGEST_EXAMPLE, LONGEST_OF_LONG = 8, 400, 4000
-"""Number of test texts kept as examples, and maximum length of one in characters if enough texts are short, or
-otherwise."""
+"""Number of test texts kept as examples; their maximum length in characters; the maximum if too few are that short."""
 SPEED_HOLDS = 300.0
 """For this many seconds after the forecast, training reuses its measured speed, so that it does what was forecast.
 Later, for example after a wait in the queue, the server may be more or less busy, and the speed is measured again."""

@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def _welcome() -> None:
-    """Draw what the app is, and three things to try."""
+    """Draw an introduction to the app, and three things to try."""
     params = state.link_params(state.shown_view())
     with st.container(key="welcome", horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown("**txcls** is a Transformer text classifier that you can take apart. Try", width="content")

@@ -99,7 +99,7 @@ def _one_text(opened: layout.Page, classifier: Predictor) -> None:
 
 
 def _blank(classifier: Predictor) -> str:
-    """What replaces a removed word, in words."""
+    """Name of the token that replaces a removed word."""
     return "unknown word" if classifier.encoder.byte_pairs is None else "mask token"
 
 

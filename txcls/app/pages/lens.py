@@ -70,7 +70,7 @@ def _decision(opened: layout.Page, classes: tuple[str, ...]) -> None:
 
 
 def _contributions(opened: layout.Page, classes: tuple[str, ...], *, post_norm: bool) -> None:
-    """Draw how much each part adds to the difference between the logits of the first and the second class."""
+    """Draw how much each part adds to the difference between the logits of the predicted class and the runner-up."""
     lens = compute.class_lens(opened.source, opened.view.text)
     winner, second = (int(place) for place in np.argsort(-lens.logits, kind="stable")[:2])
     between = lens.contributions[:, :, winner] - lens.contributions[:, :, second]  # sources T

@@ -282,8 +282,7 @@ def _accuracies() -> None:
 
 
 def _reordered(view: View, typed: str, words: Sequence[str]) -> str:
-    """Draw the words in another order, which the visitor changes by dragging and with buttons; returns the reordered
-    text.
+    """Draw the reordered words, which the visitor moves by dragging and with buttons; returns the new text.
 
     At first, two teams are swapped, or the whole text is reversed if it does not name two.
     """

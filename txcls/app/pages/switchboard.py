@@ -205,8 +205,8 @@ def _answer(opened: layout.Page, classifier: Predictor, changes: tuple[Change, .
 
 
 def _accuracy(classifier: Predictor, *, is_own: bool) -> None:
-    """Draw the worth of each part over all test texts, with its mean output as replacement, whatever is chosen
-    above."""
+    """Draw the worth of each part over all test texts, with its mean output as replacement, regardless of the
+    controls."""
     st.subheader("Test accuracy without each part", anchor=False)
     effects = AccuracyEffects.of(classifier, off="mean")
     if effects is None:
@@ -261,8 +261,7 @@ def _tokens_key(source: Source, tokens: Sequence[Token]) -> str:
 
 
 def _board_key(source: Source) -> str:
-    # A chart keeps its selection and does not report a second click on the same cell, so each click creates a new
-    # chart.
+    # A chart keeps its selection and does not report a second click on a cell, so each click creates a new chart.
     return f"chart_board_{source.name}_{st.session_state.get('switch_clicks', 0)}"
 
 

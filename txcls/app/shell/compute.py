@@ -175,8 +175,7 @@ def clearest_texts(source: Source) -> tuple[str, ...]:
 
 @cached(heavy=True)
 def ablate_each(source: Source, text: str, *, heads: How, off: Off) -> PartEffects:
-    """How much switching off each single head and feed-forward block moves the winner; TraceError if the text has no
-    tokens."""
+    """How much switching off each single head or feed-forward block moves the winner; TraceError without tokens."""
     classifier = checkpoints.classifier(source)
     return inspection.ablation.ablate_each(classifier, text, heads=heads, off=off, means=Means.of(classifier))
 
@@ -254,8 +253,7 @@ pool_texts = of_checkpoint(principal_components.pool_texts, heavy=True)
 
 @cached(heavy=True)
 def token_plane(source: Source, text: str) -> TokenPlane:
-    """The vocabulary and the text's tokens in the plane of their principal components; TraceError if the text has no
-    tokens."""
+    """The vocabulary and the text's tokens in the plane of `vocabulary_plane`; TraceError if the text has no tokens."""
     return principal_components.token_plane(checkpoints.classifier(source), text, vocabulary_plane(source))
 
 

@@ -54,7 +54,7 @@ class ComputeQueue:
 
         Args:
             wait: called several times a second with the number of computations ahead while this one waits, and with 0
-            while it runs; an exception cancels the computation.
+                while it runs; an exception cancels the computation.
 
         Raises:
             BusyError: the queue is full, or the computation took too long.
@@ -101,8 +101,7 @@ class ComputeQueue:
             return self._queue.index(computation)
 
     def _hand_over(self, computation: object, place: int) -> bool:
-        """Move this computation to `place` in the queue, so that the next one runs; False if no other is in the
-        queue."""
+        """Move this computation to `place`, so that the next one runs; False if no other is in the queue."""
         with self._changed:
             if len(self._queue) == 1:
                 return False

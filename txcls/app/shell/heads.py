@@ -30,8 +30,7 @@ Floats = NDArray[np.floating]
 
 
 def open_on_head(page: layout.Page, classifier: Predictor) -> layout.Page:
-    """The page with a head that its checkpoint has: from the URL, or else the first by `HeadRecord.rank` or by
-    worth."""
+    """The page with a head of its checkpoint: from the URL, or else the first by `HeadRecord.rank` or by worth."""
     model = classifier.checkpoint.config.model
     page = layout.fit_view(page, of=page.view.checkpoint, layer=model.n_layers - 1, head=model.n_heads - 1)
     worth, atlas = worth_of_heads(classifier), HeadAtlas.of(classifier)

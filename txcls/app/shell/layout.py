@@ -51,7 +51,7 @@ class Page(Opened):
     Attributes:
         source: the classifier's cache key.
         facts, answer, unknown: placeholders for the line about the classifier, for its prediction, and for words that
-        are not in its vocabulary.
+            are not in its vocabulary.
     """
 
     source: Source
@@ -169,8 +169,7 @@ def _begin(info: PageInfo, names: Sequence[str], questions: Mapping[str, str]) -
 
 
 def change_checkpoint(name: str, text_box: str) -> None:
-    """Change to a checkpoint; an example of the previous one is replaced by the new one's first example. For
-    callbacks."""
+    """Change to a checkpoint and, if the text is an example, to the first example of the new one. For callbacks."""
     view = state.shown_view()
     before, now = (checkpoints.examples(checkpoint) for checkpoint in (view.checkpoint, name))
     state.change_view(checkpoint=name)
@@ -328,8 +327,7 @@ AnyPage = TypeVar("AnyPage", bound=Opened)
 
 
 def fit_view(page: AnyPage, *, of: str, **most: int) -> AnyPage:
-    """The page with fields of its view clipped to `most`, for example `layer=1`; warns about each that was out of
-    range.
+    """The page with fields of its view clipped to `most`, such as `layer=1`; warns about each that was out of range.
 
     `of` is the name of the checkpoint, for the warning.
     """

@@ -28,8 +28,7 @@ _SLIDES, _PAGE, _TITLE, _PARTS = "_slides", "_slides_of", "_slides_title", "_sli
 _TURN_TO = "_turn_to"
 
 WORDS, VECTORS, ATTENTION, FEED_FORWARD, POOLING, CLASSES = "words", "vectors", "attn", "ff", "pool", "classes"
-"""The parts of the architecture on the map, from the text to the prediction; `attn.0` and `ff.0` are those of layer 0
-only."""
+"""The parts of the architecture on the map, from text to prediction; `attn.0` and `ff.0` are those of layer 0."""
 STEPS = {
     **dict.fromkeys(("text", "tokens", "ids"), WORDS),
     **dict.fromkeys(("embeddings", "positions", "sum"), VECTORS),
@@ -67,7 +66,7 @@ def slide(*shows: str, own_keys: bool = False) -> Iterator[None]:
     Args:
         shows: the parts of the architecture that it is about (`WORDS`, …).
         own_keys: it holds a drawing that handles PageDown and PageUp itself and is enlarged as a whole; the slide is
-        turned only at the drawing's ends.
+            turned only at the drawing's ends.
     """
     if not is_on():
         _mark_part()
@@ -124,13 +123,12 @@ def step_part(name: str, layer: int | None) -> str:
 
 
 def end(*, layers: int | None = None, at: tuple[int, int] | None = None, is_broken: bool = False) -> None:
-    """End the page: draw the component for the keys, and in lecture mode the bar below with the map of the
-    architecture.
+    """End the page: draw the component for the keys, and in lecture mode the bar with the map of the architecture.
 
     Args:
         layers: number of layers of the page's model; None if it shows no model or several.
         at: the step that the page shows, from 0, and the number of steps; None for a page without steps. The buttons
-        `step_back` and `step_next` turn them.
+            `step_back` and `step_next` turn them.
         is_broken: the page ends with a message outside its slides.
     """
     info: pages.PageInfo = st.session_state[_PAGE]
@@ -236,8 +234,7 @@ def _enlarged(drawn: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_fonts(settings: dict[str, Any], font: str) -> dict[str, Any]:
-    """Settings of an axis, a colour bar, a legend or an annotation, with large type, also in the title if there is
-    one."""
+    """Settings of an axis, a colour bar, a legend or an annotation with large type, also in a title."""
     settings = {**settings, font: _large(settings.get(font, {}))}
     if title := settings.get("title"):
         title = {"text": title} if isinstance(title, str) else title

@@ -1,6 +1,6 @@
 """The script of the app, run at each visit and each click: draws the menu and the selected page."""
 
-# Imported before any page is drawn: plotly looks for pandas in sys.modules, and might find it half imported by another
+# Imported before any page is drawn: plotly looks for pandas in sys.modules, where it might be half imported by another
 # session's thread.
 import pandas  # noqa: F401
 import streamlit as st

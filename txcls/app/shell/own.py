@@ -118,8 +118,7 @@ def kept(name: str) -> dict[str, Any]:
 
 
 def kept_rows(name: str) -> KeptRows | None:
-    """All rows of a classifier trained here; None for others. The file can be large: read it only when the rows are
-    needed."""
+    """All rows of a classifier trained here; None for others. The file can be large: read it only when needed."""
     mine = session()
     if mine is None or folder_of(name) is None:
         return None

@@ -1,5 +1,4 @@
-"""The prediction of a page's classifier: load it and classify the text, or ask for a text if there is nothing to
-classify."""
+"""The prediction of a page's classifier: load it and classify the text, or ask for one if there is none."""
 
 import html
 from dataclasses import dataclass
@@ -61,7 +60,7 @@ def classify_text(page: layout.Page, purpose: str) -> ClassifiedText | None:
 
 
 def draw_prediction(page: layout.Page, prediction: Prediction) -> None:
-    """Draw the prediction beside the examples, and a warning if it means nothing; in lecture mode, both in the
+    """Draw the prediction next to the examples, and a warning if it means nothing; in lecture mode, both in the
     strip."""
     before = "Prediction"
     if not lecture.is_on():

@@ -67,8 +67,7 @@ async def _rest_while_nobody_is_here() -> None:
 class BoundedUploads:
     """Middleware that bounds the files that Streamlit holds in memory until a page moves them to disk.
 
-    A session's new file replaces its previous one, and all sessions share room for `MAX_UPLOADS` files of the maximum
-    size.
+    A session's new file replaces its previous one; all sessions share room for `MAX_UPLOADS` files of maximum size.
     """
 
     def __init__(self, app: ASGIApp) -> None:

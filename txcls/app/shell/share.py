@@ -11,8 +11,7 @@ from txcls.address import LONGEST_LINKED_TEXT, View
 from txcls.app.shell import checkpoints, state
 
 MAX_IN_CODE = 1800
-"""Maximum length of a link in a QR code: the modules of a longer one are too fine for phones to read from a
-projection."""
+"""Maximum length of a link in a QR code: the modules of a longer one are too fine for phones in a lecture hall."""
 
 
 def share_button(view: View) -> None:

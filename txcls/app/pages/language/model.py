@@ -38,8 +38,8 @@ class Chosen:
 
 
 def choose_model(opened: layout.Opened, objective: checkpoints.Objective) -> Chosen | None:
-    """Load the selected language model and draw the line about it; if there is none, explain how to train one and
-    return None."""
+    """Load the selected language model and draw the line about it; otherwise, explain how to train one and return
+    None."""
     names, wanted = checkpoints.language_names(objective), getattr(opened.view, objective)
     if not names:
         preset, what = PRESETS[objective]

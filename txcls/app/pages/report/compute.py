@@ -77,8 +77,7 @@ class TableReport:
 
 
 def on_own_table(source: Source, job: JobState) -> TableReport | None:
-    """The report that a job made on the visitor's table, read once per session; None if there is none for this
-    classifier."""
+    """A job's report on the visitor's table, read once per session; None if there is none for this classifier."""
     session = own.session()
     if session is None or job.status != "done" or job.spec["state"] != source.state:
         return None
@@ -100,7 +99,7 @@ def on_own_table(source: Source, job: JobState) -> TableReport | None:
 
 
 def why_no_rows(source: Source) -> str:
-    """Why there are no test rows, and what is not shown as a result; "" if there are."""
+    """Why there are no test rows, and which parts of the page are therefore missing; "" if there are."""
     dataset = checkpoints.summary(source.name).dataset
     if checkpoints.has_kept_rows(source) or (dataset in dataset_names() and is_available(dataset)):
         return ""
@@ -113,8 +112,7 @@ def why_no_rows(source: Source) -> str:
 
 
 def training_rows(source: Source) -> LabelledTexts:
-    """The training rows of the checkpoint's data set, without validation rows; DataError if they are not on this
-    machine."""
+    """The training rows of the checkpoint's data set, without validation rows; DataError if they are not available."""
     if (stored_rows := own.kept_rows(source.name)) is not None:
         return _labelled(source, stored_rows, stored_rows.learned)
     if checkpoints.summary(source.name).dataset == OWN_TABLE:

@@ -54,7 +54,7 @@ def draw(opened: layout.Page, answers: Answers, of_table: TableReport | None) ->
 
 
 def _of_own_rows(opened: layout.Page) -> LabelCheck | None:
-    """Draw the button that starts a job; returns the job's result, None before."""
+    """Draw the button that starts a job; returns the job's result, None before it is done."""
     spec = {"own": opened.source.name.removeprefix(own.PREFIX), "state": opened.source.state}
     job = own.job("suspects")
     if job.is_active:
@@ -74,7 +74,7 @@ def _of_own_rows(opened: layout.Page) -> LabelCheck | None:
 
 
 def _of_answers(opened: layout.Page, answers: Answers, of_table: TableReport | None) -> LabelCheck | None:
-    """Draw the button that checks the rows; returns the result, None before or if they cannot be checked."""
+    """Draw the button that checks the rows; returns the result, None before a click or if they cannot be checked."""
     key = f"report_labels_{opened.source.name}_{opened.source.state}_{of_table is not None}"
     check: LabelCheck | None = st.session_state.get(key)
     if check is not None and check.rows is answers.rows:

@@ -73,8 +73,8 @@ def patching(opened: layout.Page, classifier: Predictor, grid: PatchGrid, left: 
 
 
 def _patched_cell(chosen: tuple[int, ...], grid: PatchGrid) -> tuple[int, int]:
-    """The view's cell if it is in the grid; otherwise the head and token with the largest effect before the last
-    layer."""
+    """The view's cell if it is in the grid; otherwise the head (before the last layer) and token with the largest
+    effect."""
     n_parts, n_tokens = grid.values.shape
     if len(chosen) == 2 and 0 < chosen[0] <= n_parts and 0 < chosen[1] <= n_tokens:
         return chosen[0] - 1, chosen[1] - 1
@@ -152,8 +152,8 @@ def pointing(opened: layout.Page, classifier: Predictor, circuit: Circuit, left:
 
 
 def kept_rows(opened: layout.Page, classifier: Predictor, circuit: Circuit, left: Any, right: Any) -> None:
-    """Keep only a few attention rows: draw what they attend to, the prediction, and the accuracy next to keeping random
-    other rows."""
+    """Keep only a few attention rows: draw what they attend to, the prediction, and the accuracy compared with random
+    rows."""
     n_rows = min(opened.view.rows or len(circuit.kept), len(circuit.kept))
     rows = tuple(one.row for one in circuit.kept[:n_rows])
     tokens = classifier.encoder.encode(opened.view.text).tokens

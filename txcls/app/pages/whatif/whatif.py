@@ -26,8 +26,7 @@ from txcls.wording import bounded_percentage, percentage
 BOX = f"{layout.TEXT_BOX}_changed"  # starts like the first box's key to submit while typing too
 EXPERIMENTS = {"words": "The words", "patch": "Patching", "point": "Point it", "circuit": "The circuit"}
 MAX_PAIRS = 40
-"""Maximum number of words whose effects are drawn; in longer texts, the changed words and those with the largest
-effects."""
+"""Maximum number of words whose effects are drawn; in longer texts, the changed and the most influential words."""
 MAX_FLIPS = 12
 STYLE = """
 <style>
@@ -64,8 +63,7 @@ def main() -> None:
 
 
 def _second_box(view: View) -> str:
-    """Draw the second box; until the visitor or a link changes it, it holds the other version of an example, or else
-    the same text."""
+    """Draw the second box; it initially holds the other version of an example, or otherwise the same text."""
     wanted = view.changed or _other_version(view) or view.text
     if BOX not in st.session_state or st.session_state.get("_changed_shown") != wanted:
         st.session_state[BOX] = wanted
