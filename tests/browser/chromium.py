@@ -1,4 +1,4 @@
-"""Find the Chromium that the browser tests drive; run as a script, install one if there is none, and print its path."""
+"""Find the Chromium for the browser tests; as a script, install one if there is none, and print its path."""
 
 import os
 import shutil
@@ -14,28 +14,29 @@ ASK_PLAYWRIGHT = (
 
 
 def find_chromium() -> str | None:
-    """Path of the Chromium that CHROMIUM names, of one on PATH, or of Playwright's own; None if there is none."""
+    """The path of the Chromium in CHROMIUM, of one on PATH, or of Playwright's own; None if there is none."""
     if named := os.environ.get("CHROMIUM"):
         return shutil.which(named)
     return next(filter(None, map(shutil.which, NAMES)), None) or _playwrights_own()
 
 
 def _playwrights_own() -> str | None:
-    # In a process of its own: the caller may have Playwright's event loop running already.
+    # In a separate process, since Playwright's event loop may already be running in the caller.
     asked = subprocess.run([sys.executable, "-c", ASK_PLAYWRIGHT], capture_output=True, text=True, check=False)
     path = asked.stdout.strip()
     return path if asked.returncode == 0 and path and Path(path).is_file() else None
 
 
 def install_package(name: str) -> bool:
-    """Install a package of Debian, if this is root on Debian; returns whether that worked."""
+    """Install a Debian package, as root on Debian; return whether it succeeded."""
     if shutil.which("apt-get") is None or not Path("/etc/debian_version").exists() or os.geteuid() != 0:
         return False
     return run("apt-get", "update") and run("apt-get", "install", "--yes", "--no-install-recommends", name)
 
 
 def run(*command: str) -> bool:
-    """Run a command with its output on standard error, since standard output is for the path; whether it succeeded."""
+    """Run a command and return whether it succeeded; its output goes to standard error, as standard output is for the
+    path."""
     print("+", *command, file=sys.stderr)
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     return not subprocess.run(
@@ -44,7 +45,7 @@ def run(*command: str) -> bool:
 
 
 def ensure_chromium() -> str:
-    """Path of a Chromium that starts, installed if need be; SystemExit if there is none."""
+    """The path of a working Chromium, installed if necessary; raises SystemExit if there is none."""
     if find_chromium() is None and not os.environ.get("CHROMIUM") and not install_package("chromium"):
         run(sys.executable, "-m", "playwright", "install", "chromium")
     path = find_chromium()

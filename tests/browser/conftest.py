@@ -1,4 +1,4 @@
-"""One server, one Chromium; every page is watched for errors and for requests to other hosts."""
+"""One server and one Chromium for all tests; errors in a page and requests to other hosts fail the test."""
 
 import os
 from collections.abc import Iterator
@@ -49,14 +49,14 @@ class Server:
     log: Path
 
     def complaints(self) -> list[str]:
-        """Lines of the server's output that report an error."""
+        """The lines of the server's output that report an error."""
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
         return [line for line in lines if any(word in line for word in ("Traceback", "Error", "Exception", "ERROR"))]
 
 
 @dataclass
 class Watch:
-    """Problems in the pages of one test."""
+    """Collects the errors and foreign requests of the pages in one test."""
 
     problems: list[str] = field(default_factory=list)
 
@@ -67,7 +67,7 @@ class Watch:
         page.on("websocket", lambda socket: self._left(socket.url, host))
 
     def _console(self, message: "ConsoleMessage") -> None:
-        # Opened below the root, Streamlit looks for its server at /PAGE/_stcore first, misses, and goes on at /_stcore.
+        # On a page below the root, Streamlit first tries its server at /PAGE/_stcore, gets a 404, then tries /_stcore.
         probing = "/_stcore/" in message.location.get("url", "") and "404" in message.text
         if message.type == "error" and not probing:
             self.problems.append(f"console: {message.text} ({message.location.get('url')})")
@@ -79,7 +79,7 @@ class Watch:
 
 
 PATIENCE_MS = 60_000
-"""How long a test waits for what it expects, on a busy machine too; benchmarks measure speed."""
+"""Timeout of waits and expectations, long enough for a busy machine; benchmarks measure speed."""
 
 
 @pytest.fixture(scope="session")
@@ -96,7 +96,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def answers(server: Server) -> Predictor:
-    """The classifier that the server opens pages with, to compute what they must show."""
+    """The classifier that the server opens pages with, to compute what they should show."""
     return Predictor.load(server.log.parent / "checkpoints" / PLAIN)
 
 
@@ -116,7 +116,7 @@ def browser() -> "Iterator[Browser]":
 
 @contextmanager
 def watched(browser: "Browser", server: Server, **settings: Any) -> "Iterator[BrowserContext]":
-    """A visitor's browser; afterwards, errors in its pages, foreign requests and the complaints of the server fail."""
+    """A visitor's browser context; on exit, fail if its pages had errors or foreign requests, or if the server did."""
     opened = browser.new_context(**settings)
     opened.set_default_timeout(PATIENCE_MS)
     watch = Watch()
@@ -141,7 +141,7 @@ def page(context: "BrowserContext") -> "Page":
 
 @pytest.fixture(scope="session")
 def classifiers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Predictor]:
-    """Two untrained classifiers, one with class names that would be markup."""
+    """Two untrained classifiers, one with class names that contain markup."""
     root = tmp_path_factory.mktemp("checkpoints")
     made = make_checkpoint(root / "first", classes=HOSTILE, positions="learned", max_length=24)
     figures, title = fake_metrics(HOSTILE, n_confused=len(HOSTILE)), {"title": HOSTILE[1]}
@@ -152,14 +152,14 @@ def classifiers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Predictor
 
 @pytest.fixture(scope="session")
 def single(classifiers: dict[str, Predictor], tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Address of a page as one file on the disk."""
+    """The address of a single-file page on disk."""
     folders = [classifier.checkpoint.path for classifier in classifiers.values() if classifier.checkpoint.path]
     return export_page(folders, tmp_path_factory.mktemp("single") / "page", single_file=True).as_uri()
 
 
 @pytest.fixture
 def open_page(browser: "Browser") -> Iterator[Open]:
-    """Opens an address and waits for its answer; errors, and requests to any other place, fail the test."""
+    """A function that opens an exported page and waits for its prediction; fails on errors and foreign requests."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     context.set_default_timeout(PATIENCE_MS)
     watch = Watch()

@@ -1,4 +1,4 @@
-"""Helpers for tests of exported pages: write a text, read the bars."""
+"""Helpers for tests of exported pages: enter a text, read the bars."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 HOSTILE = ("<img src=x onerror=alert(1)>", "</script><script>alert(2)</script>", "a & b", '"quoted" \u202e backwards')
-"""Names that would be markup."""
+"""Names that contain markup."""
 Open = Callable[..., "Page"]
 
 
 def write(page: "Page", text: str) -> None:
-    """Put a text into the box and wait for its answer."""
+    """Enter a text and wait for its prediction."""
     before = page.locator("html").get_attribute("data-answered")
     page.fill("#text", text)
     page.wait_for_function("(before) => document.documentElement.dataset.answered !== before", arg=before)

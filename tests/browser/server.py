@@ -1,4 +1,4 @@
-"""Start the app for a real browser and wait for it; benchmarks use this too."""
+"""Start the app's server and wait for it; also used by benchmarks."""
 
 import os
 import socket
@@ -34,7 +34,7 @@ class Served:
 
 
 def free_port() -> int:
-    """A port of this machine that nobody listens on."""
+    """A free local port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -43,7 +43,7 @@ def free_port() -> int:
 
 @contextmanager
 def serve(log: Path, *, environment: Mapping[str, str] | None = None, wait: bool = True) -> Iterator[str]:
-    """The app's address while the block runs; what the server prints goes to the file `log`."""
+    """Run the app for the duration of the block and give its address; its output goes to the file `log`."""
     with serving(log, environment=environment, wait=wait) as served:
         yield served.address
 
@@ -52,7 +52,7 @@ def serve(log: Path, *, environment: Mapping[str, str] | None = None, wait: bool
 def serving(
     log: Path, *, environment: Mapping[str, str] | None = None, wait: bool = True, port: int | None = None
 ) -> Iterator[Served]:
-    """The same with its process, on a given port or any free one."""
+    """Like `serve`, but gives the process too; on the given port, or on any free one."""
     port = port or free_port()
     command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "streamlit_app.py")]
     command += ["--server.headless=true", "--server.address=127.0.0.1", f"--server.port={port}"]
@@ -75,7 +75,7 @@ def serving(
 
 
 def end(process: "subprocess.Popen[bytes]") -> None:
-    """Terminate a process, and kill it if it is still there after ten seconds."""
+    """Terminate a process, and kill it if it has not ended after ten seconds."""
     process.terminate()
     try:
         process.wait(timeout=10)
@@ -85,7 +85,7 @@ def end(process: "subprocess.Popen[bytes]") -> None:
 
 
 def wait_until_healthy(address: str, server: "subprocess.Popen[bytes]", log: Path, *, seconds: float = 60) -> None:
-    """Return as soon as the server answers; RuntimeError with its output if it ends or takes too long."""
+    """Wait until the server responds; raises RuntimeError with its output if it ends or takes too long."""
     until = time.monotonic() + seconds
     while time.monotonic() < until and server.poll() is None:
         try:

@@ -1,4 +1,4 @@
-"""Every page in both themes, wide and at a phone's width: what axe-core finds, and what the keyboard reaches."""
+"""Accessibility of every page: axe-core on desktop and phone widths in both themes, and visible keyboard focus."""
 
 import tomllib
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from tests.browser.visiting import settle, wait_until_steady
 from tests.conftest import TEXTS
 
 TEXT = f"zyzzyva {' '.join(TEXTS)}"
-"""Unknown words, enough tokens for lists to scroll, and more than the checkpoints read."""
+"""A text with an unknown word, and with more tokens than the checkpoints read, which makes lists scroll."""
 PAGES: dict[str, dict[str, str]] = {
     "": {},
     "tokens": {},
@@ -35,7 +35,7 @@ PAGES: dict[str, dict[str, str]] = {
     "batch": {},
     "report": {},
 }
-"""Paths, with what a link can bring besides the text."""
+"""Parameters of the link besides the text, keyed by path."""
 Theme = Literal["light", "dark"]
 THEMES: tuple[Theme, ...] = ("light", "dark")
 BACKGROUNDS: dict[Theme, str] = {
@@ -57,10 +57,10 @@ STEP = """() => {
   window.txclsLeft = element === document.body ? null : {html: element.outerHTML.slice(0, 200), focused: seen(), seen}
   return [window.txclsLeft !== null, left && left.seen() === left.focused ? left.html : null]
 }"""
-"""After a Tab: whether the focus is on anything, and what it has left, if that looks as it did while focused."""
+"""After a Tab: whether anything has focus, and the element that lost it if it looks no different from when focused."""
 JUDGE = "async (exclude) => (await axe.run({exclude}, {resultTypes: ['violations']})).violations"
 NEVER_JUDGED = [".js-plotly-plot .main-svg"]
-"""A chart is an image with a description; axe-core cannot tell what lies under its text."""
+"""Charts are images with a description; axe-core cannot determine the background of their text."""
 
 
 @pytest.fixture(scope="module")
@@ -72,10 +72,10 @@ def visitor(browser: Browser, server: Server) -> Iterator[Page]:
 
 @pytest.fixture(scope="module", params=PAGES, ids=lambda path: path or "classify")
 def opened(request: pytest.FixtureRequest, visitor: Page, server: Server) -> Page:
-    """The page with everything unfolded."""
+    """A page with all expanders open."""
     visitor.set_viewport_size({"width": WIDTHS[0], "height": 900})
     visitor.goto(f"{server.address}/{request.param}?{urlencode({'text': TEXT, **PAGES[request.param]})}")
-    visitor.wait_for_selector('[class*="st-key-live_"]', state="attached")  # the last that a page draws
+    visitor.wait_for_selector('[class*="st-key-live_"]', state="attached")  # drawn last
     settle(visitor)
     while visitor.locator(FOLDED).count():
         visitor.locator(FOLDED).first.click()
@@ -86,7 +86,7 @@ def opened(request: pytest.FixtureRequest, visitor: Page, server: Server) -> Pag
 
 
 def theme_at(page: Page, width: int) -> Theme:
-    """Half of the pages are light in a wide window and dark on a phone, the others the other way round."""
+    """The theme to test: half of the pages are light at desktop width and dark at phone width, the rest vice versa."""
     path = urlsplit(page.url).path.strip("/")
     return THEMES[(list(PAGES).index(path) + WIDTHS.index(width)) % 2]
 
@@ -99,17 +99,17 @@ def use_theme(page: Page, theme: Theme) -> None:
 
 
 def show_all(page: Page, width: int) -> None:
-    """Make the window as high as the page: axe-core judges no colours of what is scrolled out of sight."""
+    """Make the window as high as the page, since axe-core does not check colours of elements scrolled out of view."""
     page.set_viewport_size({"width": width, "height": 900})
     wait_until_steady(page)
     height = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
     page.set_viewport_size({"width": width, "height": min(height + 100, 12_000)})
     settle(page)
-    wait_until_steady(page)  # charts and the names of what scrolls follow the width
+    wait_until_steady(page)  # charts and the labels of scrollable elements adapt to the width
 
 
 def findings(page: Page) -> list[str]:
-    """Serious and critical ones: rule, place, and what is wrong."""
+    """axe-core's serious and critical findings: rule, element, and failure."""
     violations: list[dict[str, Any]] = page.evaluate(JUDGE, NEVER_JUDGED)
     return [
         f"{rule['id']}: {node['target']} {node['html'][:120]} {node['failureSummary']}"
@@ -131,7 +131,7 @@ def test_axe_finds_nothing_serious_and_nothing_is_wider_than_the_window(opened: 
 
 def test_focus_is_visible_wherever_it_goes(opened: Page) -> None:
     opened.set_viewport_size({"width": WIDTHS[0], "height": 900})
-    # Made anew when the window grows from a phone's width, the menu would take the focus away with it.
+    # The menu is redrawn when the window grows from phone width, which would lose the focus.
     expect(opened.locator('[data-testid="stTopNavSection"]:visible').first).to_be_visible()
     wait_until_steady(opened)
     opened.locator('[data-testid="stSkipToContent"]').focus()

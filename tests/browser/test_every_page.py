@@ -1,4 +1,4 @@
-"""Every page at its address, and a text typed into the first of them."""
+"""Every page opened by its address."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -24,7 +24,7 @@ VIEWS: list[View] = [
     ("batch", '[data-testid="stFileUploader"]', {}),
     ("playground", "iframe", {}),
 ]
-"""Each page once: its name, what to wait for, and the parameters of the link."""
+"""Each page once: its name, the selector to wait for, and the parameters of the link."""
 MORE: list[View] = [
     ("tokens", ".txcls-merges", {"checkpoint": PAIRS}),
     *(("steps", "pre", {"step": step}) for step in ("tokens", "norm_attn", "calibrated")),

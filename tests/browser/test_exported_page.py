@@ -1,4 +1,4 @@
-"""The exported page in a real Chromium: it answers at every key, from a disk and without network."""
+"""The exported page in a real Chromium: it classifies at every keystroke, from disk and without network."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def hosted(classifiers: dict[str, Predictor], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Address of a page as a folder that a plain server of files serves."""
+    """The address of a page served as a folder by a static file server."""
     folders = [classifier.checkpoint.path for classifier in classifiers.values() if classifier.checkpoint.path]
     page = export_page(folders, tmp_path_factory.mktemp("hosted") / "page")
 

@@ -1,4 +1,4 @@
-"""The served app with many visitors, visitors who leave early, a server that restarts, and texts of megabytes."""
+"""The served app under load: many visitors, visitors who leave early, a server restart, and texts of megabytes."""
 
 import os
 import time
@@ -34,13 +34,13 @@ def test_thirty_visitors_at_once_see_only_their_own_texts(server: Server, page: 
 
 
 def cpu_seconds(pid: int) -> float:
-    """Processor time of a process so far, in all its threads."""
+    """The CPU time that a process has used so far, in all its threads."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def settled(pid: int) -> float:
-    """The same once the process is idle."""
+    """The CPU time that a process has used once it is idle."""
     before, now = -1.0, cpu_seconds(pid)
     while now - before > 0.1:
         time.sleep(1.0)
@@ -52,7 +52,7 @@ def settled(pid: int) -> float:
 def test_computations_end_when_their_visitors_have_left(tmp_path: Path) -> None:
     words = "shares of the bank fell after the report on rates and the comet was seen by voters " * 20
     n = 8
-    with serving(tmp_path / "server.log") as app:  # the shipped checkpoints: what they compute takes its time
+    with serving(tmp_path / "server.log") as app:  # the shipped checkpoints, which take longer to compute
         with Visitor(app.address, patience=150) as visitor:
             visitor.open("explanation", checkpoint="imdb", text="a film about the sea")
             start = settled(app.pid)
@@ -79,8 +79,8 @@ def test_text_typed_while_the_server_restarts_is_answered_afterwards(browser: "B
         page.locator(".st-key-chart_bars .js-plotly-plot .bars path").first.wait_for(state="attached")
         page.wait_for_function("window.txclsStopLiveText !== undefined")
         page.wait_for_load_state("networkidle")
-        os.kill(app.pid, 19)  # stopped: it takes what is sent, and answers nothing
-        with sockets[-1].expect_event("framesent"):  # the text is on its way
+        os.kill(app.pid, 19)  # SIGSTOP: connections stay open, but nothing is handled
+        with sockets[-1].expect_event("framesent"):  # the text has been sent
             box.fill(typed)
         os.kill(app.pid, 9)
         os.kill(app.pid, 18)

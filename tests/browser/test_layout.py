@@ -72,7 +72,7 @@ def test_on_a_slow_phone_a_menu_opened_at_once_stays_open(page: Page, server: Se
     page.locator('[data-testid="stExpandSidebarButton"]').click()
     page.wait_for_load_state("networkidle")
     settle(page)
-    wait_until_steady(page)  # the script that closes the menu of a loaded page has run by then
+    wait_until_steady(page)  # by then the script that closes the menu of a loaded page has run
     expect(page.locator('[data-testid="stSidebar"][data-collapsed="false"]')).to_be_visible()
 
 

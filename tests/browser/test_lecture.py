@@ -57,20 +57,20 @@ MEASURED = """() => {
     stray: stray.map((one) => one.textContent.trim().slice(0, 40)),
   }
 }"""
-"""What is wrong with the visible slide: pixels that stick out, type under 24 pixels, text visible outside it."""
+"""Measurements of the visible slide: pixels of overflow, type under 24 pixels, text visible outside the slide."""
 
 
 def measured(page: Page) -> dict[str, Any]:
     settle(page)
     page.wait_for_function(f"({MEASURED})()")
-    wait_until_steady(page)  # charts take their size after they are drawn
+    wait_until_steady(page)  # charts are resized after they are drawn
     measures: dict[str, Any] = page.evaluate(MEASURED)
     return measures
 
 
 def look_at(page: Page, where: str) -> dict[str, Any]:
-    """Fail if the slide scrolls, has small type or a low chart; returns what was measured."""
-    with suppress(Error):  # the assertions say what is wrong
+    """Fail if the slide scrolls, has small type or a low chart; return the measurements."""
+    with suppress(Error):  # the assertions below report what is wrong
         page.wait_for_function(
             f"() => {{ const slide = ({MEASURED})(); return slide && slide.over <= 1 && slide.below <= 1"
             " && slide.lowest >= 150 && !slide.stray.length }",
@@ -218,7 +218,7 @@ def test_page_keys_turn_steps_from_a_text_box_and_after_a_prediction_outside_lec
     page.locator(".st-key-predict_first label").click()
     page.wait_for_selector(f".st-key-chart_numbers {CHARTS}")
     settle(page)
-    page.locator(".st-key-step_box input").fill("Softmax: the attention")  # the menu draws only what is in sight
+    page.locator(".st-key-step_box input").fill("Softmax: the attention")  # the menu draws only visible options
     page.get_by_role("option", name=re.compile("Softmax: the attention pattern")).first.click()
     expect(heading).to_contain_text("Softmax: the attention pattern")
     settle(page)

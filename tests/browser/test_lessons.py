@@ -1,4 +1,4 @@
-"""Lessons in a real browser with the shipped checkpoints, step by step, as a lecturer and as a student."""
+"""Lessons in a real browser with the shipped checkpoints, in lecture mode and for students."""
 
 import re
 from collections.abc import Iterator
@@ -60,7 +60,7 @@ def begin(page: Page, server: Server, name: str, step: int = 1, **params: str) -
     page.goto(f"{server.address}/?lesson={name}&step={step}{more}")
     expect(page.locator(f"{PANEL}, .st-key-slide_0").first).to_be_visible()
     settle(page)
-    page.wait_for_function("!!window.txclsLecture?.live")  # before its code is loaded, nothing can take a key
+    page.wait_for_function("!!window.txclsLecture?.live")  # key presses are lost before its code is loaded
 
 
 def at_step(page: Page, number: int) -> None:
@@ -73,11 +73,11 @@ def press_next(page: Page) -> None:
 
 
 def slide(page: Page) -> Locator:
-    """The slide that is shown."""
+    """The visible slide."""
     return page.locator('[class*="st-key-slide_"]:not([inert])')
 
 
-# The course consists of steps of the others; German slides are all turned below.
+# The course consists of steps from the other lessons; all German slides are tested below.
 @pytest.mark.parametrize(
     "name, language", [("attention", "de"), *((name, "en") for name in lesson_names() if name != "course")]
 )
@@ -96,7 +96,7 @@ def test_a_clicker_goes_through_every_step(visitor: Page, shipped: Server, name:
             if not step.question.look:
                 expect(visitor.locator(".st-key-lesson_cover")).to_be_visible()
                 expect(visitor.locator('[class*="st-key-text_box"]')).to_have_count(0)
-            press_next(visitor)  # the answer, and the page with it
+            press_next(visitor)  # shows the answer and the page
             expect(visitor.locator(".st-key-lesson_cover")).to_have_count(0)
             expect(panel).to_contain_text(words_in(language)["shown"])
             settle(visitor)
@@ -224,7 +224,7 @@ FIVE_TIMES_NEXT = """() => {
     for (let n = 0; n < 5; n++) document.body.dispatchEvent(key())
     return true
 }"""
-"""PageDown five times in one task of the browser, so that nothing is loaded or drawn in between, once keys are kept."""
+"""Once key presses are buffered, press PageDown five times in one browser task, so that nothing is drawn in between."""
 
 
 def test_a_key_pressed_before_there_is_anything_to_turn_is_taken_once(visitor: Page, shipped: Server) -> None:
@@ -239,7 +239,7 @@ def test_a_key_pressed_before_there_is_anything_to_turn_is_taken_once(visitor: P
     while slide < 3:
         press_next(visitor)
         slide += 1
-    visitor.wait_for_function(FIVE_TIMES_NEXT)  # the first turns; one other is taken when the next step is there
+    visitor.wait_for_function(FIVE_TIMES_NEXT)  # two are handled: one now, one when the next step has loaded
     expect(visitor.locator(".bar .count")).to_have_text("2 / 6")
     visitor.wait_for_url(re.compile("step=2.*slide=2"))
     settle(visitor)
@@ -250,7 +250,7 @@ def test_a_key_pressed_before_there_is_anything_to_turn_is_taken_once(visitor: P
 
 def test_a_page_opens_at_the_part_that_its_step_is_about(visitor: Page, shipped: Server) -> None:
     begin(visitor, shipped, "explanation", 5)
-    press_next(visitor)  # shows the answer, and the page with it
+    press_next(visitor)  # shows the answer and the page
     heading = visitor.get_by_role("heading", name="What happens when words are deleted?")
     expect(heading).to_be_in_viewport()
     expect(visitor.locator(".st-key-chart_deletion")).to_be_in_viewport()
@@ -280,7 +280,7 @@ def test_on_a_phone_a_lesson_fits_and_a_button_below_the_narration_leads_to_the_
 
 
 def test_words_are_dragged_on_a_phone_and_by_keyboard(visitor: Page, shipped: Server) -> None:
-    """A row keeps its height while a word is dragged out of it, or the rows below would move up under the pointer."""
+    """A row keeps its height while a word is dragged out of it; otherwise the rows below would move up."""
     visitor.set_viewport_size(PHONE)  # type: ignore[arg-type]
     begin(visitor, shipped, "tokens", 2)
     rows = visitor.locator(f"{PANEL} .bin-words")
@@ -304,14 +304,14 @@ def test_words_are_dragged_on_a_phone_and_by_keyboard(visitor: Page, shipped: Se
 
 @pytest.mark.parametrize("name", [name for name in lesson_names() if name != "course"])
 def test_every_slide_of_a_lesson_fits_a_small_window(visitor: Page, shipped: Server, name: str) -> None:
-    """In German, which is longer; those of the course are among them."""
+    """In German, as its texts are longer; the slides of the course are among these."""
     begin(visitor, shipped, name, mode="lecture", lang="de")
     last = visitor.locator(".bar .next[disabled]")
     seen = set()
     while visitor.url not in seen:
         seen.add(visitor.url)
         settle(visitor)
-        wait_until_steady(visitor)  # charts and drawings take their size after they are drawn
+        wait_until_steady(visitor)  # charts and drawings are resized after they are drawn
         visitor.wait_for_function(FITS)
         if not last.count():
             here = visitor.url
@@ -321,7 +321,7 @@ def test_every_slide_of_a_lesson_fits_a_small_window(visitor: Page, shipped: Ser
 
 
 def test_a_lesson_works_in_a_frame_of_another_origin(browser: Browser, shipped: Server, tmp_path: Path) -> None:
-    """As a learning platform shows it: another host and port, so other cookies and another origin."""
+    """As in a learning platform: on another host and port, hence with another origin and other cookies."""
     address = f"{shipped.address}/?lesson=attention&step=4&embed=true"
     frame = f'<iframe src="{address}" width="1200" height="900"></iframe>'
     (tmp_path / "course.html").write_text(f"<!doctype html><title>Course</title>{frame}", "utf-8")
@@ -382,7 +382,7 @@ def test_an_exported_lesson_asks_and_answers_offline(tmp_path: Path, open_page: 
 
 
 GIVEN = (True, False, None, True, None)
-"""Whether each answer to the exported lesson is right; None where the answer is shown instead."""
+"""Whether each answer given in the exported lesson is right; None where the solution is shown instead."""
 
 
 def choose(panel: Locator, kind: str, *, right: bool) -> None:
@@ -394,11 +394,11 @@ def choose(panel: Locator, kind: str, *, right: bool) -> None:
 
 
 WATCHED = [("attention", 1), ("tokens", 2), ("attention", 5), ("positions", 4), ("course", 21)]
-"""Steps whose page is hidden at first, with a question of each kind; the last one of a long lesson."""
+"""Steps that hide the page at first, with a question of each kind; the last one is in a long lesson."""
 
 
 def steady_findings(page: Page) -> list[str]:
-    """What axe finds once nothing fades in or out any more, which takes Streamlit some tenths of a second."""
+    """axe-core's findings once Streamlit's fades have ended, after some tenths of a second."""
     wait_until_steady(page)
     return findings(page)
 

@@ -1,4 +1,4 @@
-"""Typed text survives a broken connection, and nothing else is put into the box (live_text.js)."""
+"""Typed text survives a lost connection, and the text box is not changed otherwise (live_text.js)."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ PAGE = """
 
 @pytest.fixture
 def page(browser: "Browser") -> "Page":
-    """A text box as Streamlit has it; `start(text)` is what happens after a run, `type` what a visitor does."""
+    """A text box like Streamlit's; `start(text)` mimics what happens after a run, `type` a visitor."""
     opened = browser.new_page()
     opened.clock.install()
     opened.set_content(PAGE)
@@ -48,12 +48,12 @@ def page(browser: "Browser") -> "Page":
 
 
 def put(page: "Page", text: str) -> None:
-    """As Streamlit does when the server has sent a text."""
+    """Set the text as Streamlit does when the server has sent one."""
     page.evaluate("(text) => { document.querySelector('textarea').value = text; }", text)
 
 
 def reconnect(page: "Page", *, drawn: str) -> None:
-    """The connection breaks and is back; the server draws the page with its text."""
+    """Lose and restore the connection; then the server draws the page with its own text."""
     page.evaluate("document.getElementById('app').dataset.testConnectionState = 'PINGING_SERVER'")
     page.clock.run_for(PAUSE_MS)
     page.evaluate("document.getElementById('app').dataset.testConnectionState = 'CONNECTED'")
@@ -72,7 +72,7 @@ def value(page: "Page") -> str:
 
 @pytest.mark.smoke
 def test_a_text_that_the_page_draws_late_does_not_count_as_typed(page: "Page") -> None:
-    page.evaluate("start('the bank')")  # while the box is still empty
+    page.evaluate("start('the bank')")  # the box is still empty
     page.clock.run_for(3 * PAUSE_MS)
     put(page, "the bank")
     reconnect(page, drawn="the bank")

@@ -1,4 +1,4 @@
-"""The picture of the whole model, in a real Chromium: its numbers, its sentences, and what mouse and keyboard do."""
+"""The picture of the whole model in a real Chromium: its numbers, its sentences, and mouse and keyboard input."""
 
 import base64
 import re
@@ -60,7 +60,7 @@ globalThis.ready = true;
 
 @pytest.fixture(scope="module")
 def scenes(browser: "Browser") -> "Iterator[Page]":
-    """An empty page that holds the modules that compute scenes."""
+    """An empty page with the modules that compute scenes."""
     page = browser.new_page()
     page.add_script_tag(
         type="module", content=script("engine/reader", "engine/classifier", "picture/machine") + IN_THE_PAGE
@@ -80,12 +80,12 @@ def scene(page: "Page", classifier: Predictor, text: str, *, off: Any = (), how:
 
 
 def pooled(traced: TracedText) -> np.ndarray:
-    """Each token's weight in the text's vector."""
+    """Each token's pooling weight."""
     return np.eye(len(traced.tokens))[0] if traced.pooling is None else traced.pooling
 
 
 def together(computed: dict[str, Any], matrix: np.ndarray) -> np.ndarray:
-    """Weights between lanes: mean over the tokens that read, sum over the tokens that are read."""
+    """Weights between lanes: mean over the query tokens, sum over the key tokens."""
     places = [lane["places"] for lane in computed["lanes"]]
     columns = np.stack([matrix[..., place].sum(-1) for place in places], -1)
     return np.stack([columns[..., place, :].mean(-2) for place in places], -2)
@@ -121,7 +121,7 @@ def test_the_scene_holds_the_numbers_of_python(scenes: "Page", tmp_path: Path, k
     for size, state in lengths:
         np.testing.assert_allclose(size, [state[lane["places"]].mean() / longest for lane in lanes], rtol=1e-4)
     np.testing.assert_allclose(computed["pool"], [pooled(traced)[lane["places"]].sum() for lane in lanes], atol=1e-5)
-    if KINDS[kind]["pooling"] in ("first", "class_token"):  # then the lens of Python reads that token alone
+    if KINDS[kind]["pooling"] in ("first", "class_token"):  # Python's lens reads only this token
         first = next(i for i, lane in enumerate(lanes) if lane["places"][0] == 0)
         stages = [computed["start"], *(layer[key] for layer in computed["layers"] for key in ("mid", "post"))]
         uncalibrated = class_lens(Predictor(replace(classifier.checkpoint, calibration=Calibration())), text)
@@ -150,7 +150,7 @@ POOLED = re.compile(r"“(.*)” has the most weight of a single token, ([\d.]+)
 def assert_true_of_attention(
     sentence: str, number: int, patterns: np.ndarray, lanes: list[dict[str, Any]], n: int
 ) -> None:
-    """A sentence about layer `number` is true of its patterns between lanes (heads, lanes, lanes)."""
+    """Check that a sentence about layer `number` is true of its patterns between lanes (heads, lanes, lanes)."""
     share = np.array([len(lane["places"]) for lane in lanes]) / n
     single = [i for i, lane in enumerate(lanes) if len(lane["places"]) == 1]
     if match := NEXT.match(sentence):
@@ -277,7 +277,7 @@ def test_each_heads_map_carries_its_tested_story(tmp_path: Path, open_page: Open
 def test_elements_are_kept_from_one_text_to_the_next_and_the_picture_is_that_of_a_fresh_page(
     single: str, open_page: Open
 ) -> None:
-    """Building it anew at every key would be slow; what is kept must not show through."""
+    """Rebuilding the picture at every keystroke would be slow; reused elements must not keep old values."""
     drawn = """() => [...document.querySelectorAll(".machine-stage *")].map((one) => {
       const attributes = [...one.attributes].filter(({name, value}) => value || name !== "class")
         .map(({name, value}) => `${name}=${value}`).sort();
@@ -426,7 +426,7 @@ def test_nothing_moves_for_those_who_asked_for_less_motion(browser: "Browser", s
 
 
 def inside(page: "Page") -> list[str]:
-    """Words, heads, names and bars that stick out of the picture, or whose focus ring does."""
+    """Words, heads, names and bars that extend beyond the picture, focus ring included."""
     found: list[str] = page.evaluate("""() => {
       const stage = document.querySelector(".machine-stage").getBoundingClientRect();
       return [...document.querySelectorAll(".machine-word, .machine-head, .machine-name, .machine-bars li")]

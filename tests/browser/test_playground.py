@@ -1,4 +1,4 @@
-"""The page on which visitors train a model: from a file, in a real Chromium, without a server."""
+"""The page on which visitors train a model, opened from a file in a real Chromium without a server."""
 
 import re
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def offline(browser: "Browser") -> "Iterator[Page]":
-    """A page without a network; errors, and requests to anything but a file, fail the test."""
+    """A page without a network; errors and requests for anything other than a file fail the test."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     context.set_default_timeout(PATIENCE_MS)
     context.set_offline(True)
@@ -134,7 +134,7 @@ def test_the_page_is_small_and_asks_no_server() -> None:
 
 @pytest.fixture(scope="module")
 def tables(browser: "Browser") -> "Iterator[Page]":
-    """An empty page that reads tables and makes tasks."""
+    """An empty page with the modules that read tables and generate tasks."""
     opened = browser.new_page()
     code = script("training/table", "training/tasks", "training/optimizer")
     opened.add_script_tag(
@@ -207,7 +207,7 @@ REPORT = re.compile(
 
 
 def assert_is_a_report(text: str, winner: str) -> None:
-    """Python's grammar writes the same sentence for the same winner."""
+    """Check that Python's grammar produces the same sentence for the same winner."""
     match = REPORT.fullmatch(text)
     assert match, text
     first, other_verb, other_to, third, were, manner, verb, particle, second, ending = match.groups()

@@ -1,4 +1,4 @@
-"""The pictures of the app, the film and an exported page are saved as SVG and PNG."""
+"""Saving the pictures of the app, the film and an exported page as SVG and PNG."""
 
 import re
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def saved(page: Page, buttons: Locator, kind: str) -> Path:
-    """The file that a button saves, under the name that it was given."""
+    """The file saved by a button, under its suggested name."""
     with page.expect_download() as waiting:
         buttons.get_by_role("button", name=f"Save the picture as {kind.upper()}").click()
     file = Path(waiting.value.path())
@@ -28,7 +28,7 @@ def saved(page: Page, buttons: Locator, kind: str) -> Path:
 
 
 def texts(svg: Path) -> list[str]:
-    """The texts in an SVG, which must not refer to anything outside it."""
+    """The texts in an SVG, which must not refer to anything external."""
     source = svg.read_text("utf-8")
     assert not re.search(r'(?:href|url\()="?(?:https?:|//|blob:)', source)
     assert "class=" not in source and "<foreignObject" not in source and "var(--" not in source
@@ -38,7 +38,7 @@ def texts(svg: Path) -> list[str]:
 
 
 def written_as(name: str, texts: Iterable[str]) -> str | None:
-    """The text that says a name: whole, or cut off with an ellipsis where it has no room."""
+    """The text that shows a name, in full or truncated with an ellipsis; None if there is none."""
     return next(
         (written for written in texts if written == name or (written.endswith("…") and name.startswith(written[:-1]))),
         None,
@@ -46,7 +46,7 @@ def written_as(name: str, texts: Iterable[str]) -> str | None:
 
 
 def colours(png: Path, least: tuple[int, int]) -> int:
-    """The number of colours of a PNG, which must have at least this size."""
+    """The number of colours in a PNG, which must have at least this size."""
     with Image.open(png) as image:
         assert image.format == "PNG" and image.width >= least[0] and image.height >= least[1]
         return len(set(image.convert("RGB").resize((400, 200)).get_flattened_data()))
@@ -70,7 +70,7 @@ def test_an_exported_page_saves_its_picture_without_a_server(single: str, open_p
 
 
 def test_the_svg_of_a_picture_looks_like_the_picture(single: str, open_page: Open) -> None:
-    """Each word, and each class, is drawn in the SVG where it stands on the page."""
+    """Each word and each class has the same position in the SVG as on the page."""
     page = open_page(f"{single}#text=the+bank+raised+its+rates", offline=True)
     places = """(root) => Object.fromEntries([...root.querySelectorAll(".machine-word, .machine-bars .name, text")]
       .map((one) => [one.textContent, one.getBoundingClientRect()])
@@ -92,7 +92,7 @@ def test_the_svg_of_a_picture_looks_like_the_picture(single: str, open_page: Ope
         assert said is not None, name
         there = [in_svg[said][0] - left, in_svg[said][1] - left, in_svg[said][2] - top]
         assert there[2] - 12 == pytest.approx(middle - box["y"], abs=4), name
-        if name in words:  # they end before their lane; classes begin at their bar
+        if name in words:  # words end at their lane; classes start at their bar
             assert there[1] - 12 == pytest.approx(end - box["x"], abs=4), name
         else:
             assert there[0] - 12 == pytest.approx(start - box["x"], abs=4), name

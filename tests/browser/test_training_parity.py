@@ -1,4 +1,4 @@
-"""Training in the browser computes PyTorch's gradients and weights, in a real Chromium."""
+"""Training in the browser gives the same gradients and weights as PyTorch, in a real Chromium."""
 
 import base64
 import random
@@ -49,7 +49,7 @@ VOCABULARY, CLASSES = 40, 5
 
 @pytest.fixture(scope="module")
 def engine(browser: "Browser") -> "Iterator[Page]":
-    """An empty page that holds the modules that train."""
+    """An empty page with the training modules."""
     page = browser.new_page()
     page.set_content("<!doctype html>")
     page.add_script_tag(content=script("training/backward", "training/optimizer") + IN_THE_PAGE, type="module")
@@ -77,7 +77,7 @@ def random_config(rng: random.Random) -> ModelConfig:
 
 
 def random_model(config: ModelConfig, seed: int) -> TextClassifier:
-    """A model whose biases, norms and positions are not at their initial values either."""
+    """A model with random weights, including biases, norms and positions."""
     torch.manual_seed(seed)
     model = TextClassifier(config, vocab_size=VOCABULARY, n_classes=CLASSES)
     with torch.no_grad():
@@ -92,7 +92,7 @@ def random_batch(rng: random.Random, n: int) -> tuple[list[list[int]], list[int]
 
 
 def sent(model: TextClassifier) -> dict[str, Any]:
-    """The model as the page reads it."""
+    """The model in the form that the page reads."""
     weights = dict(model.named_parameters()) | {
         name: buffer for name, buffer in model.named_buffers() if name == "embeddings.positional"
     }
@@ -131,7 +131,7 @@ def test_every_gradient_is_that_of_pytorch(engine: "Page", seed: int) -> None:
     for name, gradient in expected.items():
         assert gradient is not None
         wanted = gradient.numpy().ravel()
-        if name.endswith("attn.key.bias"):  # zero in theory: it adds the same to all scores of a query
+        if name.endswith("attn.key.bias"):  # zero in theory: it adds a constant to all scores of a query
             assert np.abs(gradients[name]).max() < 1e-6
             continue
         assert np.linalg.norm(gradients[name] - wanted) <= 1e-4 * np.linalg.norm(wanted) + 1e-9, name

@@ -1,4 +1,4 @@
-"""The browser's forward pass, cleaning and tokenizing give what Python gives, in a real Chromium."""
+"""The browser's forward pass, cleaning and tokenization give the same results as Python, in a real Chromium."""
 
 import base64
 import html.entities
@@ -87,7 +87,7 @@ globalThis.ready = true;
 
 @pytest.fixture(scope="module")
 def engine(browser: "Browser") -> "Iterator[Page]":
-    """An empty page that holds the modules that compute."""
+    """An empty page with the engine's modules."""
     page = browser.new_page()
     page.add_script_tag(type="module", content=script("engine/classifier", "engine/ablation") + IN_THE_PAGE)
     page.wait_for_function("globalThis.ready")
@@ -96,7 +96,7 @@ def engine(browser: "Browser") -> "Iterator[Page]":
 
 
 def unicode_texts(n: int, *, seed: int) -> list[str]:
-    """Texts of characters from all of Python's Unicode, and of what breaks tokenizers."""
+    """Texts of characters from all of Python's Unicode, and of strings that are hard to tokenize."""
     rng = random.Random(seed)
 
     def character() -> str:
@@ -117,7 +117,7 @@ def unicode_texts(n: int, *, seed: int) -> list[str]:
 
 
 def _without_pairs(text: str) -> str:
-    """Without low surrogates after high ones: in JavaScript, two of them are one character."""
+    """Remove low surrogates that follow high ones: in JavaScript, such a pair is one character."""
     result = ""
     for character in text:
         if not ("\udc00" <= character <= "\udfff" and "\ud800" <= result[-1:] <= "\udbff"):
@@ -126,7 +126,7 @@ def _without_pairs(text: str) -> str:
 
 
 def units(text: str) -> list[int]:
-    """Where each character begins in UTF-16, and the end."""
+    """The UTF-16 offset at which each character starts, and the end."""
     places = [0]
     for character in text:
         places.append(places[-1] + (2 if character > "\uffff" else 1))
@@ -134,7 +134,7 @@ def units(text: str) -> list[int]:
 
 
 def in_units(encoder: TextEncoder, text: str) -> list[Any]:
-    """What Python reads of a text, with offsets as JavaScript counts them."""
+    """Python's encoding of a text, with offsets converted to JavaScript's."""
     place, encoding = units(text), encoder.encode(text)
     tokens = [[token.id, place[token.start], place[token.end], token.text, token.label] for token in encoding.tokens]
     return [tokens, None if encoding.truncated_at is None else place[encoding.truncated_at]]
@@ -157,7 +157,7 @@ def assert_same_tokens(engine: "Page", encoder: TextEncoder, texts: Sequence[str
 ASSIGNED = "".join(
     character for character in map(chr, range(0x110000)) if unicodedata.category(character) not in ("Cn", "Cs")
 )
-"""The characters of Python's version of Unicode; a browser's may know more."""
+"""The characters in Python's version of Unicode; a browser's version may have more."""
 
 
 @pytest.mark.parametrize("library", [re, regex])
@@ -196,7 +196,7 @@ def cleaned(engine: "Page", step: str, texts: Sequence[str]) -> list[str]:
 
 
 def test_every_character_has_the_same_small_letter(engine: "Page") -> None:
-    """The final sigma depends on the characters beside it; Unicode has changed two of them since 14.0."""
+    """The form of a final sigma depends on its neighbours; two such characters have changed since Unicode 14.0."""
     characters = set(ASSIGNED) - {"\u0295", "\U0001171e"}
     for form in ("{}", "{}Σ", "a{}Σ", "aΣ{}"):
         texts = [form.format(character) for character in characters if unicodedata.category(character) != "Lo"]
@@ -314,7 +314,7 @@ def shipped() -> list[str]:
 @pytest.mark.parametrize("name", shipped())
 @pytest.mark.parametrize("n", [pytest.param(6, marks=pytest.mark.smoke), 150])
 def test_shipped_classifiers_answer_as_in_python(engine: "Page", name: str, n: int) -> None:
-    """Logits within 1e-4 and attention patterns within 1e-3."""
+    """Logits agree within 1e-4 and attention patterns within 1e-3."""
     try:
         classifier = Predictor.load(checkpoint_root() / name)
     except TxclsError as error:

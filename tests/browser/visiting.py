@@ -1,4 +1,4 @@
-"""Helpers of the browser tests: open a page, wait for it, read its text box and its address."""
+"""Helpers for the browser tests: open a page, wait for it, read its text box, charts and address."""
 
 import re
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -10,11 +10,11 @@ from tests.browser.conftest import Server
 
 CHART = ".js-plotly-plot"
 BARS = "[...document.querySelector('.st-key-{} .js-plotly-plot')._fullData[{}].{}]"
-"""The values of a chart: its key, the trace, and which axis."""
+"""The values of a chart, given its key, the trace and the axis."""
 
 
 def settle(page: Page) -> None:
-    """Wait until Streamlit has finished its run."""
+    """Wait until Streamlit's run has finished, without an exception."""
     page.wait_for_selector('[data-testid="stApp"][data-test-script-state="notRunning"]')
     expect(page.locator('[data-testid="stException"]')).to_have_count(0)
 
@@ -37,12 +37,12 @@ STEADY = """() => new Promise((resolve) => {
 
 
 def wait_until_steady(page: Page) -> None:
-    """Wait until nothing on the page has moved, grown or faded for ten frames."""
+    """Wait until nothing on the page has moved, resized or faded for ten frames."""
     page.evaluate(STEADY)
 
 
 def click_plot(page: Page, x: float, y: float) -> None:
-    """Click into a chart once Plotly has seen the pointer there; it ignores a click before that."""
+    """Click a point in a chart once Plotly has registered hovering there; it ignores clicks before that."""
     page.mouse.move(x, y)
     page.wait_for_function(
         "([x, y]) => document.elementFromPoint(x, y)?.closest('.js-plotly-plot')?._hoverdata?.length", arg=[x, y]
@@ -57,7 +57,7 @@ def visit(page: Page, server: Server, path: str = "", *, wait_for: str = CHART, 
 
 
 def choose_page(page: Page, section: str, title: str) -> None:
-    """Choose a page from a section of the menu in a wide window."""
+    """Choose a page from a section of the menu, in a wide window."""
     page.locator('[data-testid="stTopNavSection"]:visible', has_text=section).click()
     page.get_by_role("menuitem", name=title, exact=True).click()
 
@@ -71,7 +71,7 @@ def query(page: Page) -> dict[str, str]:
 
 
 def written(page: Page, chart: str) -> list[float]:
-    """The numbers in a chart's cells or beside its bars, in the order in which they were drawn."""
+    """The numbers in a chart's cells or beside its bars, in drawing order."""
     texts = page.locator(f'[class*="st-key-{chart}"] {CHART}').first.evaluate(
         "plot => plot._fullData.flatMap(one => [].concat(...(one.text || []))).filter(one => /^ ?[+−\\d]/.test(one))"
     )

@@ -1,4 +1,4 @@
-"""Visitors without a browser, which use the app's own protocol, so that many fit on one machine."""
+"""Simulated visitors that speak Streamlit's protocol without a browser, which lets many run on one machine."""
 
 import time
 from collections.abc import Sequence
@@ -17,19 +17,19 @@ from txcls.app import pages
 from txcls.app.pages import CLASSIFY
 
 PAGES = tuple("" if page is CLASSIFY else page.name for page in (*pages.PAGES, pages.LESSONS))
-"""Every page by its path in the address, "" for the first."""
+"""The path of every page in the address, "" for the first."""
 
 
 @dataclass(frozen=True)
 class Visit:
-    """What a visitor was sent for one request.
+    """The server's response to one request.
 
     Attributes:
-        sent: all messages as one string of bytes.
-        finished: whether the page was drawn to its end.
-        seconds: from asking to the end.
-        answered: from asking to the first chart; None where there was none.
-        exceptions: what the exception boxes on the page say.
+        sent: all messages, concatenated.
+        finished: whether the page was drawn completely.
+        seconds: seconds from the request to the end.
+        answered: seconds from the request to the first chart; None if there was none.
+        exceptions: the texts in the exception boxes on the page.
     """
 
     sent: bytes
@@ -47,13 +47,13 @@ class _Received:
 
 
 class Visitor:
-    """One session: a connection that asks for pages and types texts, as a browser would.
+    """One session: a connection that requests pages and types texts, as a browser would.
 
     Args:
-        address: where the app is, as http://….
-        headers: more headers of the request that opens the connection, such as cookies.
-        session: the id of an earlier session to go on with.
-        patience: seconds to wait for any one message.
+        address: the app's address, http://….
+        headers: additional headers for opening the connection, such as cookies.
+        session: the id of an earlier session to continue.
+        patience: seconds to wait for each message.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Visitor:
         self._params: dict[str, str] = {}
         self._text_area: str | None = None
         self._text: str | None = None
-        self._repeats: dict[str, float] = {}  # fragments that draw themselves again, and after how many seconds
+        self._repeats: dict[str, float] = {}  # seconds between redraws, keyed by fragment
         self._redrawing = False
         socket = f"{address.replace('http', 'ws', 1)}/_stcore/stream"
         protocols = ["streamlit"] if session is None else ["streamlit", "none", session]
@@ -80,7 +80,7 @@ class Visitor:
             additional_headers=headers,
             max_size=None,
             open_timeout=patience,
-            ping_interval=None,  # a server that computes answers late
+            ping_interval=None,  # a busy server responds late
             legacy=True,
         )
 
@@ -93,24 +93,24 @@ class Visitor:
         self.leave()
 
     def open(self, page: str = "", **params: str) -> Visit:
-        """Ask for a page with the parameters that would stand in the address, and wait for its end."""
+        """Request a page with these address parameters, and wait until it is complete."""
         self.ask(page, **params)
         return self.wait()
 
     def ask(self, page: str = "", **params: str) -> None:
-        """Ask for a page without waiting for it."""
+        """Request a page without waiting for it."""
         self._page, self._params, self._text, self._text_area = page, params, None, None
         self._send()
 
     def type(self, text: str) -> Visit:
-        """Hand over another text, as the page's text box does after a pause in typing, and wait for the page's end."""
+        """Submit another text, as the text box does after a pause in typing, and wait until the page is complete."""
         assert self.has_text_box, "the page has no text box"
         self._text = text
         self._send()
         return self.wait()
 
     def wait(self) -> Visit:
-        """Everything up to the end of the page, including what it draws again by itself."""
+        """Receive everything up to the end of the page, including its automatic redraws."""
         got, finished = _Received(), False
         while True:
             raw = self.connection.recv(timeout=self._patience)
@@ -153,7 +153,7 @@ class Visitor:
 
     @property
     def has_text_box(self) -> bool:
-        """Whether the page that is open has a box to type a text into."""
+        """Whether the open page has a text box."""
         return self._text_area is not None
 
     def leave(self) -> None:
@@ -176,14 +176,14 @@ class Visitor:
         self.connection.send(message.SerializeToString())
 
     def _repeat(self) -> None:
-        """Draw a part of the page again after a while, as a browser does."""
+        """Request the periodic redraw of a fragment, as a browser does."""
         fragment, interval = self._repeats.popitem()
         time.sleep(interval)
         self._send(fragment=fragment)
 
 
 def visit_together(address: str, page: str, texts: Sequence[str], *, patience: float = 300) -> list[Visit]:
-    """Open the page (its path in the address, "" for the first) with each of the texts, all at the same moment."""
+    """Open the page (its path in the address, "" for the first) with each of the texts, all at the same time."""
     return visit_pages_together(address, [(page, text) for text in texts], patience=patience)
 
 
@@ -195,10 +195,10 @@ def visit_pages_together(
     leave_after: float | None = None,
     **params: str,
 ) -> list[Visit]:
-    """Open each page with its text, all at the same moment, in sessions of their own.
+    """Open each page with its text, all at the same time, each in its own session.
 
-    A visitor who is sent nothing for `patience` seconds gets an exception that says so. With `leave_after`, they all
-    leave that many seconds after asking. `params` are in every address.
+    A visitor who receives nothing for `patience` seconds records an exception. With `leave_after`, all visitors leave
+    that many seconds after their request. `params` are added to every address.
     """
     gate = Barrier(len(wanted))
 

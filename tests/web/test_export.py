@@ -1,4 +1,4 @@
-"""Exported pages: what they hold, which checkpoints and folders are refused."""
+"""Exported pages: their content, and which checkpoints and folders are refused."""
 
 import base64
 import hashlib
@@ -50,7 +50,7 @@ def test_the_policy_allows_the_pages_own_script_and_style_alone(tmp_path: Path) 
         assert script and rules["script-src"] == hashed(script[1])
         assert style and rules["style-src"] == hashed(style[1])
         assert rules["default-src"] == "'none'" and rules["connect-src"] == ("'none'" if single else "'self'")
-        assert len(re.findall("</script>", text)) == (3 if single else 2)  # no class name ends one
+        assert len(re.findall("</script>", text)) == (3 if single else 2)  # class names do not close a script
 
 
 def hashed(text: str) -> str:
@@ -68,7 +68,7 @@ def test_what_the_page_knows_is_what_the_checkpoint_says(tmp_path: Path) -> None
     assert described["calibration"] == {"temperature": 1.5, "power": 1.25}
     assert described["tokenizer"] == made.encoder.to_dict() | {"config": made.config.text.model_dump(mode="json")}
     assert base64.b64decode(weights[1]) == (tmp_path / "tiny" / "model.safetensors").read_bytes()
-    assert described["card"]["accuracy"] is None  # it was never evaluated, and the page says so
+    assert described["card"]["accuracy"] is None  # it was never evaluated
 
 
 def test_the_page_knows_the_tested_stories_of_heads(tmp_path: Path) -> None:
@@ -124,9 +124,9 @@ def test_what_no_page_can_be_made_of_is_refused_with_a_sentence(tmp_path: Path) 
 
 
 def test_a_page_reads_or_refuses_every_setting_of_the_model() -> None:
-    """Else a setting added to the model would be ignored by the browser's forward pass."""
+    """Otherwise the browser's forward pass would ignore a setting added to the model."""
     training = {"dropout", "attention_dropout", "init"}
     language_models = {"token_bias", "tie_output"}
-    in_the_weights = {"qkv_bias", "output_bias"}  # a bias is added where the checkpoint has one
+    in_the_weights = {"qkv_bias", "output_bias"}  # model.js adds a bias if the checkpoint has one
     known = [*SETTINGS, *REFUSED, *training, *language_models, *in_the_weights]
     assert sorted(known) == sorted(ModelConfig.model_fields)

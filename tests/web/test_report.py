@@ -24,7 +24,7 @@ def test_the_file_needs_no_network_and_runs_nothing_of_the_rows(classifier: Pred
     suspects = [SuspectRow(8, ROWS.texts[8], "Business", "World", 0.1, 0.8)]
     page = report_html(report, baseline=answer_with_baseline(report.answers, ROWS), suspects=suspects)
     assert "<script>alert(1)" not in page and "&lt;script&gt;alert(1)" in page
-    markup = re.sub(r"<script[^>]*>.*?</script>", "", page, flags=re.DOTALL)  # plotly's code is in it
+    markup = re.sub(r"<script[^>]*>.*?</script>", "", page, flags=re.DOTALL)  # without plotly's code
     assert len(markup) < 100_000 and "http" not in markup
     assert not re.search(r"<script[^>]+src=", page[:2000] + page[-200_000:])
     for heading in ("What is confused with what?", "Rows whose label looks wrong", "Compared with the linear baseline"):

@@ -1,4 +1,4 @@
-"""What a page reads texts with: patterns of Python's in JavaScript, and NLTK's rules."""
+"""The tokenizer tables of a page: Python's patterns in JavaScript, and NLTK's rules."""
 
 import re
 

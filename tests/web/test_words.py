@@ -1,4 +1,4 @@
-"""What an exported lesson's page says around the lesson is all said in the lesson's language."""
+"""All texts of an exported lesson's page are in the lesson's language."""
 
 import re
 from html.parser import HTMLParser
@@ -13,7 +13,7 @@ BRACES = re.compile(r"\{\w+\}")
 
 
 class _Said(HTMLParser):
-    """The words of page.html: its texts, and the attributes that are read out or shown."""
+    """Collects the texts of page.html, and the attributes that are displayed or read by screen readers."""
 
     def __init__(self) -> None:
         super().__init__()

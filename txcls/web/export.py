@@ -1,8 +1,8 @@
-"""A page that classifies in the visitor's browser: one file that opens from a disk, or a folder for a static host.
+"""Export a page that classifies in the visitor's browser: one file that opens from disk, or a folder for a static host.
 
-The page carries the checkpoint, the project's JavaScript (the modules beside this file, joined into one) and the tables
-that tokenizing needs (txcls/web/tables.py). It asks no server for anything; its content security policy forbids that,
-and any script but its own.
+The page contains the checkpoint, the project's JavaScript (the modules beside this file, joined into one) and the
+tokenizer tables (txcls/web/tables.py). Its content security policy forbids requests to other servers, and any script
+but its own.
 """
 
 import base64
@@ -32,27 +32,27 @@ SETTINGS = (
     "d_model", "n_heads", "n_layers", "d_embedding", "d_ff", "max_length", "positions", "scale_embeddings", "causal",
     "pooling", "norm", "activation",
 )  # fmt: skip
-"""The settings of `ModelConfig` that model.js reads."""
+"""The settings in `ModelConfig` that model.js reads."""
 REFUSED = {
     "mask_padding": (False, "lets padding take part in attention and pooling"),
     "pool_padding": (True, "lets padding into the mean"),
     "fixed_length": (True, "pads every text to max_length"),
 }
-"""Settings of reference systems that a page does not support: the value, and what it does."""
+"""Settings of reference systems that a page does not support: the refused value, and what it does."""
 GENERATOR = '<meta name="generator" content="txcls '
-"""By which a page that may be replaced is recognised."""
+"""Marks an exported page, which may be replaced."""
 SHEETS = ("picture/buttons", "page/page", "picture/machine", "picture/saving", "page/bins", "page/lesson")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
 class _Model:
-    """A classifier for a page: its description and its model.safetensors."""
+    """A classifier for a page: its description and the bytes of its model.safetensors."""
 
     description: dict[str, Any]
     weights: bytes
     file: str
-    """Start of the names of its files in a folder."""
+    """Stem of its file names in a folder."""
 
 
 def export_page(
@@ -62,15 +62,15 @@ def export_page(
     single_file: bool = False,
     lesson: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write a page for these checkpoints into a folder, and return its index.html; an older page there is replaced.
+    """Write a page for these checkpoints into a folder, replacing an older page there, and return its index.html.
 
     With several checkpoints the page has a menu of them; a `lesson` (`txcls.web.lesson`) is shown beside them. A
-    `single_file` opens from a disk. Otherwise the weights lie beside index.html, and a README.md for a static Space on
-    Hugging Face; any host of files can serve them.
+    `single_file` page opens from disk. Otherwise the folder also holds the weights, and a README.md for a static Space
+    on Hugging Face; any static file host can serve it.
 
     Raises:
-        CheckpointError: a checkpoint cannot be read, has settings that a page does not support, or two have the same
-            name; or the folder holds other files, or cannot be written.
+        CheckpointError: a checkpoint cannot be read or has settings that a page does not support; two checkpoints have
+            the same name; or the folder holds other files or cannot be written.
     """
     target = Path(out)
     refuse_other_files(target)
@@ -98,7 +98,7 @@ def single_page(checkpoint: str | Path) -> bytes:
     """The page for one checkpoint as a single file.
 
     Raises:
-        CheckpointError: it cannot be read, or has settings that a page does not support.
+        CheckpointError: the checkpoint cannot be read, or has settings that a page does not support.
     """
     model = _read(checkpoint)
     _check([model])
@@ -107,10 +107,10 @@ def single_page(checkpoint: str | Path) -> bytes:
 
 def packed(checkpoint: str | Path) -> bytes:
     """A classifier for the app's own pages: the length of a JSON description as 4 bytes, little-endian, the description
-    (with the tables that tokenizing needs), padding to a multiple of 8, and model.safetensors.
+    (with the tokenizer tables), padding to a multiple of 8, and model.safetensors.
 
     Raises:
-        CheckpointError: it cannot be read, or has settings that a page does not support.
+        CheckpointError: the checkpoint cannot be read, or has settings that a page does not support.
     """
     model = _read(checkpoint)
     text = model.description["tokenizer"]["config"]
@@ -121,7 +121,7 @@ def packed(checkpoint: str | Path) -> bytes:
 
 
 def unsupported(checkpoint: Checkpoint) -> str | None:
-    """Why a checkpoint cannot be exported, as a sentence; None if it can."""
+    """The reason why a checkpoint cannot be exported, as a sentence; None if it can."""
     if checkpoint.config.objective != "classify":
         return f"{checkpoint.name} is a language model; a page can be made of classifiers only"
     for setting, (value, effect) in REFUSED.items():
@@ -134,10 +134,10 @@ def unsupported(checkpoint: Checkpoint) -> str | None:
 
 
 def refuse_other_files(folder: Path) -> None:
-    """Refuse a folder that holds other files than an exported page: replacing it would delete them.
+    """Refuse a folder that holds anything other than an exported page, since replacing it would delete those files.
 
     Raises:
-        CheckpointError: it is such a folder.
+        CheckpointError: the folder holds other files.
     """
     if not folder.is_dir():
         return
@@ -172,7 +172,7 @@ def _check(models: Sequence[_Model]) -> None:
 
 
 def describe(classifier: Predictor) -> dict[str, Any]:
-    """Everything that a page needs of a classifier except its weights, as JSON values."""
+    """Everything that a page needs from a classifier except its weights, as JSON values."""
     checkpoint = classifier.checkpoint
     config = checkpoint.config
     settings = config.model.model_dump(mode="json")
@@ -190,14 +190,14 @@ def describe(classifier: Predictor) -> dict[str, Any]:
         "means": None if means is None else {name: mean.round(4).tolist() for name, mean in means.taps.items()},
         "stories": {} if atlas is None else head_chips(atlas),
         "examples": [[example.title, example.text] for example in examples],
-        # A text that could go either way has the most to show.
+        # Start with the example of the least confident prediction.
         "start": min(range(len(examples)), key=lambda n: answers[n].probability or 1.0),
         "card": _card(classifier),
     }
 
 
 def _card(classifier: Predictor) -> dict[str, Any]:
-    """The model card: the line under the title, facts as pairs, figures per class, and limits."""
+    """The model card: the line under the title, facts as pairs, metrics per class, and limits."""
     checkpoint = classifier.checkpoint
     config, metrics = checkpoint.config, checkpoint.metrics
     model, data = config.model, metrics.get("data", {})
@@ -255,7 +255,7 @@ def _counted(n: int, noun: str) -> str:
 
 
 def _html(models: Sequence[_Model], *, single_file: bool, lesson: Mapping[str, Any] | None = None) -> bytes:
-    """index.html, with the descriptions and weights in it or the names of the files that hold them."""
+    """index.html, with the descriptions and weights included or the names of the files that contain them."""
     descriptions = [model.description for model in models]
     texts = [description["tokenizer"]["config"] for description in descriptions]
     tables = reading_tables(tokenizers={text["tokenizer"] for text in texts})
@@ -297,23 +297,23 @@ def _html(models: Sequence[_Model], *, single_file: bool, lesson: Mapping[str, A
 
 
 def filled_page(template: str, values: Mapping[str, str]) -> bytes:
-    """A template of this folder with the values of its {{NAMES}}."""
+    """A template from this folder with its {{NAMES}} filled in."""
     text = (HERE / template).read_text(encoding="utf-8")
     return re.sub(r"\{\{([A-Z]+)\}\}", lambda match: values[match[1]], text).encode("utf-8")
 
 
 def policy(sources: Mapping[str, str]) -> str:
-    """A content security policy for an attribute of HTML."""
+    """A content security policy, escaped for an HTML attribute."""
     return html.escape("; ".join(f"{name} {value}" for name, value in sources.items()), quote=True)
 
 
 def inline_hash(inline: str) -> str:
-    """The source of an inline script or style sheet in a content security policy."""
+    """The hash of an inline script or style sheet as a source in a content security policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(inline.encode()).digest()).decode()}'"
 
 
 def page_json(value: Any) -> bytes:
-    """JSON for a <script>: no < that could end it, no lone surrogate that cannot be encoded."""
+    """JSON for a <script> element, with every < and lone surrogate escaped."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text).encode("utf-8")
 

@@ -1,4 +1,4 @@
-"""A lesson as a page without a server: its steps with all measurements made, and the checkpoints that they show."""
+"""Export a lesson as a page without a server: its steps with all measurements made, and the checkpoints they show."""
 
 from functools import cache
 from pathlib import Path
@@ -17,17 +17,17 @@ from txcls.web.export import export_page
 from txcls.web.sources import HERE
 
 WORDS = HERE / "page" / "words"
-"""LANGUAGE.yaml: the texts of page.html and of the modules in that language."""
+"""Folder of LANGUAGE.yaml files, the translated texts of page.html and the modules."""
 LIVE = ("classify", "tokens", "steps", "attention", "switchboard", "lens")
-"""The app's pages whose view an exported page has too; for others, a step carries a picture."""
+"""The app's pages whose view an exported page also has; steps on other pages include a picture instead."""
 
 
 def export_lesson(lesson: Lesson, out: str | Path, *, single_file: bool = False) -> Path:
-    """Write a page for a lesson with the checkpoints of its steps, as `export_page`; every answer is checked first.
+    """Check a lesson's answers, and export it as a page with the checkpoints of its steps (see `export_page`).
 
     Raises:
-        LessonError: a statement of the lesson does not hold for its model.
-        CheckpointError: as `export_page`.
+        LessonError: a statement in the lesson is not true of its model.
+        CheckpointError: see `export_page`.
     """
     names = list(dict.fromkeys(step.checkpoint for step in lesson.steps))
     load = cache(Predictor.load)
@@ -46,7 +46,7 @@ def export_lesson(lesson: Lesson, out: str | Path, *, single_file: bool = False)
 
 @cache
 def page_words(language: str) -> dict[str, str]:
-    """The page's texts in a language, by the English text; empty if there is no translation."""
+    """The page's texts in a language, keyed by the English text; empty if there is no translation."""
     file = WORDS / f"{language.partition('-')[0]}.yaml"
     if not file.is_file():
         return {}
@@ -55,7 +55,7 @@ def page_words(language: str) -> dict[str, str]:
 
 
 def _step(solved: Solved, load: Any, language: str) -> dict[str, Any]:
-    """A step for the page: its texts and question, and the view beside them."""
+    """A step as JSON values: its texts, its question, and the view beside them."""
     step = solved.step
     view, _ = view_from_params(step.params, checkpoints=[step.checkpoint])
     heads = [head for head in view.switched if head.replace(".", "").isdecimal()]

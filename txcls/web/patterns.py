@@ -1,8 +1,9 @@
-r"""Python's regular expressions as JavaScript's, for `new RegExp(source, "gv")`.
+r"""Translate Python's regular expressions to JavaScript, for `new RegExp(source, "gv")`.
 
-The same words mean different things in the two languages: JavaScript's `\w` is ASCII, its `\s` holds U+FEFF, its `$`
-ignores a final newline. So a pattern is translated when a page is exported, with classes that the browser's own Unicode
-properties spell out. NLTK matches with the `regex` library, whose classes are those of Unicode Technical Standard 18.
+The same syntax has different meanings in the two languages: in JavaScript, `\w` is ASCII only, `\s` includes U+FEFF,
+and `$` does not match before a final newline. Patterns are therefore translated when a page is exported, with character
+classes written as Unicode properties. NLTK uses the `regex` library, whose classes follow Unicode Technical Standard
+18.
 """
 
 import re
@@ -12,9 +13,9 @@ from typing import Any
 PYTHON = {"w": r"\p{L}\p{N}_", "d": r"\p{Nd}", "s": r"\p{White_Space}\x1c-\x1f"}
 """What `\\w`, `\\d` and `\\s` match in Python's `re`."""
 UTS18 = {"w": r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d", "d": r"\p{Nd}", "s": r"\p{White_Space}"}
-"""The same in the `regex` library."""
+"""What they match in the `regex` library."""
 CASES = {"i": "Iiİı", "k": "Kk\u212a", "s": "Ssſ"}
-"""What a letter matches in Python where case is ignored, if that is more than the letter and its capital."""
+"""What a letter matches in Python when case is ignored, where that is more than its lower and upper case."""
 
 _BRACKETS = re.compile(r"\[(\^?)(\]?(?:\\.|[^\]\\])*)\]", re.DOTALL)
 _ONE = r"\\u[0-9a-f]{4}|\\x[0-9a-f]{2}|\\.|[^\\]"
@@ -23,16 +24,17 @@ _ITEM = re.compile(rf"{_BRACKETS.pattern}|\(\?#[^)]*\)|\((?:\?(?:[:=!]|<[=!]))?|
 
 
 def to_javascript(pattern: Any) -> str:
-    """The source of a compiled pattern of `re`, or of the `regex` library, in JavaScript.
+    """Translate a compiled pattern of `re` or of the `regex` library to the source of a JavaScript pattern.
 
     Raises:
-        ValueError: it has something that is not translated: named groups, ranges of letters without case, VERBOSE, …
+        ValueError: the pattern cannot be translated, for example if it is VERBOSE, has a possessive group, or has a
+            range of letters while ignoring case.
     """
     return _Translation(pattern).source()
 
 
 def to_replacement(template: str) -> str:
-    r"""The template of `re.sub` (`\1`, `\g<0>`) for JavaScript's `String.replace`."""
+    r"""Translate a template of `re.sub` (`\1`, `\g<0>`) for JavaScript's `String.replace`."""
     return re.sub(
         r"\\g<0>|\\(\d)|(\$)", lambda match: f"${match[1]}" if match[1] else "$$" if match[2] else "$&", template
     )
@@ -53,7 +55,7 @@ class _Translation:
             item = match[0]
             if item.startswith("(?#"):
                 continue
-            if re.fullmatch(r"[*+?]\+", item):  # possessive: an atomic group, which JavaScript spells as a look-ahead
+            if re.fullmatch(r"[*+?]\+", item):  # possessive: in JavaScript, a look-ahead and a back-reference
                 if items[-1] == ")":
                     raise ValueError(f"cannot translate a possessive group: {self.python}")
                 name = f"possessive{len(items)}"
@@ -83,7 +85,7 @@ class _Translation:
         return f"[{match[1]}{content}]"
 
     def _one(self, item: str) -> str:
-        """A character or character class, as written inside [ ]."""
+        """A character or character class in the form for use inside [ ]."""
         if self._is_class(item):
             members = self.classes[item[1].lower()]
             return members if item[1].islower() else f"[^{members}]"
@@ -98,7 +100,7 @@ class _Translation:
         return self.ignores_case and item.isascii() and item.isalpha()
 
     def _boundary(self, before: str, after: str) -> str:
-        """`\\b`: shorter beside a letter, since a browser takes a millisecond or two for each class of letters."""
+        """`\\b`; shorter next to a letter, since a browser takes a millisecond or two for each class of letters."""
         word = f"[{self.classes['w']}]"
         if re.match(r"(?:\((?:\?:)?)*[A-Za-z]", after):
             return f"(?<!{word})"
@@ -108,7 +110,7 @@ class _Translation:
 
 
 def _literal(item: str) -> str:
-    """A character, or an escaped one, that stands for itself."""
+    """A literal character, escaped if necessary."""
     if item.startswith((r"\u", r"\x")):
         return item
     if item[0] == "\\":

@@ -1,4 +1,4 @@
-"""A page on which visitors train a Transformer in their browser: one file, which opens from a disk without a server."""
+"""A page on which visitors train a Transformer in their browser: one file that opens from disk, without a server."""
 
 from functools import cache
 from pathlib import Path
@@ -18,10 +18,10 @@ SHEETS = ("picture/buttons", "playground/playground", "picture/machine", "pictur
 
 
 def export_playground(out: str | Path) -> Path:
-    """Write the page as index.html into a folder; an older page there is replaced.
+    """Write the page as index.html into a folder, replacing an older page there.
 
     Raises:
-        CheckpointError: the folder holds other files, or cannot be written.
+        CheckpointError: the folder holds other files or cannot be written.
     """
     target = Path(out)
     refuse_other_files(target)
@@ -43,7 +43,7 @@ def playground() -> bytes:
     sources = {
         "default-src": "'none'",
         "script-src": inline_hash(code),
-        "worker-src": "blob:",  # the worker's source is in the page
+        "worker-src": "blob:",  # the page contains the worker's source
         "style-src": inline_hash(styles),
         "img-src": "data:",
         "base-uri": "'none'",
@@ -67,7 +67,7 @@ def playground() -> bytes:
             "endings": who_won.ENDINGS,
             "teams": who_won.TEAMS,
         },
-        # Of a saved model's config.json; the page fills in the rest.
+        # For the config.json of a saved model; the page adds the rest.
         "config": {
             "format_version": FORMAT_VERSION,
             "calibration": Calibration().model_dump(mode="json"),

@@ -1,4 +1,4 @@
-"""A report as one HTML file that needs no network: plotly's code, all figures and tables are in it."""
+"""A report as one self-contained HTML file: it includes plotly's code, all charts and all tables."""
 
 import html
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from txcls.figures import confusion_map, group_bars, reliability_diagram, traini
 from txcls.wording import percentage
 
 MAX_LISTED = 200
-"""Most rows of each list."""
+"""Maximum number of rows in each list."""
 _STYLE = """
 :root {color-scheme: light;}
 body {font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; color: #1a1c22;
@@ -33,7 +33,7 @@ small {color: #555;}
 def report_html(
     report: Report, *, baseline: BaselineAnswers | None = None, suspects: Sequence[SuspectRow] | None = None
 ) -> str:
-    """The report as an HTML document, with the linear baseline and the rows whose label looks wrong, if given."""
+    """The report as an HTML document, with the linear baseline and the rows with suspicious labels, if given."""
     parts = [_headline(report), *_figures(report)]
     if report.answers is not None:
         mistakes = report.answers.mistakes(n=MAX_LISTED)

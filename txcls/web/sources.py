@@ -1,4 +1,4 @@
-"""The browser code of this folder: modules joined with those that they need, and style sheets."""
+"""The browser code in this folder: modules joined with their imports, and style sheets."""
 
 import re
 from functools import cache
@@ -9,9 +9,9 @@ _IMPORT = re.compile(r'^import \{[^}]*\} from "([./\w]+)\.js";\n', re.MULTILINE)
 
 
 def script(*modules: str) -> str:
-    """The named modules, such as "engine/model", and all that they import as one module.
+    """The named modules, such as "engine/model", and everything they import, joined into one module.
 
-    Each comes after those that it imports, once, without its imports; names at top level must be distinct.
+    Each module appears once, after those that it imports and without import statements; top-level names must be unique.
     """
     joined: dict[Path, str] = {}
     for name in modules:
@@ -20,7 +20,7 @@ def script(*modules: str) -> str:
 
 
 def style(*sheets: str) -> str:
-    """The named style sheets, such as "page/page", as one, in this order."""
+    """The named style sheets, such as "page/page", joined in this order."""
     return "\n".join(_read(HERE / f"{name}.css") for name in sheets)
 
 

@@ -1,4 +1,4 @@
-"""Patterns and NLTK's rules as JSON, for tokenizing in the browser."""
+"""Patterns and NLTK's rules as JSON, for tokenization in the browser."""
 
 from collections.abc import Collection
 from typing import Any
@@ -18,7 +18,7 @@ PATTERNS = {
 
 
 def reading_tables(*, tokenizers: Collection[str]) -> dict[str, Any]:
-    """The tables for these tokenizers, by the names of `txcls.config.TextConfig`."""
+    """The tables for these tokenizers, named as in `txcls.config.TextConfig`."""
     tables: dict[str, Any] = {
         "patterns": {name: to_javascript(pattern) for name, pattern in PATTERNS.items()}
         | {"composed": to_javascript(composition.pieces())}
@@ -29,8 +29,8 @@ def reading_tables(*, tokenizers: Collection[str]) -> dict[str, Any]:
 
 
 def _nltk_rules() -> dict[str, Any]:
-    """The rules of the installed NLTK as pairs of a pattern and its replacement, in the order of its `tokenize`: those
-    before it puts a space at either end of the text, and those after."""
+    """The rules of the installed NLTK as (pattern, replacement) pairs in the order of its `tokenize`: "splits" run
+    before it adds a space at either end of the text, "endings" after."""
     import nltk
 
     nltk_words = words.nltk_tokenizer()

@@ -1,4 +1,4 @@
-"""The page Batch in a browser: a file in, the same file out; a long one is cancelled."""
+"""The page Batch in a browser: upload a file and download it with predictions; cancel a long job."""
 
 import csv
 from pathlib import Path

@@ -67,7 +67,7 @@ def test_what_is_typed_right_after_loading_follows_the_text(page: Page, server: 
 
 
 def test_a_text_box_that_the_browser_draws_late_holds_the_text_of_the_link(page: Page, server: Server) -> None:
-    """The picture's arrival brings another run, which Streamlit would have the box begin empty with."""
+    """The picture triggers another run when it loads, in which Streamlit would start with an empty box."""
     held: list[Route] = []
     page.route(re.compile("/TextArea[^/]*js$"), lambda route: held.append(route))
     page.goto(f"{server.address}/?text=the+bank+raised+its+rates")
@@ -90,7 +90,7 @@ def test_the_picture_follows_the_text_box_before_the_server_does(
           box.dispatchEvent(new InputEvent("input", {bubbles: true, composed: true, isComposing: true}));
         }""",
         text,
-    )  # while an input method composes, nothing is submitted
+    )  # nothing is submitted during IME composition
     expect(page.locator(".picture")).to_have_attribute("data-read", text)
     wanted = percentages(score.probability for score in answers.predict([text])[0].ranked)
     assert page.locator(".machine-bars .number").all_inner_texts() == wanted
@@ -138,7 +138,7 @@ def test_parts_and_heads_lead_to_their_pages(page: Page, server: Server) -> None
 
 
 def test_page_keys_go_part_by_part_on_the_home_page_except_in_the_text_box(page: Page, server: Server) -> None:
-    page.set_viewport_size({"width": 1280, "height": 2000})  # the key scrolls in the text box
+    page.set_viewport_size({"width": 1280, "height": 2000})  # in the text box, the key scrolls
     visit(page, server, text="the bank raised its rates", wait_for=PICTURE)
     text_box(page).press("PageDown")
     expect(page.locator(".machine.part-by-part")).to_have_count(0)
@@ -173,7 +173,7 @@ def test_the_browser_gets_the_weights_once(page: Page, server: Server) -> None:
 def test_text_box_and_the_whole_picture_are_on_the_first_screen(page: Page, server: Server) -> None:
     for width, height in ((1280, 800), (1920, 1080)):
         page.set_viewport_size({"width": width, "height": height})
-        for times in (1, 4):  # a few words, and more than there are lanes
+        for times in (1, 4):  # fewer words than lanes, and more
             text = " ".join(["the bank raised its rates after the report"] * times)
             visit(page, server, text=text, wait_for=PICTURE)
             wait_until_steady(page)

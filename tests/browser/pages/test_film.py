@@ -1,4 +1,4 @@
-"""The page Training film in a browser: slider, keys and play button move without the server."""
+"""The page Training film in a browser: slider, keys and play button work without the server."""
 
 import re
 from html import unescape
@@ -37,7 +37,7 @@ def percent(share: float) -> str:
 
 
 def bars(page: Page) -> list[tuple[str, str]]:
-    """Class and probability of each bar, from top to bottom."""
+    """The class and probability of each bar, from top to bottom."""
     found = page.locator(".film .classes li:visible").evaluate_all(
         """(items) => items
           .map((item) => ({item, top: Number(/\\* ([\\d.]+)/.exec(item.style.transform)?.[1] ?? 0)}))
@@ -53,7 +53,7 @@ def expected_bars(film: TrainingFilm, classes: tuple[str, ...], n: int) -> list[
 
 
 def listen(page: Page) -> list[object]:
-    """Everything that the browser sends to the server from now on."""
+    """A list that collects everything the browser sends to the server from now on."""
     sent: list[object] = []
 
     def watch(socket: WebSocket) -> None:
@@ -88,7 +88,7 @@ def test_slider_keys_and_play_show_every_state_without_the_server(
     last = f"step 12 of 12: {classifier.classes[film.answers[-1]]}, {percent(film.probabilities[-1].max())}"
     expect(slider).to_have_attribute("aria-valuetext", last)
     expect(page).to_have_url(re.compile("training_step=12"))
-    page.keyboard.press("Space")  # from the beginning again, and to the end
+    page.keyboard.press("Space")  # plays from the beginning to the end
     expect(page.locator(".film .play")).to_contain_text("Pause")
     expect(page.locator(".film .where")).to_contain_text("Step 2 ")
     expect(page.locator(".film .play")).to_contain_text("Play again")
@@ -113,14 +113,14 @@ def test_the_step_stays_in_the_link_when_the_text_changes_and_opens_again(page: 
     page.wait_for_url(re.compile("bank"))
     settle(page)
     expect(page.locator(".film .where")).to_have_text("Step 5 of 12")
-    expect(page).to_have_url(re.compile("training_step=5"))  # the film writes its step 200 ms after the server has
+    expect(page).to_have_url(re.compile("training_step=5"))  # the film writes its step 200 ms after the server
     assert query(page)["text"] == "the bank raised its rates"
     page.reload()
     page.wait_for_selector(FILM)
     expect(page.locator(".film .where")).to_have_text("Step 5 of 12")
     text_box(page).press("PageDown")
     text_box(page).press("Space")
-    expect(page.locator(".film .where")).to_have_text("Step 5 of 12")  # keys in the box belong to the text
+    expect(page.locator(".film .where")).to_have_text("Step 5 of 12")  # keys in the text box do not move the film
 
 
 def test_predict_first_covers_a_state_until_it_is_answered(

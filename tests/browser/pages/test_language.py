@@ -36,7 +36,7 @@ def test_a_text_grows_by_chips_bars_and_sampling_and_shrinks_again(page: Page, s
     offered.nth(1).click()
     expect(added).to_have_text([first or ""])
     settle(page)
-    for n in (2, 3):  # the same bar twice: the second click is no undoing of the first
+    for n in (2, 3):  # a second click on the same bar does not undo the first
         best = offered.first.text_content() or ""
         bar = page.locator(f".st-key-chart_next {CHART} .bars .point path").first.bounding_box()
         assert bar

@@ -44,7 +44,7 @@ def test_an_uploaded_table_is_measured_and_a_row_opens_in_classify(page: Page, s
     table.scroll_into_view_if_needed()
     box = table.bounding_box()
     assert box is not None
-    page.mouse.click(box["x"] + 15, box["y"] + 55)  # the mark of the first row
+    page.mouse.click(box["x"] + 15, box["y"] + 55)  # the checkbox of the first row
     expect(page.locator("h1")).to_have_text("Which class does this text belong to?")
     settle(page)
     assert text_box(page).input_value() == found.answers.mistakes()[0].text

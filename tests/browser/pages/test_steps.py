@@ -1,4 +1,4 @@
-"""The page Step by step in a browser: keys, clicks, and every number against the library's."""
+"""The page Step by step in a browser: keys, clicks, and every number compared with the library's."""
 
 import re
 
@@ -22,7 +22,7 @@ def walk(server: Server) -> Walk:
 
 
 def turn(page: Page, key: str, *, to: str) -> None:
-    """Press a key that turns to another step; once more where the page, just drawn, did not listen yet."""
+    """Press a key that turns to another step; again if the page was just drawn and did not listen yet."""
     heading = page.locator("h3").first
     for _ in range(5):
         page.keyboard.press(key)
@@ -67,5 +67,5 @@ def test_a_link_opens_the_step_and_typing_stays_on_it(page: Page, server: Server
     expect(page.get_by_role("heading", name="Layer 2 · Softmax: the attention pattern · head 3")).to_be_visible()
     settle(page)
     assert query(page)["step"] == "softmax"
-    page.locator("h1").click()  # out of the text box, where the key scrolls
-    turn(page, "PageDown", to="Layer 2 · Weighted sum")  # handing over text leaves no key held down
+    page.locator("h1").click()  # leave the text box, where the key scrolls
+    turn(page, "PageDown", to="Layer 2 · Weighted sum")  # submitting text must leave no key held down

@@ -1,4 +1,4 @@
-"""The page Train in a browser: a table becomes a classifier that its visitor alone sees, downloads and opens again."""
+"""The page Train in a browser: only its visitor sees the trained classifier, and can download and reopen it."""
 
 import zipfile
 from collections.abc import Iterator
@@ -18,12 +18,12 @@ ROWS = [
     ("the courier left the box in the rain", "post"),
 ]
 SECRET = "zanzibarquote"
-"""A word that stands in one visitor's table alone."""
+"""A word that occurs only in one visitor's table."""
 
 HAS_LEARNED = (
     "() => document.querySelector('.st-key-chart_live .js-plotly-plot')?._fullData?.some((curve) => curve.x?.length)"
 )
-"""Whether the curves have a point: the training runs."""
+"""Whether the curves have a point, which means that training is running."""
 
 pytestmark = pytest.mark.timeout(400)
 
@@ -39,7 +39,7 @@ def table(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def other(browser: Browser, server: Server) -> Iterator[Page]:
-    """Another visitor, side by side with the first."""
+    """A page of another visitor, at the same time as the first."""
     with watched(browser, server, viewport={"width": 1280, "height": 900}) as context:
         yield context.new_page()
 
@@ -81,25 +81,25 @@ def test_a_table_is_trained_on_survives_a_reload_is_stopped_inspected_downloaded
     assert SECRET in query(page)["text"]
     expect(page.locator(".txcls-table").filter(has_text="Linear baseline")).to_be_visible()
 
-    # Another visitor sees nothing of it: no name, no text, no classifier, whatever link they are sent.
+    # Another visitor sees nothing of it (no name, no text, no classifier), whatever link they open.
     open_train(other, server)
     assert SECRET not in other.content() and "letters_to_us" not in other.content()
     assert "job" not in query(other)
     links = page.locator('a[href*="checkpoint=yours"]').evaluate_all("(all) => all.map((one) => one.href)")
     assert links and all("job=" not in link for link in links)
-    other.goto(f"{server.address}/?checkpoint=yours · letters_to_us")  # a link of theirs, without the text in it
+    other.goto(f"{server.address}/?checkpoint=yours · letters_to_us")  # a link without the text
     other.wait_for_selector(".txcls-answer")
     settle(other)
     assert query(other)["checkpoint"] == "ag_news"
     assert SECRET not in other.locator('[data-testid="stMain"]').inner_text()
 
-    # It opens in the other pages for its visitor.
+    # Its visitor can open it on the other pages.
     page.get_by_role("link", name="Classify →").first.click()
     expect(page.locator(".txcls-answer")).to_contain_text("%")
     assert query(page)["checkpoint"] == "yours · letters_to_us" and query(page)["job"]
     expect(page.locator('[class*="st-key-text_box"] textarea')).to_have_value(query(page)["text"])
 
-    # Report knows the rows that it was made of.
+    # Report knows the rows that it was trained on.
     page.goto(address.replace("/train", "/report") + "&checkpoint=yours · letters_to_us")
     expect(page.get_by_role("heading", name="The most confident mistakes")).to_be_visible()
     settle(page)
@@ -114,7 +114,7 @@ def test_a_table_is_trained_on_survives_a_reload_is_stopped_inspected_downloaded
     )
     expect(page.get_by_text("letters_to_us was trained on 68 of these 82 rows")).to_be_visible()
 
-    # Downloaded, it is a checkpoint like others, and opens again here.
+    # The download is an ordinary checkpoint, which can be opened here again.
     page.goto(address)
     settle(page)
     with page.expect_download() as downloading:
@@ -131,7 +131,7 @@ def test_a_table_is_trained_on_survives_a_reload_is_stopped_inspected_downloaded
     assert query(other)["job"] != query(page)["job"]
     assert query(other)["checkpoint"] == "yours · mine"
 
-    # Removed, it is gone, also for whoever has the address.
+    # Once removed, it is gone, even for someone who has the address.
     page.locator(".st-key-forget button:visible").first.click()
     expect(page.locator('[data-testid="stFileUploader"]').first).to_be_visible()
     assert "job" not in query(page)

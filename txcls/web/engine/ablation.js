@@ -1,21 +1,21 @@
-// Parts switched off, as edits at the model's taps (txcls/inspection/ablation/changes.py).
+// Switching heads off by edits at the model's taps (txcls/inspection/ablation/changes.py).
 
 import {part} from "./tensor.js";
 
 /** @typedef {import("./tensor.js").Tensor} Tensor */
-/** How a head is switched off: its output zero, its mean over reference texts, or its weights even ("uniform").
+/** How to switch a head off: set its output to zero or to its mean over reference texts, or make its attention uniform.
  * @typedef {"zero" | "mean" | "uniform"} How */
 
-/** Tap name to the edit that switches these heads off.
+/** The edits that switch these heads off, keyed by tap name.
  * @param {{layer: number, head: number}[]} heads @param {How} how
- * @param {Record<string, number[][]> | null} means tap name to the mean output of each head (H, E), for "mean"
+ * @param {Record<string, number[][]> | null} means mean output of each head (H, E), keyed by tap name; for "mean"
  * @returns {Record<string, (value: Tensor) => Tensor>} */
 export function headsOff(heads, how, means = null) {
   /** @type {Record<string, (value: Tensor) => Tensor>} */
   const edits = {};
   for (const layer of new Set(heads.map((one) => one.layer))) {
     const off = heads.filter((one) => one.layer === layer).map((one) => one.head);
-    // Even weights are made from the scores rather than the pattern: masked ones are minus infinity there, and stay so.
+    // For uniform attention, edit the scores rather than the pattern: masked scores stay minus infinity.
     const tap = `layers.${layer}.attn.${how === "uniform" ? "scores" : "z"}`;
     edits[tap] = (value) => {
       const changed = {data: value.data.slice(), shape: value.shape};

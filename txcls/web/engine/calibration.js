@@ -1,4 +1,4 @@
-// From logits to probabilities, and to the decision that a text is out of scope (txcls/evaluation/calibration.py).
+// Calibrated probabilities and the in-scope score from logits (txcls/evaluation/calibration.py).
 
 /** @typedef {{temperature: number, power: number}} Calibration */
 
@@ -7,7 +7,7 @@ export function logSoftmax(logits) {
   return normalised(new Float64Array(logits));
 }
 
-/** The logarithm of the softmax of these numbers, in their place. @param {Float64Array} values */
+/** Log-softmax in place. @param {Float64Array} values */
 function normalised(values) {
   let highest = -Infinity, total = 0;
   for (let c = 0; c < values.length; c++) if (values[c] > highest) highest = values[c];
@@ -27,8 +27,8 @@ export function calibratedProbabilities(logits, {temperature, power}) {
   return values;
 }
 
-/** The in-scope score of logits (C,): the highest calibrated probability, log sum exp of the logits, or how many
- * standard deviations the highest of them lies above their mean.
+/** The in-scope score of logits (C,): the highest calibrated probability, the log-sum-exp of the logits, or the z-score
+ * of the highest logit.
  * @param {ArrayLike<number>} logits @param {Calibration} calibration
  * @param {"max_probability" | "energy" | "standard_score"} score @returns {number} */
 export function scopeScore(logits, calibration, score) {

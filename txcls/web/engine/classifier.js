@@ -1,4 +1,4 @@
-// Text in, ranked classes out, with every tensor on the way (txcls/predictor.py, txcls/inspection/lens.py).
+// Classify a text and keep the intermediate tensors (txcls/predictor.py, txcls/inspection/lens.py).
 
 import {calibratedProbabilities, scopeScore} from "./calibration.js";
 import {TextEncoder} from "./encoder.js";
@@ -7,12 +7,12 @@ import {part} from "./tensor.js";
 import {readWeights} from "./weights.js";
 
 /** @typedef {import("./tensor.js").Tensor} Tensor */
-/** What txcls/web/export.py writes about a checkpoint, beside its weights.
+/** What txcls/web/export.py writes about a checkpoint, apart from its weights.
  * @typedef {{name: string, title: string, classes: string[], config: import("./model.js").ModelConfig,
  *   tokenizer: object, calibration: import("./calibration.js").Calibration,
  *   scope: {score: "max_probability" | "energy" | "standard_score", threshold: number} | null,
  *   means: Record<string, number[][]> | null, stories: Record<string, import("../picture/machine.js").Story>}} Description */
-/** One forward pass of one text.
+/** The forward pass of one text.
  *
  * `trace` is null and `ranked` empty for a text without words. `ranked` lists all classes, most probable first.
  * @typedef {{encoding: import("./encoder.js").Encoding, trace: Trace | null, logits: Float32Array | null,
@@ -34,19 +34,19 @@ export class Classifier {
     this.model = {config, weights};
   }
 
-  /** A classifier of a model that is at hand. @param {Partial<Description> & {classes: string[]}} description
+  /** A classifier from an existing encoder and model. @param {Partial<Description> & {classes: string[]}} description
    * @param {TextEncoder} encoder @param {import("./model.js").Model} model @returns {Classifier} */
   static of(description, encoder, model) {
     return Object.assign(Object.create(Classifier.prototype), {description, classes: description.classes, encoder, model});
   }
 
-  /** Read a text. @param {string} text @param {{record?: (name: string) => boolean, edit?: Record<string,
+  /** Classify a text. @param {string} text @param {{record?: (name: string) => boolean, edit?: Record<string,
    *   import("./model.js").Edit>}} options of the trace @returns {Pass} */
   read(text, options = {}) {
     return run(this.reading(text, options));
   }
 
-  /** The same as a generator that yields between pieces of work.
+  /** `read` as a generator that yields between pieces of work.
    * @param {string} text @returns {Generator<void, Pass>} */
   *reading(text, options = {}) {
     const encoding = this.encoder.encode(text);
@@ -67,8 +67,8 @@ export class Classifier {
     return order.map((index) => ({index, label: this.classes[index], probability: probabilities[index]}));
   }
 
-  /** The class head applied to every state of the residual stream (nostalgebraist 2020, "the logit lens"): names of the
-   * states and their calibrated probabilities (C,). Only the last is what the model computes.
+  /** The class head applied to every state of the residual stream (nostalgebraist 2020, "the logit lens"): the names of
+   * the states and their calibrated probabilities (C,). Only the last state's are the model's prediction.
    * @param {Trace} trace */
   lens(trace) {
     const {config} = this.model;
@@ -85,7 +85,7 @@ export class Classifier {
     });
   }
 
-  /** The weights (T, T) of a head of a layer. @param {Trace} trace @param {number} layer @param {number} head */
+  /** The attention weights (T, T) of a head. @param {Trace} trace @param {number} layer @param {number} head */
   pattern(trace, layer, head) {
     return part(trace.get(`layers.${layer}.attn.pattern`), head);
   }

@@ -1,10 +1,10 @@
-// The cleaning steps of txcls/text/cleaning.py, each with the alignment of its result to the text as typed.
+// The cleaning steps of txcls/text/cleaning.py; each keeps its result aligned with the text as typed.
 //
-// Places are counted in UTF-16 units, as JavaScript does; a character of two units is never split.
+// Offsets are in UTF-16 code units, as in JavaScript; surrogate pairs are never split.
 
 import {compiled} from "./words.js";
 
-/** A cleaned text: its unit i comes from the units `starts[i]` to `ends[i]` of the text as typed.
+/** A cleaned text: its code unit i comes from code units `starts[i]` to `ends[i]` of the text as typed.
  * @typedef {{text: string, starts: number[], ends: number[]}} CleanedText */
 /** @typedef {(cleaned: CleanedText) => CleanedText} Pass */
 
@@ -43,13 +43,13 @@ export class Cleaning {
   }
 }
 
-/** Half of a character of two units, without its other half. */
+/** Whether a character is a lone surrogate. */
 function isSurrogate(character) {
   const code = character.charCodeAt(0);
   return character.length === 1 && code >= 0xd800 && code < 0xe000;
 }
 
-/** Each match becomes what `replacement` makes of it, if that is something else; texts without any of the hints are left alone. */
+/** A pass that replaces each match; texts that contain none of the hints are returned unchanged. */
 function replacing(pattern, replacement, hints = []) {
   return (cleaned) => {
     const {text, starts, ends} = cleaned;
@@ -69,7 +69,7 @@ function replacing(pattern, replacement, hints = []) {
       if (replaced === match[0]) continue;
       keep(first);
       done = last;
-      // The space of the artefact " #39;" is not part of its apostrophe.
+      // The apostrophe that replaces " #39;" is not aligned with the space.
       while (!replaced.startsWith(" ") && first < last - 1 && text[first] === " ") first++;
       out.text += replaced;
       for (let i = 0; i < replaced.length; i++) {
@@ -83,7 +83,7 @@ function replacing(pattern, replacement, hints = []) {
   };
 }
 
-/** Unicode's NFC, of the pieces that Python's version of Unicode changes.
+/** NFC, applied only where Python's version of Unicode would change the text.
  * @param {Record<string, string>} patterns @returns {Pass} */
 function composing(patterns) {
   /** @type {Pass | undefined} */
@@ -99,7 +99,7 @@ function composing(patterns) {
 function lowering({text, starts, ends}) {
   const lower = text.toLowerCase();
   if (lower.length === text.length) return {text: lower, starts, ends};
-  const out = {text: lower, starts: [], ends: []}; // "İ" becomes two characters
+  const out = {text: lower, starts: [], ends: []}; // may be longer: "İ" becomes two characters
   let at = 0;
   for (const character of text) {
     for (let i = character.toLowerCase().length; i > 0; i--) {
@@ -119,12 +119,12 @@ function strip({text, starts, ends}) {
   return {text: text.slice(first, last), starts: starts.slice(first, last), ends: ends.slice(first, last)};
 }
 
-/** Python's html.unescape of one entity, or of AG News' form without its ampersand: what the browser's own parser makes
- * of it, but nothing for the number of a control or of no character.
+/** Python's html.unescape of one entity, with or (as in AG News) without its ampersand. The browser's parser decodes
+ * it; numeric references to control characters and noncharacters are dropped.
  * @param {string} entity */
 function unescape(entity) {
   const place = document.createElement("div");
-  place.innerHTML = `&${entity.replace(/^ *&?/, "")}`; // as matched, it holds no markup
+  place.innerHTML = `&${entity.replace(/^ *&?/, "")}`; // the pattern matches no markup
   const character = place.textContent ?? "";
   return entity.includes("#") && /^[\x01-\x08\x0b\x0e-\x1f\x7f\p{Noncharacter_Code_Point}]$/u.test(character) ? "" : character;
 }

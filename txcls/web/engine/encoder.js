@@ -1,18 +1,19 @@
-// From typed text to token ids, with the place of each token in the text as typed (txcls/text/encoder.py).
+// Encode a text as token ids, with the offsets of each token in the text as typed (txcls/text/encoder.py).
 
 import {Cleaning} from "./cleaning.js";
 import {BytePairs} from "./subwords.js";
 import {Words} from "./words.js";
 
-/** One token: `text` after cleaning, `label` for display, and its place in the text as typed, in UTF-16 units (0 to 0 if
- * special). @typedef {{text: string, label: string, id: number, start: number, end: number, isUnknown: boolean, isSpecial: boolean}} Token */
-/** A text and its tokens; `truncatedAt` is the place where reading stopped, null if all of it was read.
+/** One token: `text` after cleaning, `label` for display, and its offsets in the text as typed, in UTF-16 code units
+ * (both 0 if special). @typedef {{text: string, label: string, id: number, start: number, end: number, isUnknown: boolean, isSpecial: boolean}} Token */
+/** A text and its tokens; `truncatedAt` is the offset at which the text was truncated, null if it was not.
  * @typedef {{text: string, tokens: Token[], truncatedAt: number | null, hasWords: boolean}} Encoding */
 
 const UNKNOWN = 1, CLASS_TOKEN = 3;
-/** Longest text in characters that is tokenized whole; of longer ones, a prefix with enough tokens is. */
+/** Maximum length in characters of a text that is tokenized whole; of longer texts, only a long enough prefix is. */
 const WINDOW = 32768;
-/** Tokens this close to a prefix's end are discarded: in the whole text they might be cleaned or split differently. */
+/** Tokens within this many characters of a prefix's end are discarded: in the whole text they might be cleaned or split
+ * differently. */
 const MARGIN = 8192;
 
 export class TextEncoder {
@@ -24,14 +25,14 @@ export class TextEncoder {
     this.tokens = tokens;
     this.maxLength = max_length;
     this.classToken = class_token;
-    /** The id of the token that is only the space before a word. */
+    /** The id of the token for a single space, -1 if there is none. */
     this.space = kind === "bpe" ? tokens.indexOf("Ġ") : -1;
     this.room = max_length - (class_token ? 1 : 0);
   }
 
   /** The text's first `maxLength` tokens. @param {string} text @returns {Encoding} */
   encode(text) {
-    const places = text.length > WINDOW ? characterPlaces(text) : null; // where each character begins, and the end
+    const places = text.length > WINDOW ? characterPlaces(text) : null;
     const length = places ? places.length - 1 : text.length;
     let read = length > WINDOW ? Math.min(Math.max(WINDOW, 32 * this.maxLength), length) : length;
     let tokens, following;
@@ -51,7 +52,7 @@ export class TextEncoder {
     return {text, tokens, truncatedAt: following, hasWords};
   }
 
-  /** Tokens that end before `trusted`, at most as many as there is room for, and the place of the next one.
+  /** The tokens up to offset `trusted`, at most `room` of them, and the offset of the first one that was left out.
    * @returns {[Token[], number | null]} */
   encodePrefix(prefix, trusted) {
     const cleaned = this.cleaning.clean(prefix);
@@ -70,10 +71,10 @@ export class TextEncoder {
   }
 }
 
-/** The characters whose bytes are spread over several tokens, by the places of these tokens: where one ends after the
- * beginning of the next, both hold bytes of the character between.
+/** The characters whose bytes are split over several tokens, keyed by the indices of these tokens: where a token ends
+ * after the next one starts, both hold bytes of the character they overlap in.
  * @param {import("./words.js").Piece[]} pieces @param {number} space id of the token that is only a space
- * @returns {Map<number, {at: number, number: number, of: number}[]>} `at` is the place in the token's text */
+ * @returns {Map<number, {at: number, number: number, of: number}[]>} `at` is the offset in the token's text */
 function partsOf(pieces, space) {
   /** @type {Map<number, number[]>} */
   const holders = new Map();
@@ -105,7 +106,7 @@ function labelOf(text, parts) {
   return [...pieces, text.slice(done)].filter(Boolean).join(" ");
 }
 
-/** Where each character of a text begins, in UTF-16 units, and where the text ends. */
+/** The offset at which each character of a text starts, and the text's end, in UTF-16 code units. */
 function characterPlaces(text) {
   const places = [0];
   for (const character of text) places.push(places[places.length - 1] + character.length);

@@ -1,10 +1,10 @@
-// The Transformer of txcls/model.py for one text, part by part with the same names: ids, embeddings, blocks, pooling,
-// class logits. Every tensor worth looking at passes through a tap of the same name as there.
+// The Transformer of txcls/model.py for one text, with the same parts under the same names: ids, embeddings, blocks,
+// pooling, class logits. Intermediate tensors pass through taps named as in txcls/model.py.
 //
 //     T tokens   D d_model   H heads   E head width (D / H)   F d_ff   C classes   V vocabulary   L layers
 //
-// Each part is a generator that yields between pieces of work, so that a long text can be read in time slices, and
-// given up when the next key is pressed; `run` reads it in one go.
+// The slow parts are generators that yield between pieces of work: the page runs them in time slices and abandons them
+// when the text changes. `run` runs them without a pause.
 
 import {inDouble, multiply, part, softmaxRows, transpose, zeros} from "./tensor.js";
 
@@ -17,11 +17,11 @@ import {inDouble, multiply, part, softmaxRows, transpose, zeros} from "./tensor.
 /** @typedef {{config: ModelConfig, weights: Map<string, Tensor>}} Model */
 /** @typedef {(value: Tensor) => Tensor} Edit */
 
-/** What the taps of one forward pass recorded, and the edits they make (txcls/tap.py). */
+/** The tensors recorded by the taps of one forward pass, and the edits to make there (txcls/tap.py). */
 export class Trace {
   /** @param {{record?: (name: string) => boolean, edit?: Record<string, Edit>}} options
-   *   record: which taps to record, all unless given; edit: tap name to a function that takes the tensor there and
-   *   returns one of the same shape to replace it (a new one: the tensor may be recorded elsewhere). */
+   *   record: which taps to record, all by default; edit: functions keyed by tap name, each of which returns a
+   *   replacement of the same shape for the tensor there (a new one: the tensor may be recorded elsewhere). */
   constructor({record = () => true, edit = {}} = {}) {
     this.record = record;
     this.edit = edit;
@@ -52,14 +52,14 @@ export class Trace {
     return value;
   }
 
-  /** Throws if the tap of an edit was never passed. */
+  /** Throw if the tap of an edit was never reached. */
   check() {
     const unreached = Object.keys(this.edit).filter((name) => !this.passed.has(name));
     if (unreached.length) throw new Error(`no tap named ${unreached.join(", ")}`);
   }
 }
 
-/** The result of a generator, in one go. @template R @param {Generator<void, R>} steps @returns {R} */
+/** Run a generator to its end and return its result. @template R @param {Generator<void, R>} steps @returns {R} */
 export function run(steps) {
   for (;;) {
     const {done, value} = steps.next();
@@ -101,7 +101,7 @@ export function sinusoidalEncoding(length, D) {
   return encoding;
 }
 
-/** Token ids to the start of the residual stream (T, D): token vector plus position vector. */
+/** The start of the residual stream (T, D): token vectors plus position vectors. */
 function embeddings(model, ids, trace) {
   const {config, weights} = model;
   const T = ids.length, D = config.d_model;
@@ -123,7 +123,7 @@ function embeddings(model, ids, trace) {
   return trace.tap("embeddings.out", x);
 }
 
-/** One layer: attention moves information between tokens, then feed-forward works on each token alone. */
+/** One layer: attention moves information between tokens, then feed-forward processes each token separately. */
 function* block(model, name, x, trace) {
   const norm = (which, input) => trace.tap(`${name}.${which}.out`, layerNorm(model, `${name}.${which}`, input));
   const attention = (input) => selfAttention(model, `${name}.attn`, input, trace);
@@ -170,7 +170,7 @@ function* selfAttention(model, name, x, trace) {
   return linear(model, `${name}.output`, joinHeads(z)); // T D
 }
 
-/** The D numbers of each token shifted to mean 0 and scaled to variance 1, then scaled and shifted by trained ones. */
+/** LayerNorm: shift and scale each token's D numbers to mean 0 and variance 1, then apply a learned scale and shift. */
 export function layerNorm(model, name, x) {
   const weight = model.weights.get(`${name}.weight`).data, bias = model.weights.get(`${name}.bias`).data;
   const D = weight.length, out = zeros(...x.shape);
@@ -179,7 +179,7 @@ export function layerNorm(model, name, x) {
     for (let i = 0; i < D; i++) mean += x.data[start + i];
     mean /= D;
     for (let i = 0; i < D; i++) variance += (x.data[start + i] - mean) ** 2;
-    // The small constant avoids a division by zero where all D numbers are equal.
+    // The small constant avoids a division by zero when all D numbers are equal.
     const scale = 1 / Math.sqrt(variance / D + 1e-5);
     for (let i = 0; i < D; i++) out.data[start + i] = (x.data[start + i] - mean) * scale * weight[i] + bias[i];
   }
@@ -195,7 +195,7 @@ function* feedForward(model, name, x, trace) {
   return linear(model, `${name}.contract`, hidden); // T D
 }
 
-/** One vector per token (T, D) to one vector for the text (D,). */
+/** Pool the token vectors (T, D) into one vector for the text (D,). */
 export function pooling(model, x, trace) {
   const {pooling: kind, d_model: D} = model.config;
   const T = x.shape[0];
@@ -210,13 +210,13 @@ export function pooling(model, x, trace) {
   return pooled;
 }
 
-/** Class logits (C,) of a text's vector (D,). */
+/** Class logits (C,) from the text's vector (D,). */
 export function head(model, pooled) {
   const {data} = linear(model, "head", {data: pooled.data, shape: [1, pooled.shape[0]]});
   return {data, shape: [data.length]};
 }
 
-/** x W^T + b with the weights of this name; there may be no bias. */
+/** x W^T + b with the weights of this name; the bias is optional. */
 export function linear(model, name, x) {
   const weight = model.weights.get(`${name}.weight`); // N K
   const bias = model.weights.get(`${name}.bias`); // N
@@ -250,7 +250,7 @@ function joinHeads(z) {
   return out;
 }
 
-/** The feed-forward network's non-linearities, in place: called with a value, its index and the array. */
+/** The feed-forward network's activation functions, in place: callbacks for `forEach` on the array. */
 export const ACTIVATIONS = {
   relu: (x, i, all) => { if (x < 0) all[i] = 0; },
   gelu: (x, i, all) => { all[i] = 0.5 * x * (1 + erf(x * Math.SQRT1_2)); },
@@ -259,7 +259,7 @@ export const ACTIVATIONS = {
   },
 };
 
-const STEP = 1 / 64, END = 6; // beyond it, erf is 1 in single precision
+const STEP = 1 / 64, END = 6; // beyond END, erf is 1 in single precision
 const PLACES = Array.from({length: END / STEP + 2}, (_, i) => i * STEP);
 const VALUES = Float64Array.from(PLACES, erfSeries);
 const SLOPES = Float64Array.from(PLACES, (x) => (STEP * 2 * Math.exp(-x * x)) / Math.sqrt(Math.PI));
@@ -272,7 +272,7 @@ function erfSeries(x) {
   return (2 * Math.exp(-x * x) * sum) / Math.sqrt(Math.PI);
 }
 
-/** The error function within 1e-9: cubic Hermite interpolation between its values at multiples of STEP. */
+/** The error function to within 1e-9, by cubic Hermite interpolation between its values at multiples of STEP. */
 export function erf(x) {
   const place = Math.min(Math.abs(x), END) / STEP, i = Math.floor(place), t = place - i;
   const rise = VALUES[i + 1] - VALUES[i], m = SLOPES[i], n = SLOPES[i + 1];

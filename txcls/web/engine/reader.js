@@ -1,10 +1,10 @@
-// Reading a text in time slices, so that the page answers meanwhile; given up when another text comes.
+// Classify a text in time slices, which keeps the page responsive; abandoned when a newer text arrives.
 
 import {headsOff} from "./ablation.js";
 
-/** Longest time in milliseconds for which reading keeps the page from answering. */
+/** Maximum length of a time slice in milliseconds. */
 const SLICE_MS = 40;
-/** Characters up to which all tensors are kept; of longer texts, only what the pictures show. */
+/** Maximum length in characters of a text of which all tensors are recorded; of longer ones, only the drawn ones. */
 const FEW_CHARACTERS = 2048;
 
 export class Reader {
@@ -12,11 +12,11 @@ export class Reader {
   constructor(classifier) {
     this.classifier = classifier;
     this.turn = 0;
-    /** @type {import("./classifier.js").Pass | null} the last text with all heads on */
+    /** @type {import("./classifier.js").Pass | null} the last pass with all heads on */
     this.whole = null;
   }
 
-  /** Read a text with some heads switched off; null if another call came meanwhile.
+  /** Classify a text with some heads switched off; null if a newer call superseded this one.
    * @param {string} text @param {{layer: number, head: number}[]} off @param {import("./ablation.js").How} how
    * @returns {Promise<{whole: import("./classifier.js").Pass, pass: import("./classifier.js").Pass} | null>} `pass` is
    *   `whole` itself if no head is off */
@@ -32,7 +32,7 @@ export class Reader {
     return pass && {whole, pass};
   }
 
-  /** The result of a generator, run in slices. */
+  /** Run a generator in time slices and return its result; null if a newer call superseded this one. */
   async sliced(steps, mine) {
     for (let began = performance.now(); ;) {
       const {done, value} = steps.next();

@@ -1,23 +1,23 @@
-// Byte-pair encoding over bytes, as the `tokenizers` library does it for txcls/text/subwords.py.
+// Byte-level byte-pair encoding, equivalent to that of the `tokenizers` library in txcls/text/subwords.py.
 
 import {isSpace} from "./words.js";
 
 /** @typedef {import("./words.js").Piece} Piece */
 
-/** What byte pairs are merged within (Radford et al. 2019, as published with GPT-2): common endings, words, numbers and
- * other characters, each with the space before it, and whitespace. */
+/** The pre-tokens within which byte pairs are merged (Radford et al. 2019, as published with GPT-2): contractions;
+ * words, numbers and runs of other characters, each with the space before it; and whitespace. */
 const PARTS = new RegExp(["'(?:s|t|re|ve|m|ll|d)", " ?\\p{L}+", " ?\\p{N}+", " ?[^\\p{White_Space}\\p{L}\\p{N}]+",
   "\\p{White_Space}+(?!\\P{White_Space})", "\\p{White_Space}+"].join("|"), "gu");
 
 export class BytePairs {
-  /** @param {string[]} tokens all tokens in the order of their ids, bytes in GPT-2's alphabet
+  /** @param {string[]} tokens all tokens in the order of their ids, in GPT-2's byte alphabet
    * @param {[string, string][]} merges in the order they were learned */
   constructor(tokens, merges) {
     /** @type {Map<string, number>} */
     this.ids = new Map(tokens.map((token, id) => [token, id]));
     /** @type {Map<string, number>} */
     this.ranks = new Map(merges.map(([left, right], rank) => [`${left} ${right}`, rank]));
-    /** The pieces of the parts seen so far. @type {Map<string, string[]>} */
+    /** The pieces of each pre-token seen so far. @type {Map<string, string[]>} */
     this.known = new Map();
   }
 
@@ -28,9 +28,9 @@ export class BytePairs {
     if (!stripped || isSpace(stripped[0])) return [];
     const pieces = [];
     const first = String.fromCodePoint(/** @type {number} */ (stripped.codePointAt(0))).length;
-    // A space is put before the text; its place is that of the first character.
+    // A space is added before the text and aligned with the first character.
     for (const match of ` ${stripped}`.matchAll(PARTS)) {
-      // Which character of the text each byte of the part belongs to: start and end, in units.
+      // The offsets of the character that each byte of the pre-token belongs to, in code units.
       const starts = [], ends = [];
       let bytes = "", at = match.index - 1;
       for (const character of match[0]) {
@@ -51,8 +51,8 @@ export class BytePairs {
     return pieces;
   }
 
-  /** The pieces of a part, given as bytes: of all neighbouring pairs the one learned first is merged, the leftmost of
-   * equals, until none is left. @param {string} part @returns {string[]} */
+  /** The pieces of a pre-token in the byte alphabet: merge the adjacent pair that was learned first (the leftmost in a
+   * tie) until none is left. @param {string} part @returns {string[]} */
   pieces(part) {
     let pieces = this.known.get(part);
     if (!pieces) {
@@ -73,7 +73,7 @@ export class BytePairs {
   }
 }
 
-/** A place in the text without the whitespace at either end; where there is nothing else, as it is. */
+/** A span without the whitespace at either end; a span of nothing but whitespace is returned unchanged. */
 function trimmed(text, start, end) {
   let first = start, last = end;
   while (first < last && isSpace(text[first])) first++;
@@ -84,7 +84,7 @@ function trimmed(text, start, end) {
 
 const UTF8 = new globalThis.TextEncoder();
 
-/** GPT-2's character for each byte: printable Latin-1 for itself, the others from U+0100 on. */
+/** GPT-2's character for each byte: printable Latin-1 bytes map to themselves, the others to U+0100 and up. */
 const BYTES = (() => {
   const printable = (byte) => (byte >= 0x21 && byte < 0x7f) || (byte >= 0xa1 && byte < 0xad) || byte >= 0xae;
   let others = 0;

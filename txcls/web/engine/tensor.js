@@ -1,4 +1,4 @@
-// Numbers with a shape, and the few operations on them that take time.
+// Tensors and the expensive operations on them.
 
 /**
  * An array in row-major order with its shape; there is no batch axis, since a page reads one text at a time.
@@ -19,8 +19,8 @@ export function part(tensor, index) {
 
 /** y = x w^T + b, for x (T, K), w (N, K) and y (T, N), all row-major; sums are in double precision.
  *
- * Blocks of 4 rows of w and 3 of x: their 12 sums stay in registers, and each number loaded is used 3 or 4 times. Both are
- * read in double precision: converting a number wherever it is used takes longer than the sums.
+ * Works in blocks of 4 rows of w and 3 of x: the 12 sums stay in registers, and each number loaded is used 3 or 4
+ * times. Both are converted to double precision first, since converting inside the loop takes longer than the sums.
  * @param {Float32Array} x @param {Float32Array | Float64Array} w @param {Float32Array | null} b @param {Float32Array} y
  * @param {number} T @param {number} K @param {number} N */
 export function multiply(x, w, b, y, T, K, N) {
@@ -52,7 +52,7 @@ export function multiply(x, w, b, y, T, K, N) {
       y[o + 2 * N] = c0; y[o + 2 * N + 1] = c1; y[o + 2 * N + 2] = c2; y[o + 2 * N + 3] = c3;
     }
   }
-  for (let n = whole; n < N; n++) { // the last columns
+  for (let n = whole; n < N; n++) { // the columns left over
     for (let t = 0; t < T; t++) {
       let sum = b ? b[n] : 0;
       for (let k = 0, i = t * K, j = n * K; k < K; k++, i++, j++) sum += left[i] * right[j];
@@ -63,7 +63,7 @@ export function multiply(x, w, b, y, T, K, N) {
 
 const memory = [new Float64Array(0), new Float64Array(0)];
 
-/** The numbers in double precision, then zeros up to `length`; valid until the next call for this place. */
+/** The numbers in double precision, padded with zeros to `length`; valid until the next call with the same `place`. */
 function copied(place, numbers, length) {
   if (memory[place].length < length) memory[place] = new Float64Array(length);
   memory[place].set(numbers);

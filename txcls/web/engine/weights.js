@@ -1,8 +1,8 @@
-// Reads a checkpoint's model.safetensors: a JSON header of names, types, shapes and places, then the numbers.
+// Read a checkpoint's model.safetensors: a JSON header of names, types, shapes and offsets, then the numbers.
 
 /** @typedef {import("./tensor.js").Tensor} Tensor */
 
-/** The tensors of a safetensors file by name, as 32-bit floats, whichever floating-point type is stored.
+/** The tensors of a safetensors file keyed by name, converted to 32-bit floats.
  * @param {ArrayBuffer} file @returns {Map<string, Tensor>} */
 export function readWeights(file) {
   const view = new DataView(file);
@@ -35,7 +35,7 @@ const READERS = {
 /** @type {Float32Array | null} */
 let halves = null;
 
-/** The value of each of the 65,536 half-precision numbers. */
+/** The values of all 65,536 half-precision bit patterns. */
 function halfTable() {
   if (!halves) {
     halves = new Float32Array(1 << 16);

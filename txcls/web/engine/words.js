@@ -1,13 +1,13 @@
-// Word tokens by NLTK's Penn Treebank rules, with their places (txcls/text/words.py), and the simpler tokenizers that
-// published systems use. NLTK's rules are in the tables that txcls/web/tables.py makes of the installed NLTK.
+// Word tokens with their offsets, by NLTK's Penn Treebank rules (txcls/text/words.py), and the simpler tokenizers that
+// published systems use. txcls/web/tables.py extracts the rules from the installed NLTK.
 
-/** What a text is read with, of txcls/web/tables.py: sources of regular expressions with the flags g and v, and pairs of
- * these and a replacement.
+/** The tokenizer tables from txcls/web/tables.py: sources of regular expressions for the flags g and v, and pairs of
+ * such a source and a replacement.
  * @typedef {{patterns: Record<string, string>,
  *   words?: {full_stop: string, splits: [string, string][], endings: [string, string][]}}} Tables */
 /** @typedef {{start: number, end: number, id: number}} Piece */
 
-/** @param {string} source of the tables */
+/** @param {string} source from the tables */
 export const compiled = (source) => new RegExp(source, "gv");
 
 const SPACE = /[\p{White_Space}\x1c-\x1f]/u;
@@ -19,7 +19,7 @@ export class Words {
   constructor(tokens, kind, tables) {
     /** @type {Map<string, number>} */
     this.ids = new Map();
-    for (let id = 4; id < tokens.length; id++) this.ids.set(tokens[id], id); // a special token is never found in a text
+    for (let id = 4; id < tokens.length; id++) this.ids.set(tokens[id], id); // without the special tokens
     if (kind === "word") {
       const {full_stop, splits, endings} = /** @type {NonNullable<Tables["words"]>} */ (tables.words);
       this.fullStop = compiled(full_stop);
@@ -39,12 +39,12 @@ export class Words {
     return spans.map(([start, end]) => ({start, end, id: this.ids.get(text.slice(start, end)) ?? 1}));
   }
 
-  /** Where NLTK's words are in the text. */
+  /** The spans of NLTK's words in the text. */
   spans(text) {
     let at = 0;
     return this.nltk(text.replace(this.fullStop, " .")).map((token) => {
       while (isSpace(text[at])) at++;
-      // The rules write `` or '' for a double quote, and `` for ''.
+      // The rules replace a double quote by `` or '', and '' by ``.
       const length = text.startsWith(token, at) ? token.length : text[at] === '"' ? 1 : 2;
       at += length;
       return [at - length, at];

@@ -1,9 +1,9 @@
-// The large heat map of one head, with the names of its tokens.
+// The large attention map of one head.
 
 import {heatMap} from "../picture/colours.js";
 import {shortened} from "../picture/translate.js";
 
-/** A large heat map of the weights between some tokens, with their names; `cellAt` finds the cell below the pointer. */
+/** A large heat map of the attention weights between a range of tokens, labelled with them. */
 export class AttentionMap {
   /** @param {HTMLCanvasElement} canvas */
   constructor(canvas) {
@@ -13,13 +13,13 @@ export class AttentionMap {
     this.left = this.top = this.size = this.width = 0;
   }
 
-  /** Take the width, colour and font from the page: not at every drawing, since the browser would lay it out first. */
+  /** Read the width, colour and font from the page; not at every drawing, since reading them forces a layout. */
   measure() {
     const {color, fontFamily} = getComputedStyle(this.canvas);
     Object.assign(this, {width: this.canvas.clientWidth, color, fontFamily});
   }
 
-  /** How many tokens have room. */
+  /** The number of tokens that fit. */
   room() {
     if (!this.width) this.measure();
     return Math.max(12, Math.min(48, Math.floor((this.width - 100) / 10)));
@@ -27,7 +27,7 @@ export class AttentionMap {
 
   /** @param {Float32Array} pattern weights (T, T) @param {string[]} names of all T tokens
    * @param {{first: number, count: number, marked: {query: number, key: number} | null}} view
-   *   the tokens shown, and the row and cell that are marked */
+   *   the range of tokens shown, and the marked cell */
   draw(pattern, names, {first, count, marked}) {
     const T = names.length, ratio = window.devicePixelRatio || 1, {width} = this;
     const labels = names.slice(first, first + count).map((name) => shortened(name, 13));
@@ -37,7 +37,7 @@ export class AttentionMap {
     const longest = Math.min(104, Math.max(24, ...labels.map((label) => draw.measureText(label).width)));
     this.left = Math.ceil(longest) + 8;
     this.top = Math.ceil(longest * 0.87) + 10;
-    const tail = Math.ceil(longest * 0.5); // the last column's name leans out to the right
+    const tail = Math.ceil(longest * 0.5); // the last column's slanted name extends to the right
     this.cell = Math.max(4, Math.min(46, (width - this.left - tail) / count));
     this.size = count;
     this.first = first;
@@ -45,7 +45,7 @@ export class AttentionMap {
     this.canvas.width = Math.round(width * ratio);
     this.canvas.height = Math.round(height * ratio);
     this.canvas.style.height = `${height}px`;
-    draw.scale(ratio, ratio); // changing the size has reset the context
+    draw.scale(ratio, ratio); // resizing has reset the context
     const values = new Float32Array(count * count);
     for (let q = 0; q < count; q++) {
       values.set(pattern.subarray((first + q) * T + first, (first + q) * T + first + count), q * count);

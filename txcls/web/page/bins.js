@@ -1,12 +1,12 @@
-// Words in one or several labelled rows, dragged within a row or from one to another, or moved by keyboard: arrow keys go
-// from word to word and from row to row, with Shift they take the word along.
+// Words in one or more labelled rows, which can be dragged within a row or to another, or moved by keyboard: arrow keys
+// move the focus between words and rows; with Shift, they move the word.
 
 import {button, element} from "../picture/elements.js";
 
 /** @typedef {{root: HTMLElement, lists: HTMLElement[], announcement: HTMLElement, onMove: (rows: string[][]) => void}} Bins */
 
 /**
- * Draw rows of words into a root.
+ * Draw rows of words in an element.
  * @param {HTMLElement} root
  * @param {{rows: {name: string, words: string[]}[], label: string, onMove: (rows: string[][]) => void}} options
  */
@@ -40,7 +40,7 @@ function focusOn({lists}, word) {
   word.focus();
 }
 
-/** Say where a word is now, and hand over all rows. @param {Bins} bins @param {HTMLElement} word */
+/** Announce a word's new position, and report all rows. @param {Bins} bins @param {HTMLElement} word */
 function moved(bins, word) {
   const list = /** @type {HTMLElement} */ (word.parentElement), row = list.dataset.name ? `${list.dataset.name}, ` : "";
   bins.announcement.textContent = `${word.textContent}: ${row}${wordsOf(list).indexOf(word) + 1} / ${list.children.length}`;
@@ -52,7 +52,7 @@ function moved(bins, word) {
 function dragWords(bins) {
   const {root, lists} = bins;
   let drag = /** @type {any} */ (null);
-  /** Rows keep their height while a word is dragged: one that lost a line would move those below from under the finger. */
+  /** Rows keep their height during a drag: if one lost a line, those below would move from under the finger. */
   const keepHeights = (isKept) => {
     for (const list of lists) list.style.minHeight = isKept ? `${list.offsetHeight}px` : "";
   };

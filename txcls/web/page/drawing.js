@@ -1,4 +1,4 @@
-// The drawn parts of the page beside the picture: answer, tokens, lens, heads, the large map and what is said of it, card.
+// Draws the parts of the page other than the picture: prediction, tokens, lens, heads, attention map, model card.
 
 import {classColours, heatMap} from "../picture/colours.js";
 import {element} from "../picture/elements.js";
@@ -24,7 +24,7 @@ export function drawAnswer() {
     : [visible(best.label), element("small", {text: percent(best.probability)})]));
 }
 
-/** The text as typed, its tokens marked, and shaded by their weight relative to the largest. */
+/** Draw the text as typed, with its tokens marked and shaded by their weight relative to the largest. */
 function drawTokens() {
   const {pass, classifier} = shown, {encoding, trace} = pass;
   const {tokens, text, truncatedAt} = encoding;
@@ -41,7 +41,7 @@ function drawTokens() {
       if (token.start > at) pieces.push(element("i", {text: visible(text.slice(at, token.start)).replace(/␊/g, "\n")}));
       pieces.push(mark(element("span", {text: visible(text.slice(token.start, token.end))}), place));
       at = token.end;
-    } // else it is a further byte of a character that is shown already
+    } // else it holds further bytes of a character that is already shown
   });
   if (at < text.length) pieces.push(element("i", {text: visible(text.slice(at)).replace(/␊/g, "\n")}));
   find("tokens").replaceChildren(...pieces);
@@ -126,7 +126,7 @@ export function drawHeads() {
   find("all-on").disabled = !view.off.size;
 }
 
-/** The large map of the chosen head, and the tokens, whose shades may follow it. */
+/** Draw the attention map of the chosen head, and the tokens, whose shading may depend on it. */
 export function drawMap() {
   const {pass, classifier} = shown;
   if (!pass?.trace) return;
@@ -155,7 +155,7 @@ export function drawMap() {
   drawTokens();
 }
 
-/** A sentence about the chosen cell, or the largest weights of the chosen row, or of the map. */
+/** Write a sentence about the chosen cell, or about the largest weights in the chosen row or the whole map. */
 function drawReadout() {
   const {pass} = shown, {tokens} = pass.encoding, n = tokens.length;
   const bold = (place) => element("b", {text: tr("“{word}”", {word: shortened(tokens[place].label, 24)})});
@@ -184,13 +184,13 @@ function drawReadout() {
   find("readout").replaceChildren(...parts);
 }
 
-/** What one token attends to in the chosen head: weights (T,). */
+/** The attention weights (T,) of one token in the chosen head. */
 export function row(query) {
   const n = shown.pass.encoding.tokens.length;
   return shown.classifier.pattern(shown.pass.trace, ...view.head).subarray(query * n, (query + 1) * n);
 }
 
-/** The head whose rows are sharpest on this text, by mean entropy. @returns {[number, number]} */
+/** The head with the lowest mean entropy of its rows on this text. @returns {[number, number]} */
 export function sharpest() {
   const {pass, classifier} = shown;
   let lowest = Infinity, sharpestHead = /** @type {[number, number]} */ ([0, 0]);
@@ -203,7 +203,7 @@ export function sharpest() {
   return sharpestHead;
 }
 
-/** The model card. */
+/** Write the model card. */
 export function describe(card) {
   const facts = element("dl", {}, ...card.facts.flatMap(([name, value]) => {
     return [element("dt", {text: name}), element("dd", {text: value})];

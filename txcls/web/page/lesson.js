@@ -1,12 +1,12 @@
-// A lesson beside the page: narration, question before reveal, answers judged here, a code at the end. The texts come from
-// the lesson's author and were made into HTML by txcls/lessons/markup.py, which lets no markup of the author's through.
+// A lesson beside the page: narration, questions asked before the page is shown, answers checked here, a code at the
+// end. txcls/lessons/markup.py has converted the author's texts to HTML without letting through any markup in them.
 
 import {button, element} from "../picture/elements.js";
 import {wordBins} from "./bins.js";
 
 const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-/** The checksum of a code, as txcls/lessons/codes.py has it: 25 bits of a CRC-32. */
+/** The checksum of a code, as in txcls/lessons/codes.py: 25 bits of a CRC-32. */
 export function checksum(text) {
   let crc = 0xffffffff;
   for (const character of text) { // a code is ASCII
@@ -17,13 +17,13 @@ export function checksum(text) {
   return [20, 15, 10, 5, 0].map((shift) => ALPHABET[(crc >>> shift) & 31]).join("");
 }
 
-/** The code of answers: true, false, or null for a question that was not answered. */
+/** The code for a list of answers: true or false for right or wrong, null for unanswered. */
 export function lessonCode(name, answers) {
   const letters = answers.map((one) => (one === null ? "N" : one ? "R" : "W")).join("");
   return `${name}.${letters}.${checksum(`${name}.${letters}`)}`;
 }
 
-/** Whether an answer to a step's question is right. */
+/** Whether an answer to a question is right. */
 export function isRight({kind, right, groups, tolerance}, given) {
   if (kind === "number") return Math.abs(given - right) <= tolerance + 1e-9;
   const sorted = (list) => JSON.stringify([...list].sort());
@@ -34,11 +34,12 @@ export function isRight({kind, right, groups, tolerance}, given) {
 
 export class LessonPanel {
   /** @param {HTMLElement} root @param {any} lesson
-   * @param {{show: (step: any) => void, cover: (covered: boolean) => void}} page what shows a step's view, and hides it */
+   * @param {{show: (step: any) => void, cover: (covered: boolean) => void}} page functions that show a step's view and
+   * hide the page */
   constructor(root, lesson, {show, cover}) {
     Object.assign(this, {root, lesson, showStep: show, cover});
     this.at = 0;
-    /** Of each step: null, or what was given (undefined if the answer was only shown) and whether it is right. */
+    /** For each step: null, or the answer given (undefined if the solution was only shown) and whether it is right. */
     this.given = lesson.steps.map(() => /** @type {null | {right: boolean | null}} */ (null));
     root.hidden = false;
     document.body.classList.add("with-lesson");
@@ -56,7 +57,7 @@ export class LessonPanel {
     return this.lesson.steps[this.at];
   }
 
-  /** Whether there is a question that is not answered yet. */
+  /** Whether the step has a question that is not answered yet. */
   get isOpen() {
     return Boolean(this.step.question && !this.given[this.at]);
   }
@@ -65,7 +66,7 @@ export class LessonPanel {
     return this.isOpen && !this.step.question.look;
   }
 
-  /** Go on or back; the answer to an open question is shown first. */
+  /** Go to the next or previous step; going on shows the solution of an open question first. */
   turn(by) {
     if (by > 0 && this.isOpen) this.answer(undefined);
     else this.go(this.at + by);
@@ -78,7 +79,7 @@ export class LessonPanel {
     this.draw();
   }
 
-  /** @param {any} given undefined to be shown the answer */
+  /** @param {any} given undefined to show the solution */
   answer(given) {
     this.given[this.at] = {right: given === undefined ? null : isRight(this.step.question, given)};
     this.draw();
@@ -127,7 +128,7 @@ export class LessonPanel {
     return [ask, hint, field, element("div", {className: "lesson-row"}, check, shown)];
   }
 
-  /** What takes the answer, and a function that gives it; null while there is none. */
+  /** The input for an answer, and a function that returns the answer, null while there is none. */
   field({kind, offered, groups, unit}) {
     const {words} = this.lesson;
     if (kind === "number") {
@@ -170,7 +171,7 @@ export class LessonPanel {
   }
 }
 
-/** An element with HTML that txcls/lessons/markup.py made. */
+/** An element with HTML from txcls/lessons/markup.py. */
 function fromMarkup(name, markup) {
   const made = element(name);
   made.innerHTML = markup;

@@ -1,4 +1,5 @@
-// The page: a text box that answers at every key. What is chosen and shown is in view.js, what draws it in drawing.js.
+// The page: it classifies the text in the box at every keystroke. view.js holds what is chosen and shown, drawing.js
+// draws it.
 //
 // Everything that comes from a checkpoint or a visitor is set as text, never as markup.
 
@@ -30,7 +31,7 @@ let turn = 0;
 
 // The checkpoint
 
-/** Load the chosen checkpoint, from the page or from the files beside it. */
+/** Load the chosen checkpoint, from the page itself or from the files beside it. */
 async function load() {
   const model = page.models[view.model];
   shown.classifier = null;
@@ -49,7 +50,7 @@ async function load() {
     }
     model.classifier = new Classifier(model.description, weights, page.tables);
   }
-  if (model !== page.models[view.model]) return; // another was chosen meanwhile
+  if (model !== page.models[view.model]) return; // another model was chosen in the meantime
   shown.classifier = model.classifier;
   introduce(model.description);
 }
@@ -64,7 +65,7 @@ async function fetched(name) {
   return answer;
 }
 
-/** Title, facts, examples, controls and card of a checkpoint. */
+/** Show a checkpoint's title, facts, examples, controls and card. */
 function introduce({name, title, classes, config, card, examples, means}) {
   machine.name = name;
   find("title").textContent = title || name;
@@ -83,7 +84,7 @@ function introduce({name, title, classes, config, card, examples, means}) {
   describe(card);
 }
 
-/** How good a checkpoint is. @param {[string, string, string] | null} accuracy share, number of texts, which texts */
+/** A sentence about accuracy. @param {[string, string, string] | null} accuracy share, number of texts, which texts */
 function rightOn(accuracy) {
   if (!accuracy) return tr("not evaluated");
   const [right, n] = accuracy.map(inNotation);
@@ -91,7 +92,7 @@ function rightOn(accuracy) {
     : tr("{right} correct on {n} validation texts", {right, n});
 }
 
-/** Leave out of the view what this checkpoint does not have. */
+/** Remove from the view what this checkpoint does not have. */
 function fit({config, means}) {
   const has = ([layer, head]) => layer < config.n_layers && head < config.n_heads;
   view.off = new Set([...view.off].filter((one) => has(pair(one))));
@@ -99,7 +100,7 @@ function fit({config, means}) {
   if (view.how === "mean" && !means) view.how = "zero";
 }
 
-/** A small map and a switch for every head. */
+/** Create a small map and a switch for every head. */
 function heads({n_layers, n_heads}) {
   find("heads").replaceChildren(...Array.from({length: n_layers}, (_, layer) => {
     const cells = Array.from({length: n_heads}, (_, head) => {
@@ -125,9 +126,9 @@ function heads({n_layers, n_heads}) {
   }));
 }
 
-// Reading the text
+// Classifying the text
 
-/** Read the text in the box, in time slices, and draw the answer; given up if it changes meanwhile. */
+/** Classify the text in the box in time slices, and draw the result; abandoned if the text changes in the meantime. */
 async function answer() {
   const {classifier} = shown;
   remember();
@@ -159,14 +160,14 @@ function draw() {
   const n = pass.encoding.tokens.length;
   if (view.query !== null && view.query >= n) view.query = null;
   view.head ??= sharpest();
-  drawMachine(); // first: it measures the page, which nothing has changed yet
+  drawMachine(); // first, as it measures the page: later it would force a layout
   drawAnswer();
   drawLens();
   drawHeads();
   drawMap();
 }
 
-/** The whole model, and what the switched-off heads change. */
+/** Draw the whole model, and what the switched-off heads change. */
 function drawMachine() {
   const {pass, whole, classifier} = shown, changed = pass !== whole;
   machine.show(sceneOf(classifier, pass), {off: view.off, how: view.how, before: changed ? whole.probabilities : null,
@@ -175,7 +176,7 @@ function drawMachine() {
     + (changed ? ` ${tr("The orange marks show the answer with all heads on.")}` : ""));
 }
 
-// What the visitor does
+// Events
 
 document.addEventListener("keydown", machine.pressed);
 find("text").addEventListener("input", () => {
@@ -186,7 +187,7 @@ find("text").addEventListener("input", () => {
 find("models").addEventListener("change", () => {
   view.model = Number(find("models").value);
   Object.assign(view, {head: null, off: new Set(), query: null});
-  if (isExample(view.text)) view.text = ""; // the new model begins with one of its own
+  if (isExample(view.text)) view.text = ""; // the new model starts with one of its own examples
   start(true);
 });
 find("how").addEventListener("change", () => {
@@ -244,7 +245,7 @@ find("link").addEventListener("click", async () => {
   let message = tr("Copied");
   try {
     await navigator.clipboard.writeText(location.href);
-  } catch { // not every browser lets a page opened from a disk
+  } catch { // some browsers do not allow it for a page opened from disk
     message = tr("It is in the address bar");
   }
   say(find("link"), view.text.length > LONGEST_LINKED_TEXT ? tr("{message}, without the long text", {message}) : message);
@@ -276,7 +277,7 @@ addEventListener("hashchange", () => {
   else start(false);
 });
 new ResizeObserver(() => requestAnimationFrame(() => {
-  if (find("map").clientWidth === map.width) return; // only its height has changed, with the text
+  if (find("map").clientWidth === map.width) return; // only the height has changed
   map.measure();
   drawMap();
 })).observe(document.querySelector(".large"));
@@ -285,9 +286,9 @@ function isExample(text) {
   return page.models.some(({description}) => description?.examples.some(([, example]) => example === text));
 }
 
-/** Put what the address says into the controls, and answer. */
+/** Set the controls from the view, and classify the text. */
 function restore() {
-  if (!shown.classifier) return; // it is being loaded, and this follows
+  if (!shown.classifier) return; // still loading; called again afterwards
   fit(shown.classifier.description);
   colour();
   find("text").value = view.text;
@@ -295,7 +296,7 @@ function restore() {
   return answer();
 }
 
-/** Load the chosen checkpoint and answer; `fresh` begins with one of its examples. */
+/** Load the chosen checkpoint and classify the text; if there is none, `fresh` fills in one of its examples. */
 async function start(fresh) {
   say(find("answer"), tr("Loading …"));
   try {
@@ -337,7 +338,7 @@ if (page.lesson) {
       const main = document.querySelector("main");
       if (main.hidden === covered) return;
       main.hidden = covered;
-      if (!covered) answer(); // what is drawn measures its place
+      if (!covered) answer(); // drawing measures the page, which has to be visible
     },
   }).go(0);
 } else start(!given);

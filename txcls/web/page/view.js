@@ -1,11 +1,11 @@
-// What a visitor of the page has chosen, which is in the address, and what is shown of it.
+// What the visitor has chosen, which is kept in the address, and what is shown.
 
 import {speak, translate} from "../picture/translate.js";
 
 /** @typedef {import("../engine/classifier.js").Classifier} Classifier */
 /** @typedef {import("../engine/reader.js").Reader} Reader */
 
-/** Characters; longer texts are left out of the address. */
+/** Maximum length in characters of a text in the address; longer ones are left out. */
 export const LONGEST_LINKED_TEXT = 4000;
 
 export const find = (id) => /** @type {any} */ (document.getElementById(id));
@@ -14,21 +14,21 @@ if (page.lesson) {
   speak(page.lesson.page);
   translate(document.body);
   document.documentElement.lang = page.lesson.spoken;
-  // What a checkpoint says about itself is in English.
+  // Texts from a checkpoint are in English.
   for (const id of ["title", "facts", "models"]) find(id).lang = "en";
   find("card").querySelector("div").lang = "en";
 }
 
-/** What the visitor has chosen; all of it is in the address. */
+/** What the visitor has chosen; all of it is kept in the address. */
 export const view = {model: 0, text: "", head: /** @type {[number, number] | null} */ (null), off: new Set(), how: "zero",
   query: /** @type {number | null} */ (null), theme: ""};
-/** What is shown: the classifier, the text's pass with all heads and the one with some switched off, the shown cell. */
+/** What is shown: the classifier, the pass (`pass`; with all heads on, `whole`), and the marked cell (`key`). */
 export const shown = {classifier: /** @type {Classifier | null} */ (null), reader: /** @type {Reader | null} */ (null),
   pass: null, whole: null, key: null, first: 0};
 
 // The address: #model=ag_news&text=…&head=1.2&off=1.1,2.3&how=uniform&query=4&theme=dark
 
-/** Read the view from the address. @returns {boolean} whether it has a text */
+/** Read the view from the address. @returns {boolean} whether the address contains a text */
 export function fromAddress() {
   const given = new URLSearchParams(location.hash.slice(1));
   const number = page.models.findIndex((model) => model.name === given.get("model"));
@@ -42,13 +42,13 @@ export function fromAddress() {
   return given.has("text");
 }
 
-/** "2.1" as layer 1 and head 0, counted from 0. @returns {[number, number] | null} */
+/** Parse "2.1" as layer 1 and head 0, counted from 0. @returns {[number, number] | null} */
 export function pair(text) {
   const match = /^(\d{1,2})\.(\d{1,3})$/.exec(text ?? "");
   return match && Number(match[1]) && Number(match[2]) ? [Number(match[1]) - 1, Number(match[2]) - 1] : null;
 }
 
-/** The view as the address says it. */
+/** The view in the form of an address. */
 export function address() {
   const params = new URLSearchParams();
   if (page.models.length > 1) params.set("model", page.models[view.model].name);
@@ -62,16 +62,16 @@ export function address() {
 }
 
 let remembering = 0;
-/** Put the view into the address, once nothing has changed for a moment. */
+/** Write the view to the address once it has not changed for a moment. */
 export function remember() {
   clearTimeout(remembering);
   remembering = setTimeout(() => history.replaceState(null, "", address()), 250);
 }
 
-/** A head as it is written: layer and head from 1, as "2.1". */
+/** The name of a head: layer and head counted from 1, such as "2.1". */
 export const name = ([layer, head]) => `${layer + 1}.${head + 1}`;
 
-/** Set a text, unless it is there already. */
+/** Set an element's text, unless it is already set. */
 export function say(place, text) {
   if (place.textContent !== text) place.textContent = text;
   if (place.id === "problem") place.hidden = !text;

@@ -3,10 +3,10 @@
 /** Colour-blind-safe colours after Okabe & Ito 2008, as in txcls/figures/style.py. */
 export const OKABE_ITO = ["#1F83C4", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#8C6BB1"];
 const MORE = ["#56B4E9", "#8B5A2B"];
-/** Grey, for classes without a colour of their own. */
+/** Grey, for classes that have no colour. */
 export const OTHER = "#8A8A8A";
 
-/** The colour of each class: always the same one where there are few, else by rank, grey for those far down.
+/** The colour of each class: fixed if there are few classes, else by rank, with grey for the lower ranks.
  * @param {number} n number of classes @param {{index: number}[]} ranked all of them, most probable first
  * @returns {(index: number) => string} */
 export function classColours(n, ranked) {
@@ -21,7 +21,7 @@ const VIRIDIS = [
   [31, 158, 137], [53, 183, 121], [110, 206, 88], [181, 222, 43], [253, 231, 37],
 ];
 
-/** The colour of each weight from 0 to 1 in 4,096 steps, as a pixel: viridis with more contrast among small weights. */
+/** The colours of weights from 0 to 1 in 4,096 steps, as pixels: viridis with more contrast among small weights. */
 const PIXELS = (() => {
   const pixels = new Uint32Array(4097), bytes = new Uint8ClampedArray(pixels.buffer);
   for (let i = 0; i <= 4096; i++) {
@@ -32,7 +32,7 @@ const PIXELS = (() => {
   return pixels;
 })();
 
-/** A picture of a matrix (rows, columns) with one pixel per cell; from more than `most` rows each pixel shows the
+/** An image of a matrix (rows, columns) with one pixel per cell; beyond `most` rows or columns, each pixel shows the
  * largest of several cells.
  * @param {Float32Array} values @param {number} rows @param {number} columns @param {number} most */
 export function heatMap(values, rows, columns, most = Infinity) {
@@ -54,7 +54,7 @@ export function heatMap(values, rows, columns, most = Infinity) {
   return image;
 }
 
-/** Draw the colour bar of weights from 0 to 1. @param {HTMLCanvasElement} canvas */
+/** Draw the colour bar for weights from 0 to 1. @param {HTMLCanvasElement} canvas */
 export function drawScale(canvas) {
   const weights = Float32Array.from({length: canvas.width}, (_, i) => i / (canvas.width - 1));
   canvas.getContext("2d").putImageData(heatMap(weights, 1, canvas.width), 0, 0);

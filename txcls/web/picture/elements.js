@@ -1,7 +1,7 @@
-// Elements of HTML and SVG: made with text that is never markup, kept from one drawing to the next under a key, and changed
-// only where they differ.
+// HTML and SVG elements: text is never parsed as markup, keyed elements are reused between drawings, and only
+// attributes that differ are written.
 
-/** An element with text or children.
+/** Create an HTML element with text or children.
  * @param {string} name @param {{text?: string, className?: string, title?: string}} options @param {(Node | string)[]} children
  * @returns {any} */
 export function element(name, {text = "", className = "", title = ""} = {}, ...children) {
@@ -12,7 +12,7 @@ export function element(name, {text = "", className = "", title = ""} = {}, ...c
   return made;
 }
 
-/** A button; its label, where there is one, is said instead of its text.
+/** Create a button; screen readers read its label, if any, instead of its text.
  * @param {{text?: string, className?: string, title?: string, label?: string, onClick?: (event: Event) => void}} options
  * @param {(Node | string)[]} children @returns {any} */
 export function button({label = "", onClick, ...options}, ...children) {
@@ -25,10 +25,10 @@ export function button({label = "", onClick, ...options}, ...children) {
 
 export const SVG = "http://www.w3.org/2000/svg";
 
-/** Elements of one kind below one parent, each kept from one drawing to the next under its key: building a picture anew
- * at every key would take several times as long as changing what differs. */
+/** Elements of one kind under one parent, keyed and reused between drawings: rebuilding the picture at every keystroke
+ * would take several times as long as updating what differs. */
 export class Keyed {
-  /** @param {Element} parent @param {(key: number) => any} make an element, which is appended to the parent */
+  /** @param {Element} parent @param {(key: number) => any} make creates an element, which is appended to the parent */
   constructor(parent, make) {
     this.parent = parent;
     this.make = make;
@@ -37,7 +37,7 @@ export class Keyed {
     this.turn = 0;
   }
 
-  /** The element with this key, made if there is none, for `write`. @param {number} key */
+  /** The record of the element with this key, for `write`; created if there is none. @param {number} key */
   take(key) {
     let one = this.all.get(key);
     if (!one) {
@@ -49,7 +49,7 @@ export class Keyed {
     return one;
   }
 
-  /** Remove what was not taken since the last call. */
+  /** Remove the elements that were not taken since the last call. */
   finish() {
     for (const [key, {node, turn}] of this.all) {
       if (turn === this.turn) continue;
@@ -60,7 +60,7 @@ export class Keyed {
   }
 }
 
-/** Write the values that differ from the last ones by `set`. */
+/** Write with `set` the values that have changed since the last call. */
 export function write(one, values, set) {
   for (const name in values) {
     if (one.values[name] === values[name]) continue;
@@ -73,14 +73,14 @@ export const attribute = (node, name, value) => node.setAttribute(name, value);
 export const property = (node, name, value) => { node[name] = value; };
 export const style = (node, name, value) => node.style.setProperty(name, value);
 
-/** Two decimals are enough for what is drawn; numbers are faster to compare and write than their digits. */
+/** Two decimals are enough for drawing; numbers are faster to compare and write than strings. */
 export const round = (value) => Math.round(value * 100) / 100;
-/** Widths of lines in steps of a fifth of a pixel, and opacities in twentieths: nobody sees less, and the browser works
- * out anew the style of every line that changes. */
+/** Line widths in steps of a fifth of a pixel, opacities in twentieths: finer steps would not be visible, and the
+ * browser recomputes the style of every line that changes. */
 export const thickness = (value) => Math.round(value * 5) / 5;
 export const opacity = (value) => Math.round(value * 20) / 20;
 
-/** An element of SVG; numbers among its attributes are rounded. @returns {any} */
+/** Create an SVG element; numeric attributes are rounded. @returns {any} */
 export function svgElement(name, attributes = {}, text = "") {
   const made = document.createElementNS(SVG, name);
   for (const [key, value] of Object.entries(attributes)) {
@@ -90,13 +90,13 @@ export function svgElement(name, attributes = {}, text = "") {
   return made;
 }
 
-/** Elements of SVG in a group of their own. */
+/** Keyed SVG elements in a new group. */
 export function shapes(svg, className, name, childClass = "") {
   const group = svg.appendChild(svgElement("g", {class: className}));
   return new Keyed(group, () => svgElement(name, childClass ? {class: childClass} : {}));
 }
 
-/** What is shown while the pointer rests on a shape. */
+/** Set a shape's tooltip. */
 export function titled(one, text) {
   if (one.title === text) return;
   if (!one.title) one.node.append(svgElement("title"));

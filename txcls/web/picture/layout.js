@@ -1,48 +1,48 @@
-// Where the parts of the picture stand: u runs along the flow, to the right or on a narrow screen down, v across the lanes.
+// The layout of the picture: u runs along the flow (to the right, or down on a narrow screen), v across the lanes.
 
-/** Narrower than this, the picture goes from top to bottom. */
+/** Width in pixels below which the picture runs from top to bottom. */
 const NARROW = 720;
-/** Most heads in a layer whose maps have their numbers below. */
+/** Maximum number of heads in a layer for which the maps have their numbers below. */
 export const MANY_HEADS = 6;
-/** Least width of a map in pixels. */
+/** Minimum width of a map in pixels. */
 const MIN_MAP = 20;
-/** Least pixels from one lane to the next where they run from left to right. */
+/** Minimum distance between lanes in pixels, if they run from left to right. */
 const MIN_PITCH = 13;
-/** Height of a head's map in pixels: least, at most while the lanes are close together, at most. */
+/** Height of a head's map in pixels: minimum, maximum with lanes close together, maximum, maximum with many heads. */
 const LOWEST_MAP = 36, LOW_MAP = 48, HIGH_MAP = 84, HIGH_MAP_OF_MANY = 64;
-/** Pixels from one lane to the next that leave room for higher maps. */
+/** Distance between lanes in pixels from which the maps may be higher. */
 const EASY_PITCH = 18;
-/** Least width in pixels for a map with its number below. */
+/** Minimum width in pixels of a map with its number below. */
 const MIN_COLUMN = 42;
-/** Least width in pixels for what a head attends to, below its map. */
+/** Minimum width in pixels of a head's story below its map. */
 export const MIN_FOR_STORY = 100;
-/** Width in pixels of a character of that, height of a line of it, and most width of a column. */
+/** Stories, in pixels: width of a character, height of a line, maximum width of a column. */
 const STORY_CHARACTER = 6.3, STORY_LINE = 16, WIDEST_STORY = 190;
-/** Where the picture goes down: pixels from the name of the answer to the first bar, and from one bar to the next. */
+/** In a picture that runs down: pixels from the heading of the answer to the first bar, and between bars. */
 const BELOW_NAME = 32, BAR_PITCH = 38;
-/** Width in pixels from which on everything is larger. */
+/** Width in pixels from which everything is drawn larger. */
 const LARGE = 1500;
 
-/** Whether the picture of this width goes from top to bottom. @param {number} width */
+/** Whether a picture of this width runs from top to bottom. @param {number} width */
 export const isNarrow = (width) => width < NARROW;
 
-/** A layer along the flow: its heads begin at `start`, ribbons lead from `from` to `to`, feed-forward ends at `end`; and how
- * its heads' maps stand: so many in a row, their size, and the width and height that each has with its number.
+/** A layer along the flow: its heads start at `start`, its ribbons run from `from` to `to`, feed-forward ends at `end`.
+ * Its maps: `perRow` in a row, of this `size`, each with its label in a cell `wide` and `high`.
  * @typedef {{start: number, from: number, to: number, end: number, perRow: number, size: number, wide: number,
  *   high: number}} Zone */
 
 export class Places {
   /** @param {import("./scene.js").Scene} scene
-   * @param {{width: number, room: number, bars: number, storyLength: number}} given the picture's width; the height that the
-   * window has for it (nothing where it goes down); how many classes have bars; the characters of the longest line that
-   * says what a head does */
+   * @param {{width: number, room: number, bars: number, storyLength: number}} given the picture's width, the height
+   * available in the window (unused if the picture runs down), the number of bars, and the length of the longest story
+   * in characters */
   constructor({lanes, layers, config}, {width, room, bars, storyLength}) {
     this.width = width;
     this.vertical = isNarrow(width);
     this.lanes = lanes.length;
     this.large = !this.vertical && width >= LARGE ? 1.2 : 1;
     this.font = this.vertical ? 13 : Math.round(16 * this.large);
-    /** Width of the longest word. */
+    /** Width of the longest word in pixels. */
     this.longest = Math.max(...lanes.map(({name}) => Math.min(14, [...name].length))) * this.font * 0.6;
     const words = Math.min(this.vertical ? 128 : 150 * this.large, this.longest + 22);
     const positions = words + (this.vertical ? 34 : 64 * this.large);
@@ -54,9 +54,9 @@ export class Places {
     else this.goRight(layers.length, config.n_heads, {room, bars, storyLength});
     this.ends.answer = this.length;
     this.middle = this.first + ((this.lanes - 1) / 2) * this.pitch;
-    /** The list of bars, and the height of each. */
+    /** The position and width of the list of bars, and the distance between bars. */
     this.bars = this.barsAt(bars);
-    /** The same for the same places. */
+    /** Equal for equal layouts. */
     this.key = JSON.stringify([this.vertical, this.zones, this.ends, this.first, this.pitch, this.vector, this.length]);
   }
 
@@ -71,11 +71,11 @@ export class Places {
       this.ends[`layers.${layer}.ff`] = u += heads + 150;
     }
     this.pitch = (this.breadth - 12) / this.lanes;
-    // Words stand upright where slanted ones would stick out beyond the last lane.
+    // Words are set upright if slanted ones would stick out beyond the last lane.
     this.upright = this.longest * 0.47 > this.pitch / 2;
     this.first = 6 + this.pitch / 2;
     this.ends.pool = u + 104;
-    /** Where the text's vector is. */
+    /** The position of the text's vector along the flow. */
     this.vector = u + 96;
     this.length = u + 104 + BELOW_NAME + bars * BAR_PITCH + 6;
   }
@@ -110,33 +110,33 @@ export class Places {
     return {pitch, top, left, wide: this.length - left - 2};
   }
 
-  /** Where the last layer ends, or the embeddings if there is none. */
+  /** The end of the last layer, or of the embeddings if there are no layers. */
   get layersEnd() {
     return this.zones.length ? this.zones[this.zones.length - 1].end : this.ends.positions;
   }
 
-  /** A lane's place across the flow. */
+  /** A lane's position across the flow. */
   v(lane) {
     return this.first + lane * this.pitch;
   }
 
-  /** A point of SVG. */
+  /** The point "x,y" in SVG. */
   point(u, v) {
     return this.vertical ? `${v.toFixed(1)},${u.toFixed(1)}` : `${u.toFixed(1)},${v.toFixed(1)}`;
   }
 
-  /** What lies `wide` along the flow and `high` across it, as x, y, width and height. */
+  /** A box `wide` along the flow and `high` across it, as x, y, width and height. */
   box(u, v, wide, high) {
     return this.vertical ? [v, u, high, wide] : [u, v, wide, high];
   }
 }
 
-/** How the maps of a layer's heads stand above its lanes, each with its number below; `least` and `most` are the heights
- * that are left for them by lanes as close as they may be, and by lanes with some room. */
+/** The layout of a layer's maps above its lanes, each with its number below; `least` and `most` are the heights left
+ * for them with lanes at MIN_PITCH and at EASY_PITCH. */
 function fewHeads(H, wide, {least, most, storyLength}) {
   const fit = Math.max(1, Math.min(H, Math.floor(wide / MIN_COLUMN)));
   const rows = Math.ceil(H / fit), perRow = Math.ceil(H / rows); // rows of the same length
-  // They share the width of the layer where their stories have room.
+  // The maps spread over the layer's width if there is room for their stories.
   const roomy = storyLength > 0 && wide / perRow >= MIN_FOR_STORY, column = Math.min(WIDEST_STORY, wide / perRow);
   const lines = roomy ? (storyLength * STORY_CHARACTER > column - 8 ? 2 : 1) : 0;
   const label = 24 + lines * STORY_LINE;
@@ -145,7 +145,7 @@ function fewHeads(H, wide, {least, most, storyLength}) {
   return {perRow, size, column: roomy ? column : size + 8, high: size + label};
 }
 
-/** The same for so many heads that their numbers have no room: the largest maps that take up a quarter of the height. */
+/** The layout for too many heads to show numbers: the largest maps that fit in a quarter of the height. */
 function manyHeads(H, wide, room) {
   for (let perRow = 1; ; perRow++) {
     const size = Math.min(40, wide / perRow - 4), high = size + 4;

@@ -1,4 +1,4 @@
-// The picture's lines, as SVG: lanes are the residual stream, ribbons are attention weights, and the lanes join in pooling.
+// The picture's lines, in SVG: lanes show the residual stream and ribbons the attention weights; lanes join in pooling.
 
 import {OTHER} from "./colours.js";
 import {SVG, attribute, opacity, round, shapes, thickness, titled, write} from "./elements.js";
@@ -8,14 +8,15 @@ import {MAX_LANES, isOff} from "./scene.js";
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./layout.js").Places} Places */
 
-/** Ribbons of smaller weight are not drawn, nor are those of about even weights; and most ribbons in a layer. */
+/** Only ribbons of at least the weight LEAST, and of ABOUT_EVEN times the uniform weight, are drawn; MAX_RIBBONS is the
+ * maximum number in a layer. */
 const LEAST = 0.03, ABOUT_EVEN = 1.25;
 export const MAX_RIBBONS = 160;
 
-/** The least weight that is drawn between this many lanes. @param {number} N */
+/** The minimum weight of a ribbon between this many lanes. @param {number} N */
 export const leastOf = (N) => Math.max(LEAST, N > 3 ? ABOUT_EVEN / N : 0);
 
-/** The weight from which on ribbons are drawn in a layer: at least `least`, and not more than MAX_RIBBONS.
+/** The minimum weight of a ribbon in a layer: `least`, or more so as to draw no more than MAX_RIBBONS.
  * @param {Float32Array[]} patterns of the heads that are on @param {number} least */
 export function leastDrawn(patterns, least) {
   const drawn = patterns.flatMap((pattern) => [...pattern.filter((weight) => weight >= least)]);
@@ -23,7 +24,7 @@ export function leastDrawn(patterns, least) {
 }
 
 export class Lines {
-  /** @param {number} layers how many the model has */
+  /** @param {number} layers number of layers */
   constructor(layers) {
     this.svg = document.createElementNS(SVG, "svg");
     this.svg.setAttribute("aria-hidden", "true");
@@ -36,14 +37,14 @@ export class Lines {
     this.pool = shapes(this.svg, "machine-pool", "path", "ribbon");
     this.vector = shapes(this.svg, "machine-vector", "circle", "vector");
     this.out = shapes(this.svg, "machine-out", "path", "out");
-    this.version = 0; // of the places
+    this.version = 0; // of the layout
   }
 
   /** @param {Scene} scene @param {Places} places
    * @param {{colour: (index: number) => string, state: import("./scene.js").State,
-   *   rows: {colour: string, now: number}[]}} given colours of classes, which heads are off, and the bars */
+   *   rows: {colour: string, now: number}[]}} given class colours, switched-off heads, and bars */
   draw(scene, places, {colour, state, rows}) {
-    if (this.places?.key !== places.key) this.version++; // curves are written anew only where places have changed
+    if (this.places?.key !== places.key) this.version++; // curves are rewritten only if the layout has changed
     Object.assign(this, {scene, places, colour, state});
     const {vertical, breadth, length} = places;
     write(this.frame, vertical ? {width: breadth, height: length} : {width: length, height: breadth}, attribute);
@@ -57,7 +58,7 @@ export class Lines {
     this.drawOut(rows);
   }
 
-  /** The colour of the class that is read in a lane, if one is. @param {number} index */
+  /** The colour of the class that is read from a lane; grey if none is. @param {number} index */
   laneColour(index) {
     return index < 0 ? OTHER : this.colour(index);
   }
@@ -99,7 +100,7 @@ export class Lines {
     lanes.finish();
   }
 
-  /** The position vectors as strips of a few numbers, added to each lane. */
+  /** Draw a few numbers of each lane's position vector as a strip. */
   drawPositions() {
     const {places} = this, {positions} = this.scene, {words, positions: end} = places.ends, strips = this.positions;
     const high = Math.min(12, places.pitch * 0.5), cells = positions?.[0].length ?? 0, wide = ((end - words) * 0.5) / cells;
@@ -119,7 +120,7 @@ export class Lines {
   drawRibbons({patterns}, number) {
     const {places} = this;
     const {from, to} = places.zones[number], N = places.lanes, H = patterns.length, ribbons = this.ribbons[number];
-    // A ribbon has the colour of the lane that is read.
+    // A ribbon has the colour of the lane that is attended to.
     const {best} = number ? this.scene.layers[number - 1].post : this.scene.start, colours = Array.from(best, (index) => this.laneColour(index));
     const least = leastDrawn(patterns.filter((_, h) => !isOff(this.state, number, h)), leastOf(N));
     const widest = Math.min(12, places.pitch * 0.42);
@@ -140,7 +141,7 @@ export class Lines {
     ribbons.finish();
   }
 
-  /** What feed-forward adds to each lane, as dots. */
+  /** Draw what feed-forward adds to each lane, as dots. */
   drawFeedForward({fed}, number) {
     const {places} = this;
     const {to, end} = places.zones[number], most = Math.max(...fed, 1e-9), dots = this.fed[number];
@@ -158,7 +159,7 @@ export class Lines {
     dots.finish();
   }
 
-  /** Lanes join by their weights in the text's vector. */
+  /** Draw each lane's pooling weight as a ribbon to the text's vector. */
   drawPooling() {
     const {places} = this, {pool, layers, start, ranked} = this.scene, from = places.layersEnd, ribbons = this.pool;
     const {best} = layers.length ? layers[layers.length - 1].post : start;
@@ -180,7 +181,7 @@ export class Lines {
     this.vector.finish();
   }
 
-  /** Put a curve between two places, unless it is there already. */
+  /** Draw a curve between two points, unless it is already there. */
   curve(shape, [u0, v0], [u1, v1]) {
     if (shape.version === this.version) return;
     shape.version = this.version;
@@ -188,7 +189,7 @@ export class Lines {
     shape.node.setAttribute("d", `M${at(u0, v0)}C${at(um, v0)} ${at(um, v1)} ${at(u1, v1)}`);
   }
 
-  /** From the text's vector to each class's bar. */
+  /** Draw curves from the text's vector to the bars. */
   drawOut(rows) {
     const {places, out} = this;
     if (!places.vertical) {

@@ -1,5 +1,6 @@
 // The whole model in one picture: words enter on the left, a class comes out on the right (on a narrow screen from top to
-// bottom). It is painted by painting.js, with numbers from scene.js; here it is played part by part, pointed at and said.
+// bottom). scene.js computes the numbers, painting.js draws; this module plays the picture part by part, handles
+// hovering and shows sentences about it.
 
 import {button, element} from "./elements.js";
 import {decimal, percent, shortened, tr, visible} from "./translate.js";
@@ -11,7 +12,7 @@ import {narrate, traced} from "./sentences.js";
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./scene.js").State} State */
 
-/** How long the front stays at each part while it plays, in milliseconds. */
+/** Milliseconds per part while the picture plays. */
 const PACE = 1300;
 
 export class Machine {
@@ -22,14 +23,14 @@ export class Machine {
     this.scene = null;
     /** @type {State} */
     this.state = {};
-    /** The part up to which the picture is shown; null for all of it. @type {number | null} */
+    /** The last part shown; null if all are. @type {number | null} */
     this.at = null;
     this.playing = 0;
-    this.frame = 0; // the request for the next animation frame, if something was drawn in this one
+    this.frame = 0; // the pending animation frame request; 0 if nothing was drawn in this frame
     root.classList.add("machine");
     this.stage = element("div", {className: "machine-stage"});
     this.painting = new Painting(this.stage, actions);
-    /** Of the model, for the names of files. */
+    /** The model's name, for file names. */
     this.name = "model";
     const saving = saveButtons(() => ({root: this.stage, file: `${this.name}-picture`, label: this.described()}));
     saving.classList.add("machine-saving");
@@ -39,11 +40,11 @@ export class Machine {
     this.stage.addEventListener("pointerleave", () => this.trace(null));
     this.stage.addEventListener("focusin", (event) => this.hover(event));
     this.stage.addEventListener("focusout", () => this.trace(null));
-    /** For keydown events of the document: PageDown and PageUp go part by part, Escape shows all of the picture. */
+    /** Handles the document's keydown events: PageDown and PageUp go part by part, Escape shows the whole picture. */
     this.pressed = (event) => this.key(event);
   }
 
-  /** What plays the picture, and the sentence about what it shows. */
+  /** Create the buttons that play the picture, and the sentence about it. */
   newBar() {
     this.title = element("b");
     this.sentence = element("span");
@@ -62,7 +63,7 @@ export class Machine {
     return element("details", {className: "machine-text"}, element("summary", {text: tr("The picture as text")}), this.words, this.note);
   }
 
-  /** Draw a text: at once, or with the next animation frame if another one was drawn in this.
+  /** Draw a text: now, or in the next animation frame if one was already drawn in this frame.
    * @param {Scene} scene @param {State} state */
   show(scene, state = {}) {
     Object.assign(this, {scene, state});
@@ -101,7 +102,7 @@ export class Machine {
     else this.reveal();
   }
 
-  /** Draw nothing: there is no text. */
+  /** Clear the picture, as there is no text. */
   clear() {
     this.stop();
     this.scene = null;
@@ -114,7 +115,7 @@ export class Machine {
     if (this.scene && this.painting.width !== this.stage.clientWidth) this.draw();
   }
 
-  /** What the picture shows, in a line. */
+  /** A one-line description of the picture. */
   described() {
     if (!this.scene) return this.name;
     const {lanes} = this.scene, words = lanes.filter(({isSpecial}) => !isSpecial).map(({name}) => visible(name)).join(" ");
@@ -127,7 +128,7 @@ export class Machine {
     const typing = event.composedPath()[0].closest?.("textarea, input:not([type=checkbox]), select, [contenteditable]");
     if (!this.scene || typing || event.altKey || event.ctrlKey || event.metaKey || event.defaultPrevented) return;
     const {top, bottom} = this.stage.getBoundingClientRect();
-    if (bottom < 0 || top > window.innerHeight) return; // out of sight: these keys move the page
+    if (bottom < 0 || top > window.innerHeight) return; // out of sight: let these keys scroll the page
     if (event.key === "Escape" && this.at !== null) {
       this.stop();
       this.at = null;
@@ -158,7 +159,7 @@ export class Machine {
     this.play.textContent = tr("▶ Play");
   }
 
-  /** Show one part more or less; beyond the last one, and before the first, all of the picture. @param {number} by
+  /** Show one part more or less; past the last part or before the first, the whole picture. @param {number} by
    * @returns {boolean} whether there was a part to go to */
   step(by, isPlaying = false) {
     if (!this.scene) return false;
@@ -170,7 +171,7 @@ export class Machine {
     return inside;
   }
 
-  /** Cover what lies behind the part that is reached, and say its sentence. */
+  /** Cover everything after the current part, and show its sentence. */
   reveal() {
     const {parts, at} = this;
     const part = at === null ? null : parts[at];
@@ -196,7 +197,7 @@ export class Machine {
     if (this.scene) this.trace(traced(/** @type {HTMLElement} */ (target), this.scene, this.state));
   }
 
-  /** Light up what belongs to a part and say its sentence; null for everything as it was.
+  /** Highlight the elements of a part and show its sentence; null resets both.
    * @param {import("./sentences.js").Traced | null} about */
   trace(about) {
     if (!this.scene) return;

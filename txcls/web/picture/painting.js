@@ -1,5 +1,5 @@
-// The picture's elements: words, heads and bars are HTML over the lines, so that the keyboard reaches them. All are kept from
-// one text to the next.
+// The picture's elements: words, heads and bars are HTML on top of the lines, which makes them reachable by keyboard.
+// All elements are reused from one text to the next.
 
 import {OTHER, classColours, heatMap} from "./colours.js";
 import {Keyed, button, element, property, round, style, write} from "./elements.js";
@@ -10,20 +10,20 @@ import {Lines} from "./lines.js";
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./scene.js").State} State */
 /** @typedef {import("./scene.js").Story} Story */
-/** What a click on a head ("layer.head" from 1), a double click on it (both from 0) and a click on the name of a part
- * ("layers.0.attn") do; without `onPart` names are no buttons.
+/** Handlers for a click on a head ("layer.head", counted from 1), a double click on it (counted from 0) and a click on
+ * the name of a part ("layers.0.attn"); without `onPart`, names are not buttons.
  * @typedef {{onSwitch?: (name: string) => void, onOpen?: (layer: number, head: number) => void,
  *   onPart?: (part: string) => void}} Actions */
 
-/** Most classes that have a bar of their own. */
+/** Maximum number of bars; with more classes, the last bar is for all others together. */
 const MAX_CLASSES = 8;
-/** Least width in pixels of a map for the word "off" beside its number. */
+/** Minimum width in pixels of a map for the word "off" beside its number. */
 const MIN_FOR_OFF = 52;
-/** Least width in pixels of the bars for a first one in larger type. */
+/** Minimum width in pixels of the list of bars for setting the first one in larger type. */
 const ROOMY_BARS = 250;
-/** Pixels of the window that are left free below the picture; a page may ask for others by --machine-below. */
+/** Pixels left free below the picture in the window; a page can override this with --machine-below. */
 const BELOW = 70;
-/** A sign for each verdict, so that none relies on colour alone (txcls/inspection/stories/wording.py). */
+/** A symbol for each verdict, which colour alone must not convey (txcls/inspection/stories/wording.py). */
 const MARKS = {confirmed: "✓", "part of it": "◐", wrong: "✗", idle: "○"};
 
 
@@ -43,9 +43,9 @@ export class Painting {
   constructor(stage, actions) {
     this.stage = stage;
     this.actions = actions;
-    /** What hides the parts behind the one that is reached. */
+    /** Hides everything after the current part. */
     this.veil = element("div", {className: "machine-veil"});
-    /** The elements for the model whose numbers of layers and heads are `shape`; null while nothing is drawn. */
+    /** The elements drawn for a model with `shape` layers and heads; null while nothing is drawn. */
     this.drawn = null;
     this.width = 0;
   }
@@ -71,20 +71,20 @@ export class Painting {
     return true;
   }
 
-  /** Draw nothing. */
+  /** Clear the picture. */
   clear() {
     this.drawn = null;
     this.stage.replaceChildren();
     this.stage.style.height = "";
   }
 
-  /** Cover what lies behind a part; null for nothing. @param {string | null} part */
+  /** Cover everything after a part in the flow; null uncovers everything. @param {string | null} part */
   cover(part) {
     if (!this.places) return;
     const {ends, length, vertical} = this.places;
     const end = part === null || part === this.parts[this.parts.length - 1].part ? length : ends[part];
     Object.assign(this.veil.style, vertical ? {top: `${end}px`, left: ""} : {left: `${end}px`, top: ""});
-    // Maps may be wider than the ribbons of their layer: those of reached layers lie above the veil.
+    // Maps may be wider than the ribbons of their layer: those of the layers already shown lie above the veil.
     const reached = part === null ? Infinity : this.parts.findIndex((one) => one.part === part);
     for (const one of this.stage.querySelectorAll(".machine-head")) {
       const layer = Number(one.dataset.head.split(".")[0]) - 1;
@@ -93,14 +93,14 @@ export class Painting {
     for (const name of this.stage.querySelectorAll(".machine-name")) name.classList.toggle("now", name.dataset.part === part);
   }
 
-  /** Light up the elements for which `lit` is true; null for none. @param {((one: any) => boolean) | null} lit */
+  /** Highlight the elements for which `lit` is true; null for none. @param {((one: any) => boolean) | null} lit */
   light(lit) {
     for (const one of this.stage.querySelectorAll(".ribbon, [data-lane], .machine-head")) {
       one.classList.toggle("lit", lit !== null && lit(one));
     }
   }
 
-  /** Lines and lists for a model of this shape, empty. */
+  /** Create empty lines and lists for a model of this shape. */
   prepare(shape) {
     const {layers} = this.scene, lines = new Lines(layers.length);
     const list = (className, make) => {
@@ -130,17 +130,17 @@ export class Painting {
     this.places = new Places(this.scene, given);
   }
 
-  /** As high as the window has room below, where the stage begins on the first screen. */
+  /** The height available for the picture in the window. */
   roomBelow() {
     const zoom = this.stage.currentCSSZoom ?? 1, view = window.innerHeight / zoom;
     const now = this.stage.getBoundingClientRect().top / zoom + window.scrollY;
-    this.above = this.measured === this.width ? Math.max(this.above, now) : now; // scrolled or not
+    this.above = this.measured === this.width ? Math.max(this.above, now) : now; // independent of scrolling
     this.measured = this.width;
     const below = Number.parseFloat(getComputedStyle(this.stage).getPropertyValue("--machine-below")) || BELOW;
     return view - (this.above < view * 0.7 ? this.above : 120) - below;
   }
 
-  /** Put an element of HTML at a place along and across the flow, `wide` along it and `high` across it. */
+  /** Place an HTML element at u, v, `wide` along the flow and `high` across it. */
   put(one, u, v, wide, high) {
     const [x, y, width, height] = this.places.box(u, v, wide, high);
     write(one.place ??= {node: one.node, values: {}}, {left: `${round(x)}px`, top: `${round(y)}px`,
@@ -157,7 +157,7 @@ export class Painting {
     return made;
   }
 
-  /** Names of the parts, above them. */
+  /** Draw the names of the parts above them. */
   drawNames() {
     const {places, drawn: {names}} = this;
     const at = {positions: places.ends.words, pool: places.layersEnd, answer: places.ends.pool};
@@ -166,7 +166,7 @@ export class Painting {
       at[`layers.${layer}.ff`] = places.vertical ? to + 4 : to;
     });
     this.parts.forEach(({part, title}, number) => {
-      if (part === "words") return; // the words say so themselves
+      if (part === "words") return; // words need no heading
       const one = names.take(number), isFeedForward = part.endsWith(".ff");
       const text = !isFeedForward ? title.split(": ")[0]
         : !places.vertical && places.ends[part] - at[part] < 96 ? "FF" : tr("feed-forward");
@@ -255,7 +255,7 @@ export class Painting {
     list.node.classList.toggle("outside", this.scene.outOfScope === true);
   }
 
-  /** The classes to show, best first, and the others together. */
+  /** The bars: the most probable classes in order, and the others together. */
   barRows() {
     const {ranked} = this.scene, {before} = this.state;
     const top = ranked.slice(0, ranked.length <= MAX_CLASSES ? MAX_CLASSES : MAX_CLASSES - 1), rest = ranked.slice(top.length);

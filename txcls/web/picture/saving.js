@@ -1,20 +1,20 @@
-// Saves a picture that is made of SVG and HTML as one SVG, with its styles as attributes and nothing outside of it, or as
-// PNG. What is seen is saved at its place: text, maps, bars and lines.
+// Save a picture made of SVG and HTML as a self-contained SVG, with styles as attributes, or as PNG. Everything visible
+// (text, maps, bars, lines) keeps its position.
 
 import {SVG, button, element, svgElement} from "./elements.js";
 import {tr} from "./translate.js";
 
-/** Properties of an SVG's shapes that a style sheet may set. */
+/** CSS properties of SVG shapes that are copied to attributes. */
 const STYLED = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-linecap", "stroke-linejoin",
   "stroke-dasharray", "opacity", "font-family", "font-size", "font-weight", "text-anchor"];
-/** Pixels of a PNG for each of the page, and at most along a side. */
+/** Pixels of the PNG per CSS pixel, and its maximum width and height. */
 const FINE = 2, LONGEST_SIDE = 8000;
-/** Pixels that are free around the picture. */
+/** Margin around the picture in pixels. */
 const AROUND = 12;
 
 /** Buttons that save a picture.
- * @param {() => {root: HTMLElement, file: string, label: string, skip?: string}} what the picture, as `svgOf` takes it, and the
- * name of its file @returns {any} */
+ * @param {() => {root: HTMLElement, file: string, label: string, skip?: string}} what the arguments of `svgOf`, and the
+ * file name @returns {any} */
 export function saveButtons(what) {
   const save = async (format) => {
     const {root, file, ...options} = what();
@@ -30,9 +30,9 @@ export function saveButtons(what) {
   return element("div", {className: "save-picture"}, tr("Save as"), ...buttons);
 }
 
-/** A picture as SVG. It must be on the page: places are measured.
- * @param {HTMLElement} root what holds it
- * @param {{label: string, skip?: string}} options what it shows, and a selector of parts to leave out @returns {string} */
+/** A picture as SVG. It must be on the page, since positions are measured.
+ * @param {HTMLElement} root the element that contains it
+ * @param {{label: string, skip?: string}} options title, and a selector of elements to leave out @returns {string} */
 export function svgOf(root, {label, skip = ""}) {
   const frame = root.getBoundingClientRect(), zoom = frame.width / root.offsetWidth || 1;
   const wide = Math.ceil(frame.width / zoom) + 2 * AROUND, high = Math.ceil(frame.height / zoom) + 2 * AROUND;
@@ -64,7 +64,7 @@ function handOver(blob, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-/** Any colour of CSS as #rrggbb and opacity, which every program that reads SVG knows. */
+/** CSS colours converted to #rrggbb and opacity, which every SVG reader supports. */
 const KNOWN_COLOURS = new Map();
 function asHex(colour) {
   if (!KNOWN_COLOURS.has(colour)) {
@@ -84,7 +84,7 @@ function filled(colour) {
   return alpha < 1 ? {fill: hex, "fill-opacity": alpha} : {fill: hex};
 }
 
-/** The colour behind an element: of the first ancestor that has one. */
+/** The first opaque background colour among an element and its ancestors; white if there is none. */
 function groundOf(root) {
   for (let one = root; one; one = one.parentElement ?? one.getRootNode().host) {
     const {backgroundColor} = getComputedStyle(one);
@@ -93,7 +93,7 @@ function groundOf(root) {
   return "#ffffff";
 }
 
-/** Copy what is seen of an element into a group. `how.upright` is set within what is turned: its size, at no place. */
+/** Copy the visible parts of an element into a group. In rotated elements, `how.upright` is the unrotated box. */
 function copySeen(one, group, how) {
   const style = getComputedStyle(one);
   const isHidden = style.display === "none" || style.visibility !== "visible" || Number(style.opacity) === 0;
@@ -124,7 +124,7 @@ function copySeen(one, group, how) {
   }
 }
 
-/** A group in which a turned element stands upright at the origin; null for one that is not turned. */
+/** A group with the transform of a rotated element, for drawing it unrotated at the origin; null if not rotated. */
 function turnedGroup(one, {transform, transformOrigin}, how) {
   const {a, b, c, d, e, f} = new DOMMatrix(transform === "none" ? "" : transform);
   if ((!b && !c) || !one.offsetParent) return null;
@@ -133,7 +133,7 @@ function turnedGroup(one, {transform, transformOrigin}, how) {
     + `matrix(${a} ${b} ${c} ${d} ${e} ${f}) translate(${-ox} ${-oy})`});
 }
 
-/** An SVG's shapes with their styles as attributes. */
+/** A copy of an SVG with its styles as attributes. */
 function drawing(svg, at) {
   const made = /** @type {any} */ (svg.cloneNode(true)), copies = [made, ...made.querySelectorAll("*")];
   [svg, ...svg.querySelectorAll("*")].forEach((one, number) => {
@@ -156,7 +156,7 @@ function drawing(svg, at) {
   return made;
 }
 
-/** An element's background, border and rounded corners. */
+/** Draw an element's background and border, with rounded corners. */
 function backdrop(style, at, group) {
   const line = ["Top", "Right", "Bottom", "Left"].every((side) => style[`border${side}Style`] !== "none")
     ? Number.parseFloat(style.borderTopWidth) : 0;
@@ -168,7 +168,7 @@ function backdrop(style, at, group) {
     ...(line && edge.alpha ? {stroke: edge.hex, "stroke-opacity": edge.alpha, "stroke-width": line} : {})}));
 }
 
-/** Write a text, line by line, where it stands. */
+/** Draw a text node line by line at its position. */
 function writeText(text, parent, style, group, how) {
   const range = document.createRange(), context = element("canvas").getContext("2d");
   context.font = `${style.fontStyle} ${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
@@ -178,7 +178,7 @@ function writeText(text, parent, style, group, how) {
     range.setStart(text, start);
     range.setEnd(text, end);
     const drawn = range.getBoundingClientRect();
-    // Lines beyond the last one that is shown are cut off there, as -webkit-line-clamp does it.
+    // Leave out the lines that -webkit-line-clamp hides.
     if (style.webkitLineClamp !== "none" && drawn.top >= parent.getBoundingClientRect().bottom - 2) return;
     const box = how.place(drawn);
     let [x, y, wide] = [box.x, box.y + (box.height - ascent - descent) / 2 + ascent, box.width];
@@ -203,7 +203,7 @@ function writeText(text, parent, style, group, how) {
   }
 }
 
-/** The lines that a text is broken into, and where in it they begin and end. */
+/** The lines that a text node is broken into, with their start and end offsets. */
 function linesOf(text) {
   const range = document.createRange(), lines = [];
   for (const {index, 0: word} of text.data.matchAll(/\S+/g)) {

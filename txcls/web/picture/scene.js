@@ -1,34 +1,34 @@
-// What the picture of the whole model shows, as numbers: one lane per token, what each layer moves between lanes and adds
-// to them, pooling, the answer.
+// The numbers in the picture of the whole model: one lane per token, what each layer moves between lanes and adds to
+// them, pooling, and the prediction.
 
 import {calibratedProbabilities} from "../engine/calibration.js";
 import {layerNorm, linear} from "../engine/model.js";
 import {part} from "../engine/tensor.js";
 import {tr} from "./translate.js";
 
-/** Most lanes. Of a longer text, the tokens that weigh least share the last one. */
+/** Maximum number of lanes; in a longer text, the tokens with the least weight share the last one. */
 export const MAX_LANES = 24;
 /** How many numbers of each position vector are drawn. */
 const POSITION_CELLS = 8;
 
-/** A token's residual stream, or that of several tokens together.
+/** The residual stream of one token, or of several tokens together.
  * @typedef {{places: number[], name: string, isUnknown: boolean, isSpecial: boolean}} Lane */
-/** The lanes after a part of the model. `size` is the length of each lane's state, relative to the longest of all;
- * `best` the class that the head reads in it (the "logit lens"; -1 where pooling never does), and `certainty` that class's
- * probability without calibration.
+/** The lanes after a part of the model. `size` is the norm of each lane's state, relative to the largest of all; `best`
+ * the class that the head reads from it (the "logit lens"; -1 if pooling ignores the lane); `certainty` that class's
+ * uncalibrated probability.
  * @typedef {{tap: string, size: Float32Array, best: Int32Array, certainty: Float32Array}} Stage */
-/** One layer: `patterns` holds for each head the weights between lanes (N N, rows are queries, each sums to 1); `attended`
- * and `fed` are the lengths of what attention and feed-forward add to each lane, relative to its state before.
+/** One layer: `patterns` holds each head's weights between lanes (N N; rows are queries and sum to 1); `attended` and
+ * `fed` are the norms of what attention and feed-forward add to each lane, relative to the norm of its state before.
  * @typedef {{patterns: Float32Array[], attended: Float32Array, fed: Float32Array, mid: Stage, post: Stage}} Layer */
 /** @typedef {{lanes: Lane[], nTokens: number, config: import("../engine/model.js").ModelConfig, classes: string[],
  *   positions: Float32Array[] | null, start: Stage, layers: Layer[], pool: Float32Array,
  *   ranked: {index: number, label: string, probability: number}[], outOfScope: boolean | null}} Scene */
 
-/** What tests showed about a head: what it attends to ("class token → winner"), the same with its figures, and the
- * verdict ("confirmed", "part of it", "wrong", "idle").
+/** The tested story of a head: what it attends to ("class token → winner"), the same with its metrics as `text`, and
+ * the verdict ("confirmed", "part of it", "wrong", "idle").
  * @typedef {{story: string, text: string, verdict: string}} Story */
-/** `off` names switched-off heads as "layer.head", both from 1; `before` are the class probabilities with all heads on, or
- * null; `how` heads are switched off; `stories` are by "layer.head".
+/** `off` names the switched-off heads as "layer.head", counted from 1, and `how` the way they are switched off;
+ * `before` holds the class probabilities with all heads on, or null; `stories` are keyed by "layer.head".
  * @typedef {{off?: Set<string>, how?: import("../engine/ablation.js").How, before?: Float64Array | null,
  *   stories?: Record<string, Story>}} State */
 
@@ -36,7 +36,7 @@ const POSITION_CELLS = 8;
 export const isOff = (state, layer, head) => state.off?.has(`${layer + 1}.${head + 1}`) ?? false;
 
 /** @param {import("../engine/classifier.js").Classifier} classifier @param {import("../engine/classifier.js").Pass} pass of a text with
- *   words, with the taps of the residual stream and of attention recorded @returns {Scene} */
+ *   words, with the residual stream and attention patterns recorded @returns {Scene} */
 export function sceneOf(classifier, pass) {
   const {trace, encoding, ranked, outOfScope} = pass, {config} = classifier.model;
   const n = encoding.tokens.length;
@@ -65,14 +65,14 @@ export function sceneOf(classifier, pass) {
   };
 }
 
-/** Each token's weight in the text's vector, (T,). */
+/** Each token's pooling weight, (T,). */
 function poolingWeights(config, trace, n) {
   const pattern = trace.values.get("pool.pattern");
   return pattern ? pattern.data : Float32Array.from({length: n}, (_, place) => (place ? 0 : 1));
 }
 
-/** One lane per token; of many tokens, those with the largest weights in attention and pooling keep one each, among them
- * the one that weighs most in pooling. */
+/** One lane per token; with too many tokens, only those with the largest weights in attention and pooling keep their
+ * own, always including the token with the largest pooling weight. */
 function lanesOf({tokens}, whole, pooling, nHeads) {
   const lane = (places) => ({
     places, name: tokens[places[0]].label, isUnknown: tokens[places[0]].isUnknown, isSpecial: tokens[places[0]].isSpecial,
@@ -83,19 +83,19 @@ function lanesOf({tokens}, whole, pooling, nHeads) {
   for (const {data} of whole) {
     for (let i = 0; i < data.length; i++) weight[i % n] += data[i] / (n * nHeads * whole.length);
   }
-  weight[pooling.indexOf(Math.max(...pooling))] = Infinity; // the sentence about pooling names it
+  weight[pooling.indexOf(Math.max(...pooling))] = Infinity; // named in the sentence about pooling
   const order = [...weight.keys()].sort((a, b) => weight[b] - weight[a] || a - b);
   const heaviest = order.slice(0, MAX_LANES - 1).sort((a, b) => a - b), rest = order.slice(MAX_LANES - 1).sort((a, b) => a - b);
   const others = {places: rest, name: tr("{n} others", {n: rest.length}), isUnknown: false, isSpecial: true};
   return [...heaviest.map((place) => lane([place])), others];
 }
 
-/** The mean over each lane's tokens of one number per token. */
+/** The mean of a per-token value over each lane's tokens. */
 function grouped(lanes, values) {
   return Float32Array.from(lanes, ({places}) => places.reduce((sum, place) => sum + values[place], 0) / places.length);
 }
 
-/** Weights between lanes: what a lane's queries give to all tokens of another, on average. */
+/** Weights between lanes: the total weight on the key lane's tokens, averaged over the query lane's tokens. */
 function between(lanes, pattern, n) {
   const N = lanes.length, weights = new Float32Array(N * N);
   lanes.forEach((query, q) => lanes.forEach((key, k) => {
@@ -106,7 +106,7 @@ function between(lanes, pattern, n) {
   return weights;
 }
 
-/** The length (Euclidean norm) of each row of (T, D). */
+/** The Euclidean norm of each row of (T, D). */
 function lengths({data, shape: [T, D]}) {
   return Float32Array.from({length: T}, (_, t) => {
     let sum = 0;
@@ -119,7 +119,8 @@ function stageOf(classifier, trace, lanes, tap) {
   const {model} = classifier, x = trace.get(tap), [T] = x.shape;
   const normed = model.config.norm === "pre" ? layerNorm(model, "norm", x) : x;
   const logits = linear(model, "head", normed); // T C
-  // Without calibration, which is fitted to the answer alone. Where pooling reads the first token, other lanes say nothing.
+  // Uncalibrated: calibration is fitted to the final logits only. If pooling reads only the first token, the class head
+  // means nothing in other lanes.
   const read = Array.from({length: T}, (_, t) => calibratedProbabilities(part(logits, t), {temperature: 1, power: 1}));
   const readsFirst = ["first", "class_token"].includes(model.config.pooling);
   const C = classifier.classes.length;
@@ -135,7 +136,7 @@ function stageOf(classifier, trace, lanes, tap) {
   return {tap, size: grouped(lanes, lengths(x)), best, certainty};
 }
 
-/** Some numbers of each lane's position vector, from -1 to 1; null if the model has no positions. */
+/** A few numbers of each lane's position vector, scaled to -1 to 1; null if the model has no position vectors. */
 function positionsOf(trace, lanes) {
   const positions = trace.values.get("embeddings.positions");
   if (!positions) return null;

@@ -1,15 +1,15 @@
-// What the picture says, made of the scene's numbers: a sentence about each part of the model, and about what the pointer or
-// the keyboard's focus is on, with the elements that light up for it.
+// Sentences about the picture, made from the scene's numbers: one about each part of the model, and one about the
+// element under the pointer or with keyboard focus, with the elements to highlight for it.
 
 import {decimal, percent, shortened, tr} from "./translate.js";
 import {isOff} from "./scene.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./scene.js").State} State */
-/** Which elements are lit up, and what is said.
+/** Which elements to highlight, and the sentence to show.
  * @typedef {{lit: (one: any) => boolean, say: string}} Traced */
 
-/** What a switched-off head is, and what a layer is whose heads are all switched off, by how they are switched off. */
+/** Phrases for a switched-off head and for a layer with all heads switched off, keyed by how they are switched off. */
 const SWITCHED = {
   zero: {one: () => tr("off"), all: () => tr("All heads of this layer are off: nothing moves between lanes.")},
   uniform: {one: () => tr("made to attend evenly"), all: () => tr("All heads of this layer are made to attend evenly.")},
@@ -49,7 +49,7 @@ export function narrate(scene, state = {}) {
 
 /** A lane's name in a sentence. @param {Lane} lane */
 export const quoted = ({name, places}) => (places.length > 1 ? tr("the {lanes}", {lanes: name}) : tr("“{word}”", {word: shortened(name.trim() ? name : "␣", 20)}));
-/** A verb for a lane: of one token, or of several. @param {Lane} lane */
+/** The form of a verb for a lane of one token or of several. @param {Lane} lane */
 export const verb = ({places}, one, many) => (places.length > 1 ? many : one);
 const share = (value) => decimal(value, 2);
 const countOf = (n, all) => (n < all ? tr("{n} of {all} lanes", {n, all}) : n === 1 ? tr("the only lane") : tr("all {n} lanes", {n}));
@@ -65,7 +65,7 @@ function wordsSentence({lanes, nTokens, config}) {
   ].join(" ");
 }
 
-/** What stands out most in a layer's heads: a token that gets the most weight, or neighbours; empty if all are off.
+/** The clearest pattern among a layer's heads: attention to one token, or to neighbours; empty if all heads are off.
  * @param {Float32Array[]} patterns @param {Lane[]} lanes @param {number} layer from 0
  * @param {(head: number) => boolean} isHeadOff */
 export function attentionSentence(patterns, lanes, layer, isHeadOff = () => false) {
@@ -81,11 +81,11 @@ export function attentionSentence(patterns, lanes, layer, isHeadOff = () => fals
   return clearest.text;
 }
 
-/** How many tokens all lanes hold together. */
+/** The number of tokens in all lanes together. */
 const tokensOf = (lanes) => lanes.reduce((n, {places}) => n + places.length, 0);
 
-/** The token with a lane of its own that gets the most weight from all tokens on average, compared with even weights; and,
- * if it is so for more than half of the lanes, how many attend to it more than to any other such token. */
+/** Among the tokens with their own lane, the one with the largest mean weight over all queries, compared with uniform
+ * attention. If most lanes give it their largest weight among these tokens, the sentence says how many do. */
 function mostRead(pattern, lanes) {
   const N = lanes.length, n = tokensOf(lanes), single = lanes.flatMap(({places}, lane) => (places.length > 1 ? [] : [lane]));
   const mean = new Float32Array(N);
@@ -105,10 +105,10 @@ function sentenceOfMost(isMostOften, someShare, values) {
     : tr("{lanes} attend most to {key} (weight {weight} on average; even weights: {even}).", values);
 }
 
-/** Whether queries attend to the token before (-1) or after (1). */
+/** How much queries attend to the token before (-1) or after (1). */
 function neighbour(pattern, lanes, offset) {
   const N = lanes.length;
-  if (lanes[N - 1].places.length > 1 || N < 3) return null; // lanes are not neighbours where some share one
+  if (lanes[N - 1].places.length > 1 || N < 3) return null; // with a shared lane, lanes are not neighbouring tokens
   let sum = 0;
   for (let q = Math.max(0, -offset); q < N - Math.max(0, offset); q++) sum += pattern[q * N + q + offset];
   const mean = sum / (N - 1);
@@ -125,7 +125,7 @@ function feedForwardSentence({fed}, lanes) {
     {lane: quoted(lanes[most]), times: share(fed[most])});
 }
 
-/** Which class most lanes read, by the class head applied early. */
+/** The class that the class head, applied early, reads in most lanes. */
 function readingSentence({best, certainty}, {classes, lanes, config}) {
   if (config.pooling === "first" || config.pooling === "class_token") {
     const first = best.findIndex((index) => index >= 0);
@@ -159,7 +159,7 @@ function answerSentence({ranked, outOfScope}) {
 
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** What is on an element of the picture; null where that is none of its parts.
+/** What to highlight and show for an element of the picture; null if there is nothing to show.
  * @param {HTMLElement} target @param {Scene} scene @param {State} state @returns {Traced | null} */
 export function traced(target, scene, state) {
   const over = /** @type {HTMLElement | null} */ (target.closest("[data-lane], [data-head], .ribbon"));
@@ -178,10 +178,10 @@ function ofHead(head, scene, state) {
     + attends(scene, {query: Math.floor(i / N), key: i % N, head, weight: pattern[i]})};
 }
 
-/** A word's way: what it reads, and what reads it. @returns {Traced} */
+/** One lane: the largest weight that it gets from another lane, and its pooling weight. @returns {Traced} */
 function ofLane(lane, scene, state) {
   const {lanes, layers, pool} = scene, N = lanes.length;
-  let most = {weight: 0, query: 0, key: lane, head: ""}; // of the weights that others give it
+  let most = {weight: 0, query: 0, key: lane, head: ""}; // the largest weight from another lane
   layers.forEach(({patterns}, layer) => patterns.forEach((pattern, h) => {
     for (let query = 0; query < N; query++) {
       const weight = pattern[query * N + lane];
@@ -201,7 +201,7 @@ function ofRibbon(ribbon, scene) {
   };
 }
 
-/** A lane's weight in the text's vector, as a sentence. */
+/** A sentence about a lane's pooling weight. */
 function pooled(scene, lane, weight) {
   const from = scene.lanes[lane], values = {name: capital(quoted(from)), weight: decimal(weight, 2)};
   if (weight >= 0.005) {
@@ -213,7 +213,7 @@ function pooled(scene, lane, weight) {
     : verb(from, tr("{name} does not enter the text's vector.", values), tr("{name} do not enter the text's vector.", values));
 }
 
-/** A weight of a head, as a sentence. */
+/** A sentence about one attention weight. */
 function attends({lanes}, {query, key, head, weight}) {
   const from = lanes[query];
   const values = {query: capital(quoted(from)), weight: decimal(weight, 2), head,

@@ -1,30 +1,30 @@
-// What the page says: its words in another language, numbers, percentages, and tokens made visible.
+// Text for display: translation, numbers, percentages, and visible forms of tokens.
 
-/** English words of the page to those of another language. @type {Record<string, string>} */
+/** Translations keyed by the English text. @type {Record<string, string>} */
 let dictionary = {};
 
-/** Speak another language from now on; what is not in its dictionary stays English. @param {Record<string, string>} words */
+/** Switch to another language; texts missing from its dictionary stay English. @param {Record<string, string>} words */
 export function speak(words) {
   dictionary = words;
 }
 
-/** The page's own words in its language, with values for what stands in braces. @param {string} text
+/** Translate a text of the page and fill in the placeholders in braces. @param {string} text
  * @param {Record<string, string | number>} values */
 export function tr(text, values = {}) {
   return (Object.hasOwn(dictionary, text) ? dictionary[text] : text).replace(/\{(\w+)\}/g, (_, name) => String(values[name]));
 }
 
-/** A number as it is written in English, 1,234.5, in the notation of the page's language. @param {string} number */
+/** Convert a number in English notation (1,234.5) to the notation of the page's language. @param {string} number */
 export function inNotation(number) {
   return tr("1.5") === "1,5" ? number.replace(/[.,]/g, (mark) => (mark === "." ? "," : ".")) : number;
 }
 
-/** A number with so many decimals. @param {number} value @param {number} digits */
+/** A number with this many decimals. @param {number} value @param {number} digits */
 export function decimal(value, digits) {
   return inNotation(value.toFixed(digits));
 }
 
-/** Put the words of an element's markup into the page's language. @param {Element} root */
+/** Translate the texts inside an element. @param {Element} root */
 export function translate(root) {
   const plain = (text) => text.trim().replace(/\s+/g, " ");
   const nodes = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
@@ -39,7 +39,7 @@ export function translate(root) {
   }
 }
 
-/** `93.1 %`; what would round to 0 or 100 is written as `< 0.1 %` or `> 99.9 %`. @param {number} probability */
+/** A percentage such as `93.1 %`; `< 0.1 %` or `> 99.9 %` if it would round to 0 or 100. @param {number} probability */
 export function percent(probability) {
   if (probability > 0 && probability < 0.0005) return inNotation("< 0.1 %");
   if (probability >= 0.9995 && probability < 1) return inNotation("> 99.9 %");
@@ -57,7 +57,7 @@ export function visible(text) {
   });
 }
 
-/** The same, cut to a number of characters. @param {string} text @param {number} most */
+/** A token made visible, and cut to at most this many characters. @param {string} text @param {number} most */
 export function shortened(text, most) {
   const characters = [...visible(text)];
   return characters.length > most ? characters.slice(0, most - 1).join("") + "…" : characters.join("");

@@ -1,4 +1,4 @@
-// Curves of a training, the words on a plane, and which classes are taken for which.
+// Training curves, the word vectors on a plane, and the confusion matrix.
 
 import {classColours} from "../picture/colours.js";
 import {element, svgElement} from "../picture/elements.js";
@@ -6,10 +6,10 @@ import {percent, shortened} from "../picture/translate.js";
 
 const WIDTH = 460, HEIGHT = 170, LEFT = 52, RIGHT = 108, TOP = 12, BOTTOM = 26;
 
-/** Values over the steps of a training, one line for each kind of text. */
+/** A line chart of values over training steps. */
 export class Curves {
   /** @param {HTMLElement} root @param {{title: string, lines: string[], top?: number, write: (value: number) => string}} options
-   *   lines: names of the lines; top: the highest value, else the highest of all */
+   *   lines: names of the lines; top: upper end of the axis, by default the largest value */
   constructor(root, {title, lines, top, write}) {
     Object.assign(this, {lines, top, write});
     this.svg = svgElement("svg", {viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": title});
@@ -46,7 +46,7 @@ export class Curves {
     this.points.forEach((points, line) => {
       if (points.length) parts.push(svgElement("path", {class: `line line-${line}`, d: points.map(([step, value], i) => `${i ? "L" : "M"}${x(step).toFixed(1)} ${y(value).toFixed(1)}`).join("")}));
     });
-    // Names stand at the lines' ends, moved apart where these meet.
+    // Put each name at the end of its line, moved down where it would overlap the one above.
     let above = -Infinity;
     for (const {line, value} of [...names, {line: "level", value: this.level}].filter(({value}) => value !== null).sort((a, b) => b.value - a.value)) {
       above = Math.max(y(value) + 5, above + 17);
@@ -56,7 +56,8 @@ export class Curves {
   }
 }
 
-/** Words on the two directions in which their vectors differ most, in the colour of the class whose texts hold them most. */
+/** Words on the first two principal axes of their vectors, coloured by the class in which more than half of the
+ * training texts with the word are. */
 export class Plane {
   /** @param {HTMLCanvasElement} canvas */
   constructor(canvas) {
@@ -92,7 +93,7 @@ export class Plane {
   }
 }
 
-/** The two principal axes of centred rows by subspace iteration, from those of the last drawing, so that they do not jump. */
+/** The first two principal axes of centred rows, by subspace iteration from those of the last drawing: no jumps. */
 function principalAxes(rows, D, before) {
   const start = before.length && before[0].length === D ? before
     : [0, 1].map((k) => Float64Array.from({length: D}, (_, d) => Math.cos((d + 1) * (k + 1))));
@@ -122,7 +123,7 @@ function scale(axis) {
   for (let d = 0; d < axis.length; d++) axis[d] /= size;
 }
 
-/** A table of the classes (rows) and the answers (columns) of held-out texts.
+/** Draw the confusion matrix of the held-out texts: true classes in rows, predictions in columns.
  * @param {HTMLElement} root @param {string[]} classes @param {number[]} labels @param {number[]} answers */
 export function drawConfusions(root, classes, labels, answers) {
   const counts = classes.map(() => classes.map(() => 0)), totals = classes.map(() => 0);

@@ -1,11 +1,11 @@
-// "Build one": five predictions, each checked by a training that the visitor watches.
+// The lesson "Build one": five predictions, each checked by a training run that the visitor watches.
 
 import {button, element} from "../picture/elements.js";
 import {percent} from "../picture/translate.js";
 
 /** @typedef {{title: string, text: string, settings: object, question: string, choices: string[], steps: number,
  *   right: (accuracy: number) => number, after: string}} Step
- *   steps: how long it is trained; right: the choice that held-out accuracy proves right */
+ *   steps: number of training steps; right: the index of the right choice, given the held-out accuracy */
 
 const BASE = {task: "ends", layers: 2, heads: 2, width: 32, positions: "sinusoidal", pooling: "mean", rate: 0.003, batch: 32, seed: 1};
 const HALF = ["About half: it guesses", "About three quarters", "Nearly all"];
@@ -50,7 +50,7 @@ export class BuildOne {
     this.at = -1;
   }
 
-  /** @param {number} at the step to show; beyond the last one, the lesson closes */
+  /** @param {number} at the step to show; after the last one, the lesson closes */
   go(at) {
     this.at = at < STEPS.length ? at : -1;
     this.answer = null;

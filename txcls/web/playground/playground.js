@@ -1,5 +1,5 @@
-// The page on which a visitor trains a model: a worker trains (training/worker.js); here settings are chosen, and what is
-// learned is drawn several times a second.
+// The page on which a visitor trains a model: workers train it (training/worker.js); this module handles the settings
+// and draws the progress several times a second.
 //
 // What comes from a table or the address is set as text, never as markup.
 
@@ -22,26 +22,26 @@ import {Controls, configOf, fromHash, toHash} from "./settings.js";
 const page = JSON.parse(document.getElementById("page-data").textContent);
 const find = (id) => document.getElementById(id);
 
-/** Most tokens of a text; longer ones are cut. */
+/** Maximum number of tokens of a text; longer texts are truncated. */
 const MAX_TOKENS = 48;
-/** Most words that the model knows. */
+/** Maximum size of the vocabulary. */
 const MAX_VOCABULARY = 3000;
 const MAX_WORDS_DRAWN = 60, MAX_WRONG = 6;
-/** How a text is read (txcls/config.py's TextConfig). */
+/** How texts are tokenized (txcls/config.py's TextConfig). */
 const TEXT = {cleaning: ["lowercase", "whitespace"], tokenizer: "basic_english", max_vocabulary: MAX_VOCABULARY, min_frequency: 1};
 
 const tasks = tasksOf(page);
 const own = {name: "own", title: "Your own table", about: "", text: "", rows: () => []};
 let chosen = fromHash(location.hash, tasks.map(({name}) => name));
-/** What is being trained, and the last that its worker reported. */
+/** The current training run, with the last report of its worker; null if there is none. */
 let training = null;
 const off = new Set();
-/** In the app's frame the page has no address of its own. */
+/** Whether the page is in the app's frame, where it has no address of its own. */
 const inFrame = location.protocol === "about:";
 
 // The data of a task
 
-/** Rows split and encoded: classes, texts, ids of both parts, and the encoder. */
+/** Split and encode a task's rows: classes, texts and ids of both parts, and the encoder. */
 function prepared(task, settings) {
   const random = randomNumbers(settings.seed + 1000);
   const rows = task.rows(random).map((row) => ({heldOut: random() < 0.2, ...row}));
@@ -73,7 +73,7 @@ function prepared(task, settings) {
 
 // Starting and stopping
 
-/** Begin anew with the chosen settings. */
+/** Start over with the chosen settings. */
 function reset() {
   stop();
   const task = chosen.task === "own" ? own : tasks.find(({name}) => name === chosen.task);
@@ -109,7 +109,7 @@ function stop() {
   showPlaying();
 }
 
-/** Train, or pause. */
+/** Start or continue training, or pause it. */
 function play(isPlaying = !training?.isPlaying) {
   if (!training) reset();
   if (!training) return;
@@ -122,7 +122,7 @@ function showPlaying() {
   find("play").textContent = training?.isPlaying ? "❚❚ Pause" : "▶ Train";
 }
 
-// What a report shows
+// Drawing a report
 
 /** @param {import("../training/worker.js").Progress} progress */
 function arrived(progress) {
@@ -142,7 +142,7 @@ function arrived(progress) {
     : `step ${steps.toLocaleString("en")} · ${progress.seconds.toFixed(0)} s · ${Math.round(progress.perSecond).toLocaleString("en")} texts/s`;
   document.documentElement.dataset.steps = String(steps);
   lesson.progressed(progress);
-  if (waiting) return; // the last report is not drawn yet
+  if (waiting) return; // the last report has not been drawn yet
   waiting = true;
   requestAnimationFrame(() => {
     waiting = false;
@@ -166,7 +166,7 @@ function weightsOf(sent) {
   return weights;
 }
 
-/** The whole model reading the visitor's sentence. */
+/** Draw the whole model for the visitor's sentence. */
 function drawSentence() {
   if (!training?.model) return;
   const {classes, encoder} = training.data;
@@ -215,7 +215,7 @@ function saved() {
   ].map(([file, content]) => [`${name}/${file}`, content]))];
 }
 
-// What the visitor does
+// Events
 
 function describeTask() {
   const {task, data} = training;
@@ -226,7 +226,7 @@ function describeTask() {
   if (!inFrame) history.replaceState(null, "", `#${toHash(chosen)}`);
 }
 
-/** Change settings and begin anew. */
+/** Change settings and start over. */
 function choose(changes, {keepText = false} = {}) {
   const before = chosen.task;
   chosen = {...chosen, ...changes};

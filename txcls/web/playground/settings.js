@@ -1,4 +1,4 @@
-// What the visitor chooses: the task, the model and how it is trained, in controls and in the address.
+// The visitor's choices (the task, the model and how it is trained), in controls and in the address.
 
 import {element} from "../picture/elements.js";
 
@@ -22,7 +22,7 @@ const DEFAULTS = {
   task: "winner", text: "", layers: 2, heads: 2, width: 32, positions: "sinusoidal", pooling: "mean", rate: 0.003, batch: 32, seed: 1,
 };
 
-/** The settings of an address's fragment; what is missing or not offered is the default. @param {string} hash
+/** The settings from an address's fragment; missing and invalid ones get their defaults. @param {string} hash
  * @param {string[]} tasks @returns {Chosen} */
 export function fromHash(hash, tasks) {
   const given = new URLSearchParams(hash.replace(/^#/, "")), chosen = {...DEFAULTS};
@@ -35,14 +35,14 @@ export function fromHash(hash, tasks) {
   return chosen;
 }
 
-/** The fragment that says what differs from the defaults. @param {Chosen} chosen */
+/** The fragment with the task and the settings that differ from the defaults. @param {Chosen} chosen */
 export function toHash(chosen) {
   const differing = Object.entries(chosen).filter(([name, value]) => value !== DEFAULTS[name] && name !== "text");
   return new URLSearchParams([["task", chosen.task], ...differing.filter(([name]) => name !== "task")].map((one) => one.map(String))).toString();
 }
 
-/** The model's configuration (txcls/config.py's ModelConfig) with these settings. @param {Chosen} chosen @param {number} length
- * tokens of the longest text */
+/** The model's configuration (txcls/config.py's ModelConfig) for these settings. @param {Chosen} chosen
+ * @param {number} length maximum number of tokens */
 export function configOf({layers, heads, width, positions, pooling}, length) {
   return {
     d_model: width, n_heads: heads, n_layers: layers, d_embedding: null, d_ff: 2 * width, max_length: length, positions,

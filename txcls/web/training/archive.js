@@ -1,8 +1,8 @@
-// A trained model as a zip file that `txcls.load` and the app's page Train read: a checkpoint folder.
+// A trained model as a zip file of a checkpoint folder, for the app's page Train; unpacked, also for `txcls.load`.
 
 /** @typedef {import("../engine/tensor.js").Tensor} Tensor */
 
-/** The bytes of a zip file whose members are stored as they are (PKWARE's APPNOTE, 4.3).
+/** The bytes of a zip file with uncompressed members (PKWARE's APPNOTE, 4.3).
  * @param {[string, Uint8Array][]} files names and contents */
 export function zipOf(files) {
   const out = [], directory = [];
@@ -50,7 +50,7 @@ function joined(parts) {
   return out;
 }
 
-/** The checksum of a zip file's members (ISO 3309). @param {Uint8Array} bytes */
+/** The CRC-32 checksum of a member (ISO 3309). @param {Uint8Array} bytes */
 function crc32(bytes) {
   let sum = 0xffffffff;
   for (const byte of bytes) {

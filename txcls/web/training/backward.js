@@ -1,9 +1,9 @@
 // The gradients of a batch's loss with respect to every weight of the classifier in engine/model.js.
 //
-// A batch is one matrix: the token vectors of all its texts below each other, so that a linear map is one product and
-// nothing is padded. Only attention and pooling go text by text. Each part returns its output and a function that takes
-// the gradient of the loss with respect to this output, adds the gradients of the part's weights to `batch.gradients`,
-// and returns the gradient with respect to the part's input. Going back is calling these functions in reverse.
+// A batch is one matrix of the token vectors of all its texts, stacked without padding: a linear map is one product,
+// and only attention and pooling process texts separately. Each part returns its output and a function that takes the
+// gradient of the loss with respect to this output, adds the gradients of the part's weights to `batch.gradients`, and
+// returns the gradient with respect to the part's input. The backward pass calls these functions in reverse order.
 //
 //     N tokens of the batch   B texts   T tokens of one text   D d_model   H heads   E head width   F d_ff   C classes
 
@@ -12,21 +12,21 @@ import {multiply, softmaxRows, transpose, zeros} from "../engine/tensor.js";
 
 /** @typedef {import("../engine/tensor.js").Tensor} Tensor */
 /** @typedef {import("../engine/model.js").Model} Model */
-/** @typedef {Map<string, Float32Array>} Gradients of the weights, by name */
+/** @typedef {Map<string, Float32Array>} Gradients of the weights, keyed by name */
 /** @typedef {{model: Model, gradients: Gradients, starts: number[]}} Batch
- *   starts: B + 1 rows; text b has the rows from starts[b] up to starts[b + 1]. */
+ *   starts: B + 1 row indices; text b occupies the rows from starts[b] up to starts[b + 1]. */
 /** @typedef {[Tensor, (gradient: Tensor) => Tensor]} Part */
 
-/** Gradients of zero for every weight that is trained. @param {Model} model @returns {Gradients} */
+/** Zero gradients for all trained weights. @param {Model} model @returns {Gradients} */
 export function noGradients({weights, config}) {
   const trained = [...weights].filter(([name]) => config.positions === "learned" || name !== "embeddings.positional");
   return new Map(trained.map(([name, {data}]) => [name, new Float32Array(data.length)]));
 }
 
-/** Add the gradients of the summed cross-entropy of these texts, divided by `n`.
+/** Add the gradients of these texts' summed cross-entropy divided by `n`.
  * @param {Model} model @param {Gradients} gradients @param {number[][]} texts ids @param {number[]} labels
- * @param {number} n texts in the whole batch, of which these may be a part
- * @returns {{loss: number, right: number}} the summed loss, and how many texts are classified correctly */
+ * @param {number} n number of texts in the whole batch, of which `texts` may be a part
+ * @returns {{loss: number, right: number}} the summed loss, and the number of texts classified correctly */
 export function addGradients(model, gradients, texts, labels, n = texts.length) {
   const [logits, back] = classifierPart({model, gradients, starts: startsOf(texts)}, texts.flat()); // B C
   const C = logits.shape[1], gradient = zeros(...logits.shape);
@@ -54,7 +54,7 @@ function startsOf(texts) {
   return starts;
 }
 
-/** Ids (N,) to class logits (B, C). @param {Batch} batch @param {number[]} ids @returns {Part} */
+/** From ids (N,) to class logits (B, C). @param {Batch} batch @param {number[]} ids @returns {Part} */
 function classifierPart(batch, ids) {
   const {config} = batch.model;
   const parts = [(x) => embeddingsPart(batch, x)];
@@ -64,7 +64,7 @@ function classifierPart(batch, ids) {
   return inTurn(parts, ids);
 }
 
-/** Parts of which each reads the output of the one before. @returns {Part} */
+/** The composition of parts, each applied to the output of the one before. @returns {Part} */
 function inTurn(parts, x) {
   const backs = [];
   for (const part of parts) {
@@ -99,7 +99,7 @@ function embeddingsPart({model: {config, weights}, gradients, starts}, ids) {
   }];
 }
 
-/** One layer, with its two additions to the residual stream. @returns {Part} */
+/** One layer. @returns {Part} */
 function blockPart(batch, name, x) {
   const attention = (input) => attentionPart(batch, `${name}.attn`, input);
   const feedForward = (input) => feedForwardPart(batch, `${name}.ff`, input);
@@ -115,7 +115,7 @@ function blockPart(batch, name, x) {
   ], x);
 }
 
-/** x plus what the parts make of it: the gradient goes both ways. @returns {Part} */
+/** A residual connection: x plus the output of the parts. @returns {Part} */
 function added(parts, x) {
   const [output, back] = inTurn(parts, x);
   return [plus(x, output), (gradient) => plus(gradient, back(gradient))];
@@ -126,7 +126,7 @@ function attentionPart(batch, name, x) {
   const {n_heads: H, d_model: D, causal} = batch.model.config;
   const N = x.shape[0], E = D / H, z = zeros(N, D);
   const [[q, backQ], [k, backK], [v, backV]] = ["query", "key", "value"].map((one) => linearPart(batch, `${name}.${one}`, x));
-  const patterns = []; // of each text and head, T T
+  const patterns = []; // T T, one for each text and head
   eachHead(batch, H, (start, T, h) => {
     const [qh, kh, vh] = [q, k, v].map((one) => columns(one, start, T, h * E, E)); // T E
     const scores = product(qh, kh, T, E, T, 1 / Math.sqrt(E)); // T T
@@ -175,7 +175,7 @@ function layerNormPart({model, gradients}, name, x) {
   return [out, (gradient) => {
     const dweight = gradients.get(`${name}.weight`), dbias = gradients.get(`${name}.bias`), dx = zeros(N, D);
     for (let n = 0; n < N; n++) {
-      // Shifting or scaling a row leaves its output as it was, so that the gradient has no part in these directions.
+      // Shifting or scaling a row does not change its output, so the gradient has no component in these directions.
       let shift = 0, stretch = 0;
       for (let d = 0, i = n * D; d < D; d++, i++) {
         dweight[d] += gradient.data[i] * normed.data[i];
@@ -191,7 +191,7 @@ function layerNormPart({model, gradients}, name, x) {
   }];
 }
 
-/** Two linear maps with a non-linearity between them. @returns {Part} */
+/** Two linear maps with an activation function between them. @returns {Part} */
 function feedForwardPart(batch, name, x) {
   return inTurn([
     (input) => linearPart(batch, `${name}.expand`, input), // N F
@@ -206,7 +206,7 @@ function activationPart(kind, x) {
   return [out, (gradient) => ({data: gradient.data.map((value, i) => value * DERIVATIVES[kind](x.data[i])), shape: x.shape})];
 }
 
-/** The derivatives of the feed-forward network's non-linearities. */
+/** The derivatives of the activation functions. */
 const DERIVATIVES = {
   relu: (x) => (x > 0 ? 1 : 0),
   gelu: (x) => 0.5 * (1 + erf(x * Math.SQRT1_2)) + (x * Math.exp((-x * x) / 2)) / Math.sqrt(2 * Math.PI),
@@ -216,7 +216,7 @@ const DERIVATIVES = {
   },
 };
 
-/** One vector per token (N, D) to one vector per text (B, D). @returns {Part} */
+/** Pool the token vectors (N, D) into one vector per text (B, D). @returns {Part} */
 function poolingPart({model: {config, weights}, gradients, starts}, x) {
   const D = config.d_model, B = starts.length - 1, pooled = zeros(B, D);
   const score = config.pooling === "attention" ? weights.get("pool.score.weight").data : null;
@@ -260,7 +260,7 @@ function linearPart({model, gradients}, name, x) {
   }];
 }
 
-/** The gradient with respect to softmax's input rows (rows, T), times `scale`, from that of its output. */
+/** Backpropagate through softmax: the gradient with respect to its input rows (rows, T), times `scale`. */
 function throughSoftmax(pattern, gradient, T, scale) {
   const out = new Float32Array(pattern.length);
   for (let start = 0; start < pattern.length; start += T) {
@@ -279,7 +279,7 @@ function product(a, b, T, K, N, scale = 1) {
   return out;
 }
 
-/** T rows of E columns of a matrix. */
+/** A copy of T rows and E columns of a matrix. */
 function columns({data, shape: [, D]}, start, T, first, E) {
   const out = new Float32Array(T * E);
   for (let t = 0; t < T; t++) out.set(data.subarray((start + t) * D + first, (start + t) * D + first + E), t * E);

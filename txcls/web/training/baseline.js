@@ -1,13 +1,13 @@
-// The baseline beside a model that trains in the browser: a linear classifier of the words of a text, whatever their order.
+// The baseline for a model trained in the browser: a linear bag-of-words classifier.
 
 import {softmaxRows, zeros} from "../engine/tensor.js";
 import {AdamW} from "./optimizer.js";
 
 const STEPS = 200;
 
-/** Multinomial logistic regression on which words a text holds, each text's features scaled to length 1.
+/** Fit multinomial logistic regression on the set of words in each text, with features scaled to unit norm.
  * @param {number[][]} texts ids @param {number[]} labels @param {number} V size of the vocabulary @param {number} C classes
- * @returns {(ids: number[]) => number} the class that it gives to a text */
+ * @returns {(ids: number[]) => number} predicts the class of a text */
 export function bagOfWords(texts, labels, V, C) {
   const weights = new Map([["words.weight", zeros(V, C)], ["bias", zeros(C)]]);
   const words = weights.get("words.weight").data, bias = weights.get("bias").data;

@@ -1,4 +1,4 @@
-// Initial weights and AdamW, as txcls/model.py and txcls/training/optim.py have them.
+// Initial weights as in txcls/model.py, and AdamW as in txcls/training/optim.py.
 
 import {sinusoidalEncoding} from "../engine/model.js";
 import {zeros} from "../engine/tensor.js";
@@ -6,8 +6,7 @@ import {zeros} from "../engine/tensor.js";
 /** @typedef {import("../engine/model.js").Model} Model */
 /** @typedef {import("../engine/model.js").ModelConfig} ModelConfig */
 
-/** Random numbers from 0 up to 1 that a seed determines: a Weyl sequence through the last mixing steps of MurmurHash3
- * (Appleby 2011).
+/** Seeded random numbers in [0, 1): a Weyl sequence through the final mixing steps of MurmurHash3 (Appleby 2011).
  * @param {number} seed @returns {() => number} */
 export function randomNumbers(seed) {
   let state = seed >>> 0;
@@ -19,7 +18,7 @@ export function randomNumbers(seed) {
   };
 }
 
-/** A model with initial weights: matrices uniform at random (Glorot & Bengio 2010), norms the identity, the rest zero.
+/** A model with initial weights: random uniform matrices (Glorot & Bengio 2010), norms at the identity, the rest zero.
  * @param {ModelConfig} config @param {number} V size of the vocabulary @param {number} C classes
  * @param {() => number} random @returns {Model} */
 export function newModel(config, V, C, random) {
@@ -54,10 +53,10 @@ export function newModel(config, V, C, random) {
   return {config, weights};
 }
 
-/** AdamW (Loshchilov & Hutter 2019), which decays matrices only, after the gradients are clipped to a length. */
+/** AdamW (Loshchilov & Hutter 2019) with gradient clipping and with weight decay on matrices only. */
 export class AdamW {
   /** @param {Model} model @param {{rate: number, decay?: number, clip?: number, warmup?: number}} options
-   *   clip: the longest gradient of all weights together, 0 for any; warmup: steps in which the rate rises to `rate`. */
+   *   clip: maximum norm of all gradients together, 0 for no limit; warmup: steps until the rate reaches `rate`. */
   constructor(model, {rate, decay = 0.01, clip = 1, warmup = 0}) {
     Object.assign(this, {model, rate, decay, clip, warmup});
     this.steps = 0;
@@ -65,7 +64,7 @@ export class AdamW {
     this.moments = new Map();
   }
 
-  /** Change the weights. @param {import("./backward.js").Gradients} gradients */
+  /** Update the weights. @param {import("./backward.js").Gradients} gradients */
   step(gradients) {
     const scale = this.clip ? Math.min(1, this.clip / (length(gradients) + 1e-6)) : 1;
     const rate = this.rate * Math.min(1, (this.steps + 1) / (this.warmup || 1));
@@ -88,7 +87,7 @@ export class AdamW {
   }
 }
 
-/** The length of all gradients as one vector. */
+/** The Euclidean norm of all gradients together. */
 function length(gradients) {
   let sum = 0;
   for (const gradient of gradients.values()) for (const value of gradient) sum += value * value;

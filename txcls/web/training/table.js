@@ -1,12 +1,13 @@
-// Texts and labels of a table that is pasted or dropped: read in the browser, sent nowhere.
+// Read texts and labels from a pasted or dropped table, which stays in the browser.
 
 /** @typedef {import("./tasks.js").Row} Row */
 
 export const MAX_ROWS = 5000, MAX_LABELS = 20;
 
-/** Two columns of a table in CSV, with commas, semicolons or tabs: the labels are the column whose values repeat most, the
- * texts the longest of the others.
- * @param {string} content @returns {{rows: Row[], notes: string[]}} @throws {Error} with what is wrong, as a sentence */
+/** Find the two columns of a CSV table with commas, semicolons or tabs: the label column has the fewest distinct
+ * values, the text column is the longest of the others.
+ * @param {string} content @returns {{rows: Row[], notes: string[]}} @throws {Error} if the table cannot be used, with
+ * the reason as a sentence */
 export function readTable(content) {
   const table = cellsOf(content).filter((row) => row.some((cell) => cell.trim()));
   const width = Math.max(0, ...table.map((row) => row.length));
@@ -31,7 +32,7 @@ export function readTable(content) {
   return {rows, notes};
 }
 
-/** The cells of CSV (RFC 4180) with the delimiter that the first line holds most often. */
+/** The cells of CSV text (RFC 4180); the delimiter is the most frequent one in the first line. */
 function cellsOf(content) {
   const [first] = content.split("\n", 1);
   const delimiter = ["\t", ";", ","].reduce((best, one) => (first.split(one).length > first.split(best).length ? one : best), ",");

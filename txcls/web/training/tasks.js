@@ -1,12 +1,12 @@
-// Tasks to train on in the browser, each made to show one thing. All but the messages are generated.
+// Tasks to train on in the browser, each designed to show one thing. All except the messages are generated.
 
 /** @typedef {{text: string, label: string, heldOut?: boolean}} Row */
-/** What Python's grammar of match reports says with (txcls/data/generated/who_won.py): past tenses with participles,
- * verbs with "to", adverbs and endings.
+/** The vocabulary of the match reports (txcls/data/generated/who_won.py): past tenses with participles, verbs followed
+ * by "to", adverbs, endings and teams.
  * @typedef {{verbs: Record<string, string>, inverse: string[], manners: string[], endings: string[], teams: string[]}} Grammar */
 /** @typedef {{name: string, title: string, about: string, text: string, settings?: object,
  *   rows: (random: () => number) => Row[]}} Task
- *   text: the first sentence of one's own; settings: those that differ from the defaults when the task is chosen. */
+ *   text: the initial sentence in the visitor's text box; settings: those that differ from the defaults. */
 
 const WORDS = ("apple bread chair cloud door engine field flower glass hand island jacket key lamp mirror night ocean "
   + "paper queen river stone table uncle valley window yellow").split(" ");
@@ -67,7 +67,7 @@ export function tasksOf({messages, grammar}) {
   ];
 }
 
-/** A report and its twin, the two teams exchanged: the small form of the grammar, with four teams and one clause. */
+/** A match report and its twin with the two teams exchanged, from a small grammar with four teams and one clause. */
 function matchReports({verbs, inverse, manners, endings, teams}, random) {
   const pick = (values) => values[Math.floor(random() * values.length)];
   const [one, other, third] = sample(teams.slice(0, 4), 3, random), verb = pick(Object.keys(verbs)), lost = pick(inverse);
@@ -81,7 +81,7 @@ function matchReports({verbs, inverse, manners, endings, teams}, random) {
   return [form(one, other), form(other, one)].map(([text, label]) => ({text: `${text}${ending}.`, label, heldOut}));
 }
 
-/** n of the values in random order. @template V @param {V[]} values @returns {V[]} */
+/** n values drawn without replacement. @template V @param {V[]} values @returns {V[]} */
 function sample(values, n, random) {
   const left = [...values];
   return Array.from({length: n}, () => left.splice(Math.floor(random() * left.length), 1)[0]);

@@ -1,21 +1,21 @@
-// Training in a worker, so that the page never stalls. One worker leads: it holds the weights and the optimiser. Each of
-// the others computes the gradients of a part of every batch.
+// Training in workers, which keeps the page responsive. The leader holds the weights and the optimizer; each helper
+// computes the gradients of a part of every batch.
 
 import {part} from "../engine/tensor.js";
 import {addGradients, logitsOf, noGradients} from "./backward.js";
 import {bagOfWords} from "./baseline.js";
 import {AdamW, newModel, randomNumbers} from "./optimizer.js";
 
-/** Milliseconds between two reports while training, and between two measurements on held-out texts. */
+/** Milliseconds between reports while training, and between measurements on held-out texts. */
 const REPORT = 150, MEASURE = 1000;
-/** Texts whose logits are computed at once. */
+/** Number of texts whose logits are computed at once. */
 const AT_ONCE = 64;
 
-/** What is trained on: ids and labels, of which the held-out ones are never trained on.
+/** The data: ids and labels to train on, and held-out ones to measure on.
  * @typedef {{texts: number[][], labels: number[], heldOut: number[][], heldOutLabels: number[], V: number, C: number}} Rows */
 /** @typedef {{rate: number, batch: number, seed: number}} Options */
-/** What the page is told. `loss` and `accuracy` are means over the training texts since the last report, null before the
- * first step; `heldOut` is of the last measurement: loss, accuracy and the class of each held-out text.
+/** A report to the page. `loss` and `accuracy` are means over the training texts since the last report, null if there
+ * were none; `heldOut` is the last measurement: loss, accuracy and the predicted class of each held-out text.
  * @typedef {{steps: number, seconds: number, perSecond: number, loss: number | null, accuracy: number | null,
  *   heldOut: {steps: number, loss: number, accuracy: number, answers: number[]}, baseline: number,
  *   weights: [string, Float32Array][]}} Progress */
@@ -59,7 +59,7 @@ class Leader {
     this.report();
   }
 
-  /** One step on the next batch; every epoch has the texts in another order. */
+  /** Train one step on the next batch; the texts are reshuffled for every epoch. */
   async step() {
     const began = performance.now(), {texts, labels} = this.rows;
     while (this.order.length < Math.min(this.options.batch, texts.length)) this.order.unshift(...shuffled(texts.length, this.random));
@@ -72,7 +72,7 @@ class Leader {
     const asked = parts.slice(1).map((one, i) => ask(this.helpers[i], {...one, weights: dataOf(this.model)}));
     const gradients = noGradients(this.model);
     const results = [addGradients(this.model, gradients, parts[0].texts, parts[0].labels, batch.length)];
-    // Awaited even without helpers: messages of the page are read in between.
+    // Await even without helpers, so that messages from the page are handled in between.
     for (const answer of await Promise.all([...asked, pause()])) {
       if (!answer) continue;
       results.push(answer);
@@ -89,7 +89,7 @@ class Leader {
     this.seconds += (performance.now() - began) / 1000;
   }
 
-  /** Loss and classes of the held-out texts. */
+  /** Measure loss, accuracy and predicted classes on the held-out texts. */
   measure() {
     const {heldOut, heldOutLabels} = this.rows, answers = [];
     let loss = 0;
@@ -143,7 +143,7 @@ function ask(port, message) {
 
 const {port1: outside, port2: inside} = new MessageChannel();
 
-/** Let other messages be read; unlike with a timer, that takes no time. */
+/** Let other messages be handled, without the minimum delay of a timer. */
 function pause() {
   return new Promise((resolve) => {
     inside.onmessage = () => resolve(null);
@@ -151,7 +151,7 @@ function pause() {
   });
 }
 
-/** Answer a leader's requests for the gradients of parts of batches. @param {MessagePort} port */
+/** Compute gradients of parts of batches for the leader. @param {MessagePort} port */
 function help(port) {
   let model;
   port.onmessage = ({data}) => {
