@@ -65,7 +65,7 @@ NEVER_JUDGED = [".js-plotly-plot .main-svg"]
 
 @pytest.fixture(scope="module")
 def visitor(browser: Browser, server: Server) -> Iterator[Page]:
-    """One page for all addresses, so that the app's own files are loaded once."""
+    """One page for all addresses, which loads the app's files only once."""
     with watched(browser, server, reduced_motion="reduce") as context:
         yield context.new_page()
 

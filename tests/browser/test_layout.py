@@ -1,4 +1,4 @@
-"""What all pages share, in a browser: typing, links, the menu, the back button, saved charts."""
+"""Features of all pages in a browser: typing, links, the menu, the back button, saved charts."""
 
 import csv
 import io

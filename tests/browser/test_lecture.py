@@ -84,7 +84,7 @@ def look_at(page: Page, where: str) -> dict[str, Any]:
 
 
 def place(page: Page) -> tuple[int, int]:
-    """The position that the bar shows."""
+    """The position shown in the bar."""
     counted = re.fullmatch(r"(\d+) / (\d+)", page.locator(f"{BAR} .count").inner_text())
     assert counted
     return int(counted[1]), int(counted[2])

@@ -36,7 +36,7 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def opened(browser: Browser, shipped: Server) -> Iterator[Page]:
-    """One page for all lessons, so that the app's files and the checkpoints are loaded once."""
+    """One page for all lessons, which loads the app's files and the checkpoints only once."""
     with watched(browser, shipped, viewport=WIDE, reduced_motion="reduce") as context:
         yield context.new_page()
     assert not shipped.complaints()

@@ -71,7 +71,7 @@ def test_a_table_is_trained_on_survives_a_reload_is_stopped_inspected_downloaded
     train(page, server, table)
     address = page.url
     assert len(query(page)["job"]) == 32
-    page.reload()  # in the middle
+    page.reload()  # during training
     done = page.locator(".st-key-chart_comparison .js-plotly-plot")
     page.wait_for_function(HAS_LEARNED)
     page.locator(".st-key-stop_training button:visible").first.click()

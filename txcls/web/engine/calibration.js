@@ -17,7 +17,7 @@ function normalised(values) {
   return values;
 }
 
-/** Class probabilities (C,) of logits (C,); they sum to 1.
+/** Calibrated class probabilities (C,) from logits (C,); they sum to 1.
  * @param {ArrayLike<number>} logits @param {Calibration} calibration @returns {Float64Array} */
 export function calibratedProbabilities(logits, {temperature, power}) {
   const values = logSoftmax(logits);

@@ -67,7 +67,7 @@ export function run(steps) {
   }
 }
 
-/** Class logits (C,) of token ids, with every tap recorded in `trace`.
+/** Class logits (C,) for token ids; `trace` records and edits the tensors on the way.
  * @param {Model} model @param {number[]} ids @param {Trace} trace @returns {Generator<void, Tensor>} */
 export function* textClassifier(model, ids, trace = new Trace()) {
   const {config} = model;
@@ -186,7 +186,7 @@ export function layerNorm(model, name, x) {
   return out;
 }
 
-/** Two linear maps with a non-linearity between them, the same at every position. */
+/** Two linear maps with an activation function between them, the same at every position. */
 function* feedForward(model, name, x, trace) {
   const expanded = linear(model, `${name}.expand`, x); // T F
   expanded.data.forEach(ACTIVATIONS[model.config.activation]);
@@ -203,7 +203,7 @@ export function pooling(model, x, trace) {
   const scores = new Float32Array(T);
   if (kind === "attention") multiply(x.data, model.weights.get("pool.score.weight").data, null, scores, T, D, 1);
   let pattern = zeros(T);
-  softmaxRows(scores, pattern.data, T); // with equal scores this is the mean
+  softmaxRows(scores, pattern.data, T); // equal scores give the mean
   pattern = trace.tap("pool.pattern", pattern); // T, sums to 1
   const pooled = zeros(D);
   multiply(pattern.data, transpose(x.data, T, D), null, pooled.data, 1, T, D);

@@ -1,7 +1,7 @@
 // Tensors and the expensive operations on them.
 
 /**
- * An array in row-major order with its shape; there is no batch axis, since a page reads one text at a time.
+ * An array in row-major order with its shape; there is no batch axis, since a page classifies one text at a time.
  * @typedef {{data: Float32Array, shape: number[]}} Tensor
  */
 

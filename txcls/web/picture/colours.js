@@ -1,4 +1,4 @@
-// The colours of classes, and weights as the pixels of a heat map (txcls/figures/).
+// Class colours, and heat maps of weights (txcls/figures/).
 
 /** Colour-blind-safe colours after Okabe & Ito 2008, as in txcls/figures/style.py. */
 export const OKABE_ITO = ["#1F83C4", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#8C6BB1"];

@@ -135,7 +135,7 @@ export class Places {
  * for them with lanes at MIN_PITCH and at EASY_PITCH. */
 function fewHeads(H, wide, {least, most, storyLength}) {
   const fit = Math.max(1, Math.min(H, Math.floor(wide / MIN_COLUMN)));
-  const rows = Math.ceil(H / fit), perRow = Math.ceil(H / rows); // rows of the same length
+  const rows = Math.ceil(H / fit), perRow = Math.ceil(H / rows); // balanced rows
   // The maps spread over the layer's width if there is room for their stories.
   const roomy = storyLength > 0 && wide / perRow >= MIN_FOR_STORY, column = Math.min(WIDEST_STORY, wide / perRow);
   const lines = roomy ? (storyLength * STORY_CHARACTER > column - 8 ? 2 : 1) : 0;

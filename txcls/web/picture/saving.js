@@ -12,7 +12,7 @@ const FINE = 2, LONGEST_SIDE = 8000;
 /** Margin around the picture in pixels. */
 const AROUND = 12;
 
-/** Buttons that save a picture.
+/** Create buttons that save a picture.
  * @param {() => {root: HTMLElement, file: string, label: string, skip?: string}} what the arguments of `svgOf`, and the
  * file name @returns {any} */
 export function saveButtons(what) {

@@ -8,7 +8,7 @@ import {tr} from "./translate.js";
 
 /** Maximum number of lanes; in a longer text, the tokens with the least weight share the last one. */
 export const MAX_LANES = 24;
-/** How many numbers of each position vector are drawn. */
+/** Maximum number of values drawn for each position vector. */
 const POSITION_CELLS = 8;
 
 /** The residual stream of one token, or of several tokens together.

@@ -168,7 +168,7 @@ export function traced(target, scene, state) {
   return over.dataset.head ? ofHead(over.dataset.head, scene, state) : ofLane(Number(over.dataset.lane), scene, state);
 }
 
-/** One head's ribbons. @returns {Traced} */
+/** What to highlight and show for a head: its ribbons and its largest weight. @returns {Traced} */
 function ofHead(head, scene, state) {
   const [layer, number] = head.split(".").map((one) => Number(one) - 1), story = state.stories?.[head];
   if (isOff(state, layer, number)) return {lit: () => false, say: tr("Head {head} is switched off; click it to switch it on.", {head})};
