@@ -155,9 +155,10 @@ def test_held_out_figures_are_not_replaced_by_those_of_another_file(run, tmp_pat
     assert "a.csv is what mine was trained on: it has learned from most of these rows" in said
     refused = run("evaluate", "mine", "--data", "a.csv", "--write")
     assert refused.code == 2 and "held out from training" in refused.err
-    for arguments in (["evaluate", "mine", "--data", "a.csv", "--split", "validation"], ["calibrate", "mine"]):
-        refused = run(*arguments)
-        assert refused.code == 2 and "its validation rows are not recorded" in refused.err
+    refused = run("evaluate", "mine", "--data", "a.csv", "--split", "validation")
+    assert refused.code == 2 and "its validation rows are not recorded" in refused.err
+    refused = run("calibrate", "mine")
+    assert refused.code == 2 and "is your own file" in refused.err
     assert json.loads((tmp_path / "mine" / "metrics.json").read_text()) == before
 
 
