@@ -194,6 +194,10 @@ def test_each_sentence_is_true_of_this_text(scenes: "Page", tmp_path: Path, kind
         most = max(single, key=lambda i: fed[i])
         sentence = parts[f"layers.{number}.ff"]["text"]
         assert f"“{lanes[most]['name']}” changes most, adding {fed[most]:.2f} of its norm" in sentence
+        if KINDS[kind].get("pooling") in ("first", "class_token"):
+            [read] = [index for index in best if index >= 0]
+            assert f"the only lane that pooling reads, the class head reads {classifier.classes[read]} (" in sentence
+            continue
         voted = max(set(best), key=best.count)
         assert (f"all {N} lanes" if best.count(voted) == N else f"{best.count(voted)} of {N} lanes") in sentence
         assert any(classifier.classes[index] in sentence for index in best if best.count(index) == best.count(voted))
@@ -265,7 +269,7 @@ def test_each_heads_map_carries_its_tested_story(tmp_path: Path, open_page: Open
         head = page.locator(f'.machine-head[data-head="{name}"]')
         assert head.get_attribute("aria-label") == f"Head {name}, on: {story['text']}"
         assert head.locator(".machine-verdict").inner_text() == MARKS[story["verdict"]]
-        assert head.locator("small").inner_text() == ("idle" if story["verdict"] == "idle" else story["story"])
+        assert head.locator("small").inner_text() == story["story"]
         head.hover()
         assert sentence(page).startswith(f"Head {name}: {story['text']}. ")
     page.set_viewport_size({"width": 390, "height": 844})
