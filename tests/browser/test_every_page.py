@@ -7,7 +7,7 @@ from tests.app.film import FILMED
 from tests.app.tiny import PAIRS, PLAIN
 from tests.browser.conftest import Server
 from tests.browser.visiting import CHART, query, settle, text_box, visit
-from txcls.app.pages import PAGES
+from txcls.app.pages import MENU
 from txcls.predictor import Predictor
 
 View = tuple[str, str, dict[str, object]]
@@ -30,7 +30,7 @@ MORE: list[View] = [
     *(("steps", "pre", {"step": step}) for step in ("tokens", "norm_attn", "calibrated")),
     *(("language", CHART, {"part": part, "added": "20.21.22", "top_k": 5}) for part in ("continue", "masks")),
 ]
-QUESTIONS = {page.name: page.question for page in PAGES}
+QUESTIONS = {page.name: page.question for section in MENU.values() for page in section}
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,8 @@ def test_the_first_signal_sets_the_flag_and_handlers_are_restored(number: signal
 def test_a_second_ctrl_c_takes_effect_at_once() -> None:
     def interrupted_twice() -> None:
         with stop_requests():
-            os.kill(os.getpid(), signal.SIGINT)
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)  # handled before the next one, unlike those of os.kill
+            signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
         interrupted_twice()

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from tests.app.drawn import chart, each_bad_text, figures_of, go_to, html_of, open_page, says, words_of
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
@@ -156,3 +157,11 @@ def test_what_cannot_be_exported_says_so_instead_of_a_button(tmp_path: Path, mon
     app.run()
     assert says(app.info, "reference system")
     assert not app.get("download_button")
+
+
+def test_who_comes_without_a_link_is_told_what_the_app_is() -> None:
+    def shown(app: AppTest) -> bool:
+        return any("that you can take apart" in one.value for one in app.markdown)
+
+    assert shown(open_page("classify"))
+    assert not shown(open_page("classify", text="banks signed a deal"))

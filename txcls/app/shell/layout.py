@@ -83,13 +83,14 @@ def open_page(
         compare: whether there is a second checkpoint picker.
         has_box: whether there is a text box; without it, the page only carries the text to the next page.
         questions: headings, keyed by data set; the default is the page's question.
-        welcome: draws the part below the heading for visitors who are new to the app.
+        welcome: draws the part below the heading for visitors who came without a link to a view.
         shows: whether the page has something to show for a checkpoint; if not, the first such checkpoint is opened.
         why_not: the reason why it has nothing to show, after the checkpoint's name.
     """
+    is_newcomer = st.session_state.setdefault("_is_newcomer", not st.query_params)  # a link says what to look at
     names = checkpoints.names()
     view, text_box = _begin(info, names, questions or {})
-    if welcome is not None and not lecture.is_on() and lesson.now() is None:
+    if welcome is not None and is_newcomer and not lecture.is_on() and lesson.now() is None:
         welcome()
     usable = [name for name in names if shows(checkpoints.summary(name))]
     if usable and view.checkpoint not in usable:

@@ -327,5 +327,6 @@ find("theme").addEventListener("click", () => {
 addEventListener("hashchange", () => choose(fromHash(location.hash, tasks.map(({name}) => name))));
 document.addEventListener("keydown", machine.pressed);
 find("link").hidden = inFrame;
+document.body.classList.toggle("in-frame", inFrame);
 find("version").textContent = page.version;
 choose(chosen.text ? {text: chosen.text} : {text: ""});
