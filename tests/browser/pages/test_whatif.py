@@ -91,8 +91,9 @@ def test_a_click_on_a_cell_patches_it_and_the_bars_move(page: Page, server: Serv
     wait_until_steady(page)
     click_plot(page, *page.evaluate(CELL, [part, token]))
     expect(page.get_by_text(f"{grid.parts[part].name} at {grid.clean_tokens[token].label}")).to_be_visible()
+    expect(page).to_have_url(re.compile(rf"patched={part + 1}\.{token + 1}"))
     settle(page)
-    assert query(page)["patched"] == f"{part + 1}.{token + 1}"
+    wait_until_steady(page)
     patched = classifier.calibrated(torch.from_numpy(grid.logits[part, token])[None])[0].numpy()
     shown = page.evaluate(BARS.format("chart_patched", 1, "x"))
     assert len(shown) == 2 and all(np.isclose(patched, value, atol=1e-6).any() for value in shown)
