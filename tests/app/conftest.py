@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -65,7 +64,7 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Predictor:
     effects = {off: ablate_on_rows(classifier, rows, off=off, means=means) for off in ("zero", "mean")}
     with_effects = with_heads(classifier.checkpoint, means, effects)  # type: ignore[arg-type]
     averages = measure_explanations(classifier, TEXTS[:3])
-    save_checkpoint(replace(with_effects, metrics={**with_effects.metrics, "explanations": averages.to_dict()}))
+    save_checkpoint(with_effects.with_metrics(explanations=averages.to_dict()))
     return Predictor.load("mine")
 
 

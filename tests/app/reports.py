@@ -19,7 +19,6 @@ from txcls.inspection.stories import (
     KindsTable,
     MeasuredStory,
     Story,
-    with_atlas,
 )
 from txcls.inspection.stories.kinds import NAMED
 from txcls.model import TextClassifier
@@ -66,5 +65,5 @@ def save_reports_model(path: Path, *, measured: bool = True, dataset: str = "who
         for parameter in network.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.1)
     made = Checkpoint(path, config, encoder, TEAMS, network, FITTED, {"training": {"seed": 0}}, [{"epoch": 1}])
-    save_checkpoint(with_atlas(made, atlas()) if measured else made)
+    save_checkpoint(made.with_metrics(atlas=atlas().to_dict()) if measured else made)
     return load_checkpoint(path)

@@ -28,7 +28,6 @@ from txcls.inspection.circuit import (
     measure_pointing,
     point,
     role_batches,
-    with_circuit,
 )
 from txcls.predictor import Predictor
 
@@ -110,12 +109,12 @@ def test_a_circuit_is_measured_on_splits_it_was_not_chosen_on_and_kept(
     found = measure_circuit(classifier)
     assert set(found.n) == {"test", "new"} and found.n_rows > len(found.kept) >= 1
     assert all(one.control["test"] <= one.control_most["test"] <= 1 for one in found.kept)
-    kept = with_circuit(classifier.checkpoint, found)
+    kept = classifier.checkpoint.with_metrics(circuit=found.to_dict())
     (tmp_path / "metrics.json").write_text(json.dumps(kept.metrics))
     assert "circuit" in read_metrics(tmp_path / "metrics.json")
     assert Circuit.of(Predictor(kept)) == found
     smaller = replace(found, kept=(replace(found.kept[0], row=Row(5, 0, "class token")),))
-    assert Circuit.of(Predictor(with_circuit(classifier.checkpoint, smaller))) is None
+    assert Circuit.of(Predictor(classifier.checkpoint.with_metrics(circuit=smaller.to_dict()))) is None
 
 
 def test_a_data_set_without_roles_is_refused() -> None:

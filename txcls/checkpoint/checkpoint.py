@@ -63,6 +63,10 @@ class Checkpoint:
         """The folder's name or, until it is saved, the configuration's name."""
         return self.config.name if self.path is None else self.path.name
 
+    def with_metrics(self, **metrics: Mapping[str, Any]) -> "Checkpoint":
+        """A copy with these entries of metrics.json added or replaced; once saved, its model card shows them."""
+        return replace(self, metrics={**self.metrics, **metrics})
+
     @property
     def n_parameters(self) -> int:
         """Number of trained parameters."""

@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import replace
 from math import isnan
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,12 +22,12 @@ from txcls.data.types import LabelledTexts
 from txcls.errors import CheckpointError, DataError
 from txcls.evaluation import evaluate as measuring
 from txcls.evaluation.baseline import compare_on_test_rows
-from txcls.evaluation.evaluate import Evaluation, with_comparison
+from txcls.evaluation.evaluate import Evaluation
 from txcls.evaluation.evaluate_file import rows_of_file
 from txcls.inspection.ablation import measure_heads, with_heads
 from txcls.inspection.attribution import METHODS, measure_explanations
-from txcls.inspection.circuit import measure_circuit, with_circuit
-from txcls.inspection.induction import measure_induction, with_induction
+from txcls.inspection.circuit import measure_circuit
+from txcls.inspection.induction import measure_induction
 from txcls.inspection.random_texts import random_texts
 from txcls.inspection.stories import (
     HeadAtlas,
@@ -36,7 +35,6 @@ from txcls.inspection.stories import (
     measure_atlas,
     spare_sentence,
     verdict_words,
-    with_atlas,
 )
 from txcls.model import LanguageModel
 from txcls.predictor import Predictor
@@ -217,7 +215,7 @@ def _evaluate_linear(checkpoint: str, *, data: Path | None, write: bool, device:
     loaded = load_checkpoint(checkpoint)
     comparison = compare_on_test_rows(loaded, data_path=data, device=device, on_stage=note)
     if write:
-        save_checkpoint(with_comparison(loaded, comparison))
+        save_checkpoint(loaded.with_metrics(comparison=comparison.to_dict()))
     if as_json:
         print_json({"checkpoint": loaded.name, "comparison": comparison.to_dict()})
         return
@@ -231,7 +229,7 @@ def _evaluate_induction(checkpoint: str, *, write: bool, as_json: bool) -> None:
         raise CheckpointError(f"{loaded.name} is a classifier; --induction is for causal language models such as lm")
     measured = measure_induction(loaded.model)
     if write:
-        save_checkpoint(with_induction(loaded, measured))
+        save_checkpoint(loaded.with_metrics(induction=measured.to_dict()))
     if as_json:
         print_json({"checkpoint": loaded.name, "induction": measured.to_dict()})
         return
@@ -247,7 +245,7 @@ def _evaluate_circuit(checkpoint: str, *, write: bool, as_json: bool) -> None:
     classifier = Predictor.load(checkpoint)
     circuit = measure_circuit(classifier, on_stage=note)
     if write:
-        save_checkpoint(with_circuit(classifier.checkpoint, circuit))
+        save_checkpoint(classifier.checkpoint.with_metrics(circuit=circuit.to_dict()))
     if as_json:
         print_json({"checkpoint": classifier.name, "circuit": circuit.to_dict()})
         return
@@ -279,7 +277,7 @@ def _evaluate_parts(
 def _evaluate_heads(classifier: Predictor, measured: Checkpoint, *, data: Path | None, as_json: bool) -> Checkpoint:
     means, effects = measure_heads(classifier, data_path=data, on_stage=note)
     atlas = measure_atlas(classifier, means, effects, data_path=data, on_stage=note)
-    measured = with_atlas(with_heads(measured, means, effects), atlas)
+    measured = with_heads(measured, means, effects).with_metrics(atlas=atlas.to_dict())
     if as_json:
         kept = {name: measured.metrics[name] for name in ("heads", "atlas")}
         print_json({"checkpoint": classifier.name, **kept})
@@ -342,4 +340,4 @@ def _evaluate_explanations(
         areas.append(("random order", f"{averages.random_area:.4f}"))
         title = f"{classifier.name}: {averages.n:,} test texts"
         print_rows(("words removed in the order of", "area"), areas, title=title)
-    return replace(measured, metrics={**measured.metrics, "explanations": averages.to_dict()})
+    return measured.with_metrics(explanations=averages.to_dict())

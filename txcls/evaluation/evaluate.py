@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.json_files import rounded
 from txcls.checkpoint.probabilities import calibrated_probabilities, scope_scores
 from txcls.checkpoint.schema import MEASURED_SPLITS, Metrics
@@ -160,11 +159,6 @@ def with_evaluation(checkpoint: Checkpoint, *, split: str, evaluation: Evaluatio
     if evaluation.scope is not None:
         metrics["scope"] = {**metrics.get("scope", {}), split: dict(evaluation.scope)}
     return replace(checkpoint, metrics=metrics)
-
-
-def with_comparison(checkpoint: Checkpoint, comparison: Comparison) -> Checkpoint:
-    """A copy of the checkpoint with the comparison in its metrics (and, once saved, in its card)."""
-    return replace(checkpoint, metrics={**checkpoint.metrics, "comparison": comparison.to_dict()})
 
 
 def calibrate(checkpoint: Checkpoint, *, data_path: Path | None = None, device: str | None = None) -> Checkpoint:

@@ -5,7 +5,7 @@ Changes are edits at the model's taps: the model itself is not modified, and oth
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -502,4 +502,4 @@ def with_heads(checkpoint: Checkpoint, means: Means, effects: Mapping[Off, Accur
         **({} if effects["zero"].all_uniform is None else {"all_uniform": round(effects["zero"].all_uniform, 6)}),
         **{off: measured.to_dict() for off, measured in effects.items()},
     }
-    return replace(checkpoint, metrics={**checkpoint.metrics, "heads": heads, "means": means.to_dict()})
+    return checkpoint.with_metrics(heads=heads, means=means.to_dict())

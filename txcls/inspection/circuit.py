@@ -7,7 +7,7 @@ class token's attention on one token.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import product
 from typing import Any
@@ -17,7 +17,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.json_files import checked
 from txcls.config import ModelConfig
 from txcls.data.batches import batches_by_length
@@ -368,8 +367,3 @@ def measure_circuit(classifier: Predictor, *, on_stage: Callable[[str], None] | 
             for heads in (*((head,) for head in range(n_heads)), tuple(range(n_heads)))
         ),
     )
-
-
-def with_circuit(checkpoint: Checkpoint, circuit: Circuit) -> Checkpoint:
-    """A copy of the checkpoint with the circuit in its metrics (and model card, once saved)."""
-    return replace(checkpoint, metrics={**checkpoint.metrics, "circuit": circuit.to_dict()})

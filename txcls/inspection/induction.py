@@ -5,13 +5,12 @@ predicts that token again (Olsson et al. 2022, https://arxiv.org/abs/2209.11895)
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 
-from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.errors import CheckpointError
 from txcls.model import LanguageModel
 from txcls.tap import trace
@@ -73,8 +72,3 @@ def measure_induction(model: LanguageModel, *, n: int = N_TEXTS, seed: int = 0) 
         heads=tuple(tuple(round(weight, 4) for weight in row) for row in weights.tolist()),
         even=float((1 / (queries + 1)).mean()),
     )
-
-
-def with_induction(checkpoint: Checkpoint, measured: Induction) -> Checkpoint:
-    """A copy of the checkpoint with the result in its metrics (and model card, once saved)."""
-    return replace(checkpoint, metrics={**checkpoint.metrics, "induction": measured.to_dict()})

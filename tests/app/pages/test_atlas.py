@@ -15,7 +15,7 @@ from tests.app.tiny import PLAIN
 from tests.conftest import make_checkpoint
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.data.generated.who_won import first_reports
-from txcls.inspection.stories import Lists, Story, with_atlas
+from txcls.inspection.stories import Lists, Story
 from txcls.predictor import Predictor
 
 
@@ -61,7 +61,7 @@ def test_a_word_list_is_shown_in_order_with_the_words_of_the_sentence_marked(tmp
     weights = np.linspace(-1, 1, classifier.encoder.vocab_size).round(1)
     story = replace(made.heads[3].story, story=Story(1, 1, lists=Lists(weights, None)))
     listed = replace(made, heads=(*made.heads[:3], replace(made.heads[3], story=story)))
-    save_checkpoint(with_atlas(classifier.checkpoint, listed))
+    save_checkpoint(classifier.checkpoint.with_metrics(atlas=listed.to_dict()))
     shown = html_of(open_page("atlas", checkpoint="listed"))
     assert "Each word has a fixed weight, whichever token asks" in shown and "word list" in shown
     titles = [float(title) for title in re.findall(r'<(?:span|mark) title="([-+.\d]+)"', shown)]

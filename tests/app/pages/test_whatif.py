@@ -14,7 +14,7 @@ from txcls.app.shell import checkpoints, compute
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.data.examples import EXAMPLES
 from txcls.data.generated.who_won import roles_of_text
-from txcls.inspection.circuit import Circuit, KeptRows, Pointed, Row, keep_rows, point, roles_of, with_circuit
+from txcls.inspection.circuit import Circuit, KeptRows, Pointed, Row, keep_rows, point, roles_of
 from txcls.inspection.patching import patch_grid
 from txcls.predictor import Predictor
 
@@ -107,7 +107,7 @@ def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Predictor:
     kept.append(KeptRows(Row(0, 1, "second team"), {"test": 0.9}, {"test": 0.26}, {"test": 0.3}))
     pointed = tuple(Pointed(heads, 120, 0.5) for heads in ((0,), (1,), (0, 1)))
     circuit = Circuit({"test": 40}, 20, 32, 5, {"test": 1.0}, {"test": 0.2}, tuple(kept), pointed)
-    save_checkpoint(with_circuit(made, circuit))
+    save_checkpoint(made.with_metrics(circuit=circuit.to_dict()))
     return Predictor.load("reports")
 
 

@@ -27,7 +27,6 @@ from txcls.inspection.stories import (
     measure_kinds,
     queries_of,
     spare_sentence,
-    with_atlas,
 )
 from txcls.inspection.stories.lists import REACH
 from txcls.inspection.stories.story import _Replaced, _stacked, spread
@@ -126,7 +125,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Predictor, HeadA
         assert record.worth == record.lost["mean"] == effects["mean"].accuracy - effects["mean"].heads[place]
     assert atlas.all_heads is not None and atlas.all_heads.n == atlas.n_stories
     assert np.isfinite(atlas.all_heads.stories) and atlas.spare_lost is not None
-    save_checkpoint(with_atlas(classifier.checkpoint, atlas))
+    save_checkpoint(classifier.checkpoint.with_metrics(atlas=atlas.to_dict()))
     return classifier, atlas
 
 
@@ -209,7 +208,7 @@ def test_lists_survive_the_checkpoint_and_fit_its_vocabulary(
     def saved(lists: Lists) -> HeadAtlas | None:
         first = replace(atlas.heads[0].story, story=Story(0, 0, lists=lists), attention=(0.7,), chance=(0.4,))
         with_lists = replace(atlas, heads=(replace(atlas.heads[0], story=first), *atlas.heads[1:]))
-        save_checkpoint(with_atlas(classifier.checkpoint, with_lists), tmp_path / "tiny")
+        save_checkpoint(classifier.checkpoint.with_metrics(atlas=with_lists.to_dict()), tmp_path / "tiny")
         return HeadAtlas.of(Predictor(load_checkpoint(tmp_path / "tiny")))
 
     again = saved(Lists(words, distances))

@@ -7,7 +7,7 @@ accuracy lost with uniform weights this restores. `measure_atlas` does both for 
 """
 
 from txcls.inspection.stories.all_heads import AllHeads, measure_all_heads
-from txcls.inspection.stories.atlas import HeadAtlas, HeadRecord, measure_atlas, with_atlas
+from txcls.inspection.stories.atlas import HeadAtlas, HeadRecord, measure_atlas
 from txcls.inspection.stories.examples import clearest_texts
 from txcls.inspection.stories.kinds import (
     ANY,
@@ -71,6 +71,5 @@ __all__ = [
     "sentence",
     "spare_sentence",
     "verdict_words",
-    "with_atlas",
     "worth_words",
 ]

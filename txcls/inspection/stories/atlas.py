@@ -7,7 +7,6 @@ from typing import Any, get_args
 
 import numpy as np
 
-from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.data.batches import TokenisedTexts
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
@@ -266,11 +265,6 @@ def measure_atlas(
             counts=statistics.counts,
         ),
     )
-
-
-def with_atlas(checkpoint: Checkpoint, atlas: HeadAtlas) -> Checkpoint:
-    """A copy of the checkpoint with the atlas in its metrics (and model card, once saved)."""
-    return replace(checkpoint, metrics={**checkpoint.metrics, "atlas": atlas.to_dict()})
 
 
 def _roles(dataset: Dataset, split: SplitName) -> Sequence[Roles] | None:

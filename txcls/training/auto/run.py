@@ -16,7 +16,7 @@ from txcls.checkpoint.schema import HistoryRow
 from txcls.data.batches import TokenisedTexts
 from txcls.data.given import given_dataset
 from txcls.evaluation.baseline import compare, fit_linear_baseline, majority_answers
-from txcls.evaluation.evaluate import Evaluation, measure, predict_logits, with_comparison, with_evaluation
+from txcls.evaluation.evaluate import Evaluation, measure, predict_logits, with_evaluation
 from txcls.model import TextClassifier
 from txcls.training.auto.plan import TrainingPlan, write_plan
 from txcls.training.loop import Progress
@@ -199,5 +199,6 @@ def _compare_on_test_rows(plan: TrainingPlan, checkpoint: Checkpoint) -> Trainin
         baseline=baseline,
         seconds=seconds,
     )
-    checkpoint = with_comparison(with_evaluation(checkpoint, split="test", evaluation=Evaluation(metrics)), comparison)
+    checkpoint = with_evaluation(checkpoint, split="test", evaluation=Evaluation(metrics))
+    checkpoint = checkpoint.with_metrics(comparison=comparison.to_dict())
     return TrainingResult(checkpoint, comparison, linear, answers, seconds=0.0, stopped_early=False)
