@@ -8,6 +8,8 @@ from tests.app.drawn import go_to, html_of, open_page
 from tests.app.test_every_page import CLASSIFIERS_PAGES
 from tests.app.tiny import LEARNED, PLAIN
 from txcls.data.examples import EXAMPLES
+from txcls.errors import CheckpointError
+from txcls.predictor import Predictor
 
 
 @pytest.mark.parametrize("page", CLASSIFIERS_PAGES)
@@ -42,3 +44,15 @@ def test_without_a_checkpoint_the_page_says_how_to_make_one(tmp_path: Path, monk
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     app = open_page("classify")
     assert "txcls train" in app.error[0].value
+
+
+def test_a_checkpoint_that_cannot_be_loaded_is_named_without_the_servers_folders(
+    tiny_checkpoints: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(folder: Path) -> None:
+        raise CheckpointError(f"{folder / 'model.safetensors'}: not a complete safetensors file")
+
+    monkeypatch.setattr(Predictor, "load", fail)
+    app = open_page("classify")
+    assert f"{PLAIN}/model.safetensors: not a complete" in app.error[0].value.replace("\\", "")
+    assert str(tiny_checkpoints) not in app.error[0].value

@@ -1,8 +1,10 @@
 """The frame of every page: heading, checkpoint picker, text box with examples, and the links at the end."""
 
 import html
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeVar
 
@@ -13,10 +15,11 @@ from txcls.address import View
 from txcls.app.components.live_text import submit_while_typing
 from txcls.app.lessons import lesson, panel
 from txcls.app.pages import MENU, PAGES, PageInfo
-from txcls.app.shell import checkpoints, lecture, sentence_builder, share, state
+from txcls.app.shell import checkpoints, lecture, own, sentence_builder, share, state
 from txcls.app.shell.cache import Source
 from txcls.app.shell.limits import BusyError
 from txcls.app.shell.markdown import plain
+from txcls.checkpoint.files import checkpoint_root
 from txcls.checkpoint.listing import Summary
 from txcls.data.examples import examples_for
 from txcls.errors import TxclsError
@@ -307,8 +310,11 @@ def facts_html(line: str) -> str:
 
 
 def stop_with(error: TxclsError) -> NoReturn:
-    """Show an error message and end the run."""
-    st.error(plain(str(error)))
+    """Show an error message, without the server's folders, and end the run."""
+    session = own.session()
+    folders = [checkpoint_root().absolute()] if session is None else [session.own, checkpoint_root().absolute()]
+    message = reduce(lambda shown, folder: shown.replace(f"{folder}{os.sep}", ""), folders, str(error))
+    st.error(plain(message))
     lecture.end(is_broken=True)
     st.stop()
 
