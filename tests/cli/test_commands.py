@@ -398,3 +398,22 @@ def test_ctrl_c_while_data_are_read_ends_with_130_and_a_sentence(tmp_path: Path)
     )
     wait_until_open(process, table)
     assert said_on_ctrl_c(process) == cli.STOPPED
+
+
+def test_agreement_rows_are_made_of_a_text_file_trained_on_and_measured(
+    run: Callable[..., Ran], tmp_path: Path
+) -> None:
+    sentences = (
+        f"The old key{'' if n % 3 else 's'} of house {n} on hill {'is' if n % 3 else 'are'} lost." for n in range(1500)
+    )
+    (tmp_path / "texts.txt").write_text("\n\n".join(sentences), encoding="utf-8")
+    made = run("data", "agreement", "--from", "texts.txt", "--out", "agreement")
+    assert made.code == 0 and "train rows" in made.out
+    assert (
+        run("train", "agreement", "--data", "agreement", "--out", "model", *QUICK, "--set", "model.n_heads=2").code == 0
+    )
+    measured = run("evaluate", "model", "--agreement", "--data", "agreement", "--write")
+    assert measured.code == 0 and "prepositional phrase" in measured.out
+    assert "By attractors and constructions" in (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
+    nothing = run("data", "agreement", "--from", "no_such_set", "--out", "nothing")
+    assert nothing.code == 2 and "no_such_set" in nothing.err

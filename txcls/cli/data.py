@@ -13,6 +13,10 @@ from txcls.cli.output import console, print_json
 from txcls.config import DataConfig
 from txcls.data.datasets import dataset_info, dataset_names, is_available, open_dataset
 from txcls.data.download import fetch as download
+from txcls.data.generated.agreement import write_agreement
+from txcls.data.generated.agreement.rows import make_rows
+from txcls.data.generated.agreement.sources import texts_of
+from txcls.errors import DataError
 from txcls.wording import shown
 
 app = typer.Typer(help="List, download and show data sets.", no_args_is_help=True)
@@ -65,6 +69,29 @@ class _Bar:
 
     def close(self) -> None:
         """Leave the bar on screen."""
+
+
+@app.command()
+def agreement(
+    sources: Annotated[
+        list[str],
+        typer.Option("--from", metavar="NAME_OR_PATH", help="A data set, or text files; may be given several times."),
+    ],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the rows are written.")] = Path("agreement"),
+    rows: Annotated[int, typer.Option(min=2, help="Maximum number of training rows.")] = 400_000,
+    held_out: Annotated[
+        int, typer.Option(min=2, help="Maximum number of validation and of test rows of each source.")
+    ] = 10_000,
+) -> None:
+    """Make the rows of `agreement` (is or are?) from English texts."""
+    limits = {"train": rows, "validation": held_out, "test": held_out}
+    with console(error=True).status("reading"):
+        made, nouns = make_rows({source: texts_of(source) for source in sources}, most=limits)
+    if empty := [part for part, of_part in made.items() if not of_part]:
+        raise DataError(f"no {empty[0]} rows in {', '.join(sources)}; give more text, with --from")
+    write_agreement(out, made, nouns)
+    counts = ", ".join(f"{len(of_part):,} {part}" for part, of_part in made.items())
+    print(f"{out}: {counts} rows; {len(nouns.plural_of):,} nouns")
 
 
 @app.command()

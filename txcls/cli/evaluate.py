@@ -21,6 +21,7 @@ from txcls.data.tables.table import is_table
 from txcls.data.types import LabelledTexts
 from txcls.errors import CheckpointError, DataError
 from txcls.evaluation import evaluate as measuring
+from txcls.evaluation.agreement import measure_agreement
 from txcls.evaluation.baseline import compare_on_test_rows
 from txcls.evaluation.evaluate import Evaluation
 from txcls.evaluation.evaluate_file import rows_of_file
@@ -68,6 +69,9 @@ def evaluate(
         bool,
         typer.Option("--induction", help="Instead, test whether a language model continues repeated tokens."),
     ] = False,
+    agreement: Annotated[
+        bool, typer.Option("--agreement", help="Instead, measure by attractors and constructions (agreement).")
+    ] = False,
     linear: Annotated[
         bool, typer.Option("--linear", help="Instead, compare with the linear baseline, fitted to the other rows.")
     ] = False,
@@ -77,6 +81,9 @@ def evaluate(
     """Measure a checkpoint on the test (or other) rows of its data set, or on all rows of a file of your own."""
     if induction:
         _evaluate_induction(checkpoint, write=write, as_json=as_json)
+        return
+    if agreement:
+        _evaluate_agreement(checkpoint, data=data, write=write, as_json=as_json)
         return
     if heads or circuit or linear or explanations is not None:
         if split != "test":
@@ -238,6 +245,23 @@ def _evaluate_induction(checkpoint: str, *, write: bool, as_json: bool) -> None:
     for layer, row in enumerate(measured.heads):
         weights = "  ".join(f"{layer + 1}.{head + 1} {weight:.3f}" for head, weight in enumerate(row))
         out.print(f"weight on the token after the earlier occurrence: {weights} (even attention {measured.even:.3f})")
+
+
+def _evaluate_agreement(checkpoint: str, *, data: Path | None, write: bool, as_json: bool) -> None:
+    """`--agreement`: accuracy by number of attractors, by source and by construction, with less of the text as well."""
+    classifier = Predictor.load(checkpoint)
+    measured = measure_agreement(classifier, data_path=data, on_stage=note)
+    if write:
+        save_checkpoint(classifier.checkpoint.with_metrics(agreement=measured.to_dict()))
+    if as_json:
+        print_json({"checkpoint": classifier.name, "agreement": measured.to_dict()})
+        return
+    for title, groups in vars(measured).items():
+        kinds = list(groups[0].accuracy)
+        rows = [
+            (group.name, f"{group.n:,}", *(percentage(group.accuracy[kind], 1) for kind in kinds)) for group in groups
+        ]
+        print_rows((title, "rows", *kinds), rows)
 
 
 def _evaluate_circuit(checkpoint: str, *, write: bool, as_json: bool) -> None:

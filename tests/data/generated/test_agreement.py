@@ -1,0 +1,113 @@
+"""Agreement rows: which sentences become rows, how they are balanced and split, and training on them."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from txcls.data.generated.agreement import minimal_pairs, open_agreement, read_rows, roles_of, write_agreement
+from txcls.data.generated.agreement.rows import BLANK, NounCount, Nouns, Part, make_rows, row_of, sentences
+from txcls.errors import DataError
+
+NOUNS = Nouns({"key": "keys", "cabinet": "cabinets", "city": "cities"})
+
+
+@pytest.mark.parametrize(
+    "sentence, text, label",
+    [
+        ("The keys to the cabinet are here.", "The keys to the cabinet", 1),
+        ("The key to the cabinets was lost, and they were sad.", "The key to the cabinets", 0),
+        ("The man who has arrived is tall.", "The man who", 0),
+        ("Many of the old towns have walls.", "Many of the old towns", 1),
+    ],
+)
+def test_the_words_before_the_first_verb_become_a_row(sentence: str, text: str, label: int) -> None:
+    row = row_of(sentence)
+    assert row is not None
+    assert (row.text, row.label) == (text, label)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The keys are here.",  # too few words before the verb
+        "In the evening they were tired.",  # a pronoun gives the verb away
+        "We all think that it is late.",
+        "The old people might easily have left.",  # not a finite verb
+        "He said he would not have come.",
+        "The old people seem to really have left.",
+        "A place in 2004 was built.",  # not a word
+        "The keys to the cabinet lie there.",  # none of the verbs
+        " ".join(["word"] * 60) + " is long.",
+    ],
+)
+def test_sentences_whose_verb_agrees_with_no_noun_before_it_are_left_out(sentence: str) -> None:
+    assert row_of(sentence) is None
+
+
+def test_sentences_end_at_marks_before_capitals_and_at_line_breaks() -> None:
+    text = 'It rained. "Then came Mr. Smith." (He left!) And 3.5 km later\nThe End'
+    parts = ["It rained.", '"Then came Mr.', "Smith.", "(He left!", "And 3.5 km later", "The End"]
+    assert list(sentences(text)) == parts
+
+
+def test_nouns_are_words_seen_as_one_and_as_several() -> None:
+    count = NounCount()
+    count.add("A city, a city, a city. Many cities, these cities, two cities. A run, a run, a run. Two key.")
+    assert dict(count.nouns().plural_of) == {"city": "cities"}
+
+
+def test_attractors_are_nouns_of_the_other_number_after_the_last_noun_of_the_verbs_own() -> None:
+    assert NOUNS.places("The keys to the cabinet, in the city", 1) == (1, [4, 7])
+    assert NOUNS.places("The keys to the cabinet", 0) == (4, [])
+    assert NOUNS.places("Nothing of the kind", 0) == (None, [])
+    roles = roles_of("The keys to the cabinet", 1, NOUNS)
+    assert roles == {"subject noun": [(4, 8)], "attractor": [(16, 23)]}
+
+
+def texts(n: int) -> list[tuple[Part, str]]:
+    """Texts of one sentence each; every third is plural, every tenth for validation, and every eleventh for test."""
+    made: list[tuple[Part, str]] = []
+    for i in range(n):
+        key, verb = ("key", "is") if i % 3 else ("keys", "are")
+        part: Part = "test" if i % 11 == 0 else "validation" if i % 10 == 0 else "train"
+        made.append((part, f"The old {key} of house {i} on hill {verb} lost."))
+    return made
+
+
+def test_rows_are_balanced_and_no_held_out_text_is_in_training() -> None:
+    repeated: list[tuple[Part, str]] = [("train", text) for _, text in texts(40)]
+    made, _ = make_rows({"made up": texts(600), "again": repeated}, most={"train": 300, "validation": 10, "test": 10})
+    counts = {part: Counter(row.label for row in rows) for part, rows in made.items()}
+    assert all(of_part[0] == of_part[1] > 0 for of_part in counts.values())
+    assert len(made["train"]) <= 300 and len(made["test"]) <= 20
+    held_out = {row.text for part in ("validation", "test") for row in made[part]}
+    train = [row.text.removesuffix(BLANK) for row in made["train"]]
+    assert len(set(train)) == len(train) and held_out.isdisjoint(train)
+    assert 0 < sum(row.text.endswith(BLANK) for row in made["train"]) < 0.15 * len(train)
+
+
+def test_the_minimal_pairs_are_balanced_in_every_construction() -> None:
+    pairs = minimal_pairs()
+    assert len(pairs) == len({pair.text for pair in pairs}) == 200
+    cells = Counter((pair.construction, pair.label, pair.is_attracted) for pair in pairs)
+    for construction in ("prepositional phrase", "relative clause", "coordination"):
+        assert len({cells[construction, label, attracted] for label in (0, 1) for attracted in (True, False)}) == 1
+    key = next(pair for pair in pairs if pair.text == "The keys to the cabinet")
+    assert key.label == 1 and key.is_attracted and key.roles == {"subject noun": [(4, 8)], "attractor": [(16, 23)]}
+
+
+def test_rows_on_disk_are_read_back_and_opened_as_a_data_set(tmp_path: Path) -> None:
+    made, _ = make_rows({"made up": texts(300)}, most={"train": 100, "validation": 10, "test": 10})
+    write_agreement(tmp_path, made, NOUNS)
+    assert {part: read_rows(tmp_path, part) for part in made} == made
+    dataset = open_agreement(tmp_path)
+    assert dataset.splits == ("train", "validation", "test", "new")
+    assert len(dataset.load("test")) == len(made["test"]) and len(dataset.load("new")) == 200
+    assert dataset.roles is not None
+    assert len(dataset.roles("test")) == len(made["test"]) and len(dataset.roles("new")) == 200
+    with pytest.raises(DataError, match="txcls data agreement"):
+        open_agreement(tmp_path / "nowhere")
+    (tmp_path / "test.csv.gz").write_bytes(b"not gzip")
+    with pytest.raises(DataError, match="not the rows of agreement"):
+        dataset.load("test")

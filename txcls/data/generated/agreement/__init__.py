@@ -1,0 +1,153 @@
+"""agreement: is or are? The words before a verb of an English sentence, and whether that verb is singular or plural.
+
+    The keys to the cabinet   ->  plural (are, were, have)
+
+The question on which syntax in neural networks was first measured (Linzen, Dupoux and Goldberg 2016, "Assessing the
+Ability of LSTMs to Learn Syntax-Sensitive Dependencies", TACL 4). `txcls data agreement` makes the rows of texts that
+are on this machine (`rows.py`) and writes them to a folder; the minimal pairs in pairs.csv ship with txcls.
+"""
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from itertools import product
+from pathlib import Path
+
+import pandas as pd
+
+from txcls.data.generated.agreement.rows import CLASSES, Nouns, Part, Row
+from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, Roles, SplitName
+from txcls.errors import DataError
+
+INFO = DatasetInfo(
+    name="agreement",
+    title="Is or are? The words before a verb, and whether it is singular or plural",
+    terms="those of the texts that the rows are made of",
+    citation="rows made by txcls; the task is that of T. Linzen, E. Dupoux, Y. Goldberg: Assessing the Ability of "
+    "LSTMs to Learn Syntax-Sensitive Dependencies, TACL 4, 2016",
+    by_hand="make it of other data sets with `txcls data agreement --from wikipedia --from ag_news --out FOLDER`",
+)
+PARTS: tuple[Part, ...] = ("train", "validation", "test")
+NOUNS = "nouns.csv"
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A sentence of the minimal pairs: its construction, and the words (start, end) of subject and attractor."""
+
+    text: str
+    label: int
+    construction: str
+    is_attracted: bool
+    """Whether subject and attractor differ in number."""
+    roles: Roles
+
+
+@cache
+def minimal_pairs() -> tuple[Pair, ...]:
+    """Two hundred sentences, written for txcls: fifty items in which subject and attractor are singular or plural."""
+    text = (resources.files(__name__) / "pairs.csv").read_text("utf-8")
+    return tuple(
+        _pair(row, plural, attractor)
+        for row in csv.DictReader(text.splitlines())
+        for plural, attractor in product((False, True), repeat=2)
+    )
+
+
+def _pair(row: Mapping[str, str], plural: bool, attractor: bool) -> Pair:
+    subject = row["plural" if plural else "singular"]
+    other = row["attractor plural" if attractor else "attractor singular"]
+    text = f"{subject} {row['between']} {other}"
+    first = subject.split()[1]
+    start = subject.index(first)
+    roles: dict[str, list[tuple[int, int]]] = {
+        "subject noun": [(start, start + len(first))],
+        "attractor": [(len(text) - len(other), len(text))],
+    }
+    return Pair(text, int(plural), row["construction"], plural != attractor, roles)
+
+
+def write_agreement(folder: Path, rows: Mapping[Part, Sequence[Row]], nouns: Nouns) -> None:
+    """Write rows and nouns to a folder that `open_agreement` reads: PART.csv.gz and nouns.csv."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for part, of_part in rows.items():
+        columns = {
+            "text": [row.text for row in of_part],
+            "label": [CLASSES[row.label] for row in of_part],
+            "verb": [row.verb for row in of_part],
+            "source": [row.source for row in of_part],
+            "attractors": [row.attractors for row in of_part],
+        }
+        pd.DataFrame(columns).to_csv(folder / f"{part}.csv.gz", index=False)
+    pairs = sorted(nouns.plural_of.items())
+    pd.DataFrame(pairs, columns=["singular", "plural"]).to_csv(folder / NOUNS, index=False)
+
+
+def read_rows(folder: Path, part: Part) -> list[Row]:
+    """The rows of a part.
+
+    Raises:
+        DataError: the folder lacks the part's file, or it was not written by `write_agreement`.
+    """
+    file = folder / f"{part}.csv.gz"
+    try:
+        table = pd.read_csv(file, keep_default_na=False)
+        columns = (table[name].tolist() for name in ("text", "verb", "source", "attractors"))
+        return [Row(str(text), str(verb), str(source), int(n)) for text, verb, source, n in zip(*columns, strict=True)]
+    except (OSError, ValueError, KeyError, EOFError) as error:
+        raise DataError(f"{file}: not the rows of agreement ({error!s:.100}); {INFO.by_hand}") from None
+
+
+def open_agreement(folder: Path) -> Dataset:
+    """Open the rows that `txcls data agreement` wrote; the split `new` has the minimal pairs.
+
+    Raises:
+        DataError: the folder does not have them.
+    """
+    if missing := [part for part in PARTS if not (folder / f"{part}.csv.gz").is_file()]:
+        raise DataError(f"{folder}: no {missing[0]}.csv.gz there; {INFO.by_hand}")
+
+    def read(split: SplitName) -> LabelledTexts:
+        if split == "new":
+            pairs = minimal_pairs()
+            return LabelledTexts([pair.text for pair in pairs], [pair.label for pair in pairs], CLASSES)
+        rows = read_rows(folder, split)  # type: ignore[arg-type]  # one of PARTS, as `Dataset.load` checks
+        return LabelledTexts([row.text for row in rows], [row.label for row in rows], CLASSES)
+
+    def roles(split: SplitName) -> list[Roles]:
+        if split == "new":
+            return [pair.roles for pair in minimal_pairs()]
+        nouns = _read_nouns(folder)
+        return [roles_of(row.text, row.label, nouns) for row in read_rows(folder, split)]  # type: ignore[arg-type]
+
+    return Dataset(INFO, CLASSES, folder.name, (*PARTS, "new"), read, roles=roles)
+
+
+def _read_nouns(folder: Path) -> Nouns:
+    try:
+        table = pd.read_csv(folder / NOUNS, keep_default_na=False)
+        return Nouns(dict(zip(table["singular"].astype(str), table["plural"].astype(str), strict=True)))
+    except (OSError, ValueError, KeyError) as error:
+        raise DataError(f"{folder / NOUNS}: not readable ({error!s:.100}); {INFO.by_hand}") from None
+
+
+def roles_of(text: str, label: int, nouns: Nouns) -> Roles:
+    """The roles of words, as far as a list of nouns shows them: `subject noun` is the last noun of the verb's number,
+    and an `attractor` a noun of the other number after it."""
+    subject, attractors = nouns.places(text, label)
+    if subject is None:
+        return {}
+    spans = list(_spans(text))
+    roles = {"subject noun": [spans[subject]], "attractor": [spans[at] for at in attractors]}
+    return {role: places for role, places in roles.items() if places}
+
+
+def _spans(text: str) -> Iterable[tuple[int, int]]:
+    """The character range of each word."""
+    end = 0
+    for word in text.split():
+        start = text.index(word, end)
+        end = start + len(word)
+        yield start, end
