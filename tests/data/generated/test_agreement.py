@@ -61,8 +61,11 @@ def test_attractors_are_nouns_of_the_other_number_after_the_last_noun_of_the_ver
     assert NOUNS.places("The keys to the cabinet, in the city", 1) == (1, [4, 7])
     assert NOUNS.places("The keys to the cabinet", 0) == (4, [])
     assert NOUNS.places("Nothing of the kind", 0) == (None, [])
-    roles = roles_of("The keys to the cabinet", 1, NOUNS)
-    assert roles == {"subject noun": [(4, 8)], "attractor": [(16, 23)]}
+
+
+def test_roles_are_nouns_of_either_number_and_prepositions() -> None:
+    roles = roles_of("The keys to the cabinet", NOUNS)
+    assert roles == {"plural noun": [(4, 8)], "preposition": [(9, 11)], "singular noun": [(16, 23)]}
 
 
 def texts(n: int) -> list[tuple[Part, str]]:
@@ -94,7 +97,10 @@ def test_the_minimal_pairs_are_balanced_in_every_construction() -> None:
     for construction in ("prepositional phrase", "relative clause", "coordination"):
         assert len({cells[construction, label, attracted] for label in (0, 1) for attracted in (True, False)}) == 1
     key = next(pair for pair in pairs if pair.text == "The keys to the cabinet")
-    assert key.label == 1 and key.is_attracted and key.roles == {"subject noun": [(4, 8)], "attractor": [(16, 23)]}
+    assert key.label == 1 and key.is_attracted and key.roles == roles_of(key.text, NOUNS)
+    son = next(pair for pair in pairs if pair.text == "The son and the daughter of the kings")
+    assert son.label == 1 and not son.is_attracted
+    assert [son.text[slice(*span)] for span in son.roles["singular noun"]] == ["son", "daughter"]
 
 
 def test_rows_on_disk_are_read_back_and_opened_as_a_data_set(tmp_path: Path) -> None:

@@ -91,21 +91,36 @@ def kinds_of_text(
 
 NAMED, NOT_NAMED = "team it names", "team it does not name"
 """The two teams of a match report of `txcls.data.generated.who_won`, according to the model's prediction."""
+AGREEING, ATTRACTOR = "agreeing noun", "attractor"
+"""Nouns of `txcls.data.generated.agreement`: the last one of the number that the model names, and those of the other
+number after it."""
+
+
+_NOUNS = ("singular noun", "plural noun")
+_OF_CLASS = ("winner", "loser", *_NOUNS)
+"""Roles that are replaced by those that depend on the model's prediction."""
 
 
 def roles_by_answer(classifier: Predictor, texts: Sequence[str], roles: Sequence[Roles]) -> list[Roles]:
-    """The roles of each text, with winner and loser replaced by the team the model names and the other one.
+    """The roles of each text, with winner and loser replaced by the team the model names and the other one, and nouns
+    by those that agree with its prediction and by attractors.
 
     Winner and loser depend on the true class; a head can at most attend to the team that the model then names.
     """
     by_answer: list[Roles] = []
     for text, prediction, given in zip(texts, classifier.predict(texts, top_k=1), roles, strict=True):
         of_text: dict[str, Sequence[tuple[int, int]]] = {
-            role: ranges for role, ranges in given.items() if role not in ("winner", "loser")
+            role: ranges for role, ranges in given.items() if role not in _OF_CLASS
         }
         for ranges, others in ((given.get("winner"), given.get("loser")), (given.get("loser"), given.get("winner"))):
             if ranges and others and text[slice(*ranges[0])] == prediction.label:
                 of_text |= {NAMED: ranges, NOT_NAMED: others}
+        if nouns := given.get(f"{prediction.label} noun"):
+            last = nouns[-1]
+            others = [span for role in _NOUNS if role != f"{prediction.label} noun" for span in given.get(role, ())]
+            of_text |= {AGREEING: [last]}
+            if after := [span for span in others if span > last]:
+                of_text |= {ATTRACTOR: after}
         by_answer.append(of_text)
     return by_answer
 

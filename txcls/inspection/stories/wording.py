@@ -1,7 +1,7 @@
 """A head's tested story in words, shared by everything that displays heads."""
 
 from txcls.inspection.stories.atlas import HeadAtlas, HeadRecord
-from txcls.inspection.stories.kinds import ANY, NAMED, NOT_NAMED
+from txcls.inspection.stories.kinds import AGREEING, ANY, ATTRACTOR, NAMED, NOT_NAMED
 from txcls.inspection.stories.story import CONFIRMED, IDLE, MAX_BY_CONTROL, PART, Clause, MeasuredStory
 from txcls.wording import percentage
 
@@ -27,6 +27,9 @@ _PLURALS = {
     "verb": "the verb",
     NAMED: "the team that it then names",
     NOT_NAMED: "the team that it does not name",
+    AGREEING: "the last noun of the number that it then names",
+    ATTRACTOR: "nouns of the other number after that one",
+    "preposition": "prepositions",
     "first team": "the first team",
     "second team": "the second team",
     "marker": "markers",
@@ -36,8 +39,8 @@ _PLURALS = {
     "next token": "the next token",
     "same token elsewhere": "the same token elsewhere",
 }
-"""How a kind is written in a sentence; roles of `txcls.data.generated.who_won` refer to the reported match."""
-_SINGULAR_QUERIES = {"class token", "first token", "verb", NAMED, NOT_NAMED, "first team", "second team"}
+"""How a kind is written in a sentence; roles of `who_won` refer to the reported match."""
+_SINGULAR_QUERIES = {AGREEING, "class token", "first token", "verb", NAMED, NOT_NAMED, "first team", "second team"}
 
 
 def sentence(measured: MeasuredStory) -> str:

@@ -31,11 +31,13 @@ INFO = DatasetInfo(
 )
 PARTS: tuple[Part, ...] = ("train", "validation", "test")
 NOUNS = "nouns.csv"
+_PREPOSITIONS = "of in on to for with from by at about between behind beside near above over"
+PREPOSITIONS = frozenset(_PREPOSITIONS.split())
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A sentence of the minimal pairs: its construction, and the words (start, end) of subject and attractor."""
+    """A sentence of the minimal pairs; its roles are those of `roles_of`."""
 
     text: str
     label: int
@@ -60,12 +62,16 @@ def _pair(row: Mapping[str, str], plural: bool, attractor: bool) -> Pair:
     subject = row["plural" if plural else "singular"]
     other = row["attractor plural" if attractor else "attractor singular"]
     text = f"{subject} {row['between']} {other}"
-    first = subject.split()[1]
-    start = subject.index(first)
-    roles: dict[str, list[tuple[int, int]]] = {
-        "subject noun": [(start, start + len(first))],
-        "attractor": [(len(text) - len(other), len(text))],
-    }
+    words = text.split()
+    between = len(subject.split())
+    nouns = {1: plural and " and " not in subject, len(words) - 1: attractor}  # word index to whether it is plural
+    if " and " in subject:
+        nouns |= {between - 1: False}
+    roles: dict[str, list[tuple[int, int]]] = {}
+    for at, span in enumerate(_spans(text)):
+        role = f"{CLASSES[nouns[at]]} noun" if at in nouns else "preposition" if words[at] in PREPOSITIONS else ""
+        if role:
+            roles.setdefault(role, []).append(span)
     return Pair(text, int(plural), row["construction"], plural != attractor, roles)
 
 
@@ -120,7 +126,7 @@ def open_agreement(folder: Path) -> Dataset:
         if split == "new":
             return [pair.roles for pair in minimal_pairs()]
         nouns = _read_nouns(folder)
-        return [roles_of(row.text, row.label, nouns) for row in read_rows(folder, split)]  # type: ignore[arg-type]
+        return [roles_of(row.text, nouns) for row in read_rows(folder, split)]  # type: ignore[arg-type]
 
     return Dataset(INFO, CLASSES, folder.name, (*PARTS, "new"), read, roles=roles)
 
@@ -133,15 +139,15 @@ def _read_nouns(folder: Path) -> Nouns:
         raise DataError(f"{folder / NOUNS}: not readable ({error!s:.100}); {INFO.by_hand}") from None
 
 
-def roles_of(text: str, label: int, nouns: Nouns) -> Roles:
-    """The roles of words, as far as a list of nouns shows them: `subject noun` is the last noun of the verb's number,
-    and an `attractor` a noun of the other number after it."""
-    subject, attractors = nouns.places(text, label)
-    if subject is None:
-        return {}
-    spans = list(_spans(text))
-    roles = {"subject noun": [spans[subject]], "attractor": [spans[at] for at in attractors]}
-    return {role: places for role, places in roles.items() if places}
+def roles_of(text: str, nouns: Nouns) -> Roles:
+    """The singular nouns, plural nouns and prepositions of a text, as far as a list of nouns shows them."""
+    roles: dict[str, list[tuple[int, int]]] = {}
+    for word, span in zip(text.split(), _spans(text), strict=True):
+        number = nouns.number(word)
+        role = f"{CLASSES[number]} noun" if number is not None else "preposition" if word in PREPOSITIONS else ""
+        if role:
+            roles.setdefault(role, []).append(span)
+    return roles
 
 
 def _spans(text: str) -> Iterable[tuple[int, int]]:
