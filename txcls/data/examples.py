@@ -1,5 +1,5 @@
-"""Texts to try, written for this project: invented news, film reviews, queries and match reports, some of them
-deliberately ambiguous."""
+"""Texts to try, written for this project: invented news, film reviews, queries, match reports and beginnings of
+sentences, some of them deliberately ambiguous."""
 
 from dataclasses import dataclass
 
@@ -87,6 +87,15 @@ REPORTS = (
     Example("Two turns", "It was Rovers, who beat County in March, who were defeated by Albion."),
 )
 
+SUBJECTS = (
+    Example("Keys and cabinet", "The keys to the cabinet", changed="The key to the cabinet"),
+    Example("Key and cabinets", "The key to the cabinets", changed="The keys to the cabinets"),
+    Example("Relative clause", "The author who met the editors", changed="The authors who met the editors"),
+    Example("Two joined", "The cook and the waiter in the restaurant"),
+    Example("Far apart", "The picture of the children on the walls of the two houses"),
+    Example("A group", "The committee of teachers and parents"),
+)
+
 ANY = (
     Example("Start here", "Type or paste a text of your own here"),
     Example("A question", "Could somebody tell me how this works and what it costs?"),
@@ -97,6 +106,9 @@ ANY = (
 """For users' own classifiers, whose domain is unknown."""
 
 
+_BY_DATASET = {"imdb": REVIEWS, "clinc150": QUERIES, "who_won": REPORTS, "agreement": SUBJECTS, "table": ANY}
+
+
 def examples_for(dataset: str) -> tuple[Example, ...]:
     """Example texts in the domain of this data set."""
-    return {"imdb": REVIEWS, "clinc150": QUERIES, "who_won": REPORTS, "table": ANY}.get(dataset, EXAMPLES)
+    return _BY_DATASET.get(dataset, EXAMPLES)

@@ -15,7 +15,7 @@ from txcls.address import View
 from txcls.app.components.live_text import submit_while_typing
 from txcls.app.lessons import lesson, panel
 from txcls.app.pages import MENU, PAGES, PageInfo
-from txcls.app.shell import checkpoints, lecture, own, sentence_builder, share, state
+from txcls.app.shell import checkpoints, lecture, own, sentence_builder, share, state, subject_builder
 from txcls.app.shell.cache import Source
 from txcls.app.shell.limits import BusyError
 from txcls.app.shell.markdown import plain
@@ -251,6 +251,8 @@ def _draw_text_box(
         )
     if dataset == "who_won":
         sentence_builder.draw(row, text_box)
+    if dataset == "agreement":
+        subject_builder.draw(row, text_box)
     answer, below = row.empty(), st.empty()
     _show_notes(info, view)
     return answer, below

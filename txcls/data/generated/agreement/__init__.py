@@ -36,6 +36,20 @@ PREPOSITIONS = frozenset(_PREPOSITIONS.split())
 
 
 @dataclass(frozen=True, slots=True)
+class Item:
+    """A subject, and a phrase that ends in an attractor; both nouns as (singular, plural)."""
+
+    construction: str
+    subject: tuple[str, str]
+    between: str
+    attractor: tuple[str, str]
+
+    def text(self, *, is_plural: bool, is_attractor_plural: bool) -> str:
+        """The sentence up to its verb."""
+        return f"{self.subject[is_plural]} {self.between} {self.attractor[is_attractor_plural]}"
+
+
+@dataclass(frozen=True, slots=True)
 class Pair:
     """A sentence of the minimal pairs; its roles are those of `roles_of`."""
 
@@ -48,31 +62,43 @@ class Pair:
 
 
 @cache
-def minimal_pairs() -> tuple[Pair, ...]:
-    """Two hundred sentences, written for txcls: fifty items in which subject and attractor are singular or plural."""
-    text = (resources.files(__name__) / "pairs.csv").read_text("utf-8")
+def items() -> tuple[Item, ...]:
+    """The fifty items of pairs.csv."""
+    rows = csv.DictReader((resources.files(__name__) / "pairs.csv").read_text("utf-8").splitlines())
     return tuple(
-        _pair(row, plural, attractor)
-        for row in csv.DictReader(text.splitlines())
-        for plural, attractor in product((False, True), repeat=2)
+        Item(
+            row["construction"],
+            (row["singular"], row["plural"]),
+            row["between"],
+            (row["attractor singular"], row["attractor plural"]),
+        )
+        for row in rows
     )
 
 
-def _pair(row: Mapping[str, str], plural: bool, attractor: bool) -> Pair:
-    subject = row["plural" if plural else "singular"]
-    other = row["attractor plural" if attractor else "attractor singular"]
-    text = f"{subject} {row['between']} {other}"
-    words = text.split()
-    between = len(subject.split())
-    nouns = {1: plural and " and " not in subject, len(words) - 1: attractor}  # word index to whether it is plural
-    if " and " in subject:
-        nouns |= {between - 1: False}
+@cache
+def minimal_pairs() -> tuple[Pair, ...]:
+    """Two hundred sentences, written for txcls: the items, each with singular and plural subject and attractor."""
+    return tuple(
+        _pair(item, is_plural, is_attractor_plural)
+        for item in items()
+        for is_plural, is_attractor_plural in product((False, True), repeat=2)
+    )
+
+
+def _pair(item: Item, is_plural: bool, is_attractor_plural: bool) -> Pair:
+    text = item.text(is_plural=is_plural, is_attractor_plural=is_attractor_plural)
+    words, subject = text.split(), item.subject[is_plural].split()
+    is_joined = "and" in subject
+    plurals = {1: is_plural and not is_joined, len(words) - 1: is_attractor_plural}  # keyed by word index
+    if is_joined:
+        plurals[len(subject) - 1] = False
     roles: dict[str, list[tuple[int, int]]] = {}
     for at, span in enumerate(_spans(text)):
-        role = f"{CLASSES[nouns[at]]} noun" if at in nouns else "preposition" if words[at] in PREPOSITIONS else ""
+        role = f"{CLASSES[plurals[at]]} noun" if at in plurals else "preposition" if words[at] in PREPOSITIONS else ""
         if role:
             roles.setdefault(role, []).append(span)
-    return Pair(text, int(plural), row["construction"], plural != attractor, roles)
+    return Pair(text, int(is_plural), item.construction, is_plural != is_attractor_plural, roles)
 
 
 def write_agreement(folder: Path, rows: Mapping[Part, Sequence[Row]], nouns: Nouns) -> None:

@@ -1,0 +1,31 @@
+"""Beginnings of sentences for `agreement`, built from select boxes: subject, its number, and nouns in between."""
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from txcls.app.shell import state
+from txcls.data.generated.agreement import CLASSES, items
+
+PHRASES = ("in the old house", "near the windows", "beside the road", "of my two brothers", "from the other towns")
+"""Phrases that can follow, each with another noun."""
+
+
+def draw(row: DeltaGenerator, text_box: str) -> None:
+    """Draw a button that opens select boxes, which write the text."""
+    texts = [item.text(is_plural=False, is_attractor_plural=False) for item in items()]
+    with row.popover("Build a sentence", width="content"):
+        write = {"on_change": _write, "args": (text_box,)}
+        st.selectbox("Sentence", range(len(texts)), format_func=texts.__getitem__, key="subject_item", **write)
+        for name, key in (("Subject", "subject_number"), ("Noun before the verb", "subject_attractor")):
+            st.segmented_control(name, CLASSES, default=CLASSES[0], required=True, key=key, **write)
+        st.selectbox(
+            "Another phrase", ("", *PHRASES), format_func=lambda words: words or "none", key="subject_phrase", **write
+        )
+
+
+def _write(text_box: str) -> None:
+    """Write the sentence of the select boxes into the text box."""
+    values = st.session_state
+    plural, attractor = (values[key] == CLASSES[1] for key in ("subject_number", "subject_attractor"))
+    text = items()[values["subject_item"]].text(is_plural=plural, is_attractor_plural=attractor)
+    state.put_text(f"{text} {values['subject_phrase']}".strip(), text_box)
