@@ -27,7 +27,9 @@ INFO = DatasetInfo(
     terms="those of the texts that the rows are made of",
     citation="rows made by txcls; the task is that of T. Linzen, E. Dupoux, Y. Goldberg: Assessing the Ability of "
     "LSTMs to Learn Syntax-Sensitive Dependencies, TACL 4, 2016",
-    by_hand="make it of other data sets with `txcls data agreement --from wikipedia --from ag_news --out FOLDER`",
+    homepage="https://doi.org/10.1162/tacl_a_00115",
+    by_hand="make it of other texts with `txcls data agreement --from wikipedia --from ag_news --out FOLDER`, and give "
+    "the folder with --data PATH",
 )
 PARTS: tuple[Part, ...] = ("train", "validation", "test")
 NOUNS = "nouns.csv"
