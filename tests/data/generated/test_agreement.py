@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from txcls.data.generated.agreement import minimal_pairs, open_agreement, read_rows, roles_of, write_agreement
+from txcls.data.generated.agreement import (
+    minimal_pairs,
+    open_agreement,
+    read_rows,
+    roles_of,
+    with_other_number,
+    write_agreement,
+)
 from txcls.data.generated.agreement.rows import BLANK, NounCount, Nouns, Part, make_rows, row_of, sentences
 from txcls.errors import DataError
 
@@ -101,6 +108,13 @@ def test_the_minimal_pairs_are_balanced_in_every_construction() -> None:
     son = next(pair for pair in pairs if pair.text == "The son and the daughter of the kings")
     assert son.label == 1 and not son.is_attracted
     assert [son.text[slice(*span)] for span in son.roles["singular noun"]] == ["son", "daughter"]
+
+
+def test_the_first_noun_is_put_into_the_other_number() -> None:
+    assert with_other_number("The keys  to the cabinet") == "The key  to the cabinet"
+    assert with_other_number("The key to the cabinets") == "The keys to the cabinets"
+    assert with_other_number("The picture of the children") == "The pictures of the children"
+    assert with_other_number("The sheep and others") is None
 
 
 def test_rows_on_disk_are_read_back_and_opened_as_a_data_set(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Two versions of a text side by side, experiments inside the model, and a search for the smallest change of a word
 that flips the class."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from txcls.app.shell.charts import chart, has_long_names
 from txcls.app.shell.controls import choice
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import classify_text
+from txcls.data.generated.agreement import with_other_number
 from txcls.data.generated.who_won import exchanged
 from txcls.figures import compared_bars, compared_effects, visible
 from txcls.inspection.circuit import Circuit
@@ -25,6 +26,11 @@ from txcls.wording import bounded_percentage, percentage
 
 BOX = f"{layout.TEXT_BOX}_changed"  # starts like the first box's key to submit while typing too
 EXPERIMENTS = {"words": "The words", "patch": "Patching", "point": "Point it", "circuit": "The circuit"}
+TWINS: Mapping[str, tuple[str, Callable[[str], str | None]]] = {
+    "who_won": ("Exchange the teams", exchanged),
+    "agreement": ("Change the first noun's number", with_other_number),
+}
+"""Keyed by data set: another version of the text that often gets another prediction, and the name of its button."""
 MAX_PAIRS = 40
 """Maximum number of words whose effects are drawn; in longer texts, the changed and the most influential words."""
 MAX_FLIPS = 12
@@ -105,9 +111,9 @@ def _experiment(opened: layout.Page, classifier: Predictor, changed: str, left: 
     if chosen not in offered:
         chosen = "words" if isinstance(grid, str) else "patch"
     line = right.container(horizontal=True, vertical_alignment="center")
-    is_report = checkpoints.summary(opened.view.checkpoint).dataset == "who_won"
-    if is_report and not lecture.is_on() and (twin := exchanged(opened.view.text)) is not None:
-        line.button("Exchange the teams", key="twin", on_click=_compare_with, args=(twin,))
+    label, twin_of = TWINS.get(checkpoints.summary(opened.view.checkpoint).dataset, ("", lambda text: None))
+    if not lecture.is_on() and (twin := twin_of(opened.view.text)) is not None:
+        line.button(label, key="twin", on_click=_compare_with, args=(twin,))
     choice(
         line, "Show", offered, opened.view, "experiment", key="experiment", selected=chosen,
         names=EXPERIMENTS.__getitem__, label_visibility="collapsed",

@@ -103,6 +103,22 @@ def _pair(item: Item, is_plural: bool, is_attractor_plural: bool) -> Pair:
     return Pair(text, int(is_plural), item.construction, is_plural != is_attractor_plural, roles)
 
 
+def with_other_number(text: str) -> str | None:
+    """The text with its first noun in the other number; None if it has no noun of the minimal pairs."""
+    nouns = {noun: other for item in items() for noun, other in _numbers(item).items()}
+    for (start, end), word in zip(_spans(text), text.split(), strict=True):
+        if (other := nouns.get(word.lower())) is not None:
+            return text[:start] + other + text[end:]
+    return None
+
+
+def _numbers(item: Item) -> dict[str, str]:
+    """Each noun of an item, and the same noun in the other number."""
+    subject = item.subject[0].split()[1], item.subject[1].split()[1]
+    pairs = [(one.split()[-1], other.split()[-1]) for one, other in (subject, item.attractor)]
+    return {noun: other for pair in pairs for noun, other in (pair, pair[::-1]) if pair[0] != pair[1]}
+
+
 def write_agreement(folder: Path, rows: Mapping[Part, Sequence[Row]], nouns: Nouns) -> None:
     """Write rows and nouns to a folder that `open_agreement` reads: PART.csv.gz and nouns.csv."""
     folder.mkdir(parents=True, exist_ok=True)
