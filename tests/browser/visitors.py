@@ -79,6 +79,7 @@ class Visitor:
             subprotocols=protocols,  # type: ignore[arg-type]
             additional_headers=headers,
             max_size=None,
+            max_queue=None,  # else closing with unread messages can wait forever
             open_timeout=patience,
             ping_interval=None,  # a busy server responds late
             legacy=True,
