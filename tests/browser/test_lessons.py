@@ -18,6 +18,7 @@ from tests.browser.exported import Open
 from tests.browser.server import serve
 from tests.browser.test_accessibility import findings
 from tests.browser.visiting import choose_page, query, settle, wait_until_steady
+from txcls.app.lessons.lesson import LATE_SECONDS
 from txcls.lessons import find_lesson, lesson_names, read_code
 from txcls.lessons.wording import words_in
 from txcls.web.lesson import export_lesson, page_words
@@ -117,17 +118,64 @@ def test_answers_are_judged_and_a_code_tells_of_them_at_the_end(visitor: Page, s
     at_step(visitor, 2)
     visitor.locator(".st-key-lesson_next button").click()
     at_step(visitor, 3)
-    panel.get_by_text("lost", exact=True).click()
     visitor.locator(".st-key-lesson_check button").click()
-    expect(panel).to_contain_text("Not quite.")
+    expect(panel).to_contain_text("Give an answer first")
+    panel.locator("input").fill("1")
+    visitor.locator(".st-key-lesson_check button").click()
+    expect(panel).to_contain_text("Not quite: 1 %. Try again")
+    panel.locator("input").fill("98")
+    visitor.locator(".st-key-lesson_check button").click()
+    expect(panel).to_contain_text("Right.")
     for number in (4, 5, 6):
         press_next(visitor)
         at_step(visitor, number)
+        if number == 4:
+            panel.get_by_text("lost", exact=True).click()
+            visitor.locator(".st-key-lesson_check button").click()
+            expect(panel).to_contain_text("Not quite: lost.")
         press_next(visitor)  # shows the answer
-        expect(panel).to_contain_text("The answer:")
+        expect(panel).to_contain_text("Your answer: lost. The right answer:" if number == 4 else "The answer:")
         settle(visitor)
     code = panel.locator("code").last.inner_text()
-    assert read_code(code).answers == (True, False, None, None, None)
+    assert read_code(code).answers == (True, False, False, None, None), "first answers count"
+    expect(panel).to_contain_text("1 of 5 right at the first try")
+    visitor.reload()
+    expect(panel).to_contain_text("1 of 5 right at the first try")
+    tab = visitor.context.new_page()
+    begin(tab, shipped, "attention", 4)
+    expect(tab.locator(PANEL)).to_contain_text("Your answer: lost. The right answer:")
+    tab.close()
+    visitor.locator(".st-key-lesson_again button").click()
+    at_step(visitor, 1)
+    visitor.reload()
+    at_step(visitor, 1)
+    expect(visitor.locator(".st-key-lesson_cover")).to_be_visible()
+    assert visitor.evaluate("localStorage.getItem('txcls-lesson-attention')") is None
+
+
+def test_back_and_forward_go_step_by_step(visitor: Page, shipped: Server) -> None:
+    begin(visitor, shipped, "attention", 2)
+    for number in (3, 4):
+        visitor.locator(".st-key-lesson_next button").click()
+        if number == 4:
+            settle(visitor)
+            visitor.locator(".st-key-lesson_next button").click()  # the first click showed the answer
+        at_step(visitor, number)
+    visitor.wait_for_timeout(1000 * LATE_SECONDS)
+    for go, number, path in (
+        (visitor.go_back, 3, "attention"), (visitor.go_back, 2, "steps"),
+        (visitor.go_forward, 3, "attention"), (visitor.go_forward, 4, "attention"),
+    ):  # fmt: skip
+        go()
+        at_step(visitor, number)
+        expect(visitor).to_have_url(re.compile(rf"/{path}\?lesson=attention&step={number}&"))
+        expect(visitor.locator(PANEL)).to_contain_text(find_lesson("attention").steps[number - 1].title)
+
+
+def test_an_unknown_lesson_opens_the_list_of_lessons(visitor: Page, shipped: Server) -> None:
+    visitor.goto(f"{shipped.address}/?lesson=lecture")
+    expect(visitor.get_by_text("There is no lesson lecture; there are 'tokens'")).to_be_visible()
+    expect(visitor.locator(".st-key-lesson_card_6")).to_be_visible()
 
 
 def test_changes_to_a_step_are_saved_and_the_step_is_restored_from_any_page(visitor: Page, shipped: Server) -> None:
@@ -368,11 +416,23 @@ def test_an_exported_lesson_asks_and_answers_offline(tmp_path: Path, open_page: 
             else:
                 choose(panel, step.question.kind, right=answer)
                 panel.get_by_role("button", name=words["check"]).click()
-                expect(panel).to_contain_text(words["right"] if answer else words["wrong"])
+                if not answer:
+                    expect(panel).to_contain_text(words["try_again"].partition("{")[0])
+                    page.reload()
+                    page.evaluate(Axe().axe_script)
+                    panel.get_by_role("button", name=words["show"]).click()
+                expect(panel).to_contain_text(words["right" if answer else "wrong"].partition("{")[0])
             assert findings(page) == []
         expect(page.locator("main")).to_be_visible()
         expect(page.locator("#text")).to_have_value(step.text)
         page.keyboard.press("PageDown")
+    page.go_back()
+    expect(panel.get_by_role("progressbar")).to_have_attribute("aria-valuenow", str(len(lesson.steps) - 1))
+    page.reload()
+    page.evaluate(Axe().axe_script)
+    expect(panel).to_contain_text(lesson.steps[-2].title)
+    page.go_forward()
+    expect(panel).to_contain_text(lesson.steps[-1].title)
     assert read_code(panel.locator(".lesson-code").inner_text()).answers == GIVEN
     assert panel.get_attribute("lang") == page.locator("html").get_attribute("lang") == "de"
     shown, german = page.evaluate("document.body.innerText"), page_words("de")
@@ -387,7 +447,9 @@ GIVEN = (True, False, None, True, None)
 
 def choose(panel: Locator, kind: str, *, right: bool) -> None:
     """Answer a question of the lesson "attention", rightly or wrongly."""
-    if kind == "heads":
+    if kind == "number":
+        panel.get_by_role("spinbutton").fill("98" if right else "1")
+    elif kind == "heads":
         panel.get_by_label("1.2" if right else "1.1", exact=True).check()
     else:
         panel.get_by_role("radio").nth(1 if right else 0).check()

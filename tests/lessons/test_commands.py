@@ -43,6 +43,16 @@ def test_lessons_measures_and_codes_are_listed() -> None:
     assert "attention" in rows and "1 right" in rows
 
 
+def test_a_broken_file_leaves_the_other_lessons_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "broken.en.yaml").write_text("title: [", "utf-8")
+    (tmp_path / "attention.en.yaml").write_text("title: Mine", "utf-8")
+    monkeypatch.setenv("TXCLS_LESSONS", str(tmp_path))
+    output = run("lesson", "list")
+    assert "tokens" in output and "Attention in zehn Minuten" in output
+    for problem in ("broken.en.yaml: line 1", "attention.en.yaml: language: missing"):
+        assert f"not listed: {tmp_path}/{problem}" in output
+
+
 def test_a_lesson_becomes_a_page_with_the_models_of_its_steps(tmp_path: Path) -> None:
     run("export", "lesson", "attention", "--single-file", "--out", str(tmp_path / "page"))
     page = (tmp_path / "page" / "index.html").read_text("utf-8")

@@ -44,6 +44,8 @@ def test_a_file_becomes_a_lesson(write: Write) -> None:
         (HEAD + STEP.replace("classify", "classy"), r"step 1 \(First\): page: there is no page classy"),
         (HEAD.replace("minutes: 5", "minutes: soon") + STEP, r"mine\.yaml: minutes: input should be a valid number"),
         (HEAD + STEP + "    question: {kind: choice, ask: Why, options: [a, b]}\n", "question.*needs an answer, or a"),
+        (HEAD + STEP + "    question: {kind: choice, ask: Why, options: [a, b], answer: Negative}\n",
+         r"question\.answer: got 'Negative', wanted a measurement such as .*under expected.*lesson measures"),
         (HEAD + STEP + "    question: {kind: riddle, ask: Why}\n", r"step 1 \(First\): question: .*riddle"),
         (HEAD + STEP + "    facts: {n: {measure: colour}}\n", r"step 1 \(First\): facts\.n: .*colour"),
         (HEAD + STEP + "    claims: [{measure: probability}]\n", r"step 1 \(First\): claims\.0: a claim needs one of"),

@@ -73,13 +73,13 @@ def test_the_heads_that_flip_are_found_one_by_one(tmp_path: Path, model: Predict
 
 
 def test_every_kind_of_measure_is_listed_with_its_fields() -> None:
-    listed = {name: fields for name, fields, _ in measures()}
+    listed = {name: fields for name, fields, _, _ in measures()}
     assert listed["most_attended"] == (
         "layer: a number, head: a number, [query: a number], [words_only: true or false]"
     )
     assert listed["grouping"] == "by: known, sign or pieces, words: a list of words"
     assert listed["heads_that_flip"] == "[how: zero, mean, uniform or shuffled]"
-    assert len(listed) >= 20 and all(what for _, _, what in measures())
+    assert len(listed) >= 20 and all(what for _, _, _, what in measures())
 
 
 @pytest.mark.parametrize(
@@ -112,6 +112,53 @@ def test_every_kind_of_measure_is_listed_with_its_fields() -> None:
 def test_what_the_model_contradicts_is_refused(tmp_path: Path, fields: dict[str, Any], message: str) -> None:
     with pytest.raises(LessonError, match=message):
         check(tmp_path, **fields)
+
+
+def test_a_question_that_hangs_by_a_hair_is_refused(tmp_path: Path) -> None:
+    def step(margin: float | None, **measure: Any) -> dict[str, Any]:
+        answer = measure | ({} if margin is None else {"margin": margin})
+        options = ["to", "wanderers"]
+        return {"question": {"kind": "choice", "ask": "?", "options": options, "answer": answer}}
+
+    lead = {"measure": "largest_attribution"}
+    explained = explain(load("who_won"), TEXT, methods=["leave_one_out"]).scores["leave_one_out"]
+    first, second = sorted(explained.tolist())[:-3:-1]
+    with pytest.raises(
+        LessonError, match=rf"question\.answer: .*leads the next by {first - second:.2g}, .*at least 1;"
+    ):
+        check(tmp_path, **step(None, **lead))
+    check(tmp_path, **step(round(first - second, 2) - 0.01, **lead))
+    with pytest.raises(LessonError, match="leads the next by"):
+        check(tmp_path, **step(round(first - second, 2) + 0.01, **lead))
+    options = [
+        {"text": "yes", "claim": {"measure": "attribution", "word": 3, "at_least": first - 0.1}},
+        {"text": "no", "claim": {"measure": "attribution", "word": 3, "at_most": 1}},
+    ]
+    with pytest.raises(LessonError, match=r"question\.options\.1\.claim: attribution: .*leads the next by 0\.1"):
+        check(tmp_path, question={"kind": "choice", "ask": "?", "options": options})
+
+
+def test_margins_are_differences_between_the_first_and_the_second(tmp_path: Path, model: Predictor) -> None:
+    def lead(**measure: Any) -> float:
+        step = lesson_with(tmp_path, facts={"x": measure}).steps[0]
+        return step.facts["x"].lead(load, step.checkpoint, step.text)
+
+    ranked = model.predict([TEXT])[0].ranked
+    assert lead(measure="predicted_class") == pytest.approx(100 * (ranked[0].probability - ranked[1].probability))
+    row = sorted(trace_text(model, TEXT).attention[0, 1, 6])
+    assert lead(measure="most_attended", layer=1, head=2, query=7) == pytest.approx(100 * (row[-1] - row[-2]), abs=1e-4)
+    effects = sorted(ablate_each(model, TEXT, heads="uniform").heads.ravel())
+    assert lead(measure="strongest_head", how="uniform") == pytest.approx(100 * (effects[1] - effects[0]), abs=1e-4)
+    scores = dict(zip(*measured_scores(model), strict=True))
+    gaps = (scores["to"] - scores["lost"], scores["lost"] - scores["beat"])
+    assert lead(measure="ranking", words=["lost", "to", "beat"]) == pytest.approx(min(gaps))
+    assert lead(measure="grouping", by="sign", words=["to", "beat"]) == pytest.approx(abs(scores["beat"]))
+    assert lead(measure="tokens") == float("inf")
+
+
+def measured_scores(model: Predictor) -> tuple[list[str], list[float]]:
+    explained = explain(model, TEXT, methods=["leave_one_out"])
+    return [word.text for word in explained.words], explained.scores["leave_one_out"].tolist()
 
 
 def test_answers_of_each_kind_are_judged(tmp_path: Path) -> None:
@@ -155,6 +202,7 @@ def test_facts_are_filled_in_with_the_languages_notation(tmp_path: Path) -> None
         (99.97, "de-AT", "> 99,9"),
         (100.0, "en", "100"),
         (-3.25, "en", "−3.2"),
+        (-0.01, "en", "> −0.1"),
         (1443.0, "de", "1.443"),
     ],
 )

@@ -80,19 +80,31 @@ def new(
 @app.command("list")
 def list_lessons() -> None:
     """List the lessons: those shipped, and those in the folder that TXCLS_LESSONS names."""
-    lessons = {name: find_lesson(name) for name in lesson_names()}
-    rows = [
-        (name, lesson.title, f"{lesson.minutes:g}", len(lesson.steps), ", ".join(languages_of(name)))
-        for name, lesson in lessons.items()
-    ]
+    rows, problems = [], []
+    for name in lesson_names():
+        readable = {}
+        for language in sorted(languages_of(name), key=lambda language: (language != "en", language)):
+            try:
+                readable[language] = find_lesson(name, language)
+            except LessonError as error:
+                problems.append(str(error))
+        if readable:
+            shown = next(iter(readable.values()))
+            rows.append((name, shown.title, f"{shown.minutes:g}", len(shown.steps), ", ".join(sorted(readable))))
     print_rows(("name", "title", "minutes", "steps", "languages"), rows)
+    for problem in problems:
+        note(f"not listed: {problem}")
 
 
 @app.command("measures")
 def list_measures() -> None:
     """List what a lesson's answers, facts and claims can measure."""
-    print_rows(("measure", "fields", "what it is"), measures())
-    note("A field in [brackets] may be left out. All take another `text` and `checkpoint` than the step's too.")
+    print_rows(("measure", "fields", "least margin", "what it is"), measures())
+    note(
+        "A field in [brackets] may be left out. All take another `text` and `checkpoint` than the step's too. `check` "
+        "refuses a question whose right answer leads the next by less than the least margin (percentage points; logits "
+        "for attributions); `margin: 3` in a measurement sets another."
+    )
 
 
 @app.command()

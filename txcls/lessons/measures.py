@@ -4,9 +4,11 @@ A measurement uses the step's checkpoint and text unless it specifies others. La
 on screen. Probabilities are in per cent, effects in percentage points.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
+from itertools import pairwise
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from txcls.address import SWITCH
 from txcls.checkpoint.snapshots import SnapshotRow
 from txcls.errors import TxclsError
-from txcls.inspection.ablation import AccuracyEffects, Change, How, Means, ablate, ablate_each
+from txcls.inspection.ablation import Ablation, AccuracyEffects, Change, How, Means, ablate, ablate_each
 from txcls.inspection.attribution import explain
 from txcls.inspection.lens import class_lens
 from txcls.inspection.positions import shuffle_words
@@ -28,6 +30,7 @@ Load = Callable[[str], "Predictor"]
 """Loads the classifier with a given name."""
 Result = str | float | list[str] | list[list[str]]
 """A class or word, a number, an ordered list of words or heads, or groups of words."""
+Measured = TypeVar("Measured")
 FromOne = Annotated[int, Field(ge=1, le=10_000)]
 """A layer, head or token, counted from 1."""
 
@@ -37,10 +40,20 @@ class Measurement(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    LEAST_MARGIN: ClassVar[float] = 0.0
+    """The default of `margin`, in the unit of the measure."""
+
     checkpoint: str | None = None
     """A checkpoint to use in place of the step's."""
     text: str | None = None
     """A text to use in place of the step's."""
+    margin: float | None = Field(None, ge=0)
+    """The least difference between a question's right answer and the next one, for `lesson check`."""
+
+    @property
+    def least_margin(self) -> float:
+        """`margin`, or the default of this kind of measure."""
+        return self.LEAST_MARGIN if self.margin is None else self.margin
 
     def result(self, load: Load, checkpoint: str, text: str) -> Result:
         """Measure it.
@@ -48,14 +61,30 @@ class Measurement(BaseModel):
         Raises:
             TxclsError: the checkpoint cannot be loaded, or lacks what is measured.
         """
+        return self._measured(self._value, load, checkpoint, text)
+
+    def lead(self, load: Load, checkpoint: str, text: str) -> float:
+        """By how much the result leads the next possible one, in the unit of the measure; infinite if none competes.
+
+        Raises:
+            TxclsError: the checkpoint cannot be loaded, or lacks what is measured.
+        """
+        return self._measured(self._lead, load, checkpoint, text)
+
+    def _measured(
+        self, measure: Callable[[Predictor, str], Measured], load: Load, checkpoint: str, text: str
+    ) -> Measured:
         classifier = load(self.checkpoint or checkpoint)
         try:
-            return self._value(classifier, self.text or text)
+            return measure(classifier, self.text or text)
         except (ValueError, IndexError) as error:  # from the inspection functions
             raise MeasureError(str(error)) from None
 
     def _value(self, classifier: Predictor, text: str) -> Result:
         raise NotImplementedError
+
+    def _lead(self, classifier: Predictor, text: str) -> float:
+        return math.inf
 
 
 class MeasureError(TxclsError):
@@ -77,6 +106,12 @@ class _OfHead(Measurement):
                 f"{config.n_heads} heads"
             )
         return self.layer - 1, self.head - 1
+
+
+def _lead_of(values: Iterable[float]) -> float:
+    """The difference between the largest value and the next; infinite for a single value."""
+    first, *others = sorted(values, reverse=True)
+    return float(first - others[0]) if others else math.inf
 
 
 def _place(number: int, n_tokens: int) -> int:
@@ -107,16 +142,21 @@ class _WithPartsOff(Measurement):
 class PredictedClass(_WithPartsOff):
     """The predicted class, optionally with parts switched off: "2.1", "1.ff", "t3", "positions"."""
 
+    LEAST_MARGIN = 10.0
     measure: Literal["predicted_class"]
 
     def _value(self, classifier: Predictor, text: str) -> Result:
         probabilities = self._probabilities(classifier, text)
         return max(probabilities, key=probabilities.__getitem__)
 
+    def _lead(self, classifier: Predictor, text: str) -> float:
+        return 100 * _lead_of(self._probabilities(classifier, text).values())
+
 
 class Probability(_WithPartsOff):
     """The probability of a class in per cent (by default the predicted class), optionally with parts switched off."""
 
+    LEAST_MARGIN = 5.0
     measure: Literal["probability"]
     of: str | None = None
 
@@ -130,6 +170,7 @@ class Probability(_WithPartsOff):
 class OrderKept(Measurement):
     """The percentage of 20 random word orders for which the predicted class stays the same."""
 
+    LEAST_MARGIN = 2.0
     measure: Literal["order_kept"]
 
     def _value(self, classifier: Predictor, text: str) -> Result:
@@ -148,14 +189,15 @@ class FormedIn(Measurement):
 
 
 class Accuracy(Measurement):
-    """Accuracy in per cent on test rows, as recorded with the checkpoint: of the full model, without its heads, or with
-    the words of every text shuffled (without order)."""
+    """Accuracy in per cent on test rows, as recorded with the checkpoint: of the full model, with the outputs of all
+    heads replaced by their means, or with the words of every text shuffled (without order)."""
 
+    LEAST_MARGIN = 2.0
     measure: Literal["accuracy"]
     without: Literal["nothing", "heads", "order"] = "nothing"
 
     def _value(self, classifier: Predictor, text: str) -> Result:
-        recorded, effects = classifier.checkpoint.metrics.get("test", {}), AccuracyEffects.of(classifier)
+        recorded, effects = classifier.checkpoint.metrics.get("test", {}), AccuracyEffects.of(classifier, off="mean")
         accuracy = {
             "nothing": recorded.get("accuracy"),
             "order": recorded.get("order", {}).get("words_shuffled"),
@@ -164,6 +206,22 @@ class Accuracy(Measurement):
         if accuracy is None:
             raise MeasureError(f"{classifier.name} records no such accuracy; `txcls evaluate --heads --write` does")
         return 100 * float(accuracy)
+
+
+class HeadsWorth(Measurement):
+    """The number of heads worth more than some points: the accuracy on test rows that is lost if a head's output is
+    replaced by its mean, as recorded with the checkpoint."""
+
+    measure: Literal["heads_worth"]
+    points: float = Field(ge=0)
+
+    def _value(self, classifier: Predictor, text: str) -> Result:
+        effects = AccuracyEffects.of(classifier, off="mean")
+        if effects is None:
+            raise MeasureError(
+                f"{classifier.name} records no worth of its heads; `txcls evaluate --heads --write` does"
+            )
+        return float((100 * (effects.accuracy - effects.heads) > self.points).sum())
 
 
 class OutOfScope(Measurement):
@@ -228,22 +286,32 @@ class MostAttended(_OfHead):
     With `words_only`, special tokens that the model adds are ignored.
     """
 
+    LEAST_MARGIN = 10.0
     measure: Literal["most_attended"]
     query: FromOne | None = None
     words_only: bool = False
 
     def _value(self, classifier: Predictor, text: str) -> Result:
+        labels, row = self._row(classifier, text)
+        return labels[int(row.argmax())]
+
+    def _lead(self, classifier: Predictor, text: str) -> float:
+        return 100 * _lead_of(self._row(classifier, text)[1])
+
+    def _row(self, classifier: Predictor, text: str) -> tuple[list[str], NDArray[np.float64]]:
+        """The tokens and their weights, (T,)."""
         traced, (layer, head) = trace_text(classifier, text), self._index(classifier)
         pattern = traced.attention[layer, head].astype(np.float64)  # T T
         row = pattern.mean(axis=0) if self.query is None else pattern[_place(self.query, len(pattern))]
         if self.words_only:
             row = np.where([token.is_special for token in traced.tokens], -1.0, row)
-        return traced.tokens[int(row.argmax())].label
+        return [token.label for token in traced.tokens], row
 
 
 class AttentionWeight(_OfHead):
     """The attention weight of a head from one token (the query) to another (the key), in per cent."""
 
+    LEAST_MARGIN = 2.0
     measure: Literal["attention_weight"]
     query: FromOne
     key: FromOne
@@ -257,6 +325,7 @@ class AttentionWeight(_OfHead):
 class HeadEffect(_OfHead):
     """The change in the winner's probability without a head, in percentage points."""
 
+    LEAST_MARGIN = 2.0
     measure: Literal["head_effect"]
     how: How = "zero"
 
@@ -268,6 +337,7 @@ class HeadEffect(_OfHead):
 class StrongestHead(Measurement):
     """The head whose removal lowers the winner's probability most."""
 
+    LEAST_MARGIN = 5.0
     measure: Literal["strongest_head"]
     how: How = "zero"
 
@@ -276,20 +346,33 @@ class StrongestHead(Measurement):
         layer, head = np.unravel_index(int(effects.argmin()), effects.shape)
         return [f"{layer + 1}.{head + 1}"]
 
+    def _lead(self, classifier: Predictor, text: str) -> float:
+        return 100 * _lead_of(-_effects(classifier, text, self.how).ravel())
+
 
 class HeadsThatFlip(Measurement):
     """All heads that change the predicted class when changed one at a time."""
 
+    LEAST_MARGIN = 10.0
     measure: Literal["heads_that_flip"]
     how: How = "zero"
 
     def _value(self, classifier: Predictor, text: str) -> Result:
+        names, ablation = self._each_off(classifier, text)
+        flips = ablation.changed.argmax(axis=1) != ablation.winner
+        return [name for name, flip in zip(names, flips, strict=True) if flip]
+
+    def _lead(self, classifier: Predictor, text: str) -> float:
+        _, ablation = self._each_off(classifier, text)
+        return 100 * min(map(_lead_of, ablation.changed))
+
+    def _each_off(self, classifier: Predictor, text: str) -> tuple[list[str], Ablation]:
+        """The names of the heads, and what the model answers with each of them changed."""
         config = classifier.checkpoint.config.model
         places = [(layer, head) for layer in range(config.n_layers) for head in range(config.n_heads)]
         settings = [[Change("head", self.how, layer, head)] for layer, head in places]
-        ablation = ablate(classifier, text, settings, means=Means.of(classifier))
-        flips = ablation.changed.argmax(axis=1) != ablation.winner
-        return [f"{layer + 1}.{head + 1}" for (layer, head), flip in zip(places, flips, strict=True) if flip]
+        names = [f"{layer + 1}.{head + 1}" for layer, head in places]
+        return names, ablate(classifier, text, settings, means=Means.of(classifier))
 
 
 def _effects(classifier: Predictor, text: str, how: How) -> NDArray[np.float64]:
@@ -303,6 +386,7 @@ Method = Literal["attention", "rollout", "pooling", "gradient", "integrated", "l
 class LargestAttribution(Measurement):
     """The word with the largest score of an attribution method."""
 
+    LEAST_MARGIN = 1.0
     measure: Literal["largest_attribution"]
     method: Method = "leave_one_out"
 
@@ -310,10 +394,14 @@ class LargestAttribution(Measurement):
         words, scores = _scores(classifier, text, self.method)
         return words[max(range(len(words)), key=scores.__getitem__)]
 
+    def _lead(self, classifier: Predictor, text: str) -> float:
+        return _lead_of(_scores(classifier, text, self.method)[1])
+
 
 class Attribution(Measurement):
     """The score that a method gives one word; for leave_one_out, how much the winner's logit falls without the word."""
 
+    LEAST_MARGIN = 0.5
     measure: Literal["attribution"]
     word: FromOne
     method: Method = "leave_one_out"
@@ -326,6 +414,7 @@ class Attribution(Measurement):
 class Ranking(Measurement):
     """Words of the text, ordered by the scores of an attribution method, largest first."""
 
+    LEAST_MARGIN = 0.3
     measure: Literal["ranking"]
     method: Method = "leave_one_out"
     words: list[str] = Field(min_length=2, max_length=12)
@@ -338,10 +427,16 @@ class Ranking(Measurement):
                 raise MeasureError(f"the word {word!r} occurs {words.count(word)} times in {', '.join(words)[:200]}")
         return sorted(self.words, key=lambda word: -scores[words.index(word)])
 
+    def _lead(self, classifier: Predictor, text: str) -> float:
+        words, scores = _scores(classifier, text, self.method)
+        ordered = sorted(scores[words.index(word)] for word in self.words)
+        return min(after - before for before, after in pairwise(ordered))
+
 
 class Grouping(Measurement):
     """Words in two groups: in the vocabulary or not, for or against the predicted class, one token or several."""
 
+    LEAST_MARGIN = 0.1
     measure: Literal["grouping"]
     by: Literal["known", "sign", "pieces"]
     words: list[str] = Field(min_length=2, max_length=12)
@@ -358,6 +453,12 @@ class Grouping(Measurement):
         else:
             first = [word for word in self.words if len(_words(classifier, word)) == 1]
         return [first, [word for word in self.words if word not in first]]
+
+    def _lead(self, classifier: Predictor, text: str) -> float:
+        if self.by != "sign":
+            return math.inf
+        words, scores = _scores(classifier, text, "leave_one_out")
+        return min(abs(scores[words.index(word)]) for word in self.words)
 
 
 def _words(classifier: Predictor, text: str) -> list[Token]:
@@ -386,6 +487,7 @@ class FilmStep(Measurement):
 class FilmAccuracy(Measurement):
     """Validation accuracy at a saved training step, in per cent."""
 
+    LEAST_MARGIN = 2.0
     measure: Literal["film_accuracy"]
     step: int = Field(ge=0)
 
@@ -396,12 +498,20 @@ class FilmAccuracy(Measurement):
 class FilmClass(Measurement):
     """The class predicted for the text at a saved training step."""
 
+    LEAST_MARGIN = 10.0
     measure: Literal["film_class"]
     step: int = Field(ge=0)
 
     def _value(self, classifier: Predictor, text: str) -> Result:
-        state = _state_of(classifier, self.step)
-        return classifier.classes[int(training_film(classifier, text, shown=slice(0, 1)).answers[state])]
+        return classifier.classes[int(self._probabilities(classifier, text).argmax())]
+
+    def _lead(self, classifier: Predictor, text: str) -> float:
+        return 100 * _lead_of(self._probabilities(classifier, text))
+
+    def _probabilities(self, classifier: Predictor, text: str) -> NDArray[np.float64]:
+        film = training_film(classifier, text, shown=slice(0, 1))
+        probabilities: NDArray[np.float64] = film.probabilities[_state_of(classifier, self.step)]
+        return probabilities
 
 
 class Settled(Measurement):
@@ -432,15 +542,15 @@ def _state_of(classifier: Predictor, step: int) -> int:
 Measure = Annotated[
     PredictedClass | Probability | NumberOfTokens | TokenText | UnknownWords | MostAttended | AttentionWeight
     | HeadEffect | StrongestHead | HeadsThatFlip | LargestAttribution | Attribution | Ranking | Grouping | OrderKept
-    | FilmStep | FilmAccuracy | FilmClass | Settled | FormedIn | Accuracy | OutOfScope,
+    | FilmStep | FilmAccuracy | FilmClass | Settled | FormedIn | Accuracy | HeadsWorth | OutOfScope,
     Field(discriminator="measure"),
 ]  # fmt: skip
 
 
-def measures() -> list[tuple[str, str, str]]:
-    """Each kind of measurement: its name, its fields with their possible values, and a description.
+def measures() -> list[tuple[str, str, str, str]]:
+    """Each kind of measurement: its name, its fields with their possible values, its least margin, and a description.
 
-    Fields in brackets are optional. All kinds also accept `checkpoint` and `text`, which are not listed.
+    Fields in brackets are optional. All kinds also accept `checkpoint`, `text` and `margin`, which are not listed.
     """
     rows = []
     for kind in get_args(get_args(Measure)[0]):
@@ -450,7 +560,8 @@ def measures() -> list[tuple[str, str, str]]:
                 values = f"{name}: {_kind(field.annotation)}"
                 fields.append(values if field.is_required() else f"[{values}]")
         (name,) = get_args(kind.model_fields["measure"].annotation)
-        rows.append((name, ", ".join(fields), " ".join((kind.__doc__ or "").split())))
+        margin = f"{kind.LEAST_MARGIN:g}" if kind.LEAST_MARGIN else "–"
+        rows.append((name, ", ".join(fields), margin, " ".join((kind.__doc__ or "").split())))
     return sorted(rows)
 
 

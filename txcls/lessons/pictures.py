@@ -55,7 +55,8 @@ def picture_of(step: LessonStep, load: Load, *, language: str = "en") -> Picture
         numbers = "; ".join(f"{name}: {verdict}" for name, verdict in verdicts)
         return _picture(_rows(verdicts), words["alt_atlas"], numbers)
     if step.page in ("switchboard", "atlas"):
-        return _picture(_board(classifier, step.text, view, language), words["alt_board"])
+        how = view.off if view.heads == "off" else view.heads
+        return _picture(_board(classifier, step.text, how, language), words[f"alt_board_{how}"])
     if step.page == "explanation":
         return _picture(_scores(classifier, step.text, language), words["alt_scores"])
     if step.page == "film" and classifier.checkpoint.snapshots is not None:
@@ -179,9 +180,8 @@ def _map(classifier: Predictor, text: str, view: View, language: str) -> tuple[i
     return int(104 + size * len(names)), parts, described
 
 
-def _board(classifier: Predictor, text: str, view: View, language: str) -> tuple[int, list[str]]:
+def _board(classifier: Predictor, text: str, how: How, language: str) -> tuple[int, list[str]]:
     """A cell for each head, with the change in the winner's probability in percentage points."""
-    how: How = "zero" if view.heads == "off" else view.heads
     effects = 100 * ablate_each(classifier, text, heads=how, means=Means.of(classifier)).heads
     parts = []
     for layer, row in enumerate(effects):

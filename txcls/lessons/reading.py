@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import lru_cache
@@ -309,6 +310,12 @@ def _explain(error: ValidationError, fields: dict[str, Any]) -> str:
             problem = str(item["ctx"]["error"])
         elif item["type"] == "missing":
             problem = "missing"
+        elif item["type"] == "model_attributes_type" and path and _holds_measurement(path):
+            problem = (
+                f"got {shown(item['input'], limit=60)!r}, wanted a measurement such as {{measure: predicted_class}}; "
+                + ("the answer is measured, and what you expect goes under expected; " if path[-1] == "answer" else "")
+                + "`txcls lesson measures` lists them"
+            )
         elif item["type"] == "union_tag_invalid":
             context = item["ctx"]
             known = re.findall(r"'([^']+)'", str(context["expected_tags"]))
@@ -319,6 +326,11 @@ def _explain(error: ValidationError, fields: dict[str, Any]) -> str:
             problem = f"{item['msg'][0].lower()}{item['msg'][1:]}, got {shown(item['input'], limit=60)!r}"
         problems.append(f"{where}{field}: {problem}" if field else f"{where}{problem}")
     return "; ".join(dict.fromkeys(problems))
+
+
+def _holds_measurement(path: Sequence[str | int]) -> bool:
+    """Whether the field at this path of a lesson is a measurement."""
+    return path[-1] == "answer" or (len(path) > 1 and path[-2] == "facts")
 
 
 _FIELDS = [

@@ -86,7 +86,8 @@ def check_lesson(lesson: Lesson, load: Load, *, checkpoints: Sequence[str]) -> l
 
     Raises:
         LessonError: a step has a state that no address can have, a claim or an expected answer that the model
-            contradicts, or a quantity that cannot be measured; the message gives the file, step and field.
+            contradicts, a question whose right answer hardly differs from the next, or a quantity that cannot be
+            measured; the message gives the file, step and field.
     """
     solutions = []
     for number, step in enumerate(lesson.steps):
@@ -101,6 +102,7 @@ def check_lesson(lesson: Lesson, load: Load, *, checkpoints: Sequence[str]) -> l
                 if not is_true:
                     raise LessonError(f"claims.{place + 1}: {_contradiction(claim, value)}")
             _compare_expected(solved)
+            _check_margins(step, load)
         except TxclsError as error:
             raise LessonError(f"{lesson.where(number)}: {error}") from None
         solutions.append(solved)
@@ -113,8 +115,8 @@ def as_text(value: Result, language: str = "en") -> str:
     Values that would round to 0, or to 100 from below, are shown as bounds, as everywhere in the app: < 0.1, > 99.9.
     """
     if isinstance(value, float):
-        if 1e-9 < value < 0.05:
-            text = "< 0.1"
+        if 1e-9 < abs(value) < 0.05:
+            text = "< 0.1" if value > 0 else "> -0.1"
         elif 99.95 <= value < 100 - 1e-9:
             text = "> 99.9"
         else:
@@ -236,4 +238,36 @@ def _compare_expected(solved: Solved) -> None:
     if not right:
         raise LessonError(
             f"question.expected: states {shown(question.expected, limit=80)}, the model gives {solved.answer}"
+        )
+
+
+def _check_margins(step: LessonStep, load: Load) -> None:
+    """Reject a question whose right answer leads the next one by less than the measure's margin."""
+    question = step.question
+    if question is None or isinstance(question, Number):
+        return
+    if question.answer is not None:
+        lead = question.answer.lead(load, step.checkpoint, step.text)
+        _demand_margin(question.answer, lead, "question.answer")
+    if isinstance(question, Choice):
+        for number, option in enumerate(question.options, 1):
+            for claim in option.claim:
+                _demand_margin(claim.measure, _distance(claim, step, load), f"question.options.{number}.claim")
+
+
+def _distance(claim: Claim, step: LessonStep, load: Load) -> float:
+    """How far the measured value is from the one that would make the claim true or false, in the measure's unit."""
+    value = _measure(claim.measure, step, load, "claim")
+    if isinstance(value, float):
+        return min(
+            (abs(value - bound) for bound in (claim.at_least, claim.at_most) if bound is not None), default=math.inf
+        )
+    return claim.measure.lead(load, step.checkpoint, step.text)
+
+
+def _demand_margin(measure: Measurement, lead: float, field: str) -> None:
+    if lead < measure.least_margin:
+        raise LessonError(
+            f"{field}: {getattr(measure, 'measure', '')}: the right answer leads the next by {lead:.2g}, wanted at "
+            f"least {measure.least_margin:g}; ask about a clearer case, or state a smaller `margin` in the measurement"
         )

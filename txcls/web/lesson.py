@@ -21,6 +21,9 @@ WORDS = HERE / "page" / "words"
 LIVE = ("classify", "tokens", "steps", "attention", "switchboard", "lens")
 """The app's pages whose view an exported page also has; steps on other pages include a picture instead."""
 
+PARTS = {"tokens": "details", "lens": "details", "attention": "attention"}
+"""The section of page.html that shows what a page of the app shows, where it is not the picture of the whole model."""
+
 
 def export_lesson(lesson: Lesson, out: str | Path, *, single_file: bool = False) -> Path:
     """Check a lesson's answers, and export it as a page with the checkpoints of its steps (see `export_page`).
@@ -60,6 +63,7 @@ def _step(solved: Solved, load: Any, language: str) -> dict[str, Any]:
     view, _ = view_from_params(step.params, checkpoints=[step.checkpoint])
     heads = [head for head in view.switched if head.replace(".", "").isdecimal()]
     picture = "" if step.page in LIVE else picture_of(step, load, language=language).svg
+    shows_weights = step.page == "steps" and view.step in ("softmax", "scores", "weighted")
     return {
         "title": step.title,
         "narration": to_html(solved.narration),
@@ -68,8 +72,9 @@ def _step(solved: Solved, load: Any, language: str) -> dict[str, Any]:
         "text": step.text,
         "head": f"{view.layer + 1}.{view.head + 1}" if view.layer >= 0 and view.head >= 0 else "",
         "off": heads,
-        "how": {"off": "zero"}.get(view.heads, "uniform"),
+        "how": view.off if view.heads == "off" else "uniform",
         "picture": picture,
+        "part": "attention" if shows_weights else PARTS.get(step.page, ""),
         "question": _question(solved),
     }
 

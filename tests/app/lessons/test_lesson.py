@@ -1,5 +1,6 @@
-"""Changing a lesson's step: messages that the browser sent before the change do not undo it."""
+"""Changing a lesson's step: messages that the browser sent before the change do not undo it. Answers in the browser."""
 
+import json
 import time
 from dataclasses import replace
 
@@ -7,7 +8,7 @@ import pytest
 
 from txcls.app import pages
 from txcls.app.lessons import lesson
-from txcls.app.lessons.lesson import LATE_SECONDS, Place, _Turn
+from txcls.app.lessons.lesson import LATE_SECONDS, Given, Place, _Turn
 
 FIRST, SECOND = Place("attention", "en", 0), Place("attention", "en", 1)
 
@@ -28,3 +29,24 @@ def test_actions_after_a_turn_take_effect(turn: _Turn) -> None:
     assert not turn.is_undone_by(SECOND, SECOND.page)
     assert not turn.is_undone_by(SECOND, pages.LENS), "another page from the menu"
     assert not replace(turn, at=turn.at - LATE_SECONDS).is_undone_by(FIRST, FIRST.page), "the browser's back button"
+
+
+def test_answers_from_the_browser_are_taken_if_they_fit_the_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    session: dict[str, object] = {}
+    monkeypatch.setattr(lesson.st, "session_state", session)
+    given = {"0": [0, False, False, True], "4": [["1.2"], True, False, True], "5": [None, None, None, True]}
+    unusable = {
+        "1": [0, True, True, True],
+        "2": ["x", True, True, True],
+        "77": [0, True, True, True],
+        "3": [0, "x", 1, 1],
+    }
+    lesson.restore_answers(FIRST, json.dumps(given | unusable))
+    assert lesson.answers_to_store(FIRST) == given
+    assert lesson.code(FIRST)[0].startswith("attention.WNNWN.") and lesson.code(FIRST)[1:] == (0, 5)
+    lesson.restore_answers(FIRST, json.dumps({"0": [1, True, True, True]}))
+    assert lesson.answer_of(FIRST) == Given(0, False, False, True), "those of the session take precedence"
+    assert lesson.answers_to_store(Place("tokens", "en", 0)) is None
+    for broken in ("", "[]", "{", '{"a": 1}', '{"0": 1}', "[" * 100_000):
+        lesson.restore_answers(FIRST, broken)
+    assert lesson.answers_to_store(FIRST) == given

@@ -3,6 +3,7 @@
 from txcls.app.components.register import register
 
 _early_key, _phone_menu, _scrollers = register("early_key"), register("phone_menu"), register("scrollers")
+_lesson_history = register("lesson_history")
 
 
 def keep_page_keys(*, on: bool) -> None:
@@ -21,3 +22,8 @@ def close_menu_on_phones(page: str) -> None:
 def scroll_by_keyboard() -> None:
     """Make each scrolling formula, table and list a tab stop with an accessible name."""
     _scrollers(key="scrollers")
+
+
+def keep_one_entry_per_step() -> None:
+    """Make the browser's Back and Forward buttons go from step to step in a lesson."""
+    _lesson_history(key="lesson_history")

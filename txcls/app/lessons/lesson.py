@@ -3,8 +3,10 @@
 The URL holds the lesson, its step, and the visitor's changes (`txcls.app.shell.state`). `panel` draws the lesson.
 """
 
+import json
+import math
 import time
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import streamlit as st
@@ -14,9 +16,9 @@ from txcls.app import pages
 from txcls.app.shell import checkpoints, compute, state
 from txcls.errors import TxclsError
 from txcls.lessons import Lesson, Solved, find_lesson, is_right, make_code
-from txcls.lessons.format import LessonStep
+from txcls.lessons.format import Choice, Drag, LessonStep, Number, Question
 
-_ON, _GO, _LEFT, _NOTE = "_lesson", "_lesson_go", "_lesson_left", "_lesson_note"
+_ON, _GO, _LEFT, _CLEARED = "_lesson", "_lesson_go", "_lesson_left", "_lesson_cleared"
 _ANSWERS, _ASIDE, _OPENED = "_lesson_answers", "_lesson_aside", "_lesson_opened"
 _TURN = "_lesson_turn"
 
@@ -51,10 +53,19 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A visitor's answer, and whether it is right; both None if the right answer was revealed without one."""
+    """A visitor's last answer to a question.
+
+    Attributes:
+        answer: None if the right answer was revealed without one.
+        right: whether `answer` is right; None without one.
+        at_first: whether the first answer was right, which is what counts; None without one.
+        revealed: whether the right answer is shown.
+    """
 
     answer: Any
     right: bool | None
+    at_first: bool | None
+    revealed: bool
 
 
 LATE_SECONDS = 2.0
@@ -94,12 +105,6 @@ def n_opened() -> int:
     return times
 
 
-def take_note() -> str:
-    """Remove and return the reason why the lesson of a link cannot be shown; "" if there is none."""
-    note: str = st.session_state.pop(_NOTE, "")
-    return note
-
-
 def arrive(here: pages.PageInfo) -> None:
     """Start, change or end the lesson according to the URL; open the page of a newly selected step."""
     params = st.query_params.to_dict()
@@ -114,6 +119,8 @@ def arrive(here: pages.PageInfo) -> None:
         previous = now()
         place = _place_from_params(params)
         if place is None:
+            if here is not pages.LESSONS:
+                st.switch_page(pages.LESSONS.path)
             return
         turn: _Turn | None = st.session_state.get(_TURN)
         if turn is not None and turn.is_undone_by(place, here):
@@ -143,7 +150,8 @@ def _place_from_params(params: dict[str, str]) -> Place | None:
         at = int(number) - 1 if number.isdecimal() and len(number) < 5 else 0
         return Place(lesson.name, lesson.language, max(0, min(at, len(lesson.steps) - 1)))
     except TxclsError as error:
-        st.session_state[_NOTE] = str(error)
+        message = str(error)
+        state.add_note(f"{message[:1].upper()}{message[1:]}")
         end()
         return None
 
@@ -237,22 +245,85 @@ def solved(place: Place) -> Solved:
 
 
 def answer_of(place: Place) -> Given | None:
-    """This session's answer to the step's question, in any language."""
+    """The visitor's answer to the step's question, in any language."""
     answer: Given | None = st.session_state.get(_ANSWERS, {}).get((place.name, place.at))
     return answer
 
 
 def answer(given: Any) -> None:
-    """Store an answer to this step's question; None reveals the right answer without one."""
+    """Store an answer to this step's question; None reveals the right answer. A wrong answer may be changed."""
     place = now()
-    if place is not None and answer_of(place) is None:
-        right = None if given is None else is_right(solved(place), given)
-        st.session_state.setdefault(_ANSWERS, {})[place.name, place.at] = Given(given, right)
+    if place is None:
+        return
+    before = answer_of(place)
+    if before is not None and before.revealed:
+        return
+    if given is None:
+        after = Given(None, None, None, True) if before is None else Given(before.answer, False, False, True)
+    else:
+        right = is_right(solved(place), given)
+        after = Given(given, right, right if before is None else before.at_first, right)
+    st.session_state.setdefault(_ANSWERS, {})[place.name, place.at] = after
+    st.session_state.get(_CLEARED, set()).discard(place.name)
 
 
 def reveal() -> None:
-    """Reveal the right answer to this step's question without an answer from the visitor; for callbacks."""
+    """Reveal the right answer to this step's question; for callbacks."""
     answer(None)
+
+
+def clear_answers() -> None:
+    """Forget all answers in this lesson, and go to its first step."""
+    if (place := now()) is not None:
+        for key in [key for key in st.session_state.get(_ANSWERS, {}) if key[0] == place.name]:
+            del st.session_state[_ANSWERS][key]
+        st.session_state.setdefault(_CLEARED, set()).add(place.name)
+        go(0)
+
+
+def answers_to_store(place: Place) -> dict[str, list[Any]] | None:
+    """The answers in this lesson as JSON values, for the browser; empty if they were cleared, None without any."""
+    answers: dict[tuple[str, int], Given] = st.session_state.get(_ANSWERS, {})
+    stored = {str(at): list(astuple(given)) for (name, at), given in answers.items() if name == place.name}
+    return stored or ({} if place.name in st.session_state.get(_CLEARED, ()) else None)
+
+
+def restore_answers(place: Place, stored: str) -> None:
+    """Take the answers in this lesson that the browser has stored; those of this session take precedence.
+
+    What is not an answer to a question of the lesson is ignored, as after a change to its file.
+    """
+    try:
+        fields = json.loads(stored)
+        items = [(int(at), *row) for at, row in fields.items()]
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return
+    steps = place.lesson.steps
+    for item in items:
+        at, results = item[0], item[2:]
+        question = steps[at].question if 0 <= at < len(steps) else None
+        if question is None or len(results) != 3 or not all(result in (True, False, None) for result in results):
+            continue
+        if item[1] is None or _is_answer_to(question, item[1]):
+            given = Given(item[1], results[0], results[1], bool(results[2]))
+            st.session_state.setdefault(_ANSWERS, {}).setdefault((place.name, at), given)
+
+
+def _is_answer_to(question: Question, answer: Any) -> bool:
+    """Whether an answer has the form that a question of this kind needs."""
+    if isinstance(question, Choice):
+        return isinstance(answer, int) and 0 <= answer < len(question.options)
+    if isinstance(question, Number):
+        return isinstance(answer, int | float) and math.isfinite(answer)
+    if not isinstance(answer, list):
+        return False
+    if isinstance(question, Drag) and question.groups:
+        return len(answer) == len(question.groups) and all(map(_are_words, answer))
+    return _are_words(answer)
+
+
+def _are_words(value: Any) -> bool:
+    return isinstance(value, list) and len(value) <= 100 and all(isinstance(word, str) for word in value)
 
 
 def is_covered() -> bool:
@@ -262,16 +333,20 @@ def is_covered() -> bool:
 
 
 def is_open() -> bool:
-    """Whether the step has an unanswered question; never in lecture mode, where the last slide has the answer."""
+    """Whether the step's question is neither answered correctly nor its answer revealed.
+
+    Never in lecture mode, where the last slide has the answer.
+    """
     place = now()
     if place is None or state.shown_view().mode == "lecture" or st.session_state.get("_slides_of") is not place.page:
         return False
-    return place.step.question is not None and answer_of(place) is None
+    given = answer_of(place)
+    return place.step.question is not None and (given is None or not given.revealed)
 
 
 def code(place: Place) -> tuple[str, int, int]:
-    """The result code of the lesson, the number of right answers, and the number of questions."""
+    """The result code of the lesson, the number of right first answers, and the number of questions."""
     questions = [at for at, step in enumerate(place.lesson.steps) if step.question is not None]
     answers_given = [answer_of(Place(place.name, place.language, at)) for at in questions]
-    results = [None if answer is None else answer.right for answer in answers_given]
+    results = [None if answer is None else answer.at_first for answer in answers_given]
     return make_code(place.name, results), results.count(True), len(questions)

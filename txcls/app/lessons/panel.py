@@ -3,12 +3,14 @@
 import html
 import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from txcls.address import View
+from txcls.app.components.lesson_answers import store_answers
 from txcls.app.components.word_bins import word_bins
 from txcls.app.lessons import lesson
 from txcls.app.shell import lecture, state
@@ -21,12 +23,12 @@ from txcls.lessons.wording import words_in
 STYLE_SHEET = Path(__file__).parent / "lesson.css"
 LANGUAGES = {"en": "English", "de": "Deutsch", "fr": "Français", "es": "Español", "it": "Italiano", "pt": "Português"}
 """Names of languages on buttons; other languages are shown as their codes."""
+_NOTHING_CHOSEN = "_lesson_nothing_chosen"
+"""The key of the step in which Check was clicked without an answer."""
 
 
 def draw() -> None:
     """Draw the panel of the current step; in lecture mode, a slide with its narration and question."""
-    if note := lesson.take_note():
-        st.warning(plain(note))
     place = lesson.now()
     if place is None:
         return
@@ -50,6 +52,7 @@ def draw() -> None:
             elif solved.step.room:
                 _room(solved, words)
         return
+    store_answers(place.name, lesson.answers_to_store(place), on_restore=partial(lesson.restore_answers, place))
     with st.container(key="lesson_panel"):
         _progress(place, words)
         st.subheader(solved.step.title, anchor=False)
@@ -58,7 +61,7 @@ def draw() -> None:
             st.caption(words["app_language"])
         if solved.step.question is not None:
             _question(place, solved, words)
-        if solved.step.room and (solved.step.question is None or lesson.answer_of(place) is not None):
+        if solved.step.room and not lesson.is_open():
             _room(solved, words)
         if not lesson.is_covered():
             st.html(f'<button type="button" class="txcls-to-part">{html.escape(words["see"])}</button>')
@@ -126,15 +129,21 @@ def _question(place: lesson.Place, solved: Solved, words: Mapping[str, str]) -> 
     with st.container(key="lesson_question"):
         st.markdown(f"**{question.ask.strip()}**")
         given = lesson.answer_of(place)
-        if given is not None:
-            if not lecture.is_on():
-                _explanation(given, solved, words)
-            elif given.answer is not None:
+        if lecture.is_on() and given is not None:
+            if given.answer is not None:
                 st.markdown(f"{words['your_answer']}: **{_as_text(given.answer, solved)}**")
             return
-        if question.look and not lecture.is_on():
+        if given is not None and given.revealed:
+            _explanation(given, solved, words)
+            return
+        if given is not None:
+            text = words["try_again"].format(answer=f"**{_as_text(given.answer, solved)}**")
+            st.warning(text, icon="✖️")
+        elif question.look and not lecture.is_on():
             st.caption(words["look"])
         _answer_controls(place, solved, words)
+        if st.session_state.pop(_NOTHING_CHOSEN, None) == place:
+            st.warning(words["choose_first"])
         with st.container(horizontal=True, gap="small"):
             st.button(words["check"], key="lesson_check", type="primary", on_click=_check, args=(place, solved))
             if not lecture.is_on():
@@ -192,14 +201,18 @@ def _check(place: lesson.Place, solved: Solved) -> None:
             given = None  # some words are not in a group yet
     if isinstance(question, Heads) and not given and question.look:  # the heads switched on the page
         given = [part for part in state.shown_view().switched if part.replace(".", "").isdecimal()]
-    if given is not None and given != []:
+    if given is None or given == []:
+        st.session_state[_NOTHING_CHOSEN] = place
+    else:
         lesson.answer(given)
 
 
 def _explanation(given: lesson.Given | None, solved: Solved, words: Mapping[str, str]) -> None:
-    """Draw whether the answer is right, the right answer, and the reason."""
+    """Draw the visitor's answer, the right one, and the reason."""
     right = None if given is None else given.right
     lead = words["shown"] if right is None else words["right"] if right else words["wrong"]
+    if given is not None and right is False:
+        lead = lead.format(answer=_as_text(given.answer, solved))
     text = _with_formulas(
         f"**{lead}** {solved.why}" if solved.why_has_answer else f"**{lead}** {solved.answer}\n\n{solved.why}"
     )
@@ -228,7 +241,7 @@ def _end(place: lesson.Place, words: Mapping[str, str]) -> None:
     """After the last step's question, draw the result and its code."""
     if place.at < len(place.lesson.steps) - 1:
         return
-    if place.step.question is not None and lesson.answer_of(place) is None:
+    if lesson.is_open():
         return
     code, right, n_questions = lesson.code(place)
     if n_questions:
@@ -254,6 +267,8 @@ def _navigation(place: lesson.Place, words: Mapping[str, str]) -> None:
                     name, key=f"lesson_in_{language}", type="tertiary", on_click=lesson.go, args=(place.at,),
                     kwargs={"language": language},
                 )  # fmt: skip
+        if lesson.answers_to_store(place):
+            st.button(words["again"], key="lesson_again", type="tertiary", on_click=lesson.clear_answers)
         st.button(words["leave"], key="lesson_leave", type="tertiary", on_click=lesson.leave)
 
 

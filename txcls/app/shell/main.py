@@ -5,7 +5,12 @@
 import pandas  # noqa: F401
 import streamlit as st
 
-from txcls.app.components.every_page import close_menu_on_phones, keep_page_keys, scroll_by_keyboard
+from txcls.app.components.every_page import (
+    close_menu_on_phones,
+    keep_one_entry_per_step,
+    keep_page_keys,
+    scroll_by_keyboard,
+)
 from txcls.app.lessons import lesson
 from txcls.app.pages import CLASSIFY, MENU
 from txcls.app.shell import layout
@@ -24,6 +29,7 @@ st.html(
 )
 st.set_page_config(page_title=f"{page.title} · txcls", page_icon=layout.ICON, layout="wide")
 scroll_by_keyboard()
+keep_one_entry_per_step()
 close_menu_on_phones(page.title)
 keep_page_keys(on="lesson" in st.query_params or st.query_params.get("mode") == "lecture")
 try:

@@ -32,15 +32,29 @@ export function isRight({kind, right, groups, tolerance}, given) {
   return JSON.stringify(given) === JSON.stringify(right);
 }
 
+/** Whether a stored value is the visitor's answer to a question of this kind. */
+function isAnswerTo({kind, offered, groups}, value) {
+  const areWords = (list) => Array.isArray(list) && list.every((word) => offered.includes(word));
+  if (kind === "number") return Number.isFinite(value);
+  if (kind === "choice") return Number.isInteger(value) && value in offered;
+  return kind === "drag" && groups.length ? Array.isArray(value) && value.length === groups.length && value.every(areWords)
+    : areWords(value);
+}
+
+/** The visitor's last answer to a question (undefined if the solution was shown without one), whether it is right, whether
+ * the first answer was right, which is what counts, and whether the solution is shown.
+ * @typedef {{answer?: any, right: boolean | null, atFirst: boolean | null, revealed: boolean}} Given */
+
 export class LessonPanel {
   /** @param {HTMLElement} root @param {any} lesson
-   * @param {{show: (step: any) => void, cover: (covered: boolean) => void}} page functions that show a step's view and
-   * hide the page */
+   * @param {{show: (step: any, at: number, how: {fresh: boolean, isNew: boolean}) => void, cover: (covered: boolean) => void}} page
+   * functions that show a step's view and hide the page; a `fresh` view is the lesson's, `isNew` adds it to the history */
   constructor(root, lesson, {show, cover}) {
     Object.assign(this, {root, lesson, showStep: show, cover});
     this.at = 0;
-    /** For each step: null, or the answer given (undefined if the solution was only shown) and whether it is right. */
-    this.given = lesson.steps.map(() => /** @type {null | {right: boolean | null}} */ (null));
+    /** One for each step. @type {(Given | null)[]} */
+    this.given = lesson.steps.map(() => null);
+    this.restore();
     root.hidden = false;
     document.body.classList.add("with-lesson");
     root.lang = lesson.language;
@@ -53,13 +67,36 @@ export class LessonPanel {
     }, true);
   }
 
+  // The step and the answers, in the browser's storage; a browser may forbid it, and then they last as long as the page.
+
+  get key() {
+    return `txcls-lesson-${this.lesson.name}`;
+  }
+
+  restore() {
+    try {
+      const {at, given} = JSON.parse(localStorage.getItem(this.key) ?? "{}");
+      if (Number.isInteger(at) && at in this.lesson.steps) this.at = at;
+      this.lesson.steps.forEach(({question}, place) => {
+        const one = given?.[place];
+        if (one && question && (one.answer === undefined || isAnswerTo(question, one.answer))) this.given[place] = one;
+      });
+    } catch {}
+  }
+
+  store() {
+    try {
+      localStorage.setItem(this.key, JSON.stringify({at: this.at, given: this.given}));
+    } catch {}
+  }
+
   get step() {
     return this.lesson.steps[this.at];
   }
 
-  /** Whether the step has a question that is not answered yet. */
+  /** Whether the step has a question that is neither answered correctly nor its solution shown. */
   get isOpen() {
-    return Boolean(this.step.question && !this.given[this.at]);
+    return Boolean(this.step.question && !this.given[this.at]?.revealed);
   }
 
   get isCovered() {
@@ -69,20 +106,35 @@ export class LessonPanel {
   /** Go to the next or previous step; going on shows the solution of an open question first. */
   turn(by) {
     if (by > 0 && this.isOpen) this.answer(undefined);
-    else this.go(this.at + by);
+    else this.go(this.at + by, {isNew: true});
   }
 
-  go(at) {
-    if (at < 0 || at >= this.lesson.steps.length) return;
+  /** Show a step: as the lesson has it, or as the address says if it is not `fresh`. */
+  go(at, {fresh = true, isNew = false} = {}) {
+    if (!(at in this.lesson.steps)) return;
     this.at = at;
-    this.showStep(this.step);
+    this.store();
+    this.showStep(this.step, at, {fresh, isNew});
     this.draw();
   }
 
-  /** @param {any} given undefined to show the solution */
+  /** @param {any} given undefined to show the solution; a wrong answer may be changed */
   answer(given) {
-    this.given[this.at] = {right: given === undefined ? null : isRight(this.step.question, given)};
+    const before = this.given[this.at];
+    if (given === undefined) {
+      this.given[this.at] = before ? {...before, revealed: true} : {right: null, atFirst: null, revealed: true};
+    } else {
+      const right = isRight(this.step.question, given);
+      this.given[this.at] = {answer: given, right, atFirst: before ? before.atFirst : right, revealed: right};
+    }
+    this.store();
     this.draw();
+  }
+
+  /** Forget all answers, and go to the first step. */
+  restart() {
+    this.given.fill(null);
+    this.go(0, {isNew: true});
   }
 
   draw() {
@@ -95,37 +147,51 @@ export class LessonPanel {
     for (const [name, value] of [["min", 1], ["max", steps.length], ["now", this.at + 1]]) marks.setAttribute(`aria-value${name}`, String(value));
     const parts = [element("b", {text: title}), element("span", {text: stepOf}), marks, element("h2", {text: step.title}), fromMarkup("div", step.narration)];
     if (step.question) parts.push(...this.question());
-    const open = !step.question || step.question.look || this.given[this.at];
-    if (step.picture && open) parts.push(element("p", {className: "caption", text: words.unread}), fromMarkup("figure", step.picture));
-    if (step.room && (!step.question || this.given[this.at])) parts.push(fromMarkup("div", `<b>${words.room}:</b> ${step.room}`));
-    if (this.at === steps.length - 1 && (!step.question || this.given[this.at])) parts.push(...this.end());
+    if (step.room && !this.isOpen) parts.push(fromMarkup("div", `<b>${words.room}:</b> ${step.room}`));
+    if (this.at === steps.length - 1 && !this.isOpen) parts.push(...this.end());
     const back = button({text: words.back, onClick: () => this.turn(-1)});
     const next = button({text: words.next, className: "main", onClick: () => this.turn(1)});
     back.disabled = !this.at;
     next.disabled = this.at === steps.length - 1 && !this.isOpen;
-    parts.push(element("div", {className: "lesson-row"}, back, next), element("p", {className: "caption", text: words.keys}));
-    this.root.replaceChildren(...parts);
+    const row = element("div", {className: "lesson-row"}, back, next);
+    if (this.given.some(Boolean)) row.append(button({text: words.again, onClick: () => this.restart()}));
+    this.root.replaceChildren(...parts, row, element("p", {className: "caption", text: words.keys}));
   }
 
   question() {
     const {words} = this.lesson, {question} = this.step, given = this.given[this.at];
     const ask = fromMarkup("div", question.ask);
     ask.className = "lesson-ask";
-    if (given) {
-      const lead = given.right === null ? words.shown : given.right ? `✔ ${words.right}` : `✖ ${words.wrong}`;
+    if (given?.revealed) {
+      const lead = given.right === null ? words.shown : given.right ? `✔ ${words.right}` : `✖ ${this.said(words.wrong, given.answer)}`;
       const verdict = element("div", {className: `lesson-verdict ${given.right === null ? "" : given.right ? "right" : "wrong"}`},
         element("b", {text: lead}), " ", fromMarkup("span", question.answer), fromMarkup("div", question.why));
       verdict.setAttribute("role", "status");
       return [ask, verdict];
     }
-    const hint = element("p", {className: "caption", text: question.look ? words.look : words.predict});
+    const hint = given
+      ? element("div", {className: "lesson-verdict wrong", text: `✖ ${this.said(words.try_again, given.answer)}`})
+      : element("p", {className: "caption", text: question.look ? words.look : words.predict});
+    hint.setAttribute("role", "status");
     const {field, value} = this.field(question);
+    const missing = element("p", {className: "lesson-missing"});
+    missing.setAttribute("role", "alert");
     const check = button({text: words.check, className: "main", onClick: () => {
       const given = value();
-      if (given !== null) this.answer(given);
+      if (given === null) missing.textContent = words.choose_first;
+      else this.answer(given);
     }});
     const shown = button({text: words.show, onClick: () => this.answer(undefined)});
-    return [ask, hint, field, element("div", {className: "lesson-row"}, check, shown)];
+    return [ask, hint, field, missing, element("div", {className: "lesson-row"}, check, shown)];
+  }
+
+  /** A sentence with the visitor's answer in it. */
+  said(sentence, answer) {
+    const {kind, offered, groups, unit} = this.step.question;
+    const text = kind === "choice" ? fromMarkup("span", offered[answer]).textContent
+      : kind === "number" ? `${answer} ${unit}`.trim()
+      : groups.length ? groups.map((name, place) => `${name}: ${answer[place].join(", ") || "–"}`).join(" · ") : answer.join(" · ");
+    return sentence.replace("{answer}", () => text);
   }
 
   /** The input for an answer, and a function that returns the answer, null while there is none. */
@@ -162,7 +228,7 @@ export class LessonPanel {
 
   end() {
     const {words, name, steps} = this.lesson;
-    const answers = this.given.filter((_, place) => steps[place].question).map((one) => (one ? one.right : null));
+    const answers = this.given.filter((_, place) => steps[place].question).map((one) => (one ? one.atFirst : null));
     if (!answers.length) return [];
     const right = answers.filter((one) => one === true).length;
     const result = words.result.replace("{right}", String(right)).replace("{questions}", String(answers.length));

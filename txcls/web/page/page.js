@@ -28,6 +28,8 @@ const machine = new Machine(find("picture"), {
   },
 });
 let turn = 0;
+/** @type {LessonPanel | null} */
+let lesson = null;
 
 // The checkpoint
 
@@ -272,8 +274,11 @@ function colour() {
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { colour(); drawMap(); });
 addEventListener("hashchange", () => {
   const before = page.models[view.model];
-  fromAddress();
-  if (before === page.models[view.model]) restore();
+  const hasText = fromAddress();
+  if (lesson && view.step !== lesson.at) {
+    shown.classifier = before === page.models[view.model] ? shown.classifier : null;
+    lesson.go(view.step ?? 0, {fresh: !hasText});
+  } else if (before === page.models[view.model]) restore();
   else start(false);
 });
 new ResizeObserver(() => requestAnimationFrame(() => {
@@ -323,14 +328,22 @@ colour();
 find("text").value = view.text;
 find("models").value = String(view.model);
 if (page.lesson) {
-  new LessonPanel(find("lesson"), page.lesson, {
-    show: ({model, text, head, off, how}) => {
+  lesson = new LessonPanel(find("lesson"), page.lesson, {
+    show: ({model, text, head, off, how, part, picture}, at, {fresh, isNew}) => {
       const before = view.model;
-      view.model = page.models.findIndex((one) => one.name === model);
-      Object.assign(view, {text, head: pair(head), off: new Set(off), how, query: null});
+      view.step = at;
+      if (fresh) {
+        view.model = page.models.findIndex((one) => one.name === model);
+        Object.assign(view, {text, head: pair(head), off: new Set(off), how, query: null});
+      }
+      if (isNew) history.pushState(null, "", address());
       find("models").value = String(view.model);
-      find("how").value = how;
-      find("text").value = text;
+      find("how").value = view.how;
+      find("text").value = view.text;
+      find("lesson-picture").innerHTML = picture; // drawn by txcls/lessons/pictures.py
+      find("lesson-picture").append(element("figcaption", {className: "caption", text: page.lesson.words.unread}));
+      find("lesson-picture").hidden = !picture;
+      arrange(part);
       if (shown.classifier && before === view.model) restore();
       else start(false);
     },
@@ -340,5 +353,12 @@ if (page.lesson) {
       main.hidden = covered;
       if (!covered) answer(); // drawing measures the page, which has to be visible
     },
-  }).go(0);
+  });
+  lesson.go(view.step ?? lesson.at, {fresh: !given});
 } else start(!given);
+
+/** Move a section of the page up to the text, as a lesson's step is about it; "" restores the usual order. @param {string} part */
+function arrange(part) {
+  for (const id of ["picture", "bars-caption", "details", "attention"]) find("reading").parentElement.append(find(id));
+  if (part) find("lesson-picture").after(find(part));
+}

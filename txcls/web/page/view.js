@@ -20,19 +20,20 @@ if (page.lesson) {
 }
 
 /** What the visitor has chosen; all of it is kept in the address. */
-export const view = {model: 0, text: "", head: /** @type {[number, number] | null} */ (null), off: new Set(), how: "zero",
+export const view = {step: /** @type {number | null} */ (null), model: 0, text: "", head: /** @type {[number, number] | null} */ (null), off: new Set(), how: "zero",
   query: /** @type {number | null} */ (null), theme: ""};
 /** What is shown: the classifier, the pass (`pass`; with all heads on, `whole`), and the marked cell (`key`). */
 export const shown = {classifier: /** @type {Classifier | null} */ (null), reader: /** @type {Reader | null} */ (null),
   pass: null, whole: null, key: null, first: 0};
 
-// The address: #model=ag_news&text=…&head=1.2&off=1.1,2.3&how=uniform&query=4&theme=dark
+// The address: #step=3&model=ag_news&text=…&head=1.2&off=1.1,2.3&how=uniform&query=4&theme=dark
 
 /** Read the view from the address. @returns {boolean} whether the address contains a text */
 export function fromAddress() {
   const given = new URLSearchParams(location.hash.slice(1));
   const number = page.models.findIndex((model) => model.name === given.get("model"));
   view.model = Math.max(0, number);
+  view.step = /^[1-9]\d{0,2}$/.test(given.get("step") ?? "") ? Number(given.get("step")) - 1 : null;
   view.text = given.get("text") ?? "";
   view.head = pair(given.get("head"));
   view.off = new Set((given.get("off") ?? "").split(",").filter((one) => pair(one)));
@@ -51,6 +52,7 @@ export function pair(text) {
 /** The view in the form of an address. */
 export function address() {
   const params = new URLSearchParams();
+  if (page.lesson && view.step !== null) params.set("step", String(view.step + 1));
   if (page.models.length > 1) params.set("model", page.models[view.model].name);
   if (view.text.length <= LONGEST_LINKED_TEXT) params.set("text", view.text);
   if (view.head) params.set("head", `${view.head[0] + 1}.${view.head[1] + 1}`);
