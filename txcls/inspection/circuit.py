@@ -312,7 +312,7 @@ class Circuit:
 
 
 def measure_circuit(classifier: Predictor, *, on_stage: Callable[[str], None] | None = None) -> Circuit:
-    """Search for rows on validation texts, and measure them on `test`, and on `new` if there is such a split.
+    """Search for rows on validation texts, and measure them on `test` and `new`.
 
     Raises:
         DataError: the data are missing, or do not give the roles of the words.
@@ -323,14 +323,14 @@ def measure_circuit(classifier: Predictor, *, on_stage: Callable[[str], None] | 
     if roles_of_split is None:
         raise DataError(f"{dataset.info.name} does not say what the words of a text do, as who_won does")
 
-    def read(split: SplitName) -> list[RoleBatch]:
+    def read(split: SplitName, most: int | None = None) -> list[RoleBatch]:
         rows = in_classes_of(dataset.load(split), classifier.checkpoint)
+        rows = rows.subset(range(len(rows))[:most])
         return role_batches(classifier.encoder, rows, roles_of_split(split))
 
-    rows = in_classes_of(dataset.load("validation"), classifier.checkpoint)
-    rows = rows.subset(list(range(min(N_SEARCH, len(rows)))))
-    search = role_batches(classifier.encoder, rows, roles_of_split("validation"))
-    tell(f"searching for rows on {len(rows):,} validation texts")
+    search = read("validation", N_SEARCH)
+    n_search = sum(len(batch.ids) for batch in search)
+    tell(f"searching for rows on {n_search:,} validation texts")
     kept = find_circuit(
         classifier, search, on_row=lambda row, accuracy: tell(f"kept {row}: {100 * accuracy:.1f} % right")
     )
@@ -356,7 +356,7 @@ def measure_circuit(classifier: Predictor, *, on_stage: Callable[[str], None] | 
     n_heads = classifier.checkpoint.config.model.n_heads
     return Circuit(
         n={split: sum(len(batch.ids) for batch in batches) for split, batches in rows_of.items()},
-        n_search=len(rows),
+        n_search=n_search,
         n_rows=len(every),
         n_controls=N_CONTROLS,
         whole={split: of(every) for split, of in accuracy.items()},

@@ -41,7 +41,9 @@ REFUSED = {
 """Settings of reference systems that a page does not support: the refused value, and what it does."""
 GENERATOR = '<meta name="generator" content="txcls '
 """Marks an exported page, which may be replaced."""
-SHEETS = ("picture/buttons", "page/page", "picture/machine", "picture/saving", "page/bins", "page/lesson")
+SHEETS = (
+    "page/theme", "picture/buttons", "page/page", "picture/machine", "picture/saving", "page/bins", "page/lesson",
+)  # fmt: skip
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -76,16 +78,25 @@ def export_page(
     refuse_other_files(target)
     models = [_read(checkpoint) for checkpoint in checkpoints]
     _check(models)
+    files = {"index.html": _html(models, single_file=single_file, lesson=lesson)}
+    if not single_file:
+        for model in models:
+            files |= {f"{model.file}.json": page_json(model.description), f"{model.file}.safetensors": model.weights}
+        files["README.md"] = _readme(models).encode("utf-8")
+    return write_page(target, files)
+
+
+def write_page(target: Path, files: Mapping[str, bytes]) -> Path:
+    """Write these files into the folder, replacing an older page there once all are written; returns its index.html.
+
+    Raises:
+        CheckpointError: the folder cannot be written.
+    """
     try:
         with new_folder(target) as temporary:
-            (temporary / "index.html").write_bytes(_html(models, single_file=single_file, lesson=lesson))
-            if not single_file:
-                for model in models:
-                    (temporary / f"{model.file}.json").write_bytes(page_json(model.description))
-                    (temporary / f"{model.file}.safetensors").write_bytes(model.weights)
-                (temporary / "README.md").write_text(_readme(models), encoding="utf-8")
-            for file in temporary.iterdir():
-                file.chmod(0o644)
+            for name, content in files.items():
+                (temporary / name).write_bytes(content)
+                (temporary / name).chmod(0o644)
     except OSError as error:
         raise CheckpointError(
             f"cannot write {target}: {reason(error):.200}; an older page there is unchanged. Free some space or choose "
@@ -264,17 +275,6 @@ def _html(models: Sequence[_Model], *, single_file: bool, lesson: Mapping[str, A
         | ({"description": model.description} if single_file else {"file": model.file})
         for model in models
     ]
-    code = script("page/page")
-    styles = style(*SHEETS)
-    sources = {
-        "default-src": "'none'",
-        "script-src": inline_hash(code),
-        "style-src": inline_hash(styles),
-        "connect-src": "'none'" if single_file else "'self'",
-        "img-src": "data:",
-        "base-uri": "'none'",
-        "form-action": "'none'",
-    }
     weights = [
         f'<script type="text/plain" id="weights-{n}">{base64.b64encode(model.weights).decode()}</script>'
         for n, model in enumerate(models)
@@ -282,32 +282,47 @@ def _html(models: Sequence[_Model], *, single_file: bool, lesson: Mapping[str, A
     ]
     names = ", ".join(description["title"] or description["name"] for description in descriptions)
     title = lesson["title"] if lesson else names
+    data = {"version": __version__, "tables": tables, "models": entries, "lesson": lesson}
+    return filled_page(
+        "page/page.html",
+        code=script("page/page"),
+        sheets=SHEETS,
+        sources={"connect-src": "'none'" if single_file else "'self'"},
+        values={
+            "TITLE": html.escape(title if len(title) <= 80 else f"{len(models)} text classifiers"),
+            "DATA": page_json(data).decode("utf-8"),
+            "WEIGHTS": "\n".join(weights),
+        },
+    )
+
+
+def filled_page(
+    template: str, *, code: str, sheets: Sequence[str], sources: Mapping[str, str], values: Mapping[str, str]
+) -> bytes:
+    """A page from a template of this folder: its {{NAMES}} are filled in, and its policy forbids all that it does not
+    contain, except `sources`."""
+    styles = style(*sheets)
+    policy = {
+        "default-src": "'none'",
+        "script-src": _hash(code),
+        "style-src": _hash(styles),
+        **sources,
+        "img-src": "data:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
     filled = {
         "GENERATOR": f'{GENERATOR}{__version__}">',
-        "POLICY": policy(sources),
-        "TITLE": html.escape(title if len(title) <= 80 else f"{len(models)} text classifiers"),
+        "POLICY": html.escape("; ".join(f"{name} {value}" for name, value in policy.items()), quote=True),
         "STYLE": styles,
-        "DATA": page_json({"version": __version__, "tables": tables, "models": entries, "lesson": lesson}).decode(
-            "utf-8"
-        ),
-        "WEIGHTS": "\n".join(weights),
         "SCRIPT": code,
+        **values,
     }
-    return filled_page("page/page.html", filled)
-
-
-def filled_page(template: str, values: Mapping[str, str]) -> bytes:
-    """A template from this folder with its {{NAMES}} filled in."""
     text = (HERE / template).read_text(encoding="utf-8")
-    return re.sub(r"\{\{([A-Z]+)\}\}", lambda match: values[match[1]], text).encode("utf-8")
+    return re.sub(r"\{\{([A-Z]+)\}\}", lambda match: filled[match[1]], text).encode("utf-8")
 
 
-def policy(sources: Mapping[str, str]) -> str:
-    """A content security policy, escaped for an HTML attribute."""
-    return html.escape("; ".join(f"{name} {value}" for name, value in sources.items()), quote=True)
-
-
-def inline_hash(inline: str) -> str:
+def _hash(inline: str) -> str:
     """The hash of an inline script or style sheet as a source in a content security policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(inline.encode()).digest()).decode()}'"
 

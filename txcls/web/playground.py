@@ -4,17 +4,15 @@ from functools import cache
 from pathlib import Path
 
 from txcls import __version__
-from txcls.checkpoint.files import new_folder, reason
 from txcls.checkpoint.schema import FORMAT_VERSION
 from txcls.config import Calibration, load_preset
 from txcls.data.generated import who_won
 from txcls.data.generated.sample import open_sample
-from txcls.errors import CheckpointError
-from txcls.web.export import GENERATOR, filled_page, inline_hash, page_json, policy, refuse_other_files
-from txcls.web.sources import script, style
+from txcls.web.export import filled_page, page_json, refuse_other_files, write_page
+from txcls.web.sources import script
 from txcls.web.tables import reading_tables
 
-SHEETS = ("picture/buttons", "playground/playground", "picture/machine", "picture/saving")
+SHEETS = ("page/theme", "picture/buttons", "playground/playground", "picture/machine", "picture/saving")
 
 
 def export_playground(out: str | Path) -> Path:
@@ -25,30 +23,12 @@ def export_playground(out: str | Path) -> Path:
     """
     target = Path(out)
     refuse_other_files(target)
-    try:
-        with new_folder(target) as temporary:
-            (temporary / "index.html").write_bytes(playground())
-            (temporary / "index.html").chmod(0o644)
-    except OSError as error:
-        raise CheckpointError(
-            f"cannot write {target}: {reason(error):.200}. Free some space or choose another folder"
-        ) from error
-    return target / "index.html"
+    return write_page(target, {"index.html": playground()})
 
 
 @cache
 def playground() -> bytes:
     """The page as HTML."""
-    code, styles = script("playground/playground"), style(*SHEETS)
-    sources = {
-        "default-src": "'none'",
-        "script-src": inline_hash(code),
-        "worker-src": "blob:",  # the page contains the worker's source
-        "style-src": inline_hash(styles),
-        "img-src": "data:",
-        "base-uri": "'none'",
-        "form-action": "'none'",
-    }
     config = load_preset("own").model_dump(mode="json")
     sample = open_sample()
     messages = []
@@ -77,12 +57,8 @@ def playground() -> bytes:
     }
     return filled_page(
         "playground/playground.html",
-        {
-            "GENERATOR": f'{GENERATOR}{__version__}">',
-            "POLICY": policy(sources),
-            "STYLE": styles,
-            "DATA": page_json(data).decode("utf-8"),
-            "WORKER": script("training/worker"),
-            "SCRIPT": code,
-        },
+        code=script("playground/playground"),
+        sheets=SHEETS,
+        sources={"worker-src": "blob:"},  # the page contains the worker's source
+        values={"DATA": page_json(data).decode("utf-8"), "WORKER": script("training/worker")},
     )

@@ -226,7 +226,8 @@ export function linear(model, name, x) {
   return out;
 }
 
-function sum(a, b) {
+/** @param {Tensor} a @param {Tensor} b of the same shape @returns {Tensor} */
+export function sum(a, b) {
   const out = zeros(...a.shape);
   for (let i = 0; i < out.data.length; i++) out.data[i] = a.data[i] + b.data[i];
   return out;

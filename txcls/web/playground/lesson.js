@@ -3,42 +3,42 @@
 import {button, element} from "../picture/elements.js";
 import {percent} from "../picture/translate.js";
 
-/** @typedef {{title: string, text: string, settings: object, question: string, choices: string[], steps: number,
- *   right: (accuracy: number) => number, after: string}} Step
- *   steps: number of training steps; right: the index of the right choice, given the held-out accuracy */
+/** @typedef {{title: string, text: string, settings: object, question: string, steps: number, after: string}} Step
+ *   steps: number of training steps */
 
 const BASE = {task: "ends", layers: 2, heads: 2, width: 32, positions: "sinusoidal", pooling: "mean", rate: 0.003, batch: 32, seed: 1};
-const HALF = ["About half: it guesses", "About three quarters", "Nearly all"];
-const byAccuracy = (accuracy) => (accuracy < 0.62 ? 0 : accuracy < 0.9 ? 1 : 2);
+/** The predictions to choose from in each step, and which of them a held-out accuracy confirms. */
+const CHOICES = ["About half: it guesses", "About three quarters", "Nearly all"];
+const rightChoice = (accuracy) => (accuracy < 0.62 ? 0 : accuracy < 0.9 ? 1 : 2);
 
 /** @type {Step[]} */
 export const STEPS = [
   {
-    title: "No attention", settings: {...BASE, layers: 0}, steps: 300, question: "How many held-out texts will it get right?", choices: HALF,
+    title: "No attention", settings: {...BASE, layers: 0}, steps: 300, question: "How many held-out texts will it get right?",
     text: "The task: is the first word also the last? Every text holds one word twice. This model has no layers: the vectors of the "
       + "words are averaged, and the class is read from the average.",
-    right: byAccuracy, after: "An average does not know where its parts came from.",
+    after: "An average does not know where its parts came from.",
   },
   {
-    title: "Attention, without positions", settings: {...BASE, positions: "none"}, steps: 600, choices: HALF,
+    title: "Attention, without positions", settings: {...BASE, positions: "none"}, steps: 600,
     question: "Two layers of attention, but nothing tells the model the order. And now?",
     text: "Now tokens can attend to each other and find the word that comes twice.",
-    right: byAccuracy, after: "Every text holds a word twice; what decides is where. Without positions the model reads a set of words.",
+    after: "Every text holds a word twice; what decides is where. Without positions the model reads a set of words.",
   },
   {
-    title: "Positions", settings: BASE, steps: 1000, choices: HALF, question: "The same model with a position vector added to each token. And now?",
+    title: "Positions", settings: BASE, steps: 1000, question: "The same model with a position vector added to each token. And now?",
     text: "Each place in the sentence has a vector of its own, which is added to the word's.",
-    right: byAccuracy, after: "Look at the maps: which head compares the ends?",
+    after: "Look at the maps: which head compares the ends?",
   },
   {
-    title: "One head or two", settings: {...BASE, heads: 1}, steps: 1000, choices: HALF, question: "One head in each layer instead of two. Enough?",
+    title: "One head or two", settings: {...BASE, heads: 1}, steps: 1000, question: "One head in each layer instead of two. Enough?",
     text: "With one head a layer has a single attention pattern, twice as wide.",
-    right: byAccuracy, after: "Click a head to switch it off, here and with two heads, and see what the answer loses.",
+    after: "Click a head to switch it off, here and with two heads, and see what the answer loses.",
   },
   {
-    title: "Too high a learning rate", settings: {...BASE, rate: 0.1}, steps: 450, choices: HALF, question: "A learning rate of 0.1 instead of 0.003. Does it learn faster?",
+    title: "Too high a learning rate", settings: {...BASE, rate: 0.1}, steps: 450, question: "A learning rate of 0.1 instead of 0.003. Does it learn faster?",
     text: "Each step goes 33 times as far.",
-    right: byAccuracy, after: "Steps that go too far jump over what they look for. Watch the loss.",
+    after: "Steps that go too far jump over what they look for. Watch the loss.",
   },
 ];
 
@@ -56,11 +56,11 @@ export class BuildOne {
     this.answer = null;
     this.root.hidden = this.at < 0;
     if (this.at < 0) return;
-    const {title, text, question, choices, settings} = STEPS[at];
+    const {title, text, question, settings} = STEPS[at];
     this.actions.prepare(settings);
     this.said = element("p");
     this.said.setAttribute("role", "status");
-    this.choices = choices.map((choice, n) => button({text: choice, onClick: () => this.choose(n)}));
+    this.choices = CHOICES.map((choice, n) => button({text: choice, onClick: () => this.choose(n)}));
     this.next = button({text: at + 1 < STEPS.length ? "Next" : "Close", onClick: () => this.go(at + 1)});
     this.root.replaceChildren(element("b", {text: `Build one, ${at + 1} of ${STEPS.length}: ${title}`}), element("p", {text}),
       element("p", {text: question}), element("div", {className: "choices"}, ...this.choices), this.said, this.next);
@@ -84,9 +84,9 @@ export class BuildOne {
       return;
     }
     this.isRunning = false;
-    const {right, choices, after} = STEPS[this.at], answer = right(heldOut.accuracy);
-    this.said.textContent = `${percent(heldOut.accuracy)} after ${heldOut.steps.toLocaleString("en")} steps: ${choices[answer].toLowerCase()}. `
-      + `${answer === this.answer ? "You were right." : `You said: ${choices[this.answer].toLowerCase()}.`} ${after}`;
+    const {after} = STEPS[this.at], answer = rightChoice(heldOut.accuracy);
+    this.said.textContent = `${percent(heldOut.accuracy)} after ${heldOut.steps.toLocaleString("en")} steps: ${CHOICES[answer].toLowerCase()}. `
+      + `${answer === this.answer ? "You were right." : `You said: ${CHOICES[this.answer].toLowerCase()}.`} ${after}`;
     this.actions.pause();
   }
 }

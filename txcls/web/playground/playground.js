@@ -6,7 +6,6 @@
 import {headsOff} from "../engine/ablation.js";
 import {Classifier} from "../engine/classifier.js";
 import {TextEncoder} from "../engine/encoder.js";
-import {sinusoidalEncoding} from "../engine/model.js";
 import {Machine} from "../picture/machine.js";
 import {sceneOf} from "../picture/scene.js";
 import {button, element} from "../picture/elements.js";
@@ -126,9 +125,9 @@ function showPlaying() {
 
 /** @param {import("../training/worker.js").Progress} progress */
 function arrived(progress) {
-  const {steps, heldOut, loss, accuracy, baseline} = progress, first = !training.progress;
+  const {steps, heldOut, loss, accuracy, baseline, model} = progress;
   training.progress = progress;
-  training.model = {config: training.config, weights: weightsOf(progress.weights)};
+  training.model = model;
   accuracyCurves.level = baseline;
   accuracyCurves.add(0, steps, accuracy);
   lossCurves.add(0, steps, loss);
@@ -150,21 +149,10 @@ function arrived(progress) {
     accuracyCurves.draw();
     lossCurves.draw();
     plane.draw(training.data.drawn, training.model.weights.get("embeddings.token.weight"), training.data.classes.length);
-    drawSentence(first);
+    drawSentence();
   });
 }
 let waiting = false;
-
-function weightsOf(sent) {
-  const {d_model: D, d_ff: F, max_length: length} = training.config, {classes, encoder} = training.data;
-  const rowsOf = {"embeddings.token.weight": encoder.tokens.length, "embeddings.positional": length, "pool.score.weight": 1, "head.weight": classes.length};
-  const weights = new Map(sent.map(([name, data]) => {
-    const rows = rowsOf[name] ?? (name.endsWith("ff.expand.weight") ? F : name.endsWith(".weight") && !name.includes("norm") ? D : null);
-    return [name, {data, shape: rows ? [rows, data.length / rows] : [data.length]}];
-  }));
-  if (training.config.positions === "sinusoidal") weights.set("embeddings.positional", sinusoidalEncoding(length, D));
-  return weights;
-}
 
 /** Draw the whole model for the visitor's sentence. */
 function drawSentence() {

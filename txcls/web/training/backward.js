@@ -7,7 +7,7 @@
 //
 //     N tokens of the batch   B texts   T tokens of one text   D d_model   H heads   E head width   F d_ff   C classes
 
-import {ACTIVATIONS, erf} from "../engine/model.js";
+import {ACTIVATIONS, erf, sum} from "../engine/model.js";
 import {multiply, softmaxRows, transpose, zeros} from "../engine/tensor.js";
 
 /** @typedef {import("../engine/tensor.js").Tensor} Tensor */
@@ -118,7 +118,7 @@ function blockPart(batch, name, x) {
 /** A residual connection: x plus the output of the parts. @returns {Part} */
 function added(parts, x) {
   const [output, back] = inTurn(parts, x);
-  return [plus(x, output), (gradient) => plus(gradient, back(gradient))];
+  return [sum(x, output), (gradient) => sum(gradient, back(gradient))];
 }
 
 /** Multi-head self-attention within each text. @returns {Part} */
@@ -149,7 +149,7 @@ function attentionPart(batch, name, x) {
       addColumns(dq, product(dscores, transpose(kh, T, E), T, T, E), start, T, h * E, E);
       addColumns(dk, product(transpose(dscores, T, T), transpose(qh, T, E), T, T, E), start, T, h * E, E);
     });
-    return plus(plus(backQ(dq), backK(dk)), backV(dv));
+    return sum(sum(backQ(dq), backK(dk)), backV(dv));
   }];
 }
 
@@ -290,12 +290,7 @@ function addColumns({data, shape: [, D]}, values, start, T, first, E) {
   for (let t = 0, i = 0; t < T; t++) for (let e = 0; e < E; e++, i++) data[(start + t) * D + first + e] += values[i];
 }
 
-function addTo(sum, values) {
-  for (let i = 0; i < sum.length; i++) sum[i] += values[i];
-}
-
-function plus(a, b) {
-  const out = zeros(...a.shape);
-  for (let i = 0; i < out.data.length; i++) out.data[i] = a.data[i] + b.data[i];
-  return out;
+/** Add the values to the totals, in place. @param {Float32Array} totals @param {Float32Array} values */
+export function addTo(totals, values) {
+  for (let i = 0; i < totals.length; i++) totals[i] += values[i];
 }

@@ -2,7 +2,7 @@
 // computes the gradients of a part of every batch.
 
 import {part} from "../engine/tensor.js";
-import {addGradients, logitsOf, noGradients} from "./backward.js";
+import {addGradients, addTo, logitsOf, noGradients} from "./backward.js";
 import {bagOfWords} from "./baseline.js";
 import {AdamW, newModel, randomNumbers} from "./optimizer.js";
 
@@ -18,7 +18,7 @@ const AT_ONCE = 64;
  * were none; `heldOut` is the last measurement: loss, accuracy and the predicted class of each held-out text.
  * @typedef {{steps: number, seconds: number, perSecond: number, loss: number | null, accuracy: number | null,
  *   heldOut: {steps: number, loss: number, accuracy: number, answers: number[]}, baseline: number,
- *   weights: [string, Float32Array][]}} Progress */
+ *   model: import("../engine/model.js").Model}} Progress */
 
 class Leader {
   /** @param {import("../engine/model.js").ModelConfig} config @param {Rows} rows @param {Options} options
@@ -28,7 +28,6 @@ class Leader {
     this.random = randomNumbers(options.seed);
     this.model = newModel(config, rows.V, rows.C, this.random);
     this.optimizer = new AdamW(this.model, {rate: options.rate, warmup: 20});
-    for (const helper of helpers) helper.postMessage({config, V: rows.V, C: rows.C});
     this.steps = this.seconds = this.nTexts = 0;
     this.forget();
     /** @type {number[]} */
@@ -69,17 +68,14 @@ class Leader {
       const chosen = batch.slice(start, start + size);
       parts.push({texts: chosen.map((n) => texts[n]), labels: chosen.map((n) => labels[n]), n: batch.length});
     }
-    const asked = parts.slice(1).map((one, i) => ask(this.helpers[i], {...one, weights: dataOf(this.model)}));
+    const asked = parts.slice(1).map((one, i) => ask(this.helpers[i], {...one, model: this.model}));
     const gradients = noGradients(this.model);
     const results = [addGradients(this.model, gradients, parts[0].texts, parts[0].labels, batch.length)];
     // Await even without helpers, so that messages from the page are handled in between.
     for (const answer of await Promise.all([...asked, pause()])) {
       if (!answer) continue;
       results.push(answer);
-      for (const [name, values] of answer.gradients) {
-        const sum = gradients.get(name);
-        for (let i = 0; i < sum.length; i++) sum[i] += values[i];
-      }
+      for (const [name, values] of answer.gradients) addTo(gradients.get(name), values);
     }
     this.optimizer.step(gradients);
     this.steps++;
@@ -107,18 +103,13 @@ class Leader {
   }
 
   report() {
-    const {steps, seconds, heldOut, baseline, seen, nTexts} = this;
-    const weights = dataOf(this.model).map(([name, data]) => /** @type {[string, Float32Array]} */ ([name, data.slice()]));
+    const {steps, seconds, heldOut, baseline, seen, nTexts, model} = this;
     postMessage({
-      steps, seconds, perSecond: nTexts / seconds, heldOut, baseline, weights,
+      steps, seconds, perSecond: nTexts / seconds, heldOut, baseline, model,
       loss: seen ? this.loss / seen : null, accuracy: seen ? this.right / seen : null,
-    }, {transfer: weights.map(([, {buffer}]) => buffer)});
+    });
     this.forget();
   }
-}
-
-function dataOf({weights}) {
-  return [...weights].map(([name, {data}]) => [name, data]);
 }
 
 function share(flags) {
@@ -153,14 +144,8 @@ function pause() {
 
 /** Compute gradients of parts of batches for the leader. @param {MessagePort} port */
 function help(port) {
-  let model;
-  port.onmessage = ({data}) => {
-    if (data.config) {
-      model = newModel(data.config, data.V, data.C, randomNumbers(0));
-      return;
-    }
-    for (const [name, values] of data.weights) model.weights.get(name).data.set(values);
-    const gradients = noGradients(model), {loss, right} = addGradients(model, gradients, data.texts, data.labels, data.n);
+  port.onmessage = ({data: {model, texts, labels, n}}) => {
+    const gradients = noGradients(model), {loss, right} = addGradients(model, gradients, texts, labels, n);
     port.postMessage({loss, right, gradients: [...gradients]}, {transfer: [...gradients.values()].map(({buffer}) => buffer)});
   };
 }
