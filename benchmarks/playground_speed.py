@@ -25,7 +25,9 @@ from txcls.training.optim import make_optimizer
 from txcls.web.playground import export_playground
 from txcls.web.sources import script
 
-TASKS = {"messages": "rate=0.001", "winner": "", "repeated": "positions=none", "ends": "", "majority": ""}
+TASKS = {
+    "messages": "rate=0.001", "winner": "", "agreement": "", "repeated": "positions=none", "ends": "", "majority": "",
+}  # fmt: skip
 """Settings of each task in the URL that differ from the defaults."""
 BATCH, TOKENS, VOCABULARY, CLASSES = 32, 15, 200, 8
 CONFIG = ModelConfig(d_model=64, n_heads=2, n_layers=2, d_ff=128, max_length=32, pooling="mean", dropout=0.0)

@@ -172,7 +172,7 @@ def test_tables_of_no_use_are_refused_with_a_sentence(tables: "Page", content: s
 
 def test_generated_texts_have_the_labels_they_ought_to_have(tables: "Page") -> None:
     rows: dict[str, Any] = tables.evaluate(
-        """(grammar) => Object.fromEntries(tasksOf({messages: [], grammar}).filter(({name}) => name !== "messages").map(
+        """(grammar) => Object.fromEntries(tasksOf({messages: {}, grammar}).filter(({name}) => name !== "messages").map(
           (task) => [task.name, task.rows(randomNumbers(5)).map(({text, label}) => [text, label])]))""",
         GRAMMAR,
     )
@@ -186,7 +186,12 @@ def test_generated_texts_have_the_labels_they_ought_to_have(tables: "Page") -> N
     for text, label in rows["majority"]:
         words = text.split()
         assert (words.count("red") > words.count("blue")) == (label == "red") and len(words) == 7
-    for task in ("repeated", "ends", "majority"):
+    for text, label in rows["agreement"]:
+        subject = re.match(r"(?:\w+ the \w+, t|T)he (\w+) .*___", text)
+        assert subject, text
+        is_plural = subject[1].endswith("s") or subject[1] in ("children", "men", "mice", "women")
+        assert label == ("are" if is_plural else "is"), text
+    for task in ("agreement", "repeated", "ends", "majority"):
         shares = [label for _, label in rows[task]]
         assert 0.4 < shares.count(shares[0]) / len(shares) < 0.6
     for text, winner in rows["winner"]:

@@ -31,11 +31,11 @@ def playground() -> bytes:
     """The page as HTML."""
     config = load_preset("own").model_dump(mode="json")
     sample = open_sample()
-    messages = []
+    messages: dict[str, dict[str, list[str]]] = {label: {} for label in sample.classes}
     for split in sample.splits:
         rows = sample.load(split)
-        labels = [sample.classes[label] for label in rows.labels]
-        messages += [(text, label, split == "test") for text, label in zip(rows.texts, labels, strict=True)]
+        for text, label in zip(rows.texts, rows.labels, strict=True):
+            messages[sample.classes[label]].setdefault(split, []).append(text)
     data = {
         "version": __version__,
         "tables": reading_tables(tokenizers={"basic_english"}),

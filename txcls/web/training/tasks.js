@@ -13,14 +13,23 @@ const WORDS = ("apple bread chair cloud door engine field flower glass hand isla
 
 const FEW_WORDS = "lamp river stone key door cloud table glass".split(" ");
 
-/** @param {{messages: [string, string, boolean][], grammar: Grammar}} data @returns {Task[]} */
+/** People and animals, each as singular and plural. */
+const NOUNS = ("actor artist baker bird boy cat child/children cook cow dancer doctor dog driver duck farmer friend girl guard horse "
+  + "judge king lawyer lion man/men mouse/mice nurse owl painter pilot player poet queen rabbit sailor singer teacher tiger "
+  + "visitor waiter woman/women").split(" ").map((noun) => noun.split("/")).map(([one, many = `${one}s`]) => [one, many]);
+const PREPOSITIONS = "near behind beside".split(" "), PAST_TENSES = "saw met followed heard helped liked".split(" ");
+
+/** @param {{messages: Record<string, {train: string[], test: string[]}>, grammar: Grammar}} data messages by topic
+ * @returns {Task[]} */
 export function tasksOf({messages, grammar}) {
   return [
     {
       name: "messages", title: "Messages in six topics",
       about: "Short messages written for this project. Single words nearly decide, so that a bag of words does well.",
       text: "The goalkeeper let two easy shots in",
-      rows: () => messages.map(([text, label, heldOut]) => ({text, label, heldOut})),
+      rows: () => Object.entries(messages).flatMap(([label, {train, test}]) => [
+        ...train.map((text) => ({text, label, heldOut: false})), ...test.map((text) => ({text, label, heldOut: true})),
+      ]),
     },
     {
       name: "winner", title: "Who won the match?",
@@ -28,6 +37,13 @@ export function tasksOf({messages, grammar}) {
         + "positions are needed.",
       text: "City were beaten by County yesterday.",
       rows: (random) => Array.from({length: 1200}, () => matchReports(grammar, random)).flat(),
+    },
+    {
+      name: "agreement", title: "Is or are?",
+      about: "Does “is” or “are” fill the blank? The subject decides, and other nouns of the sentence mostly have the other "
+        + "number: attention and positions are needed.",
+      text: "The dog that the children followed ___",
+      rows: (random) => Array.from({length: 3000}, () => unfinished(random)),
     },
     {
       name: "repeated", title: "Is a word repeated?",
@@ -79,6 +95,18 @@ function matchReports({verbs, inverse, manners, endings, teams}, random) {
   ]);
   const heldOut = random() < 0.15; // twins stay together
   return [form(one, other), form(other, one)].map(([text, label]) => ({text: `${text}${ending}.`, label, heldOut}));
+}
+
+/** The start of a sentence up to its verb, which is singular or plural like the subject; in three of four
+ * sentences another noun has the other number. */
+function unfinished(random) {
+  const pick = (values) => values[Math.floor(random() * values.length)];
+  const isPlural = random() < 0.5, numbers = [isPlural, random() < 0.75 ? !isPlural : isPlural, random() < 0.5];
+  const [subject, other, third] = sample(NOUNS, 3, random).map((noun, n) => `the ${noun[Number(numbers[n])]}`);
+  const [opening, second] = random() < 0.5 ? ["", other] : [`${pick(PREPOSITIONS)} ${other}, `, third];
+  const after = [`${pick(PREPOSITIONS)} ${second} `, `that ${pick(PAST_TENSES)} ${second} `, `that ${second} ${pick(PAST_TENSES)} `];
+  const text = `${opening}${subject} ${pick(opening ? ["", ...after] : after)}___`;
+  return {text: text[0].toUpperCase() + text.slice(1), label: isPlural ? "are" : "is"};
 }
 
 /** n values drawn without replacement. @template V @param {V[]} values @returns {V[]} */
