@@ -17,28 +17,30 @@ from txcls.figures import (
 )
 from txcls.figures.style import FRAME
 
+COLOURS = ("#111111", "#222222")
+
 
 def test_bars_are_ranked_on_a_fixed_scale_with_an_other_bar() -> None:
-    figure = probability_bars(["Sports", "World"], [0.7, 0.2], other=(2, 0.1))
+    figure = probability_bars(["Sports", "World"], [0.7, 0.2], colours=COLOURS, other=(2, 0.1))
     [bars] = figure.data
     assert list(bars.x) == [0.7, 0.2, 0.1]
     assert list(bars.text) == ["70.0 %", "20.0 %", "10.0 %"]
     assert "2 others" in bars.customdata[2]
     assert tuple(figure.layout.xaxis.range) == (0, 1)
     assert tuple(figure.layout.yaxis.range) == (2.5, -0.5)  # the best on top
-    changed = probability_bars(["Sports", "World"], [1.0, 0.0], other=(2, 0.0))
+    changed = probability_bars(["Sports", "World"], [1.0, 0.0], colours=COLOURS, other=(2, 0.0))
     assert changed.layout.height == figure.layout.height, "a page does not jump when probabilities change"
 
 
 def test_long_names_stand_above_their_bars_in_full() -> None:
     names = ["what_can_i_ask_you_about_my_account", "transfer"]
-    figure = probability_bars(names, [0.7, 0.2], other=(148, 0.1), names_above=True)
+    figure = probability_bars(names, [0.7, 0.2], colours=COLOURS, other=(148, 0.1), names_above=True)
     assert [note.text.strip() for note in figure.layout.annotations] == [*names, "148 others"]
     [bars] = figure.data
     for row, (bar, note) in enumerate(zip(bars.y, figure.layout.annotations, strict=True)):
         assert row - 0.5 < note.y < bar - bars.width / 2 < bar + bars.width / 2 < row + 0.5
     assert not figure.layout.yaxis.showticklabels
-    assert probability_bars(names, [0.7, 0.2]).layout.yaxis.showticklabels
+    assert probability_bars(names, [0.7, 0.2], colours=COLOURS).layout.yaxis.showticklabels
 
 
 @pytest.mark.parametrize("names_above", [False, True])

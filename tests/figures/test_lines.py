@@ -51,7 +51,10 @@ def test_deletion_lines_have_a_band_and_differ_in_colour_and_dash() -> None:
     figure = deletion_lines(list("abcde"), shares, [np.linspace(1, 0, 4)] * 5, random, winner="<b>")
     top, bottom, mean, *lines = figure.data
     assert list(top.y) == [1] * 4 and list(bottom.y) == [0] * 4 and list(mean.y) == [0.5] * 4
-    assert len({(line.line.color, line.line.dash) for line in lines}) == 5
+    assert len({line.line.color for line in lines}) == len({line.line.dash for line in lines}) == 5
+    assert len({line.marker.symbol for line in lines}) == 5 and mean.mode == "lines", (
+        "deleting at random has no markers"
+    )
     assert "<b>" not in figure.layout.yaxis.title.text
 
 

@@ -1,7 +1,9 @@
-"""Tokens and names of any kind can be drawn safely."""
+"""Tokens and names of any kind can be drawn safely; colours differ for every reader."""
 
 import json
+import re
 from collections.abc import Callable
+from itertools import combinations
 
 import numpy as np
 import plotly.graph_objects as go
@@ -13,6 +15,7 @@ from txcls.figures import (
     attention_arcs,
     attention_map,
     choose_arcs,
+    class_colours,
     label,
     mask_map,
     percent,
@@ -22,6 +25,8 @@ from txcls.figures import (
     token_rows,
     visible,
 )
+from txcls.figures.style import BAR_OTHER, CLASS_COLOURS, N_RANKED_COLOURS
+from txcls.web import sources
 
 ODD_TOKENS = ["<b>bold</b>", "&amp;", "\x00", "\ud800", "שלום", "🦊", "the", "the", "x" * 500, ""]
 FIGURES: dict[str, Callable[[int], go.Figure]] = {
@@ -62,3 +67,80 @@ def test_any_token_becomes_a_label_without_markup(text: str) -> None:
 )
 def test_percentages_never_round_to_certainty(probability: float, text: str) -> None:
     assert percent(probability) == text
+
+
+# Machado, Oliveira & Fernandes 2009, "A physiologically-based model for simulation of color vision deficiency",
+# severity 1.0, applied to linear RGB: https://www.inf.ufrgs.br/~oliveira/pubs_files/CVD_Simulation/CVD_Simulation.html
+VISION = {
+    "common": np.eye(3),
+    "protanopia": np.array(
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
+    ),
+    "deuteranopia": np.array(
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
+    ),
+    "tritanopia": np.array(
+        [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]
+    ),
+}
+LEAST_DIFFERENCE, LEAST_DIFFERENCE_OF_FOUR = 20.0, 34.0
+"""In CIELAB (CIE 1976), where 2.3 is just noticeable; the first four colours serve classifiers with few classes."""
+LEAST_CONTRAST = 2.3
+"""Contrast ratio (WCAG 2) to the page's background in the light and the dark theme; names stand beside the colours."""
+GROUNDS = ("#ffffff", "#12161b")
+
+
+def linear_rgb(colour: str) -> np.ndarray:
+    """sRGB, IEC 61966-2-1."""
+    encoded = np.array([int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)])
+    return np.where(encoded <= 0.04045, encoded / 12.92, ((encoded + 0.055) / 1.055) ** 2.4)
+
+
+def cielab(linear: np.ndarray) -> np.ndarray:
+    """CIELAB under D65 of a colour in linear RGB."""
+    to_xyz = np.array(
+        [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
+    )
+    relative = to_xyz @ np.clip(linear, 0, 1) / np.array([0.95047, 1.0, 1.08883])
+    x, y, z = np.where(relative > (6 / 29) ** 3, np.cbrt(relative), relative / (3 * (6 / 29) ** 2) + 4 / 29)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("kind", VISION)
+def test_classes_differ_in_colour_for_every_kind_of_colour_vision(kind: str) -> None:
+    seen = [cielab(VISION[kind] @ linear_rgb(colour)) for colour in CLASS_COLOURS]
+    apart = {(a, b): float(np.linalg.norm(seen[a] - seen[b])) for a, b in combinations(range(len(seen)), 2)}
+    close = {
+        pair: round(distance, 1)
+        for pair, distance in apart.items()
+        if distance < (LEAST_DIFFERENCE_OF_FOUR if max(pair) < 4 else LEAST_DIFFERENCE)
+    }
+    assert not close
+
+
+@pytest.mark.parametrize("ground", GROUNDS)
+def test_class_colours_stand_out_from_the_page_in_both_themes(ground: str) -> None:
+    def luminance(colour: str) -> float:
+        return float(linear_rgb(colour) @ [0.2126, 0.7152, 0.0722]) + 0.05
+
+    low = {}
+    for colour in CLASS_COLOURS:
+        dark, light = sorted((luminance(colour), luminance(ground)))
+        if light / dark < LEAST_CONTRAST:
+            low[colour] = round(light / dark, 2)
+    assert not low
+
+
+def test_a_class_has_the_same_colour_in_the_app_and_in_the_browser() -> None:
+    source = (sources.HERE / "picture" / "colours.js").read_text("utf-8")
+    listed = re.search(r"CLASS_COLOURS = (\[.*?\]);", source)
+    ranked = re.search(r"N_RANKED_COLOURS = (\d+);", source)
+    assert listed is not None and tuple(json.loads(listed[1])) == CLASS_COLOURS
+    assert ranked is not None and int(ranked[1]) == N_RANKED_COLOURS
+
+
+def test_few_classes_have_fixed_colours_and_many_have_those_of_their_ranks() -> None:
+    assert class_colours([0.1, 0.7, 0.2]) == class_colours([0.7, 0.1, 0.2]) == list(CLASS_COLOURS[:3])
+    many = class_colours(np.arange(20.0))
+    assert many[::-1][:N_RANKED_COLOURS] == list(CLASS_COLOURS[:N_RANKED_COLOURS])
+    assert set(many[: 20 - N_RANKED_COLOURS]) == {BAR_OTHER}

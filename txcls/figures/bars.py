@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from txcls.figures.style import (
     BAR,
     BAR_OTHER,
-    BAR_REST,
     FONT_SIZE,
     FRAME,
     OKABE_ITO,
@@ -19,6 +18,7 @@ from txcls.figures.style import (
     Quantity,
     Settings,
     categories,
+    class_colours,
     drawable,
     label,
     legend_above,
@@ -76,18 +76,20 @@ def probability_bars(
     labels: Sequence[str],
     probabilities: Sequence[float],
     *,
+    colours: Sequence[str],
     other: tuple[int, float] = (0, 0.0),
     names_above: bool = False,
 ) -> go.Figure:
-    """Ranked classes as bars on a fixed 0–100 % scale, with the first emphasised.
+    """Ranked classes as bars on a fixed 0–100 % scale.
 
     Args:
+        colours: the colour of each bar (`class_colours`).
         other: number of omitted classes and their total probability, drawn as one hatched bar.
         names_above: write each name above its bar rather than beside it, to fit long names on a phone.
     """
     n_other, p_other = other
     names, values = _class_names(labels, above=names_above), list(probabilities)
-    colours, patterns = [BAR] + [BAR_REST] * (len(values) - 1), [""] * len(values)
+    colours, patterns = list(colours), [""] * len(values)
     if n_other:
         names.append(f"{n_other} other{'s' if n_other > 1 else ''} ")
         values.append(p_other)
@@ -135,7 +137,7 @@ def shuffle_bars(
         orientation="h",
         width=width,
         name="original order",
-        marker={"color": BAR_REST, "line_width": 0},
+        marker={"color": [class_colours(before)[index] for index in order], "line_width": 0, "opacity": 0.6},
         customdata=names,
         hovertemplate="%{customdata}, as typed: %{x:.2%}<extra></extra>",
     )
@@ -154,7 +156,7 @@ def shuffle_bars(
     return figure
 
 
-BEFORE, AFTER = _hatched(BAR_REST, ""), _hatched(OKABE_ITO[1], "/")
+BEFORE, AFTER = _hatched(BAR_OTHER, ""), _hatched(OKABE_ITO[1], "/")
 
 
 def compared_bars(
@@ -169,8 +171,8 @@ def compared_bars(
 ) -> go.Figure:
     """Each class's probability before and after a change, on a fixed 0–100 % scale.
 
-    Draws the `n_rows` classes with the highest probability before or after; `original` and `changed` are the names of
-    the two series in the legend.
+    Bars are grey before the change, hatched in the class's colour after it. Draws the `n_rows` classes with the
+    highest probability before or after; `original` and `changed` are the names of the two series in the legend.
     """
     old, new = np.asarray(before, dtype=float), np.asarray(after, dtype=float)
     order = _most_probable(old, np.maximum(old, new), n_rows)
@@ -185,7 +187,9 @@ def compared_bars(
         **legend_above(y=1.0),
     )
     width, middle = (0.27, 0.18) if names_above else (0.36, 0.0)
-    for values, offset, name, marker in ((old, -width / 2, original, BEFORE), (new, width / 2, changed, AFTER)):
+    colours = class_colours(old)
+    hatched = {**AFTER, "color": [colours[index] for index in order]}
+    for values, offset, name, marker in ((old, -width / 2, original, BEFORE), (new, width / 2, changed, hatched)):
         figure.add_bar(
             x=values[order],
             y=np.arange(len(order)) + middle + offset,

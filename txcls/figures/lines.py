@@ -11,12 +11,15 @@ from plotly.subplots import make_subplots
 from txcls.figures.style import (
     BAR,
     BAR_OTHER,
+    CLASS_COLOURS,
     DASHES,
     FONT_SIZE,
     FRAME,
     OKABE_ITO,
     PROBABILITY,
+    SYMBOLS,
     Settings,
+    class_colours,
     colour_limit,
     label,
     legend_above,
@@ -195,8 +198,9 @@ def deletion_lines(
 ) -> go.Figure:
     """The probability of the class `winner` as words are deleted, one line per method.
 
-    The M `curves` hold (K,) probabilities, with a fraction `shares` (K,) of the words deleted. For the R `random`
-    orders, (R, K), a dotted line shows the mean and a grey band the range from minimum to maximum.
+    The lines of methods differ in colour, dash and marker. The M `curves` hold (K,) probabilities, with a fraction
+    `shares` (K,) of the words deleted. For the R `random` orders, (R, K), a thick grey line shows the mean and a grey
+    band the range from minimum to maximum.
     """
     figure = new_figure(
         height=500,
@@ -215,10 +219,10 @@ def deletion_lines(
         y=random.mean(axis=0),
         mode="lines",
         name=f"random ({len(random)} orders)",
-        line={"color": BAR_OTHER, "width": 3, "dash": "dot"},
+        line={"color": BAR_OTHER, "width": 4},
         hovertemplate="%{y:.1%}",
     )
-    _add_lines(figure, shares, names, curves, hover="%{y:.1%}")
+    _add_lines(figure, shares, names, curves, hover="%{y:.1%}", mode="lines+markers")
     return figure
 
 
@@ -229,14 +233,22 @@ def _add_lines(
     lines: Iterable[NDArray[np.floating]],
     *,
     hover: str,
-    **settings: object,
+    mode: str = "lines",
+    colours: Sequence[str] | None = None,
+    styles: Sequence[int] | None = None,
 ) -> None:
-    """Add lines that differ in colour and dash."""
+    """Add lines that differ in colour, in dash, and if they have markers in their shape.
+
+    `colours` holds the colour of each line, and `styles` the number of its dash and marker; by default in order.
+    """
     for place, (name, values) in enumerate(zip(names, lines, strict=True)):
-        style = {"color": OKABE_ITO[place % len(OKABE_ITO)], "dash": DASHES[place % len(DASHES)], "width": 2.5}
+        number = place if styles is None else styles[place]
+        colour = OKABE_ITO[place % len(OKABE_ITO)] if colours is None else colours[place]
+        style = {"color": colour, "dash": DASHES[number % len(DASHES)], "width": 2.5}
+        marker = {"size": 9, "symbol": SYMBOLS[number % len(SYMBOLS)]}
         figure.add_scatter(
-            x=x, y=np.asarray(values, dtype=np.float32), name=name, line=style, hovertemplate=hover,
-            **{"mode": "lines", **settings},
+            x=x, y=np.asarray(values, dtype=np.float32), name=name, line=style, marker=marker, hovertemplate=hover,
+            mode=mode,
         )  # fmt: skip
 
 
@@ -245,7 +257,8 @@ def lens_lines(
 ) -> go.Figure:
     """The class head applied to each of S states, (S, C): lines for the `n_lines` classes with the highest peaks."""
     highest = np.argsort(-probabilities.max(axis=0), kind="stable")[:n_lines]
-    chosen = sorted(highest, key=lambda index: -probabilities[-1, index])
+    chosen = sorted(highest.tolist(), key=lambda index: -probabilities[-1, index])
+    colours = class_colours(probabilities[-1])
     figure = new_figure(
         height=430,
         x={"type": "category", "tickfont": {"size": 13}, "title": "after …"},
@@ -260,7 +273,8 @@ def lens_lines(
         probabilities.T[chosen],
         hover="%{y:.1%}",
         mode="lines+markers",
-        marker={"size": 9},
+        colours=[colours[index] for index in chosen],
+        styles=chosen if len(classes) <= len(CLASS_COLOURS) else None,
     )
     return figure
 
@@ -321,8 +335,6 @@ def comparison_intervals(rows: Sequence[tuple[str, float, float, float]], *, mea
 _OPAQUE: Settings = {"selected": {"marker": {"opacity": 1}}, "unselected": {"marker": {"opacity": 0.9}}}
 """A click does not fade the other points."""
 
-SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star")
-
 
 def token_scatter(
     points: NDArray[np.floating],
@@ -370,6 +382,7 @@ def text_scatter(
     shares: Sequence[float],
     *,
     classes: Sequence[str],
+    colours: Sequence[str],
 ) -> go.Figure:
     """Texts (N, 2), with colour and symbol by predicted class, and one text as a large star.
 
@@ -378,7 +391,7 @@ def text_scatter(
         texts: N beginnings of texts, shown on hover.
         own, own_label: the point of the starred text, and its predicted class.
         shares: fraction of the variance along each axis.
-        classes: all classes; their order determines colours and symbols.
+        classes, colours: all classes, whose order determines the symbols, and their colours.
     """
     figure = _plane(shares, **legend_above())
     winners = np.array(labels)
@@ -386,7 +399,7 @@ def text_scatter(
         rows = np.flatnonzero(winners == name)
         if not len(rows):
             continue
-        colour, symbol = OKABE_ITO[number % 7], SYMBOLS[(number + number // 7) % len(SYMBOLS)]
+        colour, symbol = colours[number], SYMBOLS[number % len(SYMBOLS)]
         dots = {"size": 9, "color": colour, "symbol": symbol, "opacity": 0.8, "line": {"width": 0}}
         texts_of_class = [f"{label(name, width=40)}<br>{label(texts[n], width=70)}" for n in rows.tolist()]
         _add_points(figure, np.asarray(points)[rows], texts_of_class, dots, hover="%{text}<extra></extra>",

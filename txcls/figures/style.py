@@ -16,12 +16,21 @@ from txcls.wording import bounded_percentage
 OKABE_ITO = ("#1F83C4", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#7A7A7A")
 """Colour-blind-safe line colours after Okabe & Ito 2008, adjusted where contrast with white or black was too low."""
 
+CLASS_COLOURS = ("#004CE6", "#E65400", "#1BB28D", "#924599", "#CC9F5C", "#B20000", "#00665E", "#80734C")
+"""The colours of classes, told apart also by colour-blind readers (tests/figures/test_style.py measures it)."""
+
+N_RANKED_COLOURS = 6
+"""With more classes than colours, this many have one: the most probable."""
+
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 """Used together with OKABE_ITO to distinguish lines without relying on colour."""
 
-BAR, BAR_REST, BAR_OTHER = "#1F83C4", "#7FA8C4", "#8A8A8A"
+BAR, BAR_OTHER = "#1F83C4", "#8A8A8A"
 
 FRAME = "#FF6A13"
+
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star")
+"""Used together with colours to distinguish points without relying on colour."""
 
 SEQUENTIAL = tuple((place**2 / 81, colour) for place, colour in enumerate(sample_colorscale("viridis", 10)))
 """Viridis from 0 to 1, with more contrast among small weights, since most weights in a long text are small."""
@@ -49,6 +58,21 @@ PROBABILITY: Settings = {
 
 TOKENS: Settings = {"type": "category", "tickangle": -60, "tickfont": {"size": 13}}
 """An axis of tokens, named by `categories`."""
+
+
+def class_colours(probabilities: Sequence[float] | NDArray[np.floating]) -> list[str]:
+    """The colour of each of C classes, from the probabilities that rank them: fixed if there are few classes.
+
+    With more classes than colours, the most probable ones get the first colours in order, and the others grey.
+    txcls/web/picture/colours.js does the same in the browser.
+    """
+    n = len(probabilities)
+    if n <= len(CLASS_COLOURS):
+        return list(CLASS_COLOURS[:n])
+    colours = [BAR_OTHER] * n
+    for rank, index in enumerate(np.argsort(-np.asarray(probabilities), kind="stable")[:N_RANKED_COLOURS].tolist()):
+        colours[index] = CLASS_COLOURS[rank]
+    return colours
 
 
 def visible(text: str) -> str:

@@ -300,20 +300,22 @@ const triangle = (across, down) => svgElement("path", { class: "flips flip", d: 
 function drawBars(list, data) {
   const n_rows = Math.min(data.rows, data.classes.length)
   const last = data.answers[data.answers.length - 1]
-  const rows = data.classes.map((name, index) => row(name + (index === last ? " ★" : ""), name))
+  const rows = data.classes.map((name, index) => row(name + (index === last ? " ★" : ""), name, data.colours[index]))
   const rest = row(`all others`, "all others")
   rest.classList.add("rest")
   list.replaceChildren(...rows, ...(data.has_others ? [rest] : []))
   list.style.height = `calc(var(--row) * ${n_rows + data.has_others})`
   list.parentElement.querySelector(".note").textContent = "★ the answer at the end of training"
 
-  function row(words, title) {
+  function row(words, title, colour = "") {
     const item = element("li")
     const name = element("span", { text: words, className: "name" })
     name.title = title
     name.dir = "auto"
     const track = element("span", { className: "track" })
-    track.append(element("div", { className: "bar" }))
+    const bar = element("div", { className: "bar" })
+    bar.style.background = colour
+    track.append(bar)
     item.append(name, track, element("span", { className: "value" }))
     return item
   }

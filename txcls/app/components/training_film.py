@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from txcls.app.components.register import register
-from txcls.figures import visible
+from txcls.figures import class_colours, visible
 from txcls.inspection.training_film import TrainingFilm, flips, questions
 
 _film = register("training_film", modules=("picture/saving", "picture/colours"), sheets=("picture/saving",))
@@ -44,6 +44,7 @@ def film_data(
     lens_answers = film.lens.argmax(axis=-1)  # N S
     sent_classes = np.unique(np.concatenate([ranked.ravel(), lens_answers.ravel(), film.answers]))
     position = {int(index): n for n, index in enumerate(sent_classes)}
+    colours = class_colours(film.probabilities[-1])
     return {
         "opened": opened,
         "name": name,
@@ -55,6 +56,7 @@ def film_data(
             for field in ("train_loss", "train_accuracy", "validation_loss", "validation_accuracy")
         },
         "classes": [visible(classes[index]) for index in sent_classes],
+        "colours": [colours[index] for index in sent_classes],
         "rows": MAX_BARS,
         "has_others": len(classes) > MAX_BARS,
         "probabilities": np.round(film.probabilities[:, sent_classes], DIGITS).tolist(),

@@ -25,7 +25,7 @@ from txcls.app.shell.prediction import (
 )
 from txcls.data.examples import REPORTS
 from txcls.errors import TxclsError
-from txcls.figures import probability_bars
+from txcls.figures import class_colours, probability_bars
 from txcls.predictor import Predictor
 from txcls.web.export import unsupported
 from txcls.wording import percentage
@@ -212,11 +212,13 @@ def _answer(opened: layout.Page, source: Source, classifier: Predictor, *, key: 
     k = min(opened.view.k, len(classifier.classes), MAX_ROWS)
     shown, hidden = prediction.ranked[:k], prediction.ranked[k:]
     other = sum(score.probability for score in hidden)
+    colours = class_colours([prediction.probabilities[name] for name in classifier.classes])
     words = ", ".join(f"{score.label} {percentage(score.probability)}" for score in shown)
     chart(
         probability_bars(
             [score.label for score in shown],
             [score.probability for score in shown],
+            colours=[colours[classifier.classes.index(score.label)] for score in shown],
             other=(len(hidden), other),
             names_above=has_long_names(classifier.classes),
         ),

@@ -12,7 +12,7 @@ from txcls.app.shell.controls import clicked_point
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import classify_text
 from txcls.errors import TxclsError
-from txcls.figures import minus, text_scatter, token_scatter, visible
+from txcls.figures import class_colours, minus, text_scatter, token_scatter, visible
 from txcls.predictor import Predictor
 from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.wording import percentage
@@ -116,6 +116,7 @@ def _texts(opened: layout.Page, classifier: Predictor) -> None:
             what += f" and {len(more)} {'drawn at random' if has_rows else 'test texts from this machine'}"
         except TxclsError as error:
             st.info(plain(str(error)))
+    own = compute.predict(opened.source, opened.view.text).prediction.probabilities
     pooled = compute.pool_texts(opened.source, tuple(others))
     plane = compute.text_plane(opened.source, opened.view.text, tuple(others))
     chart(
@@ -127,6 +128,7 @@ def _texts(opened: layout.Page, classifier: Predictor) -> None:
             plane.own_label,
             plane.shares.tolist(),
             classes=classifier.classes,
+            colours=class_colours([own[name] for name in classifier.classes]),
         ),
         key="chart_texts",
         alt=f"Scatter of the pooled vectors of {len(others)} texts by predicted class: "

@@ -1,8 +1,9 @@
 // Class colours, and heat maps of weights (txcls/figures/).
 
-/** Colour-blind-safe colours after Okabe & Ito 2008, as in txcls/figures/style.py. */
-export const OKABE_ITO = ["#1F83C4", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#8C6BB1"];
-const MORE = ["#56B4E9", "#8B5A2B"];
+/** The colours of classes, as in txcls/figures/style.py. */
+export const CLASS_COLOURS = ["#004CE6", "#E65400", "#1BB28D", "#924599", "#CC9F5C", "#B20000", "#00665E", "#80734C"];
+/** With more classes than colours, this many have one. */
+const N_RANKED_COLOURS = 6;
 /** Grey, for classes that have no colour. */
 export const OTHER = "#8A8A8A";
 
@@ -10,9 +11,8 @@ export const OTHER = "#8A8A8A";
  * @param {number} n number of classes @param {{index: number}[]} ranked all of them, most probable first
  * @returns {(index: number) => string} */
 export function classColours(n, ranked) {
-  const colours = [...OKABE_ITO, ...MORE];
-  if (n <= colours.length) return (index) => colours[index];
-  const places = new Map(ranked.slice(0, OKABE_ITO.length).map(({index}, place) => [index, OKABE_ITO[place]]));
+  if (n <= CLASS_COLOURS.length) return (index) => CLASS_COLOURS[index];
+  const places = new Map(ranked.slice(0, N_RANKED_COLOURS).map(({index}, place) => [index, CLASS_COLOURS[place]]));
   return (index) => places.get(index) ?? OTHER;
 }
 
