@@ -14,7 +14,7 @@ from txcls.config import DataConfig
 from txcls.data.datasets import dataset_info, dataset_names, is_available, open_dataset
 from txcls.data.download import fetch as download
 from txcls.data.generated.agreement import write_agreement
-from txcls.data.generated.agreement.rows import make_rows
+from txcls.data.generated.agreement.rows import Part, make_rows
 from txcls.data.generated.agreement.sources import texts_of
 from txcls.errors import DataError
 from txcls.wording import shown
@@ -84,7 +84,7 @@ def agreement(
     ] = 10_000,
 ) -> None:
     """Make the rows of `agreement` (is or are?) from English texts."""
-    limits = {"train": rows, "validation": held_out, "test": held_out}
+    limits: dict[Part, int] = {"train": rows, "validation": held_out, "test": held_out}
     with console(error=True).status("reading"):
         made, nouns = make_rows({source: texts_of(source) for source in sources}, most=limits)
     if empty := [part for part, of_part in made.items() if not of_part]:

@@ -12,14 +12,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
+from txcls.checkpoint.listing import checkpoint_names
 from txcls.data.datasets import dataset_info, find
 from txcls.data.generated.agreement import INFO, minimal_pairs, read_rows
+from txcls.data.generated.agreement.rows import VERBS
 from txcls.errors import DataError
 from txcls.evaluation.baseline import fit_linear_baseline
+from txcls.language.generation import TextModel
 from txcls.predictor import Predictor
+from txcls.text.vocabulary import MASK
 
+ENCODER = "encoder"
+"""The masked-token model that is asked for the verb, if there is a checkpoint of this name."""
 MANY = 3
 """Rows with this many attractors or more are one group."""
 LAST_WORDS = 5
@@ -52,7 +59,8 @@ def measure_agreement(
 ) -> AgreementMeasurements:
     """Measure a model of `agreement` and the linear baseline on its test rows, and the model on the minimal pairs.
 
-    The model also reads each text with its words in random order, its last `LAST_WORDS` words, and its last word.
+    The model also reads each text with its words in random order, its last `LAST_WORDS` words, and its last word. The
+    masked-token model, which no label was ever given to, predicts the verb itself (`plural_share`).
 
     Raises:
         DataError: the checkpoint was trained on other data, or its rows are not on this machine.
@@ -74,18 +82,38 @@ def measure_agreement(
         "last word": _right(classifier, [text.split()[-1] for text in texts], labels),
         "linear": linear.predict(texts) == labels,
     }
-    counts = np.minimum([row.attractors for row in test], MANY)
     pairs = minimal_pairs()
     of_pairs = {
         "transformer": _right(classifier, [pair.text for pair in pairs], np.array([pair.label for pair in pairs])),
         "linear": linear.predict([pair.text for pair in pairs]) == [pair.label for pair in pairs],
     }
+    if ENCODER in checkpoint_names(language_models=True):
+        model = TextModel.load(ENCODER, objective="masked")
+        right[ENCODER] = np.array([(_before_verb(model, row.text) > 0.5) == row.label for row in test])
+        of_pairs[ENCODER] = np.array([(_before_verb(model, pair.text) > 0.5) == pair.label for pair in pairs])
+    counts = np.minimum([row.attractors for row in test], MANY)
     attracted = ["attractor of the other number" if pair.is_attracted else "of the same number" for pair in pairs]
     return AgreementMeasurements(
         _by_group([str(n) if n < MANY else f"{MANY} or more" for n in counts], right),
         _by_group([row.source for row in test], right),
         _by_group([f"{pair.construction}, {which}" for pair, which in zip(pairs, attracted, strict=True)], of_pairs),
     )
+
+
+def plural_share(model: TextModel, ids: Sequence[int], place: int) -> float:
+    """The share of plural verbs in the probability that a masked-token model gives the six verbs at a position."""
+    masked = torch.tensor([[*ids[:place], MASK, *ids[place + 1 :]]])  # 1 T
+    number_of = {model.encode(f"a {verb}")[-1]: number for verb, number in VERBS.items()}
+    with torch.inference_mode():
+        logits = model.model.unembed(model.model.read(masked)[0, place])  # V
+        shares = torch.softmax(logits[list(number_of)].double(), dim=-1)
+    return float(sum(share for share, number in zip(shares, number_of.values(), strict=True) if number))
+
+
+def _before_verb(model: TextModel, text: str) -> float:
+    """`plural_share` of the token after a text."""
+    ids = model.encode(f"{text} is")
+    return plural_share(model, ids, len(ids) - 1)
 
 
 def _right(classifier: Predictor, texts: Sequence[str], labels: NDArray[np.int64]) -> NDArray[np.bool_]:

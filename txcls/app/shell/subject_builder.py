@@ -1,10 +1,13 @@
 """Beginnings of sentences for `agreement`, built from select boxes: subject, its number, and nouns in between."""
 
+from typing import Any
+
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from txcls.app.shell import state
-from txcls.data.generated.agreement import CLASSES, items
+from txcls.data.generated.agreement import items
+from txcls.data.generated.agreement.rows import CLASSES
 
 PHRASES = ("in the old house", "near the windows", "beside the road", "of my two brothers", "from the other towns")
 """Phrases that can follow, each with another noun."""
@@ -14,7 +17,7 @@ def draw(row: DeltaGenerator, text_box: str) -> None:
     """Draw a button that opens select boxes, which write the text."""
     texts = [item.text(is_plural=False, is_attractor_plural=False) for item in items()]
     with row.popover("Build a sentence", width="content"):
-        write = {"on_change": _write, "args": (text_box,)}
+        write: dict[str, Any] = {"on_change": _write, "args": (text_box,)}
         st.selectbox("Sentence", range(len(texts)), format_func=texts.__getitem__, key="subject_item", **write)
         for name, key in (("Subject", "subject_number"), ("Noun before the verb", "subject_attractor")):
             st.segmented_control(name, CLASSES, default=CLASSES[0], required=True, key=key, **write)

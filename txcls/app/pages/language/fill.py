@@ -5,10 +5,15 @@ from collections.abc import Sequence
 import streamlit as st
 
 from txcls.app.components.token_strip import StripToken, token_strip
-from txcls.app.pages.language.model import choose_model, draw_ranking, rank_of_true_token, warn_if_cut
-from txcls.app.shell import compute, layout, lecture, model_parts, state
+from txcls.app.pages.language.model import Chosen, choose_model, draw_ranking, rank_of_true_token, warn_if_cut
+from txcls.app.shell import checkpoints, compute, layout, lecture, model_parts, state
+from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import ask_for_text, say_no_tokens
+from txcls.data.generated.agreement import INFO
+from txcls.data.generated.agreement.rows import CLASSES, VERBS
+from txcls.evaluation.agreement import plural_share
 from txcls.text.encoder import Encoding
+from txcls.wording import percentage
 
 
 def draw(opened: layout.Opened) -> None:
@@ -52,8 +57,23 @@ def _fill_blank(opened: layout.Opened) -> None:
     token = encoding.tokens[place]
     ranked = compute.fill(chosen.source, tuple(encoding.ids), place)
     st.markdown(rank_of_true_token(ranked, chosen.name_of(token), len(chosen.names), is_unknown=token.is_unknown))
+    if token.text.strip().lower() in VERBS:
+        _compare_number(opened, chosen, encoding, place)
     draw_ranking(ranked, chosen, key="chart_fill")
     model_parts.parameters(chosen.model.model, chosen.model.name)
+
+
+def _compare_number(opened: layout.Opened, chosen: Chosen, encoding: Encoding, place: int) -> None:
+    """Draw how plural the masked verb is for this model and, from the words before it, for the classifiers trained on
+    that question."""
+    share = plural_share(chosen.model, encoding.ids, place)
+    answers = [f"**{plain(chosen.model.name)}**, which was never given a label: {percentage(share)} plural"]
+    before = opened.view.text[: encoding.tokens[place].start]
+    for name in checkpoints.names():
+        if checkpoints.summary(name).dataset == INFO.name and before.strip():
+            ranked = compute.predict(checkpoints.source(name), before).prediction.probabilities
+            answers.append(f"**{plain(name)}**, from the words before it: {percentage(ranked[CLASSES[1]])}")
+    st.markdown(f"Is or are? {'; '.join(answers)}.")
 
 
 def _worth_guessing(encoding: Encoding, words: Sequence[int]) -> int:

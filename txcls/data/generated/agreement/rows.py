@@ -159,9 +159,9 @@ def make_rows(
     count = NounCount()
     for source, texts in sources.items():
         for part, text in texts:
-            rows = (row for sentence in sentences(text) if (row := row_of(sentence)) is not None)
-            kept = found.setdefault((part, source), [])
-            kept += (replace(row, source=source) for row in islice(rows, MOST_ROWS_OF_A_TEXT))
+            of_text = (row for sentence in sentences(text) if (row := row_of(sentence)) is not None)
+            so_far = found.setdefault((part, source), [])
+            so_far += (replace(row, source=source) for row in islice(of_text, MOST_ROWS_OF_A_TEXT))
             if part == "train":
                 count.add(text)
     nouns, draw, seen = count.nouns(), random.Random(seed), set[bytes]()
