@@ -54,7 +54,7 @@ def cold_start(browser: "Browser", log: Path) -> tuple[float, float, float, floa
     """Seconds from the server's start until it answers, heading and bars are drawn; then the next visitor's wait."""
     start = time.perf_counter()
     with serve(log) as address:
-        healthy = time.perf_counter() - start
+        startup_seconds = time.perf_counter() - start
         page = browser.new_context().new_page()
         page.goto(address)
         page.wait_for_selector("h1")
@@ -62,13 +62,13 @@ def cold_start(browser: "Browser", log: Path) -> tuple[float, float, float, floa
         page.wait_for_selector(f"{BARS} .bars path", state="attached")
         bars = time.perf_counter() - start
         page.context.close()
-        again = time.perf_counter()
+        second_start = time.perf_counter()
         page = browser.new_context().new_page()
         page.goto(address)
         page.wait_for_selector(f"{BARS} .bars path", state="attached")
-        next_visitor = time.perf_counter() - again
+        next_visitor = time.perf_counter() - second_start
         page.context.close()
-    return healthy, heading, bars, next_visitor
+    return startup_seconds, heading, bars, next_visitor
 
 
 def reaction(page: "Page", text: str) -> tuple[float, float]:

@@ -126,9 +126,9 @@ def train_and_classify(number: int, end: float, log: Log) -> None:
     session.save_upload("table.csv", table.encode())
     spec = {"file": "files/table.csv", "names": {"files/table.csv": "table.csv"}, "text_column": "text"}
     scored = {"checkpoint": str(find_checkpoint("ag_news").absolute()), "model": "ag_news", "top_k": 1, "safe": True}
-    kinds: dict[queue.Kind, dict[str, object]] = {"train": {"minutes": 1, "as": "mine"}, "batch": scored}
+    settings_by_kind: dict[queue.Kind, dict[str, object]] = {"train": {"minutes": 1, "as": "mine"}, "batch": scored}
     while time.monotonic() < end:
-        for kind, more in kinds.items():
+        for kind, more in settings_by_kind.items():
             if not queue.state(session, kind).is_active:
                 try:
                     queue.start(session, kind, {**spec, **more}, address=f"10.0.0.{number}")

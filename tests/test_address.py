@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from txcls.address import (
-    LONGEST_LINKED_CONTINUATION,
-    LONGEST_LINKED_TEXT,
-    OPEN,
+    MAX_LINKED_CHARACTERS,
+    MAX_LINKED_CONTINUATION,
+    UNSET,
     View,
     params_from_view,
     sendable,
@@ -108,16 +108,16 @@ def test_a_checkpoint_is_not_compared_with_itself() -> None:
 
 
 def test_long_texts_and_continuations_stay_out_of_the_url() -> None:
-    assert "text" in params_from_view(View(text="x" * LONGEST_LINKED_TEXT))
-    assert "text" not in params_from_view(View(text="x" * (LONGEST_LINKED_TEXT + 1)))
-    assert "added" not in params_from_view(View(added=tuple(range(LONGEST_LINKED_CONTINUATION + 1))))
+    assert "text" in params_from_view(View(text="x" * MAX_LINKED_CHARACTERS))
+    assert "text" not in params_from_view(View(text="x" * (MAX_LINKED_CHARACTERS + 1)))
+    assert "added" not in params_from_view(View(added=tuple(range(MAX_LINKED_CONTINUATION + 1))))
 
 
 @given(st.dictionaries(st.sampled_from(FIELDS), st.text()))
 def test_any_parameters_give_a_view_that_can_be_sent(params: dict[str, str]) -> None:
     view, _ = view_from_params(params, checkpoints=NAMES)
     assert view.checkpoint in NAMES
-    assert view.k >= 1 and view.layer >= OPEN and view.head >= OPEN
+    assert view.k >= 1 and view.layer >= UNSET and view.head >= UNSET
     urlencode(params_from_view(view)).encode()
 
 

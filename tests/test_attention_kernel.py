@@ -18,7 +18,7 @@ def test_training_in_bfloat16_has_the_fused_kernels_result_and_gradient(
     x = torch.randn(3, 7, small().d_model)
     made = []
     for short in (7, 6):
-        monkeypatch.setattr("txcls.model.SHORT", short)
+        monkeypatch.setattr("txcls.model.MAX_EXPLICIT_LENGTH", short)
         attention.zero_grad()
         with torch.autocast("cpu", dtype=torch.bfloat16):
             out = attention(x, mask).float()

@@ -3,7 +3,7 @@
 import pytest
 
 from txcls.errors import DataError
-from txcls.wording import LONGEST_MESSAGE, shown
+from txcls.wording import MAX_MESSAGE_LENGTH, shown
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_large_nested_values_are_shown_in_outline() -> None:
 
 def test_an_error_is_one_line_of_bounded_length_that_ends_with_what_to_do() -> None:
     error = DataError(f"a\x1b[2J\nb {'x' * 100_000}\u202e; do this")
-    assert "\x1b" not in str(error) and "\n" not in str(error) and len(str(error)) <= LONGEST_MESSAGE
+    assert "\x1b" not in str(error) and "\n" not in str(error) and len(str(error)) <= MAX_MESSAGE_LENGTH
     assert str(error).startswith("a\\x1b[2J b x") and str(error).endswith("\\u202e; do this")
 
 

@@ -17,17 +17,17 @@ from txcls.inspection.ablation import Off
 from txcls.inspection.attribution import Baseline, Target
 from txcls.inspection.patching import Direction
 
-LONGEST_LINKED_TEXT = 2000
+MAX_LINKED_CHARACTERS = 2000
 """Longer texts are left out of the URL: browsers and proxies truncate long addresses."""
 MAX_CHARACTERS = 20_000
 """Maximum number of characters that are read from a text, unless a host sets another limit."""
-LONGEST_NAME = 255
+MAX_NAME_LENGTH = 255
 """Maximum length of the name of a checkpoint or a step."""
-LARGEST_SEED = 999_999
+MAX_SEED = 999_999
 MAX_ROWS = 20
 """Maximum number of classes that are listed individually."""
 MAX_STEPS = 10**12
-LONGEST_LINKED_CONTINUATION = 200
+MAX_LINKED_CONTINUATION = 200
 """Longer continuations, counted in tokens, are left out of the URL too."""
 
 LanguagePart = Literal["fill", "continue", "masks"]
@@ -41,7 +41,7 @@ Experiment = Literal["", "words", "patch", "point", "circuit"]
 """What What if shows next to the predictions; "" for the patching grid if the two texts allow it, else words."""
 Mode = Literal["", "lecture"]
 """How pages are shown: normally, or as slides (`lecture.py`)."""
-OPEN = -1
+UNSET = -1
 """Layer or head if the view names none: the page picks a head with a confirmed story, else the most important one."""
 
 PositionVectors = Literal["learned", "formula"]
@@ -67,7 +67,7 @@ class View:
         versus: the checkpoint to compare with, "" for none.
         text: the text in the box.
         k: how many classes are listed individually.
-        layer, head: the selected head, from 0; `OPEN` if none is named.
+        layer, head: the selected head, from 0; `UNSET` if none is named.
         step: the step of the forward pass on Step by step, "" for the first.
         cell: the rows and columns selected on Step by step, each a `CELL`, from 0; one per axis.
         predict: whether Step by step asks a question before it shows numbers.
@@ -105,8 +105,8 @@ class View:
     versus: str = ""
     text: str = EXAMPLES[0].text
     k: int = 4
-    layer: int = OPEN
-    head: int = OPEN
+    layer: int = UNSET
+    head: int = UNSET
     step: str = ""
     cell: tuple[str, ...] = ()
     predict: bool = False
@@ -163,19 +163,19 @@ def _whole_numbers(most: int, high: int = 10_000) -> Callable[[str], tuple[int, 
 
 
 def _name(raw: str) -> str:
-    return sendable(raw[:LONGEST_NAME])
+    return sendable(raw[:MAX_NAME_LENGTH])
 
 
-_LONGEST = {"pair": 2, "patched": 2, "order": 200, "added": LONGEST_LINKED_CONTINUATION}
+_MAX_LENGTHS = {"pair": 2, "patched": 2, "order": 200, "added": MAX_LINKED_CONTINUATION}
 """Maximum lengths of the lists in a URL."""
 _READERS: dict[str, Callable[[str], Any]] = {
     "k": _whole(1), "layer": _whole(1, offset=1), "head": _whole(1, offset=1),
     **dict.fromkeys(("blank", "upto", "top_k", "guess", "query", "word", "rows"), _whole(0)),
-    "seed": _whole(0, LARGEST_SEED), "training_step": _whole(0, MAX_STEPS),
+    "seed": _whole(0, MAX_SEED), "training_step": _whole(0, MAX_STEPS),
     "temperature": _decimal(0.0, 2.0), "top_p": _decimal(0.05, 1.0),
-    "pair": _whole_numbers(_LONGEST["pair"]), "patched": _whole_numbers(_LONGEST["patched"]),
-    "order": _whole_numbers(_LONGEST["order"]),
-    "added": _whole_numbers(_LONGEST["added"], 10**9),
+    "pair": _whole_numbers(_MAX_LENGTHS["pair"]), "patched": _whole_numbers(_MAX_LENGTHS["patched"]),
+    "order": _whole_numbers(_MAX_LENGTHS["order"]),
+    "added": _whole_numbers(_MAX_LENGTHS["added"], 10**9),
     "cell": lambda raw: tuple(part for part in raw.split(".")[:10] if CELL.fullmatch(part)),
     "step": _name, "masked": _name, "causal": _name,
 }  # fmt: skip
@@ -262,16 +262,16 @@ def params_from_view(view: View) -> dict[str, str]:
     """The URL parameters of a view: values that differ from the default, and always the text unless it is too long."""
     default = View()
     params = {"checkpoint": view.checkpoint}
-    if len(view.text) <= LONGEST_LINKED_TEXT:
+    if len(view.text) <= MAX_LINKED_CHARACTERS:
         params["text"] = view.text
-    if view.changed and len(view.text) + len(view.changed) <= LONGEST_LINKED_TEXT:
+    if view.changed and len(view.text) + len(view.changed) <= MAX_LINKED_CHARACTERS:
         params["changed"] = view.changed
     for name in View.__dataclass_fields__:
         value = getattr(view, name)
         if name in ("checkpoint", "text", "changed") or value == getattr(default, name):
             continue
         if isinstance(value, tuple):
-            if len(value) <= _LONGEST.get(name, len(value)):
+            if len(value) <= _MAX_LENGTHS.get(name, len(value)):
                 params[name] = ("," if name == "switched" else ".").join(map(str, value))
         elif name in _SWITCHES:
             params[name] = "on"

@@ -19,7 +19,7 @@ from txcls.config import ModelConfig
 from txcls.tap import Tap, name_taps
 from txcls.text.vocabulary import PAD
 
-SHORT = 400
+MAX_EXPLICIT_LENGTH = 400
 """Maximum length in tokens for which explicit attention trains faster than fused attention, in bfloat16 on a CPU; five
 times as fast at 64 tokens."""
 
@@ -402,8 +402,8 @@ def is_faster_written_out(q: Tensor, *, training: bool, dropout: float) -> bool:
     """Whether explicit attention is faster than the fused kernel, for queries q (B, H, T, E).
 
     This is the case when training on a CPU in bfloat16, where the gradient of the fused kernel is slow: with dropout,
-    or up to `SHORT` tokens. In float32 the fused kernel is always faster.
+    or up to `MAX_EXPLICIT_LENGTH` tokens. In float32 the fused kernel is always faster.
     """
     if not training or q.device.type != "cpu" or q.dtype != torch.bfloat16:
         return False
-    return dropout > 0 or q.shape[2] <= SHORT
+    return dropout > 0 or q.shape[2] <= MAX_EXPLICIT_LENGTH

@@ -5,7 +5,7 @@ import reprlib
 import unicodedata
 from collections.abc import Iterable
 
-LONGEST_MESSAGE = 2000
+MAX_MESSAGE_LENGTH = 2000
 """Maximum length of a message, in characters."""
 JOINERS = "\u200c\u200d"
 """Zero-width joiners, which Persian and emoji need; messages keep them, as they do spaces of any width."""
@@ -46,7 +46,7 @@ def listed(names: Iterable[str], *, most: int = 20) -> str:
     return ", ".join(quoted[:most]) + (f" and {len(quoted) - most} more" if len(quoted) > most else "")
 
 
-def one_line(message: str, *, limit: int = LONGEST_MESSAGE) -> str:
+def one_line(message: str, *, limit: int = MAX_MESSAGE_LENGTH) -> str:
     """A message as one line of at most `limit` characters, with invisible ones escaped.
 
     A longer message is cut in the middle, since it begins with the problem and ends with what to do.

@@ -61,7 +61,7 @@ def html_of(app: AppTest) -> str:
     return "\n".join(body for body in bodies if not body.startswith("<style>"))
 
 
-def words_of(app: AppTest) -> str:
+def body_text(app: AppTest) -> str:
     """All text on the page except headings, labels and charts."""
     return "\n".join(
         [html_of(app), *(e.value for kind in (app.markdown, app.info, app.warning, app.caption) for e in kind)]
@@ -128,7 +128,7 @@ def each_bad_text(app: AppTest, enter: Callable[[AppTest, str], object] = type_t
         shown = html_of(app)
         assert "<script>" not in shown and "<img" not in shown, kind
         try:
-            words_of(app).encode("utf-8")
+            body_text(app).encode("utf-8")
         except UnicodeEncodeError as error:
             raise AssertionError(f"{kind}: {error}") from error
         yield kind

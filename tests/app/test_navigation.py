@@ -53,7 +53,7 @@ def test_the_home_page_says_what_it_is_and_offers_three_things_to_try(monkeypatc
     assert says(app.markdown, "is a Transformer text classifier")
     assert offered(app) == ["lessons", "switchboard", "train"]
     assert not offered(open_page("classify", mode="lecture"))
-    monkeypatch.setattr("txcls.app.shell.heads.HEADS_MATTER", "not installed")
+    monkeypatch.setattr("txcls.app.shell.heads.CHECKPOINT_WHERE_HEADS_MATTER", "not installed")
     assert offered(open_page("classify")) == ["lessons", "train"]
 
 

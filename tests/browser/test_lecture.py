@@ -85,9 +85,9 @@ def look_at(page: Page, where: str) -> dict[str, Any]:
 
 def place(page: Page) -> tuple[int, int]:
     """The position shown in the bar."""
-    counted = re.fullmatch(r"(\d+) / (\d+)", page.locator(f"{BAR} .count").inner_text())
-    assert counted
-    return int(counted[1]), int(counted[2])
+    match = re.fullmatch(r"(\d+) / (\d+)", page.locator(f"{BAR} .count").inner_text())
+    assert match
+    return int(match[1]), int(match[2])
 
 
 def turn_to(page: Page, key: str, at: int) -> None:

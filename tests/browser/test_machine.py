@@ -18,7 +18,7 @@ from tests.conftest import TEXTS, make_checkpoint
 from txcls.config import Calibration, ScopeRule
 from txcls.inspection.ablation import Change, ablate
 from txcls.inspection.lens import class_lens
-from txcls.inspection.stories import MARKS, head_chips
+from txcls.inspection.stories import VERDICT_MARKS, head_chips
 from txcls.inspection.tracing import TracedText, trace_text
 from txcls.predictor import Predictor
 from txcls.web.export import export_page, packed
@@ -268,7 +268,7 @@ def test_each_heads_map_carries_its_tested_story(tmp_path: Path, open_page: Open
     for name, story in stories.items():
         head = page.locator(f'.machine-head[data-head="{name}"]')
         assert head.get_attribute("aria-label") == f"Head {name}, on: {story['text']}"
-        assert head.locator(".machine-verdict").inner_text() == MARKS[story["verdict"]]
+        assert head.locator(".machine-verdict").inner_text() == VERDICT_MARKS[story["verdict"]]
         assert head.locator("small").inner_text() == story["story"]
         head.hover()
         assert sentence(page).startswith(f"Head {name}: {story['text']}. ")

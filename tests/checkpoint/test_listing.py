@@ -82,7 +82,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "unknown key infinite": (metrics('{"data": {"note2": Infinity}}'), "'data.note2': not finite"),
     "half a character": (metrics('{"training": {"command": "\\ud800"}}'), "training.command: "),
     "metrics nested deep": (metrics("[" * 100_000), "metrics.json: not readable as JSON (nested too deep)"),
-    "metrics too large": (metrics(" " * 9_000_000), "metrics.json: larger than 8 MB, the most that is read"),
+    "metrics too large": (metrics(" " * 9_000_000), "metrics.json: larger than 8 MB, the maximum"),
     "history nested deep": (history("[" * 100_000), "history.jsonl: line 1: not readable as JSON (nested too deep)"),
     "history of one bad line": (history('{"epoch": 1}\n{"step": "two"}\n'), "line 2: step: input should be a valid"),
     "history of many rows": (history("{}\n" * 100_001), "history.jsonl: more than 100,000 rows"),

@@ -193,15 +193,19 @@ def test_decompression_bombs_are_refused_quickly_and_in_little_memory(tmp_path: 
     [
         (
             "t.csv",
-            "text,label\n" + "x" * (limits.LONGEST_FIELD + 1) + ",a\nb,c\n",
+            "text,label\n" + "x" * (limits.MAX_FIELD_CHARACTERS + 1) + ",a\nb,c\n",
             "line 2: a field longer than 1,048,",
         ),
-        ("t.tsv", "text\tlabel\n" + "x" * (limits.LONGEST_FIELD + 1) + "\ta\nb\tc\n", "line 2: a field longer than"),
+        (
+            "t.tsv",
+            "text\tlabel\n" + "x" * (limits.MAX_FIELD_CHARACTERS + 1) + "\ta\nb\tc\n",
+            "line 2: a field longer than",
+        ),
         ("t.csv", "text,label\n" + ("x" * 999 + ",") * 4500 + "\n", "line 2: longer than 4,194,304 characters"),
         ("t.csv", "text,label\n" + ('"\n' + "x" * 999 + '",') * 4500, "line 2: a row longer than 4,194,304"),
         ("t.csv", ",".join(map(str, range(10_001))) + "\n", "10,001 columns, wanted 10,000 at most"),
         ("t.csv", "text,label\n" + "\n" * 100_001 + "a,b\n", "100,000 empty lines before it"),
-        ("t.jsonl", "{}" + " " * limits.LONGEST_ROW + "\n", "line 1: longer than"),
+        ("t.jsonl", "{}" + " " * limits.MAX_ROW_CHARACTERS + "\n", "line 1: longer than"),
         ("t.jsonl", '{"text":"a","label":' + "[" * 101 + "]" * 101 + "}", "line 1: .*nested more than 100 levels deep"),
         ("t.json", '[{"text":"a","label":' + "[" * 500 + "]" * 500 + "}]", "item 1: .*nested more than 100 levels"),
         ("t.json", '[{"label":1,"text":"' + "x" * 5_000_000 + '"}]', "item 1: longer than 4,194,304 characters"),
@@ -258,14 +262,14 @@ def tar(path: Path, files: dict[str, bytes]) -> Path:
 
 
 def test_archives_with_too_long_or_too_compressed_texts_are_refused(tmp_path: Path) -> None:
-    archive = tar(tmp_path / "long.tar.gz", {"a.txt": bytes(range(256)) * (limits.LONGEST_FILE // 256 + 1)})
+    archive = tar(tmp_path / "long.tar.gz", {"a.txt": bytes(range(256)) * (limits.MAX_TEXT_FILE_BYTES // 256 + 1)})
     with pytest.raises(DataError, match=r"a\.txt: more than 4,194,304 bytes"):
         list(matching_files(archive, re.compile(r"a\.txt")))
     archive = tar(tmp_path / "zeros.tar.gz", {"b.bin": bytes(50 << 20), "a.txt": b"hello"})
     with pytest.raises(DataError, match="unpacks to more than 100 times its size"):
         list(matching_files(archive, re.compile(r"a\.txt")))
     (tmp_path / "folder").mkdir()
-    (tmp_path / "folder" / "a.txt").write_bytes(bytes(limits.LONGEST_FILE + 1))
+    (tmp_path / "folder" / "a.txt").write_bytes(bytes(limits.MAX_TEXT_FILE_BYTES + 1))
     with pytest.raises(DataError, match=r"a\.txt: more than"):
         list(matching_files(tmp_path / "folder", re.compile(r"a\.txt")))
 

@@ -139,12 +139,12 @@ def test_time_to_clean_grows_in_proportion_to_the_text(unit: str) -> None:
     """Processor time for a text 16 times as long, within one run; a quadratic step would take 256 times as long."""
 
     def seconds(length: int) -> float:
-        text, taken = unit * (length // len(unit)), []
+        text, durations = unit * (length // len(unit)), []
         for _ in range(5):
             began = time.process_time()
             clean(text, ALL)
-            taken.append(time.process_time() - began)
-        return min(taken)
+            durations.append(time.process_time() - began)
+        return min(durations)
 
     assert seconds(160_000) < 64 * max(seconds(10_000), 1e-4)
 

@@ -15,7 +15,7 @@ import torch
 from tests.training import worker
 from tests.training.test_loop import TRAIN, VALIDATION
 from txcls.training import fit
-from txcls.training.distributed import ALONE, here, launcher
+from txcls.training.distributed import SINGLE_PROCESS, here, launcher
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -105,7 +105,7 @@ def test_dropout_does_not_keep_two_processes_from_learning(together: Path) -> No
 
 
 def test_a_lone_process_is_left_alone() -> None:
-    assert here() is ALONE and launcher() == "python -m"
+    assert here() is SINGLE_PROCESS and launcher() == "python -m"
 
 
 QUICK = ("model.d_model=16", "model.n_layers=1", "train.precision=float32", "train.save_every_seconds=0.0")

@@ -82,12 +82,12 @@ def test_token_bias_starts_at_the_log_of_how_often_tokens_occur(
     monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "cache"))
     seen: list[torch.Tensor] = []
 
-    def first_weights(model: LanguageModel, train: TokenisedTexts, *_: object, **__: object) -> NoReturn:
+    def stop_before_training(model: LanguageModel, train: TokenisedTexts, *_: object, **__: object) -> NoReturn:
         assert model.bias is not None
         seen.extend((model.bias.detach(), torch.from_numpy(train.ids)))
         raise TrainingError("enough")
 
-    monkeypatch.setattr(import_module("txcls.training.pretrain"), "fit", first_weights)
+    monkeypatch.setattr(import_module("txcls.training.pretrain"), "fit", stop_before_training)
     config = run_config("masked", model={**SMALL, "token_bias": True})
     with pytest.raises(TrainingError, match="enough"):
         pretrain(config, out=tmp_path / "lm")

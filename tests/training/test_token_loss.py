@@ -21,7 +21,7 @@ def given(*, bias: bool) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | Non
 def test_loss_and_gradients_are_those_of_cross_entropy(
     monkeypatch: pytest.MonkeyPatch, at_once: int, bias: bool
 ) -> None:
-    monkeypatch.setattr(module, "AT_ONCE", at_once)
+    monkeypatch.setattr(module, "LOGITS_PER_PIECE", at_once)
     states, matrix, offset, targets = given(bias=bias)
     inputs = [tensor for tensor in (states, matrix, offset) if tensor is not None]
     logits = F.linear(states, matrix, offset)

@@ -30,7 +30,7 @@ GROUPS: Mapping[str, tuple[str, Callable[[float], str]]] = {
     "by_unknown": ("share of unknown tokens", partial(percentage, digits=0)),
 }
 """The quantities that rows are grouped by, and how the bounds of a group are formatted."""
-_MADE = (
+_TRAINING_FACTS = (
     ("command", "command"),
     ("seed", "seed"),
     ("training time in seconds", "seconds"),
@@ -95,7 +95,7 @@ def model_card(
         tables=_tables(classes, metrics),
         table=_table,
         circuit_table=_circuit_table(metrics["circuit"]) if "circuit" in metrics else "",
-        made=_MADE,
+        made=_TRAINING_FACTS,
         verdicts=VERDICTS,
         weights=_WEIGHTS,
     )

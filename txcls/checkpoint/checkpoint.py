@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from txcls.checkpoint.card import model_card
-from txcls.checkpoint.files import FILES, SNAPSHOTS, checkpoint_root, new_folder, reading, reason, settle
+from txcls.checkpoint.files import FILES, SNAPSHOTS, checkpoint_root, new_folder, reason, settle, shared_lock
 from txcls.checkpoint.json_files import read_json, write_json
 from txcls.checkpoint.listing import checkpoint_names
 from txcls.checkpoint.schema import (
@@ -179,7 +179,7 @@ def load_checkpoint(path_or_name: str | Path) -> Checkpoint:
         CheckpointError: a file is missing, damaged or does not match the others; the message names file and field.
     """
     path = find_checkpoint(path_or_name)
-    with reading(path.absolute().parent):
+    with shared_lock(path.absolute().parent):
         return _load(path)
 
 

@@ -71,7 +71,7 @@ def reason(error: BaseException) -> str:
 
 
 @contextmanager
-def reading(root: Path) -> Iterator[None]:
+def shared_lock(root: Path) -> Iterator[None]:
     """Inside the block, no other txcls process replaces a folder directly below `root`."""
     with _locked(root, shared=True):
         yield

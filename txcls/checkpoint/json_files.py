@@ -57,7 +57,7 @@ def read_text(path: Path) -> str:
         with path.open("rb") as file:
             content = file.read(most_bytes + 1)
         if len(content) > most_bytes:
-            raise CheckpointError(f"{path}: larger than {most_bytes / 1e6:g} MB, the most that is read")
+            raise CheckpointError(f"{path}: larger than {most_bytes / 1e6:g} MB, the maximum")
         if (count := sum(map(content.count, (b"[", b"{", b",")))) > most_values:
             raise CheckpointError(f"{path}: about {count:,} values; at most {most_values:,} are read")
         return content.decode("utf-8")

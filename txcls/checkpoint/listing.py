@@ -13,16 +13,16 @@ from txcls.checkpoint.files import (
     checkpoint_root,
     fingerprint,
     names_in,
-    reading,
     reason,
     settle,
+    shared_lock,
 )
 from txcls.checkpoint.json_files import read_json
 from txcls.checkpoint.schema import checked_config, read_history, read_labels, read_metrics
 from txcls.errors import CheckpointError
 from txcls.wording import one_line
 
-LONGEST_REASON = 300
+MAX_REASON_LENGTH = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def list_checkpoints(folder: Path | None = None) -> Listing:
     settle(root)
     summaries: list[Summary] = []
     left_out: dict[str, str] = {}
-    with reading(root):
+    with shared_lock(root):
         for name in names_in(root):
             summary = None if name.startswith(".") else _look(root / name)
             try:
@@ -95,7 +95,7 @@ def _look(path: Path) -> Summary | str | None:
             return None
         return _summary_or_reason(path, fingerprint(path))
     except (CheckpointError, OSError, ValueError) as error:  # removed in the meantime, or not readable
-        return one_line(reason(error), limit=LONGEST_REASON)
+        return one_line(reason(error), limit=MAX_REASON_LENGTH)
 
 
 @lru_cache(maxsize=1000)
@@ -104,7 +104,7 @@ def _summary_or_reason(path: Path, fingerprint: str) -> Summary | str:
     try:
         return _summary(path)
     except CheckpointError as error:
-        return one_line(str(error).replace(f"{path}{os.sep}", ""), limit=LONGEST_REASON)
+        return one_line(str(error).replace(f"{path}{os.sep}", ""), limit=MAX_REASON_LENGTH)
 
 
 def _summary(path: Path) -> Summary:

@@ -22,7 +22,7 @@ from txcls.config import MAX_SNAPSHOTS
 from txcls.errors import CheckpointError
 
 MAX_METADATA_CHARACTERS = 100_000
-EARLY = 100
+LOG_SPACING = 100
 """Snapshots are about evenly spaced in the first 1 / EARLY of training; then their distance grows exponentially."""
 
 
@@ -65,7 +65,7 @@ def snapshot_steps(n: int, total: int) -> tuple[int, ...]:
     """
     if n > total:
         return tuple(range(total + 1)) if n else ()
-    spaced = (math.expm1(math.log1p(EARLY) * k / (n - 1)) * total / EARLY for k in range(n)) if n else ()
+    spaced = (math.expm1(math.log1p(LOG_SPACING) * k / (n - 1)) * total / LOG_SPACING for k in range(n)) if n else ()
     steps: list[int] = []
     for k, wanted in enumerate(spaced):
         earliest = steps[-1] + 1 if steps else 0

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from txcls.data.limits import LONGEST_FILE, MAX_BYTES
+from txcls.data.limits import MAX_BYTES, MAX_TEXT_FILE_BYTES
 from txcls.data.tables.lines import open_unpacked
 from txcls.errors import DataError
 
@@ -62,10 +62,10 @@ def _in_folder(folder: Path, pattern: re.Pattern[str]) -> Iterator[tuple[re.Matc
             if match := pattern.fullmatch((prefix / name).as_posix()):
                 try:
                     with (parent / name).open("rb") as file:
-                        raw = file.read(LONGEST_FILE + 1)
+                        raw = file.read(MAX_TEXT_FILE_BYTES + 1)
                 except OSError as error:
                     raise DataError(f"{parent / name}: cannot read it ({error.strerror or error})") from None
-                if len(raw) > LONGEST_FILE:
+                if len(raw) > MAX_TEXT_FILE_BYTES:
                     raise _too_long(f"{parent / name}")
                 yield match, raw
 
@@ -86,7 +86,7 @@ def _in_archive(path: Path, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match
                     if not entry.isreg() or entry.issparse() or match[0] in seen:
                         raise DataError(f"{path}: {match[0][:80]!r} is a link, or comes twice; fetch the archive again")
                     seen.add(match[0])
-                    if entry.size > LONGEST_FILE:
+                    if entry.size > MAX_TEXT_FILE_BYTES:
                         raise _too_long(f"{path}, {match[0][:80]}")
                     content = archive.extractfile(entry)
                     assert content is not None  # since it is a regular file
@@ -98,7 +98,7 @@ def _in_archive(path: Path, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match
 
 
 def _too_long(where: str) -> DataError:
-    return DataError(f"{where}: more than {LONGEST_FILE:,} bytes, the most that is read of one text; fetch it again")
+    return DataError(f"{where}: more than {MAX_TEXT_FILE_BYTES:,} bytes, the maximum for one text; fetch it again")
 
 
 class _Limited(io.RawIOBase):

@@ -4,19 +4,19 @@ MAX_BYTES = 1 << 30
 """Maximum unpacked size of a file or archive, in bytes."""
 MAX_RATIO = 100
 """Maximum ratio of unpacked to packed size; texts reach about 10."""
-RATIO_FROM = 1 << 20
+RATIO_FREE_BYTES = 1 << 20
 """Number of unpacked (or decoded Parquet) bytes up to which MAX_RATIO is not checked."""
-LONGEST_FIELD = 1 << 20
+MAX_FIELD_CHARACTERS = 1 << 20
 """Maximum length of a field, such as a text, in characters; the published data sets reach about 160,000."""
-LONGEST_ROW = 4 << 20
+MAX_ROW_CHARACTERS = 4 << 20
 """Maximum length of a row or line in characters, all fields together."""
 MAX_EMPTY = 100_000
 """Maximum number of consecutive empty lines in a table."""
-LONGEST_FILE = 4 << 20
+MAX_TEXT_FILE_BYTES = 4 << 20
 """Maximum size of one text, in bytes, in a folder or archive with one file per text."""
-LONGEST_JSON = 16 << 20
+MAX_JSON_CHARACTERS = 16 << 20
 """Maximum length in characters of a JSON document read whole (CLINC150: 2.5 million); arrays of rows are streamed."""
-DEEPEST = 100
+MAX_JSON_DEPTH = 100
 """Maximum nesting depth of JSON."""
 MAX_COLUMNS = 10_000
 """Maximum number of columns in a table."""
@@ -24,7 +24,7 @@ MAX_ROWS = 5_000_000
 """Maximum number of rows in a table for training, which is held in memory; `predict` reads tables of any length."""
 CELLS_PER_BYTE = 20
 """Maximum number of values per byte in a Parquet file with more than a million values."""
-SNIFFED = 100_000
+SNIFFED_CHARACTERS = 100_000
 """Number of characters of a text file from which its format is guessed."""
 HEAD_ROWS = 1000
 """Number of rows from which a table's columns are determined."""

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-ALIKE = 0.8
+MIN_SIMILARITY = 0.8
 """Minimum Jaccard similarity of the words and word pairs of near duplicates."""
-LONGEST = 4000
+MAX_COMPARED_CHARACTERS = 4000
 """Number of characters compared, from the beginning of each text."""
 FEW_ROWS = 5
 """Classes with fewer rows are listed, since a tenth of them cannot be held out."""
@@ -130,7 +130,7 @@ def _near(texts: Sequence[str], names: Sequence[str], rows: Sequence[int], repea
     firsts = [row for row in rows if row not in repeated]
     if len(firsts) < 2:
         return
-    pairs = list(_pairs(_shingles([texts[row][:LONGEST] for row in firsts])))
+    pairs = list(_pairs(_shingles([texts[row][:MAX_COMPARED_CHARACTERS] for row in firsts])))
     if not pairs:
         return
     left, right, similarity = (np.array(values) for values in zip(*pairs, strict=True))
@@ -178,7 +178,7 @@ def _pairs(shingles: "csr_matrix") -> Iterator[tuple[int, int, float]]:
                 others = [other for other in places[at + 1 :].tolist() if (row, other) not in seen]
                 seen.update((row, other) for other in others)
                 for other, similarity in zip(others, _similarities(shingles, row, others), strict=True):
-                    if similarity >= ALIKE:
+                    if similarity >= MIN_SIMILARITY:
                         yield row, other, similarity
 
 
@@ -189,7 +189,7 @@ def _similarities(shingles: "csr_matrix", row: int, others: Sequence[int]) -> li
     for other in others:
         other_columns = shingles.indices[shingles.indptr[other] : shingles.indptr[other + 1]]
         small, large = sorted((len(columns), len(other_columns)))
-        if small < ALIKE * large:
+        if small < MIN_SIMILARITY * large:
             similarities.append(0.0)
             continue
         shared = len(np.intersect1d(columns, other_columns, assume_unique=True))

@@ -27,7 +27,7 @@ from txcls.text.vocabulary import MASK
 
 ENCODER = "encoder"
 """The masked-token model that is asked for the verb, if there is a checkpoint of this name."""
-MANY = 3
+MAX_ATTRACTORS = 3
 """Rows with this many attractors or more are one group."""
 LAST_WORDS = 5
 
@@ -91,10 +91,10 @@ def measure_agreement(
         model = TextModel.load(ENCODER, objective="masked")
         right[ENCODER] = np.array([(_before_verb(model, row.text) > 0.5) == row.label for row in test])
         of_pairs[ENCODER] = np.array([(_before_verb(model, pair.text) > 0.5) == pair.label for pair in pairs])
-    counts = np.minimum([row.attractors for row in test], MANY)
+    counts = np.minimum([row.attractors for row in test], MAX_ATTRACTORS)
     attracted = ["attractor of the other number" if pair.is_attracted else "of the same number" for pair in pairs]
     return AgreementMeasurements(
-        _by_group([str(n) if n < MANY else f"{MANY} or more" for n in counts], right),
+        _by_group([str(n) if n < MAX_ATTRACTORS else f"{MAX_ATTRACTORS} or more" for n in counts], right),
         _by_group([row.source for row in test], right),
         _by_group([f"{pair.construction}, {which}" for pair, which in zip(pairs, attracted, strict=True)], of_pairs),
     )

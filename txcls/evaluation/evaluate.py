@@ -34,7 +34,7 @@ from txcls.text.encoder import TextEncoder
 from txcls.text.vocabulary import UNK
 from txcls.wording import percentage
 
-LENGTHS = (10, 20, 40, 80, 160, 320)
+LENGTH_BOUNDS = (10, 20, 40, 80, 160, 320)
 """Upper bounds of the groups by number of tokens; the last group has none."""
 UNKNOWN_SHARES = (0.0, 0.05, 0.1, 0.2)
 """Upper bounds of the groups by share of unknown tokens; the last group has none."""
@@ -225,7 +225,7 @@ def measure(logits: Logits, texts: TokenisedTexts, *, calibration: Calibration, 
     right = probabilities.argmax(axis=1) == texts.labels  # N
     return replace(
         evaluate_probabilities(probabilities, texts.labels, classes=classes),
-        by_length=accuracy_by(texts.lengths, right, upper=LENGTHS),
+        by_length=accuracy_by(texts.lengths, right, upper=LENGTH_BOUNDS),
         by_unknown=accuracy_by(unknown_shares(texts), right, upper=UNKNOWN_SHARES),
     )
 

@@ -361,14 +361,15 @@ def number_bars(
         "text": hover,
         "textposition": "none",
     }
-    along = {"title": quantity, "zeroline": True}
+    value_axis = {"title": quantity, "zeroline": True}
     if ranked:
-        down = {"autorange": "reversed", "type": "category", "showgrid": False, "tickfont": {"size": 14}, "dtick": 1}
-        figure = new_figure(height=int(120 + 26 * len(order)), x=along, y=down)
+        ticks = {"type": "category", "tickfont": {"size": 14}, "dtick": 1}
+        class_axis = {"autorange": "reversed", "showgrid": False, **ticks}
+        figure = new_figure(height=int(120 + 26 * len(order)), x=value_axis, y=class_axis)
         figure.add_bar(x=finite, y=places, orientation="h", **bar)
     else:
-        across = {"title": axis_title} if names is None else TOKENS
-        figure = new_figure(height=340, x={"showgrid": False, **across}, y=along)
+        position_axis = {"title": axis_title} if names is None else TOKENS
+        figure = new_figure(height=340, x={"showgrid": False, **position_axis}, y=value_axis)
         figure.add_bar(x=places, y=finite, **bar)
     return figure
 

@@ -115,18 +115,18 @@ def categories(tokens: Sequence[str | Token], *, width: int = 14) -> list[str]:
     return [label(name, width=width) + f"{place:b}".translate(digits) for place, name in enumerate(names)]
 
 
-FEWEST = 6
+MIN_CELLS = 6
 """Minimum number of rows and columns a map has room for; otherwise a one-word text would be one huge cell."""
 
 
 def few_columns(n: int) -> Settings:
-    """Settings that give a category axis of n columns room for at least `FEWEST`."""
-    return {"range": [-0.5, FEWEST - 0.5]} if n < FEWEST else {}
+    """Settings that give a category axis of n columns room for at least `MIN_CELLS`."""
+    return {"range": [-0.5, MIN_CELLS - 0.5]} if n < MIN_CELLS else {}
 
 
 def few_rows(n: int) -> Settings:
-    """Settings that give a category axis of n rows, from the top, room for at least `FEWEST`."""
-    return {"range": [FEWEST - 0.5, -0.5]} if n < FEWEST else {"autorange": "reversed"}
+    """Settings that give a category axis of n rows, from the top, room for at least `MIN_CELLS`."""
+    return {"range": [MIN_CELLS - 0.5, -0.5]} if n < MIN_CELLS else {"autorange": "reversed"}
 
 
 def drawable(values: NDArray[np.floating]) -> NDArray[np.float32]:

@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 WIDTH = 640
 """Width of a picture in SVG units."""
 INK, BLUE, ORANGE, PALE = "#1c2127", "#0b66a8", "#b34700", "#e3e8ee"
-LONGEST = 18
+MAX_LABEL_LENGTH = 18
 """Maximum length of a name, in characters."""
 
 
@@ -79,7 +79,14 @@ def _picture(drawn: tuple[int, list[str]], caption: str, numbers: str = "") -> P
 
 
 def _text(
-    x: float, y: float, text: str, *, anchor: str = "start", fill: str = INK, size: int = 14, longest: int = LONGEST
+    x: float,
+    y: float,
+    text: str,
+    *,
+    anchor: str = "start",
+    fill: str = INK,
+    size: int = 14,
+    longest: int = MAX_LABEL_LENGTH,
 ) -> str:
     shown = text if len(text) <= longest else text[: longest - 1] + "…"
     printable = "".join(character if character.isprintable() else "\ufffd" for character in shown)
@@ -136,7 +143,7 @@ def _tokens(classifier: Predictor, text: str) -> tuple[int, list[str]]:
     parts, x, y = [], 0.0, 0
     for token in classifier.encoder.encode(text).tokens:
         name = token.label + ("?" if token.is_unknown else "")
-        width = 9.0 * min(len(name), LONGEST) + 14
+        width = 9.0 * min(len(name), MAX_LABEL_LENGTH) + 14
         if x + width > WIDTH:
             x, y = 0.0, y + 36
         dashes = ' stroke-dasharray="4 3"' if token.is_unknown else ""

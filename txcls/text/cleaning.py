@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from txcls.text import composition, html_tags
 
-LONGEST_MATCH = 2000
+MAX_MATCH_LENGTH = 2000
 """Maximum length of a match of any pass, in characters (except URLs), so that a text can be cleaned in pieces."""
 
 
@@ -107,7 +107,7 @@ def _unescape(match: re.Match[str]) -> str:
     return html.unescape(entity if entity.startswith("&") else "&" + entity)
 
 
-TAG = html_tags.tag(LONGEST_MATCH)
+TAG = html_tags.tag(MAX_MATCH_LENGTH)
 URL = re.compile(r"(?:https?://|\bwww\.)[^\s<>\"]*[^\s<>\"'.,;:!?)\]}]", re.IGNORECASE)
 WORD_APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
 PUNCTUATION = re.compile(r"[^\w\s]|_")

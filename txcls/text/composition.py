@@ -1,7 +1,7 @@
 """Unicode's composed form (NFC, Unicode Standard Annex 15), computed piece by piece.
 
 `unicodedata.normalize` gives no alignment, and its time is quadratic in the length of a run of combining marks. So a
-piece ends after LONGEST_RUN of them, as in the annex's Stream-Safe Text Format.
+piece ends after MAX_COMBINING_MARKS of them, as in the annex's Stream-Safe Text Format.
 """
 
 import re
@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Iterable
 from functools import cache
 
-LONGEST_RUN = 30
+MAX_COMBINING_MARKS = 30
 """Maximum number of combining characters in one piece; natural text has only a few."""
 _HANGUL = range(0xAC00, 0xD7A4)
 _CODES = (*range(0x3400), *range(0xA000, 0xAC00), *range(0xF900, 0x20000), *range(0x2F800, 0x2FA20))
@@ -47,7 +47,7 @@ def pieces() -> re.Pattern[str]:
         else:
             decomposed.add(code)
     beginning, mark, alone = (_class(codes) for codes in (beginnings - marks, marks, decomposed - marks))
-    return re.compile(f"{beginning}?{mark}{{1,{LONGEST_RUN}}}|{alone}")
+    return re.compile(f"{beginning}?{mark}{{1,{MAX_COMBINING_MARKS}}}|{alone}")
 
 
 def _class(codes: Iterable[int]) -> str:

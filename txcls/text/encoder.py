@@ -85,7 +85,7 @@ class Encoding:
         return any(not token.is_special for token in self.tokens)
 
 
-SHORTEST_PIECES = 2.0
+MIN_MEAN_PIECE_LENGTH = 2.0
 """A word with shorter pieces than this on average, in characters, counts as unknown."""
 
 
@@ -93,13 +93,13 @@ def unknown_share(text: str, tokens: Sequence[Token]) -> float:
     """The fraction of the characters in a text's words that belong to unknown words; 0 if there are none.
 
     A word is unknown if it became `<unk>`, or if byte-pair encoding can only spell it out: in single bytes, as for a
-    script that was rare in the training texts, or in pieces of fewer than SHORTEST_PIECES characters on average.
+    script that was rare in the training texts, or in pieces of fewer than MIN_MEAN_PIECE_LENGTH characters on average.
     Numbers and punctuation are not counted.
     """
     n_known = n_unknown = 0
     for word in _words_of(text, tokens):
         n_characters = word[-1].end - word[0].start
-        spelled_out = len(word) > 1 and n_characters / len(word) < SHORTEST_PIECES
+        spelled_out = len(word) > 1 and n_characters / len(word) < MIN_MEAN_PIECE_LENGTH
         if spelled_out or any(token.is_unknown for token in word):
             n_unknown += n_characters
         else:

@@ -20,7 +20,7 @@ from txcls.text.vocabulary import MAX_BYTE_PAIRS, SPECIAL_TOKENS, Vocabulary
 BYTES = 256
 _SPACE = "Ġ"
 """A space in GPT-2's byte alphabet."""
-_AT_ONCE = 4096
+_BATCH_ROWS = 4096
 
 Pair = tuple[str, str]
 
@@ -153,8 +153,8 @@ class BytePairs:
         shift = len(SPECIAL_TOKENS)
         stripped = [text.strip() for text in texts]
         rows: list[list[int]] = []
-        for first in range(0, len(stripped), _AT_ONCE):
-            chunk = stripped[first : first + _AT_ONCE]
+        for first in range(0, len(stripped), _BATCH_ROWS):
+            chunk = stripped[first : first + _BATCH_ROWS]
             for text, encoding in zip(chunk, self._tokenizer.encode_batch_fast(chunk), strict=True):
                 rows.append([index + shift for index in encoding.ids] if text else [])
         return rows

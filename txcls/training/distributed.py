@@ -80,7 +80,7 @@ class Processes:
         """The values of all processes, by rank."""
         return [value]
 
-    def from_first(self, make: Callable[[], T]) -> T:
+    def broadcast_from_rank_zero(self, make: Callable[[], T]) -> T:
         """The result (or exception) of `make`, which only the first process calls."""
         return make()
 
@@ -164,7 +164,7 @@ class _Several(Processes):
             dist.all_gather_object(values, value)
         return values
 
-    def from_first(self, make: Callable[[], T]) -> T:
+    def broadcast_from_rank_zero(self, make: Callable[[], T]) -> T:
         made: list[Any] = [None, None]
         if self.rank == 0:
             try:
@@ -205,12 +205,12 @@ class _Several(Processes):
         return [sum(column) for column in zip(*(row.tolist() for row in gathered), strict=True)][: len(values)]
 
 
-ALONE = Processes()
+SINGLE_PROCESS = Processes()
 
 
 def here() -> Processes:
     """The processes of this run, as seen from this one."""
-    return _Several() if dist.is_available() and dist.is_initialized() else ALONE
+    return _Several() if dist.is_available() and dist.is_initialized() else SINGLE_PROCESS
 
 
 @contextmanager

@@ -430,7 +430,7 @@ class Trainer:
 
     def load(self) -> None:
         """Restore the state saved in `state_path`; errors as for `fit`."""
-        state = self.processes.from_first(self._read)
+        state = self.processes.broadcast_from_rank_zero(self._read)
         self.epoch, self.batch, self.step = state["position"]
         self.seconds, self.tokens = state["seconds"], state.get("tokens", 0)
         self.running, self.since_snapshot = _Running(**state["running"]), _Running(**state["since_snapshot"])

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-AT_ONCE = 1 << 19
+LOGITS_PER_PIECE = 1 << 19
 """Number of logits per piece; they take 2 MB in float32."""
 
 
@@ -45,7 +45,7 @@ class _TokenLoss(torch.autograd.Function):
         total = torch.zeros((), device=states.device)
         right = torch.zeros((), dtype=torch.int64, device=states.device)
         for_bias = None if bias is None else torch.zeros(vocab_size, device=states.device)  # V
-        rows = max(1, AT_ONCE // vocab_size)
+        rows = max(1, LOGITS_PER_PIECE // vocab_size)
         for start in range(0, n, rows):
             piece = slice(start, start + rows)
             wanted = targets[piece, None]

@@ -17,7 +17,7 @@ from typing import Any
 
 from txcls import __version__
 from txcls.checkpoint.checkpoint import Checkpoint, find_checkpoint
-from txcls.checkpoint.files import new_folder, reading, reason
+from txcls.checkpoint.files import new_folder, reason, shared_lock
 from txcls.data.datasets import dataset_names
 from txcls.data.examples import examples_for
 from txcls.errors import CheckpointError
@@ -166,7 +166,7 @@ def refuse_other_files(folder: Path) -> None:
 
 def _read(path_or_name: str | Path) -> _Model:
     folder = find_checkpoint(path_or_name)
-    with reading(folder.absolute().parent):
+    with shared_lock(folder.absolute().parent):
         classifier = Predictor.load(folder)
         weights = (folder / "model.safetensors").read_bytes()
     if sentence := unsupported(classifier.checkpoint):

@@ -16,9 +16,9 @@ from txcls.predictor import Predictor
 from txcls.web.export import export_page
 from txcls.web.sources import HERE
 
-WORDS = HERE / "page" / "words"
+WORDS_FOLDER = HERE / "page" / "words"
 """Folder of LANGUAGE.yaml files, the translated texts of page.html and the modules."""
-LIVE = ("classify", "tokens", "steps", "attention", "switchboard", "lens")
+LIVE_PAGES = ("classify", "tokens", "steps", "attention", "switchboard", "lens")
 """The app's pages whose view an exported page also has; steps on other pages include a picture instead."""
 
 PARTS = {"tokens": "details", "lens": "details", "attention": "attention"}
@@ -50,7 +50,7 @@ def export_lesson(lesson: Lesson, out: str | Path, *, single_file: bool = False)
 @cache
 def page_words(language: str) -> dict[str, str]:
     """The page's texts in a language, keyed by the English text; empty if there is no translation."""
-    file = WORDS / f"{language.partition('-')[0]}.yaml"
+    file = WORDS_FOLDER / f"{language.partition('-')[0]}.yaml"
     if not file.is_file():
         return {}
     words: dict[str, str] = yaml.safe_load(file.read_text(encoding="utf-8"))
@@ -62,7 +62,7 @@ def _step(solved: Solved, load: Any, language: str) -> dict[str, Any]:
     step = solved.step
     view, _ = view_from_params(step.params, checkpoints=[step.checkpoint])
     heads = [head for head in view.switched if head.replace(".", "").isdecimal()]
-    picture = "" if step.page in LIVE else picture_of(step, load, language=language).svg
+    picture = "" if step.page in LIVE_PAGES else picture_of(step, load, language=language).svg
     shows_weights = step.page == "steps" and view.step in ("softmax", "scores", "weighted")
     return {
         "title": step.title,

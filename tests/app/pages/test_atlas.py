@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.app import reports
-from tests.app.drawn import chart, html_of, numbers, open_page, words_of
+from tests.app.drawn import body_text, chart, html_of, numbers, open_page
 from tests.app.reports import REPORT, atlas, save_reports_model
 from tests.app.tiny import PLAIN
 from tests.conftest import make_checkpoint
@@ -49,8 +49,8 @@ def test_every_head_has_a_card_with_its_map_story_verdict_and_figures() -> None:
     ):  # fmt: skip
         assert words in shown, words
     assert "attends to markers" not in shown, "a refuted story is no caption"
-    assert "In this model it matters which token asks" in words_of(app)
-    assert "1 of 4 heads" not in words_of(app) and "One head can be spared alone" in words_of(app)
+    assert "In this model it matters which token asks" in body_text(app)
+    assert "1 of 4 heads" not in body_text(app) and "One head can be spared alone" in body_text(app)
     assert heads(app) == ["2.2", "1.1", "1.2", "2.1"], "confirmed first, then by worth"
     assert "4 tokens" not in chart(app, "chart_head_1_1").alt and "head 2.2" in chart(app, "chart_head_1_1").alt
 
@@ -206,10 +206,10 @@ def test_there_is_no_builder_for_other_data() -> None:
 
 def test_unknown_words_are_listed_with_words_that_the_model_knows() -> None:
     app = open_page("classify", checkpoint="who_won", text="Chelsea beat City.")
-    assert "Words that this model does not know" in words_of(app)
-    assert "Words that this model does not know" not in words_of(
+    assert "Words that this model does not know" in body_text(app)
+    assert "Words that this model does not know" not in body_text(
         open_page("classify", checkpoint="who_won", text=REPORT)
     )
-    assert "Words that this model does not know" not in words_of(
+    assert "Words that this model does not know" not in body_text(
         open_page("classify", checkpoint=PLAIN, text="Chelsea")
     )

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import chart, charts_of, numbers, open_page, words_of
+from tests.app.drawn import body_text, chart, charts_of, numbers, open_page
 from tests.app.tiny import LEARNED, PAIRS, PLAIN
 from txcls.inspection.attention import attention_rollout, head_statistics, query_key
 from txcls.inspection.tracing import trace_text
@@ -42,7 +42,7 @@ def test_the_attention_to_hidden_special_tokens_is_stated() -> None:
     pattern = trace_text(Predictor.load(LEARNED), "banks signed a deal").attention[0, 0]
     shown = chart(app, "chart_map").figure["data"]
     np.testing.assert_allclose(numbers(shown[1]["z"])[:, 1], pattern[1:, 0], atol=1e-6)
-    assert f"**{percentage(pattern[1:, 0].mean(), 0)}** of this head's attention is on tokens" in words_of(app)
+    assert f"**{percentage(pattern[1:, 0].mean(), 0)}** of this head's attention is on tokens" in body_text(app)
     assert len(chart(open_page("attention", text=TEXT), "chart_map").figure["data"]) == 1
 
 
@@ -60,7 +60,7 @@ def test_attention_page_prints_the_librarys_numbers() -> None:
     pattern = traced.attention[1, 1]
     query, key = np.unravel_index(int(pattern.argmax()), pattern.shape)
     found = query_key(traced, layer=1, head=1, query=int(query), key=int(key))
-    words = words_of(pages["score"])
+    words = body_text(pages["score"])
     assert f"**{found.score:.3f}**" in words and f"**{found.weight:.3f}**" in words
     heads = head_statistics(traced.attention)
     for key, expected, close in (("chart_entropy", heads.entropy, 0.00501), ("chart_distance", heads.distance, 0.0501)):
@@ -75,13 +75,13 @@ def test_attention_page_prints_the_librarys_numbers() -> None:
 def test_a_link_opens_with_the_chosen_query_and_pair_of_tokens() -> None:
     app = open_page("attention", text=TEXT, layer="1", head="2", section="score", pair="5.1")
     found = query_key(trace_text(Predictor.load(PLAIN), TEXT), layer=0, head=1, query=4, key=0)
-    words = words_of(app)
+    words = body_text(app)
     assert f"**{found.score:.3f}**" in words and f"**{found.weight:.3f}**" in words
     app.selectbox(key="why_Key").set_value(2).run()
     app.segmented_control(key="attention_section").set_value("arcs").run()
     assert app.query_params["pair"] == "5.3" and "section" not in app.query_params
     app.selectbox(key="arc_query").set_value(3).run()
-    assert app.query_params["query"] == "3" and "of the attention of this query" in words_of(app)
+    assert app.query_params["query"] == "3" and "of the attention of this query" in body_text(app)
     app.text_area[0].set_value("shares fell").run()
     assert not {"pair", "query"} & set(dict(app.query_params)), "another text has other tokens"
     beyond = open_page("attention", text="shares fell", query="9", pair="3.1")
@@ -91,7 +91,7 @@ def test_a_link_opens_with_the_chosen_query_and_pair_of_tokens() -> None:
 def test_two_checkpoints_maps_stand_side_by_side() -> None:
     app = open_page("attention", text=TEXT, layer="2", head="2", versus=PAIRS)
     assert any(heading.value == "The same text in ag\\_news and in pairs" for heading in app.subheader)
-    assert "Head numbers are arbitrary" in words_of(app)
+    assert "Head numbers are arbitrary" in body_text(app)
     for name in (PLAIN, PAIRS):
         expected = trace_text(Predictor.load(name), TEXT).attention[1, 1]
         np.testing.assert_allclose(numbers(heat_map(app, f"chart_versus_{name}")["z"]), expected, atol=1e-6)

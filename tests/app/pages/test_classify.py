@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import chart, each_bad_text, figures_of, go_to, html_of, open_page, says, words_of
+from tests.app.drawn import body_text, chart, each_bad_text, figures_of, go_to, html_of, open_page, says
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
 from tests.conftest import TEXTS, make_checkpoint
-from txcls.address import LONGEST_LINKED_TEXT
+from txcls.address import MAX_LINKED_CHARACTERS
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.config import DataConfig
 from txcls.data.examples import EXAMPLES, examples_for
@@ -33,8 +33,8 @@ def test_unknown_words_and_cut_off_part_are_marked() -> None:
 @pytest.mark.parametrize("page", ["classify", "attention", "positions"])
 @pytest.mark.parametrize("name", [PLAIN, PAIRS])
 def test_an_answer_to_unknown_words_is_said_to_mean_nothing(page: str, name: str) -> None:
-    assert "**This prediction means nothing**: 100 %" in words_of(open_page(page, checkpoint=name, text="שלום עולם"))
-    assert "means nothing" not in words_of(open_page(page, checkpoint=PLAIN, text=TEXTS[0]))
+    assert "**This prediction means nothing**: 100 %" in body_text(open_page(page, checkpoint=name, text="שלום עולם"))
+    assert "means nothing" not in body_text(open_page(page, checkpoint=PLAIN, text=TEXTS[0]))
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_fewer_classes_leave_an_other_bar_that_completes_one_hundred_percent() -
 
 def test_text_too_long_for_a_link_stays_out_of_the_url_and_this_is_said() -> None:
     app = open_page("classify")
-    app.text_area[0].set_value("shares " * LONGEST_LINKED_TEXT).run()
+    app.text_area[0].set_value("shares " * MAX_LINKED_CHARACTERS).run()
     assert "text" not in app.query_params
     assert any("too long" in caption.value for caption in app.caption)
 
@@ -131,7 +131,7 @@ def test_damaged_second_checkpoint_is_named_not_raised(tmp_path: Path, monkeypat
 
 def test_a_text_of_no_class_is_said_to_be_so_on_every_page() -> None:
     app = open_page("classify", checkpoint=MANY, text="banks signed a deal")
-    assert "Probably none of these" in html_of(app) and "threshold" in words_of(app)
+    assert "Probably none of these" in html_of(app) and "threshold" in body_text(app)
     assert "Probably none" not in html_of(open_page("classify", text="banks signed a deal"))
     assert "probably none of these" in html_of(open_page("attention", checkpoint=MANY, text="banks signed a deal"))
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.app.drawn import chart, html_of, numbers, open_page, words_of
+from tests.app.drawn import body_text, chart, html_of, numbers, open_page
 from tests.app.tiny import LEARNED, PLAIN
 from tests.conftest import TEXTS
 from txcls.app.pages.explanation import _verdict
@@ -15,7 +15,7 @@ TEXT = "banks signed a deal after the election"
 
 def test_what_was_not_measured_is_said_with_the_command() -> None:
     app = open_page("explanation", text=TEXT)
-    assert "evaluate ag_news --explanations 200 --write" in words_of(app)
+    assert "evaluate ag_news --explanations 200 --write" in body_text(app)
 
 
 @pytest.mark.parametrize("target", ["logit", "probability"])
@@ -36,7 +36,7 @@ def test_scores_curves_and_errors_are_the_librarys(target: str) -> None:
         assert f"<td>{area:.3f}</td>" in shown
     overlaps = chart(app, "chart_overlaps").figure["data"][0]["z"]
     np.testing.assert_allclose(numbers(overlaps), top_overlaps(found.scores), atol=1e-6)
-    words = words_of(app)
+    words = body_text(app)
     assert f"**{found.integrated.completeness_error:.4f}**" in words
     assert f"{found.integrated.value:.4f} for this text" in words
     assert f"{found.integrated.baseline_value:.4f} for the baseline" in words
@@ -71,7 +71,7 @@ def test_the_page_says_how_well_attention_does(attention: float, pooling: float,
 
 
 def test_added_tokens_hold_a_share_that_is_stated() -> None:
-    shown = words_of(open_page("explanation", checkpoint=LEARNED, text=TEXT))
+    shown = body_text(open_page("explanation", checkpoint=LEARNED, text=TEXT))
     explained = explain(Predictor.load(LEARNED), TEXT)
     assert f"last-layer attention {explained.elsewhere['attention']:.0%}".replace("%", " %") in shown
-    assert "Tokens that the model adds" not in words_of(open_page("explanation", text=TEXT))
+    assert "Tokens that the model adds" not in body_text(open_page("explanation", text=TEXT))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import each_bad_text, go_to, open_page, words_of
+from tests.app.drawn import body_text, each_bad_text, go_to, open_page
 from tests.app.film import FILMED, train_with_snapshots
 from tests.conftest import make_checkpoint
 from txcls.app.components.training_film import MAX_BARS, film_data
@@ -114,7 +114,7 @@ def test_a_long_text_is_shown_through_a_window() -> None:
 
 def test_the_film_can_be_read_as_a_table() -> None:
     app = open_page("film", checkpoint=FILMED, text=TEXT)
-    assert "| step |" not in words_of(app)
+    assert "| step |" not in body_text(app)
     app.session_state["film_table"] = True  # AppTest cannot open expanders
     app.run()
     [table] = [element.value for element in app.markdown if element.value.startswith("| step |")]
@@ -130,12 +130,12 @@ def test_the_film_can_be_read_as_a_table() -> None:
 def test_it_says_whether_the_last_state_is_the_model_of_the_other_pages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "the last one is the model on the other pages" in words_of(open_page("film", checkpoint=FILMED))
+    assert "the last one is the model on the other pages" in body_text(open_page("film", checkpoint=FILMED))
     made = Predictor.load(FILMED).checkpoint
     history = [{**row, "best": row["step"] == 4} for row in made.history]
     save_checkpoint(replace(made, history=history), tmp_path / FILMED)
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    words = words_of(open_page("film", checkpoint=FILMED))
+    words = body_text(open_page("film", checkpoint=FILMED))
     assert "the other pages use the weights of step 4, the best on validation rows" in words
     assert "the film continues to step 12" in words
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import each_bad_text, figures_of, go_to, html_of, open_page, words_of
+from tests.app.drawn import body_text, each_bad_text, figures_of, go_to, html_of, open_page
 from tests.app.tiny import FILLS, SAYS, SAYS_WORDS
 from txcls.app.shell import checkpoints
 from txcls.inspection.language_model import fill_blank, next_tokens, surprisal
@@ -40,7 +40,7 @@ def test_bad_texts_raise_no_error_in_every_part(part: str) -> None:
         except UnicodeEncodeError as error:
             raise AssertionError(f"{kind}: {error}") from error
         if kind == "megabyte":
-            assert "cut after 24 tokens" in words_of(app)
+            assert "cut after 24 tokens" in body_text(app)
 
 
 def test_the_blank_of_a_link_is_filled_as_the_library_does() -> None:
@@ -50,7 +50,7 @@ def test_the_blank_of_a_link_is_filled_as_the_library_does() -> None:
     assert [token["pressed"] for token in strip].index(True) == 3 and strip[0]["number"] is None
     ids = model(FILLS).encode("the bank raised its rates")
     ranked = fill_blank(model(FILLS), ids, 3)
-    assert f"**raised** was in the text: rank **{ranked.true_rank}** of" in words_of(app)
+    assert f"**raised** was in the text: rank **{ranked.true_rank}** of" in body_text(app)
     names = [name.strip() for name in figures_of(app)[0]["layout"]["yaxis"]["ticktext"]]  # type: ignore[index]
     assert names == [model(FILLS).tokens[index] for index in ranked.ids]
 
@@ -58,18 +58,18 @@ def test_the_blank_of_a_link_is_filled_as_the_library_does() -> None:
 @pytest.mark.parametrize("blank", ["0", "99", "-4", "x"])
 def test_without_a_valid_blank_a_long_known_word_is_masked(blank: str) -> None:
     app = open_language(text="the zyzzyvazyzzyva goalkeeper saved", blank=blank)
-    assert "**goalkeeper** was in the text" in words_of(app)
+    assert "**goalkeeper** was in the text" in body_text(app)
 
 
 def test_an_unknown_blank_is_said_to_be_beyond_guessing() -> None:
-    assert "**zyzzyva** was in the text. It is not in the vocabulary" in words_of(open_language(text="zyzzyva"))
+    assert "**zyzzyva** was in the text. It is not in the vocabulary" in body_text(open_language(text="zyzzyva"))
 
 
 def test_next_tokens_and_surprise_are_the_librarys() -> None:
     app = open_language(part="continue", text="the bank raised")
     ids = model(SAYS).encode("the bank raised")
     expected = surprisal(model(SAYS), ids)
-    assert f"**{expected.mean:.2f} bits**" in words_of(app) and f"**{expected.perplexity:,.1f}**" in words_of(app)
+    assert f"**{expected.mean:.2f} bits**" in body_text(app) and f"**{expected.perplexity:,.1f}**" in body_text(app)
     typed, offered = strips_of(app)
     assert [token["title"] for token in typed][1] == f"token 2: {expected.bits[1]:.1f} bits"
     ranked = next_tokens(model(SAYS), ids).ranked
@@ -119,8 +119,8 @@ def test_what_follows_a_token_that_was_gone_back_to_takes_the_place_of_the_rest(
 
 def test_an_unknown_word_is_said_to_be_read_as_the_unknown_token() -> None:
     app = open_language(part="continue", text="the zyzzyva raised", causal=SAYS_WORDS, upto="2")
-    assert "**zyzzyva \\(read as \\<unk\\>\\)** was in the text: rank" in words_of(app)
-    assert "counts as \\<unk\\>" in words_of(app)
+    assert "**zyzzyva \\(read as \\<unk\\>\\)** was in the text: rank" in body_text(app)
+    assert "counts as \\<unk\\>" in body_text(app)
 
 
 def test_a_full_model_says_that_it_cannot_go_on() -> None:
@@ -131,7 +131,7 @@ def test_a_full_model_says_that_it_cannot_go_on() -> None:
 
 def test_going_back_asks_for_the_token_that_was_typed() -> None:
     app = open_language(part="continue", text="the bank raised its rates", causal=SAYS_WORDS, upto="3")
-    assert "**raised** was in the text: rank **" in words_of(app)
+    assert "**raised** was in the text: rank **" in body_text(app)
     strip = strips_of(app)[0]
     assert [token["kind"] for token in strip] == ["fixed", "", "", "", "later", "later"]
     assert strip[3]["pressed"]
@@ -139,14 +139,14 @@ def test_going_back_asks_for_the_token_that_was_typed() -> None:
 
 def test_filters_show_what_they_leave() -> None:
     app = open_language(part="continue", text="the bank", causal=SAYS_WORDS)
-    assert "tokens can be sampled" in words_of(app) and len(figures_of(app)[0]["data"]) == 1  # type: ignore[arg-type]
+    assert "tokens can be sampled" in body_text(app) and len(figures_of(app)[0]["data"]) == 1  # type: ignore[arg-type]
     app.select_slider(key="top_k_box").set_value(3).run()
     assert app.query_params["top_k"] == "3"
-    assert "**3** of" in words_of(app)
+    assert "**3** of" in body_text(app)
     drawn = figures_of(app)[0]["data"][1]  # type: ignore[index]
     assert drawn["text"].count("filtered out") == 7
     app.slider(key="temperature_box").set_value(0.0).run()
-    assert "nothing is sampled" in words_of(app)
+    assert "nothing is sampled" in body_text(app)
 
 
 def test_nothing_typed_is_continued_from_the_start() -> None:
@@ -158,17 +158,17 @@ def test_nothing_typed_is_continued_from_the_start() -> None:
 
 def test_masks_stand_side_by_side_with_their_own_tokens() -> None:
     app = open_language(part="masks", text="the bank raised", causal=SAYS_WORDS)
-    words = words_of(app)
+    words = body_text(app)
     assert "10 of 16 query–key pairs are unmasked" in words and "16 of 16 query–key pairs are unmasked" in words
     assert len(figures_of(app)) == 4
     app.segmented_control(key="layer_box").set_value(2).run()
     assert app.query_params["layer"] == "2"
-    assert "layer 2 of 2, head 1 of 4" in words_of(app)
+    assert "layer 2 of 2, head 1 of 4" in body_text(app)
 
 
 def test_models_of_unlike_depth_show_their_last_layer() -> None:
     app = open_language(part="masks", text="the bank raised", causal=SAYS, layer="3")
-    assert "layer 3 of 3" in words_of(app) and "layer 2 of 2, head 1 of 4 (its last)" in words_of(app)
+    assert "layer 3 of 3" in body_text(app) and "layer 2 of 2, head 1 of 4 (its last)" in body_text(app)
     app = open_language(part="masks", text="the bank raised", causal=SAYS, layer="9")
     assert any("no layer 9" in warning.value for warning in app.warning)
 
@@ -225,10 +225,10 @@ def test_a_published_gpt2_folder_continues_texts(tmp_path: Path, monkeypatch: py
 
 def test_parameters_are_listed_part_by_part() -> None:
     app = open_language()
-    assert "layers." not in words_of(app)
+    assert "layers." not in body_text(app)
     app.session_state[f"sizes_{FILLS}"] = True
     app.run()
-    assert f"**{model(FILLS).n_parameters:,}**" in words_of(app) and "embeddings" in words_of(app)
+    assert f"**{model(FILLS).n_parameters:,}**" in body_text(app) and "embeddings" in body_text(app)
 
 
 def test_the_page_keeps_its_state_on_the_way_through_the_others() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.app.drawn import chart, html_of, numbers, open_page, words_of
+from tests.app.drawn import body_text, chart, html_of, numbers, open_page
 from tests.app.tiny import PLAIN
 from txcls.inspection.lens import class_lens
 from txcls.predictor import Predictor
@@ -18,7 +18,7 @@ def test_lens_prints_the_librarys_numbers_and_says_that_it_is_approximate() -> N
     for state, row in zip(lens.states, lens.probabilities, strict=True):
         best = Predictor.load(PLAIN).classes[int(row.argmax())]
         assert f"<div>{state}</div><b>{best}</b><div>{row.max():.1%}</div>".replace("%", " %") in shown
-    words = words_of(app)
+    words = body_text(app)
     assert "**Approximate**" in words
     for length in lens.lengths.mean(axis=1):
         assert f"**{length:.1f}**" in words

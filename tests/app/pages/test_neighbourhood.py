@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.drawn import figures_of, open_page, words_of
+from tests.app.drawn import body_text, figures_of, open_page
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
 from tests.conftest import make_checkpoint
 from txcls.app.shell import checkpoints, compute
@@ -19,7 +19,7 @@ def test_words_and_texts_are_drawn_with_their_nearest(name: str) -> None:
     app = open_page("neighbourhood", checkpoint=name, text=TEXT)
     words, texts = figures_of(app)
     assert words["data"][-1]["name"] == texts["data"][-1]["name"] == "this text"  # type: ignore[index]
-    shown = words_of(app)
+    shown = body_text(app)
     made = compute.token_plane(checkpoints.source(name), TEXT)
     first = made.own[0]
     assert f" {made.nearest[first][0][1]:.2f}," in shown
@@ -32,7 +32,7 @@ def test_words_and_texts_are_drawn_with_their_nearest(name: str) -> None:
 def test_test_texts_join_where_the_data_are_on_the_machine() -> None:
     app = open_page("neighbourhood", checkpoint=MANY, text=TEXT)
     app.toggle(key="with_test_texts").set_value(True).run()
-    assert not app.exception and "and 120 test texts from this machine" in words_of(app)
+    assert not app.exception and "and 120 test texts from this machine" in body_text(app)
 
 
 def test_without_the_data_it_says_so_and_draws_the_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

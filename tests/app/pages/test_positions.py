@@ -7,7 +7,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import figures_of, html_of, open_page, says, words_of
+from tests.app.drawn import body_text, figures_of, html_of, open_page, says
 from tests.app.tiny import LEARNED
 from tests.conftest import CLASSES, make_checkpoint
 from txcls.app.pages.positions import MODELS, _suggested_order
@@ -27,10 +27,10 @@ def test_positions_mark_what_the_checkpoint_uses() -> None:
 
 def test_learned_positions_are_shown_as_the_checkpoints_own_or_the_formula_by_a_link() -> None:
     app = open_page("positions", checkpoint=LEARNED)
-    assert "it has **learned** a vector" in words_of(app)
+    assert "it has **learned** a vector" in body_text(app)
     app.segmented_control(key="pe_kind").set_value("formula").run()
     assert app.query_params["encoding"] == "formula"
-    assert "learned its positions instead" in words_of(open_page("positions", checkpoint=LEARNED, encoding="formula"))
+    assert "learned its positions instead" in body_text(open_page("positions", checkpoint=LEARNED, encoding="formula"))
 
 
 def test_learned_positions_that_no_training_text_reached_are_said_to_be_zeros(
@@ -42,7 +42,7 @@ def test_learned_positions_that_no_training_text_reached_are_said_to_be_zeros(
         made.model.embeddings.positional[9:] = 0.0
     save_checkpoint(made)
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    assert "Those from 9 on are still zero" in words_of(open_page("positions"))
+    assert "Those from 9 on are still zero" in body_text(open_page("positions"))
 
 
 def test_shuffling_reports_how_many_orders_keep_the_class() -> None:
@@ -160,7 +160,7 @@ def test_without_the_three_models_it_says_how_to_train_them(tmp_path: Path, monk
 
 def test_the_shift_of_sinusoids_is_exact() -> None:
     app = open_page("positions", text=TEXT)
-    assert "| sines and cosines | 0.000 | 0.000 |" in words_of(app)
+    assert "| sines and cosines | 0.000 | 0.000 |" in body_text(app)
     assert figures_of(app)
 
 
@@ -170,6 +170,6 @@ def test_learned_positions_are_fitted_only_where_they_are_more_than_their_dimens
 ) -> None:
     make_checkpoint(tmp_path / "mine", positions="learned", max_length=max_length)
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    words = words_of(open_page("positions", text=TEXT))
+    words = body_text(open_page("positions", text=TEXT))
     assert ("| learned by mine |" in words) == shown
     assert ("exactly, even random ones" in words) == (not shown)

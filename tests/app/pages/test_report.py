@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import chart, charts_of, open_page, says, words_of
+from tests.app.drawn import body_text, chart, charts_of, open_page, says
 from tests.app.shell.test_charts import described
 from tests.app.tiny import MANY, PLAIN
 from tests.conftest import CLASSES, TEXTS, make_checkpoint
@@ -37,7 +37,7 @@ def test_without_texts_stored_figures_are_shown_and_the_rest_is_explained(no_row
     app = open_page("report", checkpoint=PLAIN)
     assert [element.value for element in app.metric] == ["92.5 %", "0.920", "0.010", "0.300"]
     assert {drawing.key for drawing in charts_of(app)} == {"chart_training_report", "chart_confusion"}
-    assert "not on this machine" in words_of(app)
+    assert "not on this machine" in body_text(app)
     assert not says(app.subheader, "mistakes")
 
 
@@ -77,7 +77,7 @@ def test_the_linear_baseline_is_fitted_on_request(rows_here: None) -> None:
     app = open_page("report", checkpoint=PLAIN)
     app.button(key="report_baseline").click().run()
     assert not app.exception
-    assert "the linear baseline 100.0 %" in words_of(app).replace("\\", "")  # rows from its training set
+    assert "the linear baseline 100.0 %" in body_text(app).replace("\\", "")  # rows from its training set
 
 
 def test_doubtful_labels_are_offered_for_correction(rows_here: None) -> None:
@@ -87,5 +87,5 @@ def test_doubtful_labels_are_offered_for_correction(rows_here: None) -> None:
     answers = compute_report.on_test_rows(checkpoints.source(PLAIN)).answers
     assert answers is not None
     found = compute_report.check_answers(answers, has_learned=False, on_fold=lambda done, total: None).suspects
-    said = words_of(app)
+    said = body_text(app)
     assert f"**{len(found):,}** of 40 labels look wrong" in said if found else "No label looks wrong" in said

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import streamlit as st
 
-from tests.app.drawn import open_page, says, words_of
+from tests.app.drawn import body_text, open_page, says
 from tests.app.jobs.conftest import end_of, finish, put
 from tests.app.pages.test_train import has_button, until
 from tests.conftest import CLASSES, TEXTS, make_checkpoint
@@ -65,7 +65,7 @@ def test_mistakes_are_those_of_the_rows_held_out_by_their_numbers_in_the_file(se
 def test_the_linear_model_learns_from_the_other_rows(session: Session, source: Source) -> None:
     app = open_page("report", job=session.token, checkpoint=NAME)
     app.button(key="report_baseline").click().run()
-    assert f"On these {len(HELD_OUT)} rows the Transformer reaches" in words_of(app)
+    assert f"On these {len(HELD_OUT)} rows the Transformer reaches" in body_text(app)
     assert not any("--data" in info.value for info in app.info)
 
 
@@ -79,7 +79,7 @@ def test_labels_of_all_rows_are_checked_and_corrections_go_to_the_page_train(
     session: Session, source: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = open_page("report", job=session.token, checkpoint=NAME)
-    assert "All rows of your table" in words_of(app)
+    assert "All rows of your table" in body_text(app)
 
     def edit(frame: Any, **_: Any) -> Any:
         frame["corrected"] = ["Sports", None, *frame["corrected"][2:]]
@@ -94,8 +94,8 @@ def test_labels_of_all_rows_are_checked_and_corrections_go_to_the_page_train(
     doubted = [asdict(SuspectRow(n + 2, *ROWS[n], "World", 0.1, 0.9)) for n in (2, 7)]
     write_json(session.job("suspects") / "result.json", {**result, "suspects": doubted, "n_suspects": 2})
     app.run()
-    assert f"**2** of {len(ROWS)} labels look wrong" in words_of(app)
-    assert "1 corrected and 1 dropped" in words_of(app)
+    assert f"**2** of {len(ROWS)} labels look wrong" in body_text(app)
+    assert "1 corrected and 1 dropped" in body_text(app)
     app.button(key="report_correct_table").click().run()
     until(app, has_button("report_train_corrected"))
     download = session.job("correct") / str(queue.state(session, "correct").result["download"])
@@ -133,7 +133,7 @@ def test_a_report_on_a_table_is_what_the_classifier_answers(session: Session, so
     spec = {"checkpoint": str(source.folder), "state": source.state, "own": "letters"}
     job = finish(session, "report", {**put(session, "again.csv", FILE), **spec})
     app = open_page("report", job=session.token, checkpoint=NAME)
-    assert "letters was trained on" in words_of(app)
+    assert "letters was trained on" in body_text(app)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(st, "session_state", {})
         found = compute_report.on_own_table(source, job)
@@ -153,11 +153,11 @@ def test_without_its_rows_a_sentence_says_so(session: Session, source: Source) -
 
 def test_neighbourhood_compares_a_text_with_the_visitors_own_test_rows(session: Session, source: Source) -> None:
     app = open_page("neighbourhood", job=session.token, checkpoint=NAME, text=ROWS[HELD_OUT[0]][0])
-    shown = words_of(app)
+    shown = body_text(app)
     assert "of your test texts" in shown and "example texts of this app" not in shown
     app.toggle(key="with_test_texts").set_value(True).run()
     n = len(HELD_OUT) - 1  # the text itself is not counted
-    assert not app.exception and f"1 of your test texts and {n} drawn at random" in words_of(app)
+    assert not app.exception and f"1 of your test texts and {n} drawn at random" in body_text(app)
 
 
 def test_what_was_not_measured_is_said_without_commands_that_need_a_data_set(session: Session) -> None:

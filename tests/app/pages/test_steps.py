@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import each_bad_text, figures_of, go_to, html_of, numbers, open_page, words_of
+from tests.app.drawn import body_text, each_bad_text, figures_of, go_to, html_of, numbers, open_page
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
 from tests.conftest import make_checkpoint, slow_but
 from txcls.app.shell import checkpoints, compute
@@ -138,7 +138,7 @@ def test_logits_of_many_classes_are_bars_with_the_largest_first() -> None:
     drawn = np.argsort(-logits)[:24]
     assert bars["type"] == "bar" and bars["customdata"] == drawn.tolist()
     np.testing.assert_allclose(numbers(bars["x"]), logits[drawn])
-    assert "The 24 largest of 150" in words_of(app) and not app.segmented_control
+    assert "The 24 largest of 150" in body_text(app) and not app.segmented_control
 
 
 def test_the_vector_of_the_text_is_drawn_as_bars() -> None:
@@ -161,7 +161,7 @@ def test_a_text_of_more_tokens_than_fit_is_shown_in_parts(tmp_path: Path, monkey
     make_checkpoint(tmp_path / "long", max_length=200)
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     app = open_page("steps", text="the bank raised its rates again " * 30, step="softmax")
-    assert "180 rows, shown 64 at a time" in words_of(app)
+    assert "180 rows, shown 64 at a time" in body_text(app)
     rows = figures_of(app)[0]["data"][0]["y"]  # type: ignore[index]
     assert len(rows) == 64
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import chart, numbers, open_page, words_of
+from tests.app.drawn import body_text, chart, numbers, open_page
 from tests.app.tiny import PLAIN
 from tests.conftest import TEXTS
 from txcls.figures import FEED_FORWARD
@@ -38,12 +38,12 @@ def test_board_and_bars_are_the_librarys() -> None:
     assert not app.exception
     changed = ablate(plain(), TEXT, [[Change("head", "zero", 1, 0), Change("feed_forward", "zero", 0)]]).changed[0]
     assert after(app) == pytest.approx(sorted(changed), abs=1e-6)
-    assert f"{changed.max():.1%}".replace("%", " %") in words_of(app)
+    assert f"{changed.max():.1%}".replace("%", " %") in body_text(app)
     app.segmented_control(key="switch_heads").set_value("uniform").run()
     changed = ablate(plain(), TEXT, [[Change("head", "uniform", 1, 0), Change("feed_forward", "zero", 0)]]).changed[0]
     assert after(app) == pytest.approx(sorted(changed), abs=1e-6)
     app.button(key="switch_reset").click().run()
-    assert "Nothing is changed yet" in words_of(app)
+    assert "Nothing is changed yet" in body_text(app)
 
 
 def test_switches_are_carried_to_another_text_but_silent_tokens_are_not() -> None:
@@ -54,7 +54,7 @@ def test_switches_are_carried_to_another_text_but_silent_tokens_are_not() -> Non
     changes = [Change("head", "zero", 1, 0), Change("token", "zero", index=1)]
     assert after(app) == pytest.approx(sorted(ablate(plain(), TEXT, [changes]).changed[0]), abs=1e-6)
     app.text_area[0].set_value("the bank raised its rates").run()
-    assert "With 1 part changed" in words_of(app)
+    assert "With 1 part changed" in body_text(app)
 
 
 def test_a_link_opens_with_its_switches_and_they_are_in_the_link() -> None:
@@ -69,7 +69,7 @@ def test_a_link_opens_with_its_switches_and_they_are_in_the_link() -> None:
     app.text_area[0].set_value("the bank raised its rates").run()
     assert app.query_params["switched"] == "1.2", "the second token is another now"
     app.button(key="switch_reset").click().run()
-    assert "switched" not in app.query_params and "Nothing is changed yet" in words_of(app)
+    assert "switched" not in app.query_params and "Nothing is changed yet" in body_text(app)
 
 
 def test_mean_ablation_and_accuracy_come_with_a_measured_checkpoint(measured: Predictor) -> None:
@@ -82,13 +82,13 @@ def test_mean_ablation_and_accuracy_come_with_a_measured_checkpoint(measured: Pr
     parts = np.column_stack([kept["mean"]["heads"], kept["mean"]["feed_forward"]])
     accuracy = 100 * (parts - kept["accuracy"])
     np.testing.assert_allclose(written(app, "chart_accuracy"), accuracy, atol=0.00501)
-    assert "8 test texts" in words_of(app) and "8 validation texts" in words_of(app)
+    assert "8 test texts" in body_text(app) and "8 validation texts" in body_text(app)
     app.toggle(key="switch_positions_mine").set_value(True).run()
-    assert not app.exception and "With 1 part changed" in words_of(app)
+    assert not app.exception and "With 1 part changed" in body_text(app)
     assert app.query_params["switched"] == "positions"
     changed = ablate(measured, TEXTS[0], [[Change("positions", "mean")]], means=Means.of(measured)).changed[0]
     assert after(app) == pytest.approx(sorted(changed), abs=1e-6)
 
 
 def test_what_was_not_measured_is_said_with_the_command() -> None:
-    assert "evaluate ag_news --heads --write" in words_of(open_page("switchboard", text=TEXT))
+    assert "evaluate ag_news --heads --write" in body_text(open_page("switchboard", text=TEXT))

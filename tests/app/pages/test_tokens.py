@@ -3,7 +3,7 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import each_bad_text, html_of, open_page, words_of
+from tests.app.drawn import body_text, each_bad_text, html_of, open_page
 from tests.app.tiny import LEARNED, PAIRS, PLAIN
 from txcls.app.shell import checkpoints
 
@@ -17,17 +17,17 @@ def merges(app: AppTest):  # type: ignore[no-untyped-def]
 
 
 def test_steps_that_change_something_show_it_and_the_others_are_named() -> None:
-    shown = words_of(open_tokens(text="The <b>bank</b> raised"))
+    shown = body_text(open_tokens(text="The <b>bank</b> raised"))
     assert "<del>&lt;b&gt;</del><ins>␣</ins>" in shown and "<ins>t</ins>he" in shown
     assert "No effect on this text: html entities, urls" in shown
 
 
 def test_a_text_that_cleaning_leaves_alone_is_said_to_be_so() -> None:
-    assert "Nothing to clean: none of the 5 steps" in words_of(open_tokens(text="the bank"))
+    assert "Nothing to clean: none of the 5 steps" in body_text(open_tokens(text="the bank"))
 
 
 def test_a_checkpoint_without_cleaning_says_so() -> None:
-    assert "does not clean texts" in words_of(open_tokens(checkpoint=PAIRS, text="The <b>bank</b>"))
+    assert "does not clean texts" in body_text(open_tokens(checkpoint=PAIRS, text="The <b>bank</b>"))
 
 
 def test_ids_and_places_are_those_of_the_encoder() -> None:
@@ -37,21 +37,21 @@ def test_ids_and_places_are_those_of_the_encoder() -> None:
     for token in encoding.tokens:
         assert f"<i>{token.id}</i><small>{token.start}–{token.end}</small>" in shown
     assert "zyzzyva<sup>?</sup>" in shown
-    assert "1\u00a0(33\u00a0%)" in words_of(app)
+    assert "1\u00a0(33\u00a0%)" in body_text(app)
 
 
 @pytest.mark.parametrize("name", [PLAIN, LEARNED, PAIRS])
 def test_words_and_sub_words_stand_side_by_side_for_every_kind_of_checkpoint(name: str) -> None:
-    shown = words_of(open_tokens(checkpoint=name, text="the goalkeeper saved a zyzzyva"))
+    shown = body_text(open_tokens(checkpoint=name, text="the goalkeeper saved a zyzzyva"))
     assert "**Words**" in shown and "**Subwords**" in shown
     assert shown.count("as this checkpoint reads them") == shown.count("for comparison") == 1
     assert ("sample set" if name == PAIRS else "vocabulary, weighted by") in shown
 
 
 def test_bytes_that_share_a_character_are_counted() -> None:
-    shown = words_of(open_tokens(text="the 🦊"))
+    shown = body_text(open_tokens(text="the 🦊"))
     assert "tokens are further bytes of characters that are already marked" in shown
-    assert "further bytes" not in words_of(open_tokens(text="the bank"))
+    assert "further bytes" not in body_text(open_tokens(text="the bank"))
 
 
 def test_slider_goes_through_the_merges_from_bytes_to_the_last() -> None:
@@ -59,29 +59,29 @@ def test_slider_goes_through_the_merges_from_bytes_to_the_last() -> None:
     slider = merges(app)
     assert slider.min == 0 and slider.value == slider.max
     slider.set_value(0).run()
-    assert "bytes**, before any merge" in words_of(app)
+    assert "bytes**, before any merge" in body_text(app)
     merges(app).set_value(1).run()
-    assert f"**Merge 1 of {slider.max:.0f}**" in words_of(app)
+    assert f"**Merge 1 of {slider.max:.0f}**" in body_text(app)
     assert "txcls-chip new" in html_of(app)
-    assert "it occurred " in words_of(app)
+    assert "it occurred " in body_text(app)
 
 
 def test_a_checkpoints_own_pairs_have_ranks_but_no_frequencies() -> None:
-    assert "do not store how often" in words_of(open_tokens(checkpoint=PAIRS, text="the goalkeeper saved"))
+    assert "do not store how often" in body_text(open_tokens(checkpoint=PAIRS, text="the goalkeeper saved"))
 
 
 def test_vocabulary_search_finds_words_parts_and_ids() -> None:
     app = open_tokens(text="the bank")
     app.text_input(key="vocabulary_query").set_value("Bank").run()
-    assert "✓ **bank** is in the vocabulary" in words_of(app) and "After cleaning: " in words_of(app)
-    assert "Nearest to bank in the embedding" in words_of(app)
+    assert "✓ **bank** is in the vocabulary" in body_text(app) and "After cleaning: " in body_text(app)
+    assert "Nearest to bank in the embedding" in body_text(app)
     app.text_input(key="vocabulary_query").set_value("goalkeepr").run()
-    assert "✗ **goalkeepr** is not in the vocabulary" in words_of(app)
+    assert "✗ **goalkeepr** is not in the vocabulary" in body_text(app)
     assert "<b>goalkeeper</b>" in html_of(app)
     app.text_input(key="vocabulary_query").set_value("4").run()
-    assert "Id **4** is" in words_of(app)
+    assert "Id **4** is" in body_text(app)
     app.text_input(key="vocabulary_query").set_value("<cls>").run()
-    assert "id **3**" in words_of(app)
+    assert "id **3**" in body_text(app)
 
 
 @pytest.mark.slow
@@ -93,7 +93,7 @@ def test_bad_texts_in_the_box_and_in_the_search_are_answered_calmly(name: str) -
 
     app = open_tokens(checkpoint=name, text="the bank")
     for kind in each_bad_text(app, enter):
-        assert len(words_of(app)) < 300_000, kind
+        assert len(body_text(app)) < 300_000, kind
 
 
 def test_a_word_too_long_to_follow_is_not_offered() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import chart, charts_of, html_of, open_page, words_of
+from tests.app.drawn import body_text, chart, charts_of, html_of, open_page
 from tests.app.jobs.conftest import finish, put
 from tests.app.shell.test_charts import described
 from tests.app.tiny import PLAIN
@@ -37,7 +37,7 @@ def until(app: AppTest, wanted: Callable[[AppTest], bool], *, seconds: float = 9
     """Rerun the page, as the browser does every second, until `wanted` holds."""
     end = time.monotonic() + seconds
     while not wanted(app):
-        assert time.monotonic() < end, words_of(app)
+        assert time.monotonic() < end, body_text(app)
         time.sleep(0.1)
         app.run()
         assert not app.exception, app.exception
@@ -65,7 +65,7 @@ def test_without_a_table_it_offers_samples_and_no_token_is_made() -> None:
     app = open_page("train", text="banks signed a deal")
     assert has_button("try_sample")(app) and has_button("try_who_won")(app)
     assert "job" not in app.query_params and not app.error
-    assert "removed an hour after your last visit" in words_of(app)
+    assert "removed an hour after your last visit" in body_text(app)
 
 
 def test_a_table_is_looked_through_before_training() -> None:
@@ -97,7 +97,7 @@ def test_the_budget_is_found_again_by_a_reload_and_another_one_is_forecast_at_on
 def test_texts_to_try_are_short_ones_of_all_classes_and_of_long_ones_the_shortest() -> None:
     texts = [f"{n} " + "x" * 10 * n for n in range(60)]
     found = train_model._examples(texts, [n % 2 for n in range(60)])
-    assert len(found) == train_model.EXAMPLES and max(map(len, found)) <= train_model.LONGEST_EXAMPLE
+    assert len(found) == train_model.EXAMPLES and max(map(len, found)) <= train_model.MAX_EXAMPLE_CHARACTERS
     long = [f"{n} " + "x" * (900 + n) for n in range(40)]
     found = train_model._examples(long[::-1], [n % 2 for n in range(40)])
     assert len(found) == train_model.EXAMPLES and {len(one) for one in found} <= {len(one) for one in long[:16]}
@@ -153,7 +153,7 @@ def test_training_ends_in_a_comparison_and_a_classifier_for_this_visitor_alone()
     assert mine.query_params["checkpoint"] == own and "my_table" in html_of(mine)
     assert str(mine.text_area[0].value) in TABLE, "a held-out row of its own to try"
     others = open_page("classify", checkpoint=own)
-    assert others.query_params["checkpoint"] == PLAIN and "There is no checkpoint" in words_of(others)
+    assert others.query_params["checkpoint"] == PLAIN and "There is no checkpoint" in body_text(others)
     assert own not in str(others.selectbox(key="checkpoint_box").options)
     mine = open_page("train", job=session.token)
     mine.button(key="forget").click().run()

@@ -7,7 +7,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import each_bad_text, figures_of, go_to, html_of, numbers, open_page, words_of
+from tests.app.drawn import body_text, each_bad_text, figures_of, go_to, html_of, numbers, open_page
 from tests.app.reports import save_reports_model
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
 from txcls.app.shell import checkpoints, compute
@@ -28,7 +28,7 @@ def change(app: AppTest, text: str) -> AppTest:
 
 def test_the_second_box_starts_with_the_first_ones_text_and_follows_it() -> None:
     app = open_page("whatif", text=TEXT)
-    assert app.text_area(key=BOX).value == TEXT and "Both boxes hold the same text" in words_of(app)
+    assert app.text_area(key=BOX).value == TEXT and "Both boxes hold the same text" in body_text(app)
     app.text_area[0].set_value("shares fell").run()
     assert app.text_area(key=BOX).value == "shares fell" and "changed" not in app.query_params
 
@@ -41,7 +41,7 @@ def test_a_changed_text_is_compared_shared_and_kept() -> None:
     made = compute.compare_texts(checkpoints.source(PLAIN), TEXT, CHANGED)
     bars = figures_of(app)[0]["data"]
     assert {bar["name"] for bar in bars} == {"as typed", "changed"}  # type: ignore[index, union-attr]
-    assert f"{made.after.ranked[0].label}" in words_of(app)
+    assert f"{made.after.ranked[0].label}" in body_text(app)
     go_to(app, "classify")
     go_to(app, "whatif")
     assert app.text_area(key=BOX).value == CHANGED and app.text_area[0].value == TEXT
@@ -59,13 +59,13 @@ def test_the_search_lists_flips_and_offers_the_smallest(name: str) -> None:
     assert not app.exception
     *_, last = compute.flips(checkpoints.source(name), TEXT)
     if not last.flips:
-        assert f"None of the {last.total}" in words_of(app)
+        assert f"None of the {last.total}" in body_text(app)
         return
-    assert f"**{len(last.flips):,}** of the {last.total:,} changes" in words_of(app)
+    assert f"**{len(last.flips):,}** of the {last.total:,} changes" in body_text(app)
     app.button(key="flip_use").click().run()
     assert app.text_area(key=BOX).value == last.flips[0].text
     assert app.query_params["changed"] == last.flips[0].text
-    assert "has become" in words_of(app)
+    assert "has become" in body_text(app)
 
 
 def test_a_link_to_a_search_begins_it() -> None:
@@ -73,7 +73,7 @@ def test_a_link_to_a_search_begins_it() -> None:
     app.button(key="flip_start").click().run()
     assert app.query_params["flips"] == "on"
     linked = open_page("whatif", **dict(app.query_params))
-    assert "changes tried" in words_of(linked) or "changes of one word" in words_of(linked)
+    assert "changes tried" in body_text(linked) or "changes of one word" in body_text(linked)
     linked.text_area[0].set_value("shares fell").run()
     assert "flips" not in linked.query_params
 
@@ -82,7 +82,7 @@ def test_another_text_forgets_what_was_found() -> None:
     app = open_page("whatif", text=TEXT)
     app.button(key="flip_start").click().run()
     app.text_area[0].set_value("shares fell").run()
-    assert "changes tried" not in words_of(app)
+    assert "changes tried" not in body_text(app)
 
 
 def test_bad_changed_texts_are_answered_calmly() -> None:
@@ -116,7 +116,7 @@ def test_an_example_opens_beside_its_other_version() -> None:
     app = open_page("whatif", text=example.text)
     assert app.text_area(key=BOX).value == example.changed and "changed" not in app.query_params
     change(app, example.text)
-    assert app.text_area(key=BOX).value == example.text and "Both boxes hold the same text" in words_of(app)
+    assert app.text_area(key=BOX).value == example.text and "Both boxes hold the same text" in body_text(app)
 
 
 def test_two_texts_of_equal_length_open_on_the_grid_and_a_cell_is_patched(reports: Predictor) -> None:
@@ -128,7 +128,7 @@ def test_two_texts_of_equal_length_open_on_the_grid_and_a_cell_is_patched(report
     after = reports.calibrated(torch.from_numpy(grid.logits[2, 4])[None])[0].numpy()
     bars = figures_of(linked)[0]["data"]
     assert set(numbers(bars[1]["x"]).round(5)) <= set(after.round(5))  # type: ignore[index]
-    assert grid.parts[2].name in words_of(linked)
+    assert grid.parts[2].name in body_text(linked)
     noising = open_page("whatif", **PAIR, direction="noising")
     drawn = figures_of(noising)[1]["data"]
     expected = patch_grid(reports, *PAIR.values(), direction="noising").values
@@ -149,7 +149,7 @@ def test_the_teams_are_exchanged_by_a_click(reports: Predictor) -> None:
 def test_the_class_row_is_pointed_at_a_token(reports: Predictor) -> None:
     app = open_page("whatif", **PAIR, experiment="point", query="2")
     answer = reports.classes[int(point(reports, PAIR["text"], 1, heads=(0, 1)).argmax())]
-    assert f"the answer is **{answer}**" in words_of(app) and "50.0 %" in words_of(app)
+    assert f"the answer is **{answer}**" in body_text(app) and "50.0 %" in body_text(app)
 
 
 def test_the_circuit_is_shown_beside_its_control(reports: Predictor) -> None:
@@ -157,6 +157,6 @@ def test_the_circuit_is_shown_beside_its_control(reports: Predictor) -> None:
     rows = (Row(1, 1, "class token"),)
     roles = roles_of(reports.encoder.encode(PAIR["text"]).tokens, roles_of_text(PAIR["text"]))
     answer = reports.classes[int(keep_rows(reports, PAIR["text"], roles, rows).kept.argmax())]
-    assert f"With this row alone: **{answer}**" in words_of(app)
-    assert "90.0\u00a0%" in words_of(app) and "26.0\u00a0%" in words_of(app)
+    assert f"With this row alone: **{answer}**" in body_text(app)
+    assert "90.0\u00a0%" in body_text(app) and "26.0\u00a0%" in body_text(app)
     assert not open_page("whatif", **PAIR, experiment="circuit").exception

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.drawn import figures_of, open_page, words_of
+from tests.app.drawn import body_text, figures_of, open_page
 from tests.app.shell.test_compute_queue import LeftError, held
 from tests.app.tiny import PLAIN
 from tests.conftest import make_checkpoint
@@ -27,14 +27,14 @@ def test_a_longer_text_is_cut_before_any_work_and_the_page_says_so(page: str, bo
     app = open_page(page, text="banks signed a deal")
     app.text_area[box].set_value(LONG).run()
     assert app.text_area[box].value == LONG[:20_000]
-    assert "This text is longer than 20,000 characters: the first 20,000 are read." in words_of(app).replace("\\", "")
+    assert "This text is longer than 20,000 characters: the first 20,000 are read." in body_text(app).replace("\\", "")
     assert not app.exception and not app.error
 
 
 def test_a_longer_text_in_a_link_is_cut_too() -> None:
     app = open_page("classify", text=LONG)
     assert app.text_area[0].value == LONG[:20_000]
-    assert "the first 20,000 are read" in words_of(app)
+    assert "the first 20,000 are read" in body_text(app)
 
 
 def test_a_host_sets_how_much_of_a_text_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +74,7 @@ def test_when_too_many_wait_the_page_says_so_and_offers_to_try_again(monkeypatch
     monkeypatch.setattr(compute_queue, "shared_queue", lambda: queue)
     with held(queue, 3):
         app = open_page("explanation", text="banks signed a deal")
-        assert "2 computations are already waiting" in words_of(app)
+        assert "2 computations are already waiting" in body_text(app)
         assert not figures_of(app)
     app.button(key="try_again").click().run()
     assert figures_of(app) and not app.exception

@@ -82,7 +82,7 @@ def test_missing_files_and_endless_articles_are_refused(tmp_path: Path, monkeypa
     with pytest.raises(DataError, match="no files are there"):
         list(articles(tmp_path))
     (tmp_path / "wiki").write_text(document("A", f"{BODY}\n" * 50), encoding="utf-8")
-    monkeypatch.setattr("txcls.data.published.wikipedia.LONGEST_ARTICLE", 1000)
+    monkeypatch.setattr("txcls.data.published.wikipedia.MAX_ARTICLE_CHARACTERS", 1000)
     with pytest.raises(DataError, match=r"line 12: the article from line 1 has more than 1,000 characters"):
         list(articles(tmp_path))
 

@@ -104,7 +104,7 @@ def test_pieces_are_the_rows_in_order(tmp_path: Path, n: int) -> None:
 
 
 def test_a_sample_is_drawn_at_random_from_all_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("txcls.data.tables.table.SAMPLED", 100)
+    monkeypatch.setattr("txcls.data.tables.table.SAMPLED_ROWS", 100)
     table = opened(tmp_path / "t.csv", "n,label\n" + "".join(f"{n},{'ab'[n % 2]}\n" for n in range(10_000)))
     numbers = [int(str(n)) for n in table.sample["n"]]
     assert len(numbers) == 100 and numbers == sorted(numbers) and table.n_rows == 10_000
@@ -285,7 +285,7 @@ def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
 
 
 def test_an_unclosed_quote_does_not_swallow_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delimited, "LONGEST_FIELD", 1000)
+    monkeypatch.setattr(delimited, "MAX_FIELD_CHARACTERS", 1000)
     with pytest.raises(DataError, match="line 3: a field longer than 1,000 characters"):
         values_of(opened(tmp_path / "t.csv", "text\na\n" + '"b' + "\nmore" * 100_000))
 

@@ -56,9 +56,9 @@ def planted(
         # Every vector sums to zero and has the same norm, so that the norm before attention only scales it. Words use
         # dimensions 0 to 11 with opposite signs, positions 12 to 27; the last dimensions are free for the classes.
         for number, word in enumerate(WORDS):
-            [identity] = encoder.encode(word).ids
-            model.embeddings.token.weight[identity, 2 * number] = 1.0
-            model.embeddings.token.weight[identity, 2 * number + 1] = -1.0
+            [token_id] = encoder.encode(word).ids
+            model.embeddings.token.weight[token_id, 2 * number] = 1.0
+            model.embeddings.token.weight[token_id, 2 * number + 1] = -1.0
         for position in range(LENGTH):
             model.embeddings.positional[position, 12 + 2 * position] = 1.0
             model.embeddings.positional[position, 13 + 2 * position] = -1.0

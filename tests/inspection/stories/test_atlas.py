@@ -28,7 +28,7 @@ from txcls.inspection.stories import (
     queries_of,
     spare_sentence,
 )
-from txcls.inspection.stories.lists import REACH
+from txcls.inspection.stories.lists import MAX_DISTANCE
 from txcls.inspection.stories.story import _Replaced, _stacked, spread
 from txcls.inspection.tracing import trace_text
 from txcls.predictor import Predictor
@@ -203,7 +203,7 @@ def test_lists_survive_the_checkpoint_and_fit_its_vocabulary(
 ) -> None:
     classifier, atlas = measured
     words = np.linspace(-3, 3, classifier.encoder.vocab_size).round(1)
-    distances = np.linspace(-1, 1, 2 * REACH + 1).round(1)
+    distances = np.linspace(-1, 1, 2 * MAX_DISTANCE + 1).round(1)
 
     def saved(lists: Lists) -> HeadAtlas | None:
         first = replace(atlas.heads[0].story, story=Story(0, 0, lists=lists), attention=(0.7,), chance=(0.4,))

@@ -21,7 +21,7 @@ from txcls.inspection.stories import (
     measure_story,
     necessary_part,
 )
-from txcls.inspection.stories.lists import REACH
+from txcls.inspection.stories.lists import MAX_DISTANCE
 from txcls.predictor import Predictor
 
 WORD_WEIGHTS = {"gain": 3.0, "dip": 3.0, "rise": -2.0, "fall": -2.0}
@@ -42,12 +42,15 @@ def counts(classifier: Predictor) -> np.ndarray:
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_weights_are_the_softmax_of_word_and_distance(causal: bool) -> None:
-    words, distances = np.array([0.0, 1.0, -0.5]), np.linspace(-1, 1, 2 * REACH + 1)
-    ids = np.random.default_rng(0).integers(0, 3, size=40)  # longer than REACH
+    words, distances = np.array([0.0, 1.0, -0.5]), np.linspace(-1, 1, 2 * MAX_DISTANCE + 1)
+    ids = np.random.default_rng(0).integers(0, 3, size=40)  # longer than MAX_DISTANCE
     weights = Lists(words, distances).weights(ids, causal=causal)
     for query in range(40):
         keys = range(query + 1 if causal else 40)
-        scores = [words[ids[key]] + distances[min(max(key - query, -REACH), REACH) + REACH] for key in keys]
+        scores = [
+            words[ids[key]] + distances[min(max(key - query, -MAX_DISTANCE), MAX_DISTANCE) + MAX_DISTANCE]
+            for key in keys
+        ]
         expected = np.exp(scores) / np.exp(scores).sum()
         np.testing.assert_allclose(weights[query], [*expected, *[0.0] * (40 - len(keys))], atol=1e-12)
     np.testing.assert_allclose(Lists(None, None).weights(ids), 1 / 40)
@@ -62,7 +65,9 @@ def test_the_planted_weights_are_fitted(monkeypatch: pytest.MonkeyPatch) -> None
     for word, weight in WORD_WEIGHTS.items():
         assert both.words[ids[word]] - both.words[ids["rise"]] == pytest.approx(weight + 2.0, abs=0.15)
     for distance, weight in DISTANCE_WEIGHTS.items():
-        assert both.distances[REACH + distance] - both.distances[REACH + 1] == pytest.approx(weight, abs=0.3)
+        assert both.distances[MAX_DISTANCE + distance] - both.distances[MAX_DISTANCE + 1] == pytest.approx(
+            weight, abs=0.3
+        )
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from tests.inspection.stories.planted import planted
 from txcls.inspection.stories import (
-    MARKS,
+    VERDICT_MARKS,
     AllHeads,
     Clause,
     HeadAtlas,
@@ -110,7 +110,7 @@ def test_chips_of_an_atlas_are_named_as_on_screen() -> None:
     assert chips["2.1"]["story"] == "can be spared alone"
     [unnamed] = head_chips(atlas(record(replace(CONFIRMED, chance=(0.8,)), 0.1))).values()
     assert unnamed["story"] == "no clear pattern"
-    assert set(MARKS) >= {head["verdict"] for head in chips.values()}
+    assert set(VERDICT_MARKS) >= {head["verdict"] for head in chips.values()}
 
 
 def test_what_all_heads_do_together_is_one_sentence() -> None:

@@ -15,7 +15,7 @@ _film = register("training_film", modules=("picture/saving", "picture/colours"),
 MAX_BARS = 8
 """Maximum number of classes that get a bar in a snapshot."""
 DIGITS = 6
-MOST = 2**16 - 1
+MAX_CODE = 2**16 - 1
 """The integer that represents an attention weight of 1."""
 
 
@@ -65,7 +65,7 @@ def film_data(
         "asked": questions(film.answers),
         "tokens": list(tokens),
         "shape": film.attention.shape[:4],
-        "attention": base64.b64encode(np.rint(film.attention * MOST).astype("<u2").tobytes()).decode("ascii"),
+        "attention": base64.b64encode(np.rint(film.attention * MAX_CODE).astype("<u2").tobytes()).decode("ascii"),
         "states": film.states,
         "lens": np.round(film.lens.max(axis=-1), DIGITS).tolist(),
         "lens_answers": [[position[int(index)] for index in row] for row in lens_answers],

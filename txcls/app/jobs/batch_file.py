@@ -13,7 +13,7 @@ from txcls.evaluation.predict_file import LABEL, PROBABILITY, checked_texts, pre
 from txcls.predictor import Predictor
 
 PREVIEW_ROWS = 20
-_SHORT = 200
+_PREVIEW_LENGTH = 200
 
 
 def run(job: Job) -> dict[str, Any]:
@@ -105,5 +105,5 @@ def _summary(target: Path, text_column: str) -> dict[str, Any]:
         counts[str(values[LABEL])] += 1
         if len(preview) < PREVIEW_ROWS:
             added = {name: values[name] for name in values if name.startswith((LABEL, PROBABILITY))}
-            preview.append({"text": str(values.get(text_column))[:_SHORT], **added})
+            preview.append({"text": str(values.get(text_column))[:_PREVIEW_LENGTH], **added})
     return {"labels": dict(counts.most_common()), "preview": preview}

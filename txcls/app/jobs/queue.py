@@ -60,7 +60,7 @@ WORK: Mapping[Kind, tuple[str, str]] = {
 READ_SECONDS = 300.0
 """Maximum time of a job that reads or plans. Training and classifying run for up to `limits().minutes`, keep what they
 have done by then, and get the same time again to finish."""
-POLL = 0.2
+POLL_SECONDS = 0.2
 """Seconds between checks of the queue and of the visitor's requests."""
 DISK_SECONDS = 2.0
 """Seconds between checks of a job's disk use."""
@@ -292,11 +292,13 @@ def state(session: Session, kind: Kind) -> JobState:
         status: Status = "cancelled" if error.get("cancelled") else "failed"
         return JobState(status, message=str(error.get("message", "")), **known)
     if before is None:
-        return JobState("lost", message=LOST, **known)
+        return JobState("lost", message=SERVER_LOST_MESSAGE, **known)
     return JobState("running" if known["progress"] else "waiting", ahead=before, **known)
 
 
-LOST = "The process working on this was killed, or the server was restarted. Nothing of it is left; start it again."
+SERVER_LOST_MESSAGE = (
+    "The process working on this was killed, or the server was restarted. Nothing of it is left; start it again."
+)
 
 
 def stop(session: Session, kind: Kind) -> None:
@@ -393,7 +395,7 @@ def main() -> NoReturn:
         if job.is_cancelled:
             _leave_error(job, "", cancelled=True)
             sys.exit(0)
-        time.sleep(POLL)
+        time.sleep(POLL_SECONDS)
     left, limit = sessions.room(job.session)
     job.end = time.monotonic() + 60.0 * limits().minutes
     with suppress(OSError):
@@ -420,8 +422,8 @@ def supervise(job: Job, child: int, *, most_bytes: int, disk: str) -> None:
         if time.monotonic() - looked > DISK_SECONDS:
             looked = time.monotonic()
             if sessions.size_of(job.session) > most_bytes:
-                return _end(job, child, TOO_LARGE.format(disk))
-        time.sleep(POLL)
+                return _end(job, child, DISK_MESSAGE.format(disk))
+        time.sleep(POLL_SECONDS)
 
 
 def _end(job: Job, child: int, message: str, *, cancelled: bool = False) -> None:
@@ -436,17 +438,17 @@ def _note_death(job: Job, status: int) -> None:
         return
     number = os.WTERMSIG(status)
     if number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS):  # C libraries that go on after a failed allocation
-        _leave_error(job, TOO_MUCH.format(limits().job_megabytes))
+        _leave_error(job, MEMORY_MESSAGE.format(limits().job_megabytes))
     else:
-        _leave_error(job, KILLED.format(signal.Signals(number).name))
+        _leave_error(job, KILLED_MESSAGE.format(signal.Signals(number).name))
 
 
-TOO_MUCH = (
+MEMORY_MESSAGE = (
     "This needed more than the {:,} MB of memory that one job may have here (TXCLS_JOB_MB). Try again with fewer or "
     "shorter texts."
 )
-TOO_LARGE = "What comes of this takes too much of the disk: {}. Try again with fewer or shorter texts."
-KILLED = "The process working on this was killed ({}); perhaps the server ran out of memory. Start it again."
+DISK_MESSAGE = "What comes of this takes too much of the disk: {}. Try again with fewer or shorter texts."
+KILLED_MESSAGE = "The process working on this was killed ({}); perhaps the server ran out of memory. Start it again."
 
 
 def _leave_error(job: Job, message: str, *, cancelled: bool = False) -> None:
@@ -476,9 +478,9 @@ def _work(job: Job, *, most_bytes: int) -> None:
         _leave_error(job, _without_paths(str(error), job))
     except Exception as error:  # noqa: BLE001  # the visitor is told that it ended; the error's text could contain their data
         if isinstance(error, MemoryError | ImportError) or "memory" in str(error):  # or no memory to load a library
-            message = TOO_MUCH.format(limits().job_megabytes)
+            message = MEMORY_MESSAGE.format(limits().job_megabytes)
         elif isinstance(error, OSError) and error.errno in (errno.EFBIG, errno.ENOSPC, errno.EDQUOT):
-            message = TOO_LARGE.format(sessions.room(job.session)[1])
+            message = DISK_MESSAGE.format(sessions.room(job.session)[1])
         else:
             message = (
                 f"An error inside the program ended this ({type(error).__name__}). Perhaps your file is the cause."

@@ -20,7 +20,7 @@ from txcls.wording import shown
 SHOWN_GROUPS = 200
 """Maximum number of groups of rows of each kind listed on the page; the file for download has more."""
 PREVIEW_ROWS = 5
-_SHORT = 300
+_PREVIEW_LENGTH = 300
 """Maximum length of a text in a list, in characters."""
 
 
@@ -138,10 +138,10 @@ def _problems(
 
 def _start(text: str) -> str:
     text = text.strip()
-    return text if len(text) <= _SHORT else f"{text[:_SHORT].rstrip()}…"
+    return text if len(text) <= _PREVIEW_LENGTH else f"{text[:_PREVIEW_LENGTH].rstrip()}…"
 
 
-WORDS: Mapping[str, str] = {
+KIND_TITLES: Mapping[str, str] = {
     "conflict": "same text, different labels",
     "near": "almost the same text",
     "same": "same text and label",
@@ -158,6 +158,6 @@ def _listed(problems: Sequence[Mapping[str, Any]]) -> str:
     for number, one in enumerate(problems, start=1):
         for at, place in enumerate(one["places"]):
             text = one["texts"][min(at, len(one["texts"]) - 1)]
-            fields = (WORDS[one["kind"]], str(number), str(place), one["labels"][at], text)
+            fields = (KIND_TITLES[one["kind"]], str(number), str(place), one["labels"][at], text)
             table.writerow([as_plain_text(field) for field in fields])
     return out.getvalue()

@@ -30,7 +30,7 @@ MAX_PROBABILITIES = 1_000_000
 """Maximum number of rows times classes, so that the app can hold the predictions in memory."""
 MAX_LABELS = 10_000
 """Maximum number of rows whose labels are checked; a random sample if there are more."""
-MAX_SUSPECTS, LONGEST_SUSPECT = 500, 400
+MAX_SUSPECTS, MAX_SUSPECT_CHARACTERS = 500, 400
 """Maximum number of rows that can be corrected on the page, and maximum length of each in characters."""
 REPORT = "report.json"
 """The file in the job's folder that holds the predictions."""
@@ -105,7 +105,8 @@ def _suspects(job: Job) -> dict[str, Any]:
     places = [kept.places[row] if kept.places else row for row in checked]
     return {
         "suspects": [
-            asdict(replace(row, row=places[row.row], text=row.text[:LONGEST_SUSPECT])) for row in found[:MAX_SUSPECTS]
+            asdict(replace(row, row=places[row.row], text=row.text[:MAX_SUSPECT_CHARACTERS]))
+            for row in found[:MAX_SUSPECTS]
         ],
         "n_suspects": len(found),
         "n_checked": len(rows),

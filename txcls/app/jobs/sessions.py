@@ -75,7 +75,7 @@ class Session:
             DataError: this server cannot write to its disk.
         """
         session = cls._of(secrets.token_urlsafe(24))
-        with _disk():
+        with _disk_errors_as_data_errors():
             session.folder.parent.mkdir(mode=0o700, exist_ok=True)
             session._note_visit()
             for name in ("files", "jobs", "own", "kept", "downloads"):
@@ -133,7 +133,7 @@ class Session:
             raise DataError(f"This file does not fit: {limit}. Remove some of your files, or try again later.")
         file = self.folder / "files" / name
         try:
-            with _disk():
+            with _disk_errors_as_data_errors():
                 file.write_bytes(data)
         except DataError:
             file.unlink(missing_ok=True)
@@ -154,7 +154,7 @@ def _seconds_since_visit(folder: Path) -> float:
 
 
 @contextmanager
-def _disk() -> Iterator[None]:
+def _disk_errors_as_data_errors() -> Iterator[None]:
     """Turn disk errors into a DataError."""
     try:
         yield

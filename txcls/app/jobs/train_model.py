@@ -19,7 +19,7 @@ from txcls.training.speed import Speed
 MAX_POINTS = 2000
 """After this many points of a curve, only every second step is recorded; the interval doubles again each time half as
 many points have been added."""
-EXAMPLES, LONGEST_EXAMPLE, LONGEST_OF_LONG = 8, 400, 4000
+EXAMPLES, MAX_EXAMPLE_CHARACTERS, MAX_FALLBACK_CHARACTERS = 8, 400, 4000
 """Number of test texts kept as examples; their maximum length in characters; the maximum if too few are that short."""
 SPEED_HOLDS = 300.0
 """For this many seconds after the forecast, training reuses its measured speed, so that it does what was forecast.
@@ -169,8 +169,8 @@ class _Curves:
 def _examples(texts: Sequence[str], labels: Sequence[int]) -> list[str]:
     """A few short test texts, from different classes where possible; if most texts are long, the shortest of those."""
     by_length = sorted(range(len(texts)), key=lambda place: len(texts[place]))
-    few = {place for place in by_length[: 2 * EXAMPLES] if len(texts[place]) <= LONGEST_OF_LONG}
-    short = [place for place, text in enumerate(texts) if len(text) <= LONGEST_EXAMPLE]
+    few = {place for place in by_length[: 2 * EXAMPLES] if len(texts[place]) <= MAX_FALLBACK_CHARACTERS}
+    short = [place for place, text in enumerate(texts) if len(text) <= MAX_EXAMPLE_CHARACTERS]
     if len(short) < EXAMPLES:
         short = sorted({*short, *few})
     first = {labels[place]: place for place in reversed(short)}

@@ -36,14 +36,14 @@ ORDERS: dict[HeadOrder, str] = {
     "entropy": "entropy",
     "number": "layer and head",
 }
-TESTED = (
+ABOUT_TESTS = (
     "A story says on which words a head puts its weight. It is tested on texts that it was not found on: the head’s "
     "weights are replaced by those of the story, by uniform ones and, as a control, by weight on as many other words "
     "or the same list shuffled among words of like frequency. The story is **confirmed** if it brings back at least "
     "0.8 of the accuracy lost with uniform weights, the control at most 0.3, and at least half of the head’s own "
     "weight is where the story says."
 )
-LOST: dict[How, str] = {"mean": "output at its mean", "zero": "output at zero", "uniform": "uniform weights"}
+ABLATION_TITLES: dict[How, str] = {"mean": "output at its mean", "zero": "output at zero", "uniform": "uniform weights"}
 MAX_LISTED = 4
 """Maximum number of heads listed before a button shows the rest."""
 HEADS_OF_A_SLIDE = 2
@@ -126,7 +126,7 @@ def _heads(opened: layout.Page, classifier: Predictor, atlas: HeadAtlas, first: 
     if len(listed) < len(order):
         st.button(f"Show {len(order) - len(listed)} more heads", on_click=_show_all, args=(more,), key="atlas_more")
     with st.expander("How this was measured"):
-        st.markdown(TESTED)
+        st.markdown(ABOUT_TESTS)
         st.markdown(
             f"On {atlas.split} texts: worth on {atlas.n:,}, stories and attention on {atlas.n_stories:,}; the stories "
             f"were chosen on {atlas.n_validation:,} validation texts. Worth: the accuracy lost, in percentage points, "
@@ -213,7 +213,7 @@ def _word_list(lists: Lists, ids: Sequence[int], words: Sequence[str]) -> str:
 def _figures(record: HeadRecord, entropy: float) -> str:
     """The metrics of a head as a small HTML table."""
     story = record.story
-    lost = " · ".join(f"{name} <b>{_points(record.lost[how])}</b>" for how, name in LOST.items())
+    lost = " · ".join(f"{name} <b>{_points(record.lost[how])}</b>" for how, name in ABLATION_TITLES.items())
     if math.isnan(story.share):
         back = "nothing is lost with uniform weights"
     else:

@@ -5,13 +5,13 @@ from functools import partial
 
 import streamlit as st
 
-from txcls.address import LONGEST_LINKED_TEXT, MAX_ROWS, SWITCH, View, params_from_view
+from txcls.address import MAX_LINKED_CHARACTERS, MAX_ROWS, SWITCH, View, params_from_view
 from txcls.app import pages
 from txcls.app.components.machine import machine
 from txcls.app.shell import checkpoints, compute, layout, lecture, model_parts, state, token_html
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart, has_long_names
-from txcls.app.shell.heads import HEADS_MATTER
+from txcls.app.shell.heads import CHECKPOINT_WHERE_HEADS_MATTER
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import (
     ask_for_text,
@@ -48,7 +48,7 @@ QUESTIONS = {
     "agreement": "Is or are? Singular or plural after these words?",
 }
 """The heading of the page, keyed by data set."""
-BEYOND = {
+SCOPE_HINTS = {
     "": "For texts unlike those, even a confident prediction may be wrong.",
     "who_won": "They hold for sentences of its grammar, which *Build a sentence* writes; for others, however similar, "
     "even a confident prediction may be wrong.",
@@ -62,7 +62,7 @@ def main() -> None:
         pages.CLASSIFY, box_height=74, examples="buttons", compare=True, questions=QUESTIONS, welcome=_welcome
     )
     classifier = _two(opened) if opened.view.versus else _one(opened)
-    if opened.has_text and len(opened.view.text) > LONGEST_LINKED_TEXT:
+    if opened.has_text and len(opened.view.text) > MAX_LINKED_CHARACTERS:
         st.caption("This text is too long for the address bar: a link to this page will not include it.")
     model_parts.parameters(classifier.checkpoint.model, classifier.name)
     _download(opened.source, classifier)
@@ -75,8 +75,8 @@ def _welcome() -> None:
     with st.container(key="welcome", horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown("**txcls** is a Transformer text classifier that you can take apart. Try", width="content")
         st.page_link(pages.LESSONS.path, label="a lesson →", query_params=params)
-        if HEADS_MATTER in checkpoints.names():
-            view = View(checkpoint=HEADS_MATTER, text=REPORTS[0].text)
+        if CHECKPOINT_WHERE_HEADS_MATTER in checkpoints.names():
+            view = View(checkpoint=CHECKPOINT_WHERE_HEADS_MATTER, text=REPORTS[0].text)
             st.page_link(pages.SWITCHBOARD.path, label="switching heads off →", query_params=params_from_view(view))
         st.page_link(pages.TRAIN.path, label="your own table →", query_params=params)
 
@@ -111,7 +111,7 @@ def _one(opened: layout.Page) -> Predictor:
                 st.caption(
                     f"Computed in {took:.1f} ms on this machine's CPU. The probabilities sum to 100 % over all "
                     f"{len(classifier.classes)} classes and were calibrated on validation texts. "
-                    + BEYOND.get(checkpoints.summary(opened.view.checkpoint).dataset, BEYOND[""])
+                    + SCOPE_HINTS.get(checkpoints.summary(opened.view.checkpoint).dataset, SCOPE_HINTS[""])
                 )
         with read:
             _read(opened, opened.source, classifier)

@@ -29,7 +29,7 @@ from txcls.text.encoder import Token
 from txcls.wording import percentage
 
 TARGETS = {"logit": "logit", "probability": "probability"}
-HOW = {
+METHOD_DESCRIPTIONS = {
     "attention": "The last layer's attention to the word: mean over heads, and over queries by their pooling weight.",
     "pooling": "The weight with which pooling reads the word's own state after the last layer.",
     "rollout": "Attention multiplied through all layers, mixed with the identity (Abnar & Zuidema 2020).",
@@ -56,7 +56,7 @@ STYLE = """
 """
 ATTENTION = ("attention", "rollout", "pooling")
 """The methods that only read attention weights."""
-FOR, AGAINST = "213, 94, 0", "31, 131, 196"
+FOR_RGB, AGAINST_RGB = "213, 94, 0", "31, 131, 196"
 
 
 def main() -> None:
@@ -108,9 +108,9 @@ def _scores(text: str, explained: Explanation, blank: str) -> None:
     label = plain(explained.label)
     st.subheader(f"Which words led to {label}?", anchor=False)
     st.html(
-        f'<p class="txcls-key"><span style="background: rgba({FOR}, 0.7)">orange</span>evidence for '
+        f'<p class="txcls-key"><span style="background: rgba({FOR_RGB}, 0.7)">orange</span>evidence for '
         f"{html.escape(visible(explained.label))}, or much attention &nbsp; "
-        f'<span style="background: rgba({AGAINST}, 0.7)">blue</span>evidence against it. '
+        f'<span style="background: rgba({AGAINST_RGB}, 0.7)">blue</span>evidence against it. '
         "Colours are scaled to each method's largest score; hover for numbers.</p>"
     )
     ways = "".join(_way(text, name, explained.words, scores) for name, scores in explained.scores.items())
@@ -213,7 +213,7 @@ def _way(text: str, name: str, words: Sequence[Token], scores: NDArray[np.floati
         start, end = max(word.start, place), max(word.end, place)
         typed = text[start:end]
         strength = float(score) / strongest
-        colour = FOR if strength >= 0 else AGAINST
+        colour = FOR_RGB if strength >= 0 else AGAINST_RGB
         parts.append(html.escape(visible(text[place:start])))
         title = html.escape(f"{visible(word.label)}: {_number(name, float(score))}", quote=True)
         parts.append(
@@ -222,7 +222,7 @@ def _way(text: str, name: str, words: Sequence[Token], scores: NDArray[np.floati
         )
         place = end
     return (
-        f"<section><h4>{METHODS[name]}</h4><small>{HOW[name]}</small>"
+        f"<section><h4>{METHODS[name]}</h4><small>{METHOD_DESCRIPTIONS[name]}</small>"
         f'<div class="txcls-words">{"".join(parts)}</div></section>'
     )
 

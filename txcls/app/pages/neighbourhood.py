@@ -21,7 +21,7 @@ N_TEST_TEXTS = 300
 MAX_WORDS = 30
 """Maximum number of tokens of the text whose nearest neighbours are listed."""
 N_NEAREST = 6
-ABOUT = (
+ABOUT_PAGE = (
     "**Which words and which texts have similar vectors?** The tables list the nearest ones in all dimensions. The "
     "plots project the vectors onto their first two principal components: points that are close in a plot need not be "
     "similar."
@@ -33,7 +33,7 @@ def main() -> None:
     opened = layout.open_page(pages.NEIGHBOURHOOD)
     read = classify_text(opened, "its words and its vector are drawn among others.")
     if read is not None and read.has_label:
-        st.markdown(ABOUT)
+        st.markdown(ABOUT_PAGE)
         words, texts = st.columns(2, gap="large")
         with words, lecture.slide(lecture.VECTORS):
             _words(opened)

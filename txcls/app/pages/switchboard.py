@@ -20,7 +20,7 @@ from txcls.predictor import Predictor
 from txcls.text.encoder import Token
 from txcls.wording import percentage
 
-OFF = {"zero": "zeros", "mean": "its mean"}
+OFF_TITLES = {"zero": "zeros", "mean": "its mean"}
 POSITIONS = "positions"
 """Name of the position vectors as a part that can be switched off."""
 Place = tuple[int, int]
@@ -88,7 +88,9 @@ def _choices(place: Any, view: View, means: Means | None) -> tuple[Off, HeadChan
     choice(place, "A changed head is …", get_args(HeadChange), view, "heads", key="switch_heads")
     if means is None:
         return "zero", view.heads
-    choice(place, "Off means replaced by …", list(OFF), view, "off", key="switch_off", names=OFF.__getitem__)
+    choice(
+        place, "Off means replaced by …", list(OFF_TITLES), view, "off", key="switch_off", names=OFF_TITLES.__getitem__
+    )
     return view.off, view.heads
 
 

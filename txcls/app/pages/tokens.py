@@ -15,9 +15,9 @@ from txcls.text.subwords import BytePairs, Merge, spell
 from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.wording import percentage
 
-LONGEST_CLEANED = 20_000
+MAX_CLEANED_CHARACTERS = 20_000
 """Maximum length, in characters, of a text whose cleaning is shown and whose words can be selected."""
-LONGEST_PART = 64
+MAX_PART_BYTES = 64
 """Maximum length, in bytes, of a word whose merges are shown."""
 MAX_PARTS = 300
 SIZES = (300, 500, 1000, 2000, 4000, 8000)
@@ -50,7 +50,7 @@ def _cleaning(text: str, encoder: TextEncoder) -> None:
     if not encoder.config.cleaning:
         st.markdown("This checkpoint does not clean texts: no cleaning steps are configured.")
         return
-    steps = explain_cleaning(text[:LONGEST_CLEANED], encoder.config.cleaning)
+    steps = explain_cleaning(text[:MAX_CLEANED_CHARACTERS], encoder.config.cleaning)
     idle = [step for step in steps if not step.edits]
     for number, step in enumerate(steps, start=1):
         if step.edits:
@@ -65,8 +65,8 @@ def _cleaning(text: str, encoder: TextEncoder) -> None:
         st.markdown(f"Nothing to clean: none of the {len(steps)} steps ({names}) changed this text.")
     elif idle:
         st.caption(f"No effect on this text: {names}.")
-    if len(text) > LONGEST_CLEANED:
-        st.caption(f"Shown for the first {LONGEST_CLEANED:,} of {len(text):,} characters.")
+    if len(text) > MAX_CLEANED_CHARACTERS:
+        st.caption(f"Shown for the first {MAX_CLEANED_CHARACTERS:,} of {len(text):,} characters.")
 
 
 def _tokens(opened: layout.Page, encoder: TextEncoder) -> Tokenizers:
@@ -157,9 +157,9 @@ def _merges(text: str, encoder: TextEncoder, both: Tokenizers) -> None:
         "Byte-pair encoding starts from single bytes and repeatedly merges two neighbours: always the pair that was "
         f"**learned first**, which has the lowest rank of {len(pairs.merges):,}. ␣ is the space before a word."
     )
-    parts_of_text = pairs.parts(clean(text[:LONGEST_CLEANED], steps))
-    whole = parts_of_text if len(text) <= LONGEST_CLEANED else parts_of_text[:-1]
-    parts = {spell(part): part for part in whole if len(part) <= LONGEST_PART}
+    parts_of_text = pairs.parts(clean(text[:MAX_CLEANED_CHARACTERS], steps))
+    whole = parts_of_text if len(text) <= MAX_CLEANED_CHARACTERS else parts_of_text[:-1]
+    parts = {spell(part): part for part in whole if len(part) <= MAX_PART_BYTES}
     options = list(parts)[:MAX_PARTS]
     longest = max(range(len(options)), key=lambda place: len(pairs.build(parts[options[place]])), default=None)
     chosen = st.selectbox(
@@ -176,18 +176,18 @@ def _merges(text: str, encoder: TextEncoder, both: Tokenizers) -> None:
         return
     part = parts.get(chosen) or _first_part(chosen, pairs, steps)
     if part is None:
-        st.info(f"Type a word of at most {LONGEST_PART} bytes that is not empty after cleaning.")
+        st.info(f"Type a word of at most {MAX_PART_BYTES} bytes that is not empty after cleaning.")
         return
     _merge_steps(part, pairs.build(part), both)
 
 
 def _first_part(typed: str, pairs: BytePairs, steps: Sequence[str]) -> str | None:
     """The first typed word, as bytes; None if there is none, or if it is too long."""
-    parts = pairs.parts(clean(typed[:LONGEST_CLEANED].replace("␣", " "), steps))
+    parts = pairs.parts(clean(typed[:MAX_CLEANED_CHARACTERS].replace("␣", " "), steps))
     if len(parts) > 1:
-        first = plain(spell(parts[0])[:LONGEST_PART])
+        first = plain(spell(parts[0])[:MAX_PART_BYTES])
         st.caption(f"Only {first}: merges never cross word boundaries.")
-    return parts[0] if parts and len(parts[0]) <= LONGEST_PART else None
+    return parts[0] if parts and len(parts[0]) <= MAX_PART_BYTES else None
 
 
 def _merge_steps(part: str, merges: Sequence[Merge], both: Tokenizers) -> None:

@@ -19,7 +19,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from txcls.app.shell.limits import BusyError, limits
 from txcls.runtime.pause import pausing
 
-MOST_BEGUN = 4
+MAX_RUNNING = 4
 """Number of computations that share the time; each holds its memory until it ends."""
 OWN_SECONDS = 60.0
 """Maximum time of a computation with a visitor's own model."""
@@ -30,7 +30,7 @@ class ComputeQueue:
 
     Args:
         most_waiting: how many computations may wait while one runs.
-        slice_seconds: how long a computation runs before the next of `MOST_BEGUN` gets its turn.
+        slice_seconds: how long a computation runs before the next of `MAX_RUNNING` gets its turn.
         most_seconds: how long a computation may run, if it has no slices.
     """
 
@@ -81,7 +81,7 @@ class ComputeQueue:
                     "take. Try a shorter text."
                 )
             is_over = for_all or time.monotonic() - began >= self._slice
-            if is_over and self._hand_over(computation, len(self._queue) if for_all else MOST_BEGUN - 1):
+            if is_over and self._hand_over(computation, len(self._queue) if for_all else MAX_RUNNING - 1):
                 wait_for_turn()
 
         try:

@@ -9,16 +9,16 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from txcls.address import OPEN, View
+from txcls.address import UNSET, View
 from txcls.app import pages
 from txcls.app.shell import checkpoints, layout, lecture, state
 from txcls.data.examples import REPORTS
 from txcls.inspection.ablation import AccuracyEffects
-from txcls.inspection.stories import MARKS, HeadAtlas, HeadRecord, chip, verdict_words
+from txcls.inspection.stories import VERDICT_MARKS, HeadAtlas, HeadRecord, chip, verdict_words
 from txcls.inspection.stories.story import IDLE
 from txcls.predictor import Predictor
 
-HEADS_MATTER = "who_won"
+CHECKPOINT_WHERE_HEADS_MATTER = "who_won"
 """The checkpoint whose heads decide the prediction."""
 MAX_CHIPS, MAX_CHIPS_ON_A_SLIDE = 8, 3
 """Maximum number of heads listed with their story, usually and in lecture mode; the Head atlas has all."""
@@ -35,7 +35,7 @@ def open_on_head(page: layout.Page, classifier: Predictor) -> layout.Page:
     page = layout.fit_view(page, of=page.view.checkpoint, layer=model.n_layers - 1, head=model.n_heads - 1)
     worth, atlas = worth_of_heads(classifier), HeadAtlas.of(classifier)
     in_url = np.array([page.view.layer, page.view.head])
-    candidates = [place for place in np.ndindex(worth.shape) if ((in_url == OPEN) | (in_url == place)).all()]
+    candidates = [place for place in np.ndindex(worth.shape) if ((in_url == UNSET) | (in_url == place)).all()]
     if atlas is None:
         layer, head = max(candidates, key=worth.__getitem__)
     else:
@@ -87,7 +87,7 @@ def verdict_html(record: HeadRecord) -> str:
 
 def _story_html(record: HeadRecord, text: str, *, before: str = "") -> str:
     verdict = record.story.verdict
-    mark = f'<span aria-hidden="true">{MARKS[verdict]}</span>'
+    mark = f'<span aria-hidden="true">{VERDICT_MARKS[verdict]}</span>'
     return f'<span class="txcls-story {verdict.replace(" ", "-")}">{before}{mark} {text}</span>'
 
 
@@ -116,7 +116,7 @@ def link_where_heads_matter(
     classifier: Predictor, shown: Sequence[tuple[int, int]], *, target: pages.PageInfo = pages.ATTENTION
 ) -> None:
     """If a head of `shown` (layer, head) can be spared, link to a model whose heads decide, if it is installed."""
-    if classifier.name == HEADS_MATTER or HEADS_MATTER not in checkpoints.names():
+    if classifier.name == CHECKPOINT_WHERE_HEADS_MATTER or CHECKPOINT_WHERE_HEADS_MATTER not in checkpoints.names():
         return
     spare = spare_heads(classifier, shown)
     if not spare:
@@ -128,8 +128,8 @@ def link_where_heads_matter(
         which = f"Head {layer + 1}.{head + 1} can be spared alone"
     st.page_link(
         target.path,
-        label=f"{which}. In {HEADS_MATTER}, heads decide the prediction →",
-        query_params=state.link_params(View(checkpoint=HEADS_MATTER, text=REPORTS[0].text)),
+        label=f"{which}. In {CHECKPOINT_WHERE_HEADS_MATTER}, heads decide the prediction →",
+        query_params=state.link_params(View(checkpoint=CHECKPOINT_WHERE_HEADS_MATTER, text=REPORTS[0].text)),
     )
 
 

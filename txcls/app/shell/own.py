@@ -24,7 +24,9 @@ from txcls.data.examples import Example
 
 PREFIX = "yours · "
 """Prefix of the names of a visitor's own classifiers in pickers and URLs."""
-GONE = "What this address led to is no longer here: a visitor's files are kept for {} after the last visit."
+SESSION_GONE_MESSAGE = (
+    "What this address led to is no longer here: a visitor's files are kept for {} after the last visit."
+)
 _SESSION, _CHECKED = "_own_session", "_own_session_checked"
 _MINUTES = "minutes.json"
 
@@ -40,11 +42,11 @@ def session() -> Session | None:
             st.session_state[_SESSION] = opened
             st.session_state[state.JOB_TOKEN] = opened.token
         elif st.session_state.get(_SESSION) is None:
-            state.add_note(GONE.format(_span(limits().keep_seconds)))
+            state.add_note(SESSION_GONE_MESSAGE.format(_span(limits().keep_seconds)))
     mine: Session | None = st.session_state.get(_SESSION)
     if mine is not None and not mine.exists:
         _leave()
-        state.add_note(GONE.format(_span(limits().keep_seconds)))
+        state.add_note(SESSION_GONE_MESSAGE.format(_span(limits().keep_seconds)))
         return None
     if mine is not None:
         mine.visit()

@@ -25,7 +25,7 @@ from txcls.data.generated.who_won import (
 from txcls.figures import visible
 from txcls.predictor import Predictor
 
-SHOWS = {
+FORM_TITLES = {
     "active": "A beat B",
     "inverse": "B lost to A",
     "passive": "B were beaten by A",
@@ -58,7 +58,7 @@ def draw(row: DeltaGenerator, text_box: str) -> None:
         write: dict[str, Any] = {"on_change": _write, "args": (text_box,)}
         first.selectbox("Winner (A)", TEAMS, key="report_winner", **write)
         second.selectbox("Loser (B)", TEAMS, key="report_loser", **write)
-        first.selectbox("Main clause", MAINS, format_func=SHOWS.__getitem__, key="report_main", **write)
+        first.selectbox("Main clause", MAINS, format_func=FORM_TITLES.__getitem__, key="report_main", **write)
         main: Main = st.session_state["report_main"]
         if verbs := _verbs(main):
             second.selectbox("Verb", verbs, key=f"report_verb_{len(verbs)}", **write)

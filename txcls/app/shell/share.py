@@ -7,7 +7,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import segno
 import streamlit as st
 
-from txcls.address import LONGEST_LINKED_TEXT, View
+from txcls.address import MAX_LINKED_CHARACTERS, View
 from txcls.app.shell import checkpoints, state
 
 MAX_IN_CODE = 1800
@@ -33,8 +33,8 @@ def share_button(view: View) -> None:
             st.caption("With this text, the link is too long for a QR code that a phone can read.")
         else:
             st.html(f'<div class="txcls-qr"><img alt="QR code of the link above" src="{picture}"></div>')
-        if len(view.text) > LONGEST_LINKED_TEXT:
-            st.caption(f"The text is longer than {LONGEST_LINKED_TEXT:,} characters, so it is not in the link.")
+        if len(view.text) > MAX_LINKED_CHARACTERS:
+            st.caption(f"The text is longer than {MAX_LINKED_CHARACTERS:,} characters, so it is not in the link.")
 
 
 def link_to(view: View) -> str:

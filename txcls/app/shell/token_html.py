@@ -8,9 +8,9 @@ from txcls.figures import visible
 from txcls.text.cleaning import CleaningStep
 from txcls.text.encoder import Token
 
-LONGEST_TAIL = 600
+MAX_TAIL_CHARACTERS = 600
 """Number of characters shown of the part that was cut off; the rest is counted."""
-LONGEST_EDITS = 1200
+MAX_EDIT_CHARACTERS = 1200
 """Number of characters shown of a cleaning step, starting shortly before its first edit."""
 MAX_SHARING = 8
 """Maximum number of tokens in the tooltip of one mark: several if they share the bytes of a character."""
@@ -47,7 +47,7 @@ def marked_text(text: str, tokens: Sequence[Token], *, truncated_at: int | None,
         at = end
     parts.append(escape(text[at:end_of_read]))
     if truncated_at is not None:
-        tail = text[truncated_at : truncated_at + LONGEST_TAIL]
+        tail = text[truncated_at : truncated_at + MAX_TAIL_CHARACTERS]
         parts.append(f'<span class="txcls-cut">✂ {escape(tail)}</span>')
         hidden = len(text) - truncated_at - len(tail)
         if hidden > 0:
@@ -81,7 +81,7 @@ def edits(step: CleaningStep) -> str:
     If only case or the kind of whitespace changed, only the new characters are shown.
     """
     first = max(step.edits[0][0] - 200, 0) if step.edits else 0
-    last = min(first + LONGEST_EDITS, len(step.before))
+    last = min(first + MAX_EDIT_CHARACTERS, len(step.before))
     parts = ["… "] if first else []
     old = first
     for start, end, new_start, new_end in step.edits:

@@ -68,7 +68,7 @@ TIMES = ("last week", "last month", "in March", "a year ago", "on Monday")
 N_PAIRS = 30_000
 """Number of pairs of reports in all splits together."""
 SEED = 2026
-RELATIVES_AT: tuple[tuple[tuple[Place, ...], float], ...] = (
+RELATIVE_PLACES: tuple[tuple[tuple[Place, ...], float], ...] = (
     ((), 0.25),
     (("first",), 0.3),
     (("second",), 0.3),
@@ -239,7 +239,7 @@ def _rows(split: SplitName) -> LabelledTexts:
 def _random_form(chance: random.Random) -> Form:
     """Choose constructions and words at random; all constructions are equally likely."""
     main = chance.choice(MAINS)
-    places = chance.choices([places for places, _ in RELATIVES_AT], [weight for _, weight in RELATIVES_AT])[0]
+    places = chance.choices([places for places, _ in RELATIVE_PLACES], [weight for _, weight in RELATIVE_PLACES])[0]
     relatives = []
     for n, place in enumerate(places):
         kind = chance.choice(RELATIVES)

@@ -27,7 +27,7 @@ INFO = DatasetInfo(
     ),
 )
 
-_WANTED = "the folder aclImdb with train/pos/0_9.txt and so on, or aclImdb_v1.tar.gz (or .tar.xz, .tar)"
+_EXPECTED_FILES = "the folder aclImdb with train/pos/0_9.txt and so on, or aclImdb_v1.tar.gz (or .tar.xz, .tar)"
 
 
 def open_imdb(config: DataConfig, path: Path) -> Dataset:
@@ -36,7 +36,7 @@ def open_imdb(config: DataConfig, path: Path) -> Dataset:
     Raises:
         DataError: there is no such folder or archive.
     """
-    source = locate(path, folders=("train", "test", "aclImdb"), archive="aclImdb_v1", wanted=_WANTED)
+    source = locate(path, folders=("train", "test", "aclImdb"), archive="aclImdb_v1", wanted=_EXPECTED_FILES)
     return Dataset(INFO, CLASSES, source.name, ("train", "test"), read=partial(read_reviews, source))
 
 
@@ -58,6 +58,6 @@ def read_reviews(path: Path, split: str) -> LabelledTexts:
         rows.append((int(match[1] == "pos"), int(match[2]), text))
     for label, folder in enumerate(("neg", "pos")):
         if not any(row[0] == label for row in rows):
-            raise DataError(f"{path}: no reviews in {split}/{folder}; wanted {_WANTED}")
+            raise DataError(f"{path}: no reviews in {split}/{folder}; wanted {_EXPECTED_FILES}")
     rows.sort()
     return LabelledTexts([text for *_, text in rows], [label for label, *_ in rows], CLASSES)

@@ -31,9 +31,9 @@ INFO = DatasetInfo(
     is_labelled=False,
 )
 
-FEWEST_WORDS = 20
+MIN_WORDS = 20
 """Articles with fewer words after the title are left out: most have only headings whose lists were not extracted."""
-LONGEST_ARTICLE = 8 << 20
+MAX_ARTICLE_CHARACTERS = 8 << 20
 """Maximum length of an article in characters; the longest in English Wikipedia have about one million."""
 VALIDATION_SHARE = TEST_SHARE = 0.01
 """Fraction of the articles in each of the two parts that are not for training."""
@@ -93,7 +93,7 @@ def _articles_of(file: Path) -> Iterator[Article]:
     title, begun, size = "", 0, 0  # title, first line number and length in characters of the current article
     lines: list[str] = []
     with open_text(file, newline="\n", any_packing=True) as source:
-        for number, raw in enumerate(iter(partial(source.readline, LONGEST_ARTICLE), ""), start=1):
+        for number, raw in enumerate(iter(partial(source.readline, MAX_ARTICLE_CHARACTERS), ""), start=1):
             where = f"{file}, line {number}"
             line = raw.rstrip()
             if start := _START.fullmatch(line):
@@ -112,10 +112,10 @@ def _articles_of(file: Path) -> Iterator[Article]:
                 begun = 0
             else:
                 size += len(raw)
-                if size >= LONGEST_ARTICLE:
+                if size >= MAX_ARTICLE_CHARACTERS:
                     raise DataError(
-                        f"{where}: the article from line {begun} has more than {LONGEST_ARTICLE:,} characters, the "
-                        f"most that is read; does its {_END} lack?"
+                        f"{where}: the article from line {begun} has more than {MAX_ARTICLE_CHARACTERS:,} characters, "
+                        f"the maximum; is its {_END} missing?"
                     )
                 lines.append(line)
     if begun:
@@ -129,6 +129,6 @@ def _article(title: str, lines: list[str]) -> Article | None:
     body = [line for line in lines if line]
     if body and body[0] == title:
         body = body[1:]
-    if sum(len(line.split()) for line in body) < FEWEST_WORDS:
+    if sum(len(line.split()) for line in body) < MIN_WORDS:
         return None
     return Article(title, "\n".join((title, *body)))

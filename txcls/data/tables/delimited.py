@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from txcls.data.limits import LONGEST_FIELD, LONGEST_ROW, SNIFFED
+from txcls.data.limits import MAX_FIELD_CHARACTERS, MAX_ROW_CHARACTERS, SNIFFED_CHARACTERS
 from txcls.data.tables.lines import Encoding, bounded_lines, open_text
 from txcls.errors import DataError
 
@@ -40,7 +40,7 @@ def find_dialect(path: Path, encoding: Encoding, *, suffix: str) -> Dialect:
         DataError: the file cannot be read, contains NUL bytes, or is a .txt without columns.
     """
     with open_text(path, encoding=encoding) as text:
-        beginning = text.read(SNIFFED)
+        beginning = text.read(SNIFFED_CHARACTERS)
     if "\x00" in beginning:
         raise DataError(f"{path}: holds NUL bytes; is it a text file? Save it as CSV (UTF-8)")
     if beginning.lstrip().startswith(_LABEL):
@@ -103,15 +103,15 @@ def csv_rows(text: TextIO, path: Path, *, delimiter: str = ",", quoted: bool = T
 
     Raises:
         DataError: a quoted field is never closed, or is not followed by a delimiter, or a field is longer than
-            LONGEST_FIELD or a row than LONGEST_ROW.
+            MAX_FIELD_CHARACTERS or a row than MAX_ROW_CHARACTERS.
     """
     in_row = 0
 
     def lines() -> Iterator[str]:
         nonlocal in_row
         for line in bounded_lines(text, path):
-            if (in_row := in_row + len(line)) > LONGEST_ROW:
-                raise csv.Error(f"a row longer than {LONGEST_ROW:,} characters")
+            if (in_row := in_row + len(line)) > MAX_ROW_CHARACTERS:
+                raise csv.Error(f"a row longer than {MAX_ROW_CHARACTERS:,} characters")
             yield line
 
     reader = csv.reader(
@@ -120,7 +120,7 @@ def csv_rows(text: TextIO, path: Path, *, delimiter: str = ",", quoted: bool = T
     line = 1
     try:
         for number in itertools.count(1):
-            csv.field_size_limit(LONGEST_FIELD)  # a process-wide setting, which other code may have changed
+            csv.field_size_limit(MAX_FIELD_CHARACTERS)  # a process-wide setting, which other code may have changed
             row = next(reader, None)
             if row is None:
                 return
@@ -128,5 +128,5 @@ def csv_rows(text: TextIO, path: Path, *, delimiter: str = ",", quoted: bool = T
                 yield number, row
             line, in_row = reader.line_num + 1, 0
     except csv.Error as error:
-        problem = f"a field longer than {LONGEST_FIELD:,} characters" if "field limit" in str(error) else error
+        problem = f"a field longer than {MAX_FIELD_CHARACTERS:,} characters" if "field limit" in str(error) else error
         raise DataError(f"{path}, line {line}: {problem}; quote fields that hold quotes or delimiters") from None

@@ -15,9 +15,9 @@ from openpyxl.utils.escape import unescape
 from openpyxl.utils.exceptions import InvalidFileException
 
 from txcls.data.limits import (
-    LONGEST_FIELD,
     MAX_COLUMNS,
     MAX_EMPTY,
+    MAX_FIELD_CHARACTERS,
     MAX_SHEETS,
     MAX_SPARSE,
     MAX_WORKBOOK_BYTES,
@@ -31,7 +31,7 @@ _DAMAGED = (
     *(AttributeError, ArithmeticError, RuntimeError, InvalidFileException),
 )
 """Errors raised for damaged files; SyntaxError comes from invalid XML, RuntimeError from encrypted files."""
-_COUNTED = 2000
+_COUNTED_ROWS = 2000
 """Number of rows counted in each sheet to find the largest sheet."""
 
 
@@ -50,7 +50,7 @@ class Workbook:
             self._book: Any = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
         titles = [sheet.title for sheet in self._book.worksheets if hasattr(sheet, "reset_dimensions")]  # no charts
         if len(titles) > 1:
-            sizes = {title: sum(1 for _ in itertools.islice(self.rows(title), _COUNTED)) for title in titles}
+            sizes = {title: sum(1 for _ in itertools.islice(self.rows(title), _COUNTED_ROWS)) for title in titles}
             titles = sorted((title for title in titles if sizes[title]), key=lambda title: -sizes[title])
         elif titles and next(self.rows(titles[0]), None) is None:
             titles = []
@@ -84,8 +84,10 @@ class Workbook:
                 empty = 0 if values else empty + 1
                 if empty > MAX_EMPTY:
                     return
-                if any(isinstance(value, str) and len(value) > LONGEST_FIELD for value in values):
-                    raise DataError(f"{self.path}, row {number}: a cell of more than {LONGEST_FIELD:,} characters")
+                if any(isinstance(value, str) and len(value) > MAX_FIELD_CHARACTERS for value in values):
+                    raise DataError(
+                        f"{self.path}, row {number}: a cell of more than {MAX_FIELD_CHARACTERS:,} characters"
+                    )
                 if values:
                     yield number, values
 
@@ -120,9 +122,7 @@ def _refuse_bomb(path: Path) -> None:
     unpacked = sum(entry.file_size for entry in entries)
     refuse_swollen(unpacked, path.stat().st_size, path)
     if unpacked > MAX_WORKBOOK_BYTES:
-        raise DataError(
-            f"{path}: unpacks to more than {MAX_WORKBOOK_BYTES:,} bytes, the most that is read; save it as CSV"
-        )
+        raise DataError(f"{path}: unpacks to more than {MAX_WORKBOOK_BYTES:,} bytes, the maximum; save it as CSV")
     sheets = sum(entry.filename.startswith("xl/worksheets/") and "_rels" not in entry.filename for entry in entries)
     if sheets > MAX_SHEETS:
         raise DataError(f"{path}: {sheets:,} sheets, wanted {MAX_SHEETS} at most; save the sheet that you need as CSV")

@@ -7,7 +7,7 @@ from pathlib import Path
 from txcls.config import DataConfig
 from txcls.data.classes import in_classes, label_name, labelled
 from txcls.data.columns import Guess, guess_columns
-from txcls.data.limits import LONGEST_FIELD, MAX_ROWS
+from txcls.data.limits import MAX_FIELD_CHARACTERS, MAX_ROWS
 from txcls.data.tables.table import SUFFIXES, Table, cell_text, is_table
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
 from txcls.errors import DataError
@@ -49,7 +49,7 @@ def labelled_rows(table: Table, *, text_column: str, label_column: str) -> Table
             no_text.append(number)
         elif not (name := label_name(label)):
             no_label.append(number)
-        elif len(text) > LONGEST_FIELD:
+        elif len(text) > MAX_FIELD_CHARACTERS:
             too_long.append(number)
         else:
             texts.append(text)
@@ -68,7 +68,7 @@ def labelled_rows(table: Table, *, text_column: str, label_column: str) -> Table
     for reason, rows in (
         ("without a text", no_text),
         ("without a label", no_label),
-        (f"with a text of more than {LONGEST_FIELD:,} characters", too_long),
+        (f"with a text of more than {MAX_FIELD_CHARACTERS:,} characters", too_long),
     ):
         if len(rows) == 1:
             notes.append(f"1 row {reason} was left out ({table.unit} {rows[0]:,}).")

@@ -15,7 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TextIO
 
-from txcls.data.limits import DEEPEST, LONGEST_JSON, LONGEST_ROW, MAX_BYTES, MAX_EMPTY, MAX_RATIO, RATIO_FROM
+from txcls.data.limits import (
+    MAX_BYTES,
+    MAX_EMPTY,
+    MAX_JSON_CHARACTERS,
+    MAX_JSON_DEPTH,
+    MAX_RATIO,
+    MAX_ROW_CHARACTERS,
+    RATIO_FREE_BYTES,
+)
 from txcls.errors import DataError
 
 _BLANK = re.compile(r"[ \t\r\n]*")
@@ -49,7 +57,7 @@ def refuse_unreachable(path: Path) -> None:
 
 def refuse_swollen(unpacked: int, packed: int, path: Path) -> None:
     """Raise DataError if the compression ratio is too high for text."""
-    if unpacked > RATIO_FROM and unpacked > MAX_RATIO * packed:
+    if unpacked > RATIO_FREE_BYTES and unpacked > MAX_RATIO * packed:
         raise DataError(
             f"{path}: refused, since it unpacks to more than {MAX_RATIO} times its size, which texts do not; unpack it "
             "yourself if you trust it"
@@ -67,9 +75,7 @@ def read_text(path: Path) -> str:
         while block := text.read(1 << 20):
             blocks.append(block)
             if (size := size + len(block)) > MAX_BYTES:
-                raise DataError(
-                    f"{path}: holds more than {MAX_BYTES:,} characters, the most that is read; split the file"
-                )
+                raise DataError(f"{path}: holds more than {MAX_BYTES:,} characters, the maximum; split the file")
     return "".join(blocks)
 
 
@@ -184,15 +190,15 @@ def bounded_lines(text: TextIO, path: Path) -> Iterator[str]:
     """Yield lines with their line ends.
 
     Raises:
-        DataError: a line is longer than LONGEST_ROW, or more than MAX_EMPTY consecutive lines are empty.
+        DataError: a line is longer than MAX_ROW_CHARACTERS, or more than MAX_EMPTY consecutive lines are empty.
     """
     empty = 0
     for number in itertools.count(1):
-        if not (line := text.readline(LONGEST_ROW + 1)):
+        if not (line := text.readline(MAX_ROW_CHARACTERS + 1)):
             return
-        if len(line) > LONGEST_ROW:
+        if len(line) > MAX_ROW_CHARACTERS:
             raise DataError(
-                f"{path}, line {number}: longer than {LONGEST_ROW:,} characters, the most that is read; is it a table?"
+                f"{path}, line {number}: longer than {MAX_ROW_CHARACTERS:,} characters, the maximum; is it a table?"
             )
         empty = empty + 1 if len(line) < 3 and line in _LINE_ENDS else 0
         if empty > MAX_EMPTY:
@@ -204,10 +210,12 @@ def parse_json(text: str, where: str) -> Any:
     """Parse a JSON text; messages start with `where` (the file).
 
     Raises:
-        DataError: it is not JSON, nested too deeply, or longer than LONGEST_JSON.
+        DataError: it is not JSON, nested too deeply, or longer than MAX_JSON_CHARACTERS.
     """
-    if len(text) > LONGEST_JSON:
-        raise DataError(f"{where}: {len(text):,} characters of JSON, wanted {LONGEST_JSON:,} at most; split the file")
+    if len(text) > MAX_JSON_CHARACTERS:
+        raise DataError(
+            f"{where}: {len(text):,} characters of JSON, wanted {MAX_JSON_CHARACTERS:,} at most; split the file"
+        )
     return _checked(json.loads, text, where=where)
 
 
@@ -215,7 +223,7 @@ def json_lines(text: TextIO, path: Path) -> Iterator[tuple[int, Any]]:
     """Yield (line number, value) for each non-empty line of JSON Lines.
 
     Raises:
-        DataError: a line is not JSON, nested too deeply, or longer than LONGEST_ROW.
+        DataError: a line is not JSON, nested too deeply, or longer than MAX_ROW_CHARACTERS.
     """
     for number, line in enumerate(bounded_lines(text, path), start=1):
         if line.strip():
@@ -226,13 +234,13 @@ def json_items(file: TextIO, path: Path) -> Iterator[tuple[int, Any]]:
     """Yield (1-based number, value) for each item of a JSON array, with only part of the file in memory.
 
     Raises:
-        DataError: it is not JSON, or an item is nested too deeply or longer than LONGEST_ROW.
+        DataError: it is not JSON, or an item is nested too deeply or longer than MAX_ROW_CHARACTERS.
     """
     decode = json.JSONDecoder().raw_decode
-    buffer, at, mark = file.read(2 * LONGEST_ROW), 0, "["  # the character expected before the next item
+    buffer, at, mark = file.read(2 * MAX_ROW_CHARACTERS), 0, "["  # the character expected before the next item
     for number in itertools.count(1):
-        if len(buffer) - at <= LONGEST_ROW:
-            buffer, at = buffer[at:] + file.read(2 * LONGEST_ROW), 0
+        if len(buffer) - at <= MAX_ROW_CHARACTERS:
+            buffer, at = buffer[at:] + file.read(2 * MAX_ROW_CHARACTERS), 0
         where = f"{path}, item {number}"
         at = _after_blank(buffer, at)
         if buffer[at : at + 1] == "]" and mark == ",":
@@ -243,8 +251,8 @@ def json_items(file: TextIO, path: Path) -> Iterator[tuple[int, Any]]:
         if buffer[at : at + 1] == "]" and mark == "[":
             break
         value, end = _checked(decode, buffer, at, where=where)
-        if end - at > LONGEST_ROW:
-            raise DataError(f"{where}: longer than {LONGEST_ROW:,} characters, the most that is read")
+        if end - at > MAX_ROW_CHARACTERS:
+            raise DataError(f"{where}: longer than {MAX_ROW_CHARACTERS:,} characters, the maximum")
         yield number, value
         at, mark = end, ","
     if buffer[at + 1 :].strip() or file.read(1):
@@ -263,12 +271,12 @@ def _checked(decode: Any, *arguments: Any, where: str) -> Any:
         line = f", line {error.lineno}" if error.lineno > 1 else ""
         raise DataError(f"{where}{line}: not JSON ({error.msg})") from None
     except (RecursionError, ValueError) as error:
-        problem = f"nested more than {DEEPEST} levels deep" if isinstance(error, RecursionError) else error
+        problem = f"nested more than {MAX_JSON_DEPTH} levels deep" if isinstance(error, RecursionError) else error
         raise DataError(f"{where}: JSON that cannot be read ({problem})") from None
     return result
 
 
-def _refuse_deep(value: Any, levels: int = DEEPEST) -> None:
+def _refuse_deep(value: Any, levels: int = MAX_JSON_DEPTH) -> None:
     """Raise RecursionError if a value is nested deeper than `levels`, since serialising it may overflow the stack."""
     if isinstance(value, dict | list):
         if not levels:

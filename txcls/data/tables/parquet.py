@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from txcls.data.limits import BATCH_BYTES, CELLS_PER_BYTE, LONGEST_FIELD, MAX_NESTED, MAX_RATIO
+from txcls.data.limits import BATCH_BYTES, CELLS_PER_BYTE, MAX_FIELD_CHARACTERS, MAX_NESTED, MAX_RATIO
 from txcls.errors import DataError
 from txcls.wording import shown
 
-_AT_ONCE = 1024
+_BATCH_ROWS = 1024
 _FEW_CELLS, _FEW_BYTES = 1_000_000, 32 << 20
 """Numbers of values and bytes up to which they are not compared with the file's size."""
 _DAMAGED = (OSError, ValueError, OverflowError, LookupError, MemoryError, pa.ArrowException)
@@ -68,11 +68,11 @@ def parquet_rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[t
                 for row in _python_rows(batch, path, done + 1):
                     lengths = {name: len(value) for name, value in row.items() if isinstance(value, str | bytes)}
                     characters += sum(lengths.values())
-                    if max(lengths.values(), default=0) > LONGEST_FIELD:
+                    if max(lengths.values(), default=0) > MAX_FIELD_CHARACTERS:
                         name = max(lengths, key=lengths.__getitem__)
                         raise DataError(
                             f"{path}, row {done + 1}: {lengths[name]:,} characters in column "
-                            f"'{shown(name, limit=40)}', wanted {LONGEST_FIELD:,} at most; cut the text or "
+                            f"'{shown(name, limit=40)}', wanted {MAX_FIELD_CHARACTERS:,} at most; cut the text or "
                             "remove the row"
                         )
                     if characters > max(_FEW_BYTES, MAX_RATIO * size):
@@ -131,14 +131,14 @@ def _batch_rows(path: Path, meta: Any, group: int) -> int:
                 f"{MAX_NESTED:,} values or {BATCH_BYTES:,} bytes; leave the column out or write smaller row groups"
             )
         widest += width
-    return min(max(BATCH_BYTES // max(widest, 1), 1), _AT_ONCE)
+    return min(max(BATCH_BYTES // max(widest, 1), 1), _BATCH_ROWS)
 
 
 def _python_rows(batch: Any, path: Path, number: int) -> Iterator[dict[str, Any]]:
     """Yield the rows of a batch, unpacking at most BATCH_BYTES at a time; `number` is the number of the first row."""
     if batch.num_rows and sum(map(_unpacked_bytes, batch.columns)) > BATCH_BYTES:
         if batch.num_rows == 1:
-            raise DataError(f"{path}, row {number}: holds more than {BATCH_BYTES:,} bytes, the most that is read")
+            raise DataError(f"{path}, row {number}: holds more than {BATCH_BYTES:,} bytes, the maximum")
         half = batch.num_rows // 2
         yield from _python_rows(batch.slice(0, half), path, number)
         yield from _python_rows(batch.slice(half), path, number + half)

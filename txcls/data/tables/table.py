@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from txcls.data.classes import label_name
-from txcls.data.limits import HEAD_ROWS, LONGEST_ROW, SNIFFED
+from txcls.data.limits import HEAD_ROWS, MAX_ROW_CHARACTERS, SNIFFED_CHARACTERS
 from txcls.data.tables.delimited import delimited_rows, find_dialect
 from txcls.data.tables.excel import Workbook
 from txcls.data.tables.headings import CellRow, Headings, find_headings, is_filled, refuse_wide
@@ -25,7 +25,7 @@ SUFFIXES = (".csv", ".tsv", ".tab", ".txt", *JSON, ".parquet", *EXCEL)
 """File name endings of tables; text files may also end in `.gz`."""
 MAX_RAGGED = 0.1
 """Fraction of rows with too many fields above which a file is refused, since its delimiter must be wrong."""
-SAMPLED = 5000
+SAMPLED_ROWS = 5000
 """Number of rows sampled to inspect the columns."""
 _SAMPLED_CELLS, _LONGEST_SAMPLED = 1_000_000, 2000
 
@@ -186,11 +186,11 @@ class Table:
 
     @cached_property
     def sample(self) -> dict[str, list[object]]:
-        """The values in at most SAMPLED random rows, in order and keyed by column; long values are cut.
+        """The values in at most SAMPLED_ROWS random rows, in order and keyed by column; long values are cut.
 
         From very wide tables fewer rows are drawn. All rows are read once, so `n_rows` is known afterwards.
         """
-        n = max(1, min(SAMPLED, _SAMPLED_CELLS // len(self._columns)))
+        n = max(1, min(SAMPLED_ROWS, _SAMPLED_CELLS // len(self._columns)))
         draw = random.Random(0).random
         drawn: list[Row] = []
         for number, row in enumerate(self.rows()):
@@ -229,7 +229,7 @@ class Table:
             n_rows = open_parquet(self.path).metadata.num_rows
         else:
             with open_text(self.path, encoding=self._encoding) as text:
-                self._is_array = text.read(SNIFFED).lstrip().startswith("[")
+                self._is_array = text.read(SNIFFED_CHARACTERS).lstrip().startswith("[")
             self.unit = "item" if self._is_array else "line"
         for _ in _head(self._objects(None, flat=True)):
             pass
@@ -312,7 +312,7 @@ def _head(rows: Iterable[Any]) -> Iterator[Any]:
         yield row
         cells = row[1].values() if isinstance(row[1], dict) else row[1]
         size += sum(len(cell) for cell in cells if isinstance(cell, str))
-        if size > LONGEST_ROW:
+        if size > MAX_ROW_CHARACTERS:
             return
 
 

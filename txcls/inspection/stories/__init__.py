@@ -24,7 +24,7 @@ from txcls.inspection.stories.lists import FittedLists, Lists, fit_lists
 from txcls.inspection.stories.search import find_stories
 from txcls.inspection.stories.story import Clause, MeasuredStory, Story, Verdict, measure_story, necessary_part
 from txcls.inspection.stories.wording import (
-    MARKS,
+    VERDICT_MARKS,
     all_heads_sentence,
     chip,
     head_chips,
@@ -38,8 +38,8 @@ from txcls.inspection.stories.wording import (
 
 __all__ = [
     "ANY",
-    "MARKS",
     "RELATIONS",
+    "VERDICT_MARKS",
     "AllHeads",
     "Clause",
     "FittedLists",

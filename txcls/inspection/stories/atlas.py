@@ -22,7 +22,7 @@ from txcls.inspection.stories.kinds import (
     measure_kinds,
     roles_by_answer,
 )
-from txcls.inspection.stories.lists import REACH, STEP, Lists, fit_lists
+from txcls.inspection.stories.lists import LOG_WEIGHT_STEP, MAX_DISTANCE, Lists, fit_lists
 from txcls.inspection.stories.search import find_stories
 from txcls.inspection.stories.story import (
     IDLE,
@@ -121,7 +121,7 @@ class HeadAtlas:
             one is None
             or (
                 (one.words is None or len(one.words) == n_words)
-                and (one.distances is None or len(one.distances) == 2 * REACH + 1)
+                and (one.distances is None or len(one.distances) == 2 * MAX_DISTANCE + 1)
             )
             for one in lists
         )
@@ -308,14 +308,16 @@ def _or_nan(value: float | None) -> float:
 
 
 def _lists_to_dict(lists: Lists) -> dict[str, Any]:
-    """Log weights as multiples of STEP."""
+    """Log weights as multiples of LOG_WEIGHT_STEP."""
     parts = {"words": lists.words, "distances": lists.distances}
-    return {name: np.rint(part / STEP).astype(int).tolist() for name, part in parts.items() if part is not None}
+    return {
+        name: np.rint(part / LOG_WEIGHT_STEP).astype(int).tolist() for name, part in parts.items() if part is not None
+    }
 
 
 def _lists_from_dict(values: Mapping[str, Any]) -> Lists:
     parts = [
-        (np.array(values[name], dtype=float) * STEP).round(1) if name in values else None
+        (np.array(values[name], dtype=float) * LOG_WEIGHT_STEP).round(1) if name in values else None
         for name in ("words", "distances")
     ]
     return Lists(*parts)

@@ -14,14 +14,14 @@ from txcls.tap import trace
 
 Floats = NDArray[np.floating]
 
-REACH = 16
-"""Each distance from -REACH to REACH has its own weight; keys farther away use the weight of the nearest end."""
+MAX_DISTANCE = 16
+"""Each distance up to this has its own weight in each direction; keys farther away use the weight of the last one."""
 ROUNDS = 20
 """Number of rounds of iterative scaling."""
 PRIOR = 3.0
 """Pseudo-count: each word is fitted as if it had this many additional occurrences with average weight, to avoid
 extreme weights for words that are rare in the training texts."""
-STEP = 0.1
+LOG_WEIGHT_STEP = 0.1
 """Log weights are rounded to multiples of this, so that a checkpoint stores exactly the weights that were tested."""
 LIMIT = 12.0
 """Maximum magnitude of a log weight."""
@@ -29,11 +29,11 @@ LIMIT = 12.0
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """A query's weight on a key is proportional to exp(words[id of the key] + distances[REACH + key - query]).
+    """A query's weight on a key is proportional to exp(words[id of the key] + distances[MAX_DISTANCE + key - query]).
 
     Attributes:
         words: (V,) log weights, with mean 0 over the tokens of the training texts; None to ignore the word.
-        distances: (2 REACH + 1,) log weights, starting with keys before the query; None to ignore the distance.
+        distances: (2 MAX_DISTANCE + 1,) log weights, starting with keys before the query; None to ignore the distance.
     """
 
     words: Floats | None
@@ -115,14 +115,14 @@ def fit_lists(classifier: Predictor, texts: TokenisedTexts) -> list[FittedLists]
 
 @dataclass(frozen=True)
 class _Totals:
-    """The total weight that each of N heads puts on each word, (N, V), and each distance, (N, 2 REACH + 1)."""
+    """The total weight that each of N heads puts on each word, (N, V), and each distance, (N, 2 MAX_DISTANCE + 1)."""
 
     words: Tensor
     distances: Tensor
 
     @classmethod
     def zeros(cls, n_heads: int, n_words: int) -> "_Totals":
-        return cls(torch.zeros(n_heads, n_words), torch.zeros(n_heads, 2 * REACH + 1))
+        return cls(torch.zeros(n_heads, n_words), torch.zeros(n_heads, 2 * MAX_DISTANCE + 1))
 
     def add(self, ids: Tensor, on_keys: Tensor, on_pairs: Tensor) -> None:
         """Add a batch's weight on keys, (N, B, T) for ids (B, T), and on query–key pairs, (N, T, T)."""
@@ -134,7 +134,7 @@ def _scaled(
     given: _Totals, batches: Sequence[Tensor], *, by_word: bool, by_distance: bool, causal: bool
 ) -> list[Lists]:
     """Log weights whose totals over the texts match the given totals, as closely as `ROUNDS` rounds get."""
-    words, distances = torch.zeros_like(given.words), torch.zeros_like(given.distances)  # N V, N 2 REACH + 1
+    words, distances = torch.zeros_like(given.words), torch.zeros_like(given.distances)  # N V, N 2 MAX_DISTANCE + 1
     for _ in range(ROUNDS):
         for is_word in ([True] * by_word) + ([False] * by_distance):
             now = _Totals.zeros(*words.shape)
@@ -160,5 +160,5 @@ def _scaled(
 def _distance(n: int) -> NDArray[np.int64]:
     """The index into `Lists.distances` for each query (row) and key (column), (T, T)."""
     places = np.arange(n)
-    distance: NDArray[np.int64] = np.clip(places - places[:, None], -REACH, REACH) + REACH
+    distance: NDArray[np.int64] = np.clip(places - places[:, None], -MAX_DISTANCE, MAX_DISTANCE) + MAX_DISTANCE
     return distance

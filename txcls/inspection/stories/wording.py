@@ -5,7 +5,7 @@ from txcls.inspection.stories.kinds import AGREEING, ANY, ATTRACTOR, NAMED, NOT_
 from txcls.inspection.stories.story import CONFIRMED, IDLE, MAX_BY_CONTROL, PART, Clause, MeasuredStory
 from txcls.wording import percentage
 
-MARKS = {"confirmed": "✓", "part of it": "◐", "wrong": "✗", "idle": "○"}
+VERDICT_MARKS = {"confirmed": "✓", "part of it": "◐", "wrong": "✗", "idle": "○"}
 """A symbol for each verdict, since colour is not enough by itself."""
 CLEAR = 0.4
 """Minimum weight on the keys of every clause, averaged over its queries, for a pattern to look clear; it must also be

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from txcls.evaluation.baseline import baseline_seconds
 
-LENGTHS = (512, 384, 256, 192, 128, 96, 64, 48, 32, 16)
+MAX_LENGTH_CHOICES = (512, 384, 256, 192, 128, 96, 64, 48, 32, 16)
 """Choices for the maximum number of tokens that a model reads of a text."""
 MIN_LENGTH = 96
 """To leave time for more epochs, long texts are truncated, but not to fewer tokens than this."""
@@ -22,7 +22,7 @@ as many cost 0.6 to 1 points, because the pre-trained weights are forgotten; man
 more."""
 USUAL_ROWS, BY_ROWS = 1500, 0.3
 """Larger sets need fewer passes: their number falls with the number of rows to this power."""
-FEWEST_EPOCHS, MAX_EPOCHS = 3, 40
+MIN_EPOCHS, MAX_EPOCHS = 3, 40
 MAX_RUNS = 6
 """Maximum number of runs whose weights are averaged, if there is time; three or four gained 0.35 to 1 point over a
 single run on the same data."""
@@ -36,7 +36,7 @@ RESERVE = 0.1
 """Share of the budget kept free, since the machine may get busier."""
 MIN_SHARE = 0.3
 """Minimum share of the budget for training, however long everything else takes."""
-OTHER_SECONDS = 3.0
+OVERHEAD_SECONDS = 3.0
 """Time for measuring and saving."""
 
 
@@ -102,20 +102,22 @@ def batch_size(n: int) -> int:
 
 
 def longest_of(lengths: NDArray[np.int64]) -> int:
-    """The smallest of LENGTHS that covers 99 % of the texts."""
-    return min((length for length in LENGTHS if length >= np.percentile(lengths, 99)), default=LENGTHS[0])
+    """The smallest of MAX_LENGTH_CHOICES that covers 99 % of the texts."""
+    return min(
+        (length for length in MAX_LENGTH_CHOICES if length >= np.percentile(lengths, 99)), default=MAX_LENGTH_CHOICES[0]
+    )
 
 
 def epochs_for(n: int, n_classes: int) -> int:
     """The best number of epochs over n training rows, if there is time."""
     passes = (EPOCHS + EPOCHS_PER_CLASS * n_classes) * (USUAL_ROWS / n) ** BY_ROWS
-    return int(np.clip(round(passes), FEWEST_EPOCHS, MAX_EPOCHS))
+    return int(np.clip(round(passes), MIN_EPOCHS, MAX_EPOCHS))
 
 
 def choose_recipe(inputs: RecipeInputs, *, minutes: float) -> Recipe:
     """The recipe for a time budget in minutes."""
     lengths, n = inputs.lengths, inputs.n
-    overhead = OTHER_SECONDS + baseline_seconds(inputs.characters, inputs.n_classes)
+    overhead = OVERHEAD_SECONDS + baseline_seconds(inputs.characters, inputs.n_classes)
     budget = 60 * minutes
     seconds = max((1 - RESERVE) * budget - overhead, MIN_SHARE * budget)
     useful_epochs = epochs_for(n, inputs.n_classes)
@@ -124,7 +126,7 @@ def choose_recipe(inputs: RecipeInputs, *, minutes: float) -> Recipe:
         return n * float(np.minimum(lengths, length).mean()) / inputs.tokens_per_second
 
     longest = longest_of(lengths)
-    for length in (length for length in LENGTHS if length <= longest):
+    for length in (length for length in MAX_LENGTH_CHOICES if length <= longest):
         if epoch_seconds(length) * ENOUGH_EPOCHS <= seconds or length <= MIN_LENGTH:
             break
     epochs, rows = _epochs_and_rows(seconds / epoch_seconds(length), n, useful_epochs)

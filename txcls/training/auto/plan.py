@@ -20,7 +20,14 @@ from txcls.data.types import LabelledTexts
 from txcls.errors import DataError, TrainingError
 from txcls.model import TextClassifier
 from txcls.text.encoder import TextEncoder
-from txcls.training.auto.hyperparameters import LENGTHS, Recipe, RecipeInputs, batch_size, choose_recipe, longest_of
+from txcls.training.auto.hyperparameters import (
+    MAX_LENGTH_CHOICES,
+    Recipe,
+    RecipeInputs,
+    batch_size,
+    choose_recipe,
+    longest_of,
+)
 from txcls.training.auto.parts import Indices, Parts, check_rows, split_rows
 from txcls.training.from_pretrained import encoder_from, settings_from
 from txcls.training.run_folder import plan_file
@@ -29,7 +36,7 @@ from txcls.wording import shown
 
 MEASURED_TEXTS = 2000
 """Number of training texts used to count tokens and to measure the speed."""
-MEASURED_LENGTH = LENGTHS[0]
+MEASURED_LENGTH = MAX_LENGTH_CHOICES[0]
 """Maximum number of tokens of these texts: the largest choice, since each token of a longer text takes longer (by a
 third to a half on newsgroup posts of 512 tokens)."""
 VOCABULARY_TEXTS = 20_000
@@ -182,7 +189,7 @@ def _base_config(name: str, source: str, columns: tuple[str, str] | None, *, bat
     text, label = columns or (None, None)
     data = DataConfig(dataset="table", text_column=text, label_column=label)
     named = {"name": checkpoint_name(name), "title": shown(source, limit=80), "data": data}
-    settings = [f"train.batch_size={batch}", f"train.seed={seed}", f"model.max_length={LENGTHS[0]}"]
+    settings = [f"train.batch_size={batch}", f"train.seed={seed}", f"model.max_length={MAX_LENGTH_CHOICES[0]}"]
     return load_preset("own").model_copy(update=named).with_settings(settings)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from txcls.address import LARGEST_SEED, View
+from txcls.address import MAX_SEED, View
 from txcls.app.components.token_strip import StripToken, token_strip
 from txcls.app.pages.language.model import Chosen, choose_model, draw_ranking, rank_of_true_token, warn_if_cut
 from txcls.app.shell import compute, layout, lecture, model_parts, state, token_html
@@ -189,7 +189,7 @@ def _sampling(view: View) -> Sampling:
     st.number_input(
         "Seed",
         0,
-        LARGEST_SEED,
+        MAX_SEED,
         key="seed_box",
         on_change=state.follow("seed", "seed_box"),
         help="The same seed gives the same samples.",

@@ -9,7 +9,7 @@ import streamlit as st
 
 from txcls.app import pages
 from txcls.app.jobs.own_files import file_name
-from txcls.app.jobs.report_table import LONGEST_SUSPECT, MAX_LABELS
+from txcls.app.jobs.report_table import MAX_LABELS, MAX_SUSPECT_CHARACTERS
 from txcls.app.pages.report import compute as compute_report
 from txcls.app.pages.report.compute import LabelCheck, TableReport
 from txcls.app.pages.report.rows import MAX_SHOWN, ROW_COLUMN, TEXT_COLUMN, heights, in_percent
@@ -23,7 +23,7 @@ from txcls.evaluation.predict_file import as_plain_text
 from txcls.evaluation.report import Answers
 from txcls.figures import visible
 
-ABOUT = (
+ABOUT_LABELS = (
     "Confident learning ([Northcutt et al. 2021](https://arxiv.org/abs/1911.00068)): a label is doubtful if models "
     "that were not trained on the row predict another class with more confidence. These are linear models of the words "
     "and of the shipped encoder's states, fitted in five folds"
@@ -64,8 +64,9 @@ def _of_own_rows(opened: layout.Page) -> LabelCheck | None:
         return compute_report.check_of_own_rows(job)
     waiting.failure(job)
     st.markdown(
-        f"{ABOUT}. **All rows of your table** are checked, also those in the training set (at most {MAX_LABELS:,}, "
-        "drawn at random). The classifier's own predictions are not used, since it was trained on most of these labels."
+        f"{ABOUT_LABELS}. **All rows of your table** are checked, also those in the training set (at most "
+        f"{MAX_LABELS:,}, drawn at random). The classifier's own predictions are not used, "
+        "since it was trained on most of these labels."
     )
     if st.button("Find wrong labels", key="report_suspects"):
         waiting.start("suspects", spec)
@@ -79,7 +80,7 @@ def _of_answers(opened: layout.Page, answers: Answers, of_table: TableReport | N
     check: LabelCheck | None = st.session_state.get(key)
     if check is not None and check.rows is answers.rows:
         return check
-    st.markdown(f"{ABOUT}, and this classifier.")
+    st.markdown(f"{ABOUT_LABELS}, and this classifier.")
     has_learned = of_table is not None and st.checkbox(
         "This classifier was trained on these rows",
         value=of_table.n_learned > 0,
@@ -118,7 +119,7 @@ def _correct(check: LabelCheck) -> dict[int, str]:
     numbers = [suspect.row for suspect in shown]
     columns = {
         **({"row": numbers} if check.table and "file" in check.table else {}),
-        "text": [visible(suspect.text)[:LONGEST_SUSPECT] for suspect in shown],
+        "text": [visible(suspect.text)[:MAX_SUSPECT_CHARACTERS] for suspect in shown],
         "label": [visible(suspect.label) for suspect in shown],
         "suggested": [visible(suspect.suggested) for suspect in shown],
         "label's probability": [suspect.label_probability for suspect in shown],

@@ -26,7 +26,7 @@ from txcls.text.encoder import TextEncoder
 CHART = "chart_numbers"
 MAX_BARS_OF_A_SLIDE = 10
 """Maximum number of classes drawn as bars in large type."""
-LONGEST_SHOWN = 3000
+MAX_SHOWN_CHARACTERS = 3000
 """Maximum number of characters of a text that are shown."""
 LETTERS = {
     "B": "batch size",
@@ -283,12 +283,12 @@ def _text(step: WalkStep, walk: Walk, encoder: TextEncoder) -> None:
     """Draw text, tokens or ids, which are not matrices."""
     prediction, read = walk.traced.prediction, walk.traced.tokens
     if step.name == "text":
-        typed = prediction.text[:LONGEST_SHOWN]
+        typed = prediction.text[:MAX_SHOWN_CHARACTERS]
         for title, text in (("As typed", typed), ("Cleaned", clean(typed, encoder.config.cleaning))):
             st.markdown(f"**{title}**")
             st.html(f'<div class="txcls-plain" dir="auto">{token_html.escape(text)}</div>')
-        if len(prediction.text) > LONGEST_SHOWN:
-            st.caption(f"Shown: the first {LONGEST_SHOWN:,} of {len(prediction.text):,} characters.")
+        if len(prediction.text) > MAX_SHOWN_CHARACTERS:
+            st.caption(f"Shown: the first {MAX_SHOWN_CHARACTERS:,} of {len(prediction.text):,} characters.")
     elif step.name == "tokens":
         cut = prediction.truncated_at
         st.html(token_html.marked_text(prediction.text, read, truncated_at=cut, limit=encoder.max_length))

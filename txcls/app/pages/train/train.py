@@ -16,7 +16,7 @@ from txcls.app.shell.limits import limits
 from txcls.app.shell.markdown import plain
 
 SAMPLE_TITLES = {"sample": "600 short messages, six kinds", "who_won": "Match reports: who won?"}
-FIRST_MINUTES = 5
+DEFAULT_MINUTES = 5
 
 
 def main() -> None:
@@ -159,7 +159,7 @@ def _training(read: JobState) -> None:
     if most > 1:
         minutes = int(
             st.slider(
-                "Time budget, in minutes", 1, most, min(own.last_minutes() or FIRST_MINUTES, most), key="minutes",
+                "Time budget, in minutes", 1, most, min(own.last_minutes() or DEFAULT_MINUTES, most), key="minutes",
                 persist_state="session", on_change=lambda: own.keep_minutes(st.session_state["minutes"]), width=420,
             )
         )  # fmt: skip

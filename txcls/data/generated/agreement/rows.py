@@ -17,9 +17,9 @@ CLASSES = ("singular", "plural")
 VERBS = {"is": 0, "was": 0, "has": 0, "are": 1, "were": 1, "have": 1}
 """The verbs that rows are made of, and the class of each."""
 
-FEWEST_WORDS, MOST_WORDS = 3, 40
+MIN_WORDS, MAX_WORDS = 3, 40
 """Limits on the number of words before the verb."""
-MOST_ROWS_OF_A_TEXT = 12
+MAX_ROWS_PER_TEXT = 12
 """Maximum number of rows from one text, so that long articles do not dominate."""
 BLANK = " ___"
 BLANK_SHARE = 0.05
@@ -28,7 +28,7 @@ BLANK_SHARE = 0.05
 Part = Literal["train", "validation", "test"]
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*[A-Z])")
-_DECIDES = (
+_PRONOUNS_AND_QUESTION_WORDS = (
     "i you he she it we they this that these those there here what where how why each either neither everyone someone "
     "nobody anyone everybody somebody to"
 )
@@ -38,7 +38,7 @@ _NOT_FINITE = (
     "couldn't cannot let if"
 )
 """If one of these is among the three words before the verb, its form may not depend on a noun: "could easily have"."""
-_BARRED = frozenset(_DECIDES.split()), frozenset(_NOT_FINITE.split())
+_BARRED = frozenset(_PRONOUNS_AND_QUESTION_WORDS.split()), frozenset(_NOT_FINITE.split())
 _PUNCTUATION = ",;:\"'()“”"
 
 
@@ -67,7 +67,7 @@ def row_of(sentence: str) -> Row | None:
     """The words before the first verb of `VERBS`; None if there is none or the rules exclude the sentence."""
     words = sentence.split()
     at = next((n for n, word in enumerate(words) if word in VERBS), None)
-    if at is None or not FEWEST_WORDS <= at <= MOST_WORDS:
+    if at is None or not MIN_WORDS <= at <= MAX_WORDS:
         return None
     before = [_plain(word) for word in words[at - 3 : at]]
     decides, not_finite = _BARRED
@@ -161,7 +161,7 @@ def make_rows(
         for part, text in texts:
             of_text = (row for sentence in sentences(text) if (row := row_of(sentence)) is not None)
             so_far = found.setdefault((part, source), [])
-            so_far += (replace(row, source=source) for row in islice(of_text, MOST_ROWS_OF_A_TEXT))
+            so_far += (replace(row, source=source) for row in islice(of_text, MAX_ROWS_PER_TEXT))
             if part == "train":
                 count.add(text)
     nouns, draw, seen = count.nouns(), random.Random(seed), set[bytes]()
