@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -21,6 +21,8 @@ from tests.browser.visiting import choose_page, query, settle, wait_until_steady
 from txcls.app.lessons.lesson import LATE_SECONDS
 from txcls.lessons import find_lesson, lesson_names, read_code
 from txcls.lessons.wording import words_in
+from txcls.lessons.worksheet import worksheet
+from txcls.predictor import Predictor
 from txcls.web.lesson import export_lesson, page_words
 
 PANEL = ".st-key-lesson_panel"
@@ -396,6 +398,16 @@ def test_a_lesson_works_in_a_frame_of_another_origin(browser: Browser, shipped: 
         context.close()
         platform.shutdown()
         platform.server_close()
+
+
+def test_a_worksheet_is_at_most_three_pages_long(tmp_path: Path, browser: Browser) -> None:
+    """In German, as its texts are longer."""
+    (tmp_path / "sheet.html").write_text(worksheet(find_lesson("attention", "de"), cache(Predictor.load)), "utf-8")
+    page = browser.new_page()
+    page.goto((tmp_path / "sheet.html").as_uri())
+    printed = page.pdf(prefer_css_page_size=True)
+    page.close()
+    assert 2 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 3
 
 
 def test_an_exported_lesson_asks_and_answers_offline(tmp_path: Path, open_page: Open) -> None:

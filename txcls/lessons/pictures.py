@@ -21,7 +21,7 @@ from txcls.predictor import Predictor
 from txcls.wording import bounded_percentage
 
 Floats = NDArray[np.float64]
-WIDTH = 640
+WIDTH = 480
 """Width of a picture in SVG units."""
 INK, BLUE, ORANGE, PALE = "#1c2127", "#0b66a8", "#b34700", "#e3e8ee"
 MAX_LABEL_LENGTH = 18
@@ -106,11 +106,11 @@ def _bars(names: Sequence[str], values: Sequence[float], written: Sequence[str],
     parts = []
     for row, (name, value, number) in enumerate(zip(names, values, written, strict=True)):
         y = top + 26 * row
-        length = 340 * abs(value) / most
+        length = 250 * abs(value) / most
         parts += [
-            _text(170, y + 17, name, anchor="end"),
-            _box(180, y + 4, length, 18, ORANGE if value < 0 else BLUE),
-            _text(186 + length, y + 17, number),
+            _text(148, y + 17, name, anchor="end"),
+            _box(156, y + 4, length, 18, ORANGE if value < 0 else BLUE),
+            _text(162 + length, y + 17, number),
         ]
     return top + 26 * len(names) + 4, parts
 
@@ -119,7 +119,7 @@ def _answers(classifier: Predictor, texts: Sequence[str], language: str) -> tupl
     height, parts = 0, []
     for number, text in enumerate(texts):
         if len(texts) > 1:
-            parts.append(_text(0, height + 16, f"{number + 1}: {text}", size=14))
+            parts.append(_text(0, height + 16, f"{number + 1}: {text}", longest=60))
             height += 24
         ranked = classifier.predict([text], top_k=5)[0].ranked
         probabilities = [each.probability for each in ranked]
@@ -191,16 +191,17 @@ def _board(classifier: Predictor, text: str, how: How, language: str) -> tuple[i
     """A cell for each head, with the change in the winner's probability in percentage points."""
     effects = 100 * ablate_each(classifier, text, heads=how, means=Means.of(classifier)).heads
     parts = []
+    step = min(130.0, WIDTH / effects.shape[1])
     for layer, row in enumerate(effects):
         for head, effect in enumerate(row):
-            x, y = 130 * head, 62 * layer
+            x, y = step * head, 62 * layer
             share = min(1.0, abs(float(effect)) / max(1.0, float(np.abs(effects).max())))
             pale, middle = int(255 - 110 * share), int(255 - 60 * share)
             fill = f"#{pale:02x}{middle:02x}ff" if effect < 0 else f"#ff{middle:02x}{pale:02x}"
-            parts.append(_box(x, y, 126, 58, fill))
+            parts.append(_box(x, y, step - 4, 58, fill))
             parts.append(_text(x + 8, y + 20, f"{layer + 1}.{head + 1}", size=13))
             written = in_notation(f"{effect:+.1f}".replace("-", "−"), language)
-            parts.append(_text(x + 63, y + 42, written, anchor="middle", size=18))
+            parts.append(_text(x + step / 2 - 2, y + 42, written, anchor="middle", size=18))
     return 62 * len(effects) + 2, parts
 
 
@@ -208,10 +209,10 @@ def _rows(rows: Sequence[tuple[str, str]]) -> tuple[int, list[str]]:
     """Names with sentences beside them."""
     parts, y = [], 0
     for name, sentence in rows[:16]:
-        lines = textwrap.wrap(sentence, 78)
+        lines = textwrap.wrap(sentence, 56)
         parts.append(_box(0, y, WIDTH, 18 * len(lines) + 8, PALE))
         parts.append(_text(8, y + 18, name))
-        parts += [_text(48, y + 18 * (n + 1), line, longest=80) for n, line in enumerate(lines)]
+        parts += [_text(48, y + 18 * (n + 1), line, longest=60) for n, line in enumerate(lines)]
         y += 18 * len(lines) + 12
     return y, parts
 

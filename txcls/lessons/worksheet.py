@@ -27,14 +27,25 @@ def write_worksheet(lesson: Lesson, load: Load, target: str | Path) -> None:
 def worksheet(lesson: Lesson, load: Load) -> str:
     """The worksheet as HTML.
 
-    A step's picture is beside its question if it is needed to answer, and among the answers if it gives them away.
+    A step's picture is beside its question if it is needed to answer, and among the answers if it gives them away. Of
+    equal pictures in a row, one is shown: beside the last question, and beside the first answer.
     """
     words = words_in(lesson.language)
     solutions = [solve(step, load, language=lesson.language) for step in lesson.steps]
-    questions = [_question(number, solved, load, lesson, words) for number, solved in enumerate(solutions)]
+    figures = [_figure(solved.step, load, lesson) for solved in solutions]
+    shown_early = ["" if _hides_picture(solved) else figure for solved, figure in zip(solutions, figures, strict=True)]
+    shown_late = [figure if _hides_picture(solved) else "" for solved, figure in zip(solutions, figures, strict=True)]
+    questions = [
+        _question(number, solved, "" if figure == following else figure, words)
+        for number, (solved, figure, following) in enumerate(
+            zip(solutions, shown_early, [*shown_early[1:], ""], strict=True)
+        )
+    ]
     answers = [
-        _answer(number, solved, load, lesson)
-        for number, solved in enumerate(solutions)
+        _answer(number, solved, "" if figure == previous else figure)
+        for number, (solved, figure, previous) in enumerate(
+            zip(solutions, shown_late, ["", *shown_late[:-1]], strict=True)
+        )
         if solved.step.question is not None
     ]
     title = html.escape(lesson.title)
@@ -66,16 +77,20 @@ content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-ac
 """
 
 
-def _question(number: int, solved: Solved, load: Load, lesson: Lesson, words: Mapping[str, str]) -> str:
+def _hides_picture(solved: Solved) -> bool:
+    """Whether a step's picture would give the answer to its question away."""
+    return solved.step.question is not None and not solved.step.question.look
+
+
+def _question(number: int, solved: Solved, figure: str, words: Mapping[str, str]) -> str:
     step = solved.step
     question = step.question
     parts = [
         f"<h2>{number + 1}. {html.escape(step.title)}</h2>",
+        figure,
         to_html(solved.narration),
         f'<p class="text"><small>{html.escape(step.checkpoint)}</small>{html.escape(step.text)}</p>',
     ]
-    if question is None or question.look:
-        parts.append(_figure(step, load, lesson))
     if question is not None:
         parts += [f'<div class="ask">{inline(question.ask)}</div>', _room_for(solved, words)]
     if step.room:
@@ -104,14 +119,12 @@ def _room_for(solved: Solved, words: Mapping[str, str]) -> str:
     return f'<div class="line number">{unit}</div>'
 
 
-def _answer(number: int, solved: Solved, load: Load, lesson: Lesson) -> str:
+def _answer(number: int, solved: Solved, figure: str) -> str:
     step = solved.step
-    assert step.question is not None
     parts = [
         f"<h2>{number + 1}. {html.escape(step.title)}</h2>",
         "" if solved.why_has_answer else f"<div><b>{inline(solved.answer)}</b></div>",
         to_html(solved.why) if solved.why else "",
+        figure,
     ]
-    if not step.question.look:
-        parts.append(_figure(step, load, lesson))
     return f"<section>{''.join(parts)}</section>"

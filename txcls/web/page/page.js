@@ -359,6 +359,9 @@ if (page.lesson) {
 
 /** Move a section of the page up to the text, as a lesson's step is about it; "" restores the usual order. @param {string} part */
 function arrange(part) {
-  for (const id of ["picture", "bars-caption", "details", "attention"]) find("reading").parentElement.append(find(id));
+  for (const id of ["picture", "bars-caption", "details", "attention"]) {
+    find("reading").parentElement.append(find(id));
+    find(id).classList.toggle("lead", id === part);
+  }
   if (part) find("lesson-picture").after(find(part));
 }
