@@ -151,9 +151,11 @@ class DataConfig(Section):
     """For `mixture`: 1 reads every text once per epoch; below 1 the texts of a small set are repeated, about
     (size of the largest set / own size) ** (1 - mixing) times, so that with 0 all sets have the same weight."""
     text_column: str | None = None
-    """For `table`: the text column; None looks for a usual name."""
+    """For `table`: the text column, or several as `subject + body`, which are joined; None looks for a usual name."""
     label_column: str | None = None
     """For `table`: the label column; None looks for a usual name."""
+    strip_html: bool = False
+    """For `table`: read only the visible text of HTML."""
     split: Literal["standard", "date"] = "standard"
     """The data set's own split, or (`huffpost`) by date: the newest tenth is the test split, the newest of the rest the
     validation split."""

@@ -105,3 +105,22 @@ def test_the_text_column_of_a_table_without_labels_is_found() -> None:
         assert guess_text_column(columns, file="t.csv") == expected
     with pytest.raises(DataError, match="which column holds the text"):
         guess_text_column({"a": range(60), "b": LABELS, "c": LABELS}, file="t.csv")
+
+
+def test_subject_and_body_are_joined_and_are_not_labels() -> None:
+    subjects = [f"my order {n % 30} is late" for n in range(60)]
+    for names, joined in (
+        (("Subject", "Body"), True),
+        (("description", "title"), True),
+        (("headline", "agent"), False),
+    ):
+        columns = {names[0]: subjects, names[1]: TEXTS, "queue": LABELS}
+        guess, text_only = guess_of(columns), guess_text_column(columns, file="t.csv")
+        assert (guess.text_column == text_only == " + ".join(names)) == joined and guess.label_column == "queue"
+    assert "joined, by their names" in guess_of({"Subject": subjects, "Body": TEXTS, "queue": LABELS}).text_reason
+    assert guess_of({"subject": LABELS, "body": TEXTS, "queue": LABELS}).text_column == "body"
+    columns = {"a": subjects, "b": TEXTS, "c": LABELS}
+    assert guess_of(columns, text_column="b + a").text_column == "b + a"
+    with pytest.raises(DataError, match="no column 'd' for the text"):
+        guess_of(columns, text_column="a + d")
+    assert guess_of({"a + b": TEXTS, "c": LABELS}, text_column="a + b").text_column == "a + b"

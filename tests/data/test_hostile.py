@@ -23,6 +23,7 @@ from tests.conftest import slow_but
 from txcls.config import DataConfig
 from txcls.data import limits
 from txcls.data.archives import matching_files
+from txcls.data.columns import Guess
 from txcls.data.datasets import open_dataset
 from txcls.data.published.clinc150 import open_clinc150
 from txcls.data.published.imdb import read_reviews
@@ -221,7 +222,7 @@ def test_lines_fields_and_nesting_have_limits_that_the_message_names(
 ) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8")
     with pytest.raises(DataError, match=rf"(?s){name}.*{problem}"):
-        labelled_rows(Table(tmp_path / name), text_column="text", label_column="label")
+        labelled_rows(Table(tmp_path / name), Guess("text", "label", "", "", guessed=False))
 
 
 def test_too_many_training_rows_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from rich.table import Table
 from rich.text import Text
 
-from txcls.cli.options import JsonOption, LabelColumnOption, TextColumnOption
+from txcls.cli.options import JsonOption, LabelColumnOption, TextColumnOption, joined_columns
 from txcls.cli.output import console, print_json
 from txcls.config import DataConfig
 from txcls.data.datasets import dataset_info, dataset_names, is_available, open_dataset
@@ -103,7 +103,9 @@ def show(
 ) -> None:
     """Show rows per class and example texts of a data set, or of your own file."""
     known, path = name_or_path in dataset_names(), Path(name_or_path)
-    config = DataConfig(dataset=name_or_path if known else "table", text_column=text_column, label_column=label_column)
+    config = DataConfig(
+        dataset=name_or_path if known else "table", text_column=joined_columns(text_column), label_column=label_column
+    )
     dataset = open_dataset(config, path=None if known else path)
     splits = {split: dataset.load(split) for split in dataset.splits if not split.startswith("oos")}
     if as_json:

@@ -13,7 +13,7 @@ from rich.text import Text
 from txcls.checkpoint.card import GROUPS, ORDER, group_name, most_confused, reliability_rows
 from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from txcls.checkpoint.schema import MEASURED_SPLITS
-from txcls.cli.options import CheckpointArgument, DataOption, DeviceOption, JsonOption
+from txcls.cli.options import CheckpointArgument, DataOption, DeviceOption, JsonOption, SheetOption
 from txcls.cli.output import console, note, print_json, print_rows, rows_progress
 from txcls.cli.train_file import print_comparison
 from txcls.data.datasets import open_dataset
@@ -49,6 +49,7 @@ WORST_CLASSES = 10
 def evaluate(
     checkpoint: CheckpointArgument,
     data: DataOption = None,
+    sheet: SheetOption = None,
     split: Annotated[
         str, typer.Option("--split", metavar="SPLIT", help="test, validation, or new where there is such a split.")
     ] = "test",
@@ -98,7 +99,7 @@ def evaluate(
             _evaluate_parts(checkpoint, heads=heads, explanations=explanations, data=data, write=write, as_json=as_json)
         return
     loaded = load_checkpoint(checkpoint)
-    own = _own_rows(loaded, split=split, data=data)
+    own = _own_rows(loaded, split=split, data=data, sheet=sheet)
     if own is not None and write and loaded.config.data.dataset == "table" and "comparison" in loaded.metrics:
         raise DataError("--write: it would replace the figures of the rows held out from training; leave it out")
     evaluation = _evaluated(loaded, own, split=split, data=data, device=device)
@@ -113,7 +114,7 @@ def evaluate(
         _print_evaluation(figures)
 
 
-def _own_rows(loaded: Checkpoint, *, split: str, data: Path | None) -> LabelledTexts | None:
+def _own_rows(loaded: Checkpoint, *, split: str, data: Path | None, sheet: str | None) -> LabelledTexts | None:
     """The rows of the user's own file; None if `data` is a folder or a file in the published format."""
     if data is None or split != "test" or not (data.is_file() and is_table(data.name)):
         return None
@@ -126,7 +127,7 @@ def _own_rows(loaded: Checkpoint, *, split: str, data: Path | None) -> LabelledT
         else:
             return None
     try:
-        rows, notes = rows_of_file(loaded, data)
+        rows, notes = rows_of_file(loaded, data, sheet=sheet)
     except DataError as error:
         if published is None:
             raise

@@ -1,9 +1,12 @@
 """Arguments and options shared by several commands."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from txcls.data.columns import JOINED
 
 CheckpointArgument = Annotated[
     str, typer.Argument(metavar="CHECKPOINT", help="A checkpoint folder, or a name under checkpoints/.")
@@ -28,8 +31,27 @@ SettingsOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object per line, and nothing else.")]
 TextColumnOption = Annotated[
-    str | None, typer.Option("--text-column", metavar="C", help="The file's text column  [default: guessed by name]")
+    list[str] | None,
+    typer.Option(
+        "--text-column",
+        metavar="C",
+        help="The file's text column; several are joined, such as subject and body  [default: guessed]",
+    ),
+]
+SheetOption = Annotated[
+    str | None, typer.Option("--sheet", metavar="S", help="The workbook's sheet  [default: the one with the most rows]")
+]
+MergeOption = Annotated[
+    bool,
+    typer.Option(
+        "--merge-labels", help="Merge labels that differ only in case and blanks; drop placeholders such as n/a."
+    ),
 ]
 LabelColumnOption = Annotated[
     str | None, typer.Option("--label-column", metavar="C", help="The file's label column  [default: guessed]")
 ]
+
+
+def joined_columns(names: Sequence[str] | None) -> str | None:
+    """The name that `text_columns` reads for the columns given with --text-column."""
+    return JOINED.join(names) if names else None

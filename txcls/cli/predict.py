@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.text import Text
 
-from txcls.cli.options import CheckpointArgument, JsonOption, TextColumnOption
+from txcls.cli.options import CheckpointArgument, JsonOption, SheetOption, TextColumnOption, joined_columns
 from txcls.cli.output import console, note, print_json, rows_progress
-from txcls.data.tables.table import Table, cell_text
+from txcls.data.tables.table import Table, row_text
 from txcls.errors import DataError
 from txcls.evaluation.predict_file import checked_texts, predict_file
 from txcls.predictor import Prediction, Predictor
@@ -28,6 +28,7 @@ def predict(
         ),
     ] = None,
     text_column: TextColumnOption = None,
+    sheet: SheetOption = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", metavar="FILE", help="Write the rows with label and probability to this file."),
@@ -87,7 +88,8 @@ def predict(
                 Predictor.load(checkpoint),
                 input_file,
                 output,
-                text_column=text_column,
+                text_column=joined_columns(text_column),
+                sheet=sheet,
                 precision=precision,
                 top_k=top_k or 1,
                 spreadsheet_safe=spreadsheet_safe,
@@ -96,7 +98,7 @@ def predict(
             )
         note(f"wrote {n_rows:,} rows to {output}")
     elif as_json:
-        _print_file(checkpoint, input_file, text_column=text_column, top_k=top_k)
+        _print_file(checkpoint, input_file, text_column=joined_columns(text_column), sheet=sheet, top_k=top_k)
     else:
         raise DataError("--input needs --output FILE (or --json, to print one object per row)")
 
@@ -118,15 +120,15 @@ def _print_texts(checkpoint: str, texts: list[str] | None, *, top_k: int | None,
             print_prediction(prediction)
 
 
-def _print_file(checkpoint: str, path: Path, *, text_column: str | None, top_k: int | None) -> None:
+def _print_file(checkpoint: str, path: Path, *, text_column: str | None, sheet: str | None, top_k: int | None) -> None:
     """Print one JSON object per row of a file."""
-    classifier, table = Predictor.load(checkpoint), Table(path)
-    usual = classifier.checkpoint.config.data.text_column
+    classifier, table = Predictor.load(checkpoint), Table(path, sheet=sheet)
+    config = classifier.checkpoint.config.data
     with rows_progress() as bar:
-        n_rows, column = checked_texts(table, text_column=text_column, usual=usual)
+        n_rows, column = checked_texts(table, text_column=text_column, usual=config.text_column)
         task = bar.add_task("classifying", total=n_rows)
         for rows in table.pieces(1024):
-            texts = [cell_text(row.values.get(column), where=str(path), column=column) for row in rows]
+            texts = [row_text(row.values, column, where=str(path), strip_html=config.strip_html) for row in rows]
             for prediction in classifier.predict(texts, top_k=top_k):
                 print_json(_prediction_object(prediction))
             bar.advance(task, len(rows))

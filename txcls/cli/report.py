@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from txcls.cli.options import CheckpointArgument, DataOption, JsonOption
+from txcls.cli.options import CheckpointArgument, DataOption, JsonOption, SheetOption
 from txcls.cli.output import console, note, print_json, print_rows
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
@@ -30,6 +30,7 @@ LISTED = 10
 def report(
     checkpoint: CheckpointArgument,
     data: DataOption = None,
+    sheet: SheetOption = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Also write the report as an HTML file of its own.")
     ] = None,
@@ -48,7 +49,7 @@ def report(
         raise DataError(f"{out} is a folder; give a file, for example {out / 'report.html'}")
     measured = stored_report(classifier.checkpoint)
     try:
-        given = _rows(classifier, data)
+        given = _rows(classifier, data, sheet)
     except DataError as error:
         if data is not None or not measured.figures:
             raise
@@ -74,10 +75,10 @@ def report(
         note(f"wrote {out}")
 
 
-def _rows(classifier: Predictor, data: Path | None) -> LabelledTexts:
+def _rows(classifier: Predictor, data: Path | None, sheet: str | None) -> LabelledTexts:
     """The rows of the user's own table, or the test rows of the checkpoint's data set."""
     if data is not None and data.is_file() and is_table(data.name):
-        rows, notes = rows_of_file(classifier.checkpoint, data)
+        rows, notes = rows_of_file(classifier.checkpoint, data, sheet=sheet)
         for sentence in notes:
             note(sentence)
         return rows

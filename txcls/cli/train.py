@@ -16,10 +16,13 @@ from txcls.cli.options import (
     DataOption,
     DeviceOption,
     LabelColumnOption,
+    MergeOption,
     PresetArgument,
     PresetOrFileArgument,
     SettingsOption,
+    SheetOption,
     TextColumnOption,
+    joined_columns,
 )
 from txcls.cli.output import note_once
 from txcls.cli.train_file import refuse_other_options, train_file
@@ -75,6 +78,8 @@ def train(
     minutes: MinutesOption = None,
     text_column: TextColumnOption = None,
     label_column: LabelColumnOption = None,
+    sheet: SheetOption = None,
+    merge_labels: MergeOption = False,
 ) -> None:
     """Train on a file of your own, or a preset; the result is saved as a checkpoint folder.
 
@@ -89,8 +94,10 @@ def train(
             Path(preset),
             test=test,
             minutes=minutes,
-            text_column=text_column,
+            text_column=joined_columns(text_column),
             label_column=label_column,
+            sheet=sheet,
+            merge=merge_labels,
             out=out,
             seed=seed,
             init=init,

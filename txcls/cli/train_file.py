@@ -14,7 +14,7 @@ from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.files import checkpoint_root
 from txcls.cli.output import console, note, print_rows
 from txcls.data.columns import Guess, guess_columns
-from txcls.data.tables.labelled import labelled_rows, read_labelled
+from txcls.data.tables.labelled import labelled_rows, notes_before_training, read_labelled
 from txcls.data.tables.table import Table
 from txcls.data.types import LabelledTexts
 from txcls.errors import ConfigError
@@ -24,7 +24,7 @@ from txcls.training.display import TrainingDisplay
 from txcls.training.run_folder import refuse_existing, refuse_saved_state
 from txcls.wording import shown
 
-FILE_ONLY = ("test", "minutes", "text_column", "label_column")
+FILE_ONLY = ("test", "minutes", "text_column", "label_column", "sheet", "merge_labels")
 """Options that apply only to training on a file."""
 PRESET_ONLY = ("data", "settings", "max_steps", "snapshots", "device")
 """Options that apply only to training a preset."""
@@ -37,6 +37,8 @@ def train_file(
     minutes: float | None,
     text_column: str | None,
     label_column: str | None,
+    sheet: str | None,
+    merge: bool,
     out: Path | None,
     seed: int | None,
     init: str | None,
@@ -49,8 +51,8 @@ def train_file(
     refuse_saved_state(folder, resume=resume, overwrite=overwrite)  # now, not after minutes of reading
     try:
         start: Checkpoint | Literal["encoder"] = "encoder" if init is None else load_checkpoint(init)
-        rows, guess = _read(file, text_column=text_column, label_column=label_column)
-        test_rows = None if test is None else _read_test(test, guess)
+        rows, guess = _read(Table(file, sheet=sheet), text_column=text_column, label_column=label_column, merge=merge)
+        test_rows = None if test is None else _read_test(test, guess, merge=merge)
         if not resume:
             note("measuring how fast this machine trains")
         plan: TrainingPlan = plan_training(
@@ -61,7 +63,7 @@ def train_file(
             init=start,
             name=folder.name,
             source=file.name,
-            columns=(guess.text_column, guess.label_column),
+            data=guess.config,
             resume=folder if resume else None,
         )
     except KeyboardInterrupt:
@@ -82,19 +84,20 @@ def train_file(
     _print_result(result, folder)
 
 
-def _read(file: Path, *, text_column: str | None, label_column: str | None) -> tuple[LabelledTexts, Guess]:
-    table = Table(file)
+def _read(
+    table: Table, *, text_column: str | None, label_column: str | None, merge: bool
+) -> tuple[LabelledTexts, Guess]:
     guess = guess_columns(table.sample, file=table.name, text_column=text_column, label_column=label_column)
-    rows = labelled_rows(table, text_column=guess.text_column, label_column=guess.label_column)
-    note(f"{file.name}: {table.n_rows:,} rows, {len(table.columns)} columns, {len(rows.labelled.classes):,} classes")
-    for sentence in (*guess.sentences, *rows.notes):
+    rows = labelled_rows(table, guess, merge=merge)
+    note(f"{table.name}: {table.n_rows:,} rows, {len(table.columns)} columns, {len(rows.labelled.classes):,} classes")
+    for sentence in (*guess.sentences, *rows.notes, *notes_before_training(rows.labelled, merged=merge)):
         note(sentence)
     return rows.labelled, guess
 
 
-def _read_test(file: Path, guess: Guess) -> LabelledTexts:
+def _read_test(file: Path, guess: Guess, *, merge: bool) -> LabelledTexts:
     """The rows of the test file, from columns of the same names if it has them, otherwise from guessed ones."""
-    rows, test_guess = read_labelled(file, text_column=guess.text_column, label_column=guess.label_column)
+    rows, test_guess = read_labelled(file, guess.config, merge=merge)
     for sentence in (*rows.notes, *(test_guess.sentences if test_guess.guessed else test_guess.hints)):
         note(f"{file.name}: {sentence}")
     return rows.labelled
@@ -130,7 +133,7 @@ def refuse_other_options(options: Mapping[str, object], *, is_file: bool) -> Non
     Raises:
         ConfigError: such an option was given.
     """
-    given = [name for name in (PRESET_ONLY if is_file else FILE_ONLY) if options.get(name) not in (None, (), [])]
+    given = [name for name in (PRESET_ONLY if is_file else FILE_ONLY) if options.get(name) not in (None, (), [], False)]
     if not given:
         return
     names = ", ".join("--set" if name == "settings" else "--" + name.replace("_", "-") for name in given)

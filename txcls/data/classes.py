@@ -15,11 +15,14 @@ _WHOLE_NUMBER = re.compile(r"([+-]?[0-9]+)\.0+")
 def label_name(value: object) -> str:
     """A label as a name, the same from Python and from any file.
 
-    3.0 and "3.0" (from a numeric column with gaps) become "3", True "true", a date "2020-01-31", a missing value "".
+    3.0 and "3.0" (from a numeric column with gaps) become "3", True "true", a date "2020-01-31", a missing value "",
+    and a list "a; b".
     """
     if isinstance(value, str):
         text = value.strip()
         return match[1] if (match := _WHOLE_NUMBER.fullmatch(text)) else text
+    if isinstance(value, list):
+        return "; ".join(filter(None, map(label_name, value)))
     if value is None or value != value:
         return ""
     if isinstance(value, bool):

@@ -5,12 +5,15 @@ If several columns could be the labels, the one that the texts predict best is c
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from txcls.config import DataConfig
 from txcls.data.classes import label_name
+from txcls.data.html import is_html
+from txcls.data.labels import label_notes
 from txcls.errors import DataError
 from txcls.wording import listed, percentage, shown
 
@@ -27,6 +30,11 @@ LABEL_NAMES = (
     *("labels", "label_text", "class_name", "rating", "stars"),
 )
 """Common names of a label column, the most likely first."""
+_HEADLINES = ("subject", "title", "headline", "heading", "summary")
+_BODIES = ("body", "text", "description", "message", "content", "comment", "review", "question", "details")
+"""Columns with such names hold the two parts of one text."""
+JOINED = " + "
+"""Between the names of text columns that are joined."""
 PREDICTED_ROWS = 1000
 """Number of rows used to measure how well texts predict a column."""
 MIN_ADVANTAGE = 0.1
@@ -73,7 +81,10 @@ class ColumnFacts:
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """The columns to train on, the reasons, and hints at possible problems."""
+    """The columns to train on, the reasons, and hints at possible problems.
+
+    `text_column` may be several columns, such as `subject + body`. `strip_html` says that many of the texts are HTML.
+    """
 
     text_column: str
     label_column: str
@@ -82,11 +93,23 @@ class Guess:
     guessed: bool
     """Whether at least one of the columns was guessed rather than named."""
     hints: tuple[str, ...] = ()
+    strip_html: bool = False
+
+    @property
+    def config(self) -> DataConfig:
+        """What a checkpoint remembers about the columns, to read other tables in the same way."""
+        return DataConfig(
+            dataset="table",
+            text_column=self.text_column,
+            label_column=self.label_column,
+            strip_html=self.strip_html,
+        )
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """The reasons and hints, for the user."""
-        return (self.text_reason, self.label_reason, *self.hints)
+        html = ("The texts are HTML; only what a reader sees is read, without tags and style sheets.",)
+        return (self.text_reason, self.label_reason, *self.hints, *(html if self.strip_html else ()))
 
 
 def is_usual_name(name: str) -> bool:
@@ -103,6 +126,16 @@ def is_number(value: str) -> bool:
     return True
 
 
+def text_columns(name: str, columns: Collection[str]) -> tuple[str, ...]:
+    """The columns that a text column's name stands for: itself, or the parts of `subject + body`."""
+    return (name,) if name in columns or JOINED not in name else tuple(name.split(JOINED))
+
+
+def has_text_column(columns: Collection[str], name: str | None) -> bool:
+    """Whether all columns that a text column's name stands for exist."""
+    return name is not None and all(part in columns for part in text_columns(name, columns))
+
+
 def guess_text_column(columns: Columns, *, file: str, text_column: str | None = None) -> str:
     """The text column: the named one, one with a common name, the only column, or one whose contents look like texts.
 
@@ -110,12 +143,14 @@ def guess_text_column(columns: Columns, *, file: str, text_column: str | None = 
         DataError: there is no such column, or no column looks like texts.
     """
     names = list(columns)
-    chosen = _named(names, text_column, file=file, kind="text") or _usual(names, TEXT_NAMES)
+    if chosen := _named(names, text_column, file=file, kind="text"):
+        return chosen
+    chosen, facts = _usual(names, TEXT_NAMES), column_facts(columns)
     if chosen is None:
-        chosen = names[0] if len(names) == 1 else _text(column_facts(columns), taken=None)[0]
+        chosen = names[0] if len(names) == 1 else _text(facts, taken=None)[0]
     if chosen is None:
         raise _unclear(names, file=file, kind="text")
-    return chosen
+    return JOINED.join(_parts_of_text(facts, chosen, taken=None))
 
 
 def column_facts(columns: Columns) -> dict[str, ColumnFacts]:
@@ -135,29 +170,43 @@ def guess_columns(
     _named(list(facts), text_column, file=file, kind="text")
     _named(list(facts), label_column, file=file, kind="label")
     text, text_reason = (text_column, "named by you") if text_column else _text(facts, taken=label_column)
+    parts: tuple[str, ...] = ()
+    if text_column:
+        parts = text_columns(text_column, columns)
+    elif text is not None:
+        parts = _parts_of_text(facts, text, taken=label_column)
+    texts = [
+        " ".join(filter(None, map(label_name, cells))) for cells in zip(*(columns[name] for name in parts), strict=True)
+    ]
     label, label_reason, rivals = (
-        (label_column, "named by you", ()) if label_column else _label(facts, columns, text=text)
+        (label_column, "named by you", ()) if label_column else _label(facts, columns, taken=parts, texts=texts)
     )
-    named_as_labels = _by_name(facts, LABEL_NAMES, taken=text)
+    named_as_labels = [column for column in _by_name(facts, LABEL_NAMES, taken=None) if column.name not in parts]
     if label is None and (single := next((column for column in named_as_labels if column.distinct == 1), None)):
+        several = " ".join(label_notes({single.examples[0]: single.n}))
         raise DataError(
             f"{file}: column '{shown(single.name, limit=40)}' has the same value in every row "
-            f"('{single.examples[0]}'); wanted labels of at least two classes"
+            f"('{single.examples[0]}'); wanted labels of at least two classes{several and '. '}{several}"
         )
     if text is None or label is None:
         kind = "text" if text is None else "label"
         raise DataError(
             f"{file}: no column looks like {kind}s; there are {listed(list(facts))}. Name it with --{kind}-column"
         )
-    if text == label:
-        raise DataError(f"{file}: column {text!r} cannot be both text and label; name two columns")
+    if label in parts:
+        raise DataError(f"{file}: column {label!r} cannot be both text and label; name two columns")
+    hints = [*(_hints(facts[text], facts[label]) if len(parts) == 1 else ()), *rivals]
+    where = f"Texts: column '{shown(text, limit=40)}', {text_reason}."
+    if len(parts) > 1:
+        where = f"Texts: columns {listed(parts)}, joined{', by their names' if not text_column else ''}."
     return Guess(
-        text,
+        JOINED.join(parts),
         label,
-        f"Texts: column '{shown(text, limit=40)}', {text_reason}.",
+        where,
         f"Labels: column '{shown(label, limit=40)}', {label_reason}.",
         guessed=text_column is None or label_column is None,
-        hints=(*_hints(facts[text], facts[label]), *rivals),
+        hints=tuple(hints),
+        strip_html=is_html(texts),
     )
 
 
@@ -189,8 +238,9 @@ def label_predictability(texts: Sequence[object], values: Sequence[object]) -> f
 
 
 def _named(names: Sequence[str], column: str | None, *, file: str, kind: str) -> str | None:
-    if column is not None and column not in names:
-        raise DataError(f"{file}: no column {column!r} for the {kind}; there are {listed(names)}")
+    for part in () if column is None else text_columns(column, names) if kind == "text" else (column,):
+        if part not in names:
+            raise DataError(f"{file}: no column {part!r} for the {kind}; there are {listed(names)}")
     return column
 
 
@@ -251,14 +301,29 @@ def _text(facts: dict[str, ColumnFacts], *, taken: str | None) -> tuple[str | No
     )
 
 
+def _parts_of_text(facts: dict[str, ColumnFacts], text: str, *, taken: str | None) -> tuple[str, ...]:
+    """The text column, and the column with the other part of the texts if there is one, in the order of the table."""
+
+    def is_part(column: ColumnFacts) -> bool:
+        varied = column.distinct >= 0.1 * column.n and column.words >= 1.5
+        return column.name != taken and column.n > 0 and varied and column.numbers < 0.5
+
+    for own, other in ((_HEADLINES, _BODIES), (_BODIES, _HEADLINES)):
+        if any(name in _words(text) for name in own) and is_part(facts[text]):
+            second = next((column for column in _by_name(facts, other, taken=text) if is_part(column)), None)
+            if second is not None:
+                return tuple(name for name in facts if name in (text, second.name))
+    return (text,)
+
+
 def _label(
-    facts: dict[str, ColumnFacts], columns: Columns, *, text: str | None
+    facts: dict[str, ColumnFacts], columns: Columns, *, taken: Sequence[str], texts: Sequence[str]
 ) -> tuple[str | None, str, tuple[str, ...]]:
     """The label column, why it was chosen, and a hint at other candidates."""
-    for column in _by_name(facts, LABEL_NAMES, taken=text):
-        if column.looks_like_labels:
+    for column in _by_name(facts, LABEL_NAMES, taken=None):
+        if column.looks_like_labels and column.name not in taken:
             return column.name, f"by its name ({column.values})", ()
-    free = [column for name, column in facts.items() if name != text and column.distinct >= 2]
+    free = [column for name, column in facts.items() if name not in taken and column.distinct >= 2]
     likely = [column for column in free if column.looks_like_labels]
     if not likely:
         if len(facts) == 2 and free:  # with two columns, the other one, whatever it contains
@@ -271,10 +336,10 @@ def _label(
 
     first, *others = sorted(likely, key=order)
     rivals = [column for column in others if order(column)[:2] == order(first)[:2]]
-    if not rivals or text is None:
+    if not rivals or not texts:
         return first.name, f"by its contents: {first.values}", ()
     candidates = (first, *rivals)
-    score = {column.name: label_predictability(columns[text], columns[column.name]) for column in candidates}
+    score = {column.name: label_predictability(texts, columns[column.name]) for column in candidates}
     best = max(candidates, key=lambda column: (score[column.name], column is first))
     second = max(score[column.name] for column in candidates if column is not best)
     decides = score[best.name] >= second + MIN_ADVANTAGE

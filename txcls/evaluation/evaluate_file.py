@@ -10,7 +10,9 @@ from txcls.errors import DataError
 from txcls.wording import listed
 
 
-def rows_of_file(checkpoint: Checkpoint, path: Path, *, name: str | None = None) -> tuple[LabelledTexts, list[str]]:
+def rows_of_file(
+    checkpoint: Checkpoint, path: Path, *, name: str | None = None, sheet: str | None = None
+) -> tuple[LabelledTexts, list[str]]:
     """All rows of a table file whose label is one of the checkpoint's classes, and sentences on how the file was read.
 
     Labels are compared as they are, or else ignoring case. The columns are those that the checkpoint was trained on, or
@@ -19,14 +21,7 @@ def rows_of_file(checkpoint: Checkpoint, path: Path, *, name: str | None = None)
     Raises:
         DataError: the file cannot be read, or no row has a label that is one of the classes.
     """
-    config = checkpoint.config.data
-    rows, guess = read_labelled(
-        path,
-        text_column=config.text_column,
-        label_column=config.label_column,
-        classes=checkpoint.classes,
-        name=name,
-    )
+    rows, guess = read_labelled(path, checkpoint.config.data, classes=checkpoint.classes, name=name, sheet=sheet)
     notes = [*rows.notes, *(guess.sentences if guess.guessed else guess.hints)]
     labelled = rows.labelled
     known, which = in_classes(labelled, checkpoint.classes, loosely=True)

@@ -23,8 +23,8 @@ import numpy as np
 
 from txcls.checkpoint.files import FILES
 from txcls.config import Precision
-from txcls.data.columns import guess_text_column
-from txcls.data.tables.table import EXCEL, JSON, Table, Values, cell_text, flatten, table_suffix
+from txcls.data.columns import guess_text_column, has_text_column, text_columns
+from txcls.data.tables.table import EXCEL, JSON, Table, Values, flatten, row_text, table_suffix
 from txcls.errors import CheckpointError, DataError, StoppedError
 from txcls.predictor import Predictor
 from txcls.runtime.files import replacing
@@ -53,6 +53,7 @@ def predict_file(
     target: Path,
     *,
     text_column: str | None = None,
+    sheet: str | None = None,
     precision: Precision = "float32",
     top_k: int = 1,
     spreadsheet_safe: bool = False,
@@ -70,6 +71,7 @@ def predict_file(
         target: CSV, TSV, JSON Lines or Parquet, by its suffix; text formats may be gzipped. An existing file is
             replaced only once the new one is complete.
         text_column: the column with the texts; None for the one that the classifier was trained on, or a guess.
+        sheet: the sheet of a workbook; None for the one with the most rows.
         precision: "float32" gives the same probabilities as the app; for the other values, faster on some processors,
             see `Predictor.probabilities`.
         top_k: number of most probable classes to write, in the columns of `added_columns`.
@@ -91,18 +93,20 @@ def predict_file(
         raise CheckpointError(f"{classifier.name} is not saved, so that a run could not be resumed; save it first")
     if not 1 <= top_k <= len(classifier.classes):
         raise DataError(f"got top_k={top_k}; {classifier.name} has classes 1 to {len(classifier.classes)}")
-    table, suffix = Table(source), table_suffix(target)
+    table, suffix = Table(source, sheet=sheet), table_suffix(target)
     if suffix in (".txt", *EXCEL):
         raise DataError(f"{target}: cannot write this format; wanted a name in .csv, .tsv, .jsonl or .parquet")
     if spreadsheet_safe and (suffix in JSON or suffix == ".parquet"):
         raise DataError(f"{target}: spreadsheet-safe output is CSV or TSV; the other formats hold no formulas")
-    n_rows, column = checked_texts(table, text_column=text_column, usual=classifier.checkpoint.config.data.text_column)
+    config = classifier.checkpoint.config.data
+    n_rows, column = checked_texts(table, text_column=text_column, usual=config.text_column)
     columns = tuple(dict.fromkeys((*table.columns, *added_columns(top_k))))
     writer = _Writer(suffix, columns, table.schema() if suffix == ".parquet" else None, spreadsheet_safe, top_k)
     plan = {
         "input_sha256": _sha256([source]),
         "checkpoint_sha256": _sha256(saved / name for name in FILES[:4]),
         "text_column": column,
+        "sheet": table.sheet,
         "columns": list(columns),
         "part_rows": PART_ROWS,
         "precision": precision,
@@ -161,12 +165,12 @@ def checked_texts(table: Table, *, text_column: str | None, usual: str | None = 
         DataError: the table is damaged, has a row with more fields than columns, or no column that looks like texts.
     """
     columns = table.sample
-    if text_column is None and usual in columns:
+    if text_column is None and has_text_column(columns, usual):
         text_column = usual
     column = guess_text_column(columns, file=str(table.path), text_column=text_column)
     n_rows = 0
-    for number, values in table.rows([column] if column in table.columns else None):
-        cell_text(values.get(column), where=f"{table.path}, {table.unit} {number}", column=column)
+    for number, values in table.rows(text_columns(column, table.columns)):
+        row_text(values, column, where=f"{table.path}, {table.unit} {number}")
         n_rows += 1
     if table.n_left_out:
         raise table.ragged_error()
@@ -177,7 +181,8 @@ def _add_labels(
     classifier: Predictor, rows: Sequence[Values], text_column: str, precision: Precision, top_k: int
 ) -> None:
     """Add the columns of the best classes and their probabilities to the rows."""
-    texts = [cell_text(flatten(row).get(text_column), where="a row", column=text_column) for row in rows]
+    strip_html = classifier.checkpoint.config.data.strip_html
+    texts = [row_text(flatten(row), text_column, where="a row", strip_html=strip_html) for row in rows]
     for row, ranked in zip(rows, _best(classifier, texts, precision, top_k), strict=True):
         row.update(zip(added_columns(top_k), itertools.chain.from_iterable(ranked), strict=True))
 

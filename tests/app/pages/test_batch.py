@@ -44,7 +44,7 @@ def rows_of(session: Session) -> list[dict[str, str]]:
 
 def test_a_file_comes_back_with_classes_probabilities_and_the_next_best() -> None:
     session, app = with_file()
-    assert app.selectbox(key="batch_column").value == "body"
+    assert app.multiselect(key="batch_columns").value == ["body"]
     app.button(key="start_batch").click().run()
     until(app, lambda app: any(drawing.key == "chart_classified" for drawing in charts_of(app)))
     described(chart(app, "chart_classified"))

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import openpyxl
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -73,7 +74,7 @@ def test_a_table_is_looked_through_before_training() -> None:
     until(app, lambda app: bool(charts_of(app)))
     for key in ("chart_classes", "chart_rows_by_length"):
         described(chart(app, key))
-    assert app.selectbox(key="text_column_box").value == "message"
+    assert app.multiselect(key="text_column_box").value == ["message"]
     assert app.selectbox(key="label_column_box").value == "kind"
     assert "Same text, different labels" in str(app.segmented_control[0].options)
     shown = html_of(app)
@@ -130,6 +131,30 @@ def test_columns_can_be_corrected() -> None:
     app.selectbox(key="label_column_box").set_value("id").run()
     until(app, lambda app: bool(charts_of(app)))
     assert app.selectbox(key="label_column_box").value == "id" and "25 classes" in [s.value for s in app.subheader]
+
+
+def test_another_sheet_and_several_columns_are_read_and_labels_merged(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    book.active.append(["name", "what"])
+    for n in range(60):
+        book.active.append([f"row {n} of the code book", "x"])
+    sheet = book.create_sheet("Answers")
+    sheet.append(["subject", "body", "kind"])
+    for n in range(40):
+        sheet.append([f"my order {n}", f"it has not come and it is day {n}", ("Post", "post", "Bill", "n/a")[n % 4]])
+    book.save(tmp_path / "t.xlsx")
+    session = Session.new()
+    file = put(session, "t.xlsx", (tmp_path / "t.xlsx").read_bytes())
+    queue.start(session, "read", file)
+    app = until(open_page("train", job=session.token), has_button("another_table"))
+    app.selectbox(key="sheet_box").set_value("Answers").run()
+    until(app, lambda app: bool(charts_of(app)))
+    assert app.multiselect(key="text_column_box").value == ["subject", "body"]
+    assert "4 classes" in [s.value for s in app.subheader]
+    assert any("look like one class" in warning.value for warning in app.warning)
+    app.button(key="merge_labels").click().run()
+    until(app, lambda app: "2 classes" in [s.value for s in app.subheader])
+    assert (spec := queue.state(session, "read").spec)["merge"] and spec["sheet"] == "Answers"
 
 
 @pytest.mark.slow

@@ -9,9 +9,10 @@ import pytest
 from tests.data.tables.test_table import FORMATS, TWO
 from txcls.config import DataConfig
 from txcls.data.classes import in_classes, label_name
+from txcls.data.columns import Guess
 from txcls.data.datasets import open_dataset
 from txcls.data.given import given_rows
-from txcls.data.tables.labelled import TableRows, labelled_rows, read_labelled
+from txcls.data.tables.labelled import TableRows, labelled_rows, notes_before_training, read_labelled
 from txcls.data.tables.table import Table
 from txcls.data.types import Dataset, LabelledTexts
 from txcls.errors import DataError
@@ -75,7 +76,7 @@ def test_a_folder_holds_train_and_test(tmp_path: Path) -> None:
 
 def labelled(path: Path, lines: list[dict[str, object]]) -> TableRows:
     path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    return labelled_rows(Table(path), text_column="t", label_column="y")
+    return labelled_rows(Table(path), Guess("t", "y", "", "", guessed=False))
 
 
 def test_rows_without_text_or_label_are_left_out_and_counted(tmp_path: Path) -> None:
@@ -117,5 +118,34 @@ def test_rows_of_unknown_classes_are_left_out() -> None:
 def test_another_file_is_read_by_the_column_that_holds_the_classes(tmp_path: Path) -> None:
     rows = "".join(f"message number {n},{'xy'[n % 2]},{'HAM' if n % 3 else 'Spam'}\n" for n in range(30))
     (tmp_path / "t.csv").write_text("what,part,which one\n" + rows, encoding="utf-8")
-    _, guess = read_labelled(tmp_path / "t.csv", classes=("ham", "spam"), text_column="gone")
+    _, guess = read_labelled(tmp_path / "t.csv", DataConfig(text_column="gone"), classes=("ham", "spam"))
     assert (guess.text_column, guess.label_column) == ("what", "which one")
+
+
+def test_variants_of_a_label_are_merged_and_placeholders_dropped_on_request(tmp_path: Path) -> None:
+    names = ["Ham", "ham", "ham ", "SPAM", "spam", "spam", "n/a", "?", "NULL", "Ham"]
+    lines = [{"text": f"message {n}", "label": name} for n, name in enumerate(names)]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    rows, _ = read_labelled(tmp_path / "t.jsonl")
+    assert len(rows.labelled.classes) == 7
+    variants, missing = notes_before_training(rows.labelled)
+    assert "'Ham' (2) / 'ham' (2), 'spam' (2) / 'SPAM' (1)" in variants and "--merge-labels" in variants
+    assert all(f"'{name}' (1)" in missing for name in ("n/a", "?", "NULL"))
+    merged, _ = read_labelled(tmp_path / "t.jsonl", merge=True)
+    assert merged.labelled.classes == ("Ham", "spam") and merged.numbers == [1, 2, 3, 4, 5, 6, 10]
+    assert merged.labelled.labels == [0, 0, 0, 1, 1, 1, 0] and "are one class" in merged.notes[0]
+
+
+def test_two_text_columns_are_joined_and_html_is_read_as_its_reader_sees_it(tmp_path: Path) -> None:
+    head = "<html><head><style>p {margin: 0}</style></head>"
+    page = head + "<body><p>Hello&nbsp;<b>you</b>,<br>bye &amp; thanks %s</p></body>"
+    lines = [{"mail": {"subject": f"my order {n}", "body": page % n}, "queue": "ab"[n % 2]} for n in range(20)]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    rows, guess = read_labelled(tmp_path / "t.jsonl")
+    assert guess.text_column == "mail.subject + mail.body" and guess.strip_html and guess.label_column == "queue"
+    assert rows.labelled.texts[3] == "my order 3\nHello you,\nbye & thanks 3"
+    assert any("HTML" in sentence for sentence in guess.sentences)
+    again, _ = read_labelled(tmp_path / "t.jsonl", guess.config)
+    assert again.labelled == rows.labelled
+    whole, _ = read_labelled(tmp_path / "t.jsonl", guess.config.model_copy(update={"strip_html": False}))
+    assert "<style>" in whole.labelled.texts[3]

@@ -7,7 +7,7 @@ from typing import Any
 
 from txcls.app.jobs.queue import Job
 from txcls.app.shell.limits import limits
-from txcls.data.tables.table import EXCEL, Table
+from txcls.data.tables.table import EXCEL, Table, row_text
 from txcls.errors import DataError
 from txcls.evaluation.predict_file import LABEL, PROBABILITY, checked_texts, predict_file
 from txcls.predictor import Predictor
@@ -20,7 +20,7 @@ def run(job: Job) -> dict[str, Any]:
     """Classify the file; returns the name of the result, the number of rows (total and per label), and the first
     rows."""
     job.progress("reading the file", share=0.0)
-    table = Table(job.session / job.spec["file"])
+    table = Table(job.session / job.spec["file"], sheet=job.spec.get("sheet"))
     rows, text_column = checked_texts(table, text_column=str(job.spec["text_column"]))
     if rows > limits().rows:
         raise DataError(
@@ -39,6 +39,7 @@ def run(job: Job) -> dict[str, Any]:
         table.path,
         target,
         text_column=text_column,
+        sheet=table.sheet,
         top_k=int(job.spec["top_k"]),
         spreadsheet_safe=bool(job.spec["safe"]) and target.suffix in (".csv", ".tsv", ".tab"),
         on_rows=on_rows,
@@ -105,5 +106,5 @@ def _summary(target: Path, text_column: str) -> dict[str, Any]:
         counts[str(values[LABEL])] += 1
         if len(preview) < PREVIEW_ROWS:
             added = {name: values[name] for name in values if name.startswith((LABEL, PROBABILITY))}
-            preview.append({"text": str(values.get(text_column))[:_PREVIEW_LENGTH], **added})
+            preview.append({"text": row_text(values, text_column, where="a row")[:_PREVIEW_LENGTH], **added})
     return {"labels": dict(counts.most_common()), "preview": preview}

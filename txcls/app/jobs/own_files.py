@@ -12,10 +12,13 @@ from txcls.config import DataConfig
 from txcls.data.columns import Guess, guess_columns
 from txcls.data.datasets import open_dataset
 from txcls.data.tables.labelled import labelled_rows as rows_of_table
+from txcls.data.tables.labelled import notes_before_training
 from txcls.data.tables.table import Table
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 
+READ_OPTIONS = ("text_column", "label_column", "sheet", "merge")
+"""The keys of a spec that say how to read its table."""
 SAMPLES = ("sample", "who_won")
 """Built-in data sets that can be trained on instead of a table."""
 
@@ -30,7 +33,7 @@ class Rows:
         places: the number of each row in the visitor's file; empty for a built-in data set.
         source: description of the data for the model card.
         notes: sentences on what was left out.
-        columns: the table's text and label column; None for a built-in data set.
+        data: how the table was read; None for a built-in data set.
     """
 
     train: LabelledTexts
@@ -38,7 +41,7 @@ class Rows:
     places: Sequence[int]
     source: str
     notes: tuple[str, ...] = ()
-    columns: tuple[str, str] | None = None
+    data: DataConfig | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +92,7 @@ def read_table(session: Path, spec: Mapping[str, Any]) -> Table:
         DataError: it cannot be read, or has more rows than the host allows.
     """
     name = file_name(spec)
-    table = Table(session / spec["file"], name=name)
+    table = Table(session / spec["file"], name=name, sheet=spec.get("sheet"))
     if table.sample and (table.n_rows or 0) > limits().rows:
         raise DataError(
             f"{name}: {table.n_rows:,} rows, and this server takes {limits().rows:,} at most (TXCLS_MAX_ROWS); upload "
@@ -113,9 +116,10 @@ def labelled_rows(session: Path, spec: Mapping[str, Any]) -> Rows:
         return _sample(spec["sample"])
     table = read_table(session, spec)
     guess = guessed(table, spec)
-    rows = rows_of_table(table, text_column=guess.text_column, label_column=guess.label_column)
-    columns = (guess.text_column, guess.label_column)
-    return Rows(rows.labelled, None, rows.numbers, table.name, rows.notes, columns)
+    merge = bool(spec.get("merge"))
+    rows = rows_of_table(table, guess, merge=merge)
+    notes = (*rows.notes, *notes_before_training(rows.labelled, merged=merge))
+    return Rows(rows.labelled, None, rows.numbers, table.name, notes, guess.config)
 
 
 def guessed(table: Table, spec: Mapping[str, Any]) -> Guess:

@@ -9,10 +9,12 @@ from typing import Any
 
 from txcls.app.jobs.own_files import guessed, labelled_rows, read_table
 from txcls.app.jobs.queue import Job
-from txcls.data.classes import label_name
-from txcls.data.columns import column_facts, guess_text_column
+from txcls.data.classes import label_name, labelled
+from txcls.data.columns import Guess, column_facts, guess_text_column, text_columns
+from txcls.data.labels import label_notes, merged_names
 from txcls.data.survey import DataSurvey, Group, survey
-from txcls.data.tables.table import Table, cell_text
+from txcls.data.tables.table import Table, row_text
+from txcls.data.text_notes import text_notes
 from txcls.errors import DataError
 from txcls.evaluation.predict_file import as_plain_text
 from txcls.wording import shown
@@ -35,6 +37,8 @@ def run(job: Job) -> dict[str, Any]:
         "rows": table.n_rows,
         "unit": table.unit,
         "columns": _columns(table),
+        "sheets": list(table.sheets),
+        "sheet": table.sheet,
         "notes": list(table.notes),
         "preview": _preview(table),
     }
@@ -46,7 +50,7 @@ def run(job: Job) -> dict[str, Any]:
         return {**about, "problem": str(error)}
     job.progress("looking for empty and repeated rows")
     about |= {"text_column": guess.text_column, "label_column": guess.label_column, "reasons": list(guess.sentences)}
-    return about | _surveyed(job, table, guess.text_column, guess.label_column)
+    return about | _surveyed(job, table, guess, merge=bool(job.spec.get("merge")))
 
 
 def _columns(table: Table) -> list[dict[str, Any]]:
@@ -72,14 +76,23 @@ def _text_column(table: Table) -> str:
         return max(column_facts(table.sample).values(), key=lambda facts: (facts.numbers < 0.5, facts.characters)).name
 
 
-def _surveyed(job: Job, table: Table, text_column: str, label_column: str) -> dict[str, Any]:
+def _surveyed(job: Job, table: Table, guess: Guess, *, merge: bool) -> dict[str, Any]:
     texts, labels, numbers = [], [], []
-    for number, values in table.rows([text_column, label_column]):
+    for number, values in table.rows([*text_columns(guess.text_column, table.columns), guess.label_column]):
         where = f"{table.name}, {table.unit} {number}"
-        texts.append(cell_text(values.get(text_column), where=where, column=text_column))
-        labels.append(label_name(values.get(label_column)))
+        texts.append(row_text(values, guess.text_column, where=where, strip_html=guess.strip_html))
+        labels.append(label_name(values.get(guess.label_column)))
         numbers.append(number)
-    return _of_survey(job, survey(texts, labels), texts, labels, numbers)
+    counts = Counter(filter(None, labels))
+    new = merged_names(counts)
+    used = [new.get(name, name) for name in labels] if merge else labels
+    checks = {"label_notes": list(label_notes(counts, merged=merge)), "can_merge": bool(new)}
+    if any(texts):
+        usable = [(text, name) for text, name in zip(texts, used, strict=True) if text.strip() and name]
+        checks["text_notes"] = (
+            list(text_notes(labelled([text for text, _ in usable], [name for _, name in usable]))) if usable else []
+        )
+    return checks | _of_survey(job, survey(texts, used), texts, used, numbers)
 
 
 def _sample(job: Job) -> dict[str, Any]:

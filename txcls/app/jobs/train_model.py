@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from txcls.app.jobs.open_model import write_downloads
-from txcls.app.jobs.own_files import KeptRows, Rows, labelled_rows, write_kept
+from txcls.app.jobs.own_files import READ_OPTIONS, KeptRows, Rows, labelled_rows, write_kept
 from txcls.app.jobs.queue import Job
 from txcls.app.jobs.sessions import append_line, write_json
 from txcls.app.shell.limits import limits
@@ -71,7 +71,7 @@ def _planned(job: Job, rows: Rows) -> TrainingPlan:
         minutes=minutes,
         name=name,
         source=rows.source,
-        columns=rows.columns,
+        data=rows.data,
         speed=speed,
     )
 
@@ -134,7 +134,7 @@ def _kept_rows(rows: Rows, plan: TrainingPlan, spec: Mapping[str, Any]) -> KeptR
         places=list(rows.places),
         test=[] if parts.test_rows is None else parts.test_rows.tolist(),
         given_test=(list(given.texts), [given.classes[label] for label in given.labels]),
-        spec={name: spec[name] for name in ("file", "names", "text_column", "label_column") if name in spec},
+        spec={name: spec[name] for name in ("file", "names", *READ_OPTIONS) if name in spec},
     )
 
 

@@ -15,6 +15,7 @@ from txcls.app.shell.downloads import download_link
 from txcls.app.shell.limits import limits
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import load_classifier
+from txcls.data.columns import JOINED, text_columns
 from txcls.figures import class_counts
 from txcls.wording import percentage
 
@@ -54,10 +55,22 @@ def _file(peek: JobState) -> None:
             st.markdown(f"**{plain(str(table['name'])[:80])}** · {table['rows']:,} rows", width="content")
             st.button("Use another file", key="another_file", on_click=_use_another_file)
         names = [column["name"] for column in table["columns"]]
-        st.session_state.setdefault("batch_column", table["text_column"])
-        if st.session_state["batch_column"] not in names:
-            st.session_state["batch_column"] = table["text_column"]
-        st.selectbox("Text column", names, key="batch_column", width=320, persist_state="session")
+        guessed = list(text_columns(table["text_column"], names))
+        st.session_state.setdefault("batch_columns", guessed)
+        if not set(st.session_state["batch_columns"]) <= set(names):
+            st.session_state["batch_columns"] = guessed
+        with st.container(horizontal=True):
+            if len(table["sheets"]) > 1:
+                st.session_state["batch_sheet"] = table["sheet"]
+                st.selectbox("Sheet", table["sheets"], key="batch_sheet", on_change=_sheet_changed, width=320)
+            st.multiselect(
+                "Text columns",
+                names,
+                key="batch_columns",
+                width=320,
+                persist_state="session",
+                help="Several columns, such as subject and body, are joined.",
+            )
         columns = [name for name in table["preview"][0] if name != "row"]
         st.html(table_html.table(columns, table["preview"], caption="The first rows"))
         return
@@ -75,10 +88,16 @@ def _file(peek: JobState) -> None:
     )
 
 
+def _sheet_changed() -> None:
+    spec = dict(own.job("peek").spec)
+    _use_another_file()
+    waiting.start("peek", {**spec, "sheet": st.session_state["batch_sheet"]})
+
+
 def _use_another_file() -> None:
     _forget_result()
     waiting.forget("peek")
-    st.session_state.pop("batch_column", None)
+    st.session_state.pop("batch_columns", None)
 
 
 def _forget_result() -> None:
@@ -114,6 +133,7 @@ def _classify(opened: layout.Page, peek: JobState, batch: JobState) -> None:
         f"Classify {peek.result['rows']:,} rows",
         key="start_batch",
         type="primary",
+        disabled=not st.session_state["batch_columns"],
         on_click=_start,
         args=(opened.source, dict(peek.spec), int(k), bool(safe)),
     )
@@ -127,7 +147,8 @@ def _start(source: Source, spec: dict[str, Any], k: int, safe: bool) -> None:
             "names": spec["names"],
             "checkpoint": str(source.folder),
             "model": source.name,
-            "text_column": st.session_state["batch_column"],
+            "text_column": JOINED.join(st.session_state["batch_columns"]),
+            "sheet": spec.get("sheet"),
             "top_k": k,
             "safe": safe,
         },

@@ -1,14 +1,17 @@
 """The labelled rows of a table, for training, evaluation, and the data set `table` of presets."""
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from txcls.config import DataConfig
 from txcls.data.classes import in_classes, label_name, labelled
-from txcls.data.columns import Guess, guess_columns
+from txcls.data.columns import Guess, guess_columns, has_text_column, text_columns
+from txcls.data.labels import label_notes, merge_labels
 from txcls.data.limits import MAX_FIELD_CHARACTERS, MAX_ROWS
-from txcls.data.tables.table import SUFFIXES, Table, cell_text, is_table
+from txcls.data.tables.table import SUFFIXES, Table, is_table, row_text
+from txcls.data.text_notes import text_notes
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
 from txcls.errors import DataError
 from txcls.wording import listed, shown
@@ -23,8 +26,10 @@ class TableRows:
     notes: tuple[str, ...]
 
 
-def labelled_rows(table: Table, *, text_column: str, label_column: str) -> TableRows:
+def labelled_rows(table: Table, guess: Guess, *, merge: bool = False) -> TableRows:
     """The rows with a text and a label; numbers and dates become text, and labels are named by `label_name`.
+
+    `merge` merges labels that differ only in case and blanks, and leaves out placeholders such as "n/a".
 
     Raises:
         DataError: no row has both, there are more than MAX_ROWS, or a text is a list or an object.
@@ -42,9 +47,11 @@ def labelled_rows(table: Table, *, text_column: str, label_column: str) -> Table
     no_text: list[int] = []
     no_label: list[int] = []
     too_long: list[int] = []
-    for number, values in table.rows([text_column, label_column]):
+    text_column, label_column = guess.text_column, guess.label_column
+    for number, values in table.rows([*text_columns(text_column, table.columns), label_column]):
         label = values.get(label_column)
-        text = cell_text(values.get(text_column), where=f"{table.path}, {table.unit} {number}", column=text_column)
+        where = f"{table.path}, {table.unit} {number}"
+        text = row_text(values, text_column, where=where, strip_html=guess.strip_html)
         if not text.strip():
             no_text.append(number)
         elif not (name := label_name(label)):
@@ -76,37 +83,54 @@ def labelled_rows(table: Table, *, text_column: str, label_column: str) -> Table
             notes.append(f"{len(rows):,} rows {reason} were left out (the first is {table.unit} {rows[0]:,}).")
     if pairs := [f"'{name}' and '{form}'" for form, name in forms.items() if form != name and name in forms]:
         notes.append(f"Labels written in two ways are one class: {', '.join(pairs[:5])}.")
+    if merge:
+        names, places, more = merge_labels(names)
+        texts, numbers = [texts[place] for place in places], [numbers[place] for place in places]
+        notes += more
     return TableRows(labelled(texts, names), numbers, tuple(notes))
+
+
+def notes_before_training(rows: LabelledTexts, *, merged: bool = False) -> Iterator[str]:
+    """Sentences on labels and texts to check before training; `merged` says that label variants have been merged."""
+    if not merged:
+        yield from label_notes(Counter(rows.classes[label] for label in rows.labels))
+    yield from text_notes(rows)
 
 
 def read_labelled(
     path: Path,
+    config: DataConfig | None = None,
     *,
     name: str | None = None,
-    text_column: str | None = None,
-    label_column: str | None = None,
+    sheet: str | None = None,
     classes: Collection[str] = (),
+    merge: bool = False,
 ) -> tuple[TableRows, Guess]:
     """The labelled rows of another file for a classifier, and how its columns were found.
 
     Args:
         path: a table file.
+        config: the columns that the classifier was trained on; guessed if None or if the file lacks them.
         name: the file's name in notes; None for its own name.
-        text_column, label_column: the columns that the classifier was trained on; guessed if the file lacks them.
+        sheet: the sheet of a workbook; None for the one with the most rows.
         classes: its classes; if the file lacks the label column, the column that contains them is used.
+        merge: as for `labelled_rows`.
 
     Raises:
         DataError: the file cannot be read, or its columns cannot be guessed.
     """
-    table = Table(path, name=name)
-    columns = table.sample
+    guesses_html = config is None
+    table, config = Table(path, name=name, sheet=sheet), config or DataConfig(dataset="table")
+    columns, label_column = table.sample, config.label_column
     guess = guess_columns(
         columns,
         file=table.name,
-        text_column=text_column if text_column in columns else None,
+        text_column=config.text_column if has_text_column(columns, config.text_column) else None,
         label_column=label_column if label_column in columns else _column_of(columns, classes),
     )
-    return labelled_rows(table, text_column=guess.text_column, label_column=guess.label_column), guess
+    if not guesses_html:
+        guess = replace(guess, strip_html=config.strip_html)
+    return labelled_rows(table, guess, merge=merge), guess
 
 
 def _column_of(columns: dict[str, list[object]], classes: Collection[str]) -> str | None:
@@ -132,7 +156,8 @@ def table_dataset(config: DataConfig, path: Path) -> Dataset:
     guess = guess_columns(
         table.sample, file=table.name, text_column=config.text_column, label_column=config.label_column
     )
-    train = labelled_rows(table, text_column=guess.text_column, label_column=guess.label_column)
+    guess = replace(guess, strip_html=config.strip_html)
+    train = labelled_rows(table, guess)
     classes = train.labelled.classes
     if len(classes) < 2:
         raise DataError(
@@ -141,7 +166,7 @@ def table_dataset(config: DataConfig, path: Path) -> Dataset:
         )
     parts: dict[SplitName, LabelledTexts] = {"train": train.labelled}
     if "test" in files:
-        test, _ = read_labelled(files["test"], text_column=guess.text_column, label_column=guess.label_column)
+        test, _ = read_labelled(files["test"], guess.config)
         if unknown := [name for name in test.labelled.classes if name not in classes]:
             raise DataError(
                 f"{files['test']}: label '{shown(unknown[0], limit=40)}' does not occur in the training rows; there "

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from txcls.data.classes import label_name
+from txcls.data.columns import text_columns
+from txcls.data.html import without_html
 from txcls.data.limits import HEAD_ROWS, MAX_ROW_CHARACTERS, SNIFFED_CHARACTERS
 from txcls.data.tables.delimited import delimited_rows, find_dialect
 from txcls.data.tables.excel import Workbook
@@ -72,6 +74,13 @@ def cell_text(value: object, *, where: str, column: str) -> str:
             "wanted a text; name another column"
         )
     return label_name(value)
+
+
+def row_text(values: Values, column: str, *, where: str, strip_html: bool = False) -> str:
+    """The text of a row: one cell, or those of `subject + body` joined by a line break; errors as for `cell_text`."""
+    cells = (cell_text(values.get(name), where=where, column=name) for name in text_columns(column, values))
+    text = "\n".join(cell for cell in cells if cell.strip())
+    return without_html(text) if strip_html else text
 
 
 class Table:

@@ -79,7 +79,7 @@ def plan_training(
     init: Checkpoint | Literal["encoder"] | None = "encoder",
     name: str = "mine",
     source: str = "texts of your own",
-    columns: tuple[str, str] | None = None,
+    data: DataConfig | None = None,
     speed: Speed | None = None,
     resume: Path | None = None,
 ) -> TrainingPlan:
@@ -95,7 +95,7 @@ def plan_training(
             weights.
         name: of the checkpoint; characters not allowed in it are replaced.
         source: description of the rows for the title and the card, such as the file's name.
-        columns: names of the file's text and label columns, for `evaluate` on other files.
+        data: how the file was read (`Guess.config`), so that `predict` and `evaluate` read other files in the same way.
         speed: measured for an earlier plan; None measures it.
         resume: checkpoint folder of an interrupted run, whose budget and measured speed are reused.
 
@@ -111,7 +111,7 @@ def plan_training(
     check_rows(rows)
     parts = split_rows(rows, test, seed=seed)
     start = shipped_encoder() if init == "encoder" else init
-    config = _base_config(name, source, columns, batch=batch_size(len(parts.training)), seed=seed)
+    config = _base_config(name, source, data, batch=batch_size(len(parts.training)), seed=seed)
     if start is not None:
         config = settings_from(start, config)
     sample = _sample(parts.training, seed=seed)
@@ -185,9 +185,8 @@ def shipped_encoder() -> Checkpoint | None:
     return load_checkpoint(folder) if (folder / "config.json").is_file() else None
 
 
-def _base_config(name: str, source: str, columns: tuple[str, str] | None, *, batch: int, seed: int) -> RunConfig:
-    text, label = columns or (None, None)
-    data = DataConfig(dataset="table", text_column=text, label_column=label)
+def _base_config(name: str, source: str, data: DataConfig | None, *, batch: int, seed: int) -> RunConfig:
+    data = data or DataConfig(dataset="table")
     named = {"name": checkpoint_name(name), "title": shown(source, limit=80), "data": data}
     settings = [f"train.batch_size={batch}", f"train.seed={seed}", f"model.max_length={MAX_LENGTH_CHOICES[0]}"]
     return load_preset("own").model_copy(update=named).with_settings(settings)

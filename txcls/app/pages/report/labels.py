@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from txcls.app import pages
-from txcls.app.jobs.own_files import file_name
+from txcls.app.jobs.own_files import READ_OPTIONS, file_name
 from txcls.app.jobs.report_table import MAX_LABELS, MAX_SUSPECT_CHARACTERS
 from txcls.app.pages.report import compute as compute_report
 from txcls.app.pages.report.compute import LabelCheck, TableReport
@@ -186,7 +186,7 @@ def train_chosen() -> None:
     if (chosen := st.session_state.pop(_TRAIN, None)) is None:
         return
     table, file, name = chosen
-    columns = {key: table[key] for key in ("text_column", "label_column") if key in table}
+    columns = {key: table[key] for key in READ_OPTIONS if key in table}
     corrected = {"file": file, "names": {file: name}, **columns}
     if waiting.start("read", corrected):
         forecast.measure_early(corrected)

@@ -14,6 +14,7 @@ from txcls.app.pages.train import survey as survey_view
 from txcls.app.shell import checkpoints, layout, lecture, own, state, table_html, uploads, waiting
 from txcls.app.shell.limits import limits
 from txcls.app.shell.markdown import plain
+from txcls.data.columns import JOINED, text_columns
 
 SAMPLE_TITLES = {"sample": "600 short messages, six kinds", "who_won": "Match reports: who won?"}
 DEFAULT_MINUTES = 5
@@ -106,31 +107,59 @@ def _chosen(read: JobState) -> None:
 
 
 def _columns(read: JobState) -> None:
-    """Draw two boxes for the columns, and how they were guessed."""
+    """Draw boxes for sheet and columns, how they were guessed, and what to check in labels and texts."""
     survey = read.result
     names = [column["name"] for column in survey["columns"]]
+    changed: dict[str, Any] = {"on_change": _columns_changed, "args": (dict(read.spec),), "width": 320}
     with st.container(horizontal=True):
-        for field, title in (("text_column", "Column of the texts"), ("label_column", "Column of the labels")):
-            key = f"{field}_box"
-            st.session_state[key] = chosen = survey.get(field) or read.spec.get(field)
-            st.selectbox(
-                title,
-                names,
-                index=None if chosen is None else 0,  # a guessed column can be changed, not cleared
-                key=key,
-                on_change=_columns_changed,
-                args=(dict(read.spec),),
-                placeholder="Choose a column",
-                width=320,
-            )
+        if len(survey["sheets"]) > 1:
+            st.session_state["sheet_box"] = survey["sheet"]
+            st.selectbox("Sheet", survey["sheets"], key="sheet_box", **{**changed, "on_change": _sheet_changed})
+        text, label = (survey.get(field) or read.spec.get(field) for field in ("text_column", "label_column"))
+        st.session_state["text_column_box"] = list(text_columns(text, names)) if text else []
+        st.multiselect(
+            "Columns of the texts",
+            names,
+            key="text_column_box",
+            placeholder="Choose a column",
+            help="Several columns, such as subject and body, are joined.",
+            **changed,
+        )
+        st.session_state["label_column_box"] = label
+        st.selectbox(
+            "Column of the labels",
+            names,
+            index=None if label is None else 0,  # a guessed column can be changed, not cleared
+            key="label_column_box",
+            placeholder="Choose a column",
+            **changed,
+        )
     if reasons := survey.get("reasons"):
         st.caption(" ".join(plain(reason) for reason in reasons))
+    for note in (*survey.get("label_notes", ()), *survey.get("text_notes", ())):
+        st.warning(plain(note))
+    if survey.get("can_merge"):
+        is_merged = bool(read.spec.get("merge"))
+        st.button(
+            "Keep the labels as they are written" if is_merged else "Merge these labels, drop missing ones",
+            key="merge_labels",
+            on_click=_read,
+            args=({**read.spec, "merge": not is_merged},),
+        )
 
 
 def _columns_changed(spec: Mapping[str, Any]) -> None:
     """Read the table again with the chosen columns."""
-    chosen = {field: st.session_state[f"{field}_box"] for field in ("text_column", "label_column")}
+    chosen = {
+        "text_column": JOINED.join(st.session_state["text_column_box"]),
+        "label_column": st.session_state["label_column_box"],
+    }
     _read({**spec, **{field: name for field, name in chosen.items() if name}})
+
+
+def _sheet_changed(spec: Mapping[str, Any]) -> None:
+    """Read another sheet, and guess its columns."""
+    _read({"file": spec["file"], "names": spec["names"], "sheet": st.session_state["sheet_box"]})
 
 
 def _another() -> None:
@@ -174,8 +203,9 @@ def _training(read: JobState) -> None:
 def _spec(read: JobState, minutes: int) -> dict[str, Any]:
     """The spec of the training job."""
     source = {name: read.spec[name] for name in ("sample", "file", "names") if name in read.spec}
-    columns = {name: read.result[name] for name in ("text_column", "label_column") if name in read.result}
-    return {**source, **columns, "minutes": minutes}
+    columns = {name: read.result[name] for name in ("text_column", "label_column", "sheet") if read.result.get(name)}
+    merge = {"merge": True} if read.spec.get("merge") else {}
+    return {**source, **columns, **merge, "minutes": minutes}
 
 
 def _train(spec: dict[str, Any]) -> None:

@@ -1,0 +1,57 @@
+"""What is said about labels and texts before training on them."""
+
+import pytest
+
+from txcls.data.classes import labelled
+from txcls.data.html import without_html
+from txcls.data.labels import label_notes, label_variants, merged_names, placeholders, several_labels
+from txcls.data.text_notes import is_english, text_notes
+
+ENGLISH = "this is what I wanted to say about the order that I have not had from you"
+GERMAN = "das Paket kam leider zu spät und war beschädigt wie schon beim letzten Mal im Herbst"
+
+
+def test_variants_and_placeholders_are_found() -> None:
+    counts = {"TRUE": 3, "true": 5, "A b": 1, "a  B": 2, "c": 4, "-": 1, "N/A": 2}
+    assert label_variants(counts) == [("true", "TRUE"), ("a  B", "A b")]
+    assert placeholders(counts) == ["-", "N/A"] and placeholders({"+": 1, "-": 1, "0": 2}) == []
+    assert merged_names(counts) == {"TRUE": "true", "A b": "a  B", "-": "", "N/A": ""}
+    assert "'true' (5) / 'TRUE' (3)" in next(label_notes(counts)) and not list(label_notes({"x": 2, "y": 2}))
+
+
+@pytest.mark.parametrize(
+    "counts, separator",
+    [
+        ({"a;b": 8, "a": 8, "b": 8}, ";"),
+        ({"red, blue": 3, "blue, green": 3, "green, red": 3}, ","),
+        ({"a; b": 24}, ";"),
+        ({"x|y": 1, "x": 50, "y": 50}, ""),
+        ({"News, sport": 9, "Arts, music": 9}, ""),
+        ({"a": 9, "b": 9}, ""),
+    ],
+)
+def test_several_labels_in_a_cell_are_recognised(counts: dict[str, int], separator: str) -> None:
+    assert several_labels(counts) == separator
+    assert any("several labels" in note for note in label_notes(counts)) == bool(separator)
+
+
+def test_headers_codes_and_other_languages_are_named() -> None:
+    names = ["bill" if n % 2 else "tech" for n in range(60)]
+    plain = [f"{ENGLISH} {n}" for n in range(60)]
+    assert not list(text_notes(labelled(plain, names)))
+    mails = [f"From: a{n}@b.example\nSubject: hello\n\n{ENGLISH}" for n in range(60)]
+    (note,) = text_notes(labelled(mails, names))
+    assert "100 % of the texts begin with e-mail headers" in note
+    codes = {"bill": "BIL", "tech": "TEC"}
+    coded = [f"{text} [{codes[name]}-{n:06}]" for n, (text, name) in enumerate(zip(plain, names, strict=True))]
+    (note,) = text_notes(labelled(coded, names))
+    assert "-0000" in note and "100 % of the rows of class" in note and "1 more like it" in note
+    (note,) = text_notes(labelled([f"{GERMAN} {n}" for n in range(60)], names))
+    assert "do not look like English" in note
+    assert is_english([GERMAN]), "too few words to tell"
+
+
+def test_html_is_reduced_to_what_is_seen() -> None:
+    assert without_html("a < b and c > d") == "a < b and c > d"
+    assert without_html("<p>one<p>two <script>x()</script><!-- y -->three") == "one\ntwo three"
+    assert without_html("<table><tr><td>a</td><td>b</td></tr></table>") == "a b"
