@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PATIENCE_MS, Server, Watch
@@ -53,7 +54,7 @@ def train(page: "Page", steps: int) -> None:
 
 
 def accuracy(page: "Page") -> float:
-    match = re.match(r"([\d.]+) %", page.locator("#accuracy").inner_text())
+    match = re.search(r"([\d.]+) %", page.locator("#accuracy").inner_text())
     assert match
     return float(match[1])
 
@@ -85,14 +86,37 @@ def test_settings_are_in_the_address_and_what_has_no_effect_is_greyed_out(offlin
     expect(offline.locator(".machine-head")).to_have_count(6)
 
 
+def test_a_link_opens_the_same_task_settings_and_sentence(offline: "Page", address: str) -> None:
+    offline.goto(f"{address}#task=winner&width=16&rate=0.01")
+    sentence = "Albion & City? 100 % beaten by County #1"
+    offline.locator("#text").fill(sentence)
+    offline.get_by_label("Seed").select_option("4")
+    offline.locator("#text").press("Enter")
+    link = offline.url
+    offline.goto("about:blank")
+    offline.goto(link)
+    expect(offline.locator("#text")).to_have_value(sentence)
+    expect(offline.locator("#tasks")).to_have_value("winner")
+    for label, value in (
+        ("Width", "16"),
+        ("Learning rate", "0.01"),
+        ("Seed", "4"),
+        ("Layers", "2"),
+    ):
+        expect(offline.get_by_label(label)).to_have_value(value)
+    assert offline.url == link
+    offline.locator("#tasks").select_option("majority")
+    assert offline.locator("#text").input_value() != sentence and "text=" not in offline.url
+
+
 def test_a_table_is_trained_on_and_the_model_opens_in_python(offline: "Page", address: str, tmp_path: Path) -> None:
     offline.goto(f"{address}#layers=1&width=16&rate=0.01&batch=8&pooling=class_token&positions=learned")
     offline.get_by_text("Your own table").click()
     offline.locator("#table").fill("one\ntwo")
-    offline.get_by_role("button", name="Use this table").click()
+    offline.get_by_role("button", name="Train on this table").click()
     expect(offline.locator("#table-problem")).to_contain_text("Wanted two, texts and labels")
     offline.locator("#table").fill(TABLE)
-    offline.get_by_role("button", name="Use this table").click()
+    offline.get_by_role("button", name="Train on this table").click()
     offline.wait_for_function("() => Number(document.documentElement.dataset.steps) >= 60")
     offline.get_by_role("button", name="❚❚ Pause").click()
     expect(offline.get_by_role("button", name="▶ Train")).to_be_visible()
@@ -106,6 +130,53 @@ def test_a_table_is_trained_on_and_the_model_opens_in_python(offline: "Page", ad
     prediction = load(tmp_path / "mine")("parcel is late")
     assert prediction.label == "delivery" and prediction.probability is not None
     assert bounded_percentage(prediction.probability) in shown.inner_text()
+
+
+def test_twenty_lines_are_enough_and_give_counts_instead_of_percentages(offline: "Page", address: str) -> None:
+    offline.set_viewport_size({"width": 390, "height": 844})
+    offline.goto(address)
+    offline.get_by_text("Your own table").click()
+    offline.get_by_role("button", name="Fill in an example").click()
+    assert len(offline.locator("#table").input_value().splitlines()) == 20
+    offline.get_by_role("button", name="Train on this table").click()
+    expect(offline.locator("#table-problem")).to_be_empty()
+    expect(offline.locator("#about")).to_contain_text(
+        "16 texts to train on, 4 held out, 2 classes. So few held-out texts"
+    )
+    offline.wait_for_function("() => Number(document.documentElement.dataset.steps) >= 50")
+    offline.get_by_role("button", name="❚❚ Pause").click()
+    expect(offline.locator("#accuracy")).to_have_text(re.compile("Held-out texts: [0-4] of 4 right"))
+    expect(offline.locator(".machine-head")).to_have_count(4)
+    assert "task=own" in offline.url
+    offline.reload()
+    expect(offline.locator("#table-problem")).to_contain_text("The table is not part of the link")
+    expect(offline.locator("#table")).to_be_visible()
+
+
+def test_a_file_that_is_too_large_or_no_table_is_refused_with_a_sentence(offline: "Page", address: str) -> None:
+    offline.goto(address)
+    offline.get_by_text("Your own table").click()
+    for content, problem in (
+        (b"a,b\n" * 600_000, "This file has 2.4 MB. Wanted at most 2 MB"),
+        (b"PK\3\4\0", "not a text file"),
+    ):
+        offline.locator("#file").set_input_files({"name": "table.csv", "mimeType": "text/csv", "buffer": content})
+        expect(offline.locator("#table-problem")).to_contain_text(problem)
+
+
+@pytest.mark.parametrize("theme, width", [("light", 1280), ("dark", 390)])
+def test_axe_finds_nothing(browser: "Browser", address: str, theme: Any, width: int) -> None:
+    page = browser.new_page(color_scheme=theme, viewport={"width": width, "height": 5000})
+    page.goto(f"{address}#task=majority&layers=1&width=16")
+    page.evaluate("() => document.querySelectorAll('details').forEach((one) => { one.open = true })")
+    page.get_by_role("button", name="Lesson: build one").click()
+    page.get_by_role("button", name="One step").click()
+    expect(page.locator("#progress")).to_contain_text("step 1 ")
+    expect(page.locator("#wrong button").first).to_be_visible()
+    violations = Axe().run(page).response["violations"]
+    assert [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in violations] == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.close()
 
 
 def test_the_lesson_asks_trains_and_tells(offline: "Page", address: str) -> None:
@@ -137,9 +208,8 @@ def tables(browser: "Browser") -> "Iterator[Page]":
     """An empty page with the modules that read tables and generate tasks."""
     opened = browser.new_page()
     code = script("training/table", "training/tasks", "training/optimizer")
-    opened.add_script_tag(
-        content=f"{code}\nObject.assign(globalThis, {{readTable, tasksOf, randomNumbers}})", type="module"
-    )
+    names = "readTable, tasksOf, randomNumbers, withHeldOut"
+    opened.add_script_tag(content=f"{code}\nObject.assign(globalThis, {{{names}}})", type="module")
     opened.wait_for_function("() => typeof tasksOf === 'function'")
     yield opened
     opened.close()
@@ -150,6 +220,7 @@ def tables(browser: "Browser") -> "Iterator[Page]":
     [
         ("a,x\nb,y\n" * 3, [["a", "x"], ["b", "y"]] * 3),
         ("label\ttext\r\n" + "x\tone, two\r\ny\tthree\r\n" * 3, [["one, two", "x"], ["three", "y"]] * 3),
+        ("one, two, three\tx\nfour\ty\n" * 3, [["one, two, three", "x"], ["four", "y"]] * 3),
         ('text,label\n"a ""b"", c\nd",x\n' + "e f,y\n" * 5, [['a "b", c\nd', "x"], *[["e f", "y"]] * 5]),
     ],
 )
@@ -161,13 +232,21 @@ def test_pasted_tables_are_read(tables: "Page", content: str, rows: list[list[st
     "content, problem",
     [
         ("a\n" * 9, "one column"),
-        ("a,x\nb,y\n", "at least 6"),
+        ("a,x\nb,y\n", "Rows: 2. Wanted at least 6"),
+        ("".join(f"text {n},{n % 21}\n" for n in range(42)), "at most 20"),
         ("a,x\nb,x\nc,x\nd,x\ne,x\nf,x\ng,x", "same label"),
     ],
 )
 def test_tables_of_no_use_are_refused_with_a_sentence(tables: "Page", content: str, problem: str) -> None:
     message = tables.evaluate("(c) => { try { readTable(c) } catch (error) { return error.message } }", content)
     assert problem in message
+
+
+@pytest.mark.parametrize("sizes, held_out", [((10, 10), (2, 2)), ((3, 3), (1, 1)), ((21, 2, 1), (5, 1, 0))])
+def test_a_fifth_of_each_class_is_held_out(tables: "Page", sizes: tuple[int, ...], held_out: tuple[int, ...]) -> None:
+    rows = [{"text": "a", "label": str(label)} for label, size in enumerate(sizes) for _ in range(size)]
+    split = tables.evaluate("(rows) => withHeldOut(rows, randomNumbers(3))", rows)
+    assert [sum(row["heldOut"] for row in split if row["label"] == str(n)) for n in range(len(sizes))] == list(held_out)
 
 
 def test_generated_texts_have_the_labels_they_ought_to_have(tables: "Page") -> None:

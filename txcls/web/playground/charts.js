@@ -11,8 +11,8 @@ export class Curves {
   /** @param {HTMLElement} root @param {{title: string, lines: string[], top?: number, write: (value: number) => string}} options
    *   lines: names of the lines; top: upper end of the axis, by default the largest value */
   constructor(root, {title, lines, top, write}) {
-    Object.assign(this, {lines, top, write});
-    this.svg = svgElement("svg", {viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": title});
+    Object.assign(this, {title, lines, top, write});
+    this.svg = svgElement("svg", {viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img"});
     root.replaceChildren(element("h2", {text: title}), this.svg);
     this.clear();
   }
@@ -46,6 +46,8 @@ export class Curves {
     this.points.forEach((points, line) => {
       if (points.length) parts.push(svgElement("path", {class: `line line-${line}`, d: points.map(([step, value], i) => `${i ? "L" : "M"}${x(step).toFixed(1)} ${y(value).toFixed(1)}`).join("")}));
     });
+    const values = names.filter(({value}) => value !== null).map(({line, value}) => `${this.lines[line]} ${this.write(value)}`);
+    this.svg.setAttribute("aria-label", [this.title, ...values].join(", "));
     // Put each name at the end of its line, moved down where it would overlap the one above.
     let above = -Infinity;
     for (const {line, value} of [...names, {line: "level", value: this.level}].filter(({value}) => value !== null).sort((a, b) => b.value - a.value)) {
@@ -86,9 +88,19 @@ export class Plane {
     context.scale(ratio, ratio);
     context.font = `14px ${style.fontFamily}`;
     context.textAlign = "center";
+    const written = []; // left, right and height of the names so far
     words.forEach(({label, best}, n) => {
+      const name = shortened(label, 14), half = context.measureText(name).width / 2;
+      const x = width / 2 + (places[n][0] / reach) * (width / 2 - 40), y = height / 2 - (places[n][1] / reach) * (height / 2 - 14);
       context.fillStyle = best === null ? style.color : colours(best);
-      context.fillText(shortened(label, 14), width / 2 + (places[n][0] / reach) * (width / 2 - 40), height / 2 - (places[n][1] / reach) * (height / 2 - 14) + 5);
+      if (written.some(([left, right, at]) => left < x + half && x - half < right && Math.abs(at - y) < 15)) {
+        context.beginPath();
+        context.arc(x, y, 2.5, 0, 7);
+        context.fill();
+        return;
+      }
+      written.push([x - half, x + half, y]);
+      context.fillText(name, x, y + 5);
     });
   }
 }
@@ -131,7 +143,7 @@ export function drawConfusions(root, classes, labels, answers) {
     counts[label][answers[n]]++;
     totals[label]++;
   });
-  const head = element("tr", {}, element("th", {text: "is ↓ answered →"}), ...classes.map((name) => element("th", {text: shortened(name, 12), title: name})));
+  const head = element("tr", {}, element("th", {text: "true ↓ predicted →"}), ...classes.map((name) => element("th", {text: shortened(name, 12), title: name})));
   root.replaceChildren(head, ...counts.map((row, label) => element("tr", {}, element("th", {text: shortened(classes[label], 14), title: classes[label]}),
     ...row.map((count, answer) => {
       const cell = element("td", {text: count ? String(count) : "·", title: `${percent(count / (totals[label] || 1))} of ${classes[label]}`});

@@ -43,8 +43,8 @@ export const STEPS = [
 ];
 
 export class BuildOne {
-  /** @param {HTMLElement} root @param {{begin: (settings: object) => void, prepare: (settings: object) => void,
-   *   pause: () => void}} actions */
+  /** @param {HTMLElement} root @param {{begin: (settings: object, steps: number) => void,
+   *   prepare: (settings: object) => void}} actions */
   constructor(root, actions) {
     Object.assign(this, {root, actions});
     this.at = -1;
@@ -54,6 +54,7 @@ export class BuildOne {
   go(at) {
     this.at = at < STEPS.length ? at : -1;
     this.answer = null;
+    this.isRunning = false;
     this.root.hidden = this.at < 0;
     if (this.at < 0) return;
     const {title, text, question, settings} = STEPS[at];
@@ -61,9 +62,10 @@ export class BuildOne {
     this.said = element("p");
     this.said.setAttribute("role", "status");
     this.choices = CHOICES.map((choice, n) => button({text: choice, onClick: () => this.choose(n)}));
-    this.next = button({text: at + 1 < STEPS.length ? "Next" : "Close", onClick: () => this.go(at + 1)});
+    const buttons = [button({text: "Close", onClick: () => this.go(STEPS.length)})];
+    if (at + 1 < STEPS.length) buttons.unshift(button({text: "Next", onClick: () => this.go(at + 1)}));
     this.root.replaceChildren(element("b", {text: `Build one, ${at + 1} of ${STEPS.length}: ${title}`}), element("p", {text}),
-      element("p", {text: question}), element("div", {className: "choices"}, ...this.choices), this.said, this.next);
+      element("p", {text: question}), element("div", {className: "choices"}, ...this.choices), this.said, element("div", {className: "choices"}, ...buttons));
   }
 
   choose(n) {
@@ -73,20 +75,15 @@ export class BuildOne {
     const {settings, steps} = STEPS[this.at];
     this.said.textContent = `Training for ${steps.toLocaleString("en")} steps …`;
     this.isRunning = true;
-    this.actions.begin(settings);
+    this.actions.begin(settings, steps);
   }
 
   /** @param {import("../training/worker.js").Progress} progress */
-  progressed({steps, heldOut}) {
-    if (this.at < 0 || !this.isRunning || steps < STEPS[this.at].steps) return;
-    if (heldOut.steps < STEPS[this.at].steps) {
-      this.actions.pause(); // measures once more
-      return;
-    }
+  progressed({heldOut}) {
+    if (this.at < 0 || !this.isRunning || heldOut.steps < STEPS[this.at].steps) return;
     this.isRunning = false;
     const {after} = STEPS[this.at], answer = rightChoice(heldOut.accuracy);
     this.said.textContent = `${percent(heldOut.accuracy)} after ${heldOut.steps.toLocaleString("en")} steps: ${CHOICES[answer].toLowerCase()}. `
       + `${answer === this.answer ? "You were right." : `You said: ${CHOICES[this.answer].toLowerCase()}.`} ${after}`;
-    this.actions.pause();
   }
 }

@@ -12,7 +12,7 @@ import {button, element} from "../picture/elements.js";
 import {percent} from "../picture/translate.js";
 import {zipOf, safetensorsOf} from "../training/archive.js";
 import {randomNumbers} from "../training/optimizer.js";
-import {readTable} from "../training/table.js";
+import {MAX_LABELS, MAX_MEGABYTES, MAX_ROWS, readTable, textOf, withHeldOut} from "../training/table.js";
 import {tasksOf} from "../training/tasks.js";
 import {Curves, Plane, drawConfusions} from "./charts.js";
 import {BuildOne} from "./lesson.js";
@@ -26,6 +26,8 @@ const MAX_TOKENS = 48;
 /** Maximum size of the vocabulary. */
 const MAX_VOCABULARY = 3000;
 const MAX_WORDS_DRAWN = 60, MAX_WRONG = 6;
+/** With fewer held-out texts, counts are shown instead of percentages. */
+const FEW_HELD_OUT = 20;
 /** How texts are tokenized (txcls/config.py's TextConfig). */
 const TEXT = {cleaning: ["lowercase", "whitespace"], tokenizer: "basic_english", max_vocabulary: MAX_VOCABULARY, min_frequency: 1};
 
@@ -38,12 +40,14 @@ const off = new Set();
 /** Whether the page is in the app's frame, where it has no address of its own. */
 const inFrame = location.protocol === "about:";
 
+const taskNamed = (name) => [own, ...tasks].find((task) => task.name === name);
+
 // The data of a task
 
 /** Split and encode a task's rows: classes, texts and ids of both parts, and the encoder. */
 function prepared(task, settings) {
   const random = randomNumbers(settings.seed + 1000);
-  const rows = task.rows(random).map((row) => ({heldOut: random() < 0.2, ...row}));
+  const rows = withHeldOut(task.rows(random), random);
   const classes = [...new Set(rows.map(({label}) => label))].sort();
   const inTraining = rows.filter(({heldOut}) => !heldOut);
   const classToken = settings.pooling === "class_token";
@@ -63,10 +67,10 @@ function prepared(task, settings) {
   const idsOf = (text) => encoder.encode(text).tokens.map(({id}) => id);
   const readable = (part) => part.map((row) => ({...row, ids: idsOf(row.text)})).filter(({ids}) => ids.length > Number(classToken));
   const [trained, heldOut] = [readable(inTraining), readable(rows.filter((row) => row.heldOut))];
-  const drawn = words.slice(0, MAX_WORDS_DRAWN).map((word, n) => {
-    const most = Math.max(...counts.get(word));
-    return {label: word, id: 4 + n, best: most > total(word) / 2 ? counts.get(word).indexOf(most) : null};
-  });
+  const drawn = words.map((word, n) => {
+    const most = Math.max(...counts.get(word)), best = most > total(word) / 2 ? counts.get(word).indexOf(most) : null;
+    return {label: word, id: 4 + n, best, excess: most - total(word) / classes.length};
+  }).sort((a, b) => b.excess - a.excess).slice(0, MAX_WORDS_DRAWN);
   return {classes, encoder, trained, heldOut, drawn, labels: heldOut.map(({label}) => classes.indexOf(label))};
 }
 
@@ -75,18 +79,18 @@ function prepared(task, settings) {
 /** Start over with the chosen settings. */
 function reset() {
   stop();
-  const task = chosen.task === "own" ? own : tasks.find(({name}) => name === chosen.task);
+  const task = taskNamed(chosen.task);
   const data = prepared(task, chosen), config = configOf(chosen, MAX_TOKENS), {classes, trained, heldOut} = data;
   say("problem", "");
-  if (trained.length < 2 || heldOut.length < 2) {
-    say("problem", "There are too few rows: wanted at least two to train on and two held out.");
+  if (trained.length < 2 || !heldOut.length) {
+    say("problem", "There are too few texts with words: wanted at least two to train on and one held out.");
     return;
   }
   const nHelpers = Math.max(0, Math.min(3, (navigator.hardwareConcurrency || 1) - 1));
   const workers = Array.from({length: nHelpers + 1}, () => new Worker(workerAddress));
   const channels = workers.slice(1).map(() => new MessageChannel());
   channels.forEach(({port2}, n) => workers[n + 1].postMessage({help: port2}, [port2]));
-  training = {data, config, workers, progress: null, isPlaying: false, task};
+  training = {data, config, workers, progress: null, isPlaying: false, until: Infinity, task};
   const ports = channels.map(({port1}) => port1);
   const rows = {
     texts: trained.map(({ids}) => ids), labels: trained.map(({label}) => classes.indexOf(label)),
@@ -108,12 +112,12 @@ function stop() {
   showPlaying();
 }
 
-/** Start or continue training, or pause it. */
-function play(isPlaying = !training?.isPlaying) {
+/** Start or continue training, up to this number of steps if any, or pause it. */
+function play(isPlaying = !training?.isPlaying, until = null) {
   if (!training) reset();
   if (!training) return;
-  training.isPlaying = isPlaying;
-  training.workers[0].postMessage(isPlaying ? {play: true} : {pause: true});
+  Object.assign(training, {isPlaying, until: until ?? training.until});
+  training.workers[0].postMessage(isPlaying ? {play: true, until: training.until} : {pause: true});
   showPlaying();
 }
 
@@ -136,8 +140,12 @@ function arrived(progress) {
     lossCurves.add(1, steps, heldOut.loss);
     drawErrors();
   }
-  find("accuracy").textContent = `${percent(heldOut.accuracy)} of held-out texts`;
-  find("progress").textContent = steps === 0 ? `not trained yet; a bag of words gets ${percent(baseline)}`
+  if (steps >= training.until) {
+    Object.assign(training, {isPlaying: false, until: Infinity});
+    showPlaying();
+  }
+  find("accuracy").textContent = `Held-out texts: ${rightOf(heldOut.accuracy)} right`;
+  find("progress").textContent = steps === 0 ? `not trained yet; a bag of words gets ${rightOf(baseline)}`
     : `step ${steps.toLocaleString("en")} · ${progress.seconds.toFixed(0)} s · ${Math.round(progress.perSecond).toLocaleString("en")} texts/s`;
   document.documentElement.dataset.steps = String(steps);
   lesson.progressed(progress);
@@ -145,14 +153,23 @@ function arrived(progress) {
   waiting = true;
   requestAnimationFrame(() => {
     waiting = false;
-    if (!training?.model) return;
-    accuracyCurves.draw();
-    lossCurves.draw();
-    plane.draw(training.data.drawn, training.model.weights.get("embeddings.token.weight"), training.data.classes.length);
-    drawSentence();
+    if (training?.model) draw();
   });
 }
+
+function draw() {
+  accuracyCurves.draw();
+  lossCurves.draw();
+  plane.draw(training.data.drawn, training.model.weights.get("embeddings.token.weight"), training.data.classes.length);
+  drawSentence();
+}
 let waiting = false;
+
+/** An accuracy on the held-out texts: "97.5 %", or "3 of 4" if there are few. */
+function rightOf(accuracy) {
+  const n = training.data.heldOut.length;
+  return n < FEW_HELD_OUT ? `${Math.round(n * accuracy)} of ${n}` : percent(accuracy);
+}
 
 /** Draw the whole model for the visitor's sentence. */
 function drawSentence() {
@@ -174,13 +191,20 @@ function drawErrors() {
   drawConfusions(find("confusions"), classes, labels, answers);
   const wrong = heldOut.flatMap(({text}, n) => (answers[n] === labels[n] ? [] : [{text, is: classes[labels[n]], said: classes[answers[n]]}]));
   find("wrong").replaceChildren(...wrong.slice(0, MAX_WRONG).map(({text, is, said}) => element("li", {},
-    button({text: text.slice(0, 160), onClick: () => putText(text)}), element("small", {text: ` is ${is}, answered ${said}`}))));
+    button({text: text.slice(0, 160), onClick: () => putText(text)}), element("small", {text: ` true: ${is}, predicted: ${said}`}))));
   if (!wrong.length) find("wrong").replaceChildren(element("li", {text: "None."}));
 }
 
 function putText(text) {
   find("text").value = text;
   drawSentence();
+  writeAddress();
+}
+
+/** Write the settings and the sentence into the address, unless the sentence is the task's own. */
+function writeAddress() {
+  const text = find("text").value;
+  if (!inFrame) history.replaceState(null, "", `#${toHash({...chosen, text: text === taskNamed(chosen.task).text ? "" : text})}`);
 }
 
 // Saving
@@ -208,10 +232,11 @@ function saved() {
 function describeTask() {
   const {task, data} = training;
   find("tasks").value = chosen.task;
-  find("about").textContent = [task.about, `${data.trained.length.toLocaleString("en")} texts to train on, `
-    + `${data.heldOut.length.toLocaleString("en")} held out, ${data.classes.length} classes.`].join(" ");
+  const n = data.heldOut.length;
+  find("about").textContent = [task.about, `${data.trained.length.toLocaleString("en")} texts to train on, ${n.toLocaleString("en")} held out, `
+    + `${data.classes.length} classes.`, ...(n < FEW_HELD_OUT ? ["So few held-out texts show little: add rows for an accuracy to rely on."] : [])].join(" ");
   controls.show(chosen);
-  if (!inFrame) history.replaceState(null, "", `#${toHash(chosen)}`);
+  writeAddress();
 }
 
 /** Change settings and start over. */
@@ -219,7 +244,7 @@ function choose(changes, {keepText = false} = {}) {
   const before = chosen.task;
   chosen = {...chosen, ...changes};
   if (!keepText && (changes.text !== undefined || chosen.task !== before)) {
-    find("text").value = changes.text || [own, ...tasks].find(({name}) => name === chosen.task).text;
+    find("text").value = changes.text || taskNamed(chosen.task).text;
   }
   reset();
 }
@@ -229,16 +254,19 @@ function say(id, message) {
   if (id === "problem") find(id).hidden = !message;
 }
 
-function useTable(content) {
+/** Train on a table, or say why it cannot be used. @param {string | File} given */
+async function useTable(given) {
   try {
-    const {rows, notes} = readTable(content);
+    const {rows, notes} = readTable(typeof given === "string" ? given : await textOf(given));
     own.rows = () => rows;
     own.text = rows[0].text;
     own.about = notes.join(" ");
     say("table-problem", "");
     if (!find("tasks").querySelector("[value=own]")) addTask(own);
-    choose({task: "own"});
+    choose({task: "own", text: ""});
     play(true);
+    find("own").open = false;
+    find("task").scrollIntoView({block: "start"});
   } catch (error) {
     say("table-problem", error.message);
   }
@@ -256,12 +284,12 @@ const machine = new Machine(find("picture"), {onSwitch: (head) => {
   drawSentence();
 }});
 machine.name = "playground";
-const accuracyCurves = new Curves(find("accuracy-curves"), {title: "Accuracy", lines: ["training", "held out"], top: 1, write: (value) => `${100 * value} %`});
+const accuracyCurves = new Curves(find("accuracy-curves"), {title: "Accuracy", lines: ["training", "held out"], top: 1, write: (value) => `${Math.round(100 * value)} %`});
 const lossCurves = new Curves(find("loss-curves"), {title: "Loss", lines: ["training", "held out"], write: (value) => value.toFixed(2)});
 const plane = new Plane(find("plane"));
 const controls = new Controls(find("settings"), (name, value) => choose({[name]: value}));
 const lesson = new BuildOne(find("lesson"), {
-  begin: (settings) => { choose(settings); play(true); }, prepare: (settings) => choose(settings), pause: () => play(false),
+  begin: (settings, steps) => { choose(settings); play(true, steps); }, prepare: (settings) => choose(settings),
 });
 tasks.forEach(addTask);
 find("tasks").addEventListener("change", () => {
@@ -275,17 +303,23 @@ find("step").addEventListener("click", () => {
 });
 find("reset").addEventListener("click", () => reset());
 find("text").addEventListener("input", () => drawSentence());
+find("text").addEventListener("change", () => writeAddress());
 find("use").addEventListener("click", () => useTable(find("table").value));
-find("file").addEventListener("change", async () => {
+find("example").addEventListener("click", () => {
+  const rows = Object.entries(page.messages).slice(0, 2).flatMap(([label, {train}]) => train.slice(0, 10).map((text) => `${text}\t${label}`));
+  find("table").value = rows.join("\n");
+});
+find("file").addEventListener("change", () => {
   const [file] = find("file").files;
-  if (file) useTable(await file.text());
+  if (file) useTable(file);
+  find("file").value = ""; // the same file can be chosen again after a change
 });
 for (const kind of ["dragover", "dragleave", "drop"]) {
-  document.addEventListener(kind, async (event) => {
+  document.addEventListener(kind, (event) => {
+    if (!event.dataTransfer.types.includes("Files")) return;
     event.preventDefault();
     find("own").classList.toggle("dropping", kind === "dragover");
-    const file = kind === "drop" && event.dataTransfer.files[0];
-    if (file) useTable(await file.text());
+    if (kind === "drop" && event.dataTransfer.files.length) useTable(event.dataTransfer.files[0]);
   });
 }
 find("save").addEventListener("click", () => {
@@ -301,20 +335,33 @@ find("save").addEventListener("click", () => {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 });
 find("link").addEventListener("click", async () => {
+  writeAddress();
   await navigator.clipboard.writeText(location.href).catch(() => null);
   find("link").textContent = "It is in the address bar";
   setTimeout(() => { find("link").textContent = "Copy link"; }, 2500);
 });
 find("lesson-open").addEventListener("click", () => lesson.go(0));
+const {dataset} = document.documentElement;
+const isDark = () => (dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+const labelTheme = () => { find("theme").textContent = isDark() ? "Light theme" : "Dark theme"; };
 find("theme").addEventListener("click", () => {
-  const root = document.documentElement, isDark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  root.dataset.theme = isDark ? "light" : "dark";
-  find("theme").textContent = isDark ? "Dark" : "Light";
-  drawSentence();
+  dataset.theme = isDark() ? "light" : "dark";
+  labelTheme();
+  if (training?.model) draw();
 });
+labelTheme();
+const wide = matchMedia("(min-width: 620px)");
+const foldSettings = () => { find("fold").open = wide.matches; };
+wide.addEventListener("change", foldSettings);
+foldSettings();
+find("limits").textContent = `At most ${MAX_ROWS.toLocaleString("en")} rows, ${MAX_LABELS} labels and ${MAX_MEGABYTES} MB; of each text, the first ${MAX_TOKENS} words.`;
 addEventListener("hashchange", () => choose(fromHash(location.hash, tasks.map(({name}) => name))));
 document.addEventListener("keydown", machine.pressed);
 find("link").hidden = inFrame;
 document.body.classList.toggle("in-frame", inFrame);
 find("version").textContent = page.version;
-choose(chosen.text ? {text: chosen.text} : {text: ""});
+if (/\btask=own\b/.test(location.hash)) {
+  find("own").open = true;
+  say("table-problem", "The table is not part of the link: paste it again.");
+}
+choose({text: chosen.text});

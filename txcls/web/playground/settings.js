@@ -19,7 +19,7 @@ export const SETTINGS = [
  *   pooling: string, rate: number, batch: number, seed: number}} Chosen */
 /** @type {Chosen} */
 const DEFAULTS = {
-  task: "winner", text: "", layers: 2, heads: 2, width: 32, positions: "sinusoidal", pooling: "mean", rate: 0.003, batch: 32, seed: 1,
+  task: "agreement", text: "", layers: 2, heads: 2, width: 32, positions: "sinusoidal", pooling: "mean", rate: 0.003, batch: 32, seed: 1,
 };
 
 /** The settings from an address's fragment; missing and invalid ones get their defaults. @param {string} hash
@@ -35,9 +35,9 @@ export function fromHash(hash, tasks) {
   return chosen;
 }
 
-/** The fragment with the task and the settings that differ from the defaults. @param {Chosen} chosen */
+/** The fragment with the task, and the text and the settings that differ from the defaults. @param {Chosen} chosen */
 export function toHash(chosen) {
-  const differing = Object.entries(chosen).filter(([name, value]) => value !== DEFAULTS[name] && name !== "text");
+  const differing = Object.entries(chosen).filter(([name, value]) => value !== DEFAULTS[name]);
   return new URLSearchParams([["task", chosen.task], ...differing.filter(([name]) => name !== "task")].map((one) => one.map(String))).toString();
 }
 
@@ -64,15 +64,19 @@ export class Controls {
       }));
       menu.addEventListener("change", () => onChange(name, values.find((value) => String(value) === menu.value)));
       this.menus.set(name, menu);
-      root.append(element("label", {title: about}, element("span", {text: label}), menu));
+      const note = element("small", {text: about});
+      note.id = `about-${name}`;
+      menu.setAttribute("aria-describedby", note.id);
+      root.append(element("div", {title: about}, element("label", {}, element("span", {text: label}), menu), note));
     }
   }
 
   /** @param {Chosen} chosen */
   show(chosen) {
     for (const [name, menu] of this.menus) menu.value = String(chosen[name]);
-    const heads = this.menus.get("heads");
+    const heads = this.menus.get("heads"), setting = heads.closest("div");
     heads.disabled = chosen.layers === 0;
-    heads.parentElement.title = heads.disabled ? "Without layers there is no attention, and no head." : SETTINGS[1].about;
+    const about = heads.disabled ? "Without layers there is no attention, and no head." : SETTINGS[1].about;
+    setting.title = setting.querySelector("small").textContent = about;
   }
 }

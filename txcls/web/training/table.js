@@ -2,17 +2,18 @@
 
 /** @typedef {import("./tasks.js").Row} Row */
 
-export const MAX_ROWS = 5000, MAX_LABELS = 20;
+export const MAX_ROWS = 5000, MAX_LABELS = 20, MAX_MEGABYTES = 2;
 
 /** Find the two columns of a CSV table with commas, semicolons or tabs: the label column has the fewest distinct
  * values, the text column is the longest of the others.
  * @param {string} content @returns {{rows: Row[], notes: string[]}} @throws {Error} if the table cannot be used, with
  * the reason as a sentence */
 export function readTable(content) {
+  if (content.includes("\0")) throw new Error("This is not a text file. Save the table as CSV (UTF-8).");
   const table = cellsOf(content).filter((row) => row.some((cell) => cell.trim()));
   const width = Math.max(0, ...table.map((row) => row.length));
   if (width < 2) throw new Error("This is one column. Wanted two, texts and labels, separated by a comma, a semicolon or a tab.");
-  if (table.length < 6) throw new Error(`There are ${table.length} rows. Wanted at least 6.`);
+  if (table.length < 6) throw new Error(`Rows: ${table.length}. Wanted at least 6; twenty are better.`);
   const columns = Array.from({length: width}, (_, c) => table.map((row) => (row[c] ?? "").trim()));
   const different = columns.map((column) => new Set(column.slice(1)).size);
   const lengths = columns.map((column) => column.reduce((sum, cell) => sum + cell.length, 0));
@@ -27,15 +28,39 @@ export function readTable(content) {
   rows = complete.slice(0, MAX_ROWS);
   if (complete.length > MAX_ROWS) notes.push(`Only the first ${MAX_ROWS} rows are used.`);
   const classes = new Set(rows.map((row) => row.label));
-  if (classes.size < 2) throw new Error("All rows have the same label. Wanted at least two.");
+  if (classes.size < 2) throw new Error(`All rows have the same label, “${[...classes].join().slice(0, 30)}”. Wanted at least two labels.`);
   if (classes.size > MAX_LABELS) throw new Error(`There are ${classes.size} different labels. Wanted at most ${MAX_LABELS}.`);
   return {rows, notes};
 }
 
-/** The cells of CSV text (RFC 4180); the delimiter is the most frequent one in the first line. */
+/** The text of a file. @param {File} file @returns {Promise<string>} @throws {Error} if it is too large or unreadable */
+export async function textOf(file) {
+  if (file.size > MAX_MEGABYTES * 1e6) {
+    throw new Error(`This file has ${(file.size / 1e6).toFixed(1)} MB. Wanted at most ${MAX_MEGABYTES} MB.`);
+  }
+  return file.text().catch(() => { throw new Error("This file cannot be read."); });
+}
+
+/** Hold out a random fifth of each class's rows, at least one unless it has only one; rows that say whether they are held
+ * out stay as they are. @param {Row[]} rows @param {() => number} random @returns {Row[]} */
+export function withHeldOut(rows, random) {
+  const left = new Map(), wanted = new Map();
+  for (const {label} of rows) left.set(label, (left.get(label) ?? 0) + 1);
+  for (const [label, n] of left) wanted.set(label, n > 1 ? Math.ceil(n / 5) : 0);
+  return rows.map((row) => {
+    const n = left.get(row.label), heldOut = random() < wanted.get(row.label) / n;
+    left.set(row.label, n - 1);
+    if (heldOut) wanted.set(row.label, wanted.get(row.label) - 1);
+    return {heldOut, ...row};
+  });
+}
+
+/** The cells of CSV text (RFC 4180); the delimiter is the one that most lines hold as often as the first. */
 function cellsOf(content) {
-  const [first] = content.split("\n", 1);
-  const delimiter = ["\t", ";", ","].reduce((best, one) => (first.split(one).length > first.split(best).length ? one : best), ",");
+  const lines = content.split("\n").filter((line) => line.trim()).slice(0, 100);
+  const nOf = (line, one) => line.split(one).length - 1;
+  const agreeing = (one) => lines.filter((line) => nOf(line, one) && nOf(line, one) === nOf(lines[0], one)).length;
+  const delimiter = ["\t", ";", ","].reduce((best, one) => (agreeing(one) > agreeing(best) ? one : best));
   const rows = [[]];
   let cell = "", quoted = false;
   for (let i = 0; i < content.length; i++) {

@@ -25,7 +25,8 @@ export function tasksOf({messages, grammar}) {
   return [
     {
       name: "messages", title: "Messages in six topics",
-      about: "Short messages written for this project. Single words nearly decide, so that a bag of words does well.",
+      about: "Short messages written for this project. Their words decide, not the order; but the texts are few, and many held-out "
+        + "words are new to the model.",
       text: "The goalkeeper let two easy shots in",
       rows: () => Object.entries(messages).flatMap(([label, {train, test}]) => [
         ...train.map((text) => ({text, label, heldOut: false})), ...test.map((text) => ({text, label, heldOut: true})),

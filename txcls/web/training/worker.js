@@ -43,17 +43,19 @@ class Leader {
     this.loss = this.right = this.seen = 0;
   }
 
-  async play() {
+  /** Train until paused, or up to this number of steps. @param {number} until */
+  async play(until) {
     if (this.isPlaying) return;
     this.isPlaying = true;
     let reported = performance.now();
-    while (this.isPlaying) {
+    while (this.isPlaying && this.steps < until) {
       await this.step();
       if (performance.now() - this.measured > MEASURE) this.measure();
       if (performance.now() - reported < REPORT) continue;
       this.report();
       reported = performance.now();
     }
+    this.isPlaying = false;
     this.measure();
     this.report();
   }
@@ -155,7 +157,7 @@ let leader;
 onmessage = async ({data}) => {
   if (data.help) help(data.help);
   if (data.start) leader = new Leader(data.start.config, data.start.rows, data.start.options, data.start.helpers);
-  if (data.play) leader.play();
+  if (data.play) leader.play(data.until);
   if (data.pause) leader.isPlaying = false;
   if (data.step) {
     await leader.step();
