@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 from benchmarks._measure import machine
 from tests.browser.chromium import find_chromium
 from tests.browser.server import CHROMIUM_ARGS
-from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint
+from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.listing import list_checkpoints
+from txcls.checkpoint.load import load_checkpoint
 from txcls.web.export import export_page, unsupported
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ import numpy as np
 import torch
 
 from benchmarks._measure import machine
-from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint
+from txcls.checkpoint.checkpoint import Checkpoint
+from txcls.checkpoint.load import load_checkpoint
 from txcls.config import RunConfig, load_preset
 from txcls.data.datasets import is_available, open_dataset
 from txcls.data.splits import training_and_validation

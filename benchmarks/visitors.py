@@ -29,7 +29,7 @@ from tests.browser.server import serve, serving
 from tests.browser.visitors import PAGES, Visit, Visitor, visit_together
 from txcls.app.jobs import queue
 from txcls.app.jobs.sessions import Session
-from txcls.checkpoint.checkpoint import find_checkpoint
+from txcls.checkpoint.load import find_checkpoint
 from txcls.data.examples import EXAMPLES
 from txcls.errors import TxclsError
 

@@ -12,7 +12,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pytest
 import torch
 
-from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
+from txcls.checkpoint.load import load_checkpoint
 from txcls.checkpoint.snapshots import SnapshotRow, Snapshots
 from txcls.checkpoint.weights import as_stored
 from txcls.config import Calibration, ModelConfig, RunConfig, ScopeRule

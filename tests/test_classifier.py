@@ -9,7 +9,7 @@ import pytest
 
 import txcls
 from tests.conftest import CLASSES, TEXTS, make_checkpoint, make_language_model
-from txcls.checkpoint.checkpoint import load_checkpoint
+from txcls.checkpoint.load import load_checkpoint
 from txcls.data.given import given_rows
 from txcls.errors import CheckpointError, DataError, TraceError
 from txcls.evaluation.evaluate import evaluate_rows

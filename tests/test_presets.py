@@ -7,7 +7,8 @@ import torch
 
 from tests.conftest import TEXTS
 from txcls import training
-from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint
+from txcls.checkpoint.checkpoint import Checkpoint
+from txcls.checkpoint.load import load_checkpoint
 from txcls.config import DataConfig, load_preset
 from txcls.data.datasets import open_dataset
 from txcls.data.types import Dataset, LabelledTexts

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 import torch
 
-from txcls.checkpoint.checkpoint import load_checkpoint, save_checkpoint
+from txcls.checkpoint.checkpoint import save_checkpoint
+from txcls.checkpoint.load import load_checkpoint
 from txcls.data.batches import TokenisedTexts
 from txcls.data.datasets import open_dataset
 from txcls.data.examples import EXAMPLES, REPORTS
@@ -59,7 +60,7 @@ def test_a_shipped_language_model_is_as_good_as_its_card_says(folder: Path, publ
 
 LOAD_EACH = """
 import sys
-from txcls.checkpoint.checkpoint import load_checkpoint
+from txcls.checkpoint.load import load_checkpoint
 for name in sys.argv[1:]:
     load_checkpoint(name)
     assert "torch._dynamo" not in sys.modules, name

@@ -15,7 +15,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint
+from txcls.checkpoint.checkpoint import Checkpoint
+from txcls.checkpoint.load import load_checkpoint
 from txcls.checkpoint.probabilities import calibrated_probabilities, scope_scores
 from txcls.config import Precision
 from txcls.data.batches import batches_by_length
@@ -23,8 +24,9 @@ from txcls.errors import CheckpointError
 from txcls.runtime.device import autocast_dtype
 from txcls.runtime.pause import may_pause
 from txcls.runtime.threads import map_in_threads
-from txcls.text.encoder import Encoding, TextEncoder, Token, unknown_share
+from txcls.text.encoder import TextEncoder
 from txcls.text.given import given_texts
+from txcls.text.tokens import Encoding, Token, unknown_share
 from txcls.wording import percentage, shown
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from streamlit.testing.v1 import AppTest
 
-from txcls.app.pages import LESSONS, PAGES, PLAYGROUND
+from txcls.app.menu import LESSONS, PAGES, PLAYGROUND
 
 ENTRY = str(Path(__file__).parents[2] / "txcls/app/shell/main.py")
 

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from tests.conftest import CLASSES, TEXTS
-from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint
+from txcls.checkpoint.checkpoint import Checkpoint
+from txcls.checkpoint.load import load_checkpoint
 from txcls.training.from_python import train_by_preset
 
 FILMED = "filmed"

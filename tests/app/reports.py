@@ -8,7 +8,8 @@ import numpy as np
 import torch
 
 from tests.conftest import FITTED, tiny_config
-from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
+from txcls.checkpoint.load import load_checkpoint
 from txcls.config import RunConfig
 from txcls.data.generated.who_won import TEAMS, first_reports
 from txcls.inspection.stories import (

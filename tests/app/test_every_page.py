@@ -6,7 +6,7 @@ import pytest
 
 from tests.app.drawn import charts_of, each_bad_text, open_page
 from tests.conftest import make_checkpoint, slow_but
-from txcls.app.pages import PAGES
+from txcls.app.menu import PAGES
 
 CLASSIFIERS_PAGES = [
     page.name for page in PAGES if page.name not in ("language", "atlas", "train", "report", "batch", "playground")

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.app.drawn import go_to, open_page, says
 from txcls.address import View
-from txcls.app.pages import PAGES
+from txcls.app.menu import PAGES
 from txcls.app.shell import state
 
 SECTIONS = {

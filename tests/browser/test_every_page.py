@@ -7,7 +7,7 @@ from tests.app.film import FILMED
 from tests.app.tiny import PAIRS, PLAIN
 from tests.browser.conftest import Server
 from tests.browser.visiting import CHART, query, settle, text_box, visit
-from txcls.app.pages import MENU, PAGES
+from txcls.app.menu import MENU, PAGES
 from txcls.predictor import Predictor
 
 View = tuple[str, str, dict[str, object]]

@@ -12,7 +12,7 @@ from tests.app.reports import REPORT
 from tests.app.tiny import PLAIN
 from tests.browser.conftest import Server
 from tests.browser.visiting import query, settle, text_box, visit, wait_until_steady
-from txcls.app.pages import ATTENTION, PAGES
+from txcls.app.menu import ATTENTION, PAGES
 from txcls.inspection.walk import walk_through
 from txcls.predictor import Predictor
 

@@ -18,7 +18,7 @@ from tokenizers import pre_tokenizers
 
 from tests.conftest import TEXTS, make_checkpoint
 from tests.text.strategies import PIECES
-from txcls.checkpoint.files import checkpoint_root
+from txcls.checkpoint.folders import checkpoint_root
 from txcls.checkpoint.listing import list_checkpoints
 from txcls.config import ScopeRule, ScopeScore, TextConfig
 from txcls.data.examples import EXAMPLES, QUERIES, REVIEWS

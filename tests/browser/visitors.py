@@ -13,10 +13,10 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import ClientConnection, connect
 
-from txcls.app import pages
-from txcls.app.pages import CLASSIFY
+from txcls.app import menu
+from txcls.app.menu import CLASSIFY
 
-PAGES = tuple("" if page is CLASSIFY else page.name for page in (*pages.PAGES, pages.LESSONS))
+PAGES = tuple("" if page is CLASSIFY else page.name for page in (*menu.PAGES, menu.LESSONS))
 """The path of every page in the address, "" for the first."""
 
 

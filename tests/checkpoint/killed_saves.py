@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from txcls.checkpoint import checkpoint as module
-from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
 from txcls.checkpoint.listing import list_checkpoints
+from txcls.checkpoint.load import load_checkpoint
 
 STAGES = (
     (Path, "mkdir"),

@@ -15,10 +15,11 @@ from safetensors.torch import load_file, save_file
 from torch.overrides import TorchFunctionMode
 
 from tests.conftest import FITTED, make_checkpoint
-from txcls.checkpoint.checkpoint import Checkpoint, find_checkpoint, load_checkpoint, save_checkpoint
-from txcls.checkpoint.files import FILES
+from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
+from txcls.checkpoint.folders import FILES
 from txcls.checkpoint.json_files import write_json
 from txcls.checkpoint.listing import checkpoint_names
+from txcls.checkpoint.load import find_checkpoint, load_checkpoint
 from txcls.config import ScopeRule
 from txcls.errors import CheckpointError
 

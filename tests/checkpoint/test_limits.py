@@ -25,7 +25,7 @@ MAX_SECONDS, MAX_MEGABYTES = 2.0, 300.0
 CHILD = """
 import json, os, resource, sys, time
 import tokenizers
-from txcls.checkpoint.checkpoint import load_checkpoint
+from txcls.checkpoint.load import load_checkpoint
 from txcls.errors import CheckpointError
 
 def usage():

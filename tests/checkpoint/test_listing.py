@@ -11,9 +11,9 @@ import pytest
 
 from tests.conftest import make_checkpoint, make_language_model
 from txcls.checkpoint import listing
-from txcls.checkpoint.checkpoint import load_checkpoint
-from txcls.checkpoint.files import fingerprint
+from txcls.checkpoint.folders import fingerprint
 from txcls.checkpoint.listing import checkpoint_names, list_checkpoints
+from txcls.checkpoint.load import load_checkpoint
 from txcls.errors import CheckpointError
 
 FIGURES = {

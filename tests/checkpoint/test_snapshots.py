@@ -14,9 +14,10 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from tests.conftest import SNAPSHOT_ROWS, make_checkpoint, with_snapshots
-from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from txcls.checkpoint.files import SNAPSHOTS
+from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
+from txcls.checkpoint.folders import SNAPSHOTS
 from txcls.checkpoint.listing import list_checkpoints
+from txcls.checkpoint.load import load_checkpoint
 from txcls.checkpoint.snapshots import Snapshots, snapshot_steps
 from txcls.errors import CheckpointError
 

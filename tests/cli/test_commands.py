@@ -15,7 +15,7 @@ import pytest
 
 from tests.conftest import make_checkpoint
 from txcls import cli
-from txcls.checkpoint.checkpoint import load_checkpoint
+from txcls.checkpoint.load import load_checkpoint
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.evaluation.baseline import fit_linear_baseline

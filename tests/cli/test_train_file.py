@@ -7,7 +7,7 @@ import openpyxl
 import pytest
 
 from tests.conftest import make_checkpoint
-from txcls.checkpoint.checkpoint import load_checkpoint
+from txcls.checkpoint.load import load_checkpoint
 from txcls.training import speed
 from txcls.training.run_folder import state_file
 

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from tests.conftest import make_checkpoint
-from txcls.checkpoint.checkpoint import load_checkpoint, save_checkpoint
+from txcls.checkpoint.checkpoint import save_checkpoint
+from txcls.checkpoint.load import load_checkpoint
 from txcls.config import Calibration, ModelConfig, TextConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.data.generated.who_won import TEAMS, reports_of

@@ -3,7 +3,7 @@
 from typing import Any
 
 from txcls.evaluation.unlike import unlike_validation
-from txcls.text.encoder import Token
+from txcls.text.tokens import Token
 
 
 def groups(*rows: tuple[float | None, float | None, int]) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from txcls.figures import (
     position_heatmap,
     token_rows,
 )
-from txcls.text.encoder import Token
+from txcls.text.tokens import Token
 
 
 def pattern(n: int, *, seed: int = 0) -> np.ndarray:

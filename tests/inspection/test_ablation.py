@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tests.conftest import CLASSES, TEXTS, make_checkpoint
-from txcls.checkpoint.checkpoint import load_checkpoint
+from txcls.checkpoint.load import load_checkpoint
 from txcls.data.types import LabelledTexts
 from txcls.errors import TraceError
 from txcls.inspection.ablation import (

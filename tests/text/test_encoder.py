@@ -11,8 +11,9 @@ from tests.text.strategies import texts
 from txcls.config import TextConfig
 from txcls.errors import CheckpointError
 from txcls.text import encoder as encoder_module
-from txcls.text.encoder import CharacterPart, TextEncoder, Token, unknown_share
+from txcls.text.encoder import TextEncoder
 from txcls.text.subwords import _bytes
+from txcls.text.tokens import CharacterPart, Token, unknown_share
 from txcls.text.vocabulary import CLS, UNK
 
 CORPUS = ["the cat sat on the mat .", "a dog bit the cat", "it 's raining cats and dogs , end ."] * 3

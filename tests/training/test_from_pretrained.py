@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from txcls import cli
-from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint
+from txcls.checkpoint.checkpoint import Checkpoint
+from txcls.checkpoint.load import load_checkpoint
 from txcls.config import DataConfig, load_preset
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation

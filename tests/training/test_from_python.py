@@ -9,7 +9,7 @@ import pytest
 
 import txcls
 from tests.conftest import TEXTS, make_checkpoint
-from txcls.checkpoint.checkpoint import load_checkpoint
+from txcls.checkpoint.load import load_checkpoint
 from txcls.config import load_preset
 from txcls.errors import CheckpointError, ConfigError, DataError, TrainingError
 from txcls.training import pretrain, train

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from txcls.checkpoint.checkpoint import load_checkpoint
 from txcls.checkpoint.listing import checkpoint_names
+from txcls.checkpoint.load import load_checkpoint
 from txcls.config import ModelConfig, RunConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.errors import CheckpointError, ConfigError, TrainingError

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.training.test_loop import TRAIN, VALIDATION, config, model
-from txcls.checkpoint.files import alone
+from txcls.checkpoint.folders import alone
 from txcls.config import RunConfig, load_preset
 from txcls.errors import CheckpointError, TrainingError, TxclsError
 from txcls.training import fit, pretrain, train

@@ -11,8 +11,9 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
-from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint
-from txcls.checkpoint.files import FILES, SNAPSHOTS, new_folder
+from txcls.checkpoint.checkpoint import Checkpoint
+from txcls.checkpoint.folders import FILES, SNAPSHOTS, new_folder
+from txcls.checkpoint.load import load_checkpoint
 from txcls.errors import CheckpointError
 from txcls.wording import shown
 

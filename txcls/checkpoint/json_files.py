@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import ConfigDict, FailFast, Field, TypeAdapter, ValidationError
 
-from txcls.checkpoint.files import reason
+from txcls.checkpoint.folders import reason
 from txcls.errors import CheckpointError
 
 Json = TypeVar("Json", dict[str, Any], list[Any])

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from txcls.checkpoint.files import (
+from txcls.checkpoint.folders import (
     FILES,
     GPT2_FILES,
     SNAPSHOTS,

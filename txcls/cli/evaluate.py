@@ -11,7 +11,8 @@ from rich.progress import Progress
 from rich.text import Text
 
 from txcls.checkpoint.card import GROUPS, ORDER, group_name, most_confused, reliability_rows
-from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
+from txcls.checkpoint.load import load_checkpoint
 from txcls.checkpoint.schema import MEASURED_SPLITS
 from txcls.cli.options import CheckpointArgument, DataOption, DeviceOption, JsonOption, SheetOption
 from txcls.cli.output import console, note, print_json, print_rows, rows_progress

@@ -6,7 +6,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from txcls.checkpoint.checkpoint import find_checkpoint, load_checkpoint
+from txcls.checkpoint.load import find_checkpoint, load_checkpoint
 from txcls.checkpoint.weights import build_without_memory
 from txcls.cli.options import CheckpointArgument, JsonOption, SettingsOption
 from txcls.cli.output import console, print_json, print_rows

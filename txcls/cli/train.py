@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from txcls import training
-from txcls.checkpoint.checkpoint import load_checkpoint
-from txcls.checkpoint.files import checkpoint_root
+from txcls.checkpoint.folders import checkpoint_root
+from txcls.checkpoint.load import load_checkpoint
 from txcls.cli.options import (
     DataOption,
     DeviceOption,

@@ -9,9 +9,10 @@ from urllib.parse import quote
 
 from rich.text import Text
 
-from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint
+from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.comparison import Comparison
-from txcls.checkpoint.files import checkpoint_root
+from txcls.checkpoint.folders import checkpoint_root
+from txcls.checkpoint.load import load_checkpoint
 from txcls.cli.output import console, note, print_rows
 from txcls.data.columns import Guess, guess_columns
 from txcls.data.tables.labelled import labelled_rows, notes_before_training, read_labelled

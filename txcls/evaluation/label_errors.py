@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from txcls.checkpoint.checkpoint import load_checkpoint
+from txcls.checkpoint.load import load_checkpoint
 from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
 from txcls.data.tables.table import Table
 from txcls.data.types import LabelledTexts

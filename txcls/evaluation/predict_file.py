@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from txcls.checkpoint.files import FILES
+from txcls.checkpoint.folders import FILES
 from txcls.config import Precision
 from txcls.data.columns import guess_text_column, has_text_column, text_columns
 from txcls.data.tables.table import EXCEL, JSON, Table, Values, flatten, row_text, table_suffix

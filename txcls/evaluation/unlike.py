@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from txcls.text.encoder import Token
+from txcls.text.tokens import Token
 from txcls.wording import percentage
 
 RARE = 0.01

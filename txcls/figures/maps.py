@@ -27,7 +27,7 @@ from txcls.figures.style import (
     share_colours,
     signed_colours,
 )
-from txcls.text.encoder import Token
+from txcls.text.tokens import Token
 
 CELLS: Settings = {"showgrid": False, "ticks": ""}
 """Axis settings for a grid of cells."""

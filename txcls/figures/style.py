@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from plotly.colors import sample_colorscale
 
-from txcls.text.encoder import Token
+from txcls.text.tokens import Token
 from txcls.wording import bounded_percentage
 
 OKABE_ITO = ("#1F83C4", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#7A7A7A")

@@ -19,7 +19,7 @@ from txcls.inspection.tracing import TracedText, texts_together, trace_text
 from txcls.predictor import Predictor
 from txcls.runtime.pause import may_pause
 from txcls.tap import trace
-from txcls.text.encoder import Token
+from txcls.text.tokens import Token
 from txcls.wording import shown
 
 ACTIVATION_BYTES = 64 << 20

@@ -27,7 +27,8 @@ from txcls.evaluation.evaluate import in_classes_of
 from txcls.inspection.tracing import readable
 from txcls.predictor import Predictor, padded
 from txcls.tap import Edit, trace
-from txcls.text.encoder import TextEncoder, Token
+from txcls.text.encoder import TextEncoder
+from txcls.text.tokens import Token
 
 ANSWER_ROLES = ("winner", "loser")
 """Roles that reveal the true class: rows chosen by these roles would leak it."""

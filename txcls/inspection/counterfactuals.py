@@ -13,7 +13,7 @@ from txcls.inspection.attribution import logits_without
 from txcls.inspection.tracing import readable
 from txcls.inspection.vocabulary import token_cosines
 from txcls.predictor import Prediction, Predictor
-from txcls.text.encoder import Encoding
+from txcls.text.tokens import Encoding
 
 MAX_LEFT_OUT = 128
 """Maximum number of words that a comparison leaves out one by one; in longer texts, the words nearest to a change."""

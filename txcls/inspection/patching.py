@@ -22,7 +22,7 @@ from txcls.errors import TraceError
 from txcls.inspection.tracing import readable, texts_together
 from txcls.predictor import Predictor
 from txcls.tap import trace
-from txcls.text.encoder import Token
+from txcls.text.tokens import Token
 from txcls.wording import shown
 
 Direction = Literal["denoising", "noising"]

@@ -12,8 +12,8 @@ from txcls.config import ModelConfig
 from txcls.errors import TraceError, UnknownNameError
 from txcls.predictor import Prediction, Predictor
 from txcls.tap import trace
-from txcls.text.encoder import Encoding, Token
 from txcls.text.given import given_text
+from txcls.text.tokens import Encoding, Token
 from txcls.text.vocabulary import PAD, SPECIAL_TOKENS
 
 FloatArray = NDArray[np.float32]

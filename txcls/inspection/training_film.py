@@ -18,7 +18,7 @@ from txcls.model import TextClassifier
 from txcls.predictor import Predictor
 from txcls.runtime.pause import may_pause
 from txcls.tap import trace
-from txcls.text.encoder import Token
+from txcls.text.tokens import Token
 
 Floats = NDArray[np.float64]
 

@@ -8,11 +8,11 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from txcls.checkpoint.checkpoint import find_checkpoint, load_checkpoint
+from txcls.checkpoint.load import find_checkpoint, load_checkpoint
 from txcls.errors import CheckpointError
 from txcls.language.gpt2 import load_gpt2
 from txcls.model import LanguageModel
-from txcls.text.encoder import Encoding, Token
+from txcls.text.tokens import Encoding, Token
 
 END_OF_TEXT = "<|endoftext|>"
 """Separates the texts in the training data of the published GPT-2 models."""

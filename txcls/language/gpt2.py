@@ -13,7 +13,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from txcls.checkpoint.files import GPT2_FILES as FILES
+from txcls.checkpoint.folders import GPT2_FILES as FILES
 from txcls.checkpoint.json_files import read_json, read_text
 from txcls.checkpoint.weights import read_header, shapes_only
 from txcls.config import ModelConfig, RunConfig

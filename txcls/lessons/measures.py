@@ -24,7 +24,7 @@ from txcls.inspection.positions import shuffle_words
 from txcls.inspection.tracing import trace_text
 from txcls.inspection.training_film import flips, training_film
 from txcls.predictor import Predictor
-from txcls.text.encoder import Token
+from txcls.text.tokens import Token
 
 Load = Callable[[str], "Predictor"]
 """Loads the classifier with a given name."""

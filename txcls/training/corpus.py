@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from txcls.checkpoint.files import reason
+from txcls.checkpoint.folders import reason
 from txcls.config import RunConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.data.texts import UnlabelledTexts

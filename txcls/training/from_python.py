@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint
+from txcls.checkpoint.checkpoint import Checkpoint
+from txcls.checkpoint.load import load_checkpoint
 from txcls.config import DataConfig, load_preset
 from txcls.data.given import given_dataset, given_rows
 from txcls.training.auto.plan import plan_training

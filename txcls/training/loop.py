@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from txcls.checkpoint.files import reason
+from txcls.checkpoint.folders import reason
 from txcls.checkpoint.schema import HistoryRow
 from txcls.checkpoint.snapshots import SnapshotRow, Snapshots, snapshot_steps
 from txcls.checkpoint.weights import as_stored

@@ -6,8 +6,9 @@ from functools import wraps
 from pathlib import Path
 from typing import ParamSpec
 
-from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint, refuse_other_files, save_checkpoint
-from txcls.checkpoint.files import alone
+from txcls.checkpoint.checkpoint import Checkpoint, refuse_other_files, save_checkpoint
+from txcls.checkpoint.folders import alone
+from txcls.checkpoint.load import load_checkpoint
 from txcls.errors import TrainingError
 from txcls.training.distributed import here
 

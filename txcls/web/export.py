@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from txcls import __version__
-from txcls.checkpoint.checkpoint import Checkpoint, find_checkpoint
-from txcls.checkpoint.files import new_folder, reason, shared_lock
+from txcls.checkpoint.checkpoint import Checkpoint
+from txcls.checkpoint.folders import new_folder, reason, shared_lock
+from txcls.checkpoint.load import find_checkpoint
 from txcls.data.datasets import dataset_names
 from txcls.data.examples import examples_for
 from txcls.errors import CheckpointError

@@ -9,8 +9,8 @@ from tests.conftest import make_checkpoint
 from txcls.app.jobs.open_model import MAX_MEGABYTES, refuse_costly
 from txcls.app.jobs.sessions import Session
 from txcls.checkpoint.archive import pack
-from txcls.checkpoint.checkpoint import load_checkpoint
 from txcls.checkpoint.listing import list_checkpoints
+from txcls.checkpoint.load import load_checkpoint
 
 SHIPPED = Path(__file__).parents[3] / "checkpoints"
 

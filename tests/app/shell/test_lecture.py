@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from tests.app.drawn import charts_of, html_of, open_page
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
 from tests.conftest import TEXTS, slow_but
-from txcls.app.pages import PAGES
+from txcls.app.menu import PAGES
 from txcls.app.shell import checkpoints, compute, lecture
 from txcls.app.shell.lecture import MIN_FONT_PX, STEPS, step_part
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from txcls.app.shell.token_html import MAX_CHIPS, chips, edits, escape, ids, marked_text, merges, pieces
 from txcls.text.cleaning import CleaningStep, explain_cleaning
-from txcls.text.encoder import CharacterPart, Token
+from txcls.text.tokens import CharacterPart, Token
 
 
 def token(start: int, end: int, *, text: str = "word", unknown: bool = False, special: bool = False) -> Token:

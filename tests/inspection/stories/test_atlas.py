@@ -10,7 +10,8 @@ import torch
 
 from tests.conftest import CLASSES, TEXTS, make_checkpoint
 from tests.inspection.stories.planted import kinds_of, planted, random_texts
-from txcls.checkpoint.checkpoint import load_checkpoint, save_checkpoint
+from txcls.checkpoint.checkpoint import save_checkpoint
+from txcls.checkpoint.load import load_checkpoint
 from txcls.data.batches import TokenisedTexts
 from txcls.data.types import LabelledTexts
 from txcls.inspection.ablation import measure_heads

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import make_checkpoint
-from txcls.checkpoint.checkpoint import load_checkpoint
+from txcls.checkpoint.load import load_checkpoint
 from txcls.data.hashes import normalised
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError, TrainingError
@@ -25,9 +25,9 @@ from txcls.training.auto.hyperparameters import (
     RecipeInputs,
     choose_recipe,
 )
-from txcls.training.auto.parts import split_rows
 from txcls.training.auto.plan import TrainingPlan, plan_training
 from txcls.training.auto.run import RunProgress, run_plan
+from txcls.training.auto.split import split_rows
 from txcls.training.run_folder import state_file
 
 CLASSES = ("food", "rail", "rain")

@@ -9,7 +9,7 @@ from txcls.app.jobs.own_files import KeptRows, file_name, guessed, read_kept, re
 from txcls.app.jobs.queue import Job
 from txcls.app.jobs.sessions import write_json
 from txcls.app.shell.limits import limits
-from txcls.checkpoint.checkpoint import load_checkpoint
+from txcls.checkpoint.load import load_checkpoint
 from txcls.data.hashes import normalised
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError

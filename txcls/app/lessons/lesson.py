@@ -12,7 +12,7 @@ from typing import Any
 import streamlit as st
 
 from txcls.address import SLIDE, Anchor, changes_from_step, params_from_view, view_from_params
-from txcls.app import pages
+from txcls.app import menu
 from txcls.app.shell import checkpoints, compute, state
 from txcls.errors import TxclsError
 from txcls.lessons import Lesson, Solved, find_lesson, is_right, make_code
@@ -46,9 +46,9 @@ class Place:
         return {"lesson": self.name, "step": str(self.at + 1), "lang": self.language}
 
     @property
-    def page(self) -> pages.PageInfo:
+    def page(self) -> menu.PageInfo:
         """The page that the step is about."""
-        return next(page for page in pages.PAGES if page.name == self.step.page)
+        return next(page for page in menu.PAGES if page.name == self.step.page)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class _Turn:
     params: dict[str, str]
     at: float
 
-    def is_undone_by(self, place: Place, here: pages.PageInfo) -> bool:
+    def is_undone_by(self, place: Place, here: menu.PageInfo) -> bool:
         """Whether a run of page `here` with the URL of `place` would return to the state before the change."""
         if now() != self.to or time.monotonic() - self.at > LATE_SECONDS:
             return False
@@ -105,7 +105,7 @@ def n_opened() -> int:
     return times
 
 
-def arrive(here: pages.PageInfo) -> None:
+def arrive(here: menu.PageInfo) -> None:
     """Start, change or end the lesson according to the URL; open the page of a newly selected step."""
     params = st.query_params.to_dict()
     if (target := st.session_state.pop(_GO, None)) is not None:
@@ -119,21 +119,21 @@ def arrive(here: pages.PageInfo) -> None:
         previous = now()
         place = _place_from_params(params)
         if place is None:
-            if here is not pages.LESSONS:
-                st.switch_page(pages.LESSONS.path)
+            if here is not menu.LESSONS:
+                st.switch_page(menu.LESSONS.path)
             return
         turn: _Turn | None = st.session_state.get(_TURN)
         if turn is not None and turn.is_undone_by(place, here):
             _open(turn.to, turn.params)
         if place != previous:
             _begin(place)
-            is_root = here is pages.PAGES[0]
+            is_root = here is menu.PAGES[0]
             if is_root and place.page is not here and params.get("page") != here.name:
                 st.switch_page(place.page.path, query_params={**params, **place.params})
     elif params:
         end()
     if (place := now()) is not None:
-        away = {"page": here.name} if here is pages.PAGES[0] and place.page is not here else {}
+        away = {"page": here.name} if here is menu.PAGES[0] and place.page is not here else {}
         _anchor(place, away)
 
 

@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from txcls.address import HeadOrder, View
-from txcls.app import pages
+from txcls.app import menu
 from txcls.app.shell import checkpoints, compute, heads, layout, lecture, state
 from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import choice
@@ -56,7 +56,7 @@ HEAVIEST, LIGHTEST = 24, 8
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_page(pages.ATLAS, has_box=False)
+    opened = layout.open_page(menu.ATLAS, has_box=False)
     placeholder = loading_placeholder(opened, height=480)
     classifier = load_classifier(opened)
     placeholder.empty()
@@ -69,7 +69,7 @@ def main() -> None:
             _summary(atlas)
             first = st.container()
             places = [(record.story.story.layer, record.story.story.head) for record in atlas.heads]
-            heads.link_where_heads_matter(classifier, places, target=pages.ATLAS)
+            heads.link_where_heads_matter(classifier, places, target=menu.ATLAS)
         _heads(opened, classifier, atlas, first)
         with lecture.slide(f"{lecture.ATTENTION}.{opened.view.layer}"):
             _kinds(opened, atlas)
@@ -95,7 +95,7 @@ def _not_measured(opened: layout.Page, classifier: Predictor) -> None:
         with st.container(horizontal=True, gap="medium"):
             for name in others:
                 shown = replace(opened, view=View(checkpoint=name, text=opened.view.text, mode=opened.view.mode))
-                layout.link_to(shown, pages.ATLAS, f"{plain(visible(name))} →")
+                layout.link_to(shown, menu.ATLAS, f"{plain(visible(name))} →")
 
 
 def _summary(atlas: HeadAtlas) -> None:
@@ -190,7 +190,7 @@ def _card(opened: layout.Page, classifier: Predictor, atlas: HeadAtlas, n: int, 
                 disabled=chosen,
             )
         there = replace(opened, view=replace(opened.view, text=text, layer=layer, head=head))
-        layout.link_to(there, pages.ATTENTION, f"Head {name} on this sentence →")
+        layout.link_to(there, menu.ATTENTION, f"Head {name} on this sentence →")
 
 
 def _word_list(lists: Lists, ids: Sequence[int], words: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from txcls.address import View
-from txcls.app import pages
+from txcls.app import menu
 from txcls.app.shell import checkpoints, compute, heads, layout, lecture, state
 from txcls.app.shell.charts import chart, window
 from txcls.app.shell.controls import choice, clicked_point
@@ -44,7 +44,7 @@ SECTIONS = {
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_page(pages.ATTENTION, compare=True)
+    opened = layout.open_page(menu.ATTENTION, compare=True)
     read = classify_text(opened, "the attention patterns of all heads appear here.")
     if read is not None and read.has_label:
         opened = heads.open_on_head(opened, read.classifier)
@@ -150,7 +150,7 @@ def _all_heads(opened: layout.Page, traced: compute.Patterns, shown: Shown) -> N
     )
     heads.choose_head(view, n_layers, n_heads)
     st.info(CAVEAT_IN_BRIEF if lecture.is_on() else CAVEAT)
-    layout.link_to(opened, pages.EXPLANATION, "Test it: does attention explain the prediction? →")
+    layout.link_to(opened, menu.EXPLANATION, "Test it: does attention explain the prediction? →")
 
 
 def _section(section: str, opened: layout.Page, traced: compute.Patterns, shown: Shown) -> None:

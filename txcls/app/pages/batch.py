@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from txcls.app import pages
+from txcls.app import menu
 from txcls.app.jobs.own_files import file_name
 from txcls.app.jobs.queue import JobState
 from txcls.app.shell import checkpoints, layout, lecture, own, table_html, uploads, waiting
@@ -25,7 +25,7 @@ COMMAND = "On the command line: `python -m txcls predict CHECKPOINT --input FILE
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_page(pages.BATCH, has_box=False)
+    opened = layout.open_page(menu.BATCH, has_box=False)
     st.html(table_html.STYLE)
     peek, batch = own.job("peek"), own.job("batch")
     with lecture.slide():

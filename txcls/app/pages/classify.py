@@ -6,7 +6,7 @@ from functools import partial
 import streamlit as st
 
 from txcls.address import MAX_LINKED_CHARACTERS, MAX_ROWS, SWITCH, View, params_from_view
-from txcls.app import pages
+from txcls.app import menu
 from txcls.app.components.machine import machine
 from txcls.app.shell import checkpoints, compute, layout, lecture, model_parts, state, token_html
 from txcls.app.shell.cache import Source
@@ -59,7 +59,7 @@ SCOPE_HINTS = {
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(
-        pages.CLASSIFY, box_height=74, examples="buttons", compare=True, questions=QUESTIONS, welcome=_welcome
+        menu.CLASSIFY, box_height=74, examples="buttons", compare=True, questions=QUESTIONS, welcome=_welcome
     )
     classifier = _two(opened) if opened.view.versus else _one(opened)
     if opened.has_text and len(opened.view.text) > MAX_LINKED_CHARACTERS:
@@ -74,11 +74,11 @@ def _welcome() -> None:
     params = state.link_params(state.shown_view())
     with st.container(key="welcome", horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown("**txcls** is a Transformer text classifier that you can take apart. Try", width="content")
-        st.page_link(pages.LESSONS.path, label="a lesson →", query_params=params)
+        st.page_link(menu.LESSONS.path, label="a lesson →", query_params=params)
         if CHECKPOINT_WHERE_HEADS_MATTER in checkpoints.names():
             view = View(checkpoint=CHECKPOINT_WHERE_HEADS_MATTER, text=REPORTS[0].text)
-            st.page_link(pages.SWITCHBOARD.path, label="switching heads off →", query_params=params_from_view(view))
-        st.page_link(pages.TRAIN.path, label="your own table →", query_params=params)
+            st.page_link(menu.SWITCHBOARD.path, label="switching heads off →", query_params=params_from_view(view))
+        st.page_link(menu.TRAIN.path, label="your own table →", query_params=params)
 
 
 def _one(opened: layout.Page) -> Predictor:
@@ -148,14 +148,14 @@ def _switch_heads(before: Sequence[str], off: list[str]) -> None:
 
 def _open_head(layer: int, head: int) -> None:
     state.change_view(layer=max(layer, 0), head=max(head, 0))
-    st.session_state["_open_page"] = pages.ATTENTION.path
+    st.session_state["_open_page"] = menu.ATTENTION.path
 
 
 def _open_part(part: str) -> None:
     place, _, name = part.removeprefix("layers.").rpartition(".")
     if name in STEPS:
         state.change_view(step=STEPS[name], layer=int(place or 0))
-        st.session_state["_open_page"] = pages.STEPS.path
+        st.session_state["_open_page"] = menu.STEPS.path
 
 
 def _two(opened: layout.Page) -> Predictor:

@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from txcls.app import pages
+from txcls.app import menu
 from txcls.app.shell import compute, layout, lecture
 from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import choice
@@ -25,7 +25,7 @@ from txcls.inspection.attribution import (
     top_overlaps,
 )
 from txcls.predictor import Predictor
-from txcls.text.encoder import Token
+from txcls.text.tokens import Token
 from txcls.wording import percentage
 
 TARGETS = {"logit": "logit", "probability": "probability"}
@@ -61,7 +61,7 @@ FOR_RGB, AGAINST_RGB = "213, 94, 0", "31, 131, 196"
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_page(pages.EXPLANATION)
+    opened = layout.open_page(menu.EXPLANATION)
     st.html(STYLE)
     read = classify_text(opened, "its words are scored by several attribution methods.")
     if read is not None:

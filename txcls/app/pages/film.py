@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from txcls.app import pages
+from txcls.app import menu
 from txcls.app.components.training_film import film_data, training_film
 from txcls.app.lessons import lesson
 from txcls.app.shell import checkpoints, compute, layout, lecture, state
@@ -22,7 +22,7 @@ COMMAND = "python -m txcls train who_won --snapshots 24"
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(
-        pages.FILM,
+        menu.FILM,
         box_height=68,
         shows=lambda checkpoint: checkpoint.has_snapshots,
         why_not="was trained without snapshots",

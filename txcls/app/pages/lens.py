@@ -5,7 +5,7 @@ import html
 import numpy as np
 import streamlit as st
 
-from txcls.app import pages
+from txcls.app import menu
 from txcls.app.shell import compute, layout, lecture
 from txcls.app.shell.charts import chart, window
 from txcls.app.shell.markdown import plain
@@ -24,7 +24,7 @@ STYLE = """
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_page(pages.LENS)
+    opened = layout.open_page(menu.LENS)
     st.html(STYLE)
     read = classify_text(opened, "the class head is applied to its state after every block.")
     if read is not None and read.has_label:

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from txcls.app import pages
+from txcls.app import menu
 from txcls.app.lessons import lesson, panel
 from txcls.app.shell import layout, lecture
 from txcls.app.shell.markdown import plain
@@ -14,7 +14,7 @@ from txcls.lessons.wording import words_in
 
 def main() -> None:
     """Draw the page."""
-    layout.open_plain_page(pages.LESSONS)
+    layout.open_plain_page(menu.LESSONS)
     st.markdown(
         "A lesson leads through the app's pages, asks questions before it shows answers, and computes every answer "
         "from the model. PageDown and PageUp (also on a presenter's remote) turn its steps; F9 shows them as slides. "

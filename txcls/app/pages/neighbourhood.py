@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import streamlit as st
 
-from txcls.app import pages
+from txcls.app import menu
 from txcls.app.shell import checkpoints, compute, layout, lecture, state
 from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import clicked_point
@@ -30,7 +30,7 @@ ABOUT_PAGE = (
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_page(pages.NEIGHBOURHOOD)
+    opened = layout.open_page(menu.NEIGHBOURHOOD)
     read = classify_text(opened, "its words and its vector are drawn among others.")
     if read is not None and read.has_label:
         st.markdown(ABOUT_PAGE)

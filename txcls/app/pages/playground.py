@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from txcls.app import pages
+from txcls.app import menu
 from txcls.app.shell import layout, lecture
 from txcls.web.playground import playground
 
@@ -12,7 +12,7 @@ HEIGHT = 1700
 
 def main() -> None:
     """Draw the page."""
-    layout.open_plain_page(pages.PLAYGROUND)
+    layout.open_plain_page(menu.PLAYGROUND)
     page = playground()
     st.iframe(page.decode(), height=HEIGHT)
     st.download_button(

@@ -9,7 +9,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from txcls.address import PositionVectors, View
-from txcls.app import pages
+from txcls.app import menu
 from txcls.app.components.word_bins import word_bins
 from txcls.app.shell import checkpoints, compute, layout, lecture, state
 from txcls.app.shell.cache import Source
@@ -70,7 +70,7 @@ class ShownEncoding:
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_page(pages.POSITIONS)
+    opened = layout.open_page(menu.POSITIONS)
     placeholder = loading_placeholder(opened, height=480)
     classifier = load_classifier(opened)
     prediction = compute.predict(opened.source, opened.view.text).prediction if opened.has_text else None

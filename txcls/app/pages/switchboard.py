@@ -6,7 +6,7 @@ from typing import Any, get_args
 import streamlit as st
 
 from txcls.address import HeadChange, View
-from txcls.app import pages
+from txcls.app import menu
 from txcls.app.shell import compute, layout, lecture, state
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart
@@ -17,7 +17,7 @@ from txcls.app.shell.prediction import classify_text
 from txcls.figures import FEED_FORWARD, compared_bars, head_effects_map, label, percent
 from txcls.inspection.ablation import AccuracyEffects, Change, Means, Off
 from txcls.predictor import Predictor
-from txcls.text.encoder import Token
+from txcls.text.tokens import Token
 from txcls.wording import percentage
 
 OFF_TITLES = {"zero": "zeros", "mean": "its mean"}
@@ -28,7 +28,7 @@ Place = tuple[int, int]
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_page(pages.SWITCHBOARD)
+    opened = layout.open_page(menu.SWITCHBOARD)
     read = classify_text(opened, "then switch parts of the model off and see how the prediction changes.")
     if read is not None and read.has_label:
         _experiment(opened, read.classifier, str(read.prediction.label))
@@ -76,7 +76,7 @@ def _experiment(opened: layout.Page, classifier: Predictor, winner: str) -> None
         switched = [(layer, head) for layer, head in badges if head != FEED_FORWARD]
         model = classifier.checkpoint.config.model
         every = [(layer, head) for layer in range(model.n_layers) for head in range(model.n_heads)]
-        link_where_heads_matter(classifier, switched or every, target=pages.SWITCHBOARD)
+        link_where_heads_matter(classifier, switched or every, target=menu.SWITCHBOARD)
     with bars:
         _answer(opened, classifier, changes, winner)
     with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD):

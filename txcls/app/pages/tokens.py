@@ -4,14 +4,15 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from txcls.app import pages
+from txcls.app import menu
 from txcls.app.shell import compute, layout, lecture, token_html
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import ask_for_text, load_classifier, loading_placeholder, say_no_tokens
 from txcls.inspection.vocabulary import Tokenizers
 from txcls.text.cleaning import clean, explain_cleaning
-from txcls.text.encoder import SPACE, Encoding, TextEncoder, Token
+from txcls.text.encoder import TextEncoder
 from txcls.text.subwords import BytePairs, Merge, spell
+from txcls.text.tokens import SPACE, Encoding, Token
 from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.wording import percentage
 
@@ -25,7 +26,7 @@ SIZES = (300, 500, 1000, 2000, 4000, 8000)
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_page(pages.TOKENS)
+    opened = layout.open_page(menu.TOKENS)
     placeholder = loading_placeholder(opened, height=480)
     encoder = load_classifier(opened).encoder
     placeholder.empty()

@@ -10,9 +10,9 @@ import torch
 
 from txcls.app.shell import own
 from txcls.app.shell.cache import Source, cached, is_cached, size_of_texts
-from txcls.checkpoint.checkpoint import find_checkpoint
-from txcls.checkpoint.files import checkpoint_root, fingerprint
+from txcls.checkpoint.folders import checkpoint_root, fingerprint
 from txcls.checkpoint.listing import Listing, Summary, list_checkpoints
+from txcls.checkpoint.load import find_checkpoint
 from txcls.data.datasets import open_dataset
 from txcls.data.examples import Example, examples_for
 from txcls.data.types import LabelledTexts

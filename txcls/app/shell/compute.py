@@ -54,7 +54,7 @@ from txcls.inspection.walk import Walk
 from txcls.language.generation import Sampling
 from txcls.lessons import Solved, find_lesson, solve
 from txcls.predictor import Prediction, Predictor
-from txcls.text.encoder import Token
+from txcls.text.tokens import Token
 
 Result = TypeVar("Result")
 Args = ParamSpec("Args")

@@ -10,7 +10,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from txcls.address import UNSET, View
-from txcls.app import pages
+from txcls.app import menu
 from txcls.app.shell import checkpoints, layout, lecture, state
 from txcls.data.examples import REPORTS
 from txcls.inspection.ablation import AccuracyEffects
@@ -113,7 +113,7 @@ def draw_chips(classifier: Predictor) -> None:
 
 
 def link_where_heads_matter(
-    classifier: Predictor, shown: Sequence[tuple[int, int]], *, target: pages.PageInfo = pages.ATTENTION
+    classifier: Predictor, shown: Sequence[tuple[int, int]], *, target: menu.PageInfo = menu.ATTENTION
 ) -> None:
     """If a head of `shown` (layer, head) can be spared, link to a model whose heads decide, if it is installed."""
     if classifier.name == CHECKPOINT_WHERE_HEADS_MATTER or CHECKPOINT_WHERE_HEADS_MATTER not in checkpoints.names():

@@ -14,12 +14,12 @@ from streamlit.delta_generator import DeltaGenerator
 from txcls.address import View
 from txcls.app.components.live_text import submit_while_typing
 from txcls.app.lessons import lesson, panel
-from txcls.app.pages import MENU, PAGES, PageInfo
+from txcls.app.menu import MENU, PAGES, PageInfo
 from txcls.app.shell import checkpoints, lecture, own, sentence_builder, share, state, subject_builder
 from txcls.app.shell.cache import Source
 from txcls.app.shell.limits import BusyError
 from txcls.app.shell.markdown import plain
-from txcls.checkpoint.files import checkpoint_root
+from txcls.checkpoint.folders import checkpoint_root
 from txcls.checkpoint.listing import Summary
 from txcls.data.examples import examples_for
 from txcls.errors import TxclsError

@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from txcls.address import SLIDE
-from txcls.app import pages
+from txcls.app import menu
 from txcls.app.components.lecture import STYLE_SHEET, bar_and_keys
 from txcls.app.lessons import lesson
 from txcls.app.shell import checkpoints, state
@@ -44,7 +44,7 @@ def is_on() -> bool:
     return state.shown_view().mode == "lecture"
 
 
-def begin(info: pages.PageInfo, title: str) -> None:
+def begin(info: menu.PageInfo, title: str) -> None:
     """Begin a page without slides, or open the page that was requested by turning past the end of another.
 
     `title` is the title of slides without a heading.
@@ -131,7 +131,7 @@ def end(*, layers: int | None = None, at: tuple[int, int] | None = None, is_brok
             `step_back` and `step_next` turn them.
         is_broken: the page ends with a message outside its slides.
     """
-    info: pages.PageInfo = st.session_state[_PAGE]
+    info: menu.PageInfo = st.session_state[_PAGE]
     data = {
         "on": is_on(),
         "page": info.name,
@@ -152,9 +152,9 @@ def end(*, layers: int | None = None, at: tuple[int, int] | None = None, is_brok
         }
         bar_and_keys(data, on_mode=_switch, on_turn=lambda by: lesson.turn(by, to_its_end=by < 0))
         return
-    here = pages.PAGES.index(info) if info in pages.PAGES else -1
+    here = menu.PAGES.index(info) if info in menu.PAGES else -1
     bar_and_keys(
-        {**data, "first": here <= 0, "last": here in (-1, len(pages.PAGES) - 1)},
+        {**data, "first": here <= 0, "last": here in (-1, len(menu.PAGES) - 1)},
         on_mode=_switch,
         on_turn=lambda by: _turn(_beside(here, by), to_its_end=by < 0),
     )
@@ -190,19 +190,19 @@ def _switch() -> None:
 def _beside(here: int, by: int) -> int:
     """The index of the next or previous page; skips the training film if the checkpoint has no snapshots."""
     to = here + by
-    if 0 <= to < len(pages.PAGES) and pages.PAGES[to] is pages.FILM:
+    if 0 <= to < len(menu.PAGES) and menu.PAGES[to] is menu.FILM:
         has_film = checkpoints.summary(state.shown_view().checkpoint).has_snapshots
         return to if has_film else to + by
     return to
 
 
 def _turn(to: int, *, to_its_end: bool) -> None:
-    if not 0 <= to < len(pages.PAGES):
+    if not 0 <= to < len(menu.PAGES):
         return
     params = state.link_params(state.shown_view())
     if to_its_end:
         params[SLIDE] = "last"
-    st.session_state[_TURN_TO] = (pages.PAGES[to], params)
+    st.session_state[_TURN_TO] = (menu.PAGES[to], params)
 
 
 def enlarge(figure: go.Figure) -> go.Figure:

@@ -12,7 +12,7 @@ from txcls.app.components.every_page import (
     scroll_by_keyboard,
 )
 from txcls.app.lessons import lesson
-from txcls.app.pages import CLASSIFY, MENU
+from txcls.app.menu import CLASSIFY, MENU
 from txcls.app.shell import layout
 from txcls.app.shell.limits import BusyError
 

@@ -19,7 +19,7 @@ from txcls.app.jobs.queue import JobState, Kind
 from txcls.app.jobs.sessions import Session, read_json, write_json
 from txcls.app.shell import state
 from txcls.app.shell.limits import limits
-from txcls.checkpoint.files import names_in
+from txcls.checkpoint.folders import names_in
 from txcls.data.examples import Example
 
 PREFIX = "yours · "

@@ -6,7 +6,7 @@ from itertools import islice, takewhile
 
 from txcls.figures import visible
 from txcls.text.cleaning import CleaningStep
-from txcls.text.encoder import Token
+from txcls.text.tokens import Token
 
 MAX_TAIL_CHARACTERS = 600
 """Number of characters shown of the part that was cut off; the rest is counted."""

@@ -15,7 +15,8 @@ from txcls.data.batches import TokenisedTexts, batches_by_length
 from txcls.data.types import Roles
 from txcls.predictor import Predictor, padded
 from txcls.tap import trace
-from txcls.text.encoder import Encoding, TextEncoder, Token
+from txcls.text.encoder import TextEncoder
+from txcls.text.tokens import Encoding, Token
 from txcls.text.vocabulary import SPECIAL_TOKENS
 
 Bools = NDArray[np.bool_]

@@ -12,8 +12,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from txcls.checkpoint.checkpoint import Checkpoint, load_checkpoint
-from txcls.checkpoint.files import checkpoint_root
+from txcls.checkpoint.checkpoint import Checkpoint
+from txcls.checkpoint.folders import checkpoint_root
+from txcls.checkpoint.load import load_checkpoint
 from txcls.config import DataConfig, RunConfig, load_preset
 from txcls.data.batches import TokenisedTexts
 from txcls.data.types import LabelledTexts
@@ -28,7 +29,7 @@ from txcls.training.auto.hyperparameters import (
     choose_recipe,
     longest_of,
 )
-from txcls.training.auto.parts import Indices, Parts, check_rows, split_rows
+from txcls.training.auto.split import Indices, Parts, check_rows, split_rows
 from txcls.training.from_pretrained import encoder_from, settings_from
 from txcls.training.run_folder import plan_file
 from txcls.training.speed import Speed, measure_speed

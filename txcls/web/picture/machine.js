@@ -4,7 +4,7 @@
 
 import {button, element} from "./elements.js";
 import {decimal, percent, shortened, tr, visible} from "./translate.js";
-import {MAX_RIBBONS, leastOf} from "./lines.js";
+import {MAX_RIBBONS, leastOf} from "./ribbons.js";
 import {Painting} from "./painting.js";
 import {saveButtons} from "./saving.js";
 import {narrate, traced} from "./sentences.js";

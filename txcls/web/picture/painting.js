@@ -5,7 +5,7 @@ import {OTHER, classColours, heatMap} from "./colours.js";
 import {Keyed, button, element, property, round, style, write} from "./elements.js";
 import {percent, shortened, tr, visible} from "./translate.js";
 import {MIN_FOR_STORY, MANY_HEADS, Places, isNarrow} from "./layout.js";
-import {Lines} from "./lines.js";
+import {Lines} from "./ribbons.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./scene.js").State} State */

@@ -18,7 +18,7 @@ from txcls.app.shell.prediction import say_no_tokens
 from txcls.figures import surprisal_bars, visible
 from txcls.inspection.language_model import NextTokens, Surprisal
 from txcls.language.generation import Sampling, generate
-from txcls.text.encoder import Token
+from txcls.text.tokens import Token
 from txcls.wording import bounded_percentage, percentage
 
 FloatArray = NDArray[np.float32]

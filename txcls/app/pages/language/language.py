@@ -6,7 +6,7 @@ from typing import get_args
 import streamlit as st
 
 from txcls.address import LanguagePart
-from txcls.app import pages
+from txcls.app import menu
 from txcls.app.pages.language import continuation, fill, masks
 from txcls.app.pages.language.model import PRESETS
 from txcls.app.shell import checkpoints, layout, lecture
@@ -19,7 +19,7 @@ def main() -> None:
     """Draw the page."""
     there = [name for objective in PRESETS for name in checkpoints.language_names(objective)]
     dataset = checkpoints.summary(there[0]).dataset if there else ""
-    opened = layout.open_language_page(pages.LANGUAGE, dataset=dataset)
+    opened = layout.open_language_page(menu.LANGUAGE, dataset=dataset)
     parts: dict[LanguagePart, Callable[[layout.Opened], None]] = {
         "fill": fill.draw,
         "continue": continuation.draw,

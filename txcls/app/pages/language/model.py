@@ -14,7 +14,7 @@ from txcls.errors import TxclsError
 from txcls.figures import token_bars, visible
 from txcls.inspection.language_model import RankedTokens
 from txcls.language.generation import TextModel
-from txcls.text.encoder import Encoding, Token
+from txcls.text.tokens import Encoding, Token
 from txcls.wording import bounded_percentage, percentage
 
 PRESETS: dict[checkpoints.Objective, tuple[str, str]] = {

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from txcls.app import pages
+from txcls.app import menu
 from txcls.app.jobs.own_files import READ_OPTIONS, file_name
 from txcls.app.jobs.report_table import MAX_LABELS, MAX_SUSPECT_CHARACTERS
 from txcls.app.pages.report import compute as compute_report
@@ -190,4 +190,4 @@ def train_chosen() -> None:
     corrected = {"file": file, "names": {file: name}, **columns}
     if waiting.start("read", corrected):
         forecast.measure_early(corrected)
-        st.switch_page(pages.TRAIN.path, query_params=state.link_params(state.shown_view()))
+        st.switch_page(menu.TRAIN.path, query_params=state.link_params(state.shown_view()))

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from txcls.app import pages
+from txcls.app import menu
 from txcls.app.jobs.report_table import MAX_ROWS
 from txcls.app.pages.report import compute as compute_report
 from txcls.app.pages.report import labels as report_labels
@@ -38,7 +38,7 @@ SHORT_ORDER = {
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_page(pages.REPORT, has_box=False)
+    opened = layout.open_page(menu.REPORT, has_box=False)
     checkpoint = load_classifier(opened).checkpoint
     stored = stored_report(checkpoint)
     of_table = _own_table(opened)

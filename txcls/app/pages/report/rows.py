@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from txcls.app import pages
+from txcls.app import menu
 from txcls.app.pages.report import compute as compute_report
 from txcls.app.shell import layout, lecture, state
 from txcls.app.shell.markdown import plain
@@ -102,7 +102,7 @@ def open_chosen() -> None:
     text = st.session_state.pop(_OPEN, None)
     if text is not None:
         state.change_view(text=text)
-        st.switch_page(pages.CLASSIFY.path, query_params=state.link_params(state.shown_view()))
+        st.switch_page(menu.CLASSIFY.path, query_params=state.link_params(state.shown_view()))
 
 
 def mistakes(report: Report, places: Sequence[int]) -> None:

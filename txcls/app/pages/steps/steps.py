@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from txcls.address import View
-from txcls.app import pages
+from txcls.app import menu
 from txcls.app.components.cell_click import listen_to_cells
 from txcls.app.lessons import lesson
 from txcls.app.pages.steps.selection import MAX_ROWS, cell_boxes, choose, choose_index, chosen_cell, first_row
@@ -69,7 +69,7 @@ STYLE = """
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_page(pages.STEPS)
+    opened = layout.open_page(menu.STEPS)
     read = classify_text(opened, "every step of the forward pass appears here with its numbers.")
     at = None
     if read is not None and read.has_label:

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from txcls.address import View
-from txcls.app import pages
+from txcls.app import menu
 from txcls.app.jobs.queue import JobState
 from txcls.app.jobs.sessions import read_json, read_lines
 from txcls.app.shell import checkpoints, layout, own, state, table_html, waiting
@@ -18,7 +18,7 @@ from txcls.checkpoint.comparison import Comparison
 from txcls.figures import comparison_intervals, live_curves
 from txcls.wording import percentage
 
-LINKS = (pages.CLASSIFY, pages.ATTENTION, pages.STEPS, pages.SWITCHBOARD, pages.EXPLANATION, pages.REPORT, pages.BATCH)
+LINKS = (menu.CLASSIFY, menu.ATTENTION, menu.STEPS, menu.SWITCHBOARD, menu.EXPLANATION, menu.REPORT, menu.BATCH)
 DOWNLOADS = {".zip": "Download the classifier", ".html": "Download a page without a server"}
 NAMES = {"majority": "Majority guess", "linear": "Linear baseline", "transformer": "This Transformer"}
 

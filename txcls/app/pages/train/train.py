@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from txcls.app import pages
+from txcls.app import menu
 from txcls.app.jobs.own_files import SAMPLES, file_name
 from txcls.app.jobs.queue import JobState
 from txcls.app.pages.train import forecast
@@ -22,7 +22,7 @@ DEFAULT_MINUTES = 5
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_plain_page(pages.TRAIN)
+    opened = layout.open_plain_page(menu.TRAIN)
     st.html(table_html.STYLE)
     read = own.job("read")
     _where_it_is(read)

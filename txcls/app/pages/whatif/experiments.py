@@ -19,7 +19,7 @@ from txcls.figures import compared_bars, patch_map, rows_diagram, visible
 from txcls.inspection.circuit import OTHER, Circuit, Row, roles_of
 from txcls.inspection.patching import Direction, PatchGrid
 from txcls.predictor import Predictor
-from txcls.text.encoder import Token
+from txcls.text.tokens import Token
 from txcls.wording import bounded_percentage, percentage
 
 DIRECTIONS = {"denoising": "first → second text", "noising": "second → first text"}

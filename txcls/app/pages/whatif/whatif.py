@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from txcls.address import Experiment, View
-from txcls.app import pages
+from txcls.app import menu
 from txcls.app.pages.whatif import experiments
 from txcls.app.shell import checkpoints, compute, layout, lecture, state, token_html
 from txcls.app.shell.charts import chart, has_long_names
@@ -21,7 +21,7 @@ from txcls.figures import compared_bars, compared_effects, visible
 from txcls.inspection.circuit import Circuit
 from txcls.inspection.counterfactuals import FlipSearch, TextComparison, TokenPair
 from txcls.predictor import Prediction, Predictor
-from txcls.text.encoder import Token
+from txcls.text.tokens import Token
 from txcls.wording import bounded_percentage, percentage
 
 BOX = f"{layout.TEXT_BOX}_changed"  # starts like the first box's key to submit while typing too
@@ -51,7 +51,7 @@ STYLE = """
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_page(pages.WHAT_IF, box_height=68)
+    opened = layout.open_page(menu.WHAT_IF, box_height=68)
     with lecture.slide(lecture.WORDS, lecture.CLASSES):
         left, right = st.columns([2, 3], gap="large")
     with left:

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import make_checkpoint
-from txcls.checkpoint import files
-from txcls.checkpoint.checkpoint import Checkpoint, find_checkpoint, load_checkpoint, save_checkpoint
-from txcls.checkpoint.files import alone, new_folder, settle
+from txcls.checkpoint import folders
+from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
+from txcls.checkpoint.folders import alone, new_folder, settle
 from txcls.checkpoint.listing import list_checkpoints
+from txcls.checkpoint.load import find_checkpoint, load_checkpoint
 
 ROOT = Path(__file__).parents[2]
 
@@ -63,7 +64,8 @@ def test_a_save_killed_at_any_stage_loses_no_checkpoint(tiny: Checkpoint) -> Non
 SAVER = """
 import sys
 from dataclasses import replace
-from txcls.checkpoint.checkpoint import load_checkpoint, save_checkpoint
+from txcls.checkpoint.checkpoint import save_checkpoint
+from txcls.checkpoint.load import load_checkpoint
 made = load_checkpoint(sys.argv[1])
 print("ready", flush=True)
 for seed in range(int(sys.argv[2])):
@@ -110,7 +112,7 @@ def test_a_save_in_progress_elsewhere_is_not_touched_until_its_process_is_dead(t
     code = """
 import sys, time
 from pathlib import Path
-from txcls.checkpoint.files import new_folder
+from txcls.checkpoint.folders import new_folder
 with new_folder(Path(sys.argv[1])) as folder:
     print(folder.name, flush=True)
     time.sleep(60)
@@ -132,7 +134,7 @@ with new_folder(Path(sys.argv[1])) as folder:
 def test_without_locks_only_what_cannot_be_in_progress_is_changed(
     tiny: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "_lock", lambda handle, shared=False: None)
+    monkeypatch.setattr(folders, "_lock", lambda handle, shared=False: None)
     (tiny.path.parent / ".tiny.saving-0123456789abcdef").mkdir()
     tiny.path.rename(tiny.path.parent / ".tiny.old-0123456789abcdef")
     settle(tiny.path.parent)
@@ -185,9 +187,9 @@ def test_an_interruption_between_the_renames_restores_the_old_folder(
 def test_a_lock_that_is_not_released_is_waited_for_a_limited_time(
     tiny: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "LOCK_SECONDS", 0.2)
+    monkeypatch.setattr(folders, "LOCK_SECONDS", 0.2)
     start = time.monotonic()
-    with files._locked(tiny.path.parent):
+    with folders._locked(tiny.path.parent):
         assert load_checkpoint("tiny").classes == tiny.classes
     assert 0.2 <= time.monotonic() - start < 5
 

@@ -1,0 +1,57 @@
+"""The menu: the pages in order, each with its title and question."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class PageInfo:
+    """What the menu and the other pages need to know about a page.
+
+    Attributes:
+        name: name of its file and of its URL path; the first page's path is `/`.
+        title: its title in the menu and the browser's tab.
+        question: the question that the page answers: its heading, and the label of links to it.
+    """
+
+    name: str
+    title: str
+    question: str
+
+    @property
+    def path(self) -> str:
+        """Path of its file."""
+        folder = Path(__file__).parent / "pages"
+        page = folder / self.name / f"{self.name}.py"
+        return str(page if page.is_file() else folder / f"{self.name}.py")
+
+
+CLASSIFY = PageInfo("classify", "Classify", "Which class does this text belong to?")
+LESSONS = PageInfo("lessons", "Lessons", "What would you like to teach or learn?")
+PLAYGROUND = PageInfo("playground", "Playground", "How does a Transformer learn?")
+TOKENS = PageInfo("tokens", "Tokens", "How does a text become numbers?")
+STEPS = PageInfo("steps", "Step by step", "What happens to this text, step by step?")
+ATTENTION = PageInfo("attention", "Attention", "What does each head attend to?")
+POSITIONS = PageInfo("positions", "Positions", "How does the model know word order?")
+LENS = PageInfo("lens", "Class lens", "In which layer does the prediction form?")
+SWITCHBOARD = PageInfo("switchboard", "Switchboard", "What is each part worth?")
+WHAT_IF = PageInfo("whatif", "What if", "What if the text were slightly different?")
+ATLAS = PageInfo("atlas", "Head atlas", "What does each head do, and is that what decides?")
+EXPLANATION = PageInfo("explanation", "Explanation", "Is attention an explanation?")
+FILM = PageInfo("film", "Training film", "How did the model learn to answer this text?")
+NEIGHBOURHOOD = PageInfo("neighbourhood", "Neighbourhood", "What does the model consider similar?")
+LANGUAGE = PageInfo("language", "Language model", "Which word is missing, and which comes next?")
+TRAIN = PageInfo("train", "Train", "How do you get a classifier of your own texts?")
+REPORT = PageInfo("report", "Report", "How good is this classifier, and where does it fail?")
+BATCH = PageInfo("batch", "Batch", "Which class does each row of a file belong to?")
+
+MENU = {
+    "Try": (CLASSIFY, LESSONS, PLAYGROUND),
+    "Inside": (TOKENS, STEPS, ATTENTION, POSITIONS, LENS),
+    "Experiments": (SWITCHBOARD, WHAT_IF, ATLAS, EXPLANATION, FILM, NEIGHBOURHOOD),
+    "Language model": (LANGUAGE,),
+    "Your texts": (TRAIN, REPORT, BATCH),
+}
+"""The sections of the menu; the first page is the home page."""
+PAGES = tuple(page for section in MENU.values() for page in section if page not in (LESSONS, PLAYGROUND))
+"""The pages that show a model, in menu order."""

@@ -1,0 +1,99 @@
+"""Find and load a checkpoint folder; a damaged one is refused with file and field named."""
+
+from contextlib import suppress
+from os import PathLike
+from pathlib import Path
+
+from txcls.checkpoint.checkpoint import Checkpoint
+from txcls.checkpoint.folders import FILES, SNAPSHOTS, checkpoint_root, settle, shared_lock
+from txcls.checkpoint.json_files import read_json
+from txcls.checkpoint.listing import checkpoint_names
+from txcls.checkpoint.schema import (
+    MEASURED_SPLITS,
+    checked_config,
+    read_history,
+    read_labels,
+    read_metrics,
+)
+from txcls.checkpoint.snapshots import load_snapshots
+from txcls.checkpoint.weights import build_without_memory, load_weights
+from txcls.errors import CheckpointError
+from txcls.text.encoder import TextEncoder
+from txcls.wording import shown
+
+
+def find_checkpoint(path_or_name: str | Path) -> Path:
+    """Find the folder for a path or for a name under `checkpoint_root()`.
+
+    Raises:
+        CheckpointError: there is no such folder.
+        TypeError: `path_or_name` is neither a string nor a path.
+    """
+    if not isinstance(path_or_name, str | PathLike):
+        raise TypeError(
+            f"got {shown(path_or_name, limit=40)} ({type(path_or_name).__name__}); wanted a checkpoint's name or path"
+        )
+    candidates = (Path(path_or_name), checkpoint_root() / path_or_name) if str(path_or_name) else ()
+    for attempt in range(2):
+        for candidate in candidates:
+            with suppress(OSError, ValueError):  # the name is too long or has a NUL byte
+                if candidate.is_dir():
+                    return candidate
+                if not attempt:
+                    settle(candidate.parent)  # a save may be in progress there, or may have been killed
+    known = ", ".join(checkpoint_names()) or "none yet: `python -m txcls train sample` makes one"
+    raise CheckpointError(f"no checkpoint folder {str(path_or_name)!r:.200}; known names: {known}")
+
+
+def load_checkpoint(path_or_name: str | Path) -> Checkpoint:
+    """Read a checkpoint folder onto the CPU, with the model in evaluation mode; nothing is executed or unpickled.
+
+    A checkpoint that is being replaced is read either as it was before or as it is after the replacement.
+
+    Raises:
+        CheckpointError: a file is missing, damaged or does not match the others; the message names file and field.
+    """
+    path = find_checkpoint(path_or_name)
+    with shared_lock(path.absolute().parent):
+        return _load(path)
+
+
+def _load(path: Path) -> Checkpoint:
+    if missing := [name for name in FILES if not (path / name).is_file()]:
+        raise CheckpointError(f"checkpoint {path} lacks {', '.join(missing)}; copy the whole folder, or train it again")
+    source = path / "config.json"
+    config, calibration, scope = checked_config(read_json(source, dict), source=str(source))
+    classes = read_labels(path / "labels.json") if config.objective == "classify" else ()
+    metrics = read_metrics(path / "metrics.json")
+    history = read_history(path / "history.jsonl")
+    for split in MEASURED_SPLITS:
+        n = len(metrics.get(split, {}).get("confusion", classes))
+        if n != len(classes):
+            raise CheckpointError(
+                f"{path / 'metrics.json'}: {split}.confusion is of {n} classes; labels.json names {len(classes)}"
+            )
+    source = path / "tokenizer.json"
+    values = read_json(source, dict)
+    wanted = (config.model.max_length, config.reads_class_token)
+    if (stored := (values.get("max_length"), values.get("class_token"))) != wanted:
+        raise CheckpointError(
+            f"{source}: max_length {stored[0]!r:.50} and class_token {stored[1]!r:.50} "
+            f"do not fit config.json, which wants {wanted[0]} and {wanted[1]}"
+        )
+    tokens = values.get("tokens")
+    if not isinstance(tokens, list) or not tokens:
+        raise CheckpointError(f"{source}: tokens: wanted the list of all tokens, got {tokens!r:.50}")
+    try:
+        model = build_without_memory(config, vocab_size=len(tokens), n_classes=len(classes))
+    except (ValueError, RuntimeError) as error:
+        raise CheckpointError(f"{path}: no model can be made of its settings ({error!s:.200})") from None
+    # On the meta device, so that nothing is allocated unless the weights file really holds a model of that size.
+    shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
+    weights = load_weights(path / "model.safetensors", shapes)
+    try:
+        encoder = TextEncoder.from_dict(values)
+    except CheckpointError as error:
+        raise CheckpointError(f"{source}: {error}") from None
+    snapshots = load_snapshots(path / SNAPSHOTS, model.state_dict())
+    model.load_state_dict({name: tensor.float() for name, tensor in weights.items()}, assign=True)
+    return Checkpoint(path, config, encoder, classes, model.eval(), calibration, metrics, history, scope, snapshots)
