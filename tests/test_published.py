@@ -103,7 +103,7 @@ def test_the_documented_results_are_those_of_the_cards() -> None:
     percent = "{:.1%}".format
     expected = {
         "shipped": [percent(one["test"]["accuracy"]) for one in measured],
-        "heads off": [percent(one["heads"]["zero"]["all_heads"]) for one in measured],
+        "uniform attention": [percent(one["heads"]["all_uniform"]) for one in measured],
         "shuffled": [percent(one["test"]["order"]["words_shuffled"]) for one in measured],
         "position vectors": [
             percent(order["positions_mean"]) if "positions_mean" in order else "notmeasured"

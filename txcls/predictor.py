@@ -152,7 +152,8 @@ class Predictor:
         for places in batches_by_length((len(encodings[n].tokens) for n in rows), batch_size=batch_size):
             batch = [rows[place] for place in places]
             logits = self.logits(padded([encodings[n].ids for n in batch]))  # B C
-            probabilities = calibrated_probabilities(logits.numpy(), self.checkpoint.calibration).tolist()
+            lengths = np.array([len(encodings[n].tokens) for n in batch])
+            probabilities = calibrated_probabilities(logits.numpy(), self.checkpoint.calibration, lengths).tolist()
             for n, row, outside in zip(batch, probabilities, self.out_of_scope(logits), strict=True):
                 predictions[n] = self.rank(encodings[n], row, top_k=top_k, out_of_scope=outside)
         return predictions
@@ -179,7 +180,8 @@ class Predictor:
         def compute(batch: NDArray[np.int64]) -> NDArray[np.floating]:
             with torch.inference_mode():
                 logits = model(padded([rows[n].tolist() for n in batch])).float()  # B C
-            return calibrated_probabilities(logits.numpy(), self.checkpoint.calibration)
+            lengths = np.array([len(rows[n]) for n in batch])
+            return calibrated_probabilities(logits.numpy(), self.checkpoint.calibration, lengths)
 
         places = batches_by_length((len(rows[n]) for n in readable), batch_size=batch_size)
         batches = [readable[place] for place in places]
@@ -199,9 +201,9 @@ class Predictor:
             logits: Tensor = self.checkpoint.model(ids)  # B C
             return logits
 
-    def calibrated(self, logits: Tensor) -> Tensor:
-        """Calibrated class probabilities (B, C) of logits (B, C)."""
-        return torch.from_numpy(calibrated_probabilities(logits.numpy(), self.checkpoint.calibration))
+    def calibrated(self, logits: Tensor, *, n_tokens: int) -> Tensor:
+        """Calibrated class probabilities (B, C) of logits (B, C), all from a text of so many tokens."""
+        return torch.from_numpy(calibrated_probabilities(logits.numpy(), self.checkpoint.calibration, n_tokens))
 
     def out_of_scope(self, logits: Tensor) -> list[bool | None]:
         """Whether each row of logits (B, C) is out of scope; None if the checkpoint has no out-of-scope rule."""

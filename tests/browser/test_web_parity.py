@@ -8,6 +8,7 @@ import re
 import string
 import unicodedata
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -23,6 +24,7 @@ from txcls.checkpoint.listing import list_checkpoints
 from txcls.config import ScopeRule, ScopeScore, TextConfig
 from txcls.data.examples import EXAMPLES, QUERIES, REVIEWS
 from txcls.errors import TxclsError
+from txcls.evaluation.unlike import unlike_validation
 from txcls.inspection.ablation import Change, ablate, measure_means
 from txcls.inspection.lens import class_lens
 from txcls.inspection.tracing import trace_text
@@ -65,7 +67,7 @@ globalThis.encode = (encoder, texts) => texts.map((codes) => {
   const {tokens, truncatedAt} = encoder.encode(codes.map((code) => String.fromCodePoint(code)).join(""));
   return [tokens.map((token) => [token.id, token.start, token.end, token.text, token.label]), truncatedAt];
 });
-Object.assign(globalThis, {Cleaning, PARTS, erf});
+Object.assign(globalThis, {Cleaning, PARTS, erf, unlikeValidation});
 globalThis.makeEncoder = (description, tables) => new TextEncoder(description, tables);
 const sent = ({data}) => btoa(Array.from(new Uint8Array(data.buffer, data.byteOffset, data.byteLength),
   (byte) => String.fromCharCode(byte)).join(""));
@@ -89,7 +91,9 @@ globalThis.ready = true;
 def engine(browser: "Browser") -> "Iterator[Page]":
     """An empty page with the engine's modules."""
     page = browser.new_page()
-    page.add_script_tag(type="module", content=script("engine/classifier", "engine/ablation") + IN_THE_PAGE)
+    page.add_script_tag(
+        type="module", content=script("engine/classifier", "engine/ablation", "page/unlike") + IN_THE_PAGE
+    )
     page.wait_for_function("globalThis.ready")
     yield page
     page.close()
@@ -305,6 +309,35 @@ def test_a_head_switched_off_changes_the_answer_as_in_python(engine: "Page", tmp
         wanted = ablate(classifier, TEXTS[0], [changes], means=means).changed[0]
         computed = read(engine, TEXTS[0], off=off, how=how)["probabilities"]
         np.testing.assert_allclose(computed, wanted, atol=1e-5)
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("tokenizer", ["word", "bpe"])
+def test_short_and_unlike_texts_are_judged_as_in_python(engine: "Page", tmp_path: Path, tokenizer: str) -> None:
+    made = make_checkpoint(tmp_path / "tiny", text={"tokenizer": tokenizer, "max_vocabulary": 300}, max_length=60)
+    figures = {"n": 403, "accuracy": 1.0, "macro_f1": 1.0, "ece": 0.0}
+    group = {"over": None, "up_to": 0.0, "n": 400, "accuracy": 1.0}
+    lengths = [{**group, "over": 10, "up_to": 20, "n": 3}, {**group, "over": 20, "up_to": 40}]
+    unknown = [group, {**group, "over": 0.0, "up_to": 0.05, "n": 3}]
+    measured = {split: {**figures, "by_length": lengths, "by_unknown": unknown} for split in ("validation", "test")}
+    calibration = made.calibration.model_copy(update={"short": ((3, 9.0), (12, 3.0))})
+    data = made.config.data.model_copy(update={"dataset": "who_won"})
+    config = made.config.model_copy(update={"data": data})
+    for metrics in (measured, {"validation": measured["validation"]}):
+        classifier = Predictor(replace(made, config=config, calibration=calibration, metrics=metrics))
+        make(engine, classifier)
+        reports = ("Rovers easily beat City", "Rovers were not beaten by City.")
+        strange = ("Привет, the bank", "今天天气很好 𝒳𝒴 it don't", "zqxjv qqq " * 9)
+        for text in (*TEXTS[:5], "the bank", *reports, *strange, " ".join(TEXTS)):
+            prediction = classifier.predict([text])[0]
+            computed = read(engine, text, names=[])
+            assert computed["probabilities"] == pytest.approx(
+                [prediction.probabilities[name] for name in made.classes], abs=1e-5
+            )
+            said = engine.evaluate(
+                "(text) => unlikeValidation(classifier.description.unlike, classifier.encoder.encode(text))", text
+            )
+            assert said == unlike_validation(classifier.checkpoint, text, prediction.tokens)
 
 
 def shipped() -> list[str]:

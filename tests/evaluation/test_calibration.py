@@ -8,7 +8,7 @@ from scipy.special import softmax
 
 from txcls.checkpoint.probabilities import calibrated_probabilities, scope_scores
 from txcls.config import Calibration
-from txcls.evaluation.calibration import fit_calibration, scope_threshold
+from txcls.evaluation.calibration import fit_calibration, fit_short, scope_threshold
 
 CLASSES = ("a", "b", "c")
 
@@ -50,6 +50,26 @@ def test_rows_without_an_error_do_not_sharpen_probabilities() -> None:
     assert fit_calibration(np.eye(3) * 5, np.arange(3)) == Calibration(temperature=1.0, power=1.0)
     assert fit_calibration(np.eye(3)[:1], np.arange(1)) == Calibration()
     assert fit_calibration(np.eye(3) * 5, np.array([0, 1, 1])).temperature > 1.0, "a confident error"
+
+
+def test_short_texts_have_their_own_temperatures() -> None:
+    calibration = Calibration(temperature=1.5, power=1.25, short=((2, 9.0), (4, 3.0)))
+    logits = np.tile([[2.0, 0.0]], (5, 1))
+    ours = calibrated_probabilities(logits, calibration, np.array([1, 2, 3, 4, 5]))
+    for row, temperature in zip(ours, (9.0, 9.0, 3.0, 3.0, 1.5), strict=True):
+        alike = calibrated_probabilities(logits[:1], Calibration(temperature=temperature, power=1.25))
+        np.testing.assert_array_equal(row, alike[0])
+    np.testing.assert_array_equal(calibrated_probabilities(logits, calibration)[0], ours[4])
+    np.testing.assert_array_equal(calibrated_probabilities(logits[:1], calibration, 3)[0], ours[2])
+
+
+def test_the_temperature_of_beginnings_is_recovered_and_never_below_that_of_whole_texts() -> None:
+    random = np.random.default_rng(0)
+    logits, whole = random.normal(size=(30_000, 4)) * 2, Calibration(temperature=1.5, power=1.25)
+    beginnings = Calibration(temperature=4.0, power=1.25)
+    labels = (calibrated_probabilities(logits, beginnings).cumsum(1) > random.random((len(logits), 1))).argmax(1)
+    assert fit_short(logits, labels, whole) == pytest.approx(4.0, rel=0.05)
+    assert fit_short(logits, logits.argmax(axis=1), whole) == pytest.approx(1.5, rel=0.01), "without an error"
 
 
 def test_scope_scores_by_hand() -> None:

@@ -10,7 +10,7 @@ import torch
 from tests.conftest import make_checkpoint
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.checkpoint.load import load_checkpoint
-from txcls.config import Calibration, ModelConfig, TextConfig
+from txcls.config import ModelConfig, TextConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.data.generated.who_won import TEAMS, reports_of
 from txcls.data.types import LabelledTexts
@@ -21,11 +21,13 @@ from txcls.evaluation.evaluate import (
     evaluate,
     measure,
     shuffle_words,
+    unknown_shares,
     with_evaluation,
 )
 from txcls.model import TextClassifier
 from txcls.tap import trace
 from txcls.text.encoder import TextEncoder
+from txcls.text.tokens import unknown_share
 from txcls.text.vocabulary import CLS, UNK
 
 CLASSES = ("a", "b", "c")
@@ -49,12 +51,13 @@ def classifier(encoder: TextEncoder, **changes: object) -> TextClassifier:
     return model.eval()
 
 
-def test_groups_by_length_and_by_unknown_words() -> None:
+def test_groups_by_length_and_by_unknown_words(tmp_path: Path) -> None:
     offsets = np.array([0, 10, 21, 22])
     ids = np.full(22, 9, dtype=np.int32)
     ids[[3, 21]] = UNK
     texts = TokenisedTexts(ids, offsets, np.array([0, 1, 1]))
-    measured = measure(np.eye(3, dtype=np.float32) * 9, texts, calibration=Calibration(), classes=CLASSES)
+    checkpoint = make_checkpoint(tmp_path / "tiny", classes=CLASSES)
+    measured = measure(np.eye(3, dtype=np.float32) * 9, texts, checkpoint)
     assert [(one.over, one.up_to, one.n, one.accuracy) for one in measured.by_length] == [
         (None, 10, 2, 0.5),
         (10, 20, 1, 1.0),
@@ -62,10 +65,26 @@ def test_groups_by_length_and_by_unknown_words() -> None:
     assert [(one.over, one.up_to, one.n) for one in measured.by_unknown] == [
         (None, 0.0, 1),
         (0.05, 0.1, 1),
-        (0.2, None, 1),
+        (0.5, None, 1),
     ]
     values = Evaluation(measured).to_dict()
     assert values.keys() >= {"confusion", "reliability", "by_length", "by_unknown"} and "order" not in values
+
+
+def test_unknown_words_of_subwords_are_those_that_a_prediction_counts() -> None:
+    texts = [
+        "say number 7 twice",
+        "Привет, word",
+        "word 今天天气 so",
+        "don't unbelievably",
+        "zqxjv qqq so",
+        "12, 34!",
+        "é ﬁ word",
+    ]
+    encoder, tokenised = encoded(texts, tokenizer="bpe", max_vocabulary=300)
+    expected = [unknown_share(text, encoder.encode(text).tokens) for text in texts]
+    assert expected[1] == 0.6 and expected[5] == 0.0 and sum(share > 0 for share in expected) > 3
+    np.testing.assert_allclose(unknown_shares(tokenised, encoder), expected)
 
 
 @pytest.mark.parametrize("positions", ["learned", "sinusoidal", "none"])

@@ -1,8 +1,15 @@
 """Texts unlike the validation texts are reported as such, with the rule's rate on test texts."""
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from txcls.evaluation.unlike import unlike_validation
+import pytest
+
+from tests.conftest import make_checkpoint
+from txcls.checkpoint.checkpoint import Checkpoint
+from txcls.data.generated.who_won import reports_of
+from txcls.evaluation.unlike import accepted_out_of_scope, unlike_validation
 from txcls.text.tokens import Token
 
 
@@ -17,24 +24,71 @@ def tokens(n: int, *, unknown: int = 0) -> list[Token]:
 METRICS = {
     "validation": {
         "by_length": groups((10, 20, 2), (20, 40, 500), (40, None, 498)),
-        "by_unknown": groups((None, 0.0, 990), (0.0, 0.05, 5), (0.2, None, 5)),
+        "by_unknown": groups((None, 0.0, 990), (0.0, 0.05, 5), (0.2, 0.5, 5)),
     },
     "test": {"by_length": groups((10, 20, 30), (20, 40, 9970)), "by_unknown": groups((None, 0.0, 10_000))},
 }
 
 
-def test_a_short_text_is_said_to_be_rare_with_the_rate_on_test_texts() -> None:
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Checkpoint:
+    return make_checkpoint(tmp_path / "tiny")
+
+
+def unlike(checkpoint: Checkpoint, read: list[Token], *, metrics: Any = METRICS) -> list[str]:
+    return unlike_validation(replace(checkpoint, metrics=metrics), "", read)
+
+
+def test_a_short_text_is_said_to_be_rare_with_the_rate_on_test_texts(checkpoint: Checkpoint) -> None:
     rates = "0.2 % of the validation texts (and 0.3 % of the test texts)"
-    assert unlike_validation(METRICS, tokens(15)) == [f"{rates} have at most 20 tokens; this one has 15"]
-    [said] = unlike_validation(METRICS, tokens(4))
+    assert unlike(checkpoint, tokens(15)) == [f"{rates} have at most 20 tokens; this one has 15"]
+    [said] = unlike(checkpoint, tokens(4))
     assert said == "0.0 % of the validation texts (and 0.0 % of the test texts) have at most 10 tokens; this one has 4"
-    assert unlike_validation(METRICS, tokens(30)) == unlike_validation(METRICS, tokens(300)) == []
+    assert unlike(checkpoint, tokens(30)) == unlike(checkpoint, tokens(300)) == []
 
 
-def test_unknown_words_are_rare_where_validation_texts_have_few() -> None:
-    [said] = unlike_validation(METRICS, tokens(30, unknown=15))
-    assert said.startswith("0.5 % of the validation texts (and 0.0 % of the test texts) have as many unknown words")
+def test_unknown_words_are_rare_where_validation_texts_have_few(checkpoint: Checkpoint) -> None:
+    rest = "of the validation texts (and 0.0 % of the test texts) have more than {} unknown words; "
+    rest += "of this one, {} is unknown"
+    assert unlike(checkpoint, tokens(30, unknown=15)) == ["0.5 % " + rest.format("20 %", "50 %")]
+    assert unlike(checkpoint, tokens(30, unknown=20)) == ["0.0 % " + rest.format("50 %", "67 %")]
+    assert unlike(checkpoint, tokens(30, unknown=1)) == [], "1 % of the validation texts have any"
 
 
-def test_nothing_is_said_without_measurements() -> None:
-    assert unlike_validation({}, tokens(1, unknown=1)) == unlike_validation({"validation": {"n": 3}}, tokens(1)) == []
+def test_words_spelled_out_in_subwords_are_unknown(tmp_path: Path) -> None:
+    checkpoint = make_checkpoint(tmp_path / "tiny", text={"tokenizer": "bpe", "max_vocabulary": 300}, max_length=60)
+    read = replace(checkpoint, metrics={"validation": {"by_unknown": groups((None, 0.0, 990), (0.0, 0.05, 10))}})
+    text = "the bank Привет"
+    [said] = unlike_validation(read, text, checkpoint.encoder.encode(text).tokens)
+    assert said == "0.0 % of the validation texts have more than 50 % unknown words; of this one, 77 % is unknown"
+
+
+def test_nothing_is_said_without_measurements(checkpoint: Checkpoint) -> None:
+    read = tokens(1, unknown=1)
+    assert unlike(checkpoint, read, metrics={}) == unlike(checkpoint, read, metrics={"validation": {"n": 3}}) == []
+
+
+def test_match_reports_that_the_grammar_cannot_write_are_named(checkpoint: Checkpoint) -> None:
+    data = checkpoint.config.data.model_copy(update={"dataset": "who_won"})
+    reports = replace(checkpoint, config=checkpoint.config.model_copy(update={"data": data}), metrics={})
+    for split in ("train", "validation", "test", "new"):
+        for text in {made.text for made in reports_of(split)}:
+            assert unlike_validation(reports, text, tokens(9)) == [], text
+    assert unlike_validation(reports, " rovers easily beat city", tokens(9)) == []
+    for text in (
+        "Rovers were not beaten by City.",
+        "Apple unveils new phone",
+        "Rovers beat Rovers.",
+        "Rovers beat City. And Albion beat United.",
+        "Rovers beat City, who beat Rovers last week.",
+    ):
+        [said] = unlike_validation(reports, text, tokens(9))
+        assert said == "the grammar that wrote all training, validation and test texts cannot write this one"
+
+
+def test_accepted_texts_that_are_out_of_scope_are_counted() -> None:
+    scope = {"n_out": 1000, "accepted_out": 238, "confident_out": 119}
+    assert accepted_out_of_scope({"scope": {"test": scope}}) == (
+        "Of 1,000 test texts that belong to none of its classes, it accepts 238, 119 of them with more than 90 %."
+    )
+    assert accepted_out_of_scope({}) == accepted_out_of_scope({"scope": {"test": {"n_out": 1000}}}) == ""

@@ -65,7 +65,7 @@ def test_what_the_page_knows_is_what_the_checkpoint_says(tmp_path: Path) -> None
     assert data and weights
     described = json.loads(data[1])["models"][0]["description"]
     assert described["classes"] == list(HOSTILE)
-    assert described["calibration"] == {"temperature": 1.5, "power": 1.25}
+    assert described["calibration"] == {"temperature": 1.5, "power": 1.25, "short": []}
     assert described["tokenizer"] == made.encoder.to_dict() | {"config": made.config.text.model_dump(mode="json")}
     assert base64.b64decode(weights[1]) == (tmp_path / "tiny" / "model.safetensors").read_bytes()
     assert described["card"]["accuracy"] is None  # it was never evaluated

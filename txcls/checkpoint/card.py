@@ -27,12 +27,13 @@ ORDER = {
 """Descriptions of the accuracies under "order" in metrics.json."""
 GROUPS: Mapping[str, tuple[str, Callable[[float], str]]] = {
     "by_length": ("tokens read", "{:g}".format),
-    "by_unknown": ("share of unknown tokens", partial(percentage, digits=0)),
+    "by_unknown": ("share of unknown words", partial(percentage, digits=0)),
 }
 """The quantities that rows are grouped by, and how the bounds of a group are formatted."""
 _TRAINING_FACTS = (
     ("command", "command"),
     ("seed", "seed"),
+    ("choice of the seed", "seed_choice"),
     ("training time in seconds", "seconds"),
     ("epochs run", "epochs"),
     ("best validation in epoch", "best_epoch"),

@@ -17,14 +17,29 @@ def log_softmax(logits: Floats) -> Floats:
     return log_probabilities
 
 
-def calibrated_probabilities(logits: Floats, calibration: Calibration) -> Floats:
-    """Class probabilities (N, C) of logits (N, C) under `txcls.config.Calibration`; rows sum to 1."""
-    log_probabilities = calibrated_log_probabilities(log_softmax(logits), calibration.temperature, calibration.power)
+def calibrated_probabilities(
+    logits: Floats, calibration: Calibration, lengths: NDArray[np.integer[Any]] | int | None = None
+) -> Floats:
+    """Class probabilities (N, C) of logits (N, C) under `txcls.config.Calibration`; rows sum to 1.
+
+    `lengths` are the numbers of tokens of the texts, (N,) or one for all; without it, no text counts as short.
+    """
+    temperature = calibration.temperature if lengths is None else temperatures(calibration, lengths)[:, None]
+    log_probabilities = calibrated_log_probabilities(log_softmax(logits), temperature, calibration.power)
     probabilities: Floats = np.exp(log_probabilities)
     return probabilities
 
 
-def calibrated_log_probabilities(log_probabilities: Floats, temperature: float, power: float) -> Floats:
+def temperatures(calibration: Calibration, lengths: NDArray[np.integer[Any]] | int) -> Floats:
+    """The temperature for each text, (N,), by its number of tokens."""
+    lengths = np.atleast_1d(lengths)
+    found = np.full(lengths.shape, calibration.temperature)
+    for up_to, temperature in reversed(calibration.short):
+        found[lengths <= up_to] = temperature
+    return found
+
+
+def calibrated_log_probabilities(log_probabilities: Floats, temperature: Floats | float, power: float) -> Floats:
     """Calibrated log-probabilities (N, C) from uncalibrated ones (N, C)."""
     surprisal = np.maximum(-log_probabilities, 0.0)  # N C; rounding can make it slightly negative
     return log_softmax(-((surprisal / temperature) ** power))

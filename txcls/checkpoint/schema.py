@@ -184,7 +184,7 @@ class Metrics:
         ece: expected calibration error.
         confusion: `confusion[i][j]` is the number of rows of class i predicted as j; empty if there are very many
             classes.
-        by_length, by_unknown: accuracy by number of tokens, and by share of unknown tokens.
+        by_length, by_unknown: accuracy by number of tokens, and by share of unknown words.
         order: accuracies without word order.
     """
 
@@ -227,6 +227,7 @@ class _Data(_Part):
 class _Training(_Part):
     command: Text = ""
     seed: Count = 0
+    seed_choice: Text = ""
     seconds: Positive = 0
     epochs: Count = 0
     steps: Count = 0
@@ -236,6 +237,10 @@ class _Training(_Part):
     software: Text = ""
 
 
+_ABSENT: Any = None
+"""Default for parts that may be missing; null is not allowed."""
+
+
 class _Scope(_Part):
     n_in: Count
     n_out: Count
@@ -243,16 +248,16 @@ class _Scope(_Part):
     accuracy: Share
     accuracy_in: Share
     recall_out: Share
+    accepted_out: Count = _ABSENT
+    """Number of out-of-scope texts that are not rejected."""
+    confident_out: Count = _ABSENT
+    """Number of them with a probability above 90 %."""
 
 
 class _Language(_Part):
     loss: Positive
     perplexity: Annotated[float, Field(strict=True, ge=0.0)]
     accuracy: Share
-
-
-_ABSENT: Any = None
-"""Default for parts that may be missing; null is not allowed."""
 
 
 class _Metrics(_Part):

@@ -30,6 +30,7 @@ from txcls.inspection.ablation import measure_heads, with_heads
 from txcls.inspection.attribution import METHODS, measure_explanations
 from txcls.inspection.circuit import measure_circuit
 from txcls.inspection.induction import measure_induction
+from txcls.inspection.patch_history import measure_patch_history
 from txcls.inspection.random_texts import random_texts
 from txcls.inspection.stories import (
     HeadAtlas,
@@ -216,7 +217,8 @@ def _print_summary(title: str, figures: Mapping[str, Any]) -> None:
         out.print(
             f"out of scope: AUROC {scope['auroc']:.4f}, accuracy over all {scope['n_in'] + scope['n_out']:,} queries "
             f"{percentage(scope['accuracy'], 2)} ({percentage(scope['recall_out'], 2)} of the out-of-scope queries "
-            "recognised)"
+            f"recognised; {scope['accepted_out']:,} of {scope['n_out']:,} accepted, {scope['confident_out']:,} with "
+            "more than 90 %)"
         )
 
 
@@ -246,7 +248,9 @@ def _evaluate_induction(checkpoint: str, *, write: bool, as_json: bool) -> None:
     out.print(f"loss on random tokens {measured.first:.2f} nats, on their repetition {measured.second:.2f}")
     for layer, row in enumerate(measured.heads):
         weights = "  ".join(f"{layer + 1}.{head + 1} {weight:.3f}" for head, weight in enumerate(row))
-        out.print(f"weight on the token after the earlier occurrence: {weights} (even attention {measured.even:.3f})")
+        out.print(
+            f"weight on the token after the earlier occurrence: {weights} (uniform attention {measured.even:.3f})"
+        )
 
 
 def _evaluate_agreement(checkpoint: str, *, data: Path | None, write: bool, as_json: bool) -> None:
@@ -270,10 +274,14 @@ def _evaluate_circuit(checkpoint: str, *, write: bool, as_json: bool) -> None:
     """`--circuit`: the attention rows that determine the prediction, and the accuracy when only they are kept."""
     classifier = Predictor.load(checkpoint)
     circuit = measure_circuit(classifier, on_stage=note)
+    measured = {"circuit": circuit.to_dict()}
+    if classifier.checkpoint.snapshots is not None:
+        note("patching in every snapshot")
+        measured["patch_history"] = dict(measure_patch_history(classifier, circuit).to_dict())
     if write:
-        save_checkpoint(classifier.checkpoint.with_metrics(circuit=circuit.to_dict()))
+        save_checkpoint(classifier.checkpoint.with_metrics(**measured))
     if as_json:
-        print_json({"checkpoint": classifier.name, "circuit": circuit.to_dict()})
+        print_json({"checkpoint": classifier.name, **measured})
         return
     rows = [["none", *(cell for split in circuit.n for cell in (percentage(circuit.none[split], 1), ""))]]
     for step in circuit.kept:

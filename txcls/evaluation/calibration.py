@@ -55,6 +55,26 @@ def _fit(log_probabilities: Floats, labels: Integers, with_power: bool) -> tuple
     return float(np.exp(both[0])), float(np.exp(both[1]))
 
 
+def fit_short(logits: Floats, labels: Integers, calibration: Calibration) -> float:
+    """The temperature with the lowest log loss on beginnings of texts, not below that of whole texts.
+
+    Args:
+        logits: (N, C), of the beginnings.
+        labels: (N,).
+        calibration: fitted on whole texts; its power is kept.
+    """
+    from scipy.optimize import minimize_scalar  # installed with scikit-learn
+
+    log_probabilities = log_softmax(logits)  # N C
+    lowest = np.log(calibration.temperature)
+    fitted = minimize_scalar(
+        lambda x: _log_loss(log_probabilities, labels, np.exp(x), calibration.power),
+        bounds=(lowest, max(lowest, 0.0) + np.log(20.0)),
+        method="bounded",
+    )
+    return float(np.exp(fitted.x))
+
+
 def _log_loss(log_probabilities: Floats, labels: Integers, temperature: float, power: float) -> float:
     calibrated = calibrated_log_probabilities(log_probabilities, temperature, power)  # N C
     return float(-calibrated[np.arange(len(labels)), labels].mean())

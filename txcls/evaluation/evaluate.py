@@ -7,6 +7,7 @@ python -m txcls calibrate ag_news           # on its validation rows
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
 
@@ -26,18 +27,19 @@ from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import Dataset, LabelledTexts, SplitName
 from txcls.errors import CheckpointError, DataError
-from txcls.evaluation.calibration import fit_calibration, scope_threshold
-from txcls.evaluation.metrics import accuracy_by, auroc, evaluate_probabilities
+from txcls.evaluation.calibration import fit_calibration, fit_short, scope_threshold
+from txcls.evaluation.metrics import LENGTH_BOUNDS, UNKNOWN_SHARES, accuracy_by, auroc, evaluate_probabilities
+from txcls.evaluation.unlike import RARE
 from txcls.model import TextClassifier
 from txcls.runtime.device import choose_device
 from txcls.text.encoder import TextEncoder
+from txcls.text.subwords import to_bytes
+from txcls.text.tokens import MIN_MEAN_PIECE_LENGTH
 from txcls.text.vocabulary import UNK
 from txcls.wording import percentage
 
-LENGTH_BOUNDS = (10, 20, 40, 80, 160, 320)
-"""Upper bounds of the groups by number of tokens; the last group has none."""
-UNKNOWN_SHARES = (0.0, 0.05, 0.1, 0.2)
-"""Upper bounds of the groups by share of unknown tokens; the last group has none."""
+CONFIDENT = 0.9
+"""Out-of-scope texts that are accepted with a higher probability than this are counted separately."""
 
 Logits = NDArray[np.float32]
 OnRows = Callable[[int, int], object]
@@ -100,8 +102,8 @@ def evaluate(
     evaluation, logits = _evaluated(checkpoint, texts, device=chosen, without_order=without_order, on_rows=on_rows)
     oos: SplitName = "oos_test" if split == "test" else "oos_validation"
     if checkpoint.scope is not None and split != "new" and oos in dataset.splits:
-        outside = _out_of_scope_logits(model, dataset, oos, checkpoint.encoder, device=chosen)  # M C
-        scope = _scope_metrics(logits, texts.labels, outside, checkpoint.calibration, checkpoint.scope)
+        outside = _out_of_scope(checkpoint, dataset, oos, device=chosen)
+        scope = _scope_metrics(logits, texts.labels, *outside, checkpoint.calibration, checkpoint.scope)
         evaluation = replace(evaluation, scope=scope)
     model.cpu()
     return evaluation
@@ -145,7 +147,7 @@ def _evaluated(
             on_rows(done, passes * len(texts))
 
     logits = predict_logits(model, texts, device=device, on_batch=count).numpy()  # N C
-    metrics = measure(logits, texts, calibration=checkpoint.calibration, classes=checkpoint.classes)
+    metrics = measure(logits, texts, checkpoint)
     if without_order:
         order = accuracy_without_order(model, texts, encoder=checkpoint.encoder, device=device, on_batch=count)
         metrics = replace(metrics, order=order)
@@ -186,14 +188,36 @@ def with_calibration(
     model = _classifier_of(checkpoint)
     logits = predict_logits(model, held_out, device=device).numpy()  # N C
     calibration = fit_calibration(logits, held_out.labels)
-    measured = Evaluation(measure(logits, held_out, calibration=calibration, classes=checkpoint.classes))
-    metrics = {**checkpoint.metrics, "validation": measured.to_dict()}
+    short = _fit_short(checkpoint, held_out, calibration, device=device)
+    checkpoint = replace(checkpoint, calibration=calibration.model_copy(update={"short": short}))
+    metrics = {**checkpoint.metrics, "validation": Evaluation(measure(logits, held_out, checkpoint)).to_dict()}
     scope = None
     if "oos_validation" in dataset.splits:
-        outside = _out_of_scope_logits(model, dataset, "oos_validation", checkpoint.encoder, device=device)  # M C
-        scope = _fit_scope(logits, held_out.labels, outside, calibration)
-        metrics["scope"] = {"validation": _scope_metrics(logits, held_out.labels, outside, calibration, scope)}
-    return replace(checkpoint, calibration=calibration, metrics=metrics, scope=scope)
+        outside, lengths = _out_of_scope(checkpoint, dataset, "oos_validation", device=device)
+        scope = _fit_scope(logits, held_out.labels, outside, checkpoint.calibration)
+        measured = _scope_metrics(logits, held_out.labels, outside, lengths, checkpoint.calibration, scope)
+        metrics["scope"] = {"validation": measured}
+    return replace(checkpoint, metrics=metrics, scope=scope)
+
+
+def _fit_short(
+    checkpoint: Checkpoint, texts: TokenisedTexts, calibration: Calibration, *, device: torch.device | str
+) -> tuple[tuple[int, float], ...]:
+    """`Calibration.short`: for each range of lengths that is rare among these texts, a temperature fitted on them after
+    cutting each to a random length in that range."""
+    random = np.random.default_rng(0)
+    shortest = 1 + checkpoint.encoder.class_token
+    place = np.arange(len(texts.ids)) - np.repeat(texts.offsets[:-1], texts.lengths)  # of each token in its text
+    fitted: list[tuple[int, float]] = []
+    for over, up_to in pairwise((0, *LENGTH_BOUNDS)):
+        if up_to > checkpoint.encoder.max_length or (texts.lengths <= up_to).mean() >= RARE:
+            break
+        lengths = np.minimum(random.integers(max(over + 1, shortest), up_to + 1, size=len(texts)), texts.lengths)
+        ids = texts.ids[place < np.repeat(lengths, texts.lengths)]
+        beginnings = TokenisedTexts(ids, np.concatenate([[0], np.cumsum(lengths)]), texts.labels)
+        logits = predict_logits(_classifier_of(checkpoint), beginnings, device=device).numpy()  # N C
+        fitted.append((up_to, round(fit_short(logits, texts.labels, calibration), 4)))
+    return tuple(fitted)
 
 
 @torch.inference_mode()
@@ -219,21 +243,50 @@ def predict_logits(
     return logits
 
 
-def measure(logits: Logits, texts: TokenisedTexts, *, calibration: Calibration, classes: tuple[str, ...]) -> Metrics:
+def measure(logits: Logits, texts: TokenisedTexts, checkpoint: Checkpoint) -> Metrics:
     """The metrics computed from logits (N, C) and labels; without `order`."""
-    probabilities = calibrated_probabilities(logits, calibration)  # N C
+    probabilities = calibrated_probabilities(logits, checkpoint.calibration, texts.lengths)  # N C
     right = probabilities.argmax(axis=1) == texts.labels  # N
     return replace(
-        evaluate_probabilities(probabilities, texts.labels, classes=classes),
+        evaluate_probabilities(probabilities, texts.labels, classes=checkpoint.classes),
         by_length=accuracy_by(texts.lengths, right, upper=LENGTH_BOUNDS),
-        by_unknown=accuracy_by(unknown_shares(texts), right, upper=UNKNOWN_SHARES),
+        by_unknown=accuracy_by(unknown_shares(texts, checkpoint.encoder), right, upper=UNKNOWN_SHARES),
     )
 
 
-def unknown_shares(texts: TokenisedTexts) -> NDArray[np.float64]:
-    """The share of unknown tokens in each text, (N,)."""
-    shares: NDArray[np.float64] = np.add.reduceat(texts.ids == UNK, texts.offsets[:-1], dtype=np.int64) / texts.lengths
+def unknown_shares(texts: TokenisedTexts, encoder: TextEncoder) -> NDArray[np.float64]:
+    """The share of each text that is unknown, (N,): of its tokens or, with subwords, of the characters in its words, as
+    `txcls.text.encoder.unknown_share` counts them."""
+    shares: NDArray[np.float64]
+    if encoder.byte_pairs is None:
+        shares = np.add.reduceat(texts.ids == UNK, texts.offsets[:-1], dtype=np.int64) / texts.lengths
+        return shares
+    characters, in_word, begins = _letters(encoder)
+    n_characters, is_letters, starts = characters[texts.ids], in_word[texts.ids], begins[texts.ids]
+    starts[texts.offsets[:-1]] = True
+    starts[1:] |= ~is_letters[:-1]
+    word = np.cumsum(starts) - 1  # the word of each token, numbered over all texts
+    n_tokens = np.bincount(word)
+    length = np.bincount(word, weights=n_characters)
+    spelled_out = (n_tokens > 1) & (length / n_tokens < MIN_MEAN_PIECE_LENGTH)
+    of_text = np.repeat(np.arange(len(texts)), texts.lengths)
+    counted = np.where(is_letters, n_characters, 0)
+    total = np.bincount(of_text, weights=counted, minlength=len(texts))
+    unknown = np.bincount(of_text, weights=counted * spelled_out[word], minlength=len(texts))
+    shares = unknown / np.maximum(total, 1)
     return shares
+
+
+def _letters(encoder: TextEncoder) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
+    """For each subword, (V,): its number of characters without a leading space, whether it starts with a letter or a
+    non-ASCII symbol, and whether it has a leading space."""
+    pieces = [to_bytes(token) or b"<" for token in encoder.vocabulary.tokens]  # a special token has no letters
+    bare = [piece.removeprefix(b" ") for piece in pieces]
+    return (
+        np.array([sum(byte & 0xC0 != 0x80 for byte in piece) for piece in bare]),  # other bytes continue a character
+        np.array([piece[:1].isalpha() or piece[:1] >= b"\x80" for piece in bare]),
+        np.array([piece.startswith(b" ") for piece in pieces]),
+    )
 
 
 def accuracy_without_order(
@@ -331,12 +384,12 @@ def _tokenised(rows: LabelledTexts, checkpoint: Checkpoint) -> TokenisedTexts:
     return TokenisedTexts.encode(checkpoint.encoder, in_classes_of(rows, checkpoint))
 
 
-def _out_of_scope_logits(
-    model: TextClassifier, dataset: Dataset, split: SplitName, encoder: TextEncoder, *, device: torch.device | str
-) -> Logits:
-    """Logits (M, C) of the out-of-scope texts of a split."""
-    logits: Logits = predict_logits(model, TokenisedTexts.encode(encoder, dataset.load(split)), device=device).numpy()
-    return logits
+def _out_of_scope(
+    checkpoint: Checkpoint, dataset: Dataset, split: SplitName, *, device: torch.device | str
+) -> tuple[Logits, NDArray[np.int64]]:
+    """Logits (M, C) and numbers of tokens (M,) of the out-of-scope texts of a split."""
+    texts = TokenisedTexts.encode(checkpoint.encoder, dataset.load(split))
+    return predict_logits(_classifier_of(checkpoint), texts, device=device).numpy(), texts.lengths
 
 
 def _fit_scope(inside: Logits, labels: NDArray[np.int64], outside: Logits, calibration: Calibration) -> ScopeRule:
@@ -352,7 +405,12 @@ def _fit_scope(inside: Logits, labels: NDArray[np.int64], outside: Logits, calib
 
 
 def _scope_metrics(
-    inside: Logits, labels: NDArray[np.int64], outside: Logits, calibration: Calibration, rule: ScopeRule
+    inside: Logits,
+    labels: NDArray[np.int64],
+    outside: Logits,
+    outside_lengths: NDArray[np.int64],
+    calibration: Calibration,
+    rule: ScopeRule,
 ) -> dict[str, float]:
     """AUROC, and accuracies if texts below the threshold are rejected, over N in-scope and M out-of-scope rows."""
     inside_scores, outside_scores = (
@@ -360,6 +418,7 @@ def _scope_metrics(
     )
     accepted = (inside.argmax(axis=1) == labels) & (inside_scores >= rule.threshold)  # N
     rejected = outside_scores < rule.threshold  # M
+    confident = calibrated_probabilities(outside, calibration, outside_lengths).max(axis=1) > CONFIDENT  # M
     values: dict[str, float] = rounded(
         {
             "n_in": len(inside),
@@ -368,6 +427,8 @@ def _scope_metrics(
             "accuracy": float((accepted.sum() + rejected.sum()) / (len(inside) + len(outside))),
             "accuracy_in": float(accepted.mean()),
             "recall_out": float(rejected.mean()),
+            "accepted_out": int((~rejected).sum()),
+            "confident_out": int((~rejected & confident).sum()),
         }
     )
     return values

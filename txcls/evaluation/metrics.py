@@ -12,6 +12,11 @@ from txcls.checkpoint.schema import ClassMetrics, Metrics, ReliabilityBin, Slice
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.integer[Any]]
 
+LENGTH_BOUNDS = (10, 20, 40, 80, 160, 320)
+"""Upper bounds of the groups by number of tokens; the last group has none."""
+UNKNOWN_SHARES = (0.0, 0.05, 0.1, 0.2, 0.5)
+"""Upper bounds of the groups by share of unknown words; the last group has none."""
+
 
 def reliability_bins(probabilities: Floats, labels: Integers, *, n_bins: int = 15) -> tuple[ReliabilityBin, ...]:
     """Predictions in equal-width bins of confidence, empty bins included (Guo et al. 2017).

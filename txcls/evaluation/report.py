@@ -51,7 +51,7 @@ class Answers:
         rows: texts and labels, as the classifier's classes.
         probabilities: calibrated, (N, C).
         lengths: number of tokens read of each text, (N,).
-        unknown: share of unknown tokens, (N,).
+        unknown: share of unknown words, (N,), from `unknown_shares`.
     """
 
     rows: LabelledTexts
@@ -174,7 +174,7 @@ def report_on(
     """The report measured on labelled rows; for arguments see `evaluate`, for errors `answer_rows`."""
     checkpoint = classifier.checkpoint
     answers, texts, logits = _answered(classifier, rows, on_rows)
-    measured = measure(logits, texts, calibration=checkpoint.calibration, classes=checkpoint.classes)
+    measured = measure(logits, texts, checkpoint)
     if without_order:
         order = accuracy_without_order(
             checkpoint.model,  # type: ignore[arg-type]  # a Predictor's model is a classifier
@@ -209,8 +209,9 @@ def _answered(
         may_pause()
 
     logits = predict_logits(checkpoint.model, texts, batch_size=128, on_batch=count).numpy()  # type: ignore[arg-type]  # N C
-    probabilities = calibrated_probabilities(logits, checkpoint.calibration).astype(np.float64)  # N C
-    return Answers(own, probabilities, texts.lengths, unknown_shares(texts)), texts, logits
+    lengths, unknown = texts.lengths, unknown_shares(texts, checkpoint.encoder)
+    probabilities = calibrated_probabilities(logits, checkpoint.calibration, lengths).astype(np.float64)  # N C
+    return Answers(own, probabilities, lengths, unknown), texts, logits
 
 
 @dataclass(frozen=True, slots=True)

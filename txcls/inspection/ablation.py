@@ -297,7 +297,7 @@ def _ablate_together(
     config = classifier.checkpoint.config.model
     with trace(record=(), edit=edits_of(rows, config, length=length, means=means, seed=seed)):
         logits = classifier.logits(row_of_ids.expand(1 + len(settings), -1))  # 1+n C
-    probabilities: Floats = classifier.calibrated(logits).numpy()
+    probabilities: Floats = classifier.calibrated(logits, n_tokens=len(ids)).numpy()
     return probabilities
 
 

@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from txcls.checkpoint.probabilities import temperatures
 from txcls.config import ModelConfig
 from txcls.inspection.attention import attention_rollout, readout_weights
 from txcls.inspection.tracing import TracedText, texts_together, trace_text
@@ -90,8 +91,9 @@ class TargetFunction:
         if self.target == "probability":
             # `txcls.checkpoint.probabilities.calibrated_probabilities` in torch, for its gradient.
             calibration = self.classifier.checkpoint.calibration
+            [temperature] = temperatures(calibration, len(self.traced.prediction.tokens))
             surprisal = -exact.log_softmax(-1).clamp(max=-1e-12)  # B C
-            exact = (-((surprisal / calibration.temperature) ** calibration.power)).softmax(-1)  # B C
+            exact = (-((surprisal / temperature) ** calibration.power)).softmax(-1)  # B C
         return exact[:, self.index]
 
     def without(self, removed: Sequence[Set[int]]) -> Floats:

@@ -92,7 +92,7 @@ def _effects_of_leaving_out(
     words.sort(key=lambda place: min((abs(place - changed) for changed in near), default=place))
     words = sorted(words[:MAX_LEFT_OUT])
     logits = logits_without(classifier, ids, [set(), *({place} for place in words)])  # 1 + words, C
-    probabilities = classifier.calibrated(logits)[:, index].numpy()
+    probabilities = classifier.calibrated(logits, n_tokens=len(ids))[:, index].numpy()
     effects[words] = probabilities[0] - probabilities[1:]
     return effects
 

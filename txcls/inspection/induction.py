@@ -11,6 +11,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from txcls.checkpoint.json_files import checked
 from txcls.errors import CheckpointError
 from txcls.model import LanguageModel
 from txcls.tap import trace
@@ -36,6 +37,16 @@ class Induction:
     second: float
     heads: tuple[tuple[float, ...], ...]
     even: float
+
+    @classmethod
+    def of(cls, values: object, model: LanguageModel) -> "Induction | None":
+        """The measurement from the output of `to_dict`; None if it is not one, or does not fit the model."""
+        try:
+            induction = checked(cls, values, where="induction")
+        except CheckpointError:
+            return None
+        shape = [len(row) for row in induction.heads]
+        return induction if shape == [model.config.n_heads] * model.config.n_layers else None
 
     def to_dict(self) -> Mapping[str, Any]:
         """Plain JSON values, for `metrics["induction"]`."""

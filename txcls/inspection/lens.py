@@ -68,7 +68,7 @@ def class_lens(classifier: Predictor, text: str) -> ClassLens:
     return ClassLens(
         traced=traced,
         states=states,
-        probabilities=classifier.calibrated(logits).numpy(),
+        probabilities=classifier.calibrated(logits, n_tokens=len(traced.prediction.tokens)).numpy(),
         lengths=np.linalg.norm(stack.astype(np.float64), axis=-1),
         sources=names,
         contributions=contributions,

@@ -108,7 +108,7 @@ def trace_text(classifier: Predictor, text: str, *, record: Iterable[str] | None
     ids = torch.tensor([encoding.ids])  # 1 T
     with trace(record=record) as opened:
         logits = classifier.logits(ids)  # 1 C
-    probabilities = classifier.calibrated(logits)[0]  # C
+    probabilities = classifier.calibrated(logits, n_tokens=len(encoding.ids))[0]  # C
     values = {name: value[0].detach().float().numpy() for name, value in opened.values.items()}
     config = classifier.checkpoint.config.model
     stages = [Stage("ids", "B T", tuple(ids.shape), "token ids, looked up in the vocabulary")]

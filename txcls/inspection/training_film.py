@@ -116,12 +116,13 @@ def training_film(classifier: Predictor, text: str, *, shown: slice = slice(None
         parts.append((logits, patterns[..., places, :][..., places], lens))
     logits, patterns, lens = map(torch.cat, zip(*parts, strict=True))
     n, n_states, n_classes = lens.shape
-    calibrated = classifier.calibrated(lens.reshape(n * n_states, n_classes)).numpy()
+    n_tokens = len(encoding.ids)
+    calibrated = classifier.calibrated(lens.reshape(n * n_states, n_classes), n_tokens=n_tokens).numpy()
     return TrainingFilm(
         rows=checkpoint.snapshots.rows,
         tokens=encoding.tokens,
         logits=logits.numpy(),
-        probabilities=classifier.calibrated(logits).numpy(),
+        probabilities=classifier.calibrated(logits, n_tokens=n_tokens).numpy(),
         attention=patterns.numpy(),
         states=traced.states,
         lens=calibrated.reshape(n, n_states, n_classes),

@@ -1,9 +1,9 @@
 """Text generation: next-token probabilities of a causal language model, and sampling from them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -54,6 +54,7 @@ class TextModel:
         kind: the kind of tokens, as in `text.tokenizer`; "bpe" for published GPT-2 models.
         start: the tokens that every text begins with, even an empty text.
         perplexity: measured on validation texts; None if it was not measured.
+        induction: plain values of `txcls.inspection.induction.Induction`; None if it was not measured.
     """
 
     name: str
@@ -65,6 +66,7 @@ class TextModel:
     kind: str
     start: tuple[Token, ...]
     perplexity: float | None = None
+    induction: Mapping[str, Any] | None = None
 
     @classmethod
     def load(cls, path_or_name: str | Path, *, objective: Literal["masked", "causal"] = "causal") -> "TextModel":
@@ -94,6 +96,7 @@ class TextModel:
             kind=encoder.config.tokenizer,
             start=encoder.encode("").tokens,
             perplexity=checkpoint.metrics.get("language", {}).get("perplexity"),
+            induction=checkpoint.metrics.get("induction"),
         )
 
     @property

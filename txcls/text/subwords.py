@@ -206,8 +206,14 @@ def _bytes() -> dict[str, int]:
     return {chr(byte): byte for byte in printable} | {chr(BYTES + n): byte for n, byte in enumerate(others)}
 
 
+def to_bytes(piece: str) -> bytes | None:
+    """The bytes of a byte-pair token; None for a special or foreign one."""
+    if not all(character in _bytes() for character in piece):
+        return None
+    return bytes(_bytes()[character] for character in piece)
+
+
 def spell(piece: str) -> str:
     """A byte-pair token in readable form: ␣ for a space, `\\xf0` for a byte that is only part of a character."""
-    if not all(character in _bytes() for character in piece):
-        return piece  # a special or foreign token
-    return bytes(_bytes()[character] for character in piece).decode("utf-8", "backslashreplace").replace(" ", "␣")
+    read = to_bytes(piece)
+    return piece if read is None else read.decode("utf-8", "backslashreplace").replace(" ", "␣")

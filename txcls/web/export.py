@@ -11,7 +11,7 @@ import html
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from txcls.checkpoint.load import find_checkpoint
 from txcls.data.datasets import dataset_names
 from txcls.data.examples import examples_for
 from txcls.errors import CheckpointError
+from txcls.evaluation.unlike import accepted_out_of_scope, sentence_pattern, short_bounds, unknown_bounds
 from txcls.inspection.ablation import Means
 from txcls.inspection.stories import HeadAtlas, head_chips
 from txcls.predictor import Predictor
@@ -198,6 +199,11 @@ def describe(classifier: Predictor) -> dict[str, Any]:
         "config": {name: settings[name] for name in SETTINGS},
         "tokenizer": classifier.encoder.to_dict(),
         "calibration": checkpoint.calibration.model_dump(mode="json"),
+        "unlike": {
+            "short": [astuple(bound) for bound in short_bounds(checkpoint.metrics)],
+            "unknown": [astuple(bound) for bound in unknown_bounds(checkpoint.metrics)],
+            "pattern": sentence_pattern(checkpoint),
+        },
         "scope": None if checkpoint.scope is None else checkpoint.scope.model_dump(mode="json"),
         "means": None if means is None else {name: mean.round(4).tolist() for name, mean in means.taps.items()},
         "stories": {} if atlas is None else head_chips(atlas),
@@ -248,6 +254,8 @@ def _card(classifier: Predictor) -> dict[str, Any]:
     ]
     if checkpoint.scope is None:
         limits.insert(1, "It has no rule by which it could say that a text belongs to none of its classes.")
+    elif sentence := accepted_out_of_scope(metrics):
+        limits.insert(1, sentence)
     return {
         "accuracy": None if not figures else [percentage(figures["accuracy"]), f"{figures['n']:,}", split],
         "language": language,

@@ -18,6 +18,8 @@ from txcls.app.components.training_film import MAX_BARS, film_data
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.checkpoint.snapshots import SnapshotRow
 from txcls.data.examples import EXAMPLES, REPORTS
+from txcls.inspection.circuit import Row
+from txcls.inspection.patch_history import PatchHistory
 from txcls.inspection.training_film import TrainingFilm, flips, questions, training_film
 from txcls.predictor import Predictor
 
@@ -189,6 +191,10 @@ def test_of_many_classes_those_are_sent_that_have_a_bar_in_some_state() -> None:
     )
     classes = [f"class {n}" for n in range(100)]
     data = film_data(film, classes, name="m", opened="m", tokens=["a", "b"], at=0)
+    history = PatchHistory(Row(0, 1, "second team"), 40, (0.1, 0.5, 1.0), "first team", (0.0, 0.1, 0.0))
+    patched = film_data(film, classes, name="m", opened="m", tokens=["a", "b"], at=0, patched=history)["patched"]
+    assert data["patched"] is None and patched["curves"] == [history.moved, history.control]
+    assert patched["names"] == ["1.2 patched at the second team", "at the first team"]
     assert data["has_others"] and MAX_BARS <= len(data["classes"]) <= 3 * MAX_BARS
     for n, row in enumerate(probabilities):
         best = np.argsort(-row)[:MAX_BARS]

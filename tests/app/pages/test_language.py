@@ -10,8 +10,11 @@ from streamlit.testing.v1 import AppTest
 from tests.app.drawn import body_text, each_bad_text, figures_of, go_to, html_of, open_page
 from tests.app.tiny import FILLS, SAYS, SAYS_WORDS
 from txcls.app.shell import checkpoints
+from txcls.checkpoint.load import load_checkpoint
+from txcls.inspection.induction import measure_induction
 from txcls.inspection.language_model import fill_blank, next_tokens, surprisal
 from txcls.language.generation import Sampling, generate
+from txcls.model import LanguageModel
 
 PARTS = ("fill", "continue", "masks")
 
@@ -63,6 +66,20 @@ def test_without_a_valid_blank_a_long_known_word_is_masked(blank: str) -> None:
 
 def test_an_unknown_blank_is_said_to_be_beyond_guessing() -> None:
     assert "**zyzzyva** was in the text. It is not in the vocabulary" in body_text(open_language(text="zyzzyva"))
+
+
+def test_what_the_induction_test_found_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(checkpoints.source(SAYS).folder, tmp_path / SAYS)
+    metrics = json.loads((tmp_path / SAYS / "metrics.json").read_text("utf-8"))
+    model = load_checkpoint(tmp_path / SAYS).model
+    assert isinstance(model, LanguageModel)
+    assert "repeated tokens" not in body_text(open_language(part="continue", text="the bank"))
+    measured = measure_induction(model, n=5)
+    (tmp_path / SAYS / "metrics.json").write_text(json.dumps({**metrics, "induction": measured.to_dict()}), "utf-8")
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    said = body_text(open_language(part="continue", text="the bank"))
+    assert f"{measured.first:.2f} nats per token the first time and {measured.second:.2f} the second" in said
+    assert f"{max(max(row) for row in measured.heads):.3f}, in head " in said and "**No.**" in said
 
 
 def test_next_tokens_and_surprise_are_the_librarys() -> None:

@@ -125,7 +125,7 @@ def test_two_texts_of_equal_length_open_on_the_grid_and_a_cell_is_patched(report
     bars, drawn = (figure["data"] for figure in figures_of(app)[:2])
     np.testing.assert_allclose(numbers(drawn[0]["z"]), grid.values, atol=1e-5)  # type: ignore[index]
     linked = open_page("whatif", **PAIR, patched="3.5")
-    after = reports.calibrated(torch.from_numpy(grid.logits[2, 4])[None])[0].numpy()
+    after = reports.calibrated(torch.from_numpy(grid.logits[2, 4])[None], n_tokens=9)[0].numpy()
     bars = figures_of(linked)[0]["data"]
     assert set(numbers(bars[1]["x"]).round(5)) <= set(after.round(5))  # type: ignore[index]
     assert grid.parts[2].name in body_text(linked)

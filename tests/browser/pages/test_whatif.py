@@ -95,6 +95,7 @@ def test_a_click_on_a_cell_patches_it_and_the_bars_move(page: Page, server: Serv
     expect(page).to_have_url(re.compile(rf"patched={part + 1}\.{token + 1}"))
     settle(page)
     wait_until_steady(page)
-    patched = classifier.calibrated(torch.from_numpy(grid.logits[part, token])[None])[0].numpy()
+    logits = torch.from_numpy(grid.logits[part, token])[None]
+    patched = classifier.calibrated(logits, n_tokens=len(grid.clean_tokens))[0].numpy()
     shown = page.evaluate(BARS.format("chart_patched", 1, "x"))
     assert len(shown) == 2 and all(np.isclose(patched, value, atol=1e-6).any() for value in shown)

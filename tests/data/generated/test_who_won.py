@@ -14,10 +14,12 @@ from txcls.data.generated.who_won import (
     MAINS,
     PLACES,
     RELATIVES,
+    SENTENCE,
     TEAMS,
     TIMES,
     Form,
     exchanged,
+    other_construction,
     report,
     reports,
     reports_of,
@@ -141,4 +143,7 @@ def test_the_roles_of_a_text_are_those_of_the_grammar() -> None:
         expected = {role: list(ranges) for role, ranges in made.roles.items() if role not in ("winner", "loser")}
         assert {role: list(ranges) for role, ranges in roles_of_text(made.text).items()} == expected, made.text
         assert exchanged(made.text) == its_twin.text
+        if (other := other_construction(made)) is not None:
+            assert re.match(SENTENCE, other, re.IGNORECASE) and len(other.split()) == len(made.text.split())
+            assert as_read(other) == made.loser
     assert roles_of_text("Rovers won.") == {} and exchanged("Rovers won.") is None

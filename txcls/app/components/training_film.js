@@ -197,6 +197,7 @@ function metricLines(data, n) {
   return [...training, ["validation", data.validation_loss[n], data.validation_accuracy[n]]]
     .filter(([, loss]) => loss !== null)
     .map(([split, loss, accuracy]) => `${split}: loss ${loss.toFixed(3)}, ${percent(accuracy)}`)
+    .concat(data.patched ? [`patch ${percent(data.patched.curves[0][n])}, control ${percent(data.patched.curves[1][n])}`] : [])
 }
 
 /** Loss and accuracy of all snapshots, with a line at the selected one. */
@@ -248,7 +249,24 @@ class Curves {
       const points = values.map((value, n) => (value === null ? "" : `${this.x(n)},${y(value)}`)).filter(Boolean)
       return svgElement("polyline", { class: split, points: points.join(" ") })
     })
-    return [...axis, ...curves, svgElement("text", { x: this.x(0) + 6, y: top - 5, "font-weight": 650 }, metric)]
+    const title = svgElement("text", { x: this.x(0) + 6, y: top - 5, "font-weight": 650 }, metric)
+    return [...axis, ...curves, title, ...(metric === "accuracy" ? this.patched(y, top) : [])]
+  }
+
+  /** The shares of answers that a patch moves, named beside the title of the accuracy. */
+  patched(y, top) {
+    const { patched } = this.data
+    if (!patched) return []
+    return ["patched", "control"].flatMap((name, place) => {
+      const points = patched.curves[place].map((value, n) => `${this.x(n)},${y(value)}`).join(" ")
+      const left = this.x(0) + 90 + 280 * place
+      const isNamed = this.width > 560
+      return [
+        svgElement("polyline", { class: name, points }),
+        ...(isNamed ? [svgElement("line", { class: name, x1: left, x2: left + 22, y1: top - 9, y2: top - 9 })] : []),
+        ...(isNamed ? [svgElement("text", { x: left + 28, y: top - 5 }, patched.names[place])] : []),
+      ]
+    })
   }
 
   legend() {

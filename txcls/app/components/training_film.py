@@ -8,6 +8,7 @@ import numpy as np
 
 from txcls.app.components.register import register
 from txcls.figures import class_colours, visible
+from txcls.inspection.patch_history import PatchHistory
 from txcls.inspection.training_film import TrainingFilm, flips, questions
 
 _film = register("training_film", modules=("picture/saving", "picture/colours"), sheets=("picture/saving",))
@@ -28,6 +29,7 @@ def film_data(
     tokens: Sequence[str],
     at: int,
     default: int = 0,
+    patched: PatchHistory | None = None,
 ) -> Any:
     """The data of the film; attention as 16-bit integers, exact to more than two decimals.
 
@@ -39,6 +41,7 @@ def film_data(
         tokens: printable labels of the tokens.
         at: the first snapshot to show.
         default: the snapshot shown for a URL without a training step.
+        patched: shares drawn beside the accuracy.
     """
     ranked = np.argsort(-film.probabilities, axis=-1, kind="stable")[:, :MAX_BARS]  # N bars
     lens_answers = film.lens.argmax(axis=-1)  # N S
@@ -54,6 +57,15 @@ def film_data(
         **{
             field: [getattr(row, field) for row in film.rows]
             for field in ("train_loss", "train_accuracy", "validation_loss", "validation_accuracy")
+        },
+        "patched": None
+        if patched is None
+        else {
+            "curves": [patched.moved, patched.control],
+            "names": [
+                f"{patched.row.layer + 1}.{patched.row.head + 1} patched at the {patched.row.role}",
+                f"at the {patched.control_role}",
+            ],
         },
         "classes": [visible(classes[index]) for index in sent_classes],
         "colours": [colours[index] for index in sent_classes],

@@ -107,6 +107,13 @@ def _summary(atlas: HeadAtlas) -> None:
     st.markdown(" ".join(filter(None, (all_heads_sentence(atlas), spare_sentence(atlas)))))
 
 
+def _seed_choice(classifier: Predictor) -> str:
+    """How the seed of this checkpoint was chosen, if that is known: it limits what the stories say about others."""
+    training = classifier.checkpoint.metrics.get("training", {})
+    choice = training.get("seed_choice")
+    return f" This checkpoint was trained with seed {training.get('seed')}, {choice}." if choice else ""
+
+
 def _heads(opened: layout.Page, classifier: Predictor, atlas: HeadAtlas, first: DeltaGenerator) -> None:
     """Draw a card for each head; in lecture mode, the first heads are in the container `first`, the rest on slides."""
     view = opened.view
@@ -133,6 +140,7 @@ def _heads(opened: layout.Page, classifier: Predictor, atlas: HeadAtlas, first: 
             "when only this head’s output is replaced by its mean over texts. Brought back: the share of the accuracy "
             "lost with uniform weights that the story restores (95 % interval over texts). Entropy: that of a query’s "
             "weights; 1 for uniform weights. Each sentence is the clearest example: most are less clear."
+            + plain(_seed_choice(classifier))
         )
 
 

@@ -25,6 +25,7 @@ from txcls.app.shell.prediction import (
 )
 from txcls.data.examples import REPORTS
 from txcls.errors import TxclsError
+from txcls.evaluation.unlike import accepted_out_of_scope
 from txcls.figures import class_colours, probability_bars
 from txcls.predictor import Predictor
 from txcls.web.export import unsupported
@@ -208,6 +209,8 @@ def _answer(opened: layout.Page, source: Source, classifier: Predictor, *, key: 
             f"This text scores below the threshold, fitted on validation texts, that separates texts of the "
             f"{len(classifier.classes)} classes from others. The classes are ranked nevertheless:"
         )
+    elif sentence := accepted_out_of_scope(classifier.checkpoint.metrics):
+        st.caption(f"Not rejected as out of scope. {sentence}")
     warn_if_unlike(classifier, prediction)
     k = min(opened.view.k, len(classifier.classes), MAX_ROWS)
     shown, hidden = prediction.ranked[:k], prediction.ranked[k:]

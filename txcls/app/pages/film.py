@@ -14,6 +14,7 @@ from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import classify_text
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.figures import percent, visible
+from txcls.inspection.patch_history import PatchHistory
 from txcls.inspection.training_film import TrainingFilm
 
 COMMAND = "python -m txcls train who_won --snapshots 24"
@@ -41,6 +42,7 @@ def _film(opened: layout.Page, checkpoint: Checkpoint) -> None:
     shown = window(len(tokens), key="film_window")
     film = compute.training_film(opened.source, opened.view.text, first=shown.start, last=shown.stop)
     steps = np.array([row.step for row in film.rows])
+    patched = PatchHistory.of(checkpoint)
     data = film_data(
         film,
         checkpoint.classes,
@@ -49,9 +51,12 @@ def _film(opened: layout.Page, checkpoint: Checkpoint) -> None:
         tokens=[visible(token.label[:40]) for token in tokens[shown]],
         at=int(np.abs(steps - opened.view.training_step).argmin()),
         default=int(np.abs(steps - state.default_training_step()).argmin()),
+        patched=patched,
     )
     training_film(data, key="training_film")
     st.caption(_about(checkpoint, film))
+    if patched is not None:
+        st.caption(_about_patch(patched))
     with st.expander("The film as a table", key="film_table", on_change="rerun") as table:
         if table.open:
             st.markdown(_table(film, checkpoint.classes))
@@ -72,6 +77,17 @@ def _about(checkpoint: Checkpoint, film: TrainingFilm) -> str:
         "half precision, and each one classifies the text. Probabilities use the calibration of the trained model. ▲ "
         "marks where the prediction changes to or from the final one. Keys: ← → or PageUp PageDown for the previous "
         "and next snapshot, space to play."
+    )
+
+
+def _about_patch(patched: PatchHistory) -> str:
+    head = f"{patched.row.layer + 1}.{patched.row.head + 1}"
+    return (
+        f"**When the patch begins to work**: in {patched.n:,} test reports that say “lost to”, the output of head "
+        f"{head} at the {patched.row.role} is replaced by its output on the same report with “easily beat”. The brown "
+        f"line is the share of reports in which the answer becomes the other team; the grey line is the control, the "
+        f"same head at the {patched.control_role}. In the last snapshot: {percent(patched.moved[-1])} and "
+        f"{percent(patched.control[-1])}."
     )
 
 

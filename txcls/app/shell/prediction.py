@@ -83,9 +83,9 @@ def warn_if_unknown(prediction: Prediction) -> None:
 
 def warn_if_unlike(classifier: Predictor, prediction: Prediction) -> None:
     """Draw a note on how the text differs from those that the probabilities were calibrated on."""
-    if lecture.is_on() or prediction.unknown_share >= MOSTLY_UNKNOWN:
+    if lecture.is_on():
         return
-    for sentence in unlike_validation(classifier.checkpoint.metrics, prediction.tokens):
+    for sentence in unlike_validation(classifier.checkpoint, prediction.text, prediction.tokens):
         st.caption(f"**Unlike the texts that these probabilities were calibrated on**: {sentence}.")
 
 

@@ -194,6 +194,28 @@ def open_who_won() -> Dataset:
     )
 
 
+def _any(*choices: str) -> str:
+    return f"(?:{'|'.join(choices)})"
+
+
+def _sentence() -> str:
+    team, time, beat, lost = _any(*TEAMS), _any(*TIMES), _any(*VERBS), _any(*INVERSE_VERBS)
+    beaten, manner, ending = _any(*VERBS.values()), f"(?:{_any(*MANNERS)} )?", f"(?: {_any(*ENDINGS)})?"
+    about = _any(f"who {beat} {team}", f"who {lost} to {team}", f"who were {beaten} by {team}", f"whom {team} {beat}")
+    named = f"{team}(?:, {about} {time}(?:,|(?=\\.?$)))?"
+    main = _any(
+        f"{named} {manner}(?:{beat}|{lost} to|were {manner}{beaten} by) {named}",
+        f"it was {named} who {manner}(?:{beat}|{lost} to) {named}",
+        f"it was {named} that {named} {manner}{beat}",
+        f"not {named} but {named} (?:won|lost) the match",
+    )
+    return rf"(?!.*\b({'|'.join(TEAMS)})\b.*\b\1\b)(?:{_any(*OPENINGS)}, )?{main}{ending}\.?$"
+
+
+SENTENCE = _sentence()
+"""A regular expression, ignoring case, for the whole of every report, with or without its full stop; for Python and
+JavaScript."""
+
 _RELATIVE = re.compile(r",\s+(?:who|whom)\b[^,.]*,?")
 """A relative clause: from a comma to the next punctuation mark. A later `who` belongs to the main clause."""
 _MARKERS = frozenset({"were", "by", "to", "not", "but", "that"})
@@ -229,6 +251,15 @@ def exchanged(text: str) -> str | None:
         return None
     (start, end), (other_start, other_end) = teams
     return text[:start] + text[other_start:other_end] + text[end:other_start] + text[start:end] + text[other_end:]
+
+
+def other_construction(made: Report) -> str | None:
+    """The report with `lost to` (or another inverse verb) replaced by `easily beat`: as many words, and the other team
+    won. None for reports with another construction."""
+    if "inverse" not in made.form.main or made.form.manner:
+        return None
+    start, end = made.roles["verb"][0][0], made.roles["marker"][-1][1]
+    return f"{made.text[:start]}easily beat{made.text[end:]}"
 
 
 def _rows(split: SplitName) -> LabelledTexts:

@@ -7,7 +7,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from txcls.checkpoint.probabilities import calibrated_log_probabilities, calibrated_probabilities, log_softmax
+from txcls.checkpoint.probabilities import (
+    calibrated_log_probabilities,
+    calibrated_probabilities,
+    log_softmax,
+    temperatures,
+)
 from txcls.inspection.tracing import FloatArray
 from txcls.inspection.walk.arithmetic import Arithmetic, Floats, indexed, lookup, number, softmax_entry
 from txcls.inspection.walk.forward_pass import ForwardPass, to_numpy
@@ -207,9 +212,12 @@ def _softmax(run: ForwardPass, logits: WalkStep, probabilities: Floats) -> WalkS
 
 
 def _calibrated(run: ForwardPass, softmax: WalkStep, surprisal: Floats) -> WalkStep:
-    temperature, power = run.classifier.checkpoint.calibration.temperature, run.classifier.checkpoint.calibration.power
+    calibration, n_tokens = run.classifier.checkpoint.calibration, len(run.traced.prediction.tokens)
+    [temperature], power = temperatures(calibration, n_tokens), calibration.power
     logits = -((surprisal / temperature) ** power)  # C: calibrated
-    probabilities = run.classifier.calibrated(torch.from_numpy(run.value("logits"))[None])[0].numpy()  # C
+    probabilities = run.classifier.calibrated(torch.from_numpy(run.value("logits"))[None], n_tokens=n_tokens)[
+        0
+    ].numpy()  # C
     formula = r"P'_c = \frac{\mathrm{e}^{\ell'_c}}{\sum_m \mathrm{e}^{\ell'_m}}"
     before, classes = softmax.cells()[:, 0], run.classifier.classes
     best = int(np.argmax(before))

@@ -190,7 +190,7 @@ def _compare_on_test_rows(plan: TrainingPlan, checkpoint: Checkpoint) -> Trainin
     texts = TokenisedTexts.encode(checkpoint.encoder, test)
     logits = predict_logits(checkpoint.model, texts).numpy()  # M C
     answers = logits.argmax(axis=1)
-    metrics = measure(logits, texts, calibration=checkpoint.calibration, classes=checkpoint.classes)
+    metrics = measure(logits, texts, checkpoint)
     comparison = compare(
         truth=test.labels,
         majority=majority_answers(labels, len(test)),

@@ -1,6 +1,6 @@
 // Calibrated probabilities and the in-scope score from logits (txcls/evaluation/calibration.py).
 
-/** @typedef {{temperature: number, power: number}} Calibration */
+/** @typedef {{temperature: number, power: number, short?: [number, number][]}} Calibration */
 
 /** @param {ArrayLike<number>} logits @returns {Float64Array} */
 export function logSoftmax(logits) {
@@ -17,10 +17,11 @@ function normalised(values) {
   return values;
 }
 
-/** Calibrated class probabilities (C,) from logits (C,); they sum to 1.
- * @param {ArrayLike<number>} logits @param {Calibration} calibration @returns {Float64Array} */
-export function calibratedProbabilities(logits, {temperature, power}) {
+/** Calibrated class probabilities (C,) from the logits (C,) of a text of this many tokens; they sum to 1.
+ * @param {ArrayLike<number>} logits @param {Calibration} calibration @param {number} length @returns {Float64Array} */
+export function calibratedProbabilities(logits, {temperature, power, short = []}, length = Infinity) {
   const values = logSoftmax(logits);
+  temperature = short.find(([most]) => length <= most)?.[1] ?? temperature;
   for (let c = 0; c < values.length; c++) values[c] = -((Math.max(-values[c], 0) / temperature) ** power);
   normalised(values);
   for (let c = 0; c < values.length; c++) values[c] = Math.exp(values[c]);

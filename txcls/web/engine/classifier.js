@@ -11,7 +11,8 @@ import {readWeights} from "./weights.js";
  * @typedef {{name: string, title: string, classes: string[], config: import("./model.js").ModelConfig,
  *   tokenizer: object, calibration: import("./calibration.js").Calibration,
  *   scope: {score: "max_probability" | "energy" | "standard_score", threshold: number} | null,
- *   means: Record<string, number[][]> | null, stories: Record<string, import("../picture/machine.js").Story>}} Description */
+ *   means: Record<string, number[][]> | null, stories: Record<string, import("../picture/machine.js").Story>,
+ *   unlike: import("../page/unlike.js").Unlike}} Description */
 /** The forward pass of one text.
  *
  * `trace` is null and `ranked` empty for a text without words. `ranked` lists all classes, most probable first.
@@ -56,7 +57,7 @@ export class Classifier {
     const trace = new Trace(options);
     const logits = (yield* textClassifier(this.model, encoding.tokens.map((token) => token.id), trace)).data;
     const {calibration, scope} = this.description;
-    const probabilities = calibratedProbabilities(logits, calibration);
+    const probabilities = calibratedProbabilities(logits, calibration, encoding.tokens.length);
     const outOfScope = scope ? scopeScore(logits, calibration, scope.score) < scope.threshold : null;
     return {encoding, trace, logits, probabilities, ranked: this.rank(probabilities), outOfScope};
   }
@@ -78,10 +79,10 @@ export class Classifier {
       states.push({name: `layer ${layer + 1}: feed-forward`, tap: `layers.${layer}.resid_post`});
     }
     return states.map(({name, tap}) => {
-      const x = trace.get(tap);
+      const x = trace.get(tap), n = x.shape[0];
       const normed = config.norm === "pre" ? layerNorm(this.model, "norm", x) : x;
       const logits = head(this.model, pooling(this.model, normed, new Trace({record: () => false})));
-      return {name, tap, probabilities: calibratedProbabilities(logits.data, this.description.calibration)};
+      return {name, tap, probabilities: calibratedProbabilities(logits.data, this.description.calibration, n)};
     });
   }
 

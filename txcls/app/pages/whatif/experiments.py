@@ -49,7 +49,7 @@ def patching(opened: layout.Page, classifier: Predictor, grid: PatchGrid, left: 
             "Click another cell to patch it."
         )
         names_of_bars = (f"{into} text", "patched")
-        _moved(classifier, before, after, names_of_bars, key="chart_patched")
+        _moved(classifier, len(names), before, after, names_of_bars, key="chart_patched")
     with right:
         choice(
             st, "Patch", get_args(Direction), opened.view, "direction", key="patch_direction",
@@ -95,9 +95,12 @@ def _patch(chart_key: str) -> None:
         state.change_view(patched=(int(point[0]) + 1, int(point[1]) + 1))
 
 
-def _moved(classifier: Predictor, before: Any, after: Any, names: tuple[str, str], *, key: str) -> None:
-    """Draw bars of the class probabilities before and after, from logits."""
-    old, new = (classifier.calibrated(torch.from_numpy(logits)[None])[0].tolist() for logits in (before, after))
+def _moved(classifier: Predictor, n_tokens: int, before: Any, after: Any, names: tuple[str, str], *, key: str) -> None:
+    """Draw bars of the class probabilities before and after, from logits of a text of n tokens."""
+    old, new = (
+        classifier.calibrated(torch.from_numpy(logits)[None], n_tokens=n_tokens)[0].tolist()
+        for logits in (before, after)
+    )
     best = int(np.argmax(new))
     chart(
         compared_bars(
@@ -123,7 +126,7 @@ def pointing(opened: layout.Page, classifier: Predictor, circuit: Circuit, left:
     answer = classifier.classes[int(logits.argmax())]
     with left:
         as_it_is = compute.keep_rows(opened.source, opened.view.text, (OTHER,) * len(tokens), ()).original
-        _moved(classifier, as_it_is, logits, ("as trained", "pointed"), key="chart_pointed")
+        _moved(classifier, len(tokens), as_it_is, logits, ("as trained", "pointed"), key="chart_pointed")
     with right:
         choice(
             st, "Which heads", [-1, *range(n_heads)], opened.view, "head", key="point_heads", selected=head,
@@ -176,11 +179,11 @@ def kept_rows(opened: layout.Page, classifier: Predictor, circuit: Circuit, left
         )
     with right:
         choice(
-            st, "Attention rows kept; all others are even", range(1, len(circuit.kept) + 1), opened.view, "rows",
+            st, "Attention rows kept; all others are uniform", range(1, len(circuit.kept) + 1), opened.view, "rows",
             key="kept_rows", selected=n_rows,
         )  # fmt: skip
         answers = [classifier.classes[int(logits.argmax())] for logits in (found.original, found.kept)]
-        probability = float(classifier.calibrated(torch.from_numpy(found.kept)[None]).max())
+        probability = float(classifier.calibrated(torch.from_numpy(found.kept)[None], n_tokens=len(tokens)).max())
         st.markdown(
             f"With {'this row' if n_rows == 1 else f'these {n_rows} rows'} alone: **{plain(answers[1])}** "
             f"({bounded_percentage(probability)}); with all rows: **{plain(answers[0])}**."

@@ -1,0 +1,102 @@
+"""When in training does a patch begin to work? One head's output at the tokens of one role, patched in every snapshot.
+
+The texts are pairs with the same number of tokens and different answers, such as "A lost to B" and "A easily beat B".
+"""
+
+import copy
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from txcls.checkpoint.checkpoint import Checkpoint
+from txcls.checkpoint.json_files import checked
+from txcls.data.generated.who_won import TEAMS, other_construction, reports_of
+from txcls.data.types import LabelledTexts
+from txcls.errors import CheckpointError, TraceError
+from txcls.inspection.circuit import Circuit, RoleBatch, Row, role_batches
+from txcls.predictor import Predictor
+from txcls.tap import trace
+
+TEAM_ROLES = ("first team", "second team")
+
+
+@dataclass(frozen=True)
+class PatchHistory:
+    """In each snapshot, the share of `n` texts whose prediction becomes the other text's true class.
+
+    Attributes:
+        row: the head that is patched, and the role of the token at which it is.
+        moved: (N,) shares with the patch.
+        control_role: the role of another token in the same texts.
+        control: (N,) shares with the same head patched there.
+    """
+
+    row: Row
+    n: int
+    moved: tuple[float, ...]
+    control_role: str
+    control: tuple[float, ...]
+
+    @classmethod
+    def of(cls, checkpoint: Checkpoint) -> "PatchHistory | None":
+        """The history saved with the checkpoint; None if there is none, or if it does not fit the snapshots."""
+        try:
+            history = checked(cls, checkpoint.metrics["patch_history"], where="patch_history")
+        except (KeyError, CheckpointError):
+            return None
+        n = 0 if checkpoint.snapshots is None else len(checkpoint.snapshots)
+        return history if len(history.moved) == len(history.control) == n else None
+
+    def to_dict(self) -> Mapping[str, Any]:
+        """Plain JSON values, for `metrics["patch_history"]`."""
+        shares = {name: [round(share, 6) for share in getattr(self, name)] for name in ("moved", "control")}
+        return {**asdict(self), **shares}
+
+
+def measure_patch_history(classifier: Predictor, circuit: Circuit) -> PatchHistory:
+    """Patch the first row of the circuit that is about a team, on the test reports of `who_won` that say "lost to".
+
+    Raises:
+        TraceError: the checkpoint has no snapshots, or the circuit has no such row.
+    """
+    checkpoint = classifier.checkpoint
+    row = next((kept.row for kept in circuit.kept if kept.row.role in TEAM_ROLES), None)
+    if checkpoint.snapshots is None or row is None:
+        raise TraceError(f"{checkpoint.name} has no snapshots, or its circuit has no row of a team")
+    pairs = [(made, other) for made in reports_of("test") if (other := other_construction(made)) is not None]
+    into = LabelledTexts([made.text for made, _ in pairs], [TEAMS.index(made.loser) for made, _ in pairs], TEAMS)
+    into_batches = role_batches(classifier.encoder, into, [made.roles for made, _ in pairs])
+    source = LabelledTexts([other for _, other in pairs], into.labels, TEAMS)
+    source_batches = role_batches(classifier.encoder, source, [{}] * len(pairs))  # as long, so in the same order
+    control_role = next(role for role in TEAM_ROLES if role != row.role)
+    model = copy.deepcopy(checkpoint.model)
+    shares: dict[str, list[float]] = {row.role: [], control_role: []}
+    for n in range(len(checkpoint.snapshots)):
+        model.load_state_dict({name: weights[n].float() for name, weights in checkpoint.snapshots.weights.items()})
+        snapshot = Predictor(replace(checkpoint, model=model))
+        for role, moved in shares.items():
+            right = sum(
+                _moved(snapshot, replace(row, role=role), *batches)
+                for batches in zip(into_batches, source_batches, strict=True)
+            )
+            moved.append(right / len(pairs))
+    return PatchHistory(row, len(pairs), tuple(shares[row.role]), control_role, tuple(shares[control_role]))
+
+
+def _moved(classifier: Predictor, row: Row, into: RoleBatch, source: RoleBatch) -> int:
+    """How many texts of `into` get their label after the head's output at the row's role is taken from `source`."""
+    tap = f"layers.{row.layer}.attn.z"
+    with trace(record=[tap]) as opened:
+        classifier.logits(source.ids)
+    texts, tokens = np.arange(len(into.ids)), (into.roles == row.role).argmax(axis=1)
+
+    def substitute(z: Tensor) -> Tensor:
+        changed = z.clone()  # B H T E
+        changed[texts, row.head, tokens] = opened[tap][texts, row.head, tokens]
+        return changed
+
+    with trace(record=(), edit={tap: substitute}):
+        return int((classifier.logits(into.ids).argmax(dim=-1) == into.labels).sum())

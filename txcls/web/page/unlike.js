@@ -1,0 +1,45 @@
+// How a text differs from those that the probabilities were calibrated on (txcls/evaluation/unlike.py).
+
+import {decimal, tr} from "../picture/translate.js";
+
+/** A bound, and the shares of validation and test texts beyond it. @typedef {[number, number, number | null]} Bound */
+/** @typedef {{short: Bound[], unknown: Bound[], pattern: string | null}} Unlike */
+
+/** @param {Unlike} unlike @param {import("../engine/encoder.js").Encoding} encoding @returns {string[]} sentences */
+export function unlikeValidation({short, unknown, pattern}, {text, tokens}) {
+  const n = tokens.length, share = tokens.filter((token) => token.isUnknown).length / n || unknownShare(text, tokens);
+  const sentences = [], percentage = (part, digits) => `${decimal(100 * part, digits)} %`;
+  const rates = ([, validation, test]) => (test === null ? tr("{share} of the validation texts", {share: percentage(validation, 1)})
+    : tr("{share} of the validation texts (and {test} of the test texts)", {share: percentage(validation, 1), test: percentage(test, 1)}));
+  const shortest = short.find(([most]) => n <= most), most = unknown.find(([least]) => share > least);
+  if (shortest) sentences.push(tr("{rates} have at most {most} tokens; this one has {n}", {rates: rates(shortest), most: shortest[0], n}));
+  if (most) {
+    const values = {rates: rates(most), least: percentage(most[0], 0), share: percentage(share, 0)};
+    sentences.push(most[0] ? tr("{rates} have more than {least} unknown words; of this one, {share} is unknown", values)
+      : tr("{rates} have any unknown words; of this one, {share} is unknown", values));
+  }
+  if (pattern && !new RegExp(pattern, "i").test(text.trim())) {
+    sentences.push(tr("the grammar that wrote all training, validation and test texts cannot write this one"));
+  }
+  return sentences;
+}
+
+/** The share of the characters in a text's words that belong to words which subwords can only spell out
+ * (`unknown_share` in txcls/text/encoder.py). @param {string} text
+ * @param {import("../engine/encoder.js").Token[]} tokens @returns {number} */
+export function unknownShare(text, tokens) {
+  const words = [];
+  for (const token of tokens) {
+    if (token.isSpecial || !/^(?:\p{L}|[^\0-\x7f])/u.test(text.slice(token.start))) continue;
+    const word = words[words.length - 1];
+    if (word && token.start <= word.end) Object.assign(word, {end: token.end, n: word.n + 1, isUnknown: word.isUnknown || token.isUnknown});
+    else words.push({start: token.start, end: token.end, n: 1, isUnknown: token.isUnknown});
+  }
+  let known = 0, unknown = 0;
+  for (const {start, end, n, isUnknown} of words) {
+    const characters = [...text.slice(start, end)].length;
+    if (isUnknown || (n > 1 && characters / n < 2)) unknown += characters;
+    else known += characters;
+  }
+  return unknown ? unknown / (known + unknown) : 0;
+}
