@@ -92,7 +92,7 @@ def engine(browser: "Browser") -> "Iterator[Page]":
     """An empty page with the engine's modules."""
     page = browser.new_page()
     page.add_script_tag(
-        type="module", content=script("engine/classifier", "engine/ablation", "page/unlike") + IN_THE_PAGE
+        type="module", content=script("engine/classifier", "engine/ablation", "picture/unlike") + IN_THE_PAGE
     )
     page.wait_for_function("globalThis.ready")
     yield page
@@ -335,7 +335,7 @@ def test_short_and_unlike_texts_are_judged_as_in_python(engine: "Page", tmp_path
                 [prediction.probabilities[name] for name in made.classes], abs=1e-5
             )
             said = engine.evaluate(
-                "(text) => unlikeValidation(classifier.description.unlike, classifier.encoder.encode(text))", text
+                "(text) => unlikeValidation(classifier.description, classifier.encoder.encode(text))", text
             )
             assert said == unlike_validation(classifier.checkpoint, text, prediction.tokens)
 

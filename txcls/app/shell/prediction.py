@@ -86,7 +86,7 @@ def warn_if_unlike(classifier: Predictor, prediction: Prediction) -> None:
     if lecture.is_on():
         return
     for sentence in unlike_validation(classifier.checkpoint, prediction.text, prediction.tokens):
-        st.caption(f"**Unlike the texts that these probabilities were calibrated on**: {sentence}.")
+        st.caption(f"**Unlike the validation texts**: {sentence}.")
 
 
 def load_classifier(page: layout.Page) -> Predictor:

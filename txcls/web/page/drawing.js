@@ -4,7 +4,7 @@ import {classColours, heatMap} from "../picture/colours.js";
 import {element} from "../picture/elements.js";
 import {decimal, percent, shortened, tr, visible} from "../picture/translate.js";
 import {AttentionMap} from "./attention_map.js";
-import {unlikeValidation} from "./unlike.js";
+import {unlikeValidation} from "../picture/unlike.js";
 import {find, name, pair, say, shown, view} from "./view.js";
 
 export const map = new AttentionMap(find("map"));
@@ -12,8 +12,8 @@ export const map = new AttentionMap(find("map"));
 export function drawAnswer() {
   const {pass, classifier} = shown, place = find("answer");
   place.className = "";
-  const unlike = pass.trace ? unlikeValidation(classifier.description.unlike, pass.encoding) : [];
-  say(find("unlike"), unlike.map((sentence) => tr("Unlike the texts that these probabilities were calibrated on: {sentence}.", {sentence})).join(" "));
+  const unlike = pass.trace ? unlikeValidation(classifier.description, pass.encoding) : [];
+  say(find("unlike"), unlike.map((sentence) => tr("Unlike the validation texts: {sentence}.", {sentence})).join(" "));
   if (!pass.trace) {
     place.className = "quiet";
     say(place, view.text.trim() ? tr("Cleaning removed everything from this text. Type a few words.")

@@ -5,6 +5,7 @@ import {calibratedProbabilities} from "../engine/calibration.js";
 import {layerNorm, linear} from "../engine/model.js";
 import {part} from "../engine/tensor.js";
 import {tr} from "./translate.js";
+import {unlikeValidation} from "./unlike.js";
 
 /** Maximum number of lanes; in a longer text, the tokens with the least weight share the last one. */
 export const MAX_LANES = 24;
@@ -62,6 +63,7 @@ export function sceneOf(classifier, pass) {
   return {
     lanes, nTokens: n, config, classes: classifier.classes, positions: positionsOf(trace, lanes), start, layers,
     pool: Float32Array.from(lanes, ({places}) => places.reduce((sum, place) => sum + pooling[place], 0)), ranked, outOfScope,
+    isUnlike: unlikeValidation(classifier.description, encoding).length > 0,
   };
 }
 

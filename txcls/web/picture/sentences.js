@@ -150,11 +150,12 @@ function poolingSentence({config, pool, lanes}) {
     {lane: quoted(lanes[most]), weight: share(pool[most]), even: share(1 / tokensOf(lanes))});
 }
 
-function answerSentence({ranked, outOfScope}) {
+function answerSentence({ranked, outOfScope, isUnlike}) {
   const [first, second] = ranked;
   const answer = (one) => `${shortened(one.label, 30)} ${percent(one.probability)}`;
   return (outOfScope ? `${tr("Probably none of the classes; nearest:")} ` : "")
-    + (second ? tr("{first}, then {second}.", {first: answer(first), second: answer(second)}) : `${answer(first)}.`);
+    + (second ? tr("{first}, then {second}.", {first: answer(first), second: answer(second)}) : `${answer(first)}.`)
+    + (isUnlike ? ` ${tr("Unlike the validation texts.")}` : "");
 }
 
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);

@@ -45,7 +45,7 @@ def patching(opened: layout.Page, classifier: Predictor, grid: PatchGrid, left: 
     with left:
         st.markdown(
             f"**{grid.parts[part].name}** at **{plain(names[token])}** of the {source} text, put into the {into} text, "
-            f"moves **{percentage(grid.values[part, token], 0)}** of the difference between their answers. "
+            f"moves **{percentage(grid.values[part, token], 0)}** of the logit difference between their answers. "
             "Click another cell to patch it."
         )
         names_of_bars = (f"{into} text", "patched")

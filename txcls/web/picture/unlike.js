@@ -1,18 +1,26 @@
 // How a text differs from those that the probabilities were calibrated on (txcls/evaluation/unlike.py).
 
-import {decimal, tr} from "../picture/translate.js";
+import {decimal, tr} from "./translate.js";
 
 /** A bound, and the shares of validation and test texts beyond it. @typedef {[number, number, number | null]} Bound */
 /** @typedef {{short: Bound[], unknown: Bound[], pattern: string | null}} Unlike */
 
-/** @param {Unlike} unlike @param {import("../engine/encoder.js").Encoding} encoding @returns {string[]} sentences */
-export function unlikeValidation({short, unknown, pattern}, {text, tokens}) {
+/** @param {import("../engine/classifier.js").Description} description
+ * @param {import("../engine/encoder.js").Encoding} encoding @returns {string[]} sentences */
+export function unlikeValidation({unlike, calibration}, {text, tokens}) {
+  if (!unlike) return []; // a model that was trained in the browser
+  const {short, unknown, pattern} = unlike;
   const n = tokens.length, share = tokens.filter((token) => token.isUnknown).length / n || unknownShare(text, tokens);
   const sentences = [], percentage = (part, digits) => `${decimal(100 * part, digits)} %`;
   const rates = ([, validation, test]) => (test === null ? tr("{share} of the validation texts", {share: percentage(validation, 1)})
     : tr("{share} of the validation texts (and {test} of the test texts)", {share: percentage(validation, 1), test: percentage(test, 1)}));
   const shortest = short.find(([most]) => n <= most), most = unknown.find(([least]) => share > least);
-  if (shortest) sentences.push(tr("{rates} have at most {most} tokens; this one has {n}", {rates: rates(shortest), most: shortest[0], n}));
+  if (shortest) {
+    const values = {rates: rates(shortest), most: shortest[0], n};
+    sentences.push(calibration.short?.some(([most]) => n <= most)
+      ? tr("{rates} have at most {most} tokens; this one has {n}, so its probabilities are calibrated on beginnings of validation texts", values)
+      : tr("{rates} have at most {most} tokens; this one has {n}", values));
+  }
   if (most) {
     const values = {rates: rates(most), least: percentage(most[0], 0), share: percentage(share, 0)};
     sentences.push(most[0] ? tr("{rates} have more than {least} unknown words; of this one, {share} is unknown", values)
