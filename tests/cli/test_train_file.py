@@ -1,6 +1,7 @@
 """`txcls train FILE` and `txcls evaluate --data FILE`: from a user's own table to predictions, without any settings."""
 
 import json
+import re
 from pathlib import Path
 
 import openpyxl
@@ -75,7 +76,10 @@ def test_a_spreadsheet_with_named_columns_and_a_test_file(run, tmp_path: Path) -
     columns = ("--text-column", "said", "--label-column", "mood")
     arguments = (*columns, "--test", "more.tsv", "--minutes", "0.05", "--seed", "3", "--out", "mine")
     said = printed(run("train", "my words.xlsx", *arguments))
-    assert "Texts: column 'said', named by you." in said and "20 test rows repeat the text of a training row" in said
+    assert (
+        "Texts: column 'said', named by you." in said
+        and "20 test rows (100 %) repeat the text of a training row" in said
+    )
     assert "more.tsv: Texts: column 'text', by its name." in said
     made = load_checkpoint(tmp_path / "mine")
     assert made.metrics["comparison"]["n"] == 20 and made.config.train.seed == 3
@@ -144,6 +148,7 @@ def test_any_file_is_evaluated_whole_and_the_summary_comes_first(run, tmp_path: 
     assert ran.out.splitlines()[0] == "many: 154 rows of rows.csv" and ran.out.splitlines()[1].startswith("accuracy ")
     assert "the 10 classes with the lowest F1, of 77" in said and ran.out.count("│ class ") < 40
     [figures] = run("evaluate", "many", "--data", "rows.csv", "--json").objects
+    assert figures["accuracy_with_unknown"] == pytest.approx(figures["accuracy"] * 154 / 155, abs=1e-5)  # type: ignore[operator]
     assert figures["n"] == 154 and len(figures["per_class"]) == 77 and figures["split"] == "rows.csv"  # type: ignore[arg-type]
 
 
@@ -152,7 +157,11 @@ def test_held_out_figures_are_not_replaced_by_those_of_another_file(run, tmp_pat
     assert run("train", "a.csv", "--minutes", "0.05", "--out", "mine").code == 0
     before = json.loads((tmp_path / "mine" / "metrics.json").read_text())
     said = printed(run("evaluate", "mine", "--data", "a.csv"))
-    assert "a.csv is what mine was trained on: it has learned from most of these rows" in said
+    assert "the figures are better than on new texts" in said
+    assert re.search(r"mine: 120 rows of a.csv, of which it was trained on about [678]\d %", said)
+    (tmp_path / "renamed.csv").write_bytes((tmp_path / "a.csv").read_bytes())
+    [report] = run("report", "mine", "--data", "renamed.csv", "--json").objects
+    assert 0.6 < report["learned"] < 0.9 and "of which it was trained on about" in report["rows"]  # type: ignore[operator]
     refused = run("evaluate", "mine", "--data", "a.csv", "--write")
     assert refused.code == 2 and "held out from training" in refused.err
     refused = run("evaluate", "mine", "--data", "a.csv", "--split", "validation")

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from txcls.data.hashes import fingerprint, hashed_share
+from txcls.data.hashes import SKETCH_SIZE, fingerprint, hashed_share, known_share, repeats, sketch
 
 
 @given(st.text(), st.text(max_size=5))
@@ -26,3 +26,12 @@ def test_shares_are_even_and_those_of_two_salts_independent() -> None:
 
 def test_a_share_never_moves_between_versions() -> None:
     assert round(hashed_share("Stocks  rise", salt="validation 0"), 6) == 0.427749
+
+
+def test_the_share_of_known_texts_is_estimated_from_a_sketch() -> None:
+    known = [f"text {n}" for n in range(5000)]
+    mixed = [*(text.upper() for text in known[:600]), *(f"other {n}" for n in range(400))]
+    assert len(sketch(known)) == SKETCH_SIZE and abs(known_share(mixed, sketch(known)) - 0.6) < 0.15
+    assert known_share(known, sketch(known)) == 1.0 and known_share(["other"] * 50, sketch(known)) == 0.0
+    assert known_share([*known[:3], "other"], sketch(known[:10])) == 0.75 and known_share(known, []) == 0.0
+    assert repeats(["A  b", "c"], ["a b"]).tolist() == [True, False]

@@ -142,3 +142,10 @@ def test_copies_of_a_text_stay_together() -> None:
     assert len(np.unique(groups)) == 200
     training, held_out = hold_out([n // 2 % 2 for n in range(400)], n=80, seed=0, groups=groups)
     assert not set(groups[training]) & set(groups[held_out]) and 70 <= len(held_out) <= 82
+
+
+def test_a_text_that_comes_again_and_again_is_held_out_like_other_rows() -> None:
+    texts = ["see above" if n % 2 else f"text {n}" for n in range(300)]
+    _, held_out = hold_out([n // 2 % 3 for n in range(300)], n=60, seed=0, groups=copies(texts))
+    assert 57 <= len(held_out) <= 63
+    assert 20 <= sum(texts[row] == "see above" for row in held_out) <= 40

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binomtest, bootstrap
 from sklearn.metrics import f1_score
 
 from txcls.checkpoint.comparison import Comparison
@@ -143,3 +143,43 @@ def test_nothing_to_compare_is_refused() -> None:
     none = np.zeros(0, dtype=np.int64)
     with pytest.raises(ValueError, match="got 0 rows"):
         compare(truth=none, majority=none, linear=none, transformer=none, baseline=FITTED)
+
+
+def test_intervals_of_macro_f1_are_those_of_scipy() -> None:
+    def macro_f1(rows: np.ndarray) -> float:
+        return float(f1_score(TRUE[rows], FAIR[rows], average="macro"))
+
+    theirs = bootstrap(
+        (np.arange(300),), macro_f1, n_resamples=1000, method="BCa", vectorized=False, rng=np.random.default_rng(1)
+    ).confidence_interval
+    ours = compared().linear.macro_f1
+    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.012)
+
+
+def test_an_interval_at_the_edge_is_defined() -> None:
+    perfect = compared(transformer=TRUE).transformer.macro_f1
+    assert perfect.low == perfect.value == perfect.high == 1.0
+
+
+def test_uneven_classes_are_compared_by_macro_f1_and_figures_say_how_far_they_hold() -> None:
+    truth = np.array([0] * 95 + [1] * 5)
+    always, finds = np.zeros(100, dtype=np.int64), truth.copy()
+    finds[[0, 99]] = 1, 0
+    uneven = compared(truth=truth, majority=always, linear=always, transformer=finds)
+    assert (
+        uneven.is_uneven
+        and "points of macro-F1" in uneven.verdict
+        and "frequent class has an accuracy of 95.0 %" in uneven.verdict
+    )
+    poor = compared(transformer=majority_answers(TRUE.tolist(), 300))
+    assert not poor.is_uneven and "hardly better than always guessing" in poor.verdict
+    assert "hardly" not in compared().verdict
+    few = compared(truth=TRUE[:7], majority=TRUE[:7], linear=FAIR[:7], transformer=GOOD[:7])
+    assert "7 test rows are too few" in few.verdict
+    unseen = compared(transformer=TRUE, n_unseen=100)
+    assert "counted as errors, the accuracy is 75.0 %" in unseen.verdict
+    repeated = compared(is_repeated=np.arange(300) < 100)
+    accuracy = (GOOD == TRUE)[100:].mean()
+    assert f"on the other 200 the accuracy is {100 * accuracy:.1f} %" in repeated.verdict
+    assert Comparison.from_dict(repeated.to_dict()).verdict == repeated.verdict
+    assert "say nothing about new texts" in compared(is_repeated=np.ones(300, dtype=bool)).verdict

@@ -1,6 +1,6 @@
 """A classifier compared with a majority guess and the linear baseline on test rows, as stored in checkpoints."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
@@ -9,6 +9,9 @@ from pydantic import Field
 from txcls.checkpoint.json_files import PLAIN, Count, Positive, Text, checked, rounded
 from txcls.wording import percentage
 
+FEW_ROWS = 30
+"""With fewer test rows, no figure is dependable."""
+_OPTIONAL = ("n_unseen", "n_repeated", "unrepeated")
 Difference = Annotated[float, Field(strict=True, ge=-1.0, le=1.0)]
 
 
@@ -42,6 +45,9 @@ class Comparison:
             paired intervals.
         only_transformer, only_linear: number of test rows that only this classifier gets right.
         baseline: features and C of the linear baseline; None if it was fitted, untuned, by an earlier version.
+        n_unseen: number of further test rows, left out, whose classes have no training row.
+        n_repeated, unrepeated: number of test rows whose text was trained on, and the Transformer's accuracy on the
+            others.
     """
 
     __pydantic_config__ = PLAIN
@@ -55,25 +61,65 @@ class Comparison:
     only_transformer: Count
     only_linear: Count
     baseline: Text | None = None
+    n_unseen: Count = 0
+    n_repeated: Count = 0
+    unrepeated: Measured | None = None
+
+    @property
+    def is_uneven(self) -> bool:
+        """Whether the most frequent class is so frequent that macro-F1 is compared instead of accuracy."""
+        share, f1 = self.majority.accuracy.value, self.majority.macro_f1.value
+        n_classes = (
+            max(2 * share / (1 + share) / f1, 1) if f1 else 1
+        )  # the other classes of the majority guess have F1 0
+        return share >= (1 + 1 / n_classes) / 2 and n_classes > 1.5
 
     @property
     def verdict(self) -> str:
-        """Which classifier is better on these rows, as a sentence."""
-        low, value, high = (100 * share for share in (self.difference.low, self.difference.value, self.difference.high))
+        """Which classifier is better on these rows, and how far these rows can be trusted, as sentences."""
+        name, difference = ("macro-F1", self.difference_f1) if self.is_uneven else ("accuracy", self.difference)
+        low, value, high = (100 * share for share in (difference.low, difference.value, difference.high))
         if low > 0:
-            return (
-                f"The Transformer is better than the linear baseline by {value:.1f} points of accuracy "
+            sentence = (
+                f"The Transformer is better than the linear baseline by {value:.1f} points of {name} "
                 f"(95 % interval {low:+.1f} to {high:+.1f})."
             )
-        if high < 0:
-            return (
-                f"The linear baseline is better than the Transformer by {-value:.1f} points of accuracy "
+        elif high < 0:
+            sentence = (
+                f"The linear baseline is better than the Transformer by {-value:.1f} points of {name} "
                 f"(95 % interval {-high:+.1f} to {-low:+.1f})."
             )
-        return (
-            f"On {self.n:,} test rows the Transformer and the linear baseline cannot be told apart: {value:+.1f} "
-            f"points of accuracy (95 % interval {low:+.1f} to {high:+.1f})."
-        )
+        else:
+            sentence = (
+                f"On {self.n:,} test rows the Transformer and the linear baseline cannot be told apart: {value:+.1f} "
+                f"points of {name} (95 % interval {low:+.1f} to {high:+.1f})."
+            )
+        return " ".join([sentence, *self._remarks()])
+
+    def _remarks(self) -> Iterator[str]:
+        accuracy, majority = self.transformer.accuracy, self.majority.accuracy.value
+        if self.n < FEW_ROWS:
+            yield f"{self.n} test rows are too few for a dependable figure; give more rows, or a test file."
+        if self.is_uneven:
+            yield f"Always guessing the most frequent class has an accuracy of {percentage(majority)}."
+        elif accuracy.low <= majority and self.n >= FEW_ROWS:
+            yield (
+                f"It is hardly better than always guessing the most frequent class ({percentage(majority)}): it needs "
+                "more rows, more time or clearer labels."
+            )
+        if self.n_unseen:
+            share = accuracy.value * self.n / (self.n + self.n_unseen)
+            yield (
+                f"{self.n_unseen:,} further test rows are of classes without training rows; counted as errors, the "
+                f"accuracy is {percentage(share)}."
+            )
+        if self.n_repeated and self.unrepeated is not None:
+            yield (
+                f"{self.n_repeated:,} test rows repeat texts that were trained on; on the other "
+                f"{self.n - self.n_repeated:,} the accuracy is {with_interval(self.unrepeated)}."
+            )
+        elif self.n_repeated:
+            yield "All test rows repeat texts that were trained on, so they say nothing about new texts."
 
     @property
     def settings(self) -> str:
@@ -103,7 +149,7 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, with numbers rounded to six places."""
         values: dict[str, Any] = rounded(asdict(self))
-        return values
+        return {name: value for name, value in values.items() if name not in _OPTIONAL or value}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Comparison":

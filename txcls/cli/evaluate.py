@@ -19,13 +19,12 @@ from txcls.cli.output import console, note, print_json, print_rows, rows_progres
 from txcls.cli.train_file import print_comparison
 from txcls.data.datasets import open_dataset
 from txcls.data.tables.table import is_table
-from txcls.data.types import LabelledTexts
 from txcls.errors import CheckpointError, DataError
 from txcls.evaluation import evaluate as measuring
 from txcls.evaluation.agreement import measure_agreement
 from txcls.evaluation.baseline import compare_on_test_rows
 from txcls.evaluation.evaluate import Evaluation
-from txcls.evaluation.evaluate_file import rows_of_file
+from txcls.evaluation.evaluate_file import MIN_LEARNED, FileRows, rows_of_file
 from txcls.inspection.ablation import measure_heads, with_heads
 from txcls.inspection.attribution import METHODS, measure_explanations
 from txcls.inspection.circuit import measure_circuit
@@ -108,15 +107,16 @@ def evaluate(
     if write:
         save_checkpoint(measuring.with_evaluation(loaded, split=split, evaluation=evaluation))
     scope = {} if evaluation.scope is None else {"scope": dict(evaluation.scope)}
-    rows = split if own is None or data is None else data.name
-    figures = {"checkpoint": loaded.name, "split": rows, **evaluation.to_dict(), **scope}
+    figures = {"checkpoint": loaded.name, "split": split, **evaluation.to_dict(), **scope}
+    if own is not None and data is not None:
+        figures |= {"split": data.name, **figures_of_file(own, figures["accuracy"])}
     if as_json:
         print_json(figures)
     else:
         _print_evaluation(figures)
 
 
-def _own_rows(loaded: Checkpoint, *, split: str, data: Path | None, sheet: str | None) -> LabelledTexts | None:
+def _own_rows(loaded: Checkpoint, *, split: str, data: Path | None, sheet: str | None) -> FileRows | None:
     """The rows of the user's own file; None if `data` is a folder or a file in the published format."""
     if data is None or split != "test" or not (data.is_file() and is_table(data.name)):
         return None
@@ -129,20 +129,24 @@ def _own_rows(loaded: Checkpoint, *, split: str, data: Path | None, sheet: str |
         else:
             return None
     try:
-        rows, notes = rows_of_file(loaded, data, sheet=sheet)
+        rows = rows_of_file(loaded, data, sheet=sheet)
     except DataError as error:
         if published is None:
             raise
         raise DataError(f"{error}. Read as {loaded.config.data.dataset} is published: {published}") from None
-    for sentence in notes:
+    for sentence in rows.notes:
         note(sentence)
-    if data.name == loaded.metrics.get("data", {}).get("title"):
-        note(f"{data.name} is what {loaded.name} was trained on: it has learned from most of these rows")
     return rows
 
 
+def figures_of_file(rows: FileRows, accuracy: float) -> dict[str, float]:
+    """For rows of a file: the estimated share that was trained on, and the accuracy with unknown classes as errors."""
+    figures = {"learned": round(rows.learned, 4)}
+    return figures | ({"accuracy_with_unknown": round(rows.with_unknown(accuracy), 6)} if rows.n_unknown else {})
+
+
 def _evaluated(
-    loaded: Checkpoint, own: LabelledTexts | None, *, split: str, data: Path | None, device: str | None
+    loaded: Checkpoint, own: FileRows | None, *, split: str, data: Path | None, device: str | None
 ) -> Evaluation:
     """The metrics on these rows, or else on those of a split."""
     with rows_progress() as bar:
@@ -152,7 +156,7 @@ def _evaluated(
             bar.update(task, description="measuring", completed=done, total=total)
 
         if own is not None:
-            return measuring.evaluate_rows(loaded, own, device=device, on_rows=show)
+            return measuring.evaluate_rows(loaded, own.labelled, device=device, on_rows=show)
         return measuring.evaluate(loaded, split=split, data_path=data, device=device, on_rows=show)
 
 
@@ -171,11 +175,12 @@ def calibrate(checkpoint: CheckpointArgument, data: DataOption = None, device: D
 
 def _print_evaluation(figures: Mapping[str, Any]) -> None:
     of_split = figures["split"] in MEASURED_SPLITS
-    _print_summary(
-        f"{figures['checkpoint']}: {figures['n']:,} "
-        + (f"{figures['split']} rows" if of_split else f"rows of {figures['split']}"),
-        figures,
-    )
+    measured_on = f"{figures['n']:,} " + (f"{figures['split']} rows" if of_split else f"rows of {figures['split']}")
+    if (learned := figures.get("learned", 0.0)) >= MIN_LEARNED:
+        measured_on += f", of which it was trained on about {percentage(learned, 0)}"
+    _print_summary(f"{figures['checkpoint']}: {measured_on}", figures)
+    if "accuracy_with_unknown" in figures:
+        console().print(f"accuracy {percentage(figures['accuracy_with_unknown'], 2)} with unknown classes as errors")
     per_class = figures["per_class"]
     classes = [row["label"] for row in per_class]
     title = "by class"

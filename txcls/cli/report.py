@@ -1,12 +1,13 @@
 """`txcls report`."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
+from txcls.cli.evaluate import figures_of_file
 from txcls.cli.options import CheckpointArgument, DataOption, JsonOption, SheetOption
 from txcls.cli.output import console, note, print_json, print_rows
 from txcls.data.datasets import open_dataset
@@ -16,7 +17,7 @@ from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.evaluation.baseline import BaselineAnswers, answer_with_baseline
 from txcls.evaluation.evaluate import in_classes_of
-from txcls.evaluation.evaluate_file import rows_of_file
+from txcls.evaluation.evaluate_file import MIN_LEARNED, FileRows, rows_of_file
 from txcls.evaluation.label_errors import SuspectRow, held_out_probabilities, suspect_rows
 from txcls.evaluation.report import Report, report_on, some_rows, stored_report, worst_pairs
 from txcls.predictor import Predictor
@@ -49,20 +50,26 @@ def report(
         raise DataError(f"{out} is a folder; give a file, for example {out / 'report.html'}")
     measured = stored_report(classifier.checkpoint)
     try:
-        given = _rows(classifier, data, sheet)
+        own = _own_rows(classifier, data, sheet)
+        given = own.labelled if own is not None else _test_rows(classifier, data)
     except DataError as error:
         if data is not None or not measured.figures:
             raise
         note(f"{error}; the report is of stored figures alone. A table of your own works too: --data FILE")
-        given = None
+        own = given = None
     baseline, suspects = None, None
     if given is not None:
         few = some_rows(given, most=rows)
-        what = "test rows" if data is None else f"rows of {data.name}"
-        are = f"{len(few):,} {what}" if len(few) == len(given) else f"{len(few):,} of {len(given):,} {what}, at random"
+        are = own.about if own is not None else f"{len(given):,} test rows"
+        if len(few) < len(given):
+            are = f"{len(few):,} of {are}, drawn at random"
         with console(error=True).status(f"answering {len(few):,} rows"):
             measured = report_on(classifier, few, rows_are=are)
-        baseline, suspects = _more(classifier, measured, data, linear=linear, labels=labels)
+        baseline, suspects = _more(classifier, measured, data, own, linear=linear, labels=labels)
+        if own is not None:
+            measured = replace(
+                measured, figures={**measured.figures, **figures_of_file(own, measured.figures["accuracy"])}
+            )
     elif linear:
         raise DataError("--linear needs the texts; see above")
     _show(measured, baseline, suspects, as_json=as_json)
@@ -75,19 +82,24 @@ def report(
         note(f"wrote {out}")
 
 
-def _rows(classifier: Predictor, data: Path | None, sheet: str | None) -> LabelledTexts:
-    """The rows of the user's own table, or the test rows of the checkpoint's data set."""
-    if data is not None and data.is_file() and is_table(data.name):
-        rows, notes = rows_of_file(classifier.checkpoint, data, sheet=sheet)
-        for sentence in notes:
-            note(sentence)
-        return rows
+def _own_rows(classifier: Predictor, data: Path | None, sheet: str | None) -> FileRows | None:
+    """The rows of the user's own table; None if `data` is not a table."""
+    if data is None or not (data.is_file() and is_table(data.name)):
+        return None
+    rows = rows_of_file(classifier.checkpoint, data, sheet=sheet)
+    for sentence in rows.notes:
+        note(sentence)
+    return rows
+
+
+def _test_rows(classifier: Predictor, data: Path | None) -> LabelledTexts:
+    """The test rows of the checkpoint's data set."""
     dataset = open_dataset(classifier.checkpoint.config.data, path=data)
     return in_classes_of(dataset.load("test"), classifier.checkpoint)
 
 
 def _more(
-    classifier: Predictor, measured: Report, data: Path | None, *, linear: bool, labels: bool
+    classifier: Predictor, measured: Report, data: Path | None, own: FileRows | None, *, linear: bool, labels: bool
 ) -> tuple[BaselineAnswers | None, list[SuspectRow] | None]:
     answers = measured.answers
     assert answers is not None
@@ -100,7 +112,7 @@ def _more(
             baseline = answer_with_baseline(answers, training)
         if labels:
             try:
-                learned = data is not None and data.name == classifier.checkpoint.metrics.get("data", {}).get("title")
+                learned = own is not None and own.learned >= MIN_LEARNED
                 probabilities = held_out_probabilities(answers.rows, None if learned else answers.probabilities)
             except DataError as error:
                 note(str(error))
@@ -135,6 +147,10 @@ def _show(
             f"accuracy {percentage(measured.figures['accuracy'], 2)}   macro-F1 {measured.figures['macro_f1']:.4f}   "
             f"calibration error {measured.figures['ece']:.4f}"
         )
+        if "accuracy_with_unknown" in measured.figures:
+            out.print(
+                f"accuracy {percentage(measured.figures['accuracy_with_unknown'], 2)} with unknown classes as errors"
+            )
     if baseline is not None:
         out.print(Text(baseline.verdict()))
         out.print(

@@ -125,7 +125,7 @@ def print_comparison(comparison: Comparison) -> None:
     """Print the majority guess, the linear baseline, the Transformer, the difference of these two, and a verdict."""
     title = f"{comparison.n:,} test rows, with 95 % intervals"
     print_rows(("", "accuracy", "macro-F1"), comparison.table, title=title)
-    console().print(Text(shown(comparison.verdict, limit=500)))
+    console().print(Text(shown(comparison.verdict, limit=1500)))
 
 
 def refuse_other_options(options: Mapping[str, object], *, is_file: bool) -> None:

@@ -105,14 +105,22 @@ def copies(texts: Sequence[str]) -> Indices:
     return np.array([first.setdefault(normalised(text), row) for row, text in enumerate(texts)], dtype=np.int64)
 
 
+MAX_COPIES, MAX_COPIES_SHARE = 5, 0.01
+"""A text with more copies than the first, and than this share of the rows, is one that will come again, such as "see
+above": its copies are held out like other rows, or the result would be better than it will be on new rows."""
+
+
 def hold_out(labels: Sequence[int], *, n: int, seed: int, groups: Indices | None = None) -> tuple[Indices, Indices]:
     """Row indices (training, held out), each sorted; about `n` rows are held out, in proportion to the classes.
 
     Every class keeps at least one row. A class with few rows may have none held out; chance decides which classes have
-    some. Rows of the same group (N,), such as copies of a text, stay together.
+    some. Rows of the same group (N,), such as copies of a text, stay together unless there are many of them.
     """
     of_row = np.asarray(labels, dtype=np.int64)  # N
-    group = np.arange(len(of_row)) if groups is None else groups  # N
+    rows = np.arange(len(of_row))
+    group = rows if groups is None else groups  # N
+    is_large = np.bincount(group)[group] > max(MAX_COPIES, MAX_COPIES_SHARE * len(group)) if len(group) else rows > 0
+    group = np.where(is_large, rows, group)
     leaders, inverse, sizes = np.unique(group, return_inverse=True, return_counts=True)
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(leaders))

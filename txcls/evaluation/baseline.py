@@ -9,7 +9,7 @@ never used instead of them.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -221,13 +221,23 @@ def compare(
     transformer: ClassIndices,
     baseline: LinearBaseline,
     seconds: Mapping[str, float] | None = None,
+    is_repeated: NDArray[np.bool_] | None = None,
+    n_unseen: int = 0,
     seed: int = 0,
 ) -> Comparison:
     """Compare three classifiers' predictions, each (N,), for N test rows.
 
-    Intervals of accuracy are Wilson's (1927); those of macro-F1 come from a bootstrap of the rows, with the same
-    samples for all classifiers. The interval of the difference in accuracy is for paired proportions (Agresti & Min
-    2005). `seconds` maps some of the three classifiers' names to their training and prediction time.
+    Intervals of accuracy are Wilson's (1927); those of macro-F1 come from a bootstrap of the rows, bias-corrected and
+    accelerated (Efron 1987), with the same samples for all classifiers. The interval of the difference in accuracy is
+    for paired proportions (Agresti & Min 2005).
+
+    Args:
+        truth, majority, linear, transformer: the labels and the predictions.
+        baseline: the fitted linear baseline.
+        seconds: the training and prediction time of some of the three classifiers, keyed by name.
+        is_repeated: which rows have a text that was trained on, (N,).
+        n_unseen: number of further rows whose classes have no training row.
+        seed: of the bootstrap.
 
     Raises:
         ValueError: there are no rows, or the numbers of rows and predictions differ.
@@ -237,11 +247,11 @@ def compare(
     counts = [len(classes) for classes in answers.values()]
     if not len(true) or set(counts) != {len(true)}:
         raise ValueError(f"got {len(true)} rows and {counts} predictions; wanted as many, and at least one")
-    f1 = _macro_f1_samples(true, answers, seed=seed)  # each (1 + R,), the first value on the original rows
+    f1, without_row = _macro_f1_samples(true, answers, seed=seed)
     contestants = {
         name: Contestant(
             accuracy=wilson(int((classes == true).sum()), len(true)),
-            macro_f1=_percentiles(f1[name]),
+            macro_f1=_accelerated(f1[name], without_row[name]),
             seconds=None if seconds is None or name not in seconds else round(seconds[name], 1),
         )
         for name, classes in answers.items()
@@ -253,12 +263,27 @@ def compare(
         n=len(true),
         n_training=baseline.n_training,
         baseline=baseline.settings,
-        **contestants,
+        majority=contestants["majority"],
+        linear=contestants["linear"],
+        transformer=contestants["transformer"],
         difference=paired_difference(only_transformer, only_linear, len(true)),
-        difference_f1=_percentiles(f1["transformer"] - f1["linear"]),
+        difference_f1=_accelerated(
+            f1["transformer"] - f1["linear"], without_row["transformer"] - without_row["linear"]
+        ),
         only_transformer=only_transformer,
         only_linear=only_linear,
+        n_unseen=n_unseen,
+        **_without_repeats(transformer_right, is_repeated),
     )
+
+
+def _without_repeats(right: NDArray[np.bool_], is_repeated: NDArray[np.bool_] | None) -> dict[str, Any]:
+    """The number of repeated rows, and the accuracy on the others."""
+    if is_repeated is None or not is_repeated.any():
+        return {}
+    new = right[~is_repeated]
+    unrepeated = wilson(int(new.sum()), len(new)) if len(new) else None
+    return {"n_repeated": int(is_repeated.sum()), "unrepeated": unrepeated}
 
 
 def wilson(right: int, n: int) -> Measured:
@@ -282,30 +307,56 @@ def paired_difference(only_first: int, only_second: int, n: int) -> Measured:
 
 def _macro_f1_samples(
     true: ClassIndices, answers: Mapping[str, ClassIndices], *, seed: int
-) -> dict[str, NDArray[np.float64]]:
-    """Macro-F1 (1 + R,) of each classifier, on the original rows and on R bootstrap samples of them.
+) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]:
+    """Macro-F1 of each classifier on the rows and on R bootstrap samples, (1 + R,), and without each row, (N,).
 
     For each sample, the mean is over the classes that occur in it.
     """
     n = len(true)
     n_classes = 1 + int(max(true.max(), *(int(classes.max()) for classes in answers.values())))
     random = np.random.default_rng(seed)
-    f1_of: dict[str, list[float]] = {name: [] for name in answers}
-    for sample in range(1 + RESAMPLES):
-        rows = np.arange(n) if not sample else random.integers(0, n, n)
-        labels = true[rows]
-        support = np.bincount(labels, minlength=n_classes)  # C
-        for name, classes in answers.items():
-            predicted = classes[rows]
-            right = np.bincount(labels[predicted == labels], minlength=n_classes)  # C
-            f1 = 2 * right / np.maximum(support + np.bincount(predicted, minlength=n_classes), 1)  # C
-            f1_of[name].append(float(f1[support > 0].mean()))
-    return {name: np.array(values) for name, values in f1_of.items()}
+    alike, row_of, counts = np.unique(
+        np.stack([true, *answers.values()]), axis=1, return_inverse=True, return_counts=True
+    )  # rows with the same label and predictions: K N, U
+    samples = [
+        counts,
+        *(np.bincount(row_of[random.integers(0, n, n)], minlength=len(counts)) for _ in range(RESAMPLES)),
+    ]
+    leaving_out = [counts - (np.arange(len(counts)) == kind) for kind in range(len(counts))]
+
+    def macro_f1(predicted: ClassIndices, weights: NDArray[np.int64]) -> float:
+        labels = alike[0]
+        support, assigned = (np.bincount(ids, weights, minlength=n_classes) for ids in (labels, predicted))  # C
+        right = np.bincount(labels, weights * (predicted == labels), minlength=n_classes)  # C
+        f1 = 2 * right / np.maximum(support + assigned, 1)  # C
+        return float(f1[support > 0].mean()) if (support > 0).any() else 0.0
+
+    by_sample, by_row = {}, {}
+    for name, predicted in zip(answers, alike[1:], strict=True):
+        by_sample[name] = np.array([macro_f1(predicted, weights) for weights in samples])
+        by_row[name] = np.array([macro_f1(predicted, weights) for weights in leaving_out])[row_of]
+    return by_sample, by_row
 
 
-def _percentiles(values: NDArray[np.float64]) -> Measured:
-    low, high = np.percentile(values[1:], (2.5, 97.5))
-    return Measured(float(values[0]), float(low), float(high))
+def _accelerated(values: NDArray[np.float64], without_row: NDArray[np.float64]) -> Measured:
+    """A value with its BCa interval (Efron 1987).
+
+    `values` (1 + R,) are those of the original rows and of R bootstrap samples, `without_row` (N,) those without each
+    row.
+    """
+    from scipy.special import ndtr, ndtri
+
+    value, samples = values[0], values[1:]
+    below = (samples < value).mean() + (samples == value).mean() / 2
+    levels = np.array([0.025, 0.975])
+    if 0 < below < 1:
+        bias, influence = ndtri(below), without_row.mean() - without_row
+        spread = float((influence**2).sum()) ** 1.5
+        acceleration = float((influence**3).sum()) / (6 * spread) if spread else 0.0
+        shifted = bias + ndtri(levels)
+        levels = ndtr(bias + shifted / (1 - acceleration * shifted))
+    low, high = np.quantile(samples, levels)
+    return Measured(float(value), float(min(low, value)), float(max(high, value)))
 
 
 def compare_on_test_rows(

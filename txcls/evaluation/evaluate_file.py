@@ -1,19 +1,43 @@
 """The rows of a table file on which a checkpoint can be measured: `evaluate CHECKPOINT --data other.csv`."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.data.classes import in_classes
+from txcls.data.hashes import known_share
 from txcls.data.tables.labelled import read_labelled
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
-from txcls.wording import listed
+from txcls.wording import listed, percentage
+
+MIN_LEARNED = 0.05
+"""Minimum share of rows that were trained on for a warning."""
 
 
-def rows_of_file(
-    checkpoint: Checkpoint, path: Path, *, name: str | None = None, sheet: str | None = None
-) -> tuple[LabelledTexts, list[str]]:
-    """All rows of a table file whose label is one of the checkpoint's classes, and sentences on how the file was read.
+class FileRows(NamedTuple):
+    """Rows to measure on.
+
+    Attributes:
+        notes: sentences on how the file was read.
+        about: a description of the rows, which says if the checkpoint was trained on some of them.
+        n_unknown: number of rows left out because their class is unknown.
+        learned: estimated share of rows that the checkpoint was trained on.
+    """
+
+    labelled: LabelledTexts
+    notes: list[str]
+    about: str
+    n_unknown: int
+    learned: float
+
+    def with_unknown(self, accuracy: float) -> float:
+        """The accuracy if rows of unknown classes count as errors."""
+        return accuracy * len(self.labelled) / (len(self.labelled) + self.n_unknown)
+
+
+def rows_of_file(checkpoint: Checkpoint, path: Path, *, name: str | None = None, sheet: str | None = None) -> FileRows:
+    """All rows of a table file whose label is one of the checkpoint's classes.
 
     Labels are compared as they are, or else ignoring case. The columns are those that the checkpoint was trained on, or
     are guessed. Messages call the file `name`, if given.
@@ -37,4 +61,15 @@ def rows_of_file(
             f"{n_unknown:,} rows have labels that {checkpoint.name} does not know ({listed(unknown)}); they are left "
             "out."
         )
-    return known, notes
+    data = checkpoint.metrics.get("data", {})
+    learned = known_share(known.texts, data.get("sketch", ()))
+    if "sketch" not in data and (name or path.name) == data.get("title"):
+        learned = 0.8  # an earlier version's checkpoint: its training and validation rows
+    about = f"{len(known):,} rows of {name or path.name}"
+    if learned >= MIN_LEARNED:
+        share = f"about {percentage(learned, 0)}"
+        notes.append(
+            f"{checkpoint.name} was trained on {share} of these rows: the figures are better than on new texts."
+        )
+        about += f", of which it was trained on {share}"
+    return FileRows(known, notes, about, n_unknown, learned)

@@ -7,6 +7,7 @@ import torch
 
 from txcls import __version__
 from txcls.config import RunConfig
+from txcls.data.hashes import sketch
 from txcls.data.types import Dataset, LabelledTexts
 from txcls.runtime.device import processor_name
 from txcls.training.distributed import here, launcher
@@ -30,6 +31,7 @@ def data_facts(dataset: Dataset, training_rows: LabelledTexts, validation_rows: 
         "validation": validation,
         "train_rows": len(training_rows),
         "validation_rows": len(validation_rows),
+        **({"sketch": sketch(training_rows.texts)} if info.name == "table" else {}),
     }
 
 

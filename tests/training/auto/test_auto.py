@@ -12,6 +12,7 @@ import pytest
 
 from tests.conftest import make_checkpoint
 from txcls.checkpoint.load import load_checkpoint
+from txcls.config import DataConfig
 from txcls.data.hashes import normalised
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError, TrainingError
@@ -63,7 +64,13 @@ SPEED = speed.Speed(threads=1, tokens_per_second=3000.0, by_threads=((1, 3000.0)
 
 def planned(**changes: Any) -> TrainingPlan:
     """A plan of two epochs on 150 rows, independent of the machine's speed."""
-    options = {"minutes": 0.05, "speed": SPEED, "name": "mine", "source": "mine.csv", "columns": ("text", "label")}
+    options = {
+        "minutes": 0.05,
+        "speed": SPEED,
+        "name": "mine",
+        "source": "mine.csv",
+        "data": DataConfig(dataset="table", text_column="text", label_column="label"),
+    }
     return plan_training(rows(150), **{**options, **changes})
 
 
@@ -99,7 +106,7 @@ def test_given_test_rows_are_used_with_notes_on_those_left_out_or_repeated() -> 
     assert parts.test_rows is None and len(parts.training) + len(parts.validation) == 90
     notes = " ".join(parts.notes)
     assert "1 test rows have labels that no training row has ('bird')" in notes
-    assert "1 test rows repeat the text of a training row" in notes
+    assert "1 test rows (50 %) repeat the text of a training row" in notes
     with pytest.raises(DataError, match="no test rows are left"):
         split_rows(data, LabelledTexts(["a bird"], [0], ("bird",)), seed=0)
 

@@ -48,7 +48,7 @@ def _measured(job: Job) -> dict[str, Any]:
     classifier, name = Predictor.load(Path(job.spec["checkpoint"])), file_name(job.spec)[-60:]
     table = job.session / job.spec["file"]
     try:
-        own_rows, notes = rows_of_file(classifier.checkpoint, table, name=name)
+        own_rows, notes, _, _, learned = rows_of_file(classifier.checkpoint, table, name=name)
     finally:
         table.unlink()
     if len(own_rows) > limits().rows:
@@ -76,7 +76,7 @@ def _measured(job: Job) -> dict[str, Any]:
             "unknown": answers.unknown.tolist(),
         },
     )
-    return {"notes": notes, "n_learned": _n_learned(job, rows)}
+    return {"notes": notes, "n_learned": max(_n_learned(job, rows), round(learned * len(rows)))}
 
 
 def _n_learned(job: Job, rows: LabelledTexts) -> int:

@@ -15,6 +15,7 @@ from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.schema import HistoryRow
 from txcls.data.batches import TokenisedTexts
 from txcls.data.given import given_dataset
+from txcls.data.hashes import repeats
 from txcls.evaluation.baseline import compare, fit_linear_baseline, majority_answers
 from txcls.evaluation.evaluate import Evaluation, measure, predict_logits, with_evaluation
 from txcls.model import TextClassifier
@@ -198,6 +199,8 @@ def _compare_on_test_rows(plan: TrainingPlan, checkpoint: Checkpoint) -> Trainin
         transformer=answers,
         baseline=baseline,
         seconds=seconds,
+        is_repeated=repeats(test.texts, [text for rows in known for text in rows.texts]),
+        n_unseen=plan.parts.n_unseen,
     )
     checkpoint = with_evaluation(checkpoint, split="test", evaluation=Evaluation(metrics))
     checkpoint = checkpoint.with_metrics(comparison=comparison.to_dict())

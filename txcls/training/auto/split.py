@@ -13,7 +13,7 @@ from txcls.data.hashes import normalised
 from txcls.data.splits import copies, hold_out
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
-from txcls.wording import listed, shown
+from txcls.wording import listed, percentage, shown
 
 Indices = NDArray[np.int64]
 
@@ -45,6 +45,8 @@ class Parts:
     validation_rows: Indices
     test_rows: Indices | None
     notes: tuple[str, ...]
+    n_unseen: int = 0
+    """Number of given test rows whose class no training row has."""
 
     def limited_to(self, n: int, *, seed: int) -> "Parts":
         """The same parts with at most n training rows, drawn at random; the remaining ones are unused."""
@@ -87,7 +89,10 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
     if test is None:
         groups = copies(rows.texts)
         if n_repeated := len(rows) - len(np.unique(groups)):
-            notes.append(f"{n_repeated:,} rows repeat the text of another; copies are kept in the same part.")
+            notes.append(
+                f"{n_repeated:,} rows repeat the text of another; copies are kept in the same part, unless a text "
+                "has so many that it will come again."
+            )
         n = min(round(TEST_SHARE * len(rows)), MAX_TEST)
         known_rows, test_rows = hold_out(rows.labels, n=n, seed=seed, groups=groups)
         test_part = rows.subset(test_rows)
@@ -118,6 +123,7 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
         validation_rows=known_rows[validated],
         test_rows=test_rows,
         notes=tuple(notes),
+        n_unseen=0 if test is None else len(test) - len(test_part),
     )
 
 
@@ -127,7 +133,8 @@ def _notes_on_given_test(rows: LabelledTexts, test: LabelledTexts, used: Labelle
         yield f"{n_left_out:,} test rows have labels that no training row has ({listed(unknown)}); they are left out."
     training_texts = {normalised(text) for text in rows.texts}
     if n_repeated := sum(normalised(text) in training_texts for text in used.texts):
-        yield f"{n_repeated:,} test rows repeat the text of a training row, which makes the test a little easier."
+        share = percentage(n_repeated / len(used), 0)
+        yield f"{n_repeated:,} test rows ({share}) repeat the text of a training row."
 
 
 def _notes_on_small_classes(rows: LabelledTexts, test: LabelledTexts) -> Iterator[str]:
