@@ -274,7 +274,7 @@ class Calibration(Section):
     """Divisor of the surprisal; above 1 makes probabilities less extreme."""
     power: float = Field(1.0, ge=0.1, le=10.0)
     """Exponent of the scaled surprisal; 1 for plain temperature scaling."""
-    short: tuple[tuple[int, Annotated[float, Field(ge=0.001, le=1000.0)]], ...] = ()
+    short: tuple[tuple[int, Annotated[float, Field(ge=0.001, le=1000.0)]], ...] = Field((), max_length=16)
     """For texts shorter than almost all validation texts: a number of tokens, and the temperature for texts of up to so
     many; fitted on the beginnings of validation texts. The shortest come first."""
 
