@@ -116,7 +116,7 @@ def main() -> None:
     executable = find_chromium()
     if executable is None:
         sys.exit("there is no Chromium; see tests/browser/chromium.py")
-    print(f"{machine()}; the first answer is to come within {AIM_FIRST_MS:.0f} ms")
+    print(f"{machine()}; the first answer should come within {AIM_FIRST_MS:.0f} ms")
     heads = ("weights", "file", "of most", "first answer", "tokens", "redrawn", "worst", "frame", "CPU")
     print(f"{'':24}" + "".join(f"{one:>14}" for one in heads) + "   aim")
     from playwright.sync_api import sync_playwright

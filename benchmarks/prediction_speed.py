@@ -26,7 +26,7 @@ AIM_ONE, AIM_MANY, AIM_PER_SECOND = 1.5, 2.0, 5000
 
 
 def one_headline(classifier: Predictor, texts: list[str]) -> None:
-    """The time from text to ranked classes, and that of the forward pass only, for each headline."""
+    """The time from text to ranked classes, and the time of the forward pass, for each headline."""
     pairs = []
     for text in [texts[0], *texts]:
         ids = torch.tensor([classifier.encoder.encode(text).ids])
@@ -50,7 +50,7 @@ def many(classifier: Predictor, texts: list[str], linear: object, *, rounds: int
     }
     times = alternate(measures, rounds=rounds)
     title = f"{len(texts):,} texts, per second (medians of {rounds})"
-    print(f"\n{title:<50}{'texts/s':>11}{'time, times that of the linear model':>38}")
+    print(f"\n{title:<50}{'texts/s':>11}{'time relative to the linear model':>38}")
     for name, label in (
         ("linear", "TF-IDF of 1- and 2-grams + LinearSVC"),
         ("txcls", f"Predictor.probabilities (aim {AIM_PER_SECOND:,}, {AIM_MANY:g})"),

@@ -208,8 +208,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--visitors", type=int, help="how many at once [default: 30; with --minutes 50]")
     parser.add_argument("--minutes", type=float, help="type at human pace for so long, on mixed pages")
-    parser.add_argument("--leavers", type=int, default=200, help="sessions that are opened and left meanwhile")
-    parser.add_argument("--workers", type=int, default=0, help="sessions that train and classify files meanwhile")
+    parser.add_argument("--leavers", type=int, default=200, help="sessions opened and left at the same time")
+    parser.add_argument(
+        "--workers", type=int, default=0, help="sessions that train and classify files at the same time"
+    )
     options = parser.parse_args()
     print(machine())
     if options.minutes is None:

@@ -38,7 +38,7 @@ def test_the_package_shows_its_public_names_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("given", [None, 3, b"ag_news"])
 def test_loading_anything_but_a_name_or_path_is_refused(given: object) -> None:
-    with pytest.raises(TypeError, match=rf"got {re.escape(str(given))} \(.*wanted a checkpoint's name or path"):
+    with pytest.raises(TypeError, match=rf"got {re.escape(str(given))} \(.*expected a checkpoint's name or path"):
         txcls.load(given)  # type: ignore[arg-type]
 
 
@@ -71,13 +71,13 @@ def test_all_calls_refuse_the_same_texts(made: txcls.Classifier, call: str) -> N
         with pytest.raises(TypeError, match=r"^texts: "):
             ask(wrong)
     if call != "__call__":
-        with pytest.raises(TypeError, match="wanted one value for each row"):
+        with pytest.raises(TypeError, match="expected one value for each row"):
             ask(TEXT)
 
 
 @pytest.mark.parametrize("call", ["trace", "walk", "explain", "ablate_each"])
 def test_calls_for_one_text_refuse_a_list_and_a_text_without_words(made: txcls.Classifier, call: str) -> None:
-    with pytest.raises(TypeError, match="wanted one text, a str"):
+    with pytest.raises(TypeError, match="expected one text, a str"):
         getattr(made, call)([TEXT])
     with pytest.raises(TraceError, match="no word"):
         getattr(made, call)("  ")
@@ -127,7 +127,7 @@ def test_an_explanation_by_one_method_is_that_of_all(made: txcls.Classifier) -> 
 
 @pytest.mark.parametrize(
     "wrong, message",
-    [({"method": "magic"}, "wanted one of attention"), ({"target": "Sports"}, "wanted one of logit, probability")],
+    [({"method": "magic"}, "expected one of attention"), ({"target": "Sports"}, "expected one of logit, probability")],
 )
 def test_an_unknown_method_or_target_lists_the_known_ones(
     made: txcls.Classifier, wrong: dict[str, str], message: str
@@ -171,11 +171,11 @@ def test_every_part_alone_is_changed_as_the_library_does(made: txcls.Classifier)
         ({}, ValueError, "nothing to change; name parts"),
         ({"heads": (0, 7)}, ValueError, "head"),
         ({"heads": (9, 0)}, ValueError, "layers 0 to 1"),
-        ({"heads": 3}, TypeError, r"wanted \(layer, head\)"),
-        ({"heads": "0.1"}, TypeError, r"wanted \(layer, head\)"),
-        ({"heads": [(0, 1, 2)]}, TypeError, r"wanted \(layer, head\)"),
-        ({"feed_forward": "first"}, TypeError, "wanted a layer"),
-        ({"feed_forward": [0.5]}, TypeError, "wanted a layer"),
+        ({"heads": 3}, TypeError, r"expected \(layer, head\)"),
+        ({"heads": "0.1"}, TypeError, r"expected \(layer, head\)"),
+        ({"heads": [(0, 1, 2)]}, TypeError, r"expected \(layer, head\)"),
+        ({"feed_forward": "first"}, TypeError, "expected a layer"),
+        ({"feed_forward": [0.5]}, TypeError, "expected a layer"),
         ({"feed_forward": 7}, ValueError, "layers 0 to 1"),
         ({"feed_forward": 1, "how": "uniform"}, ValueError, "only a head"),
         ({"heads": (0, 0), "how": "mean"}, ValueError, "means of reference texts"),

@@ -29,8 +29,8 @@ def test_every_preset_is_valid_and_round_trips(name: str) -> None:
         ({"model": {"d_model": 10, "n_heads": 4}}, "model.d_model: 10 is not divisible by n_heads = 4"),
         (
             {"model": {"d_model": 16_384, "max_length": 8192}},
-            "model.max_length: sinusoids for 8,192 tokens are 134,217,728 numbers at d_model = 16,384; wanted at most "
-            "8,388,608",
+            "model.max_length: sinusoids for 8,192 tokens are 134,217,728 numbers at d_model = 16,384; expected at "
+            "most 8,388,608",
         ),
         ({"model": {"dropout": 1.0}}, "model.dropout: input should be less than 1, got 1.0"),
         ({"model": {"norm": "middle"}}, "model.norm: input should be 'pre' or 'post', got 'middle'"),
@@ -70,8 +70,8 @@ def test_settings_can_be_assigned_by_name() -> None:
 @pytest.mark.parametrize(
     "assignment, message",
     [
-        ("model.n_layers", "wanted section.key=value"),
-        ("=3", "wanted section.key=value"),
+        ("model.n_layers", "expected section.key=value"),
+        ("=3", "expected section.key=value"),
         ("shape.n_layers=3", "no section 'shape'"),
         ("model.n_layers.x=3", "no section 'n_layers'"),
         ("model.heads=3", "model.heads: unknown setting (did you mean n_heads?)"),

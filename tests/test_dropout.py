@@ -27,7 +27,7 @@ def test_dropout_zeroes_its_share_and_scales_the_rest_and_the_gradient(p: float)
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.75])
-def test_dropout_of_16_bits_is_that_of_32_rounded(dtype: torch.dtype, p: float) -> None:
+def test_dropout_in_16_bits_is_dropout_in_32_bits_rounded(dtype: torch.dtype, p: float) -> None:
     x = torch.randn(77, 33)
     torch.manual_seed(0)
     wide = Dropout(p)(torch.ones_like(x))

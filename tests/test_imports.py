@@ -119,7 +119,7 @@ def test_imports_run_one_way():
     assert not wrong_directions(sources())
 
 
-def test_no_module_imports_itself_through_others():
+def test_there_are_no_import_cycles():
     assert not cycle(imports(sources()))
 
 

@@ -53,8 +53,8 @@ def test_many_texts_get_the_probabilities_of_predict(classifier: Predictor) -> N
         if prediction.label is None:
             assert np.isnan(row).all()
         else:
-            wanted = {one.label: one.probability for one in prediction.ranked}
-            assert dict(zip(CLASSES, row.tolist(), strict=True)) == pytest.approx(wanted, abs=1e-6)
+            expected = {one.label: one.probability for one in prediction.ranked}
+            assert dict(zip(CLASSES, row.tolist(), strict=True)) == pytest.approx(expected, abs=1e-6)
     rounded = classifier.probabilities(texts, precision="bfloat16")
     assert np.nanmax(np.abs(rounded - found)) < 0.05 and np.isnan(rounded[8]).all()
     assert classifier.probabilities([]).shape == (0, 4)
@@ -134,9 +134,9 @@ def test_threads_share_one_classifier(classifier: Predictor) -> None:
 
 
 def test_wrong_arguments_are_refused(classifier: Predictor) -> None:
-    with pytest.raises(TypeError, match="wanted one value for each row"):
+    with pytest.raises(TypeError, match="expected one value for each row"):
         classifier.predict("text")
     for wrong in ({"top_k": 0}, {"batch_size": 0}):
-        with pytest.raises(ValueError, match="wanted at least 1"):
+        with pytest.raises(ValueError, match="expected at least 1"):
             classifier.predict(["text"], **wrong)
     assert classifier.predict([]) == []

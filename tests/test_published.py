@@ -164,8 +164,8 @@ def test_a_tenth_of_the_reviews_agrees_with_the_imdb_card(published_data: Path) 
     some = rows.subset(np.random.default_rng(0).choice(len(rows), 2500, replace=False))
     right = predict_logits(checkpoint.model, TokenisedTexts.encode(checkpoint.encoder, some)).numpy().argmax(1)
     share = (right == np.asarray(some.labels)).mean()
-    wanted = checkpoint.metrics["test"]["accuracy"]
-    assert abs(share - wanted) < 3 * math.sqrt(wanted * (1 - wanted) / len(some))
+    expected = checkpoint.metrics["test"]["accuracy"]
+    assert abs(share - expected) < 3 * math.sqrt(expected * (1 - expected) / len(some))
 
 
 WHO_WON = {

@@ -92,9 +92,9 @@ def test_the_version_is_the_same_everywhere():
 
 def test_torch_is_pinned_exactly_and_everything_has_an_upper_bound():
     lines = (ROOT / "requirements.txt").read_text("utf-8").splitlines()
-    wanted = [line for line in lines if line and not line.startswith("#")]
-    assert any(re.fullmatch(r"torch==[\d.]+", line) for line in wanted)
-    assert not [line for line in wanted if "<" not in line and "==" not in line]
+    requirements = [line for line in lines if line and not line.startswith("#")]
+    assert any(re.fullmatch(r"torch==[\d.]+", line) for line in requirements)
+    assert not [line for line in requirements if "<" not in line and "==" not in line]
 
 
 @pytest.mark.parametrize("name", ["requirements", "requirements-dev"])

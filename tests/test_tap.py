@@ -58,9 +58,9 @@ def test_an_edit_changes_what_follows() -> None:
 @pytest.mark.parametrize(
     "settings, message",
     [
-        ({"edit": {"first": lambda x: x[:1]}}, r"'first' returned shape \(1,\); wanted \(2,\)"),
+        ({"edit": {"first": lambda x: x[:1]}}, r"'first' returned shape \(1,\); expected \(2,\)"),
         ({"edit": {"thirst": torch.zeros_like}}, "no tap named thirst"),
-        ({"record": ["nose*"]}, r"wanted nose\*"),
+        ({"record": ["nose*"]}, r"expected nose\*"),
     ],
 )
 def test_edits_that_do_not_fit_and_patterns_without_a_tap_are_errors(settings: dict[str, object], message: str) -> None:

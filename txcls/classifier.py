@@ -240,7 +240,7 @@ def _heads(given: Any, config: ModelConfig) -> list[Head]:
         pairs = [given] if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], int) else given
         return [(index(layer), index(head)) for layer, head in pairs]
     except (TypeError, ValueError):
-        raise TypeError(f'got heads={given!r:.80}; wanted (layer, head), a list of such pairs, or "all"') from None
+        raise TypeError(f'got heads={given!r:.80}; expected (layer, head), a list of such pairs, or "all"') from None
 
 
 def _blocks(given: Any, config: ModelConfig) -> list[int]:
@@ -250,7 +250,7 @@ def _blocks(given: Any, config: ModelConfig) -> list[int]:
     try:
         return [index(layer) for layer in ([given] if isinstance(given, int) else given)]
     except TypeError:
-        raise TypeError(f'got feed_forward={given!r:.80}; wanted a layer, a list of layers, or "all"') from None
+        raise TypeError(f'got feed_forward={given!r:.80}; expected a layer, a list of layers, or "all"') from None
 
 
 def load(path_or_name: str | Path) -> Classifier:

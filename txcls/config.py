@@ -110,7 +110,7 @@ class ModelConfig(Section):
         if self.positions == "sinusoidal" and self.max_length * self.d_model > MAX_SINUSOIDS:
             problems.append(
                 f"max_length: sinusoids for {self.max_length:,} tokens are {self.max_length * self.d_model:,} numbers "
-                f"at d_model = {self.d_model:,}; wanted at most {MAX_SINUSOIDS:,}"
+                f"at d_model = {self.d_model:,}; expected at most {MAX_SINUSOIDS:,}"
             )
         if self.pooling == "class_token" and self.max_length < 2:
             problems.append(f"max_length: {self.max_length} leaves no room for a token after the class token")
@@ -179,13 +179,13 @@ class DataConfig(Section):
     @model_validator(mode="after")
     def _sources_fit(self) -> Self:
         if self.dataset == "mixture" and not self.sources:
-            raise ValueError('sources: wanted the names of data sets, for example ["ag_news", "imdb"]')
+            raise ValueError('sources: expected the names of data sets, for example ["ag_news", "imdb"]')
         if self.dataset != "mixture" and self.sources:
             raise ValueError(f"sources: only for dataset = mixture, got {self.dataset}")
         if len(set(self.sources)) < len(self.sources):
             raise ValueError("sources: a data set is listed more than once")
         if wrong := sorted({"table", "text", "mixture"} & set(self.sources)):
-            raise ValueError(f"sources: wanted data sets that `txcls data list` shows, got {', '.join(wrong)}")
+            raise ValueError(f"sources: expected data sets that `txcls data list` shows, got {', '.join(wrong)}")
         return self
 
 
@@ -215,10 +215,10 @@ class TrainConfig(Section):
     label_smoothing: Fraction = 0.0
     """Share of each target spread evenly over all classes (Szegedy et al. 2016)."""
     masked_share: Fraction = 0.15
-    """Pre-training on masked tokens: the share of the tokens that are to be predicted."""
+    """Pre-training on masked tokens: the fraction of the tokens to predict."""
     token_dropout: Fraction = 0.0
     """Probability that a training token is replaced by the unknown token, or by the mask token where tokens are
-    subwords, drawn anew in each epoch."""
+    subwords, drawn again in each epoch."""
     ema_decay: Fraction = 0.0
     """Decay per step of the moving average of the weights, which is what is validated and kept; 0 for no average."""
     validations_per_epoch: int = Field(1, ge=1, le=100)
@@ -257,7 +257,7 @@ class TrainConfig(Section):
         if self.runs > 1 and self.snapshots:
             raise ValueError(f"snapshots: only of a single run, got runs = {self.runs}")
         if self.snapshots == 1:
-            raise ValueError("snapshots: 1 is too few: the first and the last state are always kept; wanted 0, or 2")
+            raise ValueError("snapshots: 1 is too few: the first and the last state are always kept; expected 0, or 2")
         return self
 
 
@@ -330,7 +330,7 @@ class RunConfig(Section):
             key, separator, raw = assignment.partition("=")
             path = key.strip().split(".")
             if not separator or not all(path):
-                raise ConfigError(f"--set {assignment!r}: wanted section.key=value, for example train.epochs=3")
+                raise ConfigError(f"--set {assignment!r}: expected section.key=value, for example train.epochs=3")
             target = values
             for part in path[:-1]:
                 inner = target.get(part)

@@ -9,7 +9,7 @@ from txcls.wording import listed, one_line, shown
 class TxclsError(Exception):
     """Base class of all errors of txcls; the command line prints it as one line and exits with code 2.
 
-    Its text is safe to print, whatever file name, label or cell it quotes: see `one_line`.
+    Its text is safe to print even if it quotes a file name, label or cell: see `one_line`.
     """
 
     def __str__(self) -> str:

@@ -86,7 +86,7 @@ class KeyValueCache:
         return 0 if self.k is None else self.k.shape[2]
 
     def extend(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Append the new tokens' keys and values; returns those of all tokens."""
+        """Append the new tokens' keys and values; returns the keys and values of all tokens."""
         self.k = k if self.k is None else torch.cat([self.k, k], dim=2)
         self.v = v if self.v is None else torch.cat([self.v, v], dim=2)
         return self.k, self.v

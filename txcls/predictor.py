@@ -142,7 +142,7 @@ class Predictor:
             ValueError: top_k or batch_size is below 1.
         """
         if (top_k is not None and top_k < 1) or batch_size < 1:
-            raise ValueError(f"got top_k={top_k}, batch_size={batch_size}; wanted at least 1 of each")
+            raise ValueError(f"got top_k={top_k}, batch_size={batch_size}; expected at least 1 of each")
         encodings = [self.encoder.encode(text) for text in given_texts(texts)]
         rows = [n for n, encoding in enumerate(encodings) if encoding.has_words]
         predictions = [

@@ -61,7 +61,7 @@ class Trace:
             replaced = edit(value)
             if replaced.shape != value.shape:
                 raise TraceError(
-                    f"the edit at {name!r} returned shape {tuple(replaced.shape)}; wanted {tuple(value.shape)}"
+                    f"the edit at {name!r} returned shape {tuple(replaced.shape)}; expected {tuple(value.shape)}"
                 )
             value = replaced
             self.edited.add(name)
@@ -77,7 +77,7 @@ class Trace:
             )
         if not self.values and (self._patterns is None or self._patterns):
             wanted = "anything" if self._patterns is None else ", ".join(self._patterns)
-            raise TraceError(f"the trace recorded nothing (wanted {wanted}); run the model inside the `with` block")
+            raise TraceError(f"the trace recorded nothing (expected {wanted}); run the model inside the `with` block")
 
 
 @contextmanager

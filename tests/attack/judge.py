@@ -64,7 +64,7 @@ class Outcome:
         elif self.code == 2:
             problems += self._line_problems()
         elif self.code:
-            problems.append(f"exit code {self.code}, wanted 0 or 2: {self.err.strip()[-200:]!r}")
+            problems.append(f"exit code {self.code}, expected 0 or 2: {self.err.strip()[-200:]!r}")
         if self.seconds > MAX_SECONDS:
             problems.append(f"{self.seconds:.1f} s of processor time, at most {MAX_SECONDS:g}")
         if self.mb > MAX_MB:

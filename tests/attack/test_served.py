@@ -61,10 +61,10 @@ def tiny_app(folder: Path, **environment: str) -> Iterator[Served]:
 
 @pytest.mark.parametrize("start", range(20 if FULL_SIZE else 1))
 def test_many_visitors_right_after_a_start_see_every_page(tmp_path: Path, start: int) -> None:
-    wanted = [(PAGES[n % len(PAGES)], f"visitor {n} on the bank") for n in range(40)]
-    random.Random(start).shuffle(wanted)
+    planned = [(PAGES[n % len(PAGES)], f"visitor {n} on the bank") for n in range(40)]
+    random.Random(start).shuffle(planned)
     with tiny_app(tmp_path) as app:
-        assert not problems_of(visit_pages_together(app.address, wanted, patience=150))
+        assert not problems_of(visit_pages_together(app.address, planned, patience=150))
 
 
 def test_memory_stays_flat_with_new_texts_on_every_page(tmp_path: Path) -> None:

@@ -28,6 +28,6 @@ def bars(page: "Page") -> list[tuple[str, str]]:
     return list(zip(names, numbers, strict=True))
 
 
-def wanted(classifier: Predictor, text: str) -> list[str]:
+def expected(classifier: Predictor, text: str) -> list[str]:
     ranked = classifier.predict([text])[0].ranked
     return [f"{score.probability:.1%}".replace("%", " %") for score in ranked]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.browser.exported import HOSTILE, Open, bars, wanted, write
+from tests.browser.exported import HOSTILE, Open, bars, expected, write
 from tests.browser.visiting import wait_until_steady
 from tests.conftest import TEXTS, make_checkpoint
 from txcls.predictor import Predictor
@@ -46,7 +46,7 @@ def test_it_answers_at_every_key_from_a_disk_without_network(
         page.locator("#text").press_sequentially(TEXTS[0][typed - 1])
     n = len(classifiers["first"].encoder.encode(TEXTS[0]).tokens)
     page.wait_for_function("(n) => document.querySelectorAll('#tokens span').length === n", arg=n)
-    assert [number for _, number in bars(page)] == wanted(classifiers["first"], TEXTS[0])
+    assert [number for _, number in bars(page)] == expected(classifiers["first"], TEXTS[0])
 
 
 @pytest.mark.smoke

@@ -12,7 +12,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from tests.app.reports import REPORT, atlas, save_reports_model
-from tests.browser.exported import Open, bars, wanted, write
+from tests.browser.exported import Open, bars, expected, write
 from tests.browser.visiting import wait_until_steady
 from tests.conftest import TEXTS, make_checkpoint
 from txcls.config import Calibration, ScopeRule
@@ -245,7 +245,7 @@ def test_a_click_or_enter_switches_a_head_off_and_on_as_python_would(
     head.focus()
     page.keyboard.press("Enter")
     page.wait_for_selector(".machine-bars .then", state="detached")
-    assert shown(page) == wanted(classifiers["first"], TEXTS[0])
+    assert shown(page) == expected(classifiers["first"], TEXTS[0])
     assert page.evaluate("document.activeElement.dataset.head") == "2.2", "the focus was lost"
     page.keyboard.press("Space")
     page.wait_for_selector(".machine-bars .then")
@@ -253,7 +253,7 @@ def test_a_click_or_enter_switches_a_head_off_and_on_as_python_would(
     assert "orange marks" in page.locator("#bars-caption").inner_text()
     page.locator("#all-on").click()
     page.wait_for_selector(".machine-bars .then", state="detached")
-    assert shown(page) == wanted(classifiers["first"], TEXTS[0])
+    assert shown(page) == expected(classifiers["first"], TEXTS[0])
 
 
 @pytest.mark.smoke
@@ -452,7 +452,7 @@ BIG: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("kind", BIG)
-def test_it_fits_and_is_whole_at_any_width(tmp_path: Path, open_page: Open, kind: str) -> None:
+def test_the_picture_fits_any_width(tmp_path: Path, open_page: Open, kind: str) -> None:
     made = make_checkpoint(tmp_path / "tiny", max_length=300, **BIG[kind])
     page = open_page(export_page([tmp_path / "tiny"], tmp_path / "page", single_file=True).as_uri())
     for width, height in SIZES:
@@ -511,4 +511,4 @@ def test_many_texts_in_one_frame_are_drawn_once_and_the_last_stays(
         [TEXTS[0], TEXTS[2]],
     )
     assert 1 <= drawn <= 3
-    assert shown(page) == wanted(classifiers["first"], TEXTS[2])
+    assert shown(page) == expected(classifiers["first"], TEXTS[2])

@@ -130,11 +130,11 @@ def test_every_gradient_is_that_of_pytorch(engine: "Page", seed: int) -> None:
     assert gradients.keys() == expected.keys()
     for name, gradient in expected.items():
         assert gradient is not None
-        wanted = gradient.numpy().ravel()
+        reference = gradient.numpy().ravel()
         if name.endswith("attn.key.bias"):  # zero in theory: it adds a constant to all scores of a query
             assert np.abs(gradients[name]).max() < 1e-6
             continue
-        assert np.linalg.norm(gradients[name] - wanted) <= 1e-4 * np.linalg.norm(wanted) + 1e-9, name
+        assert np.linalg.norm(gradients[name] - reference) <= 1e-4 * np.linalg.norm(reference) + 1e-9, name
 
 
 @pytest.mark.parametrize("norm, positions", [("pre", "learned"), ("post", "sinusoidal")])

@@ -306,9 +306,9 @@ def test_a_head_switched_off_changes_the_answer_as_in_python(engine: "Page", tmp
     engine.evaluate("(means) => { classifier.description.means = means; }", taps)
     for off in ([(0, 1)], [(0, 0), (1, 0), (1, 1)]):
         changes = [Change("head", how, layer, head) for layer, head in off]
-        wanted = ablate(classifier, TEXTS[0], [changes], means=means).changed[0]
+        expected = ablate(classifier, TEXTS[0], [changes], means=means).changed[0]
         computed = read(engine, TEXTS[0], off=off, how=how)["probabilities"]
-        np.testing.assert_allclose(computed, wanted, atol=1e-5)
+        np.testing.assert_allclose(computed, expected, atol=1e-5)
 
 
 @pytest.mark.smoke

@@ -190,7 +190,7 @@ def visit_together(address: str, page: str, texts: Sequence[str], *, patience: f
 
 def visit_pages_together(
     address: str,
-    wanted: Sequence[tuple[str, str]],
+    visits: Sequence[tuple[str, str]],
     *,
     patience: float = 300,
     leave_after: float | None = None,
@@ -201,7 +201,7 @@ def visit_pages_together(
     A visitor who receives nothing for `patience` seconds records an exception. With `leave_after`, all visitors leave
     that many seconds after their request. `params` are added to every address.
     """
-    gate = Barrier(len(wanted))
+    gate = Barrier(len(visits))
 
     def visit(request: tuple[str, str]) -> Visit:
         page, text = request
@@ -218,5 +218,5 @@ def visit_pages_together(
             time.sleep(leave_after)
             return Visit(b"", False, leave_after)
 
-    with ThreadPoolExecutor(len(wanted)) as visitors:
-        return list(visitors.map(visit, wanted))
+    with ThreadPoolExecutor(len(visits)) as visitors:
+        return list(visitors.map(visit, visits))

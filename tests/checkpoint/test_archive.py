@@ -61,21 +61,24 @@ def changed(name: str, content: bytes) -> Callable[[Entries], Entries]:
 
 
 HOSTILE: dict[str, tuple[Callable[[Entries], Entries], str]] = {
-    "parent": (outside("../../"), "is no file of a checkpoint"),
-    "absolute": (outside("/etc/"), "is no file of a checkpoint"),
+    "parent": (outside("../../"), "is not a file of a checkpoint"),
+    "absolute": (outside("/etc/"), "is not a file of a checkpoint"),
     "parent without depth": (outside("../"), "holds labels.json twice"),
-    "backslash": (outside("spam\\..\\"), "is no file of a checkpoint"),
-    "pickle": (changed("model.pkl", b"\x80\x04."), "is no file of a checkpoint"),
-    "code": (changed("__init__.py", b"1/0"), "is no file of a checkpoint"),
-    "deep": (lambda files: {**files, "spam/a/b/config.json": b"{}"}, "is no file of a checkpoint"),
+    "backslash": (outside("spam\\..\\"), "is not a file of a checkpoint"),
+    "pickle": (changed("model.pkl", b"\x80\x04."), "is not a file of a checkpoint"),
+    "code": (changed("__init__.py", b"1/0"), "is not a file of a checkpoint"),
+    "deep": (lambda files: {**files, "spam/a/b/config.json": b"{}"}, "is not a file of a checkpoint"),
     "twice": (lambda files: {**files, "labels.json": b"[]"}, "holds labels.json twice"),
     "incomplete": (
         lambda files: {name: content for name, content in files.items() if not name.endswith("labels.json")},
         "lacks labels.json",
     ),
-    "nothing": (lambda files: {}, "no checkpoint, since it lacks"),
+    "nothing": (lambda files: {}, "not a checkpoint, since it lacks"),
     "bomb": (changed("README.md", b"\0" * (MAX_BYTES + 1)), "unpacks to more than 64 MB"),
-    "many": (lambda files: {**files, **{f"x{n}/": b"" for n in range(100)}}, "entries; wanted those of one checkpoint"),
+    "many": (
+        lambda files: {**files, **{f"x{n}/": b"" for n in range(100)}},
+        "entries; expected those of one checkpoint",
+    ),
     "broken JSON": (changed("config.json", b"{"), "config.json"),
     "broken weights": (changed("model.safetensors", b"\xff" * 100), "model.safetensors"),
     "other classes": (changed("labels.json", b'["a","b"]'), "does not fit"),
@@ -125,7 +128,7 @@ def test_language_models_and_models_that_are_not_wanted_are_refused(honest: Path
     path = make_language_model(tmp_path / "says").path
     assert path is not None
     (tmp_path / "a.zip").write_bytes(pack(path))
-    with pytest.raises(CheckpointError, match="a language model; wanted a classifier"):
+    with pytest.raises(CheckpointError, match="a language model; expected a classifier"):
         unpack(tmp_path / "a.zip", tmp_path, name="x")
 
     def refuse(checkpoint: Checkpoint) -> None:
@@ -138,8 +141,8 @@ def test_language_models_and_models_that_are_not_wanted_are_refused(honest: Path
 
 
 @pytest.mark.parametrize("name", ["../x", "", ".hidden", "a/b", "x" * 50])
-def test_only_plain_names_are_taken(honest: Path, tmp_path: Path, name: str) -> None:
-    with pytest.raises(ValueError, match="wanted letters"):
+def test_only_plain_checkpoint_names_are_accepted(honest: Path, tmp_path: Path, name: str) -> None:
+    with pytest.raises(ValueError, match="expected letters"):
         unpack(tmp_path / "a.zip", tmp_path, name=name)
 
 

@@ -46,7 +46,7 @@ def test_a_classifiers_card_shows_its_settings_and_figures() -> None:
         "into 4 classes: World, Sports, Business, Sci/Tech.",
         "| test | 10 | 60.00 % | 0.5000 | 0.1000 | 1.0000 |",
         "(-log p) / 1.500) ^ 1.250)",
-        "The tables below are of the test rows.",
+        "The tables below are for the test rows.",
         "| a\\|b | 0.5000 | 0.5000 | 0.5000 | 10 |",
         "| Sports | 2 | 2 | 0 | 0 |",
         "| 60 % to 67 % | 9 | 63.00 % | 70.00 % |",

@@ -1,4 +1,4 @@
-"""Replacing checkpoint folders: killed at any point, with concurrent readers, and by two processes at once."""
+"""Replacing checkpoint folders: with a kill at any point, concurrent readers, and two writers."""
 
 import json
 import os

@@ -113,7 +113,7 @@ CLASSIFIERS: dict[str, tuple[Callable[[Path], object], str]] = {
     "2.2 million short tokens": (tokens(2_200_000, letter=""), "tokenizer.json: about 2,200,0"),
     "1.2 million tokens of wide letters": (tokens(1_200_000, letter="🙂"), "embeddings.token.weight is"),
     "300,000 labels": (put("labels.json", json.dumps([str(n) for n in range(300_000)])), "labels.json: about 300,0"),
-    "11,000 labels": (put("labels.json", json.dumps([str(n) for n in range(11_000)])), "wanted at most 10,000"),
+    "11,000 labels": (put("labels.json", json.dumps([str(n) for n in range(11_000)])), "expected at most 10,000"),
     "labels of 4 MB": (put("labels.json", json.dumps(["a" * 1_900_000, "b" * 1_900_000])), "at most 1,000,000"),
     "a terabyte": (
         header(**{"head.weight": {"dtype": "F32", "shape": [2**20, 2**18], "data_offsets": [0, 2**40]}}),
@@ -174,12 +174,12 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, An
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_what_claims_to_be_large_is_refused_at_once(outcomes: dict[str, dict[str, Any]], name: str) -> None:
+def test_claimed_sizes_above_the_limits_are_refused_quickly(outcomes: dict[str, dict[str, Any]], name: str) -> None:
     found, message = outcomes[name], CLASSIFIERS[name][1]
     assert found["said"] and message in found["said"]
     assert found["said"].isprintable() and len(found["said"]) <= 1000
     assert found["seconds"] < MAX_SECONDS and found["megabytes"] < MAX_MEGABYTES, found
 
 
-def test_what_was_left_as_it_was_is_loaded(outcomes: dict[str, dict[str, Any]]) -> None:
+def test_an_unmodified_copy_loads(outcomes: dict[str, dict[str, Any]]) -> None:
     assert outcomes["honest"]["said"] is None

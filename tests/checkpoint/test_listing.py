@@ -1,4 +1,4 @@
-"""Listing checkpoints: whatever is in the folder, good checkpoints are found and bad ones are named."""
+"""Listing checkpoints: valid ones are found and invalid ones named, whatever else is in the folder."""
 
 import json
 import os
@@ -64,8 +64,8 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "accuracy above one": (figures(accuracy=93.1), "test.accuracy: input should be less than or equal to 1, got 93.1"),
     "accuracy as text": (figures(accuracy="0.93"), "test.accuracy: input should be a valid number, got '0.93'"),
     "log loss infinite": (figures(log_loss=float("inf")), "test.log_loss: input should be a finite number"),
-    "test null": (metrics('{"test": null}'), "metrics.json: test: wanted a JSON object"),
-    "matrix crooked": (figures(confusion=[[1, 2], [3]]), "test: confusion: wanted as many columns as rows"),
+    "test null": (metrics('{"test": null}'), "metrics.json: test: expected a JSON object"),
+    "matrix crooked": (figures(confusion=[[1, 2], [3]]), "test: confusion: expected as many columns as rows"),
     "matrix of text": (figures(confusion=[["\x1b[2J"]]), "test.confusion.0.0: input should be a valid integer"),
     "class of numbers": (
         figures(per_class=[{"label": 3, "precision": 1, "recall": 1, "f1": 1, "support": 1}]),
@@ -90,7 +90,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda folder: (folder / "labels.json").write_text('["a", "\\ud800"]'),
         "holds half a character",
     ),
-    "config of text": (lambda folder: (folder / "config.json").write_text('"a"'), "wanted a JSON dict, got str"),
+    "config of text": (lambda folder: (folder / "config.json").write_text('"a"'), "expected a JSON dict, got str"),
     "config with escape codes": (
         lambda folder: (folder / "config.json").write_text(json.dumps({"format_version": "\x1b[31m" * 50_000})),
         "config.json: larger than 0.2 MB",

@@ -105,7 +105,7 @@ def test_states_along_the_training_are_kept_on_request(tmp_path: Path, run: Call
     assert made.snapshots is not None and len(made.snapshots) == 4 and made.config.train.snapshots == 4
     assert made.snapshots.rows[-1].step == made.metrics["training"]["steps"]
     refused = run("train", "sample", "--out", "other", "--snapshots", "1", *QUICK)
-    assert refused.code == 2 and "wanted 0, or 2" in refused.err, refused.err
+    assert refused.code == 2 and "expected 0, or 2" in refused.err, refused.err
     refused = run("pretrain", "encoder", "--out", "other", "--set", "train.snapshots=4")
     assert refused.code == 2 and "only classifiers keep them, and objective is masked" in refused.err
 
@@ -151,7 +151,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path) -> None:
     assert "Traceback" not in error and state.exists()
 
 
-def test_ranked_classes_for_people(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_predictions_are_printed_for_people(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     make_checkpoint(tmp_path / "checkpoints" / "tiny")
     ran = run("predict", "tiny", "the zyzzyva raised rates " + "again " * 30, "--top-k", "2")
     assert ran.code == 0
@@ -223,13 +223,13 @@ def errors() -> dict[str, tuple[Sequence[str], str]]:
         "empty inspect": (["inspect", "tiny", ""], "no word in this text"),
         "bad split": (
             ["evaluate", "tiny", "--split", "train"],
-            "got split 'train'; wanted one of validation, test, new",
+            "got split 'train'; expected one of validation, test, new",
         ),
         "other classes": (["evaluate", "tiny"], "classes that tiny does not know"),
         "pretrain a classifier": (["pretrain", "sample", "--out", "x"], "sample is a classifier preset"),
         "init from a classifier": (["train", "sample", "--out", "x", "--init", "tiny"], "it is a classifier"),
-        "generate with a classifier": (["generate", "tiny", "text"], "its objective is classify, wanted causal"),
-        "top-p": (["generate", "tiny", "text", "--top-p", "0"], "wanted causal"),
+        "generate with a classifier": (["generate", "tiny", "text"], "its objective is classify, expected causal"),
+        "top-p": (["generate", "tiny", "text", "--top-p", "0"], "expected causal"),
         "import nothing": (["import", "no-such-folder/at/all"], "cannot get config.json of 'no-such-folder/at/all'"),
         "unknown set": (["data", "fetch", "reuters"], "reuters"),
         "unknown table": (["data", "show", "reuters"], "reuters"),
@@ -311,7 +311,7 @@ def test_the_linear_baseline_is_compared_on_the_test_rows_and_recorded(run, tmp_
     assert json.loads((tmp_path / "tiny" / "metrics.json").read_text(encoding="utf-8"))["comparison"] == compared
     card = (tmp_path / "tiny" / "README.md").read_text(encoding="utf-8")
     assert f"| linear baseline | {100 * right.mean():.1f} % (" in card
-    assert "The test rows were read by `evaluate` alone" in card
+    assert "The test rows were read only by `evaluate`" in card
     assert f"{100 * right.mean():.1f} %" in run("evaluate", "tiny", "--linear").out
     assert run("evaluate", "tiny", "--linear", "--split", "validation").code == 2
     again = run("evaluate", "tiny", "--write")

@@ -30,11 +30,11 @@ def entry(name: str, kind: bytes = tarfile.REGTYPE, **values: object) -> tarfile
 
 @pytest.mark.parametrize("suffix", COMPRESS)
 def test_folder_and_archive_give_the_same_files(tmp_path: Path, suffix: str) -> None:
-    wanted = {name: content for name, content in FILES.items() if name.endswith(".txt")}
+    expected_files = {name: content for name, content in FILES.items() if name.endswith(".txt")}
     folder = write_folder(tmp_path / "folder", FILES)
     file = tmp_path / "archive"  # the format is detected from the contents
     file.write_bytes(COMPRESS[suffix](tar(FILES, extra=[entry("set", tarfile.DIRTYPE)])))
-    assert read(folder) == read(file) == wanted
+    assert read(folder) == read(file) == expected_files
 
 
 def test_a_leading_dot_and_slash_in_names_is_ignored(tmp_path: Path) -> None:
@@ -123,9 +123,9 @@ def test_files_that_are_not_archives_are_refused(tmp_path: Path, raw: bytes) -> 
 
 def test_a_folder_is_preferred_to_an_archive(tmp_path: Path) -> None:
     def found(path: Path) -> Path:
-        return locate(path, folders=["set"], archive="set_v1", wanted="the folder set or set_v1.tar.gz")
+        return locate(path, folders=["set"], archive="set_v1", expected_files="the folder set or set_v1.tar.gz")
 
-    with pytest.raises(DataError, match=r"wanted the folder set or set_v1\.tar\.gz; neither is there"):
+    with pytest.raises(DataError, match=r"expected the folder set or set_v1\.tar\.gz; neither is there"):
         found(tmp_path)
     with pytest.raises(DataError, match="no such file or folder"):
         found(tmp_path / "nowhere")

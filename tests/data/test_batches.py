@@ -18,7 +18,7 @@ def test_each_text_has_its_ids_and_label() -> None:
     tokenised = TokenisedTexts.encode(ENCODER, DATA)
     assert [tokenised[i].tolist() for i in (0, 2, 3)] == [ENCODER.encode(DATA.texts[i]).ids for i in (0, 2, 3)]
     assert tokenised.labels.tolist() == DATA.labels and tokenised.lengths.tolist() == [3, 1, 1, 4]
-    with pytest.raises(IndexError, match="wanted 0 to 3"):
+    with pytest.raises(IndexError, match="expected 0 to 3"):
         tokenised[4]
 
 

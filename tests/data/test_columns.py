@@ -56,7 +56,9 @@ def test_the_column_that_texts_predict_best_is_the_label_column() -> None:
 
 
 def test_a_label_column_of_one_value_is_named() -> None:
-    with pytest.raises(DataError, match=r"column 'label' has the same value in every row \('ham'\); wanted labels of"):
+    with pytest.raises(
+        DataError, match=r"column 'label' has the same value in every row \('ham'\); expected labels of"
+    ):
         guess_of({"text": TEXTS, "label": ["ham"] * 60})
 
 

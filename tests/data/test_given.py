@@ -76,5 +76,5 @@ def test_labels_outside_the_given_classes_are_refused() -> None:
 
 
 def test_one_class_is_refused() -> None:
-    with pytest.raises(DataError, match=r"all 2 rows have the label 'x'; wanted at least two"):
+    with pytest.raises(DataError, match=r"all 2 rows have the label 'x'; expected at least two"):
         given_dataset(given_rows(["a", "b"], ["x", "x"]))

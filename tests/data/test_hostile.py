@@ -204,7 +204,7 @@ def test_decompression_bombs_are_refused_quickly_and_in_little_memory(tmp_path: 
         ),
         ("t.csv", "text,label\n" + ("x" * 999 + ",") * 4500 + "\n", "line 2: longer than 4,194,304 characters"),
         ("t.csv", "text,label\n" + ('"\n' + "x" * 999 + '",') * 4500, "line 2: a row longer than 4,194,304"),
-        ("t.csv", ",".join(map(str, range(10_001))) + "\n", "10,001 columns, wanted 10,000 at most"),
+        ("t.csv", ",".join(map(str, range(10_001))) + "\n", "10,001 columns, expected 10,000 at most"),
         ("t.csv", "text,label\n" + "\n" * 100_001 + "a,b\n", "100,000 empty lines before it"),
         ("t.jsonl", "{}" + " " * limits.MAX_ROW_CHARACTERS + "\n", "line 1: longer than"),
         ("t.jsonl", '{"text":"a","label":' + "[" * 101 + "]" * 101 + "}", "line 1: .*nested more than 100 levels deep"),

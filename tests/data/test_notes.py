@@ -1,4 +1,4 @@
-"""What is said about labels and texts before training on them."""
+"""The notes on labels and texts before training on them."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from txcls.data.html import without_html
 from txcls.data.labels import label_notes, label_variants, merged_names, placeholders, several_labels
 from txcls.data.text_notes import is_english, text_notes
 
-ENGLISH = "this is what I wanted to say about the order that I have not had from you"
+ENGLISH = "this is what I expected to say about the order that I have not had from you"
 GERMAN = "das Paket kam leider zu spät und war beschädigt wie schon beim letzten Mal im Herbst"
 
 

@@ -99,9 +99,9 @@ def test_small_sources_of_a_mixture_are_repeated(news: Path) -> None:
 
 def test_mixtures_without_known_sources_are_refused(news: Path) -> None:
     for sources, problem in (
-        ([], "wanted the names of data sets"),
+        ([], "expected the names of data sets"),
         (["sample", "sample"], "a data set is listed more than once"),
-        (["sample", "text"], "wanted data sets that `txcls data list` shows, got text"),
+        (["sample", "text"], "expected data sets that `txcls data list` shows, got text"),
     ):
         with pytest.raises(ValueError, match=problem):
             mixture(sources=sources)
@@ -116,11 +116,11 @@ def test_mixtures_without_known_sources_are_refused(news: Path) -> None:
 @pytest.mark.parametrize(
     "name, raw, problem",
     [
-        ("a.txt", b"", "0 of lines, wanted at least two"),
-        ("a.txt", b"only one", "1 of lines, wanted at least two"),
+        ("a.txt", b"", "0 of lines, expected at least two"),
+        ("a.txt", b"only one", "1 of lines, expected at least two"),
         ("a.txt", b"one\ncaf\xe9", "line 2: byte 0xe9 is not utf-8"),
         ("a.txt.gz", gzip.compress(b"one\ntwo", mtime=0)[:-9], "cannot read it"),
-        ("a.pdf", b"one\ntwo", r"wanted a name that ends in \.txt or \.txt\.gz"),
+        ("a.pdf", b"one\ntwo", r"expected a name that ends in \.txt or \.txt\.gz"),
     ],
 )
 def test_file_of_another_kind_or_without_two_texts_is_refused(
@@ -132,7 +132,7 @@ def test_file_of_another_kind_or_without_two_texts_is_refused(
 
 
 def test_missing_text_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(DataError, match=r"wanted \.txt or \.txt\.gz files; none is there"):
+    with pytest.raises(DataError, match=r"expected \.txt or \.txt\.gz files; none is there"):
         open_texts(plain(), path=tmp_path)
     with pytest.raises(DataError, match="no such file or folder"):
         open_texts(plain(), path=tmp_path / "nowhere.txt")
@@ -141,5 +141,5 @@ def test_missing_text_files_are_refused(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("txcls.data.texts.MAX_FILES", 1)
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text("x", encoding="utf-8")
-    with pytest.raises(DataError, match="2 files, wanted 1 at most"):
+    with pytest.raises(DataError, match="2 files, expected 1 at most"):
         open_texts(plain(), path=tmp_path)

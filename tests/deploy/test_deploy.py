@@ -131,6 +131,6 @@ def test_if_one_process_dies_the_other_serves_its_visitors(tmp_path: Path) -> No
             answered.append(status)
             time.sleep(0.2)
         assert answered[-3:] == [200] * 3
-        assert name == "app2", "the visitor is not told of the new process"
+        assert name == "app2", "the visitor does not notice the new process"
         with Visitor(site.address, headers=cookie("app1"), session="gone", patience=60) as moved:
             assert moved.open("", text="the bank raised its rates").finished

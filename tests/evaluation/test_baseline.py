@@ -39,7 +39,7 @@ def compared(**changes: object) -> Comparison:
     return compare(**{**arguments, **changes})  # type: ignore[arg-type]
 
 
-def test_metrics_are_those_of_scikit_learn() -> None:
+def test_macro_f1_equals_scikit_learn() -> None:
     comparison = compared()
     for answers, contestant in ((GOOD, comparison.transformer), (FAIR, comparison.linear)):
         assert contestant.accuracy.value == pytest.approx((answers == TRUE).mean())
@@ -77,7 +77,7 @@ def test_a_verdict_is_drawn_only_where_the_interval_allows_it() -> None:
     worse = compared(linear=GOOD, transformer=FAIR)
     assert worse.verdict.startswith("The linear baseline is better than the Transformer by ")
     low, high = (float(one) for one in re.findall(r"[+-]\d+\.\d", worse.verdict))
-    assert 0 < low < high, "an interval around what is said, with its sign"
+    assert 0 < low < high, "an interval around the stated difference, with its sign"
     same = compared(linear=GOOD)
     assert "cannot be told apart" in same.verdict and same.difference.low < 0 < same.difference.high
 
@@ -100,7 +100,7 @@ def test_pairs_of_words_are_learned_and_any_text_gets_a_class() -> None:
     [["好", "坏"], ["这家店的东西很好吃", "这家店的东西很难吃"], ["plan a", "plan b"]],
     ids=["single characters", "Chinese clauses", "one-letter words"],
 )
-def test_what_tells_the_classes_apart_is_a_word(texts: list[str]) -> None:
+def test_a_word_that_separates_the_classes_is_learned(texts: list[str]) -> None:
     assert fit_linear_baseline(texts * 10, [0, 1] * 10).predict([f"{texts[1]} 的", f"{texts[0]} 的"]).tolist() == [1, 0]
 
 
@@ -112,7 +112,7 @@ def inflected(n: int, seed: int) -> tuple[list[str], list[int]]:
     return [f"{stem}{('eau', 'ung')[label]}" for stem, label in zip(stems, labels, strict=True)], labels
 
 
-def test_characters_are_read_where_they_do_better() -> None:
+def test_character_features_are_used_where_they_score_higher() -> None:
     baseline = fit_linear_baseline(*inflected(400, seed=0))
     texts, labels = inflected(100, seed=1)
     assert baseline.kinds == ("words", "characters") and (baseline.predict(texts) == labels).mean() > 0.9
@@ -126,7 +126,7 @@ def test_c_is_the_best_on_rows_held_out_and_answers_are_the_same_each_time(monke
     assert np.array_equal(first.predict(texts), again.predict(texts))
 
 
-def test_of_too_many_rows_a_sample_with_every_class_is_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sample_with_every_class_is_fitted_if_there_are_too_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     texts, labels = [f"shared w{n % 50}" for n in range(1000)], [n % 50 for n in range(1000)]
     monkeypatch.setattr(baseline, "MAX_WORK", 100_000)
     sampled = fit_linear_baseline(texts, labels)
@@ -139,7 +139,7 @@ def test_the_forecast_grows_with_classes_up_to_the_bound() -> None:
     assert 5 < few < many and more == pytest.approx(many, rel=0.5) and more < 600
 
 
-def test_nothing_to_compare_is_refused() -> None:
+def test_empty_comparisons_are_refused() -> None:
     none = np.zeros(0, dtype=np.int64)
     with pytest.raises(ValueError, match="got 0 rows"):
         compare(truth=none, majority=none, linear=none, transformer=none, baseline=FITTED)

@@ -37,7 +37,7 @@ def test_calibration_keeps_the_order_of_the_classes(seed: int, temperature: floa
     ours = calibrated_probabilities(logits, Calibration(temperature=temperature, power=power))
     np.testing.assert_allclose(ours.sum(axis=1), 1.0)
     ranked = np.take_along_axis(ours, logits.argsort(axis=1), axis=1)
-    assert (np.diff(ranked, axis=1) >= -1e-15).all(), "equal at most where both are too small to tell apart"
+    assert (np.diff(ranked, axis=1) >= -1e-15).all(), "ties only where both are too small to distinguish"
 
 
 def test_calibration_by_hand() -> None:

@@ -88,7 +88,7 @@ def test_unknown_words_of_subwords_are_those_that_a_prediction_counts() -> None:
 
 
 @pytest.mark.parametrize("positions", ["learned", "sinusoidal", "none"])
-def test_order_is_taken_away_as_a_trace_would(positions: str) -> None:
+def test_zeroing_positions_equals_an_edit_in_a_trace(positions: str) -> None:
     encoder, texts = encoded(TEXTS)
     model = classifier(encoder, positions=positions)
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
@@ -125,7 +125,7 @@ def test_shuffling_keeps_every_word_and_moves_most(tokenizer: str, class_token: 
     np.testing.assert_array_equal(again.ids, shuffled.ids)
 
 
-def test_texts_of_a_kind_that_training_never_shows_are_measured_and_kept(tmp_path: Path) -> None:
+def test_texts_of_an_unseen_kind_are_measured_and_stored(tmp_path: Path) -> None:
     made = make_checkpoint(tmp_path / "tiny", classes=TEAMS, max_length=40)
     with pytest.raises(DataError, match="no new split"):
         evaluate(replace(made, classes=CLASSES), split="new")

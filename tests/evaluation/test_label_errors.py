@@ -87,7 +87,7 @@ def test_too_few_rows_are_refused_in_words() -> None:
     assert suspect_rows(one_class, np.full((20, 2), 0.5)) == []
 
 
-def test_certain_agreement_flags_nothing() -> None:
+def test_confident_agreement_is_not_flagged() -> None:
     rows = made_rows(80)
     sure = np.full((80, 4), 0.01)
     sure[np.arange(80), rows.labels] = 0.97

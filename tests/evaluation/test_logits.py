@@ -15,7 +15,7 @@ from txcls.predictor import Predictor
 ROWS = LabelledTexts(["goal", "rain", "goal again"], [0, 1, 0], ("Sport", "Weather"))
 
 
-def test_logits_of_many_texts_are_those_of_each_alone_in_their_order(classifier: Predictor) -> None:
+def test_logits_of_many_texts_equal_single_texts_in_order(classifier: Predictor) -> None:
     rows = LabelledTexts([*TEXTS, "bank " * 20, "rain"], [0] * (len(TEXTS) + 2), classifier.classes)
     texts = TokenisedTexts.encode(classifier.encoder, rows)
     found = predict_logits(classifier.checkpoint.model, texts, batch_size=2)
@@ -30,6 +30,6 @@ def test_labels_become_indices_into_the_checkpoints_classes(classifier: Predicto
     assert in_classes_of(ROWS, replace(checkpoint, classes=ROWS.classes)) is ROWS
 
 
-def test_a_class_that_the_checkpoint_has_not_is_named(classifier: Predictor) -> None:
+def test_unknown_classes_are_named(classifier: Predictor) -> None:
     with pytest.raises(DataError, match="classes that tiny does not know: Weather; it knows Sport"):
         in_classes_of(ROWS, replace(classifier.checkpoint, classes=("Sport",)))

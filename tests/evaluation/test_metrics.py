@@ -60,7 +60,7 @@ def test_accuracy_by_groups_by_hand() -> None:
 
 def test_shapes_that_do_not_fit_are_refused() -> None:
     for probabilities, labels in ((np.ones((2, 2)), [0, 1]), (np.ones((2, 3)), [0]), (np.ones((0, 3)), [])):
-        with pytest.raises(ValueError, match="wanted one row per label"):
+        with pytest.raises(ValueError, match="expected one row per label"):
             evaluate_probabilities(probabilities, np.array(labels, dtype=int), classes=CLASSES)
 
 

@@ -116,7 +116,7 @@ def test_each_of_the_best_classes_has_its_own_columns(classifier: Predictor, tmp
 
 
 @pytest.mark.parametrize("k", [0, 5])
-def test_more_classes_than_there_are_or_none_are_refused(classifier: Predictor, tmp_path: Path, k: int) -> None:
+def test_top_k_out_of_range_is_refused(classifier: Predictor, tmp_path: Path, k: int) -> None:
     source = write(tmp_path / "in.csv", 3)
     with pytest.raises(DataError, match=rf"got top_k={k}; .* has classes 1 to 4"):
         predict_file(classifier, source, tmp_path / "out.csv", top_k=k)
@@ -131,7 +131,7 @@ def test_a_file_may_be_classified_in_bfloat16(classifier: Predictor, tmp_path: P
     np.testing.assert_allclose(written, expected, atol=0.01)
 
 
-def test_other_columns_stay_what_they_were(classifier: Predictor, tmp_path: Path) -> None:
+def test_other_columns_are_unchanged(classifier: Predictor, tmp_path: Path) -> None:
     source = tmp_path / "in.parquet"
     when = pd.to_datetime(["2020-01-01", None, "2021-05-05"])
     frame = pd.DataFrame(
@@ -295,7 +295,7 @@ def test_a_table_made_safe_for_spreadsheets_holds_no_formula(tmp_path: Path, tar
 
 
 @pytest.mark.parametrize("other", ["./sub/../in.csv", "hard.csv", "soft.csv"])
-def test_the_input_is_never_the_output(classifier: Predictor, tmp_path: Path, other: str) -> None:
+def test_writing_over_the_input_is_refused(classifier: Predictor, tmp_path: Path, other: str) -> None:
     source = write(tmp_path / "in.csv", 3)
     before = source.read_bytes()
     (tmp_path / "sub").mkdir()
@@ -314,9 +314,7 @@ def test_an_input_inside_the_folder_of_parts_is_not_removed_with_it(classifier: 
     assert source.exists()
 
 
-def test_a_column_name_that_no_encoding_can_write_is_written_as_its_escape(
-    classifier: Predictor, tmp_path: Path
-) -> None:
+def test_column_names_with_lone_surrogates_are_escaped(classifier: Predictor, tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_text('{"text": "a the", "\\ud800": 1}\n', encoding="utf-8")
     predict_file(classifier, tmp_path / "in.jsonl", tmp_path / "out.csv")
     assert (tmp_path / "out.csv").read_text(encoding="utf-8").startswith("text,\\ud800,predicted_label")

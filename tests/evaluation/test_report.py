@@ -14,13 +14,13 @@ from txcls.predictor import Predictor
 ROWS = LabelledTexts(TEXTS, [1, 2, 3, 0, 1, 2, 3, 0], CLASSES)
 
 
-def test_metrics_are_those_of_evaluate(classifier: Predictor) -> None:
+def test_report_metrics_equal_evaluate(classifier: Predictor) -> None:
     report = report_on(classifier, ROWS, rows_are="8 rows")
     assert report.figures == evaluate_rows(classifier.checkpoint, ROWS, device="cpu").to_dict()
     assert report.confusion is not None and report.confusion.sum() == len(TEXTS)
 
 
-def test_answers_are_those_of_predict(classifier: Predictor) -> None:
+def test_report_answers_equal_predict(classifier: Predictor) -> None:
     seen: list[tuple[int, int]] = []
     answers = answer_rows(classifier, ROWS, on_rows=lambda *progress: seen.append(progress))
     assert seen[-1] == (8, 8)
@@ -31,7 +31,7 @@ def test_answers_are_those_of_predict(classifier: Predictor) -> None:
         assert answers.lengths[row] == len(prediction.tokens)
 
 
-def test_mistakes_come_most_confident_first_and_leave_none_out(classifier: Predictor) -> None:
+def test_all_mistakes_are_listed_most_confident_first(classifier: Predictor) -> None:
     answers = answer_rows(classifier, ROWS)
     mistakes = answers.mistakes()
     assert sorted(one.row for one in mistakes) == np.flatnonzero(~answers.right).tolist()
@@ -74,7 +74,7 @@ def test_worst_pairs_count_both_ways() -> None:
     assert worst[0].n == 5 and worst[0].share == 0.25
 
 
-def test_some_rows_are_the_same_ones_each_time_and_in_their_order() -> None:
+def test_sampled_rows_are_reproducible_and_in_order() -> None:
     few = some_rows(ROWS, most=3)
     assert len(few) == 3 and few.texts == some_rows(ROWS, most=3).texts
     assert list(few.texts) == [text for text in TEXTS if text in few.texts]

@@ -50,7 +50,7 @@ def test_shuffle_bars_show_the_original_and_every_shuffle(names_above: bool) -> 
     bars, dots = figure.data
     assert list(bars.x) == [0.7, 0.2, 0.1] and dots.name == "2 shuffled orders"
     assert list(dots.x) == [0.6, 0.3, 0.2, 0.2, 0.2, 0.5]
-    assert all(abs(y - bars.y[n // 2]) <= bars.width / 2 for n, y in enumerate(dots.y)), "dots lie on their bar"
+    assert all(abs(y - bars.y[n // 2]) <= bars.width / 2 for n, y in enumerate(dots.y)), "each dot is on its bar"
     assert [note.text.strip() for note in figure.layout.annotations] == (["b", "c", "a"] if names_above else [])
 
 

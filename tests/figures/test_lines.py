@@ -24,7 +24,7 @@ def test_training_curves_leave_out_what_a_row_lacks() -> None:
     assert not any(trace.name == "saved weights" for trace in training_curves(history, runs=3).data)
 
 
-def test_the_lines_of_two_runs_are_apart_and_a_line_stands_between_them() -> None:
+def test_two_runs_have_separate_curves_and_a_dividing_line() -> None:
     figure = live_curves(rows(1, 10, 11, 20, 21), rows(10, 20), steps=30, runs=3)
     training, validation = figure.data[:2]
     assert list(training.x) == [1, 10, None, 11, 20, None, 21] and list(validation.x) == [10, None, 20]
@@ -65,7 +65,7 @@ def test_lens_draws_the_classes_that_get_highest() -> None:
     assert list(figure.data[0].y) == [0.1, 0.9] and list(figure.data[0].x)[1] == "layer 1<br>attention"
 
 
-def test_no_share_beyond_all_is_written_at_the_axis() -> None:
+def test_axis_labels_stop_at_100_percent() -> None:
     for low in (0.2, 0.5, 0.8, 0.97):
         intervals = [("guess", low, low - 0.01, low + 0.01), ("model", 0.99, 0.98, 1.0)]
         ticks = comparison_intervals(intervals, measure="share").layout.xaxis.tickvals

@@ -140,7 +140,7 @@ def test_position_maps_are_centred_on_zero_and_frame_the_positions_of_the_text()
     assert figure.layout.shapes[0].x1 == 1.5
 
 
-def test_overlaps_stand_in_their_cells() -> None:
+def test_overlaps_are_written_in_their_cells() -> None:
     figure = overlap_map(["one way", "other"], np.array([[1.0, 0.256], [np.nan, 1.0]]))
     assert [list(row) for row in figure.data[0].text] == [["1.00", "0.26"], ["–", "1.00"]]
     assert (figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax) == (0, 1)

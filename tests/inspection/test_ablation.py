@@ -191,10 +191,10 @@ def test_several_changes_act_together_and_rows_keep_apart(classifier: Predictor)
     assert np.abs(result.changed[2] - result.changed[0]).max() > 1e-4
 
 
-def test_what_is_not_there_cannot_be_changed(classifier: Predictor) -> None:
+def test_changes_to_missing_parts_are_refused(classifier: Predictor) -> None:
     for change, message in (
         (Change("head", layer=2), "layers 0 to 1"),
-        (Change("head", index=2), "wanted 0 to 1"),
+        (Change("head", index=2), "expected 0 to 1"),
         (Change("token", index=99), "got token 99"),
         (Change("head", "mean"), "needs the means"),
     ):
@@ -252,7 +252,7 @@ def test_effects_on_accuracy_equal_a_loop_over_texts(classifier: Predictor) -> N
         ablate_on_rows(classifier, LabelledTexts([], [], CLASSES))
 
 
-def test_of_many_rows_the_same_random_ones_are_read(tmp_path: Path) -> None:
+def test_rows_are_sampled_reproducibly(tmp_path: Path) -> None:
     classifier = Predictor(make_checkpoint(tmp_path / "tiny"))
     texts = [f"{TEXTS[n % len(TEXTS)]} {n}" for n in range(200)]
     rows = LabelledTexts(texts, [n % len(CLASSES) for n in range(200)], CLASSES)

@@ -183,11 +183,11 @@ def test_pooling_attention_is_a_method_where_the_model_pools_by_attention(tmp_pa
     weights = trace_text(pools, TEXTS[0]).pooling
     np.testing.assert_allclose(explain(pools, TEXTS[0], methods=["pooling"]).scores["pooling"], weights, atol=1e-7)
     averages = Predictor(make_checkpoint(tmp_path / "mean", pooling="mean"))
-    with pytest.raises(ValueError, match="the method 'pooling'; wanted one of attention, rollout, gradient"):
+    with pytest.raises(ValueError, match="the method 'pooling'; expected one of attention, rollout, gradient"):
         explain(averages, TEXTS[0], methods=["pooling"])
 
 
-def test_overlaps_are_shares_of_the_strongest_words_and_ignore_the_others() -> None:
+def test_overlaps_are_fractions_of_shared_top_words() -> None:
     random = np.random.default_rng(0)
     far = [9.0, -8.0, 7.0]
     scores = {

@@ -56,7 +56,7 @@ def test_the_search_finds_the_row_that_decides() -> None:
     assert accuracy_of_rows(classifier, batches, others) == accuracy_of_rows(classifier, batches, [])
 
 
-def test_with_all_rows_kept_the_model_answers_as_it_is() -> None:
+def test_keeping_all_rows_changes_nothing() -> None:
     classifier, batches = who_won()
     rows = all_rows(classifier, batches)
     assert len(rows) == 2 * 2 * 8 and not {"winner", "loser"} & {row.role for row in rows}

@@ -85,7 +85,7 @@ def test_next_tokens_are_the_softmax_after_the_last(causal: TextModel, sampling:
     assert predicted.ranked.true_rank == 1 + int((expected > expected[6]).sum())
 
 
-def test_surprisal_is_that_of_reading_each_prefix_anew(causal: TextModel) -> None:
+def test_surprisal_equals_reading_each_prefix_separately(causal: TextModel) -> None:
     ids = causal.encode(TEXT)
     scored = surprisal(causal, ids)
     assert np.isnan(scored.bits[0])
@@ -96,7 +96,7 @@ def test_surprisal_is_that_of_reading_each_prefix_anew(causal: TextModel) -> Non
     assert scored.perplexity == pytest.approx(float(loss.exp()), rel=1e-4)
 
 
-def test_long_texts_are_scored_in_parts_all_the_same(folder: Path) -> None:
+def test_long_texts_are_scored_in_parts_with_equal_results(folder: Path) -> None:
     make_language_model(folder / "long", max_length=200)
     model = TextModel.load(folder / "long")
     ids = model.encode(" ".join(TEXTS) * 8)
@@ -152,7 +152,9 @@ def test_words_are_written_with_a_space_before_each_and_unknown_ones_too(folder:
 
 
 def test_each_objective_is_asked_for_by_name(folder: Path) -> None:
-    with pytest.raises(CheckpointError, match="masked cannot continue a text: its objective is masked, wanted causal"):
+    with pytest.raises(
+        CheckpointError, match="masked cannot continue a text: its objective is masked, expected causal"
+    ):
         TextModel.load(folder / "masked")
     with pytest.raises(CheckpointError, match="words cannot fill in a masked token: its objective is causal"):
         TextModel.load(folder / "words", objective="masked")

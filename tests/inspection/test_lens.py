@@ -34,7 +34,7 @@ def test_the_last_state_is_the_prediction_and_contributions_sum_to_the_logits(
     np.testing.assert_allclose(lens.lengths[2], norms, rtol=1e-5)
 
 
-def test_states_before_the_last_are_those_of_a_model_that_ends_there(tmp_path: Path) -> None:
+def test_earlier_states_equal_a_model_cut_off_there(tmp_path: Path) -> None:
     classifier = Predictor(make_checkpoint(tmp_path / "tiny"))
     lens = class_lens(classifier, TEXTS[0])
     for state, n_layers in ((0, 0), (2, 1)):

@@ -66,9 +66,9 @@ def plain_forward(classifier: Predictor, text: str, substitute: Substitute) -> T
     return linear("head", pooled)
 
 
-def replaced(kept: dict[Site, Tensor], wanted: Site, place: tuple[int, ...], site: Site, value: Tensor) -> Tensor:
-    """The value; at the site `wanted`, with one place replaced by that of the other text."""
-    if site == wanted:
+def replaced(kept: dict[Site, Tensor], target: Site, place: tuple[int, ...], site: Site, value: Tensor) -> Tensor:
+    """The value; at the site `target`, with one place replaced by the other text's."""
+    if site == target:
         value = value.clone()
         value[place] = kept[site][place]
     return value
@@ -100,7 +100,7 @@ def plain_grid(classifier: Predictor, clean: str, corrupted: str, direction: Dir
 
 @pytest.mark.parametrize("direction", ["denoising", "noising"])
 @pytest.mark.parametrize("norm, pooling", [("pre", "class_token"), ("post", "mean")])
-def test_the_grid_is_that_of_a_forward_pass_written_anew(
+def test_the_grid_equals_an_independent_forward_pass(
     tmp_path: Path, norm: str, pooling: str, direction: Direction
 ) -> None:
     classifier = Predictor(make_checkpoint(tmp_path / "model", norm=norm, pooling=pooling))
@@ -133,7 +133,7 @@ def test_a_known_circuit_is_found(direction: Direction) -> None:
     np.testing.assert_allclose(row(grid, "residual after 1"), only[0], atol=1e-3)
 
 
-def test_what_cannot_be_compared_is_refused_with_the_reason() -> None:
+def test_incomparable_texts_are_refused_with_the_reason() -> None:
     classifier = planted(reads={1: 1.0}, idle={2: 1.0})
     with pytest.raises(TraceError, match="2 tokens and the other 3"):
         patch_grid(classifier, "start rise", "start fall rise")

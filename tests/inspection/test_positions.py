@@ -34,7 +34,7 @@ def test_a_fitted_map_is_exact_for_sinusoids_and_not_for_random_vectors() -> Non
         noise = fit_shift(np.random.default_rng(0).normal(size=(128, 16)).astype(np.float32), k)
         assert noise.held_out > 0.9 > noise.fitted > 0.5
     for k in (0, 4):
-        with pytest.raises(ValueError, match="wanted k from 1"):
+        with pytest.raises(ValueError, match="expected k from 1"):
             fit_shift(sinusoidal_encoding(6, 8).numpy(), k)
 
 
@@ -60,7 +60,7 @@ def test_the_position_vectors_are_what_the_model_adds(tmp_path: Path, kind: str)
         np.testing.assert_allclose(vectors, traced.values["embeddings.positions"])
 
 
-def test_shuffling_keeps_the_words_and_repeats_itself(classifier: Predictor) -> None:
+def test_shuffling_keeps_the_words_and_is_reproducible(classifier: Predictor) -> None:
     text = TEXTS[3]
     result = shuffle_words(classifier, text, n=7, seed=3)
     assert all(sorted(order.split()) == sorted(text.split()) for order in result.texts)

@@ -73,7 +73,7 @@ def test_pooled_vectors_of_a_batch_are_those_of_each_text_alone(tmp_path: Path, 
         assert label == classifier.predict([text])[0].label
 
 
-def test_a_text_among_others_lies_where_its_twin_lies(classifier: Predictor) -> None:
+def test_equal_texts_have_equal_positions_in_the_plane(classifier: Predictor) -> None:
     others = pool_texts(classifier, TEXTS)
     made = text_plane(classifier, TEXTS[2], others)
     np.testing.assert_allclose(made.own, made.points[2], atol=1e-4)

@@ -67,7 +67,7 @@ def test_all_states_at_once_give_the_numbers_of_each_state_loaded_in_turn(
         assert film.answers[n] == lens.traced["logits"].argmax()
     assert len({tuple(row) for row in film.logits}) == N, "the states differ"
     for name, tensor in classifier.checkpoint.model.state_dict().items():
-        assert torch.equal(tensor, before[name]), "the model that other threads use is left alone"
+        assert torch.equal(tensor, before[name]), "the model that other threads use does not change"
 
 
 def test_few_states_at_a_time_give_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,7 +89,7 @@ def test_attention_can_be_limited_to_some_tokens(tmp_path: Path) -> None:
     assert part.tokens == whole.tokens
 
 
-def test_without_snapshots_or_words_it_says_so(tmp_path: Path, classifier: Predictor) -> None:
+def test_films_need_snapshots_and_words(tmp_path: Path, classifier: Predictor) -> None:
     with pytest.raises(TraceError, match="tiny has no snapshots of its training; train it with --snapshots N"):
         training_film(classifier, TEXTS[0])
     with pytest.raises(TraceError, match="no word in this text"):

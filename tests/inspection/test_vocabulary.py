@@ -54,15 +54,15 @@ def test_any_query_is_answered(query: str) -> None:
 def test_nearest_tokens_are_those_of_the_highest_cosine(classifier: Predictor) -> None:
     index = classifier.encoder.vocabulary.id_of("bank")
     vectors = classifier.checkpoint.model.embeddings.token.weight.detach().double().numpy()
-    wanted = [
+    expected = [
         (other, float(vectors[index] @ vector / np.linalg.norm(vectors[index]) / np.linalg.norm(vector)))
         for other, vector in enumerate(vectors)
         if other > 3 and other != index
     ]
-    wanted.sort(key=lambda pair: -pair[1])
+    expected.sort(key=lambda pair: -pair[1])
     nearest = nearest_tokens(classifier, index, n=5)
-    assert [index for index, _ in nearest] == [index for index, _ in wanted[:5]]
-    assert [cosine for _, cosine in nearest] == pytest.approx([cosine for _, cosine in wanted[:5]], abs=1e-5)
+    assert [index for index, _ in nearest] == [index for index, _ in expected[:5]]
+    assert [cosine for _, cosine in nearest] == pytest.approx([cosine for _, cosine in expected[:5]], abs=1e-5)
     with pytest.raises(IndexError):
         nearest_tokens(classifier, 10**6)
 

@@ -153,13 +153,13 @@ def test_every_line_of_code_is_in_the_source_where_the_step_says(walks: Walks) -
 
 
 @pytest.mark.parametrize("missing", [("no such line",), ("def walk_through", "nor this")])
-def test_code_that_is_not_there_is_named(missing: tuple[str, ...]) -> None:
+def test_missing_source_lines_are_named(missing: tuple[str, ...]) -> None:
     with pytest.raises(TraceError, match=f"no line of walk_through after its first 0 contains '{missing[-1]}'"):
         source_of(walk_through, *missing)
 
 
 @pytest.mark.parametrize("layer", [0, 1])
-def test_a_layer_is_torchs_own_encoder_layer(classifier: Predictor, layer: int) -> None:
+def test_a_layer_equals_torchs_encoder_layer(classifier: Predictor, layer: int) -> None:
     """`nn.TransformerEncoderLayer` with the same weights gives the walk's output and pattern for the walk's input."""
     walk = walk_through(classifier, TEXTS[1])
     block = classifier.checkpoint.model.layers[layer]
@@ -200,14 +200,14 @@ def test_masked_scores_are_minus_infinity_and_the_unmasked_ones_are_shown_before
     assert question is not None and question.options[question.answer] == str(n * (n - 1) // 2)
 
 
-def test_what_a_configuration_leaves_out_is_no_step(tmp_path: Path) -> None:
+def test_disabled_parts_have_no_step(tmp_path: Path) -> None:
     plain = {step.name for step in walk_through(Predictor(make_checkpoint(tmp_path / "a")), "bank").steps}
     bare = Predictor(make_checkpoint(tmp_path / "b", positions="none", norm="post", pooling="first"))
     left_out = {"positions", "norm", "pool_weights"}
     assert left_out <= plain and not left_out & {step.name for step in walk_through(bare, "bank").steps}
 
 
-def test_cells_that_are_not_there_are_refused(classifier: Predictor) -> None:
+def test_cells_out_of_range_are_refused(classifier: Predictor) -> None:
     step = find(walk_through(classifier, "bank"), "scores")
     for row, column in ((1, 0), (0, 1), (-1, 0)):
         with pytest.raises(IndexError, match="scores has 1 by 1"):

@@ -86,7 +86,9 @@ def test_a_published_folder_is_a_language_model_like_any_other(
 
 
 @pytest.mark.parametrize("text", ["the cat " * 40, "the cat " * 40_000, "狗" * 50_000])
-def test_a_published_model_reads_as_much_as_it_has_places_for(gpt2: "tuple[Path, GPT2LMHeadModel]", text: str) -> None:
+def test_a_published_models_maximum_length_is_its_number_of_positions(
+    gpt2: "tuple[Path, GPT2LMHeadModel]", text: str
+) -> None:
     model = TextModel.load(gpt2[0])
     read = model.read(text)
     assert len(read.tokens) == 64 and read.truncated_at is not None
@@ -119,21 +121,21 @@ def set_config(**changes: object) -> Callable[[Path], object]:
     "damage, message",
     [
         *(((lambda folder, name=name: (folder / name).unlink()), f"lacks {name}") for name in FILES),
-        (set_config(model_type="bert"), "model_type is 'bert'; wanted 'gpt2'"),
+        (set_config(model_type="bert"), "model_type is 'bert'; expected 'gpt2'"),
         (set_config(activation_function="swish"), "activation_function is 'swish'"),
         (set_config(scale_attn_weights=False), "scale_attn_weights has an unsupported value"),
         (set_config(layer_norm_epsilon=1e-12), "layer_norm_epsilon"),
         (set_config(n_head=5), "d_model: 32 is not divisible by n_heads = 5"),
         (set_config(n_layer=4), "lacks h.3."),
-        (set_config(n_positions=65), "embeddings.positional is (64, 32), wanted (65, 32)"),
+        (set_config(n_positions=65), "embeddings.positional is (64, 32), expected (65, 32)"),
         (set_config(n_embd=None), "model.d_model: input should be a valid integer"),
         (set_config(n_layer=10**9), "model.n_layers: input should be less than or equal to 128"),
         (set_config(model_type="x\x1b[2J" * 1000), r"model_type is 'x\x1b[2J"),
-        (lambda folder: (folder / "vocab.json").write_text('{"a": 4000000000}'), "wanted an id from 0 to 29"),
+        (lambda folder: (folder / "vocab.json").write_text('{"a": 4000000000}'), "expected an id from 0 to 29"),
         (lambda folder: (folder / "config.json").write_text("{"), "not readable as JSON"),
         (lambda folder: (folder / "model.safetensors").write_bytes(b"x" * 99), "not a complete safetensors file"),
         (lambda folder: (folder / "merges.txt").write_text("x y\n"), "do not make a tokenizer"),
-        (lambda folder: (folder / "vocab.json").write_text("[]"), "vocab.json: wanted a JSON dict, got list"),
+        (lambda folder: (folder / "vocab.json").write_text("[]"), "vocab.json: expected a JSON dict, got list"),
     ],
 )
 def test_a_folder_that_is_no_gpt2_is_refused_by_name(

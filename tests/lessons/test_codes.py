@@ -7,7 +7,7 @@ import pytest
 from txcls.lessons import LessonError, make_code, read_code
 
 
-def test_a_code_says_what_was_answered() -> None:
+def test_a_code_records_which_questions_were_answered() -> None:
     answers = (True, False, None, True)
     code = make_code("attention", answers)
     assert code.startswith("attention.RWNR.")
@@ -25,7 +25,7 @@ def test_its_checksum_is_a_crc_of_lesson_and_answers() -> None:
 
 
 @pytest.mark.parametrize("code", ["", "attention", "attention.RWNX.00000", "attention.RW.0000", "../a.R.00000"])
-def test_what_is_not_a_code_is_refused(code: str) -> None:
+def test_invalid_codes_are_refused(code: str) -> None:
     with pytest.raises(LessonError, match="is not a code"):
         read_code(code)
 

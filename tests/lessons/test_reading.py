@@ -45,13 +45,13 @@ def test_a_file_becomes_a_lesson(write: Write) -> None:
         (HEAD.replace("minutes: 5", "minutes: soon") + STEP, r"mine\.yaml: minutes: input should be a valid number"),
         (HEAD + STEP + "    question: {kind: choice, ask: Why, options: [a, b]}\n", "question.*needs an answer, or a"),
         (HEAD + STEP + "    question: {kind: choice, ask: Why, options: [a, b], answer: Negative}\n",
-         r"question\.answer: got 'Negative', wanted a measurement such as .*under expected.*lesson measures"),
+         r"question\.answer: got 'Negative', expected a measurement such as .*under expected.*lesson measures"),
         (HEAD + STEP + "    question: {kind: riddle, ask: Why}\n", r"step 1 \(First\): question: .*riddle"),
         (HEAD + STEP + "    facts: {n: {measure: colour}}\n", r"step 1 \(First\): facts\.n: .*colour"),
         (HEAD + STEP + "    claims: [{measure: probability}]\n", r"step 1 \(First\): claims\.0: a claim needs one of"),
         (HEAD + STEP + "    title: Twice\n", r"is not valid YAML: .*'title' occurs twice"),
         ("a: &x [1]\nb: *x\n", "anchors"),
-        ("- one\n- two\n", "wanted fields such as title"),
+        ("- one\n- two\n", "expected fields such as title"),
         ("title: [\n", "is not valid YAML"),
         ("title: a\nunit: %\n", r'line 2, column 7: is not valid YAML: .* in "quotes"'),
         ("!!python/object/apply:os.system ['true']\n", "is not valid YAML"),
@@ -122,7 +122,7 @@ def test_a_new_lesson_is_in_the_language_that_its_name_says(tmp_path: Path) -> N
         read_lesson(file.rename(tmp_path / "new.fr.yaml"))
 
 
-def test_minutes_of_a_step_hold_until_the_next_that_has_some(write: Write) -> None:
+def test_minutes_of_a_step_apply_until_another_step_sets_them(write: Write) -> None:
     later = STEP.replace("First", "Second") + "    minutes: 4\n" + STEP.replace("First", "Third")
     lesson = read_lesson(write(HEAD + STEP + later + STEP.replace("First", "Fourth") + "    minutes: 3\n"))
     assert [lesson.planned(step) for step in range(4)] == [None, (0, 4), (0, 4), (4, 7)]

@@ -19,13 +19,13 @@ def names() -> list[str]:
     return [checkpoint.name for checkpoint in list_checkpoints().classifiers]
 
 
-def test_there_are_seven_in_two_languages() -> None:
+def test_seven_lessons_ship_in_two_languages() -> None:
     assert lesson_names() == ORDER and len(ORDER) == 7
     assert all(languages_of(name) == ("de", "en") for name in ORDER)
 
 
 @pytest.mark.parametrize("name, language", ALL)
-def test_everything_they_say_is_what_the_models_do(name: str, language: str) -> None:
+def test_every_claim_of_a_shipped_lesson_holds_for_the_models(name: str, language: str) -> None:
     solutions = check_lesson(find_lesson(name, language), load, checkpoints=names())
     assert len(solutions) >= 5
     for solved in solutions:
@@ -65,7 +65,7 @@ def test_the_long_lesson_takes_45_minutes_and_asks_the_room_in_every_part() -> N
         assert any(step.room for step, chapter in zip(lesson.steps, lesson.chapters, strict=True) if chapter == part)
 
 
-def test_the_words_around_lessons_are_translated_in_full() -> None:
+def test_the_interface_of_lessons_is_fully_translated() -> None:
     assert set(words_in("en")) == set(words_in("de"))
     assert words_in("de-AT") == words_in("de") and words_in("eo") == words_in("en")
 

@@ -42,7 +42,7 @@ def check(tmp_path: Path, **fields: Any) -> Any:
     return check_lesson(lesson_with(tmp_path, **fields), load, checkpoints=["who_won", "ag_news"])
 
 
-def test_measures_are_those_of_the_inspection_functions(tmp_path: Path, model: Predictor) -> None:
+def test_measures_equal_the_inspection_functions(tmp_path: Path, model: Predictor) -> None:
     prediction, traced = model.predict([TEXT])[0], trace_text(model, TEXT)
     assert fact(tmp_path, measure="predicted_class") == prediction.label
     assert fact(tmp_path, measure="probability") == pytest.approx(100 * prediction.ranked[0].probability)
@@ -64,7 +64,7 @@ def test_measures_are_those_of_the_inspection_functions(tmp_path: Path, model: P
     assert fact(tmp_path, measure="largest_attribution") == best
 
 
-def test_the_heads_that_flip_are_found_one_by_one(tmp_path: Path, model: Predictor) -> None:
+def test_heads_that_flip_the_answer_are_found(tmp_path: Path, model: Predictor) -> None:
     settings = [[Change("head", "uniform", layer, head)] for layer in range(2) for head in range(2)]
     result = ablate(model, TEXT, settings)
     flipped = [name for name, row in zip(["1.1", "1.2", "2.1", "2.2"], result.changed, strict=True)
@@ -109,7 +109,7 @@ def test_every_kind_of_measure_is_listed_with_its_fields() -> None:
             {"text": "two", "claim": {"measure": "probability", "at_least": 1}}]}}, "exactly one claim must be true"),
     ],
 )  # fmt: skip
-def test_what_the_model_contradicts_is_refused(tmp_path: Path, fields: dict[str, Any], message: str) -> None:
+def test_claims_that_the_model_contradicts_are_refused(tmp_path: Path, fields: dict[str, Any], message: str) -> None:
     with pytest.raises(LessonError, match=message):
         check(tmp_path, **fields)
 

@@ -32,9 +32,9 @@ def test_answers_are_on_a_separate_page_after_all_questions(language: str) -> No
     assert not re.search(r"(src|href)=|https?://(?!www\.w3\.org)|<script", page)
 
 
-def test_a_picture_that_would_give_the_answer_away_is_among_the_answers() -> None:
+def test_pictures_that_reveal_the_answer_are_printed_with_the_answers() -> None:
     asked, _, answers = worksheet(find_lesson("attention"), load).partition('<section class="answers">')
-    assert asked.count("<svg") == 2  # the maps to read; that of the step without a question is the first of them
+    assert asked.count("<svg") == 2  # the maps to read; the map of the step without a question comes first
     assert answers.count("<svg") == 3
     assert "<figcaption>Heat map of the weights of head 2.2: rows are queries, columns keys</figcaption>" in asked
     assert (asked + answers).count("<figcaption>") == 5
@@ -68,7 +68,7 @@ def test_the_description_of_a_picture_has_its_numbers() -> None:
     assert largest in picture_of(lesson.steps[2], load).alt
 
 
-def test_the_picture_of_the_atlas_says_of_each_head_what_the_atlas_says() -> None:
+def test_the_picture_of_the_atlas_shows_each_heads_verdict() -> None:
     step = next(step for step in find_lesson("explanation").steps if step.page == "atlas")
     atlas = HeadAtlas.of(load(step.checkpoint))
     assert atlas is not None
@@ -77,7 +77,7 @@ def test_the_picture_of_the_atlas_says_of_each_head_what_the_atlas_says() -> Non
         assert f"{name}: {chip['text']}" in alt
 
 
-def test_a_number_has_its_unit_and_heads_stand_side_by_side() -> None:
+def test_numbers_have_units_and_heads_are_drawn_side_by_side() -> None:
     page = worksheet(find_lesson("explanation"), load)
     assert '<div class="line number">points</div>' in page
     assert '<ul class="options heads">' in worksheet(find_lesson("attention"), load)

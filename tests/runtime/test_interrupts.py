@@ -25,7 +25,7 @@ def test_the_first_signal_sets_the_flag_and_handlers_are_restored(number: signal
 def test_a_second_ctrl_c_takes_effect_at_once() -> None:
     def interrupted_twice() -> None:
         with stop_requests():
-            signal.raise_signal(signal.SIGINT)  # handled before the next one, unlike those of os.kill
+            signal.raise_signal(signal.SIGINT)  # handled before the next signal, unlike signals sent by os.kill
             signal.raise_signal(signal.SIGINT)
 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored if started in the background

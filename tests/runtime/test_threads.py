@@ -42,7 +42,7 @@ def test_many_items_are_shared_and_come_back_in_order() -> None:
 
 
 @pytest.mark.usefixtures("threads")
-def test_each_thread_has_one_processor_and_all_others_have_what_they_had() -> None:
+def test_workers_use_one_processor_and_other_threads_keep_their_setting() -> None:
     assert set(map_in_threads(lambda _: torch.get_num_threads(), range(40))) == {1}
     assert torch.get_num_threads() == N
     later: list[int] = []

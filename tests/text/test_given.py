@@ -51,9 +51,9 @@ def test_any_iterable_of_strings_is_accepted(texts: object) -> None:
 @pytest.mark.parametrize(
     "texts, message",
     [
-        ("one text", r"got one text \(str\); wanted one value for each row, as a list or df"),
-        (pd.DataFrame({"text": ["a"], "label": [1]}), r"\(DataFrame\); wanted one value for each row"),
-        ([None], r"texts: row 0 is None; wanted a str"),
+        ("one text", r"got one text \(str\); expected one value for each row, as a list or df"),
+        (pd.DataFrame({"text": ["a"], "label": [1]}), r"\(DataFrame\); expected one value for each row"),
+        ([None], r"texts: row 0 is None; expected a str"),
         (["a", 3], r"texts: row 1 is 3 \(int\)"),
         (pd.Series(["a", float("nan")], index=["x", "y"]), r"row 1 \(index 'y'\) is nan \(float\).*fill it in"),
         (pd.Series(["a", pd.NA], dtype="string"), r"row 1 \(index 1\) is <NA> \(NAType\).*fill it in"),
@@ -61,9 +61,9 @@ def test_any_iterable_of_strings_is_accepted(texts: object) -> None:
         ({"a"}, r"got \{'a'\} \(set\)"),
         (b"abc", r"got b'abc' \(bytes\)"),
         (3, r"got 3 \(int\)"),
-        (None, r"got None; wanted one value for each row"),
+        (None, r"got None; expected one value for each row"),
         (np.array("a"), r"got a \(ndarray\)"),
-        (np.array([["a"]]), r"\(ndarray\); wanted one value for each row"),
+        (np.array([["a"]]), r"\(ndarray\); expected one value for each row"),
         ([["a"]], r"row 0 is \['a'\] \(list\)"),
     ],
     ids=lambda value: type(value).__name__,
@@ -97,7 +97,7 @@ def test_arbitrary_values_are_accepted_or_raise_a_type_error(value: object) -> N
     if isinstance(value, str):
         assert given_text(value) == value
     else:
-        with pytest.raises(TypeError, match="wanted one text"):
+        with pytest.raises(TypeError, match="expected one text"):
             given_text(value)
 
 

@@ -33,7 +33,7 @@ def test_windows_are_those_of_all_texts_at_once(tmp_path: Path, monkeypatch: pyt
         assert len(part) == len(part.labels) and part.lengths.max() <= 16
 
 
-def test_of_long_texts_every_word_is_read_once_and_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_word_of_long_texts_is_read_once_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = run_config("masked", text={"tokenizer": "bpe", "max_vocabulary": 300, "cleaning": ["whitespace"]})
     encoder = made(tmp_path / "corpus", config).encoder
     text = "\n".join(f"line {n} of a long text" for n in range(200)) + "\n" + "word " * 60
@@ -44,7 +44,7 @@ def test_of_long_texts_every_word_is_read_once_and_in_order(tmp_path: Path, monk
     assert len(split) > len(whole) and np.array_equal(*ordinary)
 
 
-def test_it_is_read_again_for_the_same_settings_alone(tmp_path: Path) -> None:
+def test_a_corpus_is_reused_only_for_the_same_settings(tmp_path: Path) -> None:
     config = run_config("masked")
     first = made(tmp_path / "corpus", config)
     again = read_corpus(tmp_path / "corpus", config.with_settings(["train.epochs=9"]))

@@ -104,7 +104,7 @@ def test_dropout_does_not_keep_two_processes_from_learning(together: Path) -> No
     assert history(together / "0", "noisy")[-1]["validation_accuracy"] > 0.95
 
 
-def test_a_lone_process_is_left_alone() -> None:
+def test_a_single_process_communicates_with_none() -> None:
     assert here() is SINGLE_PROCESS and launcher() == "python -m"
 
 

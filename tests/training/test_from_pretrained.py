@@ -27,7 +27,7 @@ Make = Callable[..., Checkpoint]
 
 @pytest.fixture
 def other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checkpoint:
-    """A pre-trained model of which hardly a setting is that of `run_config`'s classifier, nor of a preset's."""
+    """A pre-trained model that shares hardly any setting with `run_config`'s classifier or with a preset."""
     monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     config = run_config("masked", model={**OTHER_FORM, "scale_embeddings": True}, text=OTHER_TEXT)
@@ -71,9 +71,9 @@ def test_explicit_settings_that_do_not_conflict_are_accepted(other: Checkpoint) 
     assert (taken.model.d_model, taken.model.dropout, taken.train.epochs) == (24, 0.4, 9)
 
 
-def test_a_classifier_is_no_model_to_start_from(tmp_path: Path, other: Checkpoint) -> None:
+def test_a_classifier_cannot_initialise_another(tmp_path: Path, other: Checkpoint) -> None:
     made = train(run_config("classify"), out=tmp_path / "made", max_steps=1)
-    with pytest.raises(TrainingError, match="it is a classifier; wanted a model made by `pretrain`"):
+    with pytest.raises(TrainingError, match="it is a classifier; expected a model made by `pretrain`"):
         settings_from(made, run_config("classify"))
 
 
@@ -122,7 +122,7 @@ def pretrained_on(path: Path, other: Checkpoint, **data: object) -> Checkpoint:
     return replace(other, config=other.config.model_copy(update={"data": config}), metrics={"data": facts})
 
 
-def test_other_rows_of_a_set_split_by_hash_leak_nothing_and_of_one_split_at_random_are_refused(
+def test_leaks_are_impossible_with_hash_splits_and_refused_with_random_splits(
     tmp_path: Path, other: Checkpoint
 ) -> None:
     """With a part of the rows, the random split is another one: rows read in pre-training were validated on."""
@@ -159,7 +159,7 @@ def test_a_class_so_small_that_its_validation_row_may_have_been_read_is_refused(
         check_unread(init, open_dataset(own.data, path=tmp_path / "part"), own)
 
 
-def test_rows_are_held_out_as_the_model_to_start_from_has_held_them_out(other: Checkpoint) -> None:
+def test_rows_are_held_out_like_those_of_the_pretrained_model(other: Checkpoint) -> None:
     old = replace(other, config=other.config.model_copy(update={"data": DataConfig(validation="stratified")}))
     assert settings_from(old, run_config("classify")).data.validation == "stratified"
     elsewhere = run_config("classify", data={"dataset": "ag_news"})
@@ -168,7 +168,7 @@ def test_rows_are_held_out_as_the_model_to_start_from_has_held_them_out(other: C
         settings_from(old, run_config("classify"), assignments=["data.validation=hash"])
 
 
-def test_positions_past_those_of_the_pre_trained_model_are_read_too(other: Checkpoint) -> None:
+def test_longer_texts_than_the_pretrained_models_are_read(other: Checkpoint) -> None:
     config = settings_from(other, run_config("classify").with_settings(["model.max_length=64"]))
     assert len(encoder_from(other, config).encode("a word " * 100).tokens) == 64
 

@@ -56,7 +56,7 @@ def test_rows_in_memory_train_as_those_of_a_file(tmp_path: Path) -> None:
     assert str(tmp_path) not in card and not list(tmp_path.glob("*.training"))
 
 
-def test_progress_is_what_the_command_shows(capfd: pytest.CaptureFixture[str]) -> None:
+def test_progress_from_python_equals_the_commands(capfd: pytest.CaptureFixture[str]) -> None:
     txcls.train(ROWS, LABELS, settings=SMALL)
     shown = capfd.readouterr()
     assert not shown.out
@@ -120,7 +120,7 @@ def test_training_starts_from_a_pretrained_model(tmp_path: Path) -> None:
         ({"preset": "nope"}, ConfigError, "no preset named 'nope'"),
         ({"init": "nope"}, CheckpointError, "no checkpoint folder 'nope'"),
         ({"validation": 1.5}, ConfigError, "validation_fraction"),
-        ({"validation": ROWS}, TypeError, "wanted a pair"),
+        ({"validation": ROWS}, TypeError, "expected a pair"),
         ({"validation": (ROWS[:2], ["even", "other"])}, DataError, "validation labels: row 1 is 'other'"),
     ],
     ids=str,

@@ -238,7 +238,7 @@ def test_history_counts_the_tokens_that_were_read() -> None:
 
 
 @pytest.mark.parametrize("min_steps", [0, 60])
-def test_the_schedule_of_batches_of_tokens_ends_with_the_last_step(min_steps: int) -> None:
+def test_learning_rate_schedule_ends_at_the_last_step_with_token_batches(min_steps: int) -> None:
     history = fit(model(), TRAIN, VALIDATION, config(batch_tokens=150, min_steps=min_steps)).history
     assert [row.epoch for row in history] == list(range(1, len(history) + 1))
     assert len(history) == 3 if not min_steps else history[-2].step < min_steps <= history[-1].step
@@ -269,7 +269,7 @@ def test_muon_makes_updates_of_layer_matrices_orthogonal_and_adamw_updates_the_r
 
 
 @pytest.mark.parametrize("optimizer", ["adamw", "muon"])
-def test_a_step_without_gradients_shrinks_all_but_norms_biases_and_positions(optimizer: str) -> None:
+def test_weight_decay_spares_norms_biases_and_positions(optimizer: str) -> None:
     network = model(positions="learned")
     before = state(network)
     made = make_optimizer(network, config(weight_decay=0.3, optimizer=optimizer))

@@ -41,14 +41,14 @@ def language_model(**changes: object) -> LanguageModel:
     return LanguageModel(ModelConfig.model_validate({**SMALL, **changes}), vocab_size=VOCAB)
 
 
-@pytest.mark.parametrize("wanted", [0.15, 0.3])
-def test_masking_predicts_the_given_share_and_splits_it_as_in_the_paper(wanted: float) -> None:
+@pytest.mark.parametrize("expected", [0.15, 0.3])
+def test_masking_predicts_the_given_share_and_splits_it_as_in_the_paper(expected: float) -> None:
     ids = torch.randint(4, VOCAB, (400, 100), generator=torch.Generator().manual_seed(1))
     ids[:, 0], ids[:, -10:] = 3, 0
-    changed, predicted = mask_tokens(ids, vocab_size=VOCAB, share=wanted, random=torch.Generator().manual_seed(2))
+    changed, predicted = mask_tokens(ids, vocab_size=VOCAB, share=expected, random=torch.Generator().manual_seed(2))
     assert not predicted[ids < 4].any(), "special tokens are never predicted"
     share = predicted.sum() / (ids >= 4).sum()
-    assert share.item() == pytest.approx(wanted, abs=0.01)
+    assert share.item() == pytest.approx(expected, abs=0.01)
     assert torch.equal(changed[~predicted], ids[~predicted])
     masked = (changed == MASK)[predicted].float().mean().item()
     same = (changed == ids)[predicted].float().mean().item()
@@ -112,7 +112,7 @@ def test_masked_validation_is_deterministic_and_leaves_the_random_state_alone() 
 
 
 @pytest.mark.parametrize("objective", [FillMasked(VOCAB, share=0.15), PredictNext()])
-def test_texts_too_short_to_predict_a_token_have_a_zero_loss(objective: FillMasked | PredictNext) -> None:
+def test_texts_without_a_predictable_token_have_zero_loss(objective: FillMasked | PredictNext) -> None:
     model = language_model(causal=isinstance(objective, PredictNext))
     outcome = objective.batch(model, torch.tensor([[3], [3]]), torch.zeros(2))
     outcome.loss.backward()
@@ -156,11 +156,11 @@ def test_a_causal_model_continues_a_text(tmp_path: Path, monkeypatch: pytest.Mon
         steps = list(generate(model.model, model.encode("the train"), n=5))
         assert len(steps) == 5 and isinstance(model.decode([step.id for step in steps]), str)
     pretrain(run_config("masked"), out=tmp_path / "masked", max_steps=5)
-    with pytest.raises(CheckpointError, match="its objective is masked, wanted causal"):
+    with pytest.raises(CheckpointError, match="its objective is masked, expected causal"):
         TextModel.load(tmp_path / "masked")
 
 
-def test_what_does_not_fit_together_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_incompatible_pretraining_settings_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "cache"))
     with pytest.raises(ConfigError, match=r"objective: causal needs model\.causal = true"):
         run_config("causal", model=SMALL)

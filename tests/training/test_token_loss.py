@@ -29,10 +29,10 @@ def test_loss_and_gradients_are_those_of_cross_entropy(
     loss, right = token_loss(states, matrix, offset, targets)
     torch.testing.assert_close(loss, expected)
     assert int(right) == int((logits.argmax(-1) == targets).sum())
-    for got, wanted in zip(
+    for got, expected_gradient in zip(
         torch.autograd.grad(3 * loss, inputs), torch.autograd.grad(3 * expected, inputs), strict=True
     ):
-        torch.testing.assert_close(got, wanted)
+        torch.testing.assert_close(got, expected_gradient)
 
 
 def test_under_autocast_it_multiplies_in_bfloat16_and_gradients_keep_their_types() -> None:

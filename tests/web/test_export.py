@@ -57,7 +57,7 @@ def hashed(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def test_what_the_page_knows_is_what_the_checkpoint_says(tmp_path: Path) -> None:
+def test_the_page_has_the_checkpoints_values(tmp_path: Path) -> None:
     made = make_checkpoint(tmp_path / "tiny", classes=HOSTILE)
     text = export_page([tmp_path / "tiny"], tmp_path / "page", single_file=True).read_text("utf-8")
     data = re.search(r'id="page-data">(.*?)</script>', text, re.DOTALL)
@@ -106,7 +106,7 @@ def test_a_failed_export_leaves_the_older_page(tmp_path: Path, monkeypatch: pyte
     assert page.read_bytes() == before and (page.parent / "README.md").is_file()
 
 
-def test_what_no_page_can_be_made_of_is_refused_with_a_sentence(tmp_path: Path) -> None:
+def test_checkpoints_that_cannot_be_exported_are_refused_with_a_message(tmp_path: Path) -> None:
     make_language_model(tmp_path / "lm")
     with pytest.raises(CheckpointError, match="language model"):
         export_page([tmp_path / "lm"], tmp_path / "page")

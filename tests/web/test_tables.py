@@ -17,17 +17,17 @@ from txcls.web.tables import reading_tables
         (re.compile(r"\"[a-f]*+(?#note)"), r"\x22(?=(?<possessive2>[a-f]*))\k<possessive2>"),
     ],
 )
-def test_a_pattern_is_written_as_javascript_has_it(python: re.Pattern[str], javascript: str) -> None:
+def test_patterns_are_translated_to_javascript(python: re.Pattern[str], javascript: str) -> None:
     assert to_javascript(python) == javascript
 
 
 @pytest.mark.parametrize("pattern, flags", [("a b", re.VERBOSE), ("[a-z]", re.IGNORECASE), ("(?:ab)*+", 0)])
-def test_what_would_mean_something_else_is_refused(pattern: str, flags: int) -> None:
+def test_untranslatable_patterns_are_refused(pattern: str, flags: int) -> None:
     with pytest.raises(ValueError, match="cannot translate"):
         to_javascript(re.compile(pattern, flags))
 
 
-def test_a_replacement_is_written_as_javascript_has_it() -> None:
+def test_replacements_are_translated_to_javascript() -> None:
     assert to_replacement(r"\1 $ \g<0>") == "$1 $$ $&"
 
 

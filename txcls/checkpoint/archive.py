@@ -54,14 +54,14 @@ def unpack(
         ValueError: `name` is not a plain name.
     """
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}", name):
-        raise ValueError(f"{name!r:.60}: wanted letters, digits, _ . and -, at most 40")
+        raise ValueError(f"{name!r:.60}: expected letters, digits, _ . and -, at most 40")
     target = root / name
     try:
         with new_folder(target) as folder:
             _extract(file, folder)
             checkpoint = load_checkpoint(folder)
             if checkpoint.config.objective != "classify":
-                raise CheckpointError("it is a language model; wanted a classifier")
+                raise CheckpointError("it is a language model; expected a classifier")
             check(checkpoint)
     except CheckpointError as error:  # remove the temporary folder's path from the message
         raise CheckpointError(re.sub(r"\S*/(?=[\w.-]+\.(?:json|jsonl|safetensors)\b)", "", str(error))) from None
@@ -92,7 +92,7 @@ def _members(archive: zipfile.ZipFile, source: str) -> dict[str, zipfile.ZipInfo
     """The entries of the checkpoint's files, keyed by plain file name."""
     entries = archive.infolist()
     if len(entries) > MAX_MEMBERS:
-        raise CheckpointError(f"{source}: {len(entries):,} entries; wanted those of one checkpoint")
+        raise CheckpointError(f"{source}: {len(entries):,} entries; expected those of one checkpoint")
     members: dict[str, zipfile.ZipInfo] = {}
     for entry in entries:
         if entry.is_dir():
@@ -100,11 +100,11 @@ def _members(archive: zipfile.ZipFile, source: str) -> dict[str, zipfile.ZipInfo
         path = PurePosixPath(entry.filename)
         if path.name not in MEMBERS or len(path.parts) > 2:
             raise CheckpointError(
-                f"{source}: '{shown(entry.filename, limit=60)}' is no file of a checkpoint ({', '.join(MEMBERS)})"
+                f"{source}: '{shown(entry.filename, limit=60)}' is not a file of a checkpoint ({', '.join(MEMBERS)})"
             )
         if path.name in members:
             raise CheckpointError(f"{source}: holds {path.name} twice; pack one checkpoint")
         members[path.name] = entry
     if missing := [name for name in FILES if name not in members]:
-        raise CheckpointError(f"{source}: no checkpoint, since it lacks {', '.join(missing)}")
+        raise CheckpointError(f"{source}: not a checkpoint, since it lacks {', '.join(missing)}")
     return members

@@ -37,7 +37,7 @@ _TRAINING_FACTS = (
     ("training time in seconds", "seconds"),
     ("epochs run", "epochs"),
     ("best validation in epoch", "best_epoch"),
-    ("runs from the same start, of whose weights this is the mean; epochs and steps are of each", "runs"),
+    ("runs from the same initial weights, whose weights were averaged; epochs and steps are per run", "runs"),
     ("machine", "machine"),
     ("software", "software"),
 )
@@ -169,7 +169,7 @@ def _tables(classes: Sequence[str], metrics: Mapping[str, Any]) -> Iterable[Tabl
     if not measured:
         return
     yield (
-        f"The tables below are of the {split} rows.",
+        f"The tables below are for the {split} rows.",
         ("class", "precision", "recall", "F1", "rows"),
         (
             (row["label"], *(f"{row[key]:.4f}" for key in ("precision", "recall", "f1")), f"{row['support']:,}")

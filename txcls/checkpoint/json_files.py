@@ -84,7 +84,7 @@ def parsed(text: str, kind: type[Json], *, where: str) -> Json:
     except ValueError as error:
         raise CheckpointError(f"{where}: not readable as JSON ({error!s:.200})") from None
     if not isinstance(value, kind):
-        raise CheckpointError(f"{where}: wanted a JSON {kind.__name__}, got {type(value).__name__}")
+        raise CheckpointError(f"{where}: expected a JSON {kind.__name__}, got {type(value).__name__}")
     return value
 
 
@@ -119,7 +119,7 @@ def _described(problem: Any) -> str:
     if problem["type"] == "missing":
         return f"{field}: missing"
     if problem["type"] in ("dataclass_type", "model_type"):
-        return f"{field:.200}{': ' if field else ''}wanted a JSON object, got {_short(problem['input'])}"
+        return f"{field:.200}{': ' if field else ''}expected a JSON object, got {_short(problem['input'])}"
     return f"{field:.200}: {problem['msg'][0].lower()}{problem['msg'][1:]}, got {_short(problem['input'])}"
 
 

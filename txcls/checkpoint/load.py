@@ -31,7 +31,7 @@ def find_checkpoint(path_or_name: str | Path) -> Path:
     """
     if not isinstance(path_or_name, str | PathLike):
         raise TypeError(
-            f"got {shown(path_or_name, limit=40)} ({type(path_or_name).__name__}); wanted a checkpoint's name or path"
+            f"got {shown(path_or_name, limit=40)} ({type(path_or_name).__name__}); expected a checkpoint's name or path"
         )
     candidates = (Path(path_or_name), checkpoint_root() / path_or_name) if str(path_or_name) else ()
     for attempt in range(2):
@@ -74,15 +74,15 @@ def _load(path: Path) -> Checkpoint:
             )
     source = path / "tokenizer.json"
     values = read_json(source, dict)
-    wanted = (config.model.max_length, config.reads_class_token)
-    if (stored := (values.get("max_length"), values.get("class_token"))) != wanted:
+    expected = (config.model.max_length, config.reads_class_token)
+    if (stored := (values.get("max_length"), values.get("class_token"))) != expected:
         raise CheckpointError(
             f"{source}: max_length {stored[0]!r:.50} and class_token {stored[1]!r:.50} "
-            f"do not fit config.json, which wants {wanted[0]} and {wanted[1]}"
+            f"do not fit config.json, which needs {expected[0]} and {expected[1]}"
         )
     tokens = values.get("tokens")
     if not isinstance(tokens, list) or not tokens:
-        raise CheckpointError(f"{source}: tokens: wanted the list of all tokens, got {tokens!r:.50}")
+        raise CheckpointError(f"{source}: tokens: expected the list of all tokens, got {tokens!r:.50}")
     try:
         model = build_without_memory(config, vocab_size=len(tokens), n_classes=len(classes))
     except (ValueError, RuntimeError) as error:

@@ -48,7 +48,7 @@ def checked_config(values: dict[str, Any], *, source: str) -> tuple[RunConfig, C
     version = values.pop("format_version", None)
     if version != FORMAT_VERSION:
         raise CheckpointError(
-            f"{source}: format_version is {version!r:.100}; wanted {FORMAT_VERSION}. Is it a txcls checkpoint?"
+            f"{source}: format_version is {version!r:.100}; expected {FORMAT_VERSION}. Is it a txcls checkpoint?"
         )
     calibration, scope = values.pop("calibration", None), values.pop("scope", None)
     if isinstance(values.get("train"), dict):  # a setting of earlier versions; the weights already include its effect
@@ -71,7 +71,7 @@ def read_labels(path: Path) -> tuple[str, ...]:
     """
     values = read_json(path, list)
     if len(values) < 2 or not all(isinstance(value, str) and value for value in values):
-        raise CheckpointError(f"{path}: wanted at least two class names, got {values[:20]!r:.200}")
+        raise CheckpointError(f"{path}: expected at least two class names, got {values[:20]!r:.200}")
     if problem := labels_problem(values):
         raise CheckpointError(f"{path}: {problem}")
     return tuple(values)
@@ -80,9 +80,9 @@ def read_labels(path: Path) -> tuple[str, ...]:
 def labels_problem(labels: Sequence[str]) -> str | None:
     """Why these labels cannot be a checkpoint's class names; None if they can."""
     if len(labels) > MAX_CLASSES:
-        return f"{len(labels):,} classes; wanted at most {MAX_CLASSES:,}"
+        return f"{len(labels):,} classes; expected at most {MAX_CLASSES:,}"
     if (length := sum(map(len, labels))) > MAX_LABEL_CHARACTERS:
-        return f"class names of {length:,} characters together; wanted at most {MAX_LABEL_CHARACTERS:,}"
+        return f"class names of {length:,} characters together; expected at most {MAX_LABEL_CHARACTERS:,}"
     if len(set(labels)) != len(labels):
         return "a class name occurs twice"
     if odd := next((label for label in labels if not is_text(label)), None):
@@ -116,7 +116,7 @@ def read_history(path: Path) -> list[dict[str, Any]]:
         try:
             row = parsed(line, dict, where=where)
         except CheckpointError as error:
-            raise CheckpointError(f"{error}; wanted one JSON object per line") from None
+            raise CheckpointError(f"{error}; expected one JSON object per line") from None
         checked(HistoryRow, row, where=where)
         rows.append(row)
     return rows
@@ -203,7 +203,7 @@ class Metrics:
 
     def __post_init__(self) -> None:
         if any(len(row) != len(self.confusion) for row in self.confusion):
-            raise ValueError("confusion: wanted as many columns as rows")
+            raise ValueError("confusion: expected as many columns as rows")
 
 
 class _Part(BaseModel):

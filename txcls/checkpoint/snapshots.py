@@ -67,9 +67,9 @@ def snapshot_steps(n: int, total: int) -> tuple[int, ...]:
         return tuple(range(total + 1)) if n else ()
     spaced = (math.expm1(math.log1p(LOG_SPACING) * k / (n - 1)) * total / LOG_SPACING for k in range(n)) if n else ()
     steps: list[int] = []
-    for k, wanted in enumerate(spaced):
+    for k, position in enumerate(spaced):
         earliest = steps[-1] + 1 if steps else 0
-        steps.append(min(max(round(wanted), earliest), total - (n - 1 - k)))
+        steps.append(min(max(round(position), earliest), total - (n - 1 - k)))
     return tuple(steps)
 
 
@@ -104,7 +104,7 @@ def load_snapshots(path: Path, model: Mapping[str, Tensor]) -> Snapshots | None:
         for number, row in enumerate(parsed(text, list, where=where), start=1)
     )
     if not 2 <= len(rows) <= MAX_SNAPSHOTS:
-        raise CheckpointError(f"{where}: {len(rows)} rows; wanted 2 to {MAX_SNAPSHOTS}")
+        raise CheckpointError(f"{where}: {len(rows)} rows; expected 2 to {MAX_SNAPSHOTS}")
     if any(later.step <= row.step for row, later in pairwise(rows)):
-        raise CheckpointError(f"{where}: step: wanted ascending steps")
+        raise CheckpointError(f"{where}: step: expected ascending steps")
     return Snapshots(rows, load_weights(path, {name: (len(rows), *tensor.shape) for name, tensor in model.items()}))

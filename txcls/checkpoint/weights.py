@@ -93,9 +93,9 @@ def load_weights(path: Path, shapes: Mapping[str, Sequence[int]]) -> dict[str, T
     problems += [f"holds unknown {name:.200}" for name in stored if name not in shapes]
     for name, shape in shapes.items():
         if name in stored and stored[name].shape != tuple(shape):
-            problems.append(f"{name} is {tuple(stored[name].shape)}, wanted {tuple(shape)}")
+            problems.append(f"{name} is {tuple(stored[name].shape)}, expected {tuple(shape)}")
         elif name in stored and not stored[name].is_floating_point():
-            problems.append(f"{name} is {stored[name].dtype}, wanted floating point")
+            problems.append(f"{name} is {stored[name].dtype}, expected floating point")
     if problems:
         more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
         raise CheckpointError(f"{path} does not fit the checkpoint's other files: {'; '.join(problems[:5])}{more}")

@@ -29,7 +29,7 @@ COMMANDS = {
     ),
     "calibrate": (
         "evaluate",
-        "Fit a checkpoint's calibration anew on its data set's validation rows; the ranking of classes is unchanged.",
+        "Refit a checkpoint's calibration on its data set's validation rows; the ranking of classes does not change.",
     ),
     "report": (
         "report",

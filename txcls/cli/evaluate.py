@@ -161,7 +161,7 @@ def _evaluated(
 
 
 def calibrate(checkpoint: CheckpointArgument, data: DataOption = None, device: DeviceOption = None) -> None:
-    """Fit a checkpoint's calibration anew on its data set's validation rows; the ranking of classes is unchanged."""
+    """Refit a checkpoint's calibration on its data set's validation rows; the ranking of classes does not change."""
     loaded = load_checkpoint(checkpoint)
     fitted = measuring.calibrate(loaded, data_path=data, device=device)
     save_checkpoint(fitted)

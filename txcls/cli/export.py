@@ -23,7 +23,7 @@ OutOption = Annotated[
     Path, typer.Option("--out", metavar="DIR", help="The folder to write; an older page in it is replaced.")
 ]
 SingleFileOption = Annotated[
-    bool, typer.Option("--single-file", help="Write index.html alone, which opens from a disk, with the weights in it.")
+    bool, typer.Option("--single-file", help="Write only index.html, with the weights in it; it opens from a disk.")
 ]
 
 

@@ -72,7 +72,7 @@ def new(
 ) -> None:
     """Write a lesson to begin with: three steps with comments, which pass `lesson check` as they are."""
     if file.suffix not in (".yaml", ".yml"):
-        raise LessonError(f"{file}: wanted a name that ends in .yaml")
+        raise LessonError(f"{file}: expected a name that ends in .yaml")
     write_template(file)
     note(f"wrote {file}; edit it, then: python -m txcls lesson check {file}")
 
@@ -135,4 +135,6 @@ def read_codes(
         counts = (marks.count(mark) for mark in ("right", "wrong", "–"))
         rows.append((result.lesson, *counts, ", ".join(f"{n} {mark}" for n, mark in enumerate(marks, 1))))
     print_rows(("lesson", "right", "wrong", "not answered", "by question"), rows)
-    note("The checksum of a code finds typing errors. It is not a signature: whoever knows the format can write one.")
+    note(
+        "The checksum of a code finds typing errors. It is not a signature: anyone who knows the format can write one."
+    )

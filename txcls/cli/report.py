@@ -55,7 +55,7 @@ def report(
     except DataError as error:
         if data is not None or not measured.figures:
             raise
-        note(f"{error}; the report is of stored figures alone. A table of your own works too: --data FILE")
+        note(f"{error}; the report uses only stored metrics. A table of your own works too: --data FILE")
         own = given = None
     baseline, suspects = None, None
     if given is not None:

@@ -21,10 +21,10 @@ SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2")
 _DAMAGED = (tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError, ValueError, OverflowError)
 
 
-def locate(path: Path, *, folders: Sequence[str], archive: str, wanted: str) -> Path:
+def locate(path: Path, *, folders: Sequence[str], archive: str, expected_files: str) -> Path:
     """The folder that has one of the subfolders, or the archive (named without its suffix), at or in `path`.
 
-    `wanted` describes what was expected, for the message.
+    `expected_files` describes what was expected, for the message.
 
     Raises:
         DataError: there is neither.
@@ -32,13 +32,13 @@ def locate(path: Path, *, folders: Sequence[str], archive: str, wanted: str) -> 
     if path.is_file():
         return path
     if not path.is_dir():
-        raise DataError(f"{path}: no such file or folder; wanted {wanted}")
+        raise DataError(f"{path}: no such file or folder; expected {expected_files}")
     if any((path / name).is_dir() for name in folders):
         return path
     for suffix in SUFFIXES:
         if (file := path / f"{archive}{suffix}").is_file():
             return file
-    raise DataError(f"{path}: wanted {wanted}; neither is there")
+    raise DataError(f"{path}: expected {expected_files}; neither is there")
 
 
 def matching_files(path: Path, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], bytes]]:

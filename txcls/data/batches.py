@@ -39,7 +39,7 @@ class TokenisedTexts:
     def __getitem__(self, index: int) -> Int32:
         """The ids of one text."""
         if not 0 <= index < len(self):
-            raise IndexError(f"text {index}: wanted 0 to {len(self) - 1}")
+            raise IndexError(f"text {index}: expected 0 to {len(self) - 1}")
         return self.ids[self.offsets[index] : self.offsets[index + 1]]
 
     def subset(self, indices: npt.NDArray[np.int64] | Sequence[int]) -> "TokenisedTexts":

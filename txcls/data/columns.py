@@ -186,7 +186,7 @@ def guess_columns(
         several = " ".join(label_notes({single.examples[0]: single.n}))
         raise DataError(
             f"{file}: column '{shown(single.name, limit=40)}' has the same value in every row "
-            f"('{single.examples[0]}'); wanted labels of at least two classes{several and '. '}{several}"
+            f"('{single.examples[0]}'); expected labels of at least two classes{several and '. '}{several}"
         )
     if text is None or label is None:
         kind = "text" if text is None else "label"
@@ -326,7 +326,7 @@ def _label(
     free = [column for name, column in facts.items() if name not in taken and column.distinct >= 2]
     likely = [column for column in free if column.looks_like_labels]
     if not likely:
-        if len(facts) == 2 and free:  # with two columns, the other one, whatever it contains
+        if len(facts) == 2 and free:  # of two columns, the other one, whatever it contains
             return free[0].name, f"the other of two columns ({free[0].values})", ()
         return None, "", ()
 

@@ -26,10 +26,10 @@ def given_rows(
     values = given_values(labels, name=of_labels)
     if len(rows) != len(values):
         raise ValueError(
-            f"got {len(rows):,} {of_texts} and {len(values):,} {of_labels}; wanted one label for each text"
+            f"got {len(rows):,} {of_texts} and {len(values):,} {of_labels}; expected one label for each text"
         )
     if not rows:
-        raise DataError(f"got no {of_texts}; wanted texts and their labels")
+        raise DataError(f"got no {of_texts}; expected texts and their labels")
     for row, text in enumerate(rows):
         if not text.strip():
             raise DataError(f"{place(texts, row, name=of_texts)} is empty; fill it in or leave the row out")
@@ -44,7 +44,7 @@ def _name(value: object, where: str) -> str:
     if hasattr(value, "item") and getattr(value, "shape", None) == ():
         value = value.item()  # a NumPy number in a list
     if isinstance(value, bytes | list | dict | set):
-        raise TypeError(f"{where} is a {type(value).__name__}; wanted one label, such as a string or a number")
+        raise TypeError(f"{where} is a {type(value).__name__}; expected one label, such as a string or a number")
     if is_missing(value) or not (name := label_name(value)):
         raise DataError(f"{where}: no label; fill it in or leave the row out")
     return name
@@ -62,7 +62,7 @@ def given_dataset(
         DataError: the rows have fewer than two classes.
     """
     if len(rows.classes) < 2:
-        raise DataError(f"all {len(rows):,} rows have the label {rows.classes[0]!r:.60}; wanted at least two classes")
+        raise DataError(f"all {len(rows):,} rows have the label {rows.classes[0]!r:.60}; expected at least two classes")
     parts: dict[SplitName, LabelledTexts] = {"train": rows}
     if validation is not None:
         parts["validation"] = validation

@@ -129,9 +129,9 @@ def hold_out(labels: Sequence[int], *, n: int, seed: int, groups: Indices | None
     chosen = np.zeros(len(leaders), dtype=bool)
     for label in rng.permutation(np.unique(of_leader)):
         own = order[of_leader[order] == label]
-        wanted = share * sizes[own].sum()
+        n_held_out = share * sizes[own].sum()
         # The fractional part is rounded at random, so that small classes are held out in proportion too.
-        target = np.floor(wanted) + (rng.random() < wanted - np.floor(wanted))
+        target = np.floor(n_held_out) + (rng.random() < n_held_out - np.floor(n_held_out))
         taken = own[np.cumsum(sizes[own]) <= target][: max(len(own) - 1, 0)]
         chosen[taken] = True
     if n and not chosen.any():  # there are so few rows that none was drawn
@@ -143,7 +143,7 @@ def hold_out(labels: Sequence[int], *, n: int, seed: int, groups: Indices | None
 
 def _check_two_classes(labels: Sequence[int]) -> None:
     if (n := len(set(labels))) < 2:
-        raise DataError(f"{len(labels)} rows of {n} class: wanted at least two classes")
+        raise DataError(f"{len(labels)} rows of {n} class: expected at least two classes")
 
 
 def _refuse_single(counts: Mapping[int, int], classes: Sequence[str] | None) -> None:

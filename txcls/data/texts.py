@@ -72,7 +72,7 @@ def open_texts(config: DataConfig, *, path: Path | None = None) -> UnlabelledTex
     texts = [text for file in _files(path) for text in _units(read_text(file), config.unit)]
     if len(texts) < 2:
         raise DataError(
-            f"{path}: {len(texts)} of {config.unit}, wanted at least two, one to train on and one to validate on; "
+            f"{path}: {len(texts)} of {config.unit}, expected at least two, one to train on and one to validate on; "
             "add text, or use a smaller data.unit"
         )
     last = min(max(round(config.validation_fraction * len(texts)), 1), len(texts) - 1)
@@ -90,7 +90,7 @@ def _wikipedia(config: DataConfig, path: Path | None) -> UnlabelledTexts:
     if not all(parts[part] for part in ("training", "validation")):
         raise DataError(
             f"{place}: {len(parts['training']):,} articles to train on, {len(parts['validation']):,} to validate on; "
-            "wanted at least one of each, so give a larger extraction"
+            "expected at least one of each, so give a larger extraction"
         )
     return UnlabelledTexts(wikipedia.INFO, place.name, parts["training"], parts["validation"])
 
@@ -114,7 +114,7 @@ def _mixture(config: DataConfig, path: Path | None) -> UnlabelledTexts:
         training += [text for text in of_source if not unread or fingerprint(text) not in unread] * repeats
         validation += held_out
     if not validation:
-        raise DataError(f"{', '.join(config.sources)}: wanted at least {HELD_OUT} training texts in one of them")
+        raise DataError(f"{', '.join(config.sources)}: expected at least {HELD_OUT} training texts in one of them")
     info = DatasetInfo(
         name="mixture",
         title="; ".join(source.info.title for source in sources),
@@ -160,15 +160,15 @@ def _up_to(most: int, texts: Sequence[str]) -> list[str]:
 def _files(path: Path) -> list[Path]:
     if path.is_file():
         if not path.name.lower().endswith(_ENDINGS):
-            raise DataError(f"{path}: unknown format; wanted a name that ends in {' or '.join(_ENDINGS)}")
+            raise DataError(f"{path}: unknown format; expected a name that ends in {' or '.join(_ENDINGS)}")
         return [path]
     if not path.is_dir():
-        raise DataError(f"{path}: no such file or folder; wanted a text file or a folder of them")
+        raise DataError(f"{path}: no such file or folder; expected a text file or a folder of them")
     files = sorted(file for file in path.rglob("*") if file.name.lower().endswith(_ENDINGS) and file.is_file())
     if not files:
-        raise DataError(f"{path}: wanted {' or '.join(_ENDINGS)} files; none is there")
+        raise DataError(f"{path}: expected {' or '.join(_ENDINGS)} files; none is there")
     if len(files) > MAX_FILES:
-        raise DataError(f"{path}: {len(files):,} files, wanted {MAX_FILES:,} at most; join some of them")
+        raise DataError(f"{path}: {len(files):,} files, expected {MAX_FILES:,} at most; join some of them")
     return files
 
 

@@ -246,7 +246,7 @@ def compare(
     answers = {"majority": majority, "linear": linear, "transformer": transformer}
     counts = [len(classes) for classes in answers.values()]
     if not len(true) or set(counts) != {len(true)}:
-        raise ValueError(f"got {len(true)} rows and {counts} predictions; wanted as many, and at least one")
+        raise ValueError(f"got {len(true)} rows and {counts} predictions; expected as many, and at least one")
     f1, without_row = _macro_f1_samples(true, answers, seed=seed)
     contestants = {
         name: Contestant(
@@ -473,6 +473,6 @@ def answer_with_baseline(
     used = some_rows(training, most=most, seed=seed)
     labels = [place[training.classes[label]] for label in used.labels]
     if len(set(labels)) < 2:
-        raise DataError(f"{len(used):,} training rows of one class; wanted at least two classes")
+        raise DataError(f"{len(used):,} training rows of one class; expected at least two classes")
     baseline = fit_linear_baseline(used.texts, labels)
     return BaselineAnswers(answers, baseline.predict(answers.rows.texts), baseline.n_training, len(training))

@@ -92,7 +92,7 @@ def evaluate(
     """
     model = _classifier_of(checkpoint)
     if split not in MEASURED_SPLITS:
-        raise DataError(f"got split {split!r}; wanted one of {', '.join(MEASURED_SPLITS)}")
+        raise DataError(f"got split {split!r}; expected one of {', '.join(MEASURED_SPLITS)}")
     dataset = open_dataset(checkpoint.config.data, path=data_path)
     if split == "validation":
         rows = _validation_rows(checkpoint, dataset)

@@ -73,7 +73,7 @@ def evaluate_probabilities(probabilities: Floats, labels: Integers, *, classes: 
     if not len(labels) or probabilities.shape != (len(labels), len(classes)):
         raise ValueError(
             f"got probabilities {probabilities.shape} for {len(labels)} labels and {len(classes)} classes; "
-            "wanted one row per label, at least one, and one column per class"
+            "expected one row per label, at least one, and one column per class"
         )
     predicted = probabilities.argmax(axis=1)
     every = np.arange(len(classes))

@@ -95,7 +95,7 @@ def predict_file(
         raise DataError(f"got top_k={top_k}; {classifier.name} has classes 1 to {len(classifier.classes)}")
     table, suffix = Table(source, sheet=sheet), table_suffix(target)
     if suffix in (".txt", *EXCEL):
-        raise DataError(f"{target}: cannot write this format; wanted a name in .csv, .tsv, .jsonl or .parquet")
+        raise DataError(f"{target}: cannot write this format; expected a name in .csv, .tsv, .jsonl or .parquet")
     if spreadsheet_safe and (suffix in JSON or suffix == ".parquet"):
         raise DataError(f"{target}: spreadsheet-safe output is CSV or TSV; the other formats hold no formulas")
     config = classifier.checkpoint.config.data

@@ -150,7 +150,7 @@ def some_rows(rows: LabelledTexts, *, most: int, seed: int = 0) -> LabelledTexts
 
 
 def chosen_rows(n: int, *, most: int, seed: int = 0) -> list[int]:
-    """The indices of those of n rows that `some_rows` takes."""
+    """The indices of the rows that `some_rows` takes, out of n."""
     return list(range(n)) if n <= most else sorted(np.random.default_rng(seed).permutation(n)[:most].tolist())
 
 

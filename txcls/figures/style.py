@@ -17,7 +17,7 @@ OKABE_ITO = ("#1F83C4", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "
 """Colour-blind-safe line colours after Okabe & Ito 2008, adjusted where contrast with white or black was too low."""
 
 CLASS_COLOURS = ("#004CE6", "#E65400", "#1BB28D", "#924599", "#CC9F5C", "#B20000", "#00665E", "#80734C")
-"""The colours of classes, told apart also by colour-blind readers (tests/figures/test_style.py measures it)."""
+"""The colours of classes, distinguishable also for colour-blind readers (tests/figures/test_style.py measures it)."""
 
 N_RANKED_COLOURS = 6
 """With more classes than colours, this many have one: the most probable."""

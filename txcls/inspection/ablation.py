@@ -174,7 +174,7 @@ def check_change(change: Change, config: ModelConfig, *, length: int | None, mea
     if not 0 <= change.layer < config.n_layers:
         raise ValueError(f"got layer {change.layer}; this model has layers 0 to {config.n_layers - 1}")
     if most is not None and not 0 <= change.index < most:
-        raise ValueError(f"got {change.part} {change.index}; wanted 0 to {most - 1}")
+        raise ValueError(f"got {change.part} {change.index}; expected 0 to {most - 1}")
     if change.how == "mean" and means is None:
         raise ValueError("a change to the mean needs the means of reference texts; measure_means finds them")
 
@@ -421,7 +421,7 @@ def ablate_on_rows(
     """
     config = classifier.checkpoint.config.model
     if not len(rows):
-        raise ValueError("got no rows; wanted at least one")
+        raise ValueError("got no rows; expected at least one")
     texts = TokenisedTexts.encode(classifier.encoder, rows)
     changes = each_part(config, heads=off, off=off)
     parts = np.array([accuracy_with(classifier, texts, [change], means=means) for change in changes])

@@ -271,9 +271,9 @@ def explain(
     available = methods_of(classifier)
     methods = available if methods is None else methods
     if unknown := [method for method in methods if method not in available]:
-        raise ValueError(f"got the method {unknown[0]!r}; wanted one of {', '.join(available)}")
+        raise ValueError(f"got the method {unknown[0]!r}; expected one of {', '.join(available)}")
     if target not in get_args(Target):
-        raise ValueError(f"got the target {target!r}; wanted one of {', '.join(get_args(Target))}")
+        raise ValueError(f"got the target {target!r}; expected one of {', '.join(get_args(Target))}")
     traced = trace_text(classifier, text, record=["embeddings.out", "layers.*.attn.pattern", "pool.pattern"])
     target_function = TargetFunction(classifier, traced, target)
     queries = readout_weights(traced).astype(np.float64)  # T

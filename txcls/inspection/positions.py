@@ -69,7 +69,7 @@ def fit_shift(values: FloatArray, k: int) -> FittedShift:
     """
     start, end = values[: len(values) - k].astype(np.float64), values[k:].astype(np.float64)
     if k < 1 or len(start) < 4:
-        raise ValueError(f"got k = {k} with {len(values)} positions; wanted k from 1 and at least {max(k, 1) + 4}")
+        raise ValueError(f"got k = {k} with {len(values)} positions; expected k from 1 and at least {max(k, 1) + 4}")
     fitted = np.linalg.lstsq(start[::2], end[::2], rcond=1e-8)[0].T.astype(np.float64)  # D D
     spread = np.sqrt(np.square(end - end.mean(axis=0)).mean()) or 1.0
 
@@ -87,7 +87,7 @@ def arrange_words(text: str, places: Sequence[int]) -> str:
     """
     words = text.split()
     if sorted(places) != list(range(len(words))):
-        raise ValueError(f"got places {list(places)}; wanted each of 0 to {len(words) - 1} once")
+        raise ValueError(f"got places {list(places)}; expected each of 0 to {len(words) - 1} once")
     return " ".join(words[place] for place in places)
 
 
@@ -99,7 +99,7 @@ def shuffle_words(classifier: Predictor, text: str, *, n: int = 20, seed: int = 
         ValueError: n is below 1.
     """
     if n < 1:
-        raise ValueError(f"got n = {n}; wanted at least 1")
+        raise ValueError(f"got n = {n}; expected at least 1")
     encoding = readable(classifier, text)
     words = text[: encoding.truncated_at].split()
     random = np.random.default_rng(seed)

@@ -41,7 +41,7 @@ def principal_plane(vectors: FloatArray) -> Plane:
         ValueError: there is no vector.
     """
     if not len(vectors):
-        raise ValueError("got no vector; wanted at least one")
+        raise ValueError("got no vector; expected at least one")
     mean = vectors.mean(axis=0)
     centred = (vectors - mean).astype(np.float64)
     values, directions = np.linalg.eigh(centred.T @ centred)  # in ascending order

@@ -130,7 +130,7 @@ def training_film(classifier: Predictor, text: str, *, shown: slice = slice(None
 
 
 def flips(answers: Sequence[int] | NDArray[np.intp]) -> tuple[int, ...]:
-    """The states, from 1, at which the prediction switches to or away from that of the last state."""
+    """The states, from 1, at which the prediction switches to or away from the final prediction."""
     is_last = np.asarray(answers) == answers[-1]
     return tuple(int(n) + 1 for n in np.flatnonzero(is_last[1:] != is_last[:-1]))
 

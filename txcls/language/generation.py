@@ -38,7 +38,7 @@ class Sampling:
         if self.temperature < 0 or (self.top_k is not None and self.top_k < 1) or not 0 < self.top_p <= 1:
             raise ValueError(
                 f"got temperature {self.temperature}, top_k {self.top_k}, top_p {self.top_p}; "
-                "wanted at least 0, at least 1 (or None), and above 0 up to 1"
+                "expected at least 0, at least 1 (or None), and above 0 up to 1"
             )
 
 
@@ -83,7 +83,8 @@ class TextModel:
         if checkpoint.config.objective != objective:
             cannot = "continue a text" if objective == "causal" else "fill in a masked token"
             raise CheckpointError(
-                f"{checkpoint.name} cannot {cannot}: its objective is {checkpoint.config.objective}, wanted {objective}"
+                f"{checkpoint.name} cannot {cannot}: its objective is {checkpoint.config.objective}, "
+                f"expected {objective}"
             )
         assert isinstance(model, LanguageModel)
         return cls(
@@ -201,10 +202,10 @@ def generate(
     """
     chosen = sampling or Sampling()
     if not 1 <= len(ids) <= model.config.max_length:
-        raise ValueError(f"got a prompt of {len(ids)} tokens; wanted 1 to {model.config.max_length}")
+        raise ValueError(f"got a prompt of {len(ids)} tokens; expected 1 to {model.config.max_length}")
     cache = model.new_cache()
     random = torch.Generator().manual_seed(chosen.seed)
-    for _ in range(drawn):  # a draw uses V random numbers, whatever the probabilities
+    for _ in range(drawn):  # a draw always uses V random numbers
         torch.multinomial(torch.ones(model.embeddings.token.num_embeddings), 1, generator=random)
     text = list(ids)
     for _ in range(min(n, model.config.max_length - len(ids) + 1)):

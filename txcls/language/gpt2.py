@@ -85,14 +85,14 @@ def load_gpt2(folder: Path) -> ImportedDecoder:
 def _read_config(path: Path) -> dict[str, Any]:
     values = read_json(path, dict)
     if values.get("model_type") != "gpt2":
-        raise CheckpointError(f"{path}: model_type is {values.get('model_type')!r:.100}; wanted 'gpt2'")
+        raise CheckpointError(f"{path}: model_type is {values.get('model_type')!r:.100}; expected 'gpt2'")
     if unsupported := [name for name, value in _UNSUPPORTED.items() if values.get(name) is value]:
         raise CheckpointError(f"{path}: {', '.join(unsupported)} has an unsupported value")
     if values.get("layer_norm_epsilon", 1e-5) != 1e-5:
-        raise CheckpointError(f"{path}: layer_norm_epsilon is {values['layer_norm_epsilon']!r:.100}; wanted 1e-05")
+        raise CheckpointError(f"{path}: layer_norm_epsilon is {values['layer_norm_epsilon']!r:.100}; expected 1e-05")
     if str(values.get("activation_function", "gelu_new")) not in _ACTIVATIONS:
         raise CheckpointError(
-            f"{path}: activation_function is {values['activation_function']!r:.100}; wanted {', '.join(_ACTIVATIONS)}"
+            f"{path}: activation_function is {values['activation_function']!r:.100}; expected {', '.join(_ACTIVATIONS)}"
         )
     return values
 
@@ -104,7 +104,7 @@ def _read_tokenizer(folder: Path, *, vocab_size: int) -> "Tokenizer":
     ids = read_json(path, dict)
     if invalid := [token for token, index in ids.items() if type(index) is not int or not 0 <= index < vocab_size]:
         raise CheckpointError(
-            f"{path}: {invalid[0]!r:.100} is {ids[invalid[0]]!r:.100}; wanted an id from 0 to {vocab_size - 1:,}"
+            f"{path}: {invalid[0]!r:.100} is {ids[invalid[0]]!r:.100}; expected an id from 0 to {vocab_size - 1:,}"
         )
     read_text(folder / "merges.txt")  # checks its size
     try:
@@ -122,7 +122,7 @@ def _empty_model(path: Path, config: ModelConfig, shapes: dict[str, Tensor]) -> 
         raise CheckpointError(f"{path}: lacks wte.weight, the token embeddings of a GPT-2")
     with shapes_only():
         model = LanguageModel(config, vocab_size=token.shape[0])
-    wanted = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    expected_shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     try:
         weights = _renamed(shapes, n_layers=config.n_layers)
     except KeyError as error:
@@ -133,7 +133,9 @@ def _empty_model(path: Path, config: ModelConfig, shapes: dict[str, Tensor]) -> 
         ) from None
     actual = {name: tuple(tensor.shape) for name, tensor in weights.items()}
     if misfits := [
-        f"{name} is {shape}, wanted {wanted[name]}" for name, shape in actual.items() if shape != wanted[name]
+        f"{name} is {shape}, expected {expected_shapes[name]}"
+        for name, shape in actual.items()
+        if shape != expected_shapes[name]
     ]:
         raise CheckpointError(f"{path} does not fit config.json: {'; '.join(misfits[:5])}")
     return model

@@ -39,7 +39,7 @@ def read_code(code: str) -> Answered:
     """
     match = _CODE.fullmatch("".join(code.split()))
     if match is None:
-        raise LessonError(f"{code[:60]!r} is not a code of a lesson; wanted for example attention.RWR.7KQ2F")
+        raise LessonError(f"{code[:60]!r} is not a code of a lesson; expected for example attention.RWR.7KQ2F")
     lesson, letters, checksum = match[1].lower(), match[2].upper(), match[3].upper()
     if checksum.translate(str.maketrans("OIL", "011")) != _checksum(lesson, letters):
         raise LessonError(f"the checksum of {code[:60]!r} is wrong; was it copied in full?")

@@ -219,7 +219,7 @@ class HeadsWorth(Measurement):
         effects = AccuracyEffects.of(classifier, off="mean")
         if effects is None:
             raise MeasureError(
-                f"{classifier.name} records no worth of its heads; `txcls evaluate --heads --write` does"
+                f"{classifier.name} does not record what its heads are worth; `txcls evaluate --heads --write` does"
             )
         return float((100 * (effects.accuracy - effects.heads) > self.points).sum())
 
@@ -239,7 +239,7 @@ class OutOfScope(Measurement):
 def _change(part: str, how: How) -> Change:
     """The change for a part named as in an address: "2.1", "1.ff", "t3" or "positions"."""
     if not SWITCH.fullmatch(part):
-        raise MeasureError(f"{part!r} is not a part of a model; wanted for example 2.1, 1.ff, t3 or positions")
+        raise MeasureError(f"{part!r} is not a part of a model; expected, for example, 2.1, 1.ff, t3 or positions")
     off: Any = how if how in ("zero", "mean") else "zero"
     if part == "positions":
         return Change("positions", off)

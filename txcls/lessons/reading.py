@@ -238,7 +238,7 @@ def _parse(file: Path) -> dict[str, Any]:
     except yaml.YAMLError as error:
         raise LessonError(f"{file}: {_unreadable(error)}") from None
     if not isinstance(fields, dict):
-        raise LessonError(f"{file}: wanted fields such as title and steps; `txcls lesson new` writes an example")
+        raise LessonError(f"{file}: expected fields such as title and steps; `txcls lesson new` writes an example")
     return fields
 
 
@@ -312,7 +312,7 @@ def _explain(error: ValidationError, fields: dict[str, Any]) -> str:
             problem = "missing"
         elif item["type"] == "model_attributes_type" and path and _holds_measurement(path):
             problem = (
-                f"got {shown(item['input'], limit=60)!r}, wanted a measurement such as {{measure: predicted_class}}; "
+                f"got {shown(item['input'], limit=60)!r}, expected a measurement such as {{measure: predicted_class}}; "
                 + ("the answer is measured, and what you expect goes under expected; " if path[-1] == "answer" else "")
                 + "`txcls lesson measures` lists them"
             )

@@ -149,11 +149,11 @@ def _answer(question: Question, step: LessonStep, load: Load, language: str) -> 
     value = _measure(question.answer, step, load, "question.answer")
     if isinstance(question, Number):
         if not isinstance(value, float):
-            raise LessonError(f"question.answer: wanted a number, {as_text(value)!r} was measured")
+            raise LessonError(f"question.answer: expected a number, {as_text(value)!r} was measured")
         unit = f" {question.unit}" if question.unit else ""
         return value, as_text(value, language) + unit, ()
     if isinstance(value, str | float) or not value:
-        raise LessonError(f"question.answer: wanted a list, {as_text(value)!r} was measured; use another measure")
+        raise LessonError(f"question.answer: expected a list, {as_text(value)!r} was measured; use another measure")
     if isinstance(question, Heads):
         config = load(step.checkpoint).checkpoint.config.model
         every = [f"{layer + 1}.{head + 1}" for layer in range(config.n_layers) for head in range(config.n_heads)]
@@ -268,6 +268,6 @@ def _distance(claim: Claim, step: LessonStep, load: Load) -> float:
 def _demand_margin(measure: Measurement, lead: float, field: str) -> None:
     if lead < measure.least_margin:
         raise LessonError(
-            f"{field}: {getattr(measure, 'measure', '')}: the right answer leads the next by {lead:.2g}, wanted at "
+            f"{field}: {getattr(measure, 'measure', '')}: the right answer leads the next by {lead:.2g}, expected at "
             f"least {measure.least_margin:g}; ask about a clearer case, or state a smaller `margin` in the measurement"
         )

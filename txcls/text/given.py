@@ -14,7 +14,7 @@ def given_text(text: object) -> str:
     """
     if isinstance(text, str):
         return str.__str__(text)  # turns a subclass such as numpy's into a plain string
-    raise TypeError(f"got {_described(text)}; wanted one text, a str")
+    raise TypeError(f"got {_described(text)}; expected one text, a str")
 
 
 def given_texts(texts: object, *, name: str = "texts") -> list[str]:
@@ -28,7 +28,7 @@ def given_texts(texts: object, *, name: str = "texts") -> list[str]:
     for row, value in enumerate(values):
         if not isinstance(value, str):
             hint = "fill it in or leave the row out" if is_missing(value) else "convert it with str() if it is a text"
-            raise TypeError(f"{place(texts, row, name=name)} is {_described(value)}; wanted a str: {hint}")
+            raise TypeError(f"{place(texts, row, name=name)} is {_described(value)}; expected a str: {hint}")
     return [str.__str__(value) for value in values]
 
 
@@ -45,7 +45,7 @@ def given_values(values: object, *, name: str) -> list[object]:
         and len(getattr(values, "shape", (0,))) == 1
     )
     if not is_column:
-        raise TypeError(f"{name}: got {_described(values)}; wanted one value for each row, as a list or df['column']")
+        raise TypeError(f"{name}: got {_described(values)}; expected one value for each row, as a list or df['column']")
     return values.tolist() if hasattr(values, "tolist") else list(values)  # type: ignore[call-overload, no-any-return]
 
 

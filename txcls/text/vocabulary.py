@@ -21,7 +21,7 @@ class Vocabulary:
         self.tokens: tuple[str, ...] = tuple(tokens)
         self._ids = {token: index for index, token in enumerate(self.tokens)}
         if self.tokens[: len(SPECIAL_TOKENS)] != SPECIAL_TOKENS:
-            raise ValueError(f"tokens: wanted {', '.join(SPECIAL_TOKENS)} first, got {', '.join(self.tokens[:4])}")
+            raise ValueError(f"tokens: expected {', '.join(SPECIAL_TOKENS)} first, got {', '.join(self.tokens[:4])}")
         if len(self._ids) != len(self.tokens):
             repeated = next(token for index, token in enumerate(self.tokens) if self._ids[token] != index)
             raise ValueError(f"tokens: {repeated!r} occurs twice")
@@ -59,5 +59,5 @@ class Vocabulary:
             IndexError: there is none.
         """
         if not 0 <= index < len(self.tokens):
-            raise IndexError(f"token id {index}: wanted 0 to {len(self.tokens) - 1}")
+            raise IndexError(f"token id {index}: expected 0 to {len(self.tokens) - 1}")
         return self.tokens[index]

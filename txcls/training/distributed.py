@@ -121,7 +121,7 @@ class _Several(Processes):
         for number, other in enumerate(self.gather(own)):
             if other != own:
                 raise TrainingError(
-                    f"processes {self.rank} and {number} of this run read different rows or settings; wanted the "
+                    f"processes {self.rank} and {number} of this run read different rows or settings; expected the "
                     "same data, vocabulary and command line on every machine"
                 )
 

@@ -28,7 +28,7 @@ def settings_from(init: Checkpoint, config: RunConfig, *, assignments: Iterable[
         TrainingError: `init` is a classifier, or an assignment conflicts with it.
     """
     if init.config.objective == "classify":
-        raise TrainingError(f"--init {init.name}: it is a classifier; wanted a model made by `pretrain`")
+        raise TrainingError(f"--init {init.name}: it is a classifier; expected a model made by `pretrain`")
     own = {name: getattr(config.model, name) for name in OWN_SETTINGS}
     model = {**init.config.model.model_dump(mode="json"), **own}
     values = {**config.model_dump(mode="json"), "text": init.config.text.model_dump(mode="json"), "model": model}
@@ -70,7 +70,7 @@ def check_unread(init: Checkpoint, dataset: Dataset, config: RunConfig) -> None:
         differs |= own.validation_fraction > before.validation_fraction
     if differs:
         raise TrainingError(
-            f"--init {init.name}: it was pre-trained on rows of {own.dataset} that this run holds out; wanted "
+            f"--init {init.name}: it was pre-trained on rows of {own.dataset} that this run holds out; expected "
             f"data.split={before.split}, data.validation={before.validation}, data.split_seed={before.split_seed} and "
             f"data.validation_fraction of at most {before.validation_fraction:g}, or another model to start from"
         )
@@ -118,6 +118,6 @@ def start_from(model: Encoder, init: Checkpoint) -> None:
         if weights[name].shape == pretrained[name].shape:
             weights[name].copy_(pretrained[name])
         else:
-            problems.append(f"{name} {tuple(pretrained[name].shape)}, wanted {tuple(weights[name].shape)}")
+            problems.append(f"{name} {tuple(pretrained[name].shape)}, expected {tuple(weights[name].shape)}")
     if problems:
         raise TrainingError(f"--init {init.name}: its model has a different shape: {'; '.join(problems[:5])}")

@@ -33,7 +33,7 @@ def train_by_preset(
 ) -> Checkpoint:
     """Train with the settings of a preset; for arguments and errors see `txcls.train`."""
     if isinstance(settings, str):
-        raise TypeError(f"settings: got one string; wanted a list of settings, for example [{settings!r}]")
+        raise TypeError(f"settings: got one string; expected a list of settings, for example [{settings!r}]")
     rows = given_rows(texts, labels)
     assignments = [*settings, f"train.seed={seed}"]
     validation_rows = None
@@ -116,7 +116,7 @@ def _pair(given: Any, name: str = "validation") -> tuple[Iterable[str], Iterable
         texts, labels = given
     except (TypeError, ValueError):
         share = ", or a fraction of the rows between 0 and 1" if name == "validation" else ""
-        raise TypeError(f"{name}: wanted a pair (texts, labels){share}; got a {type(given).__name__}") from None
+        raise TypeError(f"{name}: expected a pair (texts, labels){share}; got a {type(given).__name__}") from None
     return texts, labels
 
 

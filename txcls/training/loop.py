@@ -164,7 +164,9 @@ class Trainer:
     ) -> None:
         self.rows = len(train), len(validation)
         if not all(self.rows):
-            raise TrainingError(f"got {self.rows[0]} training and {self.rows[1]} validation rows; wanted some of each")
+            raise TrainingError(
+                f"got {self.rows[0]} training and {self.rows[1]} validation rows; expected some of each"
+            )
         self.processes = here()
         self.processes.check_same(train, validation, settings=config.model_dump_json())
         self.device = torch.device(device)
@@ -462,13 +464,13 @@ class Trainer:
         except Exception as error:  # torch.load raises many exception types for a damaged file
             raise TrainingError(f"{self.state_path} is damaged ({error}); start without --resume") from error
         shapes = str(sorted((name, tuple(tensor.shape)) for name, tensor in self.model.state_dict().items()))
-        for part, saved, wanted in (
+        for part, saved, expected in (
             ("format", state.get("version"), STATE_VERSION),
             ("training settings", _settings(state.get("config")), self.config),
             ("model shapes", state.get("shapes"), shapes),
             ("row counts", tuple(state.get("rows", ())), self.rows),
         ):
-            if saved != wanted:
+            if saved != expected:
                 raise TrainingError(
                     f"{self.state_path} is from a run with different {part}, which cannot be resumed. Repeat its "
                     "settings, or start without --resume"

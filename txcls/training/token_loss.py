@@ -48,17 +48,19 @@ class _TokenLoss(torch.autograd.Function):
         rows = max(1, LOGITS_PER_PIECE // vocab_size)
         for start in range(0, n, rows):
             piece = slice(start, start + rows)
-            wanted = targets[piece, None]
+            target_logits = targets[piece, None]
             logits = torch.nn.functional.linear(x[piece], w, b).float()  # R V
             highest = logits.amax(-1, keepdim=True)
-            of_target = logits.gather(-1, wanted)
+            of_target = logits.gather(-1, target_logits)
             right += (of_target == highest).sum()
             powers = logits.sub_(highest).exp_()
             sums = powers.sum(-1, keepdim=True)
             total += (highest + sums.log() - of_target).sum()
             if not has_gradient:
                 continue
-            powers.mul_(1.0 / (n * sums)).scatter_add_(-1, wanted, powers.new_full(wanted.shape, -1.0 / n))
+            powers.mul_(1.0 / (n * sums)).scatter_add_(
+                -1, target_logits, powers.new_full(target_logits.shape, -1.0 / n)
+            )
             if for_bias is not None:
                 for_bias += powers.sum(0)
             gradient[piece] = powers

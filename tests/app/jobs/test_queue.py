@@ -98,7 +98,7 @@ def test_a_job_waits_for_its_turn_says_so_and_can_leave_the_queue(session: Sessi
 
 @pytest.mark.skipif(sys.platform != "linux", reason="finds the process in /proc")
 @pytest.mark.attack
-def test_a_killed_supervisor_is_told_in_a_sentence_and_the_next_job_runs(session: Session, occupied: int) -> None:
+def test_a_killed_supervisor_is_reported_and_the_next_job_runs(session: Session, occupied: int) -> None:
     queue.start(session, "read", put(session, "table.csv", TABLE))
     wait_until(lambda: bool(processes_of(session, "read")))
     os.kill(processes_of(session, "read")[0], signal.SIGKILL)
@@ -183,15 +183,13 @@ def test_a_cancelled_training_leaves_nothing(session: Session) -> None:
 
 
 @pytest.mark.attack
-def test_more_memory_than_a_job_may_have_is_refused_by_the_name_of_the_limit(
-    session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_exceeding_a_jobs_memory_names_the_limit(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     limited(monkeypatch, TXCLS_JOB_MB="60")
     job = finish(session, "read", put(session, "table.csv", TABLE))
     assert job.status == "failed" and "60 MB of memory that one job may have here (TXCLS_JOB_MB)" in job.message
 
 
-def test_time_to_end_is_asked_for_by_the_visitor_or_the_clock(session: Session) -> None:
+def test_jobs_stop_on_request_or_at_the_time_limit(session: Session) -> None:
     session.job("batch").mkdir()
     job = Job(session.job("batch"), "batch", {}, end=time.monotonic() + 60)
     assert not job.is_stopped

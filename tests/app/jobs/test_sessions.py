@@ -19,7 +19,7 @@ def visited_before(session: Session, seconds: float) -> None:
     session.folder.with_name(f"{session.folder.name}.seen").write_text(json.dumps({"at": time.monotonic() - seconds}))
 
 
-def test_only_its_token_opens_a_session_and_its_folder_does_not_give_it_away(session: Session) -> None:
+def test_sessions_open_only_by_token_and_folders_do_not_reveal_it(session: Session) -> None:
     other = Session.new()
     assert Session.find(session.token) == session and other.folder != session.folder
     assert session.token not in str(session.folder) and Session.find(session.folder.name) is None
@@ -27,7 +27,7 @@ def test_only_its_token_opens_a_session_and_its_folder_does_not_give_it_away(ses
         assert Session.find(token) is None
 
 
-def test_what_is_in_a_session_is_for_this_user_alone(session: Session) -> None:
+def test_session_files_are_readable_only_by_this_user(session: Session) -> None:
     for folder in (sessions.root(), session.folder, session.own, session.folder / "files"):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
@@ -52,7 +52,7 @@ def test_a_visit_keeps_a_session(session: Session) -> None:
 
 
 @pytest.mark.attack
-def test_a_clock_that_is_set_removes_nobody_and_keeps_nobody(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clock_changes_do_not_affect_session_expiry(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """For example when the clock is corrected, or the machine restarts and monotonic time begins at zero again."""
     for jump in (1e9, -1e9):
         monkeypatch.setattr(time, "time", lambda jump=jump: jump)
@@ -68,7 +68,7 @@ def test_the_remains_of_a_session_are_removed(session: Session) -> None:
 
 @pytest.mark.parametrize("setting", ["TXCLS_SESSION_MB", "TXCLS_DISK_MB"])
 @pytest.mark.attack
-def test_uploads_end_where_the_disk_that_they_may_have_ends(
+def test_uploads_beyond_the_disk_quota_are_refused(
     session: Session, setting: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limited(monkeypatch, **{setting: "2"})
@@ -82,7 +82,7 @@ def test_uploads_end_where_the_disk_that_they_may_have_ends(
 
 
 @pytest.mark.attack
-def test_a_full_disk_is_told_in_a_sentence_and_leaves_no_part_of_a_file(
+def test_a_full_disk_gives_a_message_and_leaves_no_partial_file(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def write_a_part(file: Path, data: bytes) -> None:

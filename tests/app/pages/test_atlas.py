@@ -146,7 +146,7 @@ def test_the_shown_heads_chip_stands_on_attention_steps_and_switchboard() -> Non
         assert words in shown
 
 
-def test_who_looks_at_a_spare_head_is_offered_the_model_in_which_heads_matter() -> None:
+def test_spare_heads_link_to_the_model_where_heads_matter() -> None:
     def offers(page: str, **params: str) -> list[str]:
         return [one for one in labels(open_page(page, text=REPORT, **params)) if "In who_won" in one]
 
@@ -199,7 +199,7 @@ def test_select_boxes_write_a_sentence_of_the_grammar() -> None:
     assert "txcls-answer" in html_of(app)
 
 
-def test_there_is_no_builder_for_other_data() -> None:
+def test_other_data_sets_have_no_sentence_builder() -> None:
     app = open_page("classify", checkpoint="news", text=REPORT)
     assert not [control for control in app.selectbox if control.key and control.key.startswith("report")]
 

@@ -159,7 +159,7 @@ def test_what_cannot_be_exported_says_so_instead_of_a_button(tmp_path: Path, mon
     assert not app.get("download_button")
 
 
-def test_who_comes_without_a_link_is_told_what_the_app_is() -> None:
+def test_newcomers_see_what_the_app_is() -> None:
     def shown(app: AppTest) -> bool:
         return any("that you can take apart" in one.value for one in app.markdown)
 

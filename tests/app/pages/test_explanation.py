@@ -13,7 +13,7 @@ from txcls.predictor import Predictor
 TEXT = "banks signed a deal after the election"
 
 
-def test_what_was_not_measured_is_said_with_the_command() -> None:
+def test_missing_measurements_name_the_command() -> None:
     app = open_page("explanation", text=TEXT)
     assert "evaluate ag_news --explanations 200 --write" in body_text(app)
 
@@ -43,7 +43,7 @@ def test_scores_curves_and_errors_are_the_librarys(target: str) -> None:
     assert "Jain & Wallace 2019" in words and "Wiegreffe & Pinter 2019" in words and "recurrent" in words
 
 
-def test_kept_averages_are_shown(measured: Predictor) -> None:
+def test_stored_averages_are_shown(measured: Predictor) -> None:
     shown = html_of(open_page("explanation", text=TEXTS[0]))
     kept = measured.checkpoint.metrics["explanations"]
     for area in (*kept["areas"].values(), kept["random_area"]):
@@ -60,7 +60,7 @@ def test_kept_averages_are_shown(measured: Predictor) -> None:
         (0.54, 0.56, "**No attention method does much better"),
     ],
 )
-def test_the_page_says_how_well_attention_does(attention: float, pooling: float, says: str) -> None:
+def test_attentions_rank_among_the_methods_is_stated(attention: float, pooling: float, says: str) -> None:
     areas = {"attention": attention, "rollout": 0.55, "pooling": pooling, "leave_one_out": 0.235, "gradient": 0.3}
     said = _verdict(areas, 0.55)
     figures = {"last-layer attention": attention, "attention rollout": 0.55, "pooling attention": pooling}

@@ -127,7 +127,7 @@ def test_a_continuation_of_another_vocabulary_is_left_out_with_a_note() -> None:
     assert not app.warning and len(app.query_params["added"].split(".")) == 1
 
 
-def test_what_follows_a_token_that_was_gone_back_to_takes_the_place_of_the_rest() -> None:
+def test_adding_after_going_back_replaces_the_later_tokens() -> None:
     app = open_language(part="continue", text="the bank raised its rates", causal=SAYS_WORDS, upto="3", added="7.9")
     assert [token["kind"] for token in strips_of(app)[0]] == ["fixed", "", "", "added", "added"]
     shown = model(SAYS_WORDS).written([], [7, 9])

@@ -110,7 +110,7 @@ def test_labels_of_all_rows_are_checked_and_corrections_go_to_the_page_train(
         assert by_id["102"] == "Sports" and "107" not in by_id and by_id["103"] == ROWS[3][1]
 
 
-def test_only_what_is_downloaded_is_made_safe_for_spreadsheets(session: Session) -> None:
+def test_only_downloads_are_made_safe_for_spreadsheets(session: Session) -> None:
     spec = put(session, "sums.csv", "body,kind\n=1+1,a\n" + "".join(f"text {n},{'ab'[n % 2]}\n" for n in range(9)))
     spec |= {"text_column": "body", "label_column": "kind", "corrections": {"3": "b", "4": ""}}
     job = finish(session, "correct", spec)
@@ -143,7 +143,7 @@ def test_a_report_on_a_table_is_what_the_classifier_answers(session: Session, so
     assert found.report.figures["n"] == len(ROWS)
 
 
-def test_without_its_rows_a_sentence_says_so(session: Session, source: Source) -> None:
+def test_missing_rows_are_explained(session: Session, source: Source) -> None:
     for file in (session.folder / "kept").iterdir():
         file.unlink()
     assert "not on this machine" in compute_report.why_no_rows(source)
@@ -160,7 +160,7 @@ def test_neighbourhood_compares_a_text_with_the_visitors_own_test_rows(session: 
     assert not app.exception and f"1 of your test texts and {n} drawn at random" in body_text(app)
 
 
-def test_what_was_not_measured_is_said_without_commands_that_need_a_data_set(session: Session) -> None:
+def test_missing_measurements_name_no_command_without_a_data_set(session: Session) -> None:
     for page in ("explanation", "switchboard"):
         app = open_page(page, job=session.token, checkpoint=NAME, text=TEXTS[0])
         assert says(app.info, "training in the app skips it")

@@ -90,5 +90,5 @@ def test_mean_ablation_and_accuracy_come_with_a_measured_checkpoint(measured: Pr
     assert after(app) == pytest.approx(sorted(changed), abs=1e-6)
 
 
-def test_what_was_not_measured_is_said_with_the_command() -> None:
+def test_missing_measurements_name_the_command() -> None:
     assert "evaluate ag_news --heads --write" in body_text(open_page("switchboard", text=TEXT))

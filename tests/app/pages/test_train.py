@@ -34,10 +34,10 @@ def limited(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
     limits.limits.cache_clear()
 
 
-def until(app: AppTest, wanted: Callable[[AppTest], bool], *, seconds: float = 90) -> AppTest:
-    """Rerun the page, as the browser does every second, until `wanted` holds."""
+def until(app: AppTest, expected: Callable[[AppTest], bool], *, seconds: float = 90) -> AppTest:
+    """Rerun the page, as the browser does every second, until `expected` holds."""
     end = time.monotonic() + seconds
-    while not wanted(app):
+    while not expected(app):
         assert time.monotonic() < end, body_text(app)
         time.sleep(0.1)
         app.run()
@@ -69,7 +69,7 @@ def test_without_a_table_it_offers_samples_and_no_token_is_made() -> None:
     assert "removed an hour after your last visit" in body_text(app)
 
 
-def test_a_table_is_looked_through_before_training() -> None:
+def test_a_table_is_surveyed_before_training() -> None:
     _, app = read(TABLE + CONFLICT)
     until(app, lambda app: bool(charts_of(app)))
     for key in ("chart_classes", "chart_rows_by_length"):
@@ -185,7 +185,7 @@ def test_training_ends_in_a_comparison_and_a_classifier_for_this_visitor_alone()
     assert not session.folder.exists() and "job" not in mine.query_params
 
 
-def test_a_token_that_opens_nothing_any_more_is_told_in_a_sentence() -> None:
+def test_an_expired_session_token_is_explained() -> None:
     session = Session.new()
     session.remove()
     for token in (session.token, "x", "../../etc", "<b>" * 20):
@@ -194,7 +194,7 @@ def test_a_token_that_opens_nothing_any_more_is_told_in_a_sentence() -> None:
         assert has_button("try_sample")(app) and not app.error
 
 
-def test_a_session_that_is_swept_in_the_middle_of_a_visit_is_told_too() -> None:
+def test_a_session_that_expires_during_a_visit_is_explained() -> None:
     session, app = read()
     session.remove()
     app.run()

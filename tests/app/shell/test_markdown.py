@@ -9,7 +9,7 @@ from txcls.app.shell.markdown import WORD_JOINER, plain
 @pytest.mark.parametrize(
     "text", ["**bold** _x_ `y`", "$a$ :red[b] <b>", "# one", "- two", "[a](javascript:alert(1))", "a & b; 100 %"]
 )
-def test_no_markup_is_left(text: str) -> None:
+def test_markdown_is_escaped(text: str) -> None:
     [paragraph] = [token for token in MarkdownIt("commonmark").parse(plain(text)) if token.type == "inline"]
     assert paragraph.children is not None
     assert {token.type for token in paragraph.children} <= {"text", "text_special"}

@@ -35,7 +35,7 @@ def test_a_wrong_setting_keeps_the_server_from_starting_and_is_named(setting: st
 
 def test_a_switch_that_is_neither_on_nor_off_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     limited(monkeypatch, TXCLS_TRAINING="perhaps")
-    with pytest.raises(ConfigError, match="TXCLS_TRAINING='perhaps': wanted on or off"):
+    with pytest.raises(ConfigError, match="TXCLS_TRAINING='perhaps': expected on or off"):
         limits.limits()
 
 

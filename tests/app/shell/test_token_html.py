@@ -57,7 +57,7 @@ def test_legend_names_only_the_marks_that_are_there() -> None:
     assert "vocabulary" not in shown and "✂" not in shown
 
 
-def test_a_megabyte_is_shown_short_and_the_rest_counted() -> None:
+def test_long_texts_are_cut_and_the_rest_counted() -> None:
     shown = marked_text("word " * 200_000, [token(0, 4)], truncated_at=5, limit=1)
     assert len(shown) < 5_000
     assert "999,395 more characters" in shown

@@ -92,7 +92,7 @@ def test_no_file_is_taken_where_uploads_are_off(
 
 
 @pytest.mark.attack
-def test_an_upload_that_never_ends_makes_room(
+def test_an_upload_that_never_ends_times_out(
     manager: MemoryUploadedFileManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(upload_guard, "UPLOAD_SECONDS", 0.1)

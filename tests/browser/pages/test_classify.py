@@ -92,8 +92,8 @@ def test_the_picture_follows_the_text_box_before_the_server_does(
         text,
     )  # nothing is submitted during IME composition
     expect(page.locator(".picture")).to_have_attribute("data-read", text)
-    wanted = percentages(score.probability for score in answers.predict([text])[0].ranked)
-    assert page.locator(".machine-bars .number").all_inner_texts() == wanted
+    expected = percentages(score.probability for score in answers.predict([text])[0].ranked)
+    assert page.locator(".machine-bars .number").all_inner_texts() == expected
     assert page.locator(".txcls-text").inner_text() == before
 
 
@@ -105,12 +105,12 @@ def test_a_head_switched_off_in_the_picture_is_in_the_address_and_a_link_restore
     page.locator('.machine-head[data-head="2.1"]').click()
     page.wait_for_url("**switched=2.1**")
     settle(page)
-    wanted = percentages(ablate(answers, text, [[Change("head", "zero", 1, 0)]]).changed[0])
+    expected = percentages(ablate(answers, text, [[Change("head", "zero", 1, 0)]]).changed[0])
     numbers = page.locator(".machine-bars .number")
-    expect(numbers).to_have_text(wanted)
+    expect(numbers).to_have_text(expected)
     page.reload()
     page.wait_for_selector(".machine-bars .then")
-    expect(numbers).to_have_text(wanted)
+    expect(numbers).to_have_text(expected)
     page.locator('.machine-head[data-head="2.1"]').click()
     page.wait_for_selector(".machine-bars .then", state="detached")
     page.wait_for_function("!location.search.includes('switched')")

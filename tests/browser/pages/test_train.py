@@ -166,4 +166,4 @@ def test_a_bad_file_is_answered_with_a_sentence(page: Page, server: Server, tmp_
     (tmp_path / "bad.zip").write_bytes(b"PK\x05\x06" + b"\0" * 18)
     page.get_by_text("Open a model that you downloaded here").click()
     upload(page, tmp_path / "bad.zip", at=1)
-    expect(page.get_by_text("no checkpoint, since it lacks")).to_be_visible()
+    expect(page.get_by_text("not a checkpoint, since it lacks")).to_be_visible()

@@ -42,7 +42,7 @@ def test_test_file_is_the_test_split(tmp_path: Path) -> None:
     "raw, problem",
     [
         (b'"1","a","b"\n"2","c"\n', "row 2: 2 fields"),
-        (b'"1","a","b"\n"5","c","d"\n', "row 2: class '5', wanted 1, 2, 3 or 4"),
+        (b'"1","a","b"\n"5","c","d"\n', "row 2: class '5', expected 1, 2, 3 or 4"),
         (b'"1","a\nb","c"\n"2","d\xe9","e"\n', "line 3: byte 0xe9 is not utf-8"),
         (b"", "no rows"),
         (gzip.compress(ROWS.encode(), mtime=0)[:-9], "cannot read it"),
@@ -55,7 +55,7 @@ def test_damaged_file_is_refused_with_file_and_line_named(tmp_path: Path, raw: b
 
 
 def test_missing_files_are_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"wanted train\.csv"):
+    with pytest.raises(DataError, match=r"expected train\.csv"):
         open_dataset(CONFIG, path=tmp_path)
     with pytest.raises(DataError, match="no such file or folder"):
         open_dataset(CONFIG, path=tmp_path / "nowhere")

@@ -54,12 +54,12 @@ def changed(**rows: object) -> bytes:
     [
         (b"", "not JSON"),
         (b'{"train": [\n["a", "b"],\n["c"', "line 3: not JSON"),
-        (b"[]", "wanted one object with train, val, test, oos_train.*got list"),
-        (changed(val=[]), r"val: wanted a list of \[query, intent\]"),
-        (changed(train=[["a", "b"], ["c", 3]]), "train, item 2: wanted"),
-        (changed(train=[["a", "b"], [" ", "b"]]), "train, item 2: wanted"),
-        (changed(test=[["a", "translate"], ["c", "dance"]]), "test, item 2: intent 'dance', wanted one of 'balance'"),
-        (changed(oos_val=[["a", "balance"]]), "oos_val, item 1: intent 'balance', wanted one of 'oos'"),
+        (b"[]", "expected one object with train, val, test, oos_train.*got list"),
+        (changed(val=[]), r"val: expected a list of \[query, intent\]"),
+        (changed(train=[["a", "b"], ["c", 3]]), "train, item 2: expected"),
+        (changed(train=[["a", "b"], [" ", "b"]]), "train, item 2: expected"),
+        (changed(test=[["a", "translate"], ["c", "dance"]]), "test, item 2: intent 'dance', expected one of 'balance'"),
+        (changed(oos_val=[["a", "balance"]]), "oos_val, item 1: intent 'balance', expected one of 'oos'"),
     ],
 )
 def test_damaged_file_is_refused_with_the_place_named(tmp_path: Path, raw: bytes, problem: str) -> None:
@@ -69,7 +69,7 @@ def test_damaged_file_is_refused_with_the_place_named(tmp_path: Path, raw: bytes
 
 
 def test_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"wanted data_full\.json or data_full\.json\.gz"):
+    with pytest.raises(DataError, match=r"expected data_full\.json or data_full\.json\.gz"):
         open_dataset(CONFIG, path=tmp_path)
     with pytest.raises(DataError, match="no such file"):
         open_dataset(CONFIG, path=tmp_path / "data_small.json")

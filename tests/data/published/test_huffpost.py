@@ -93,7 +93,7 @@ def test_a_gzipped_file_is_found_in_its_folder(tmp_path: Path) -> None:
 
 
 def test_missing_file_says_where_to_get_it(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"wanted News_Category_Dataset_v3\.json.*kaggle.*--data PATH"):
+    with pytest.raises(DataError, match=r"expected News_Category_Dataset_v3\.json.*kaggle.*--data PATH"):
         open_dataset(CONFIG, path=tmp_path)
     with pytest.raises(DataError, match="no such file or folder"):
         open_dataset(CONFIG, path=tmp_path / "nowhere.json")
@@ -106,10 +106,10 @@ GOOD = json.dumps(row("a")).encode()
     "raw, problem",
     [
         (GOOD + b'\n{"headline": "b", \n', "line 2: not JSON"),
-        (b"[1, 2]\n", "line 1: wanted an object"),
-        (GOOD.replace(b'"a"', b"12"), "line 1: wanted headline"),
+        (b"[1, 2]\n", "line 1: expected an object"),
+        (GOOD.replace(b'"a"', b"12"), "line 1: expected headline"),
         (GOOD.replace(b"SPORTS", b"GOSSIP"), "line 1: category 'GOSSIP' is none of the 42"),
-        (GOOD.replace(b"2022-09-23", b"23 Sept"), "line 1: date '23 Sept', wanted"),
+        (GOOD.replace(b"2022-09-23", b"23 Sept"), "line 1: date '23 Sept', expected"),
         (json.dumps(row(" ")).encode(), "no rows"),
         (gzip.compress(GOOD, mtime=0)[:-6], "cannot read it"),
     ],

@@ -41,7 +41,7 @@ def test_archive_and_folder_give_the_same_rows_in_the_same_order(tmp_path: Path)
 @pytest.mark.parametrize(
     "file, raw, problem",
     [
-        ("aclImdb/train/neg/0_1.txt", None, r"no reviews in train/neg; wanted the folder aclImdb"),
+        ("aclImdb/train/neg/0_1.txt", None, r"no reviews in train/neg; expected the folder aclImdb"),
         ("aclImdb/train/neg/3_1.txt", b"caf\xe9", r"train/neg/3_1\.txt: byte 0xe9 is not utf-8"),
         ("aclImdb/train/neg/3_1.txt", b" \n", r"train/neg/3_1\.txt: an empty review"),
     ],

@@ -67,7 +67,7 @@ def test_an_emptied_post_keeps_its_row(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "files, problem",
     [
-        ({"20news-bydate-test/rec.autos/1": b"x"}, "no posts in 20news-bydate-train; wanted the folders"),
+        ({"20news-bydate-test/rec.autos/1": b"x"}, "no posts in 20news-bydate-train; expected the folders"),
         ({**FILES, "20news-bydate-train/sci.maths/1": b"x"}, "group 'sci.maths' is none of the 20"),
     ],
 )

@@ -67,7 +67,7 @@ def test_intent_that_only_the_test_rows_have_stays_a_class_and_is_named(tmp_path
 @pytest.mark.parametrize(
     "changed, problem",
     [
-        ({"valid_label": None}, r"valid.label: no such file, nor label\.gz; wanted label and seq\.in"),
+        ({"valid_label": None}, r"valid.label: no such file, nor label\.gz; expected label and seq\.in"),
         ({"train_label": "PlayMusic\nRateBook\n"}, r"train: seq\.in has 3 lines, label 2"),
         ({"train_label": "PlayMusic\n \nRateBook\n"}, r"train.label, line 2 is empty"),
         ({"train_label": "PlayMusic\nRateBook\n#RateBook\n"}, r"label, line 3 is empty"),
@@ -86,7 +86,7 @@ def test_incomplete_or_damaged_set_is_refused_with_file_and_line_named(
 def test_a_file_instead_of_a_folder_is_refused(tmp_path: Path) -> None:
     write(tmp_path)
     for path in (tmp_path / "train" / "label", tmp_path / "nowhere"):
-        with pytest.raises(DataError, match="wanted the folder that holds train, valid and test"):
+        with pytest.raises(DataError, match="expected the folder that holds train, valid and test"):
             open_dataset(SNIPS, path=path)
 
 

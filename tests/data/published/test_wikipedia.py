@@ -60,7 +60,7 @@ def test_quotes_in_a_title_and_line_ends_of_windows_are_read(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     "raw, problem",
     [
-        (b"Just text.\n", r"wiki, line 1: 'Just text\.' is in no article; wanted a line <doc"),
+        (b"Just text.\n", r"wiki, line 1: 'Just text\.' is in no article; expected a line <doc"),
         (b'{"id": "12", "text": "Anarchism"}\n', "line 1: .* as WikiExtractor writes without --json"),
         ((document("A") + "between\n" + document("B")).encode(), "wiki, line 7: 'between' is in no article"),
         (document("A").replace("</doc>\n", "").encode() + document("B").encode(), "line 6: .* from line 1 has ended"),

@@ -90,7 +90,7 @@ def test_rows_without_text_or_label_are_left_out_and_counted(tmp_path: Path) -> 
     )
     with pytest.raises(DataError, match="no row has both a text in column 't' and a label in column 'y'"):
         labelled(tmp_path / "t.jsonl", [{"t": "a"}, {"y": "b"}])
-    with pytest.raises(DataError, match=r"line 1: column 't' holds '\['a'\]' \(list\), wanted a text"):
+    with pytest.raises(DataError, match=r"line 1: column 't' holds '\['a'\]' \(list\), expected a text"):
         labelled(tmp_path / "t.jsonl", [{"t": ["a"], "y": "b"}])
 
 

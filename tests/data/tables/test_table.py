@@ -249,7 +249,7 @@ def test_damaged_workbooks_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name, content, problem",
     [
-        ("t.csv", b"", "empty; wanted a line"),
+        ("t.csv", b"", "empty; expected a line"),
         ("t.csv", b"text,label\n", "no rows below the column names"),
         ("t.csv", b",,\na,b,c\n", "no rows below the column names"),
         ("t.csv", b"text\x00,label\nx,y", "NUL"),
@@ -259,14 +259,14 @@ def test_damaged_workbooks_are_refused(tmp_path: Path) -> None:
         ("t.csv.gz", gzip.compress(b"text\n" + b"some words\n" * 90_000, mtime=0)[:-90], "cannot read it"),
         ("t.jsonl", b"\n", "no rows"),
         ("t.jsonl", b'{"text": "a"}\n{"text": ', "line 2: not JSON"),
-        ("t.jsonl", b'{"text": "a"}\n\n"b"', "line 3: wanted an object"),
+        ("t.jsonl", b'{"text": "a"}\n\n"b"', "line 3: expected an object"),
         ("t.json", b" \n[ \n ] \n", "no rows"),
         ("t.json", b'[{"text": "a"', "item 1: not JSON"),
         ("t.json", b"[" * 100_000, "nested more than 100 levels deep"),
         ("t.parquet", b"PAR1", "not a readable Parquet file"),
         ("t.txt", b"some words\nmore words\n", "a text file without columns"),
         ("t.xls", b"", r"save it as \.xlsx or as CSV"),
-        ("t.docx", b"", r"unknown format; wanted a name that ends in \.csv"),
+        ("t.docx", b"", r"unknown format; expected a name that ends in \.csv"),
     ],
 )
 def test_a_bad_table_is_refused_with_file_and_place_named(
@@ -280,7 +280,7 @@ def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no\.csv: no such file"):
         Table(tmp_path / "no.csv")
     (tmp_path / "d.csv").mkdir()
-    with pytest.raises(DataError, match="a folder, wanted a file"):
+    with pytest.raises(DataError, match="a folder, expected a file"):
         Table(tmp_path / "d.csv")
 
 

@@ -50,7 +50,7 @@ def statistics_of(classifier: Predictor) -> TokenStatistics:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_attention_by_kinds_is_that_of_each_text(tmp_path: Path, model: dict[str, object]) -> None:
+def test_attention_by_kinds_equals_a_loop_over_texts(tmp_path: Path, model: dict[str, object]) -> None:
     classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
     texts = statistics_of(classifier).read(classifier.encoder, TEXTS, [0] * len(TEXTS))
     table = measure_kinds(classifier, texts)
@@ -100,8 +100,8 @@ def test_kinds_of_tokens() -> None:
     )
     assert [text.label for text in texts] == [0, 1], "a text without words is left out"
     first, second = texts
-    wanted = {"first token": [0], "punctuation": [1], "negation": [2], "typical word": [0, 3], "gap": [1, 2]}
-    for kind, places in wanted.items():
+    expected = {"first token": [0], "punctuation": [1], "negation": [2], "typical word": [0, 3], "gap": [1, 2]}
+    for kind, places in expected.items():
         assert np.flatnonzero(first.kinds[kind]).tolist() == places, kind
     assert np.flatnonzero(first.kinds["rare word"]).tolist() == [2], "a word outside the vocabulary is rare"
     assert second.kinds["rare word"].tolist() == [True]
@@ -134,7 +134,7 @@ def test_effects_measured_on_other_rows_are_refused(measured: tuple[Predictor, H
     classifier, atlas = measured
     means, effects = measure_heads(classifier)
     fewer = {off: replace(found, n=found.n - 1) for off, found in effects.items()}
-    with pytest.raises(ValueError, match=f"measured on {atlas.n - 1:,} rows; wanted {atlas.n:,}"):
+    with pytest.raises(ValueError, match=f"measured on {atlas.n - 1:,} rows; expected {atlas.n:,}"):
         measure_atlas(classifier, means, fewer)
 
 

@@ -41,7 +41,7 @@ def counts(classifier: Predictor) -> np.ndarray:
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_weights_are_the_softmax_of_word_and_distance(causal: bool) -> None:
+def test_list_weights_are_the_softmax_of_word_and_distance(causal: bool) -> None:
     words, distances = np.array([0.0, 1.0, -0.5]), np.linspace(-1, 1, 2 * MAX_DISTANCE + 1)
     ids = np.random.default_rng(0).integers(0, 3, size=40)  # longer than MAX_DISTANCE
     weights = Lists(words, distances).weights(ids, causal=causal)
@@ -86,14 +86,14 @@ def test_planted_lists_are_found_and_confirmed_on_other_texts(
     lists = fitted(classifier)
     reads, idle = find_stories(classifier, chosen_on, lists=lists)
     assert str(reads) == found
-    assert idle.lists is None, "nothing is lost with it, so its picture is all there is"
+    assert idle.lists is None, "nothing is lost without it, so there is only its picture"
     assert str(necessary_part(classifier, measured_on, reads, lists[0])) == found
     measured = measure_story(classifier, measured_on, reads, counts=counts(classifier), seed=1)
     assert measured.verdict == "confirmed" and measured.share > 0.9 and measured.n == 150
     assert measured.attention[0] > 0.9 > measured.chance[0]
 
 
-def test_without_queries_a_model_whose_heads_have_none_keeps_its_accuracy() -> None:
+def test_removing_queries_costs_nothing_where_heads_ignore_them() -> None:
     classifier = planted({}, {3: 1.0}, words=WORD_WEIGHTS)
     texts, lists = kinds_of(classifier, random_texts(300, seed=23)), fitted(classifier)
     stories = find_stories(classifier, texts, lists=lists)
@@ -105,7 +105,7 @@ def test_without_queries_a_model_whose_heads_have_none_keeps_its_accuracy() -> N
     assert together.control < 0.9 and together.interval[0] > 0.8
 
 
-def test_a_head_whose_keys_depend_on_the_query_is_no_list() -> None:
+def test_heads_whose_keys_depend_on_the_query_are_not_lists() -> None:
     """Only the first token reads a mark, whose place varies; a list would show the mark to every query."""
     classifier = planted({1: 1.0}, {2: 1.0})
     texts, lists = kinds_of(classifier, random_texts(300, seed=24)), fitted(classifier)

@@ -95,7 +95,7 @@ def test_the_true_stories_are_found_on_other_texts_than_they_are_measured_on() -
     assert heard == [(1, 2), (2, 2)]
     assert (reads.layer, reads.head, idle.layer, idle.head) == (0, 0, 0, 1)
     assert reads.clauses == NEXT
-    assert idle.clauses == (Clause(ANY, "punctuation"),), "nothing is lost with it, so its picture is all there is"
+    assert idle.clauses == (Clause(ANY, "punctuation"),), "nothing is lost without it, so there is only its picture"
     assert measure_story(classifier, measured_on, reads).verdict == "confirmed"
     assert measure_story(classifier, measured_on, idle).verdict == "idle"
 
@@ -157,7 +157,7 @@ def test_rows_that_a_story_is_not_about_keep_their_weights() -> None:
     assert not right_answers(classifier, texts, {(0, 0): lambda n: spread(first[n])}).all()
 
 
-def test_what_cannot_be_measured_is_refused() -> None:
+def test_stories_that_cannot_be_measured_are_refused() -> None:
     classifier = planted({1: 1.0}, {2: 1.0})
     texts = kinds_of(classifier, random_texts(3, seed=11))
     with pytest.raises(ValueError, match="no text holds what the story is about: first token → punctuation"):

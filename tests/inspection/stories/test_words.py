@@ -113,7 +113,7 @@ def test_chips_of_an_atlas_are_named_as_on_screen() -> None:
     assert set(VERDICT_MARKS) >= {head["verdict"] for head in chips.values()}
 
 
-def test_what_all_heads_do_together_is_one_sentence() -> None:
+def test_all_heads_are_summarised_in_one_sentence() -> None:
     bag = AllHeads(4000, 0.94, 0.85, 0.932, 0.862, 0.9, share=0.91, interval=(0.8, 1.0), control_share=0.13)
     for together, begins in (
         (bag, "In this model attention is a weighted bag of words with positions: "),

@@ -114,14 +114,14 @@ def test_given_test_rows_are_used_with_notes_on_those_left_out_or_repeated() -> 
 @pytest.mark.parametrize(
     "data, options, message",
     [
-        (LabelledTexts(["a"] * 20, [0] * 20, ("x",)), {}, "all 20 rows have the label 'x'; wanted at least two"),
-        (LabelledTexts(["a", "b"], [0, 1], ("x", "y")), {}, "2 rows with text and label; wanted at least 4"),
+        (LabelledTexts(["a"] * 20, [0] * 20, ("x",)), {}, "all 20 rows have the label 'x'; expected at least two"),
+        (LabelledTexts(["a", "b"], [0, 1], ("x", "y")), {}, "2 rows with text and label; expected at least 4"),
         (
             LabelledTexts([f"t{n}" for n in range(20)], list(range(20)), tuple(f"c{n}" for n in range(20))),
             {},
             "hardly any repeats; is it the right label column, or are the two columns swapped",
         ),
-        (rows(30), {"minutes": 0}, "got a budget of 0 minutes; wanted 0.05 to 1440"),
+        (rows(30), {"minutes": 0}, "got a budget of 0 minutes; expected 0.05 to 1440"),
     ],
 )
 def test_rows_that_cannot_be_trained_on_are_refused(
@@ -142,7 +142,7 @@ def chosen(lengths: list[int], *, n: int, minutes: float = 5, speed: float = 10_
     return choose_recipe(inputs, minutes=minutes)
 
 
-def test_texts_and_time_decide_how_much_of_them_is_read() -> None:
+def test_max_length_depends_on_texts_and_time() -> None:
     assert chosen([5, 9, 12] * 50, n=1000).max_length == 16
     assert chosen([300] * 150, n=500).max_length == 384
     hurried = chosen([300] * 150, n=20_000)
@@ -264,7 +264,7 @@ def test_only_a_run_of_the_same_rows_is_resumed(tmp_path: Path) -> None:
         planned(resume=out)
     with pytest.raises(TrainingInterruptedError):
         run_plan(planned(), out=out, on_progress=interrupt_after(1))
-    with pytest.raises(TrainingError, match="is of a run with other rows, --test, --seed or --init"):
+    with pytest.raises(TrainingError, match="belongs to a run with other rows, --test, --seed or --init"):
         plan_training(rows(151), resume=out)
     (state_file(out).with_name("plan.json")).write_text("{")
     with pytest.raises(TrainingError, match="is damaged"):

@@ -13,7 +13,7 @@ LONGEST = 100_000
 
 
 def store_answers(name: str, answers: Mapping[str, Any] | None, *, on_restore: Callable[[str], None]) -> None:
-    """Store the answers in a lesson; without any, call `on_restore` with those of an earlier visit, if there are some.
+    """Store the answers in a lesson; without any, call `on_restore` with the answers of an earlier visit, if any.
 
     Empty answers delete the stored ones.
     """

@@ -237,7 +237,7 @@ def start(session: Session, kind: Kind, spec: Mapping[str, Any], *, address: str
     left, limit = sessions.room(session.folder)
     if left <= 0:
         raise JobError(
-            f"There is no room for what comes of it: {limit}. Remove some of your files, or try again later."
+            f"There is no disk space for the result: {limit}. Remove some of your files, or try again later."
         )
     name, lock = enter(WORK[kind][1], session.folder.name, address)
     try:
@@ -447,7 +447,7 @@ MEMORY_MESSAGE = (
     "This needed more than the {:,} MB of memory that one job may have here (TXCLS_JOB_MB). Try again with fewer or "
     "shorter texts."
 )
-DISK_MESSAGE = "What comes of this takes too much of the disk: {}. Try again with fewer or shorter texts."
+DISK_MESSAGE = "The result takes too much disk space: {}. Try again with fewer or shorter texts."
 KILLED_MESSAGE = "The process working on this was killed ({}); perhaps the server ran out of memory. Start it again."
 
 

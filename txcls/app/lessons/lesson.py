@@ -333,7 +333,7 @@ def is_covered() -> bool:
 
 
 def is_open() -> bool:
-    """Whether the step's question is neither answered correctly nor its answer revealed.
+    """Whether the step's question has been neither answered correctly nor revealed.
 
     Never in lecture mode, where the last slide has the answer.
     """

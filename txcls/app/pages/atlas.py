@@ -267,7 +267,7 @@ def _kinds(opened: layout.Page, atlas: HeadAtlas) -> None:
         f"{over[query, key]:+.2f}",
     )
     st.caption(
-        "The mean weight of queries of one kind (rows) on keys of one kind (columns), minus that of uniform ones, over "
+        "The mean weight of queries of one kind (rows) on keys of one kind (columns), minus the uniform weight, over "
         "the texts that have such a key. A token can be of several kinds, so rows do not sum to 0. Largest: "
         f"{table.queries[query]} → {table.keys[key]}, {table.attention[layer, head, query, key]:.2f} (uniform weights: "
         f"{table.chance[query, key]:.2f}). This is only a picture; the test above says whether it matters."

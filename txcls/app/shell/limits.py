@@ -83,11 +83,11 @@ def limits() -> Limits:
 def _value(field: str, name: str) -> Any:
     raw = os.environ[name]
     if field in ("uploads", "training"):
-        wanted = "on or off"
+        expected = "on or off"
         if raw.strip().lower() in _SWITCHES:
             return _SWITCHES[raw.strip().lower()]
     else:
-        wanted = "a whole number from 1 to 999999999"
+        expected = "a whole number from 1 to 999999999"
         if raw.isascii() and raw.isdigit() and len(raw) <= 9 and int(raw):
             return int(raw)
-    raise ConfigError(f"{name}={raw[:40]!r}: wanted {wanted}; correct it, or unset it")
+    raise ConfigError(f"{name}={raw[:40]!r}: expected {expected}; correct it, or unset it")

@@ -103,9 +103,9 @@ def folder_of(name: str) -> Path | None:
     return mine.own / plain if plain in names_in(mine.own) and not plain.startswith(".") else None
 
 
-def free_name(wanted: str) -> str:
+def free_name(requested: str) -> str:
     """A classifier name made from a file's name, different from those of the visitor's other classifiers."""
-    stem = re.sub(r"(\.[a-z]{2,8})?(\.gz)?$", "", wanted.lower(), count=1)
+    stem = re.sub(r"(\.[a-z]{2,8})?(\.gz)?$", "", requested.lower(), count=1)
     stem = re.sub(r"[^a-z0-9]+", "_", stem).strip("_")[:30] or "mine"
     taken = names_in(open_session().own)
     return next(name for name in (stem, *(f"{stem}_{n}" for n in range(2, 10_000))) if name not in taken)

@@ -44,7 +44,7 @@ def link_params(view: View) -> dict[str, str]:
 
 
 def default_training_step() -> int:
-    """The training step of a URL without one: the first, or that of the lesson's step."""
+    """The training step of a URL without one: the first, or the lesson step's."""
     anchor: Anchor | None = st.session_state.get("_anchor")
     return 0 if anchor is None else training_step(anchor.base)
 
@@ -89,7 +89,7 @@ def current_view(checkpoints: Sequence[str], *, text_box: str, first_text: Calla
 
 
 def _from_server(params: Mapping[str, str]) -> dict[str, str]:
-    """The parameters that the server compares: without those of the browser and the token of the visitor's files."""
+    """The parameters that the server compares: all except the browser's and the token of the visitor's files."""
     return {name: value for name, value in params.items() if name not in ("training_step", SLIDE, JOB)}
 
 
@@ -170,7 +170,7 @@ def add_note(note: str) -> None:
 def notes_on(view: View, page: str) -> list[str]:
     """Notices about the link, the text or the checkpoint.
 
-    Those of the last run are repeated while page, text and checkpoint stay the same: the page may rerun before anyone
+    The last run's notes are repeated while page, text and checkpoint stay the same: the page may rerun before anyone
     has read them.
     """
     notes: list[str] = st.session_state.pop("_notes", []) + st.session_state.pop("_more_notes", [])

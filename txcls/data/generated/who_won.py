@@ -126,7 +126,7 @@ def report(form: Form, *, winner: str, loser: str, others: Sequence[str] = ()) -
     """
     teams = (winner, loser, *others)
     if len(set(teams)) < len(teams) or not set(teams) <= set(TEAMS):
-        raise ValueError(f"wanted different teams out of {', '.join(TEAMS)}; got {', '.join(teams)}")
+        raise ValueError(f"expected different teams out of {', '.join(TEAMS)}; got {', '.join(teams)}")
     clauses = {place: _relative(kind, verb, time, others[n]) for place, kind, verb, time, n in form.relatives}
     words = [*_plain(form.opening), (",", "")] if form.opening else []
     words += [*_main(form, winner, loser, clauses), *_plain(form.ending), (".", "")]

@@ -40,9 +40,9 @@ def open_ag_news(config: DataConfig, path: Path) -> Dataset:
     elif path.is_file():
         train, test = (None, path) if path.name.startswith("test") else (path, None)
     else:
-        raise DataError(f"{path}: no such file or folder; wanted {INFO.name}'s train.csv and test.csv")
+        raise DataError(f"{path}: no such file or folder; expected {INFO.name}'s train.csv and test.csv")
     if train is None and test is None:
-        raise DataError(f"{path}: wanted {' or '.join(_TRAIN_FILES)}, and {' or '.join(_TEST_FILES)}; none is there")
+        raise DataError(f"{path}: expected {' or '.join(_TRAIN_FILES)}, and {' or '.join(_TEST_FILES)}; none is there")
     files: dict[SplitName, Path] = {}
     if train:
         files["train"] = train
@@ -68,10 +68,10 @@ def read_rows(path: Path) -> LabelledTexts:
     with open_text(path) as file:
         for number, row in csv_rows(file, path):
             if len(row) != 3:
-                raise DataError(f'{path}, row {number}: {len(row)} fields, wanted "class","title","description"')
+                raise DataError(f'{path}, row {number}: {len(row)} fields, expected "class","title","description"')
             label, title, description = row
             if label not in ("1", "2", "3", "4"):
-                raise DataError(f"{path}, row {number}: class {label[:40]!r}, wanted 1, 2, 3 or 4")
+                raise DataError(f"{path}, row {number}: class {label[:40]!r}, expected 1, 2, 3 or 4")
             texts.append(f"{title} {description}".strip())
             labels.append(int(label) - 1)
     if not texts:

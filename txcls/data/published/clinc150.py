@@ -50,12 +50,12 @@ def open_clinc150(config: DataConfig, path: Path) -> Dataset:
     if path.is_dir():
         file = next((path / name for name in _FILES if (path / name).is_file()), None)
         if file is None:
-            raise DataError(f"{path}: wanted {' or '.join(_FILES)}, which is not there; or name the file itself")
+            raise DataError(f"{path}: expected {' or '.join(_FILES)}, which is not there; or name the file itself")
         path = file
     values = parse_json(read_text(path), str(path))
     if not isinstance(values, dict) or not set(KEYS.values()) <= set(values):
         got = ", ".join(values)[:80] if isinstance(values, dict) else type(values).__name__
-        raise DataError(f"{path}: wanted one object with {', '.join(KEYS.values())}; got {got or 'an empty object'}")
+        raise DataError(f"{path}: expected one object with {', '.join(KEYS.values())}; got {got or 'an empty object'}")
     pairs = {split: _pairs(values[key], f"{path}, {key}") for split, key in KEYS.items()}
     classes = tuple(sorted({label for _, label in pairs["train"]}))
     rows = {
@@ -75,19 +75,21 @@ def open_clinc150(config: DataConfig, path: Path) -> Dataset:
 def _pairs(value: Any, where: str) -> list[tuple[str, str]]:
     """(text, intent) of each row."""
     if not isinstance(value, list) or not value:
-        raise DataError(f"{where}: wanted a list of [query, intent], got {str(value)[:40] or 'nothing'}")
+        raise DataError(f"{where}: expected a list of [query, intent], got {str(value)[:40] or 'nothing'}")
     pairs = []
     for number, item in enumerate(value, start=1):
         match item:
             case [str(text), str(intent)] if text.strip() and intent.strip():
                 pairs.append((text.strip(), intent.strip()))
             case _:
-                raise DataError(f"{where}, item {number}: wanted [query, intent], got {str(item)[:60]}")
+                raise DataError(f"{where}, item {number}: expected [query, intent], got {str(item)[:60]}")
     return pairs
 
 
 def _labelled(pairs: list[tuple[str, str]], classes: tuple[str, ...], where: str) -> LabelledTexts:
     for number, (_, intent) in enumerate(pairs, start=1):
         if intent not in classes:
-            raise DataError(f"{where}, item {number}: intent {intent[:40]!r}, wanted one of {listed(classes, most=5)}")
+            raise DataError(
+                f"{where}, item {number}: intent {intent[:40]!r}, expected one of {listed(classes, most=5)}"
+            )
     return labelled([text for text, _ in pairs], [intent for _, intent in pairs], classes)

@@ -67,10 +67,10 @@ def open_huffpost(config: DataConfig, path: Path) -> Dataset:
     if path.is_dir():
         file = next((path / name for name in (FILE, f"{FILE}.gz") if (path / name).is_file()), None)
         if file is None:
-            raise DataError(f"{path}: wanted {FILE} or {FILE}.gz, which is not there; {INFO.by_hand}")
+            raise DataError(f"{path}: expected {FILE} or {FILE}.gz, which is not there; {INFO.by_hand}")
         path = file
     elif not path.is_file():
-        raise DataError(f"{path}: no such file or folder; wanted {FILE} or its folder")
+        raise DataError(f"{path}: no such file or folder; expected {FILE} or its folder")
 
     @cache
     def rows() -> dict[SplitName, LabelledTexts]:
@@ -108,11 +108,11 @@ def read_items(path: Path, *, joiner: str = " ") -> list[NewsItem]:
         for line, row in json_lines(file, path):
             where = f"{path}, line {line}"
             if not isinstance(row, dict):
-                raise DataError(f"{where}: wanted an object with headline, short_description, category and date")
+                raise DataError(f"{where}: expected an object with headline, short_description, category and date")
             values = [row.get(name) for name in ("headline", "short_description", "category", "date")]
             if not all(isinstance(value, str) for value in values):
                 raise DataError(
-                    f"{where}: wanted headline, short_description, category and date as strings, got "
+                    f"{where}: expected headline, short_description, category and date as strings, got "
                     f"{', '.join(map(str, row))[:80] or 'an empty object'}"
                 )
             headline, description, category, day = map(str, values)
@@ -121,7 +121,7 @@ def read_items(path: Path, *, joiner: str = " ") -> list[NewsItem]:
             try:
                 written = date.fromisoformat(day)
             except ValueError:
-                raise DataError(f"{where}: date {day[:40]!r}, wanted one such as 2022-09-23") from None
+                raise DataError(f"{where}: date {day[:40]!r}, expected one such as 2022-09-23") from None
             if (key := f"{headline} {description}".strip()) and key not in items:
                 text = joiner.join(part for part in (headline, description) if part.strip()).strip()
                 items[key] = NewsItem(key, text, places[category], written)

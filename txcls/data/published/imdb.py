@@ -36,7 +36,7 @@ def open_imdb(config: DataConfig, path: Path) -> Dataset:
     Raises:
         DataError: there is no such folder or archive.
     """
-    source = locate(path, folders=("train", "test", "aclImdb"), archive="aclImdb_v1", wanted=_EXPECTED_FILES)
+    source = locate(path, folders=("train", "test", "aclImdb"), archive="aclImdb_v1", expected_files=_EXPECTED_FILES)
     return Dataset(INFO, CLASSES, source.name, ("train", "test"), read=partial(read_reviews, source))
 
 
@@ -58,6 +58,6 @@ def read_reviews(path: Path, split: str) -> LabelledTexts:
         rows.append((int(match[1] == "pos"), int(match[2]), text))
     for label, folder in enumerate(("neg", "pos")):
         if not any(row[0] == label for row in rows):
-            raise DataError(f"{path}: no reviews in {split}/{folder}; wanted {_EXPECTED_FILES}")
+            raise DataError(f"{path}: no reviews in {split}/{folder}; expected {_EXPECTED_FILES}")
     rows.sort()
     return LabelledTexts([text for *_, text in rows], [label for label, *_ in rows], CLASSES)

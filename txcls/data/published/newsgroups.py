@@ -46,7 +46,7 @@ def open_newsgroups(config: DataConfig, path: Path) -> Dataset:
         DataError: there is no such folder or archive.
     """
     folders = ("20news-bydate-train", "20news-bydate-test", "20news-bydate")
-    source = locate(path, folders=folders, archive="20news-bydate", wanted=_EXPECTED_FILES)
+    source = locate(path, folders=folders, archive="20news-bydate", expected_files=_EXPECTED_FILES)
     parts = " and ".join(part for part in ("headers", "signatures", "quotes") if part in config.remove)
     return Dataset(
         info=INFO,
@@ -74,7 +74,7 @@ def read_posts(path: Path, split: str, *, remove: Collection[PostPart] = ()) -> 
             raise DataError(f"{path}, {match[0][:80]}: group {match[1][:40]!r} is none of the {len(CLASSES)}")
         rows.append((places[match[1]], int(match[2]), strip_post(raw.decode("latin-1"), remove)))
     if not rows:
-        raise DataError(f"{path}: no posts in 20news-bydate-{split}; wanted {_EXPECTED_FILES}")
+        raise DataError(f"{path}: no posts in 20news-bydate-{split}; expected {_EXPECTED_FILES}")
     rows.sort()
     return LabelledTexts([text for *_, text in rows], [label for label, *_ in rows], CLASSES)
 

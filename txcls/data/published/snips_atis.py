@@ -77,7 +77,7 @@ def open_atis(config: DataConfig, path: Path) -> Dataset:
 
 def _open(info: DatasetInfo, path: Path) -> Dataset:
     if not path.is_dir():
-        raise DataError(f"{path}: wanted the folder that holds train, valid and test, each with label and seq.in")
+        raise DataError(f"{path}: expected the folder that holds train, valid and test, each with label and seq.in")
     pairs = {split: _pairs(path / folder) for split, folder in FOLDERS.items()}
     learned = {intent for _, intent in pairs["train"]}
     classes = tuple(sorted({intent for rows in pairs.values() for _, intent in rows}))
@@ -99,7 +99,7 @@ def _pairs(folder: Path) -> list[tuple[str, str]]:
     texts, labels = _lines(folder, "seq.in"), _lines(folder, "label")
     if len(texts) != len(labels):
         raise DataError(
-            f"{folder}: seq.in has {len(texts):,} lines, label {len(labels):,}; wanted a label for each utterance"
+            f"{folder}: seq.in has {len(texts):,} lines, label {len(labels):,}; expected a label for each utterance"
         )
     intents = [label.split("#")[0].strip() for label in labels]
     for name, column in (("seq.in", texts), ("label", intents)):
@@ -113,7 +113,7 @@ def _lines(folder: Path, name: str) -> list[str]:
     file = next((file for file in (folder / name, folder / f"{name}.gz") if file.is_file()), None)
     if file is None:
         raise DataError(
-            f"{folder / name}: no such file, nor {name}.gz; wanted label and seq.in in train, valid and test"
+            f"{folder / name}: no such file, nor {name}.gz; expected label and seq.in in train, valid and test"
         )
     lines = [line.strip() for line in read_text(file).removesuffix("\n").split("\n")]
     if lines == [""]:

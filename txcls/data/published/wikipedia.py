@@ -85,7 +85,7 @@ def _files(path: Path) -> list[Path]:
     if not files:
         raise DataError(f"{path}: no files are there; {INFO.by_hand}")
     if len(files) > MAX_FILES:
-        raise DataError(f"{path}: {len(files):,} files, wanted {MAX_FILES:,} at most; join some of them")
+        raise DataError(f"{path}: {len(files):,} files, expected {MAX_FILES:,} at most; join some of them")
     return files
 
 
@@ -103,7 +103,7 @@ def _articles_of(file: Path) -> Iterator[Article]:
             elif not begun:
                 if line:
                     raise DataError(
-                        f'{where}: {shown(line, limit=60)!r} is in no article; wanted a line <doc id="…" url="…" '
+                        f'{where}: {shown(line, limit=60)!r} is in no article; expected a line <doc id="…" url="…" '
                         'title="…"> before it, as WikiExtractor writes without --json'
                     )
             elif line == _END:

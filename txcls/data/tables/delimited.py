@@ -50,7 +50,7 @@ def find_dialect(path: Path, encoding: Encoding, *, suffix: str) -> Dialect:
     delimiter = "\t" if suffix in (".tsv", ".tab") else _sniff_delimiter(beginning)
     if suffix == ".txt" and delimiter not in beginning:
         raise DataError(
-            f"{path}: a text file without columns; wanted columns between tabs, as Excel's Unicode text has, or "
+            f"{path}: a text file without columns; expected columns between tabs, as Excel's Unicode text has, or "
             f"lines such as `{_LABEL}class text`"
         )
     if delimiter == "\t":

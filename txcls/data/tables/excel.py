@@ -125,7 +125,9 @@ def _refuse_bomb(path: Path) -> None:
         raise DataError(f"{path}: unpacks to more than {MAX_WORKBOOK_BYTES:,} bytes, the maximum; save it as CSV")
     sheets = sum(entry.filename.startswith("xl/worksheets/") and "_rels" not in entry.filename for entry in entries)
     if sheets > MAX_SHEETS:
-        raise DataError(f"{path}: {sheets:,} sheets, wanted {MAX_SHEETS} at most; save the sheet that you need as CSV")
+        raise DataError(
+            f"{path}: {sheets:,} sheets, expected {MAX_SHEETS} at most; save the sheet that you need as CSV"
+        )
 
 
 def _value(cell: object) -> object:

@@ -48,7 +48,7 @@ def find_headings(head: Sequence[CellRow], *, file: str, is_sheet: bool) -> Head
         DataError: there are no rows, or too many columns.
     """
     if not head:
-        raise DataError(f"{file}: empty; wanted a line with the columns' names, then rows")
+        raise DataError(f"{file}: empty; expected a line with the columns' names, then rows")
     notes: list[str] = []
     above = _title_rows(head)
     if above:
@@ -77,7 +77,7 @@ def find_headings(head: Sequence[CellRow], *, file: str, is_sheet: bool) -> Head
 def refuse_wide(columns: Sequence[str], *, file: str) -> None:
     """Raise DataError if there are more than MAX_COLUMNS columns."""
     if len(columns) > MAX_COLUMNS:
-        raise DataError(f"{file}: {len(columns):,} columns, wanted {MAX_COLUMNS:,} at most; is it a table?")
+        raise DataError(f"{file}: {len(columns):,} columns, expected {MAX_COLUMNS:,} at most; is it a table?")
 
 
 def _heading(cell: object) -> str:

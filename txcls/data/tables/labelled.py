@@ -162,7 +162,7 @@ def table_dataset(config: DataConfig, path: Path) -> Dataset:
     if len(classes) < 2:
         raise DataError(
             f"{table.path}: all {len(train.labelled):,} rows have the label '{shown(classes[0], limit=40)}'; "
-            "wanted at least two classes"
+            "expected at least two classes"
         )
     parts: dict[SplitName, LabelledTexts] = {"train": train.labelled}
     if "test" in files:
@@ -193,6 +193,6 @@ def _split_files(folder: Path) -> dict[str, Path]:
             files[split] = matching[0]
     if "train" not in files:
         raise DataError(
-            f"{folder}: no train file there; wanted train{', train'.join(SUFFIXES)}, or name the file itself"
+            f"{folder}: no train file there; expected train{', train'.join(SUFFIXES)}, or name the file itself"
         )
     return files

@@ -110,7 +110,7 @@ def open_text(
 
 
 def open_unpacked(path: Path, *, any_packing: bool) -> IO[bytes]:
-    """Open the file's bytes, unpacked whatever its name; reading fails beyond the compression ratio of texts."""
+    """Open the file's bytes, unpacked regardless of its name; reading fails beyond the compression ratio of texts."""
     file = path.open("rb")
     start = file.peek(6)
     packing = next((magic for magic in _OPENERS if start.startswith(magic)), None)
@@ -214,7 +214,7 @@ def parse_json(text: str, where: str) -> Any:
     """
     if len(text) > MAX_JSON_CHARACTERS:
         raise DataError(
-            f"{where}: {len(text):,} characters of JSON, wanted {MAX_JSON_CHARACTERS:,} at most; split the file"
+            f"{where}: {len(text):,} characters of JSON, expected {MAX_JSON_CHARACTERS:,} at most; split the file"
         )
     return _checked(json.loads, text, where=where)
 
@@ -246,7 +246,7 @@ def json_items(file: TextIO, path: Path) -> Iterator[tuple[int, Any]]:
         if buffer[at : at + 1] == "]" and mark == ",":
             break
         if buffer[at : at + 1] != mark:
-            raise DataError(f"{where}: not JSON (wanted {mark} before it)")
+            raise DataError(f"{where}: not JSON (expected {mark} before it)")
         at = _after_blank(buffer, at + 1)
         if buffer[at : at + 1] == "]" and mark == "[":
             break
@@ -256,7 +256,7 @@ def json_items(file: TextIO, path: Path) -> Iterator[tuple[int, Any]]:
         yield number, value
         at, mark = end, ","
     if buffer[at + 1 :].strip() or file.read(1):
-        raise DataError(f"{path}: not JSON (something stands below the end of the array)")
+        raise DataError(f"{path}: not JSON (there is text after the end of the array)")
 
 
 def _after_blank(text: str, at: int) -> int:

@@ -72,7 +72,7 @@ def parquet_rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[t
                         name = max(lengths, key=lengths.__getitem__)
                         raise DataError(
                             f"{path}, row {done + 1}: {lengths[name]:,} characters in column "
-                            f"'{shown(name, limit=40)}', wanted {MAX_FIELD_CHARACTERS:,} at most; cut the text or "
+                            f"'{shown(name, limit=40)}', expected {MAX_FIELD_CHARACTERS:,} at most; cut the text or "
                             "remove the row"
                         )
                     if characters > max(_FEW_BYTES, MAX_RATIO * size):

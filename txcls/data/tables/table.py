@@ -52,7 +52,9 @@ def table_suffix(path: Path) -> str:
         return suffix
     if suffix in (".xls", ".ods", ".numbers", ".xlsb"):
         raise DataError(f"{path}: a spreadsheet in a format that is not read; save it as .xlsx or as CSV (UTF-8)")
-    raise DataError(f"{path}: unknown format; wanted a name that ends in {', '.join(SUFFIXES)} (text formats also .gz)")
+    raise DataError(
+        f"{path}: unknown format; expected a name that ends in {', '.join(SUFFIXES)} (text formats also .gz)"
+    )
 
 
 def is_table(name: str) -> bool:
@@ -71,7 +73,7 @@ def cell_text(value: object, *, where: str, column: str) -> str:
     if isinstance(value, list | dict | bytes):
         raise DataError(
             f"{where}: column '{shown(column, limit=40)}' holds '{shown(value, limit=40)}' ({type(value).__name__}), "
-            "wanted a text; name another column"
+            "expected a text; name another column"
         )
     return label_name(value)
 
@@ -126,7 +128,7 @@ class Table:
         self._too_wide = (0, 0)  # first and last number of the rows with too many fields
         refuse_unreachable(path)
         if not path.is_file():
-            raise DataError(f"{path}: {'a folder, wanted a file' if path.is_dir() else 'no such file'}")
+            raise DataError(f"{path}: {'a folder, expected a file' if path.is_dir() else 'no such file'}")
         if self.suffix == ".parquet" or self.suffix in JSON:
             self._open_objects()
         else:
@@ -258,7 +260,7 @@ class Table:
         for number, values in numbered:
             if not isinstance(values, dict):
                 raise DataError(
-                    f"{self.path}, {self.unit} {number}: wanted an object with the columns as keys, got "
+                    f"{self.path}, {self.unit} {number}: expected an object with the columns as keys, got "
                     f"'{shown(values, limit=40)}'"
                 )
             shallow = flatten(values)

@@ -235,7 +235,7 @@ def measure_atlas(
     report(f"measuring the stories on {len(test_texts):,} test texts")
     rows = TokenisedTexts.encode(classifier.encoder, sampled(classifier, test))
     if len(rows) != effects["zero"].n:
-        raise ValueError(f"effects were measured on {effects['zero'].n:,} rows; wanted {len(rows):,}, as read here")
+        raise ValueError(f"effects were measured on {effects['zero'].n:,} rows; expected {len(rows):,}, as read here")
     records = []
     for story, fitted in zip(stories, lists, strict=True):
         lost: dict[How, float] = {
@@ -370,7 +370,7 @@ def _story_from_dict(values: Mapping[str, Any]) -> MeasuredStory:
     lists = _lists_from_dict(values["lists"]) if "lists" in values else None
     low, high = values["interval"]
     if values["verdict"] not in get_args(Verdict) or (lists is None and len(values["attention"]) != len(clauses)):
-        raise ValueError("wanted a known verdict, and the attention of each clause")
+        raise ValueError("expected a known verdict, and the attention of each clause")
     return MeasuredStory(
         story=Story(int(values["layer"]), int(values["head"]), clauses, lists),
         n=int(values["n"]),

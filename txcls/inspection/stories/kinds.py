@@ -279,7 +279,7 @@ def measure_kinds(classifier: Predictor, texts: Sequence[TextKinds]) -> KindsTab
         ValueError: there are no texts.
     """
     if not texts:
-        raise ValueError("got no texts; wanted at least one")
+        raise ValueError("got no texts; expected at least one")
     config = classifier.checkpoint.config.model
     queries, keys = query_kinds(texts), key_kinds(texts)
     shape = (len(queries), len(keys))

@@ -89,7 +89,7 @@ def _ask_about_projection(run: ForwardPass, name: str) -> Question | None:
             "Queries and keys are computed from the same numbers. Are they the same?",
             ("Yes", "No"),
             1,
-            "Each has its own matrix, so the score of i for j can differ from that of j for i.",
+            "Each has its own matrix, so the score of i for j can differ from the score of j for i.",
         )
     return Question(
         "In this step, does a token's value depend on other tokens?",

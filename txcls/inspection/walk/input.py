@@ -123,7 +123,7 @@ def _token_vectors(run: ForwardPass) -> WalkStep:
             "The same word occurs twice in a text. Do its two rows differ here?",
             ("They differ", "They are the same"),
             1,
-            "A row depends on the id alone. Position and context come in later steps.",
+            "A row depends only on the id. Position and context come in later steps.",
         ),
     )
 
@@ -175,7 +175,7 @@ def _position_vectors(run: ForwardPass) -> WalkStep:
             "If two words of the text were swapped, would this matrix change?",
             ("Yes, their two rows", "Yes, all rows", "No"),
             2,
-            "It depends on positions alone.",
+            "It depends only on positions.",
         ),
     )
 

@@ -45,7 +45,7 @@ class Walk:
 
 
 def walk_through(classifier: Predictor, text: str) -> Walk:
-    """All steps of the forward pass of one text; which steps there are depends on the classifier's configuration.
+    """All steps of the forward pass of one text; the steps depend on the classifier's configuration.
 
     Raises:
         TraceError: the text contains no token that the model reads.

@@ -61,7 +61,7 @@ def _first_token(run: ForwardPass, before: WalkStep) -> WalkStep:
         _ask=lambda _: run.ask_token(
             "Which token's vector stands for the text?",
             [1.0, *[0.0] * (len(run.names) - 1)],
-            lambda _: "The first one, whatever it is.",
+            lambda _: "Always the first one.",
         ),
     )
 

@@ -40,11 +40,11 @@ def source_of(thing: ModuleType | type | Callable[..., Any], first: str = "", la
     """
     lines, number = inspect.getsourcelines(thing)
 
-    def find(wanted: str, begin: int) -> int:
+    def find(fragment: str, begin: int) -> int:
         for place in range(begin, len(lines)):
-            if wanted in lines[place]:
+            if fragment in lines[place]:
                 return place
-        raise TraceError(f"no line of {thing.__name__} after its first {begin} contains {wanted!r}")
+        raise TraceError(f"no line of {thing.__name__} after its first {begin} contains {fragment!r}")
 
     begin = find(first, 0)
     end = find(last or first, begin) if first else len(lines) - 1

@@ -108,7 +108,7 @@ def plan_training(
     if saved is not None:
         minutes, speed = saved.minutes, saved.speed
     if not 0.05 <= minutes <= 24 * 60:
-        raise DataError(f"got a budget of {minutes:g} minutes; wanted 0.05 to 1440")
+        raise DataError(f"got a budget of {minutes:g} minutes; expected 0.05 to 1440")
     check_rows(rows)
     parts = split_rows(rows, test, seed=seed)
     start = shipped_encoder() if init == "encoder" else init
@@ -134,7 +134,7 @@ def plan_training(
     plan = TrainingPlan(config.with_settings(recipe.settings), parts, start, minutes, speed, inputs, recipe, notes)
     if saved is not None and saved.digest != _digest(plan):
         raise TrainingError(
-            f"{saved.file} is of a run with other rows, --test, --seed or --init; repeat these, or use --overwrite"
+            f"{saved.file} belongs to a run with other rows, --test, --seed or --init; repeat these, or use --overwrite"
         )
     return plan
 

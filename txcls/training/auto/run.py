@@ -130,7 +130,7 @@ def run_plan(
     finally:
         if out is not None and not is_interrupted(out):  # nothing to resume
             plan_file(out).unlink(missing_ok=True)
-            with suppress(OSError):  # not empty, or gone already
+            with suppress(OSError):  # not empty, or already removed
                 plan_file(out).parent.rmdir()
     if out is not None:
         reporter.stage("save", reporter.share, "saving")

@@ -66,9 +66,9 @@ def check_rows(rows: LabelledTexts) -> None:
     counts = Counter(rows.labels)
     if len(counts) < 2:
         only = shown(rows.classes[next(iter(counts))], limit=40) if counts else ""
-        raise DataError(f"all {len(rows):,} rows have the label '{only}'; wanted at least two classes")
+        raise DataError(f"all {len(rows):,} rows have the label '{only}'; expected at least two classes")
     if len(rows) < MIN_ROWS:
-        raise DataError(f"{len(rows)} rows with text and label; wanted at least {MIN_ROWS}, better some hundred")
+        raise DataError(f"{len(rows)} rows with text and label; expected at least {MIN_ROWS}, better some hundred")
     if len(counts) > max(2, len(rows) // 2):
         raise DataError(
             f"{len(counts):,} different labels in {len(rows):,} rows, so hardly any repeats; is it the right label "

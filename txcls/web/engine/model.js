@@ -44,7 +44,7 @@ export class Trace {
     if (Object.hasOwn(this.edit, name)) {
       const replaced = this.edit[name](value);
       if (String(replaced.shape) !== String(value.shape)) {
-        throw new Error(`the edit at ${name} returned shape ${replaced.shape}; wanted ${value.shape}`);
+        throw new Error(`the edit at ${name} returned shape ${replaced.shape}; expected ${value.shape}`);
       }
       value = replaced;
     }

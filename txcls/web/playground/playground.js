@@ -83,7 +83,7 @@ function reset() {
   const data = prepared(task, chosen), config = configOf(chosen, MAX_TOKENS), {classes, trained, heldOut} = data;
   say("problem", "");
   if (trained.length < 2 || !heldOut.length) {
-    say("problem", "There are too few texts with words: wanted at least two to train on and one held out.");
+    say("problem", "There are too few texts with words: expected at least two to train on and one held out.");
     return;
   }
   const nHelpers = Math.max(0, Math.min(3, (navigator.hardwareConcurrency || 1) - 1));

@@ -40,7 +40,7 @@ class Chosen:
 def choose_model(opened: layout.Opened, objective: checkpoints.Objective) -> Chosen | None:
     """Load the selected language model and draw the line about it; otherwise, explain how to train one and return
     None."""
-    names, wanted = checkpoints.language_names(objective), getattr(opened.view, objective)
+    names, requested = checkpoints.language_names(objective), getattr(opened.view, objective)
     if not names:
         preset, what = PRESETS[objective]
         st.info(
@@ -48,9 +48,9 @@ def choose_model(opened: layout.Opened, objective: checkpoints.Objective) -> Cho
             "takes a while on a CPU (`--max-steps 500` gives a rough one in minutes), then reload this page."
         )
         return None
-    name = wanted if wanted in names else names[0]
-    if wanted and wanted != name:
-        st.warning(plain(f"There is no language model “{wanted[:60]}” here that {PRESETS[objective][1]}."))
+    name = requested if requested in names else names[0]
+    if requested and requested != name:
+        st.warning(plain(f"There is no language model “{requested[:60]}” here that {PRESETS[objective][1]}."))
     line = st.container(horizontal=True, vertical_alignment="center", gap="medium")
     if len(names) > 1 and not lecture.is_on():
         layout.picker(line, objective, names, name)

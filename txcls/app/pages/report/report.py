@@ -123,7 +123,7 @@ def _of_test_rows(opened: layout.Page) -> Report | None:
 
 def _headline(report: Report, metrics: Mapping[str, Any]) -> None:
     if not report.figures:
-        st.info("No figures were stored when this classifier was trained, and there are no rows to compute them on.")
+        st.info("No metrics were stored when this classifier was trained, and there are no rows to compute them on.")
         return
     figures = report.figures
     st.subheader(f"On {plain(report.rows_are)}", anchor=False)

@@ -67,7 +67,7 @@ def show_from_now_on(done: JobState) -> None:
 
 
 def _metrics(progress: Mapping[str, Any], points: Sequence[Mapping[str, Any]], runs: int) -> None:
-    """Draw the latest metrics in a row; those of the last step stay during a later stage without metrics."""
+    """Draw the latest metrics in a row; they stay during later stages without metrics."""
     last = points[-1] if points else {}
     loss, accuracy = (progress.get(name) or last.get(name) for name in ("loss", "accuracy"))
     speed = progress.get("tokens_per_second")

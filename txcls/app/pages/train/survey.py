@@ -83,7 +83,7 @@ def problems(survey: Mapping[str, Any], *, unit: str) -> None:
     kind = chosen if chosen in some else some[0]
     listed: list[dict[str, Any]] = survey["problems"][kind][:SHOWN]
     st.caption(
-        f"{KINDS[kind][1]} Numbers are those of the {unit}s in your file."
+        f"{KINDS[kind][1]} Numbers refer to the {unit}s in your file."
         + (f" The first {len(listed)} of {counts[kind]:,} are shown." if counts[kind] > len(listed) else "")
     )
     with st.container(height=320 if len(listed) > 5 else "content", border=False):

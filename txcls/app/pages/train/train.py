@@ -194,7 +194,7 @@ def _training(read: JobState) -> None:
         )  # fmt: skip
     else:
         minutes = 1
-        st.markdown("This server gives a training one minute (TXCLS_MAX_MINUTES).")
+        st.markdown("On this server, training takes at most one minute (TXCLS_MAX_MINUTES).")
     can, speed = forecast.draw(read.spec, minutes)
     spec = {**_spec(read, minutes), **speed}
     st.button("Train", key="start_training", type="primary", on_click=_train, args=(spec,), disabled=not can)

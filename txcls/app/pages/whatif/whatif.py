@@ -70,10 +70,10 @@ def main() -> None:
 
 def _second_box(view: View) -> str:
     """Draw the second box; it initially holds the other version of an example, or otherwise the same text."""
-    wanted = view.changed or _other_version(view) or view.text
-    if BOX not in st.session_state or st.session_state.get("_changed_shown") != wanted:
-        st.session_state[BOX] = wanted
-    st.session_state["_changed_shown"] = wanted
+    shown_text = view.changed or _other_version(view) or view.text
+    if BOX not in st.session_state or st.session_state.get("_changed_shown") != shown_text:
+        st.session_state[BOX] = shown_text
+    st.session_state["_changed_shown"] = shown_text
     st.text_area(
         "Changed text",
         key=BOX,
@@ -83,7 +83,7 @@ def _second_box(view: View) -> str:
         args=(_other_version(view) or view.text,),
         label_visibility="collapsed",
     )
-    return wanted
+    return shown_text
 
 
 def _other_version(view: View) -> str:

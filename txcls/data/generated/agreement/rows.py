@@ -32,7 +32,7 @@ _PRONOUNS_AND_QUESTION_WORDS = (
     "i you he she it we they this that these those there here what where how why each either neither everyone someone "
     "nobody anyone everybody somebody to"
 )
-"""Words that decide the verb, or hide its noun, if they stand directly before it."""
+"""Words that determine the verb, or hide its noun, if they are directly before it."""
 _NOT_FINITE = (
     "not will would can could may might must shall should do does did don't doesn't didn't won't wouldn't can't "
     "couldn't cannot let if"
