@@ -47,7 +47,7 @@ def found_first(rows: LabelledTexts, planted: set[int], probabilities: np.ndarra
     return shares[0], shares[1], len(flagged)
 
 
-def measure(name: str, *, most: int, share: float, seeds: int) -> None:
+def measure(name: str, *, limit: int, share: float, seeds: int) -> None:
     """Measure one data set, averaged over several random plantings."""
     dataset = open_dataset(load_preset(name).data)
     clean = dataset.load("test")
@@ -57,7 +57,7 @@ def measure(name: str, *, most: int, share: float, seeds: int) -> None:
     else:
         train = dataset.load("train")
         clean = LabelledTexts([*train.texts, *clean.texts], [*train.labels, *clean.labels], clean.classes)
-    clean = some_rows(clean, most=most)
+    clean = some_rows(clean, limit=limit)
     own = None if classifier is None else answer_rows(classifier, clean).probabilities
     figures: dict[str, list[tuple[float, float, int]]] = {}
     for seed in range(seeds):
@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(machine())
     for name in options.sets or SETS:
         if is_available(name):
-            measure(name, most=options.rows, share=options.share, seeds=options.seeds)
+            measure(name, limit=options.rows, share=options.share, seeds=options.seeds)
         else:
             print(f"\n{name} is not on this machine (`txcls data list`)")
     return 0

@@ -56,11 +56,11 @@ class Rows:
     """Rows to classify."""
 
     @classmethod
-    def of(cls, dataset: Dataset, config: RunConfig, split: SplitName, *, most: int) -> Self:
-        """The rows of this data set, with those of `split` as `test`; at most `most` of each kind."""
+    def of(cls, dataset: Dataset, config: RunConfig, split: SplitName, *, limit: int) -> Self:
+        """The rows of this data set, with those of `split` as `test`; at most `limit` of each kind."""
         training, validation = training_and_validation(dataset, config.data)
         known = training if "validation" in dataset.splits else dataset.load("train")
-        return cls(*(some_rows(rows, most=most) for rows in (training, validation, known, dataset.load(split))))
+        return cls(*(some_rows(rows, limit=limit) for rows in (training, validation, known, dataset.load(split))))
 
 
 def linear_baseline(rows: Rows) -> tuple[NDArray[np.int_], str]:
@@ -138,11 +138,11 @@ def bayes_regression(rows: Rows, config: RunConfig, *, n_classes: int) -> tuple[
     return BayesRegression.over(rows.known, rows.test, config).predict(n_classes, best), f"C {best:g}"
 
 
-def compare(name: str, dataset: Dataset, split: SplitName, *, most: int) -> None:
+def compare(name: str, dataset: Dataset, split: SplitName, *, limit: int) -> None:
     """Print the accuracy of the checkpoint and of each linear model on a split, and how often only one is right."""
     config = load_preset(name)
     classifier = Predictor.load(name)
-    rows = Rows.of(dataset, config, split, most=most)
+    rows = Rows.of(dataset, config, split, limit=limit)
     test = in_classes_of(rows.test, classifier.checkpoint)
     own = classifier.probabilities(test.texts, precision="float32").argmax(axis=1) == np.asarray(test.labels)  # N
     print(f"\n{name}, {len(test):,} {split} rows: checkpoint {own.mean():.2%}")
@@ -179,7 +179,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             dataset = open_dataset(load_preset(name).data)
             for split in ASKED:
                 if split in dataset.splits:
-                    compare(name, dataset, split, most=options.rows)
+                    compare(name, dataset, split, limit=options.rows)
         else:
             print(f"\n{name} is not on this machine (`txcls data list`)")
     return 0

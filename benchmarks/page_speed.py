@@ -133,9 +133,9 @@ def main() -> None:
             assert checkpoint.path is not None
             weights, size = (checkpoint.path / "model.safetensors").stat().st_size, page.stat().st_size
             aim = f"{AIMS_MS[name]:.0f} ms" if name in AIMS_MS else ""
-            most = 1.45 * weights + 300_000
+            limit = 1.45 * weights + 300_000
             cells = (
-                f"{weights / 1e6:.2f} MB", f"{size / 1e6:.2f} MB", f"{size / most:.0%}", f"{first:.0f} ms",
+                f"{weights / 1e6:.2f} MB", f"{size / 1e6:.2f} MB", f"{size / limit:.0%}", f"{first:.0f} ms",
                 f"{times['tokens']}", f"{statistics.median(times['redrawn']):.1f} ms",
                 f"{max(times['redrawn']):.1f} ms", f"{statistics.median(times['framed']):.1f} ms", f"{cpu:.1f} ms",
             )  # fmt: skip

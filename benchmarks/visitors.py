@@ -189,13 +189,13 @@ def _report(visitors: int, minutes: float, log: Log, trail: Sequence[float], pea
     for what, seconds, aim in rows:
         if not seconds:
             continue
-        middle, most, worst = percentile(seconds, 0.5), percentile(seconds, 0.95), max(seconds)
-        missed += most > aim
-        print(f"{what:<44}{len(seconds):>8,}{middle:>8.2f}{most:>8.2f}{worst:>8.2f}{aim:>8g}")
+        middle, limit, worst = percentile(seconds, 0.5), percentile(seconds, 0.95), max(seconds)
+        missed += limit > aim
+        print(f"{what:<44}{len(seconds):>8,}{middle:>8.2f}{limit:>8.2f}{worst:>8.2f}{aim:>8g}")
     half = trail[len(trail) // 2 :]
     quarter = max(1, len(half) // 2)
     growth = statistics.mean(half[-quarter:]) - statistics.mean(half[:quarter])
-    print(f"\n{'memory of the app, MB':<44}{'start':>8}{'half':>8}{'end':>8}{'most':>8}{'aim':>8}")
+    print(f"\n{'memory of the app, MB':<44}{'start':>8}{'half':>8}{'end':>8}{'limit':>8}{'aim':>8}")
     print(f"{'resident':<44}{trail[0]:>8.0f}{half[0]:>8.0f}{trail[-1]:>8.0f}{peak:>8.0f}{AIM_MB:>8g}")
     print(f"{'growth over the second half':<44}{'':>24}{growth:>+8.0f}{AIM_GROWTH_MB:>8g}")
     print(f"\nexceptions and unfinished pages: {len(log.problems)}; tracebacks in the server's log: {tracebacks}")

@@ -182,8 +182,8 @@ WHO_WON = {
 def test_positions_decide_who_won(name: str, split: str) -> None:
     checkpoint = load_checkpoint(ROOT / "checkpoints" / name)
     measured, recorded = evaluate(checkpoint, split=split, without_order=False).metrics, checkpoint.metrics[split]
-    least, most = WHO_WON[name, split]
-    assert measured.n == recorded["n"] and least <= measured.accuracy <= most
+    least, limit = WHO_WON[name, split]
+    assert measured.n == recorded["n"] and least <= measured.accuracy <= limit
     assert measured.accuracy == pytest.approx(recorded["accuracy"], abs=2.5 / measured.n)
 
 

@@ -157,9 +157,9 @@ def _decimal(low: float, high: float) -> Callable[[str], float]:
     return read
 
 
-def _whole_numbers(most: int, high: int = 10_000) -> Callable[[str], tuple[int, ...]]:
-    """Return a reader of at most `most` whole numbers, joined by dots."""
-    return lambda raw: tuple(min(max(int(number), 0), high) for number in raw.split(".")[:most])
+def _whole_numbers(limit: int, high: int = 10_000) -> Callable[[str], tuple[int, ...]]:
+    """Return a reader of at most `limit` whole numbers, joined by dots."""
+    return lambda raw: tuple(min(max(int(number), 0), high) for number in raw.split(".")[:limit])
 
 
 def _name(raw: str) -> str:
@@ -197,11 +197,11 @@ def sendable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def cut_text(text: str, notes: list[str], *, most: int) -> str:
-    """The text, cut to `most` characters and encodable as UTF-8; adds a note if it was cut."""
-    if len(text) > most:
-        notes.append(f"This text is longer than {most:,} characters: the first {most:,} are read.")
-    return sendable(text[:most])
+def cut_text(text: str, notes: list[str], *, limit: int) -> str:
+    """The text, cut to `limit` characters and encodable as UTF-8; adds a note if it was cut."""
+    if len(text) > limit:
+        notes.append(f"This text is longer than {limit:,} characters: the first {limit:,} are read.")
+    return sendable(text[:limit])
 
 
 def view_from_params(
@@ -228,13 +228,13 @@ def view_from_params(
     elif other and other not in checkpoints:
         notes.append(f"There is no checkpoint “{sendable(other)[:60]}” here to compare with.")
     if "text" in params:
-        view = replace(view, text=cut_text(params["text"], notes, most=most_characters))
+        view = replace(view, text=cut_text(params["text"], notes, limit=most_characters))
     elif view.checkpoint:
         view = replace(view, text=first_text(view.checkpoint))
     changes: dict[str, Any] = {name: params[name] for name, of in _CHOICES.items() if params.get(name) in get_args(of)}
     changes |= {name: True for name in _SWITCHES if params.get(name) == "on"}
     if "changed" in params:
-        changes["changed"] = cut_text(params["changed"], notes, most=most_characters)
+        changes["changed"] = cut_text(params["changed"], notes, limit=most_characters)
     if "topk" in params:  # the old name of `k`
         params = {"k": params["topk"], **params}
     for name, read in _READERS.items():

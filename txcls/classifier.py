@@ -223,7 +223,7 @@ class Classifier(Predictor):
 
     def __repr__(self) -> str:
         """One line: name, classes, size, and accuracy if it was measured."""
-        facts = [f"{len(self.classes)} classes: {listed(self.classes, most=4)}", f"{self.n_parameters:,} parameters"]
+        facts = [f"{len(self.classes)} classes: {listed(self.classes, limit=4)}", f"{self.n_parameters:,} parameters"]
         for split in ("test", "validation"):
             accuracy = self.checkpoint.metrics.get(split, {}).get("accuracy")
             if accuracy is not None:

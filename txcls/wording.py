@@ -40,10 +40,10 @@ def shown(value: object, *, limit: int = 200) -> str:
     return escaped if len(escaped) <= limit else escaped[: limit - 1] + "…"
 
 
-def listed(names: Iterable[str], *, most: int = 20) -> str:
-    """Quote and join names for a message: at most `most` names, each cut after 40 characters."""
+def listed(names: Iterable[str], *, limit: int = 20) -> str:
+    """Quote and join names for a message: at most `limit` names, each cut after 40 characters."""
     quoted = [repr(name if len(name) <= 40 else name[:40] + "…") for name in names]
-    return ", ".join(quoted[:most]) + (f" and {len(quoted) - most} more" if len(quoted) > most else "")
+    return ", ".join(quoted[:limit]) + (f" and {len(quoted) - limit} more" if len(quoted) > limit else "")
 
 
 def one_line(message: str, *, limit: int = MAX_MESSAGE_LENGTH) -> str:

@@ -191,9 +191,9 @@ def test_each_sentence_is_true_of_this_text(scenes: "Page", tmp_path: Path, kind
         assert_true_of_attention(parts[f"layers.{number}.attn"]["text"], number, patterns, lanes, n)
         fed, best = layer["fed"], layer["post"]["best"]
         single = [i for i in range(N) if len(lanes[i]["places"]) == 1]
-        most = max(single, key=lambda i: fed[i])
+        limit = max(single, key=lambda i: fed[i])
         sentence = parts[f"layers.{number}.ff"]["text"]
-        assert f"“{lanes[most]['name']}” changes most, adding {fed[most]:.2f} of its norm" in sentence
+        assert f"“{lanes[limit]['name']}” changes most, adding {fed[limit]:.2f} of its norm" in sentence
         if KINDS[kind].get("pooling") in ("first", "class_token"):
             [read] = [index for index in best if index >= 0]
             assert f"the only lane that pooling reads, the class head reads {classifier.classes[read]} (" in sentence

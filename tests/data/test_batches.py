@@ -79,12 +79,12 @@ def test_batches_hold_texts_of_similar_length_and_change_with_the_epoch() -> Non
 @settings(deadline=None)
 @given(lengths, st.integers(1, 400), st.integers(0, 2**40), st.integers(0, 50))
 def test_batches_of_tokens_hold_every_row_once_and_no_more_tokens_than_asked(
-    of_row: list[int], most: int, seed: int, epoch: int
+    of_row: list[int], limit: int, seed: int, epoch: int
 ) -> None:
-    batches = length_bucketed_batches(of_row, batch_size=1, batch_tokens=most, seed=seed, epoch=epoch)
+    batches = length_bucketed_batches(of_row, batch_size=1, batch_tokens=limit, seed=seed, epoch=epoch)
     assert sorted(int(row) for batch in batches for row in batch) == list(range(len(of_row)))
     for batch in batches:
-        assert len(batch) == 1 or len(batch) * max(of_row[row] for row in batch) <= most
+        assert len(batch) == 1 or len(batch) * max(of_row[row] for row in batch) <= limit
 
 
 def test_batches_of_tokens_are_nearly_full() -> None:

@@ -75,10 +75,10 @@ def test_worst_pairs_count_both_ways() -> None:
 
 
 def test_sampled_rows_are_reproducible_and_in_order() -> None:
-    few = some_rows(ROWS, most=3)
-    assert len(few) == 3 and few.texts == some_rows(ROWS, most=3).texts
+    few = some_rows(ROWS, limit=3)
+    assert len(few) == 3 and few.texts == some_rows(ROWS, limit=3).texts
     assert list(few.texts) == [text for text in TEXTS if text in few.texts]
-    assert some_rows(ROWS, most=8) is ROWS
+    assert some_rows(ROWS, limit=8) is ROWS
 
 
 def test_rows_that_only_one_of_two_models_gets_right(classifier: Predictor) -> None:

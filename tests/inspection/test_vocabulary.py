@@ -23,9 +23,9 @@ def test_search_finds_by_spelling_by_beginning_by_part_and_by_likeness() -> None
     assert matches.exact == 4 and matches.by_id is None
     assert named(matches.starting) == ["the", "then"] and matches.n_starting == 2
     assert named(matches.containing) == ["other", "bathe"] and matches.n_containing == 2
-    assert "then" in named(matches.alike) and "the" not in named(matches.alike)
+    assert "then" in named(matches.similar) and "the" not in named(matches.similar)
     misspelt = search_vocabulary(WORDS, "othre")
-    assert misspelt.exact is None and named(misspelt.alike)[0] == "other"
+    assert misspelt.exact is None and named(misspelt.similar)[0] == "other"
     many = search_vocabulary([f"a{n}" for n in range(100)], "a", at_most=5)
     assert len(many.starting) == 5 and many.n_starting == 100
 
@@ -47,7 +47,7 @@ def test_the_space_before_a_sub_word_need_not_be_typed() -> None:
 @given(st.text(st.characters(codec=None)))
 def test_any_query_is_answered(query: str) -> None:
     matches = search_vocabulary(WORDS, query)
-    assert query or not (matches.starting or matches.containing or matches.alike)
+    assert query or not (matches.starting or matches.containing or matches.similar)
     assert len(matches.starting) <= matches.n_starting and len(matches.containing) <= matches.n_containing
 
 

@@ -106,7 +106,7 @@ def test_shapes_are_those_of_the_letters_and_questions_have_one_right_answer(wal
                 question = step.question(head=head)
                 if question is not None:
                     assert 0 <= question.answer < len(question.options) == len(set(question.options)) > 1
-                    assert question.because
+                    assert question.explanation
             if step.values is None:
                 with pytest.raises(ValueError, match="has no numbers"):
                     step.cells()
@@ -239,6 +239,6 @@ def test_numbers_have_four_decimals_or_are_powers_of_ten() -> None:
 def test_a_question_never_offers_two_right_answers() -> None:
     question = ask_largest("?", [str(n) for n in range(12)], [5.0, 9.0, 9.0, 9.0, *range(8)], lambda n: str(n))
     assert question is not None
-    assert question.options[question.answer] == "1" == question.because
+    assert question.options[question.answer] == "1" == question.explanation
     assert not {"2", "3"} & set(question.options) and len(question.options) == 4
     assert ask_largest("?", ["a", "b"], [1.0, 1.0], str) is None

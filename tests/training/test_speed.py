@@ -46,9 +46,9 @@ def test_on_a_busy_machine_more_than_one_step_is_measured(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("variable, most", [("1", 1), ("", 10_000), ("many", 10_000)])
-def test_the_environment_limits_the_threads(monkeypatch: pytest.MonkeyPatch, variable: str, most: int) -> None:
+def test_the_environment_limits_the_threads(monkeypatch: pytest.MonkeyPatch, variable: str, limit: int) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", variable)
-    assert 1 <= speed.processors() <= most
+    assert 1 <= speed.processors() <= limit
 
 
 def test_measuring_changes_nothing_but_the_threads_and_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,11 +74,11 @@ def _extract(file: Path, folder: Path) -> None:
     """Write the members of an archive to `folder` under their plain names."""
     try:
         with zipfile.ZipFile(file) as archive:
-            left = MAX_BYTES
+            n_bytes_left = MAX_BYTES
             for name, entry in _members(archive, file.name).items():
                 with archive.open(entry) as packed, (folder / name).open("wb") as target:
                     while chunk := packed.read(1 << 20):
-                        if (left := left - len(chunk)) < 0:
+                        if (n_bytes_left := n_bytes_left - len(chunk)) < 0:
                             raise CheckpointError(f"{file.name}: unpacks to more than {MAX_BYTES >> 20} MB")
                         target.write(chunk)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:

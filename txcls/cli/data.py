@@ -86,7 +86,7 @@ def agreement(
     """Make the rows of `agreement` (is or are?) from English texts."""
     limits: dict[Part, int] = {"train": rows, "validation": held_out, "test": held_out}
     with console(error=True).status("reading"):
-        made, nouns = make_rows({source: texts_of(source) for source in sources}, most=limits)
+        made, nouns = make_rows({source: texts_of(source) for source in sources}, limit=limits)
     if empty := [part for part, of_part in made.items() if not of_part]:
         raise DataError(f"no {empty[0]} rows in {', '.join(sources)}; give more text, with --from")
     write_agreement(out, made, nouns)

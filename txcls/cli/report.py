@@ -59,7 +59,7 @@ def report(
         own = given = None
     baseline, suspects = None, None
     if given is not None:
-        few = some_rows(given, most=rows)
+        few = some_rows(given, limit=rows)
         are = own.about if own is not None else f"{len(given):,} test rows"
         if len(few) < len(given):
             are = f"{len(few):,} of {are}, drawn at random"

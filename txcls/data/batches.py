@@ -108,12 +108,12 @@ def length_bucketed_batches(
     return [batches[i] for i in rng.permutation(len(batches))]
 
 
-def _of_tokens(rows: Int64, lengths: Int64, most: int, *, most_rows: int | None = None) -> list[Int64]:
-    """Split rows sorted by length into batches of up to `most` tokens, padding included, or one row; longest first."""
+def _of_tokens(rows: Int64, lengths: Int64, limit: int, *, most_rows: int | None = None) -> list[Int64]:
+    """Split rows sorted by length into batches of up to `limit` tokens, padding included, or one row; longest first."""
     batches = []
     end = len(rows)
     while end:  # start with the longest rows: a batch is padded to the length of its longest row
-        n_rows = max(1, min(most // max(1, int(lengths[end - 1])), most_rows or end, end))
+        n_rows = max(1, min(limit // max(1, int(lengths[end - 1])), most_rows or end, end))
         batches.append(rows[end - n_rows : end])
         end -= n_rows
     return batches

@@ -151,10 +151,10 @@ def _parts_of_source(source: UnlabelledTexts, config: DataConfig) -> tuple[Seque
     return [text for text in source.training if share[text] * HELD_OUT >= 1], _up_to(MAX_HELD_OUT, held_out)
 
 
-def _up_to(most: int, texts: Sequence[str]) -> list[str]:
-    """The first texts, with at most `most` characters in total, but at least one text."""
+def _up_to(limit: int, texts: Sequence[str]) -> list[str]:
+    """The first texts, with at most `limit` characters in total, but at least one text."""
     ends = accumulate(map(len, texts))
-    return [text for i, (text, end) in enumerate(zip(texts, ends, strict=True)) if end <= most or not i]
+    return [text for i, (text, end) in enumerate(zip(texts, ends, strict=True)) if end <= limit or not i]
 
 
 def _files(path: Path) -> list[Path]:

@@ -71,9 +71,9 @@ RESAMPLES = 1000
 
 
 class _TfIdf:
-    """Logarithmic TF-IDF of hashed terms, limited to the `most` terms that occur in the largest number of texts."""
+    """Logarithmic TF-IDF of hashed terms, limited to the `limit` terms that occur in the largest number of texts."""
 
-    def __init__(self, kind: str, *, most: int) -> None:
+    def __init__(self, kind: str, *, limit: int) -> None:
         from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 
         terms = (
@@ -81,7 +81,7 @@ class _TfIdf:
             if kind == "words"
             else {"analyzer": "char_wb", "ngram_range": (2, 5)}
         )
-        self.most = most
+        self.limit = limit
         self.counts: HashingVectorizer = HashingVectorizer(
             n_features=HASH_SIZE, norm=None, alternate_sign=False, dtype=np.float32, **terms
         )
@@ -92,7 +92,7 @@ class _TfIdf:
         """Features (N, F) of the training texts."""
         counts = self.counts.transform(text[:MAX_CHARACTERS] for text in texts)
         frequency = np.bincount(counts.indices, minlength=HASH_SIZE)
-        n = min(self.most, max(int((frequency > 0).sum()), 1))
+        n = min(self.limit, max(int((frequency > 0).sum()), 1))
         self.columns = np.sort(np.argsort(-frequency, kind="stable")[:n])
         return self.weights.fit_transform(counts[:, self.columns])
 
@@ -147,14 +147,14 @@ def fit_linear_baseline(
     from sklearn.svm import LinearSVC
 
     n_classes = len(np.unique(labels))
-    most = min(MAX_ENTRIES, MAX_WORK / n_classes) if bounded else np.inf  # non-zero features
+    limit = min(MAX_ENTRIES, MAX_WORK / n_classes) if bounded else np.inf  # non-zero features
     most_features = min(MAX_FEATURES, MAX_WEIGHTS // n_classes) if bounded else HASH_SIZE
-    rows = _sample(texts, labels, most / ENTRIES["words"], seed=seed)
+    rows = _sample(texts, labels, limit / ENTRIES["words"], seed=seed)
     texts, truth = [texts[row] for row in rows], np.asarray(labels, dtype=np.int64)[rows]
     kinds: tuple[str, ...] = ("words",)
-    if _n_characters(texts) * ENTRIES["characters"] <= min(most, MAX_ENTRIES):
+    if _n_characters(texts) * ENTRIES["characters"] <= min(limit, MAX_ENTRIES):
         kinds = ("words", "characters")
-    extractors = [_TfIdf(kind, most=most_features // len(kinds)) for kind in kinds]
+    extractors = [_TfIdf(kind, limit=most_features // len(kinds)) for kind in kinds]
     parts = [extractor.fit(texts) for extractor in extractors]
 
     def fit(n_kinds: int, strength: float, rows: NDArray[np.int64] | slice = slice(None)) -> LinearSVC:
@@ -165,8 +165,8 @@ def fit_linear_baseline(
 
     n_held_out = min(round(TUNING_SHARE * len(texts)), MAX_TUNING_ROWS)
     known, held_out = hold_out(truth.tolist(), n=n_held_out, seed=seed, groups=copies(texts))
-    most = MAX_TUNING_WORK / n_classes / sum(ENTRIES[kind] for kind in kinds) if bounded else np.inf
-    known = known[_sample([texts[row] for row in known], truth[known], most, seed=seed)]
+    limit = MAX_TUNING_WORK / n_classes / sum(ENTRIES[kind] for kind in kinds) if bounded else np.inf
+    known = known[_sample([texts[row] for row in known], truth[known], limit, seed=seed)]
     n_kinds, strength = 1, STRENGTHS[0]
     if len(held_out) and len(np.unique(truth[known])) > 1:
 
@@ -182,9 +182,9 @@ def fit_linear_baseline(
 
 def baseline_seconds(characters: int, n_classes: int) -> float:
     """Estimated seconds to fit the baseline to texts with this total number of characters, and to classify them."""
-    most = min(MAX_ENTRIES, MAX_WORK / n_classes)
-    kinds = ["words", "characters"] if characters * ENTRIES["characters"] <= most else ["words"]
-    work = n_classes * min(characters * sum(ENTRIES[kind] for kind in kinds), most)
+    limit = min(MAX_ENTRIES, MAX_WORK / n_classes)
+    kinds = ["words", "characters"] if characters * ENTRIES["characters"] <= limit else ["words"]
+    work = n_classes * min(characters * sum(ENTRIES[kind] for kind in kinds), limit)
     fits = work + (len(STRENGTHS) + len(kinds) - 1) * min(work, MAX_TUNING_WORK)
     return characters * sum(EXTRACTION_SECONDS[kind] for kind in kinds) + FIT_SECONDS * fits
 
@@ -193,12 +193,14 @@ def _n_characters(texts: Sequence[str]) -> int:
     return sum(min(len(text), MAX_CHARACTERS) for text in texts)
 
 
-def _sample(texts: Sequence[str], labels: Sequence[int] | ClassIndices, most: float, *, seed: int) -> NDArray[np.int64]:
-    """Sorted indices of random rows with at most `most` characters in all, and of the first row of each class."""
-    if _n_characters(texts) <= most:
+def _sample(
+    texts: Sequence[str], labels: Sequence[int] | ClassIndices, limit: float, *, seed: int
+) -> NDArray[np.int64]:
+    """Sorted indices of random rows with at most `limit` characters in all, and of the first row of each class."""
+    if _n_characters(texts) <= limit:
         return np.arange(len(texts))
     order = np.random.default_rng(seed).permutation(len(texts))
-    n = np.cumsum([min(len(texts[row]), MAX_CHARACTERS) for row in order]).searchsorted(most, side="right")
+    n = np.cumsum([min(len(texts[row]), MAX_CHARACTERS) for row in order]).searchsorted(limit, side="right")
     return np.union1d(order[:n], np.unique(labels, return_index=True)[1])
 
 
@@ -460,9 +462,9 @@ def _points(share: float) -> str:
 
 
 def answer_with_baseline(
-    answers: Answers, training: LabelledTexts, *, most: int = REPORT_ROWS, seed: int = 0
+    answers: Answers, training: LabelledTexts, *, limit: int = REPORT_ROWS, seed: int = 0
 ) -> BaselineAnswers:
-    """Fit the linear baseline to at most `most` training rows, and classify the rows of `answers` with it.
+    """Fit the linear baseline to at most `limit` training rows, and classify the rows of `answers` with it.
 
     Raises:
         DataError: the training rows have fewer than two classes, or classes unknown to the classifier.
@@ -470,7 +472,7 @@ def answer_with_baseline(
     place = {name: number for number, name in enumerate(answers.rows.classes)}
     if not set(training.classes) <= set(place):
         raise DataError("the training rows have classes that the classifier does not know; give it its own")
-    used = some_rows(training, most=most, seed=seed)
+    used = some_rows(training, limit=limit, seed=seed)
     labels = [place[training.classes[label]] for label in used.labels]
     if len(set(labels)) < 2:
         raise DataError(f"{len(used):,} training rows of one class; expected at least two classes")

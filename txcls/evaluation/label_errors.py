@@ -130,15 +130,15 @@ def combined(labels: Sequence[int] | NDArray[np.int64], *sources: Floats) -> Flo
 
     if len(sources) == 1:
         return sources[0]
-    logs = np.log(np.maximum(np.stack(sources), 1e-9))  # S N C
-    rows, given = np.arange(logs.shape[1]), np.asarray(labels, dtype=np.int64)
+    log_probabilities = np.log(np.maximum(np.stack(sources), 1e-9))  # S N C
+    rows, given = np.arange(log_probabilities.shape[1]), np.asarray(labels, dtype=np.int64)
 
     def loss(weights: Floats) -> float:
-        return -float(log_softmax(np.tensordot(weights, logs, 1), axis=1)[rows, given].mean())
+        return -float(log_softmax(np.tensordot(weights, log_probabilities, 1), axis=1)[rows, given].mean())
 
     start = np.full(len(sources), 1 / len(sources))
     weights = minimize(loss, start, method="L-BFGS-B", bounds=[(0.0, 3.0)] * len(sources)).x
-    mean: Floats = np.exp(log_softmax(np.tensordot(weights, logs, 1), axis=1))
+    mean: Floats = np.exp(log_softmax(np.tensordot(weights, log_probabilities, 1), axis=1))
     return mean
 
 

@@ -76,8 +76,10 @@ def evaluate_probabilities(probabilities: Floats, labels: Integers, *, classes: 
             "expected one row per label, at least one, and one column per class"
         )
     predicted = probabilities.argmax(axis=1)
-    every = np.arange(len(classes))
-    precision, recall, f1, support = precision_recall_fscore_support(labels, predicted, labels=every, zero_division=0.0)
+    class_ids = np.arange(len(classes))
+    precision, recall, f1, support = precision_recall_fscore_support(
+        labels, predicted, labels=class_ids, zero_division=0.0
+    )
     present = support > 0  # a class without rows has no recall, and would only lower the mean
     bins = reliability_bins(probabilities, labels)
     true_probability = np.clip(probabilities[np.arange(len(labels)), labels].astype(np.float64), 1e-12, 1.0)
@@ -91,7 +93,7 @@ def evaluate_probabilities(probabilities: Floats, labels: Integers, *, classes: 
             ClassMetrics(label, float(p), float(r), float(f), int(s))
             for label, p, r, f, s in zip(classes, precision, recall, f1, support, strict=True)
         ),
-        confusion=tuple(tuple(int(n) for n in row) for row in confusion_matrix(labels, predicted, labels=every)),
+        confusion=tuple(tuple(int(n) for n in row) for row in confusion_matrix(labels, predicted, labels=class_ids)),
         reliability=bins,
     )
 

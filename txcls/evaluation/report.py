@@ -144,14 +144,14 @@ def stored_report(checkpoint: Checkpoint) -> Report:
     )
 
 
-def some_rows(rows: LabelledTexts, *, most: int, seed: int = 0) -> LabelledTexts:
-    """The rows, or a random sample of `most` of them, in their original order."""
-    return rows if len(rows) <= most else rows.subset(chosen_rows(len(rows), most=most, seed=seed))
+def some_rows(rows: LabelledTexts, *, limit: int, seed: int = 0) -> LabelledTexts:
+    """The rows, or a random sample of `limit` of them, in their original order."""
+    return rows if len(rows) <= limit else rows.subset(chosen_rows(len(rows), limit=limit, seed=seed))
 
 
-def chosen_rows(n: int, *, most: int, seed: int = 0) -> list[int]:
+def chosen_rows(n: int, *, limit: int, seed: int = 0) -> list[int]:
     """The indices of the rows that `some_rows` takes, out of n."""
-    return list(range(n)) if n <= most else sorted(np.random.default_rng(seed).permutation(n)[:most].tolist())
+    return list(range(n)) if n <= limit else sorted(np.random.default_rng(seed).permutation(n)[:limit].tolist())
 
 
 def answer_rows(classifier: Predictor, rows: LabelledTexts, *, on_rows: OnRows | None = None) -> Answers:

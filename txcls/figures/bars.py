@@ -335,7 +335,7 @@ def number_bars(
     quantity: Quantity = "value",
     chosen: int,
     ranked: bool = False,
-    most: int = MAX_BARS,
+    limit: int = MAX_BARS,
 ) -> go.Figure:
     """A vector of N numbers as bars, one of them highlighted; values of minus infinity are left out.
 
@@ -343,12 +343,12 @@ def number_bars(
         names: N names; None for dimensions, which are numbered from 0.
         axis_title: title of the axis of bars; used only if `names` is None.
         chosen: index of the bar to highlight.
-        ranked: draw `most` bars at most, largest first and always including the chosen one; otherwise draw all, in
+        ranked: draw `limit` bars at most, largest first and always including the chosen one; otherwise draw all, in
             their original order.
     """
     order = np.argsort(-values, kind="stable") if ranked else np.arange(len(values))
-    if ranked and len(order) > most:
-        largest = order[:most]
+    if ranked and len(order) > limit:
+        largest = order[:limit]
         order = largest if chosen in largest else np.append(largest[:-1], chosen)
     finite = drawable(values)[order]
     shown_names = [str(n) for n in order] if names is None else [names[n] for n in order]

@@ -229,8 +229,8 @@ def _lines(name: str, domain: tuple[float, float], *, least: int = 14, most_line
 
     About 36 characters fit across the whole figure on a narrow screen; a line always has room for at least `least`.
     """
-    most = max(least, int(36 * (domain[1] - domain[0])))
-    lines = textwrap.wrap(name, most, max_lines=most_lines, placeholder=" …", break_on_hyphens=False)
+    limit = max(least, int(36 * (domain[1] - domain[0])))
+    lines = textwrap.wrap(name, limit, max_lines=most_lines, placeholder=" …", break_on_hyphens=False)
     return [label(line, width=60) for line in lines]
 
 

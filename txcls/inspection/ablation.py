@@ -170,11 +170,11 @@ def check_change(change: Change, config: ModelConfig, *, length: int | None, mea
     Raises:
         ValueError: there is no such layer, head or token, or the change needs a mean and there is none.
     """
-    most = {"head": config.n_heads, "token": length}.get(change.part, 1)
+    n_parts = {"head": config.n_heads, "token": length}.get(change.part, 1)
     if not 0 <= change.layer < config.n_layers:
         raise ValueError(f"got layer {change.layer}; this model has layers 0 to {config.n_layers - 1}")
-    if most is not None and not 0 <= change.index < most:
-        raise ValueError(f"got {change.part} {change.index}; expected 0 to {most - 1}")
+    if n_parts is not None and not 0 <= change.index < n_parts:
+        raise ValueError(f"got {change.part} {change.index}; expected 0 to {n_parts - 1}")
     if change.how == "mean" and means is None:
         raise ValueError("a change to the mean needs the means of reference texts; measure_means finds them")
 

@@ -324,9 +324,9 @@ def measure_circuit(classifier: Predictor, *, on_stage: Callable[[str], None] | 
     if roles_of_split is None:
         raise DataError(f"{dataset.info.name} does not say what the words of a text do, as who_won does")
 
-    def read(split: SplitName, most: int | None = None) -> list[RoleBatch]:
+    def read(split: SplitName, limit: int | None = None) -> list[RoleBatch]:
         rows = in_classes_of(dataset.load(split), classifier.checkpoint)
-        rows = rows.subset(range(len(rows))[:most])
+        rows = rows.subset(range(len(rows))[:limit])
         return role_batches(classifier.encoder, rows, roles_of_split(split))
 
     search = read("validation", N_SEARCH)

@@ -75,7 +75,7 @@ class VocabularySearch:
     """The ids found by a search: the token with this spelling (`exact`), the token with this id (`by_id`), and others.
 
     `starting` start with the query, and `containing` contain it elsewhere; both are in order of id and limited to the
-    search's `at_most`, while `n_starting` and `n_containing` count all of them. `alike` have a similar spelling, the
+    search's `at_most`, while `n_starting` and `n_containing` count all of them. `similar` have a similar spelling, the
     most similar first.
     """
 
@@ -85,7 +85,7 @@ class VocabularySearch:
     n_starting: int
     containing: tuple[int, ...]
     n_containing: int
-    alike: tuple[int, ...]
+    similar: tuple[int, ...]
 
 
 def search_vocabulary(tokens: Sequence[str], query: str, *, at_most: int = 24) -> VocabularySearch:
@@ -103,7 +103,7 @@ def search_vocabulary(tokens: Sequence[str], query: str, *, at_most: int = 24) -
     starts = set(starting)
     containing = [index for index, token in enumerate(tokens) if query in token and index not in starts]
     near = [token for token in ids if abs(len(token) - len(query)) <= 2 and ids[token] != exact]
-    alike = get_close_matches(query, near, n=8, cutoff=0.7)
+    similar = get_close_matches(query, near, n=8, cutoff=0.7)
     return VocabularySearch(
         exact=exact,
         by_id=number if number < len(tokens) else None,
@@ -111,7 +111,7 @@ def search_vocabulary(tokens: Sequence[str], query: str, *, at_most: int = 24) -
         n_starting=len(starting),
         containing=tuple(containing[:at_most]),
         n_containing=len(containing),
-        alike=tuple(ids[token] for token in alike),
+        similar=tuple(ids[token] for token in similar),
     )
 
 

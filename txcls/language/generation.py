@@ -122,21 +122,21 @@ def _published(folder: Path) -> TextModel:
     """A published GPT-2 folder; texts start with `<|endoftext|>`, which separated its training texts."""
     decoder = load_gpt2(folder)
     tokenizer, model = decoder.tokenizer, decoder.model
-    most = model.config.max_length
+    max_length = model.config.max_length
     end = tokenizer.token_to_id(END_OF_TEXT)
 
     def read(text: str) -> Encoding:
         # For long texts, first try a prefix that usually has enough tokens.
-        for prefix in (text[: 32 * most], text):
+        for prefix in (text[: 32 * max_length], text):
             encoding = tokenizer.encode(prefix)
-            if len(encoding.ids) > most or len(prefix) == len(text):
+            if len(encoding.ids) > max_length or len(prefix) == len(text):
                 break
         places = list(zip(encoding.ids, encoding.offsets, strict=True))
         tokens = tuple(
             Token(text[start:end], index, start, end, is_unknown=False, is_special=False)
-            for index, (start, end) in places[:most]
+            for index, (start, end) in places[:max_length]
         )
-        return Encoding(text, tokens, places[most][1][0] if len(places) > most else None)
+        return Encoding(text, tokens, places[max_length][1][0] if len(places) > max_length else None)
 
     vocabulary = {index: token for token, index in tokenizer.get_vocab().items()}
     return TextModel(

@@ -174,16 +174,16 @@ def _renamed(stored: dict[str, Tensor], *, n_layers: int) -> dict[str, Tensor]:
     weights |= {f"norm.{part}": stored[f"ln_f.{part}"] for part in ("weight", "bias")}
     names = {"attn.output": "attn.c_proj", "ff.expand": "mlp.c_fc", "ff.contract": "mlp.c_proj"}
     for layer in range(n_layers):
-        theirs, ours = f"h.{layer}", f"layers.{layer}"
+        gpt2_prefix, prefix = f"h.{layer}", f"layers.{layer}"
         for part in ("weight", "bias"):
-            linear = {source: stored[f"{theirs}.{source}.{part}"] for source in ("attn.c_attn", *names.values())}
+            linear = {source: stored[f"{gpt2_prefix}.{source}.{part}"] for source in ("attn.c_attn", *names.values())}
             if part == "weight":
                 linear = {source: matrix.mT.contiguous() for source, matrix in linear.items()}
-            weights[f"{ours}.norm_attn.{part}"] = stored[f"{theirs}.ln_1.{part}"]
-            weights[f"{ours}.norm_ff.{part}"] = stored[f"{theirs}.ln_2.{part}"]
+            weights[f"{prefix}.norm_attn.{part}"] = stored[f"{gpt2_prefix}.ln_1.{part}"]
+            weights[f"{prefix}.norm_ff.{part}"] = stored[f"{gpt2_prefix}.ln_2.{part}"]
             combined = linear["attn.c_attn"]  # 3D D, or 3D
             for name, piece in zip(("query", "key", "value"), combined.chunk(3), strict=True):
-                weights[f"{ours}.attn.{name}.{part}"] = piece
+                weights[f"{prefix}.attn.{name}.{part}"] = piece
             for name, source in names.items():
-                weights[f"{ours}.{name}.{part}"] = linear[source]
+                weights[f"{prefix}.{name}.{part}"] = linear[source]
     return weights

@@ -102,11 +102,11 @@ def _box(x: float, y: float, width: float, height: float, fill: str) -> str:
 
 def _bars(names: Sequence[str], values: Sequence[float], written: Sequence[str], top: int = 0) -> tuple[int, list[str]]:
     """Horizontal bars; negative bars are orange and labelled with a minus sign, to not rely on colour."""
-    most = max(map(abs, values), default=1.0) or 1.0
+    largest = max(map(abs, values), default=1.0) or 1.0
     parts = []
     for row, (name, value, number) in enumerate(zip(names, values, written, strict=True)):
         y = top + 26 * row
-        length = 250 * abs(value) / most
+        length = 250 * abs(value) / largest
         parts += [
             _text(148, y + 17, name, anchor="end"),
             _box(156, y + 4, length, 18, ORANGE if value < 0 else BLUE),

@@ -14,24 +14,24 @@ def stop_requests() -> Iterator[Callable[[], bool]]:
 
     Outside the main thread, where signal handlers cannot be installed, the flag is never set.
     """
-    asked = threading.Event()
+    stop_requested = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield asked.is_set
+        yield stop_requested.is_set
         return
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    previous_handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def handle(number: int, frame: object) -> None:
-        asked.set()
-        signal.signal(number, before[signal.Signals(number)])
+        stop_requested.set()
+        signal.signal(number, previous_handlers[signal.Signals(number)])
 
     try:
-        for number in before:
+        for number in previous_handlers:
             signal.signal(number, handle)
-        yield asked.is_set
+        yield stop_requested.is_set
     except LostProcessError:
         # torchrun now terminates the remaining processes. This one ignores SIGTERM, reports the reason and then exits.
-        before[signal.SIGTERM] = signal.SIG_IGN
+        previous_handlers[signal.SIGTERM] = signal.SIG_IGN
         raise
     finally:
-        for number, handler in before.items():
+        for number, handler in previous_handlers.items():
             signal.signal(number, handler)

@@ -34,8 +34,8 @@ class _Words:
     @classmethod
     def fit(cls, texts: Iterable[str], config: TextConfig) -> Self:
         counts = Counter(token for text in texts for token in words(text, config.tokenizer))
-        most = min(config.max_vocabulary, MAX_WORDS)
-        vocabulary = Vocabulary.from_counts(counts, max_size=most, min_frequency=config.min_frequency)
+        limit = min(config.max_vocabulary, MAX_WORDS)
+        vocabulary = Vocabulary.from_counts(counts, max_size=limit, min_frequency=config.min_frequency)
         return cls(vocabulary.tokens, config.tokenizer)
 
     def to_dict(self) -> dict[str, Any]:

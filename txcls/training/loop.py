@@ -295,12 +295,12 @@ class Trainer:
         self.optimizer.step()
         if self.average is not None:
             self.average.update(self.model)
-        spent = time.perf_counter() - started
-        self.seconds += spent
+        seconds = time.perf_counter() - started
+        self.seconds += seconds
         tokens = int(self.lengths[indices].sum())
         self.tokens += tokens
         for running in (self.running, self.since_snapshot):
-            running.add(loss=whole.loss, right=whole.right, n=whole.n, tokens=tokens, seconds=spent)
+            running.add(loss=whole.loss, right=whole.right, n=whole.n, tokens=tokens, seconds=seconds)
         self.step += 1
 
     def _averaged_weights(self) -> dict[str, Tensor]:

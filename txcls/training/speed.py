@@ -58,12 +58,12 @@ def measure_speed(model: TextClassifier, texts: TokenisedTexts, config: TrainCon
 @contextmanager
 def using_threads(n: int) -> Iterator[None]:
     """Inside the block, torch uses n processor threads."""
-    before = torch.get_num_threads()
+    previous_threads = torch.get_num_threads()
     torch.set_num_threads(n)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(previous_threads)
 
 
 def processors() -> int:

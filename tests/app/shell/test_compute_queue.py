@@ -45,14 +45,14 @@ def held(queue: ComputeQueue, n: int) -> Iterator[None]:
 
 def test_one_computation_runs_at_a_time_and_each_gets_a_slice_before_any_gets_a_second() -> None:
     queue, order, gate = ComputeQueue(most_waiting=20, slice_seconds=0.0), [], threading.Event()
-    running, most = [0], [0]
+    running, limit = [0], [0]
 
     def compute(name: int) -> None:
         with queue.turn(lambda _: None) as between:
             gate.wait(5)
             for _ in range(3):
                 running[0] += 1
-                most[0] = max(most[0], running[0])
+                limit[0] = max(limit[0], running[0])
                 order.append(name)
                 running[0] -= 1
                 between()
@@ -65,7 +65,7 @@ def test_one_computation_runs_at_a_time_and_each_gets_a_slice_before_any_gets_a_
         gate.set()
         for future in futures:
             future.result(5)
-    assert order == [0, 1, 2, 3] * 3 and most == [1]
+    assert order == [0, 1, 2, 3] * 3 and limit == [1]
 
 
 def test_a_short_computation_does_not_wait_for_all_of_a_long_one() -> None:

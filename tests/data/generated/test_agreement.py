@@ -87,7 +87,7 @@ def texts(n: int) -> list[tuple[Part, str]]:
 
 def test_rows_are_balanced_and_no_held_out_text_is_in_training() -> None:
     repeated: list[tuple[Part, str]] = [("train", text) for _, text in texts(40)]
-    made, _ = make_rows({"made up": texts(600), "again": repeated}, most={"train": 300, "validation": 10, "test": 10})
+    made, _ = make_rows({"made up": texts(600), "again": repeated}, limit={"train": 300, "validation": 10, "test": 10})
     counts = {part: Counter(row.label for row in rows) for part, rows in made.items()}
     assert all(of_part[0] == of_part[1] > 0 for of_part in counts.values())
     assert len(made["train"]) <= 300 and len(made["test"]) <= 20
@@ -118,7 +118,7 @@ def test_the_first_noun_is_put_into_the_other_number() -> None:
 
 
 def test_rows_on_disk_are_read_back_and_opened_as_a_data_set(tmp_path: Path) -> None:
-    made, _ = make_rows({"made up": texts(300)}, most={"train": 100, "validation": 10, "test": 10})
+    made, _ = make_rows({"made up": texts(300)}, limit={"train": 100, "validation": 10, "test": 10})
     write_agreement(tmp_path, made, NOUNS)
     assert {part: read_rows(tmp_path, part) for part in made} == made
     dataset = open_agreement(tmp_path)

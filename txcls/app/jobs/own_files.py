@@ -140,11 +140,16 @@ def _sample(name: str) -> Rows:
     return Rows(dataset.load("train"), test, (), dataset.info.title)
 
 
-def write_kept(folder: Path, name: str, kept: KeptRows, examples: Sequence[str]) -> None:
+def write_kept(folder: Path, name: str, kept_rows: KeptRows, examples: Sequence[str]) -> None:
     """Store the rows of a model and example texts for its pages; test rows get a separate file, which is read often."""
-    test = {"texts": kept.test_texts, "labels": kept.test_labels, "places": kept.test_places, "examples": examples}
+    test = {
+        "texts": kept_rows.test_texts,
+        "labels": kept_rows.test_labels,
+        "places": kept_rows.test_places,
+        "examples": examples,
+    }
     (folder / f"{name}.json").write_text(json.dumps({key: list(values) for key, values in test.items()}), "utf-8")
-    (folder / f"{name}.rows.json").write_text(json.dumps(asdict(kept)), "utf-8")
+    (folder / f"{name}.rows.json").write_text(json.dumps(asdict(kept_rows)), "utf-8")
 
 
 def read_kept(folder: Path, name: str) -> KeptRows | None:

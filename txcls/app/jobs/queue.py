@@ -87,7 +87,9 @@ class _Queues:
     def of(self, queue: str) -> list[dict[str, Any]]:
         """The jobs of a queue, in the order of their turns."""
         jobs = [job for job in self.jobs if job["queue"] == queue]
-        return sorted(jobs, key=lambda job: (not job["runs"], *(self.served.get(who, 0.0) for who in _visitor(job))))
+        return sorted(
+            jobs, key=lambda job: (not job["runs"], *(self.served.get(visitor, 0.0) for visitor in _visitor(job)))
+        )
 
 
 def _visitor(job: Mapping[str, Any]) -> tuple[str, str]:
@@ -104,7 +106,7 @@ def _queues() -> Iterator[_Queues]:
         fcntl.flock(handle, fcntl.LOCK_EX)
         stored = read_json(folder / "jobs.json") or {"jobs": [], "served": {}}
         now = time.monotonic()
-        served = {who: at for who, at in stored["served"].items() if now - SERVED_SECONDS < at <= now}
+        served = {visitor: at for visitor, at in stored["served"].items() if now - SERVED_SECONDS < at <= now}
         queues = _Queues([job for job in stored["jobs"] if _is_held(folder / job["id"])], served)
         yield queues
         changed = {"jobs": queues.jobs, "served": queues.served}
@@ -143,19 +145,19 @@ def enter(queue: str, session: str, address: str | None = None) -> tuple[str, in
     Raises:
         BusyError: the maximum number of jobs, of all visitors or from this address, is already waiting.
     """
-    who = _group(address) if address else session
+    visitor = _group(address) if address else session
     with _queues() as queues:
         jobs = queues.of(queue)
         if len(jobs) > limits().queued:
             raise BusyError(
                 f"{len(jobs) - 1} others wait already, the most that may (TXCLS_MAX_QUEUED). Try again later."
             )
-        if (n := sum(job["address"] == who for job in jobs)) > max(limits().queued // 2, 1):
+        if (n := sum(job["address"] == visitor for job in jobs)) > max(limits().queued // 2, 1):
             raise BusyError(f"{n - 1} jobs from your address wait already. Try again when one of them has ended.")
         name = secrets.token_hex(8)
         handle = os.open(_locks() / name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         fcntl.flock(handle, fcntl.LOCK_EX)
-        queues.jobs.append({"id": name, "queue": queue, "session": session, "address": who, "runs": False})
+        queues.jobs.append({"id": name, "queue": queue, "session": session, "address": visitor, "runs": False})
     return name, handle
 
 
@@ -280,7 +282,7 @@ def state(session: Session, kind: Kind) -> JobState:
     if job is None:
         return JobState("none")
     # Ask who is ahead before reading the results: a worker writes its result before it releases its lock.
-    before = ahead(job["id"])
+    n_ahead = ahead(job["id"])
     known: dict[str, Any] = {
         "spec": job["spec"],
         "progress": read_json(folder / "progress.json") or {},
@@ -291,9 +293,9 @@ def state(session: Session, kind: Kind) -> JobState:
     if (error := read_json(folder / "error.json")) is not None:
         status: Status = "cancelled" if error.get("cancelled") else "failed"
         return JobState(status, message=str(error.get("message", "")), **known)
-    if before is None:
+    if n_ahead is None:
         return JobState("lost", message=SERVER_LOST_MESSAGE, **known)
-    return JobState("running" if known["progress"] else "waiting", ahead=before, **known)
+    return JobState("running" if known["progress"] else "waiting", ahead=n_ahead, **known)
 
 
 SERVER_LOST_MESSAGE = (
@@ -410,7 +412,7 @@ def main() -> NoReturn:
 
 def supervise(job: Job, child: int, *, most_bytes: int, disk: str) -> None:
     """Wait for the process and kill it at a limit. Afterwards, the job's folder contains the result or the reason."""
-    end, looked = time.monotonic() + most_seconds(job.kind), time.monotonic()
+    end, last_check = time.monotonic() + most_seconds(job.kind), time.monotonic()
     while True:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
@@ -419,8 +421,8 @@ def supervise(job: Job, child: int, *, most_bytes: int, disk: str) -> None:
             return _end(job, child, "", cancelled=True)
         if time.monotonic() > end:
             return _end(job, child, f"This took longer than the {most_seconds(job.kind) / 60:.0f} minutes it may here.")
-        if time.monotonic() - looked > DISK_SECONDS:
-            looked = time.monotonic()
+        if time.monotonic() - last_check > DISK_SECONDS:
+            last_check = time.monotonic()
             if sessions.size_of(job.session) > most_bytes:
                 return _end(job, child, DISK_MESSAGE.format(disk))
         time.sleep(POLL_SECONDS)

@@ -32,7 +32,7 @@ def run(job: Job) -> dict[str, Any]:
     if "sample" in job.spec:
         return {"name": job.spec["sample"], "columns": [], "notes": [], "preview": [], **_sample(job)}
     table = read_table(job.session, job.spec)
-    about: dict[str, Any] = {
+    summary: dict[str, Any] = {
         "name": table.name,
         "rows": table.n_rows,
         "unit": table.unit,
@@ -43,14 +43,14 @@ def run(job: Job) -> dict[str, Any]:
         "preview": _preview(table),
     }
     if job.spec.get("only_columns"):
-        return {**about, "text_column": _text_column(table)}
+        return {**summary, "text_column": _text_column(table)}
     try:
         guess = guessed(table, job.spec)
     except DataError as error:
-        return {**about, "problem": str(error)}
+        return {**summary, "problem": str(error)}
     job.progress("looking for empty and repeated rows")
-    about |= {"text_column": guess.text_column, "label_column": guess.label_column, "reasons": list(guess.sentences)}
-    return about | _surveyed(job, table, guess, merge=bool(job.spec.get("merge")))
+    summary |= {"text_column": guess.text_column, "label_column": guess.label_column, "reasons": list(guess.sentences)}
+    return summary | _surveyed(job, table, guess, merge=bool(job.spec.get("merge")))
 
 
 def _columns(table: Table) -> list[dict[str, Any]]:
@@ -100,35 +100,35 @@ def _sample(job: Job) -> dict[str, Any]:
     job.progress("looking for empty and repeated rows")
     texts, labels = list(rows.train.texts), [rows.train.classes[label] for label in rows.train.labels]
     places = range(1, len(texts) + 1)
-    found = _of_survey(job, survey(texts, labels), texts, labels, places)
-    return {"name": rows.source, "rows": len(texts), "unit": "row", **found}
+    data_survey = _of_survey(job, survey(texts, labels), texts, labels, places)
+    return {"name": rows.source, "rows": len(texts), "unit": "row", **data_survey}
 
 
 def _of_survey(
-    job: Job, found: DataSurvey, texts: Sequence[str], labels: Sequence[str], places: Sequence[int]
+    job: Job, data_survey: DataSurvey, texts: Sequence[str], labels: Sequence[str], places: Sequence[int]
 ) -> dict[str, Any]:
     """The survey with row numbers of the file; also writes a file that lists the rows to check."""
-    problems = list(_problems(found, texts, labels, places))
+    problems = list(_problems(data_survey, texts, labels, places))
     (job.folder / "rows.csv").write_text(_listed(problems), encoding="utf-8-sig")
     kinds = {kind: [one for one in problems if one["kind"] == kind] for kind in ("same", "conflict", "near", "empty")}
-    counts = Counter(found.words)
+    counts = Counter(data_survey.words)
     return {
-        "usable": found.usable,
-        "classes": dict(found.classes),
-        "small_classes": list(found.small_classes),
+        "usable": data_survey.usable,
+        "classes": dict(data_survey.classes),
+        "small_classes": list(data_survey.small_classes),
         "lengths": sorted(counts.items()),
-        "n_same": found.n_duplicates,
-        "n_conflict": found.n_conflicts,
-        "n_near": found.n_near,
-        "n_empty": len(found.no_text) + len(found.no_label),
-        "n_no_text": len(found.no_text),
-        "n_no_label": len(found.no_label),
+        "n_same": data_survey.n_duplicates,
+        "n_conflict": data_survey.n_conflicts,
+        "n_near": data_survey.n_near,
+        "n_empty": len(data_survey.no_text) + len(data_survey.no_label),
+        "n_no_text": len(data_survey.no_text),
+        "n_no_label": len(data_survey.no_label),
         "problems": {kind: ones[:SHOWN_GROUPS] for kind, ones in kinds.items()},
     }
 
 
 def _problems(
-    found: DataSurvey, texts: Sequence[str], labels: Sequence[str], places: Sequence[int]
+    data_survey: DataSurvey, texts: Sequence[str], labels: Sequence[str], places: Sequence[int]
 ) -> Iterator[dict[str, Any]]:
     """Each group of rows to check: its kind, and the numbers, labels and texts of its rows."""
 
@@ -141,10 +141,10 @@ def _problems(
             "similarity": one.similarity,
         }
 
-    yield from (group("conflict", one) for one in found.conflicts)
-    yield from (group("near", one) for one in found.near)
-    yield from (group("same", one) for one in found.duplicates)
-    for row in (*found.no_text, *found.no_label)[:1000]:
+    yield from (group("conflict", one) for one in data_survey.conflicts)
+    yield from (group("near", one) for one in data_survey.near)
+    yield from (group("same", one) for one in data_survey.duplicates)
+    for row in (*data_survey.no_text, *data_survey.no_label)[:1000]:
         text = _start(texts[row])
         yield {"kind": "empty", "places": [places[row]], "labels": [labels[row]], "texts": [text], "similarity": 0.0}
 

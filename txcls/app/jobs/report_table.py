@@ -53,7 +53,7 @@ def _measured(job: Job) -> dict[str, Any]:
         table.unlink()
     if len(own_rows) > limits().rows:
         raise DataError(f"{len(own_rows):,} rows; at most {limits().rows:,} are taken here: send a part of them")
-    rows = some_rows(own_rows, most=min(MAX_ROWS, MAX_PROBABILITIES // len(classifier.classes)))
+    rows = some_rows(own_rows, limit=min(MAX_ROWS, MAX_PROBABILITIES // len(classifier.classes)))
     rows_are = f"{len(rows):,} rows of {name}"
     if len(rows) < len(own_rows):
         rows_are = f"{len(rows):,} of the {len(own_rows):,} rows of {name}, drawn at random"
@@ -81,8 +81,8 @@ def _measured(job: Job) -> dict[str, Any]:
 
 def _n_learned(job: Job, rows: LabelledTexts) -> int:
     """How many of the rows have the same text as a training row of the visitor's own classifier."""
-    kept = read_kept(job.session / "kept", str(job.spec.get("own", "")))
-    learned = set() if kept is None else {normalised(kept.texts[row]) for row in kept.learned}
+    kept_rows = read_kept(job.session / "kept", str(job.spec.get("own", "")))
+    learned = set() if kept_rows is None else {normalised(kept_rows.texts[row]) for row in kept_rows.learned}
     return sum(normalised(text) in learned for text in rows.texts)
 
 
@@ -90,19 +90,19 @@ def _suspects(job: Job) -> dict[str, Any]:
     """Check the labels of all rows that a classifier was made from, without its own predictions: most are training
     rows."""
     job.progress("reading the rows")
-    kept = read_kept(job.session / "kept", str(job.spec["own"]))
-    if kept is None:
+    kept_rows = read_kept(job.session / "kept", str(job.spec["own"]))
+    if kept_rows is None:
         raise DataError("The rows that this classifier was trained on are no longer on this server.")
     classes = load_checkpoint(job.session / "own" / job.spec["own"]).classes
-    known = [row for row, label in enumerate(kept.labels) if label in classes]
-    checked = [known[row] for row in chosen_rows(len(known), most=MAX_LABELS)]
-    rows = _labelled(kept, checked, classes)
+    known = [row for row, label in enumerate(kept_rows.labels) if label in classes]
+    checked = [known[row] for row in chosen_rows(len(known), limit=MAX_LABELS)]
+    rows = _labelled(kept_rows, checked, classes)
 
     def on_fold(done: int, total: int) -> None:
         job.progress(f"{done} of {total} folds")
 
     found = suspect_rows(rows, held_out_probabilities(rows, on_fold=on_fold))
-    places = [kept.places[row] if kept.places else row for row in checked]
+    places = [kept_rows.places[row] if kept_rows.places else row for row in checked]
     return {
         "suspects": [
             asdict(replace(row, row=places[row.row], text=row.text[:MAX_SUSPECT_CHARACTERS]))
@@ -110,15 +110,17 @@ def _suspects(job: Job) -> dict[str, Any]:
         ],
         "n_suspects": len(found),
         "n_checked": len(rows),
-        "n_rows": len(kept.texts),
+        "n_rows": len(kept_rows.texts),
         "classes": list(rows.classes),
-        "table": {**kept.spec, "own": job.spec["own"]},
+        "table": {**kept_rows.spec, "own": job.spec["own"]},
     }
 
 
-def _labelled(kept: KeptRows, rows: Sequence[int], classes: Sequence[str]) -> LabelledTexts:
+def _labelled(kept_rows: KeptRows, rows: Sequence[int], classes: Sequence[str]) -> LabelledTexts:
     index = {name: number for number, name in enumerate(classes)}
-    return LabelledTexts([kept.texts[row] for row in rows], [index[kept.labels[row]] for row in rows], tuple(classes))
+    return LabelledTexts(
+        [kept_rows.texts[row] for row in rows], [index[kept_rows.labels[row]] for row in rows], tuple(classes)
+    )
 
 
 def _corrected(job: Job) -> dict[str, Any]:
@@ -133,9 +135,9 @@ def _corrected(job: Job) -> dict[str, Any]:
             column = guessed(table, job.spec).label_column
             text = corrected_table_csv(table, corrections, label_column=column, plain=plain)
         else:
-            kept = read_kept(job.session / "kept", str(job.spec["own"]))
-            assert kept is not None
-            rows = _labelled(kept, range(len(kept.texts)), list(dict.fromkeys(kept.labels)))
+            kept_rows = read_kept(job.session / "kept", str(job.spec["own"]))
+            assert kept_rows is not None
+            rows = _labelled(kept_rows, range(len(kept_rows.texts)), list(dict.fromkeys(kept_rows.labels)))
             text = corrected_csv(rows, corrections, plain=plain)
         file.write_bytes(text.encode("utf-8-sig", "backslashreplace"))
     return {"download": "corrected.csv", "file": as_given}

@@ -40,7 +40,7 @@ def run(job: Job) -> dict[str, Any]:
             "validation": len(plan.parts.validation),
             "test": len(plan.parts.test),
         }
-    about: dict[str, Any] = {
+    summary: dict[str, Any] = {
         "notes": [*rows.notes, *plan.notes],
         "forecast": plan.recipe.forecast,
         "epochs": plan.recipe.epochs,
@@ -54,8 +54,8 @@ def run(job: Job) -> dict[str, Any]:
         "test": len(plan.parts.test),
         "classes": len(plan.parts.training.classes),
     }
-    write_json(job.folder / "plan.json", about)
-    return about | _trained(job, plan, _kept_rows(rows, plan, job.spec))
+    write_json(job.folder / "plan.json", summary)
+    return summary | _trained(job, plan, _kept_rows(rows, plan, job.spec))
 
 
 def _planned(job: Job, rows: Rows) -> TrainingPlan:

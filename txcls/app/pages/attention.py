@@ -181,8 +181,8 @@ def _arcs(view: View, shown: Shown) -> None:
         on_change=lambda: state.change_view(query=int(st.session_state["arc_query"])),
     )
     query = tokens.index(chosen) - 1 if chosen else None
-    most = number_column.slider("Number of arcs", 10, 400, 60, 10, key="arc_number", persist_state="session")
-    arcs = choose_arcs(pattern, query=query, at_most=most)
+    limit = number_column.slider("Number of arcs", 10, 400, 60, 10, key="arc_number", persist_state="session")
+    arcs = choose_arcs(pattern, query=query, at_most=limit)
     chart(
         attention_arcs(pattern, names, arcs),
         key="chart_arcs",

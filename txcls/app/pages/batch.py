@@ -112,12 +112,17 @@ def _classify(opened: layout.Page, peek: JobState, batch: JobState) -> None:
         return
     waiting.failure(batch)
     n_classes = checkpoints.summary(opened.view.checkpoint).n_classes
-    most = max(1, min(n_classes, MAX_K))
+    limit = max(1, min(n_classes, MAX_K))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
         st.session_state.setdefault("batch_k", 3)
-        st.session_state["batch_k"] = min(int(st.session_state["batch_k"]), most)
+        st.session_state["batch_k"] = min(int(st.session_state["batch_k"]), limit)
         k = st.number_input(
-            "Classes per row", 1, most, key="batch_k", width=160, help="Each with its probability, most probable first."
+            "Classes per row",
+            1,
+            limit,
+            key="batch_k",
+            width=160,
+            help="Each with its probability, most probable first.",
         )
     is_delimited = str(peek.spec["file"]).removesuffix(".gz").endswith((".csv", ".tsv"))
     safe = True

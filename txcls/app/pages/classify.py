@@ -108,9 +108,9 @@ def _one(opened: layout.Page) -> Predictor:
         with result:
             if _answer(opened, opened.source, classifier, key="chart_bars"):
                 _choose_k(opened, len(classifier.classes))
-                took = compute.predict(opened.source, opened.view.text).milliseconds
+                milliseconds = compute.predict(opened.source, opened.view.text).milliseconds
                 st.caption(
-                    f"Computed in {took:.1f} ms on this machine's CPU. The probabilities sum to 100 % over all "
+                    f"Computed in {milliseconds:.1f} ms on this machine's CPU. The probabilities sum to 100 % over all "
                     f"{len(classifier.classes)} classes and were calibrated on validation texts. "
                     + SCOPE_HINTS.get(checkpoints.summary(opened.view.checkpoint).dataset, SCOPE_HINTS[""])
                 )
@@ -240,15 +240,15 @@ def _read(opened: layout.Page, source: Source, classifier: Predictor) -> None:
 
 
 def _choose_k(opened: layout.Page, n_classes: int) -> None:
-    most = min(n_classes, MAX_ROWS)
-    if most < 2:
+    limit = min(n_classes, MAX_ROWS)
+    if limit < 2:
         return
-    st.session_state["k_box"] = min(opened.view.k, most)
+    st.session_state["k_box"] = min(opened.view.k, limit)
     follow = state.follow("k", "k_box")
-    if most <= 6:
-        st.segmented_control("Classes shown", range(1, most + 1), key="k_box", required=True, on_change=follow)
+    if limit <= 6:
+        st.segmented_control("Classes shown", range(1, limit + 1), key="k_box", required=True, on_change=follow)
     else:
-        st.slider("Classes shown", 1, most, key="k_box", on_change=follow, width=420)
+        st.slider("Classes shown", 1, limit, key="k_box", on_change=follow, width=420)
 
 
 def _download(source: Source, classifier: Predictor) -> None:

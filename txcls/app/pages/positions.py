@@ -314,12 +314,12 @@ def _places(words: Sequence[str], arranged: Sequence[str]) -> list[int]:
 def _suggested_order(words: Sequence[str]) -> list[int]:
     """The first and the last team swapped; all words reversed if there are no two teams."""
     order = list(range(len(words)))
-    bare = [word.strip(",.") for word in words]
-    teams = [place for place in order if bare[place] in TEAMS]
-    others = [place for place in teams if bare[place] != bare[teams[0]]]
+    words_only = [word.strip(",.") for word in words]
+    team_places = [place for place in order if words_only[place] in TEAMS]
+    others = [place for place in team_places if words_only[place] != words_only[team_places[0]]]
     if not others:
         return order[::-1]
-    order[teams[0]], order[others[-1]] = others[-1], teams[0]
+    order[team_places[0]], order[others[-1]] = others[-1], team_places[0]
     return order
 
 

@@ -34,11 +34,11 @@ def main() -> None:
         with lecture.slide(lecture.WORDS):
             _cleaning(opened.view.text, encoder)
         with lecture.slide(lecture.WORDS):
-            both = _tokens(opened, encoder)
+            tokenizers = _tokens(opened, encoder)
         with lecture.slide(lecture.WORDS):
             _ids(opened, encoder)
         with lecture.slide(lecture.WORDS):
-            _merges(opened.view.text, encoder, both)
+            _merges(opened.view.text, encoder, tokenizers)
     else:
         ask_for_text("its cleaning, tokens and ids appear here.")
     with lecture.slide(lecture.WORDS):
@@ -86,12 +86,12 @@ def _tokens(opened: layout.Page, encoder: TextEncoder) -> Tokenizers:
             help="260 entries are bytes and special tokens; every merge adds one.",
             width=420,
         )
-    both = compute.tokenizers(opened.source, size=size)
+    tokenizers = compute.tokenizers(opened.source, size=size)
     words_column, pairs_column = st.columns(2, gap="large")
     encodings = []
     for column, kind, of, own, origin in (
-        (words_column, "Words", both.words, not own_pairs, both.words_from),
-        (pairs_column, "Subwords", both.subwords, own_pairs, both.pairs_from),
+        (words_column, "Words", tokenizers.words, not own_pairs, tokenizers.words_from),
+        (pairs_column, "Subwords", tokenizers.subwords, own_pairs, tokenizers.pairs_from),
     ):
         encoding = of.encode(text)
         encodings.append(encoding)
@@ -100,8 +100,8 @@ def _tokens(opened: layout.Page, encoder: TextEncoder) -> Tokenizers:
             cut = encoding.truncated_at
             st.html(token_html.marked_text(text, encoding.tokens, truncated_at=cut, limit=of.max_length))
             st.caption(f"Learned from {origin}.{_bytes_note(encoding)}")
-    _comparison(encodings, (both.words, both.subwords))
-    return both
+    _comparison(encodings, (tokenizers.words, tokenizers.subwords))
+    return tokenizers
 
 
 def _bytes_note(encoding: Encoding) -> str:
@@ -151,9 +151,9 @@ def _name(token: Token, encoder: TextEncoder) -> str:
     return token.text if encoder.byte_pairs is None else spell(encoder.vocabulary.token_of(token.id))
 
 
-def _merges(text: str, encoder: TextEncoder, both: Tokenizers) -> None:
+def _merges(text: str, encoder: TextEncoder, tokenizers: Tokenizers) -> None:
     st.subheader("How merges build a word from its bytes", anchor=False)
-    pairs, steps = both.pairs, encoder.config.cleaning
+    pairs, steps = tokenizers.pairs, encoder.config.cleaning
     st.markdown(
         "Byte-pair encoding starts from single bytes and repeatedly merges two neighbours: always the pair that was "
         f"**learned first**, which has the lowest rank of {len(pairs.merges):,}. ␣ is the space before a word."
@@ -179,7 +179,7 @@ def _merges(text: str, encoder: TextEncoder, both: Tokenizers) -> None:
     if part is None:
         st.info(f"Type a word of at most {MAX_PART_BYTES} bytes that is not empty after cleaning.")
         return
-    _merge_steps(part, pairs.build(part), both)
+    _merge_steps(part, pairs.build(part), tokenizers)
 
 
 def _first_part(typed: str, pairs: BytePairs, steps: Sequence[str]) -> str | None:
@@ -191,7 +191,7 @@ def _first_part(typed: str, pairs: BytePairs, steps: Sequence[str]) -> str | Non
     return parts[0] if parts and len(parts[0]) <= MAX_PART_BYTES else None
 
 
-def _merge_steps(part: str, merges: Sequence[Merge], both: Tokenizers) -> None:
+def _merge_steps(part: str, merges: Sequence[Merge], tokenizers: Tokenizers) -> None:
     if not merges:
         st.html(token_html.pieces([spell(piece) for piece in part], new=None))
         st.caption(
@@ -200,7 +200,7 @@ def _merge_steps(part: str, merges: Sequence[Merge], both: Tokenizers) -> None:
             else "It contains no learned pair, so it stays split into bytes."
         )
         return
-    done = st.slider("Merges applied", 0, len(merges), len(merges), key=f"merges_{len(both.pairs.merges)}_{part}")
+    done = st.slider("Merges applied", 0, len(merges), len(merges), key=f"merges_{len(tokenizers.pairs.merges)}_{part}")
     now = merges[done - 1] if done else None
     st.html(
         token_html.pieces([spell(piece) for piece in (now.pieces if now else part)], new=now.place if now else None)
@@ -209,16 +209,17 @@ def _merge_steps(part: str, merges: Sequence[Merge], both: Tokenizers) -> None:
         st.markdown(f"**{len(part)} bytes**, before any merge.")
     else:
         left, right = (plain(spell(piece)) for piece in now.pair)
-        counted = _counted(now, both)
+        counted = _counted(now, tokenizers)
         st.markdown(
-            f"**Merge {done} of {len(merges)}**: {left} + {right}, rank {now.rank:,} of {len(both.pairs.merges):,}"
+            f"**Merge {done} of {len(merges)}**: {left} + {right}, rank {now.rank:,} of "
+            f"{len(tokenizers.pairs.merges):,}"
             + (f"; it occurred {counted} times when it was learned." if counted != "–" else ".")
         )
     rows = [
         (
             " + ".join(map(spell, merge.pair)),
             f"{merge.rank:,}",
-            _counted(merge, both),
+            _counted(merge, tokenizers),
             " · ".join(map(spell, merge.pieces)),
         )
         for merge in merges
@@ -228,13 +229,13 @@ def _merge_steps(part: str, merges: Sequence[Merge], both: Tokenizers) -> None:
         "**Count**: how often the pair occurred when it was learned; each step learns the most frequent pair. A "
         "vocabulary lists its words by frequency but does not store counts, so these assume Zipf's law: the word at "
         "rank r of V occurs V / r times."
-        if both.frequencies
+        if tokenizers.frequencies
         else "Checkpoints do not store how often each pair occurred; ranks are the order in which pairs were learned."
     )
 
 
-def _counted(merge: Merge, both: Tokenizers) -> str:
-    return f"{both.frequencies[merge.rank - 1]:,}" if both.frequencies else "–"
+def _counted(merge: Merge, tokenizers: Tokenizers) -> str:
+    return f"{tokenizers.frequencies[merge.rank - 1]:,}" if tokenizers.frequencies else "–"
 
 
 def _vocabulary(opened: layout.Page, encoder: TextEncoder) -> None:
@@ -273,7 +274,7 @@ def _vocabulary(opened: layout.Page, encoder: TextEncoder) -> None:
         _matches("Starting with it", matches.starting, matches.n_starting, names)
         _matches("Containing it", matches.containing, matches.n_containing, names)
     with right:
-        _matches("Spelled similarly", matches.alike, len(matches.alike), names)
+        _matches("Spelled similarly", matches.similar, len(matches.similar), names)
         anchor = matches.exact if matches.exact is not None else matches.by_id
         if anchor is not None and anchor >= len(SPECIAL_TOKENS):
             near = compute.nearest_tokens(opened.source, anchor)

@@ -104,12 +104,12 @@ def draw_chips(classifier: Predictor) -> None:
     atlas = HeadAtlas.of(classifier)
     if atlas is None:
         return
-    most = MAX_CHIPS_ON_A_SLIDE if lecture.is_on() else MAX_CHIPS
-    best = sorted(atlas.heads, key=lambda record: record.rank)[:most]
+    limit = MAX_CHIPS_ON_A_SLIDE if lecture.is_on() else MAX_CHIPS
+    best = sorted(atlas.heads, key=lambda record: record.rank)[:limit]
     chips = "".join(chip_html(record, named=True) for record in best)
     st.html(f'<div class="txcls-stories several">{chips}</div>')
     if len(best) < len(atlas.heads):
-        st.caption(f"{most} of {len(atlas.heads)} heads: those with a confirmed story first, then by worth.")
+        st.caption(f"{limit} of {len(atlas.heads)} heads: those with a confirmed story first, then by worth.")
 
 
 def link_where_heads_matter(

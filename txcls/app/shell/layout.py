@@ -335,13 +335,13 @@ def _describe(name: str) -> str:
 AnyPage = TypeVar("AnyPage", bound=Opened)
 
 
-def fit_view(page: AnyPage, *, of: str, **most: int) -> AnyPage:
-    """The page with fields of its view clipped to `most`, such as `layer=1`; warns about each that was out of range.
+def fit_view(page: AnyPage, *, of: str, **limit: int) -> AnyPage:
+    """The page with fields of its view clipped to `limit`, such as `layer=1`; warns about each that was out of range.
 
     `of` is the name of the checkpoint, for the warning.
     """
     view = page.view
-    for field, largest in most.items():
+    for field, largest in limit.items():
         value = getattr(view, field)
         if value > largest:
             st.warning(f"There is no {field} {value + 1} in {plain(of)}; showing {field} {largest + 1}, the last one.")

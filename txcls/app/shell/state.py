@@ -102,7 +102,7 @@ def change_view(**changes: Any) -> None:
     notes: list[str] = []
     for field in ("text", "changed"):
         if field in changes:
-            changes[field] = cut_text(changes[field], notes, most=limits().characters)
+            changes[field] = cut_text(changes[field], notes, limit=limits().characters)
     if notes:
         st.session_state["_notes"] = notes
     if "text" in changes or "causal" in changes:

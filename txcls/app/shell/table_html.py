@@ -31,7 +31,7 @@ def table(
     numbers: Sequence[str] = (),
     named: Sequence[str] = (),
     texts: Sequence[str] = (),
-    goes_on: Collection[int] = (),
+    continued_rows: Collection[int] = (),
     caption: str = "",
 ) -> str:
     """An HTML table.
@@ -49,7 +49,7 @@ def table(
     kinds = {column: f' class="{name}"' for name, columns_of in classes.items() for column in columns_of}
     head = "".join(f'<th scope="col">{_cell(name)}</th>' for name in columns)
     body = "".join(
-        ('<tr class="txcls-goes-on">' if number in goes_on else "<tr>")
+        ('<tr class="txcls-goes-on">' if number in continued_rows else "<tr>")
         + "".join(f"<td{kinds.get(name, '')}>{_cell(row.get(name, ''))}</td>" for name in columns)
         + "</tr>"
         for number, row in enumerate(rows)

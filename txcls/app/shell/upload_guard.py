@@ -35,19 +35,19 @@ class BoundedUploads:
         if scope["type"] != "http" or scope["method"] != "PUT" or not is_upload:
             return await self.app(scope, receive, send)
         size = dict(scope["headers"]).get(b"content-length", b"")
-        most = limits().upload_megabytes << 20
+        limit = limits().upload_megabytes << 20
         if not limits().uploads:
             return await _refuse(403, "Uploads are switched off here", scope, receive, send)
         if not size.isdigit():
             return await _refuse(411, "An upload must say how long it is", scope, receive, send)
-        if int(size) > most + FORM_BYTES:
+        if int(size) > limit + FORM_BYTES:
             return await _refuse(413, f"A file may have {limits().upload_megabytes} MB here", scope, receive, send)
         files = runtime.get_instance().uploaded_file_mgr
         files.remove_session_files(session)
         held = sum(
             stat.byte_length for stats in files.get_stats().values() for stat in stats if isinstance(stat, CacheStat)
         )
-        if held + self.arriving + int(size) > MAX_UPLOADS * most:
+        if held + self.arriving + int(size) > MAX_UPLOADS * limit:
             message = "Too many files are being uploaded; try again in a minute"
             return await _refuse(503, message, scope, receive, send)
         self.arriving += int(size)

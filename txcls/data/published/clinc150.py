@@ -90,6 +90,6 @@ def _labelled(pairs: list[tuple[str, str]], classes: tuple[str, ...], where: str
     for number, (_, intent) in enumerate(pairs, start=1):
         if intent not in classes:
             raise DataError(
-                f"{where}, item {number}: intent {intent[:40]!r}, expected one of {listed(classes, most=5)}"
+                f"{where}, item {number}: intent {intent[:40]!r}, expected one of {listed(classes, limit=5)}"
             )
     return labelled([text for text, _ in pairs], [intent for _, intent in pairs], classes)

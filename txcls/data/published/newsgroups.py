@@ -107,13 +107,13 @@ def _without_signature(lines: list[str]) -> list[str]:
 
 
 def _without_quotes(lines: list[str]) -> list[str]:
-    left: list[str] = []
+    remaining_lines: list[str] = []
     is_above_quote = False
     for line in reversed(lines):
         text = line.strip().lower()
         if text.startswith((">", "|")):
             is_above_quote = True
         elif not (is_above_quote and (text.endswith(_ATTRIBUTIONS) or text.startswith("in article"))):
-            left.append(line)
+            remaining_lines.append(line)
             is_above_quote = is_above_quote and not text
-    return left[::-1]
+    return remaining_lines[::-1]

@@ -276,15 +276,15 @@ def _sample(
     statistics: TokenStatistics,
     rows: LabelledTexts,
     roles: Sequence[Roles] | None,
-    most: tuple[int, int],
+    limit: tuple[int, int],
 ) -> list[TextKinds]:
-    """Random rows with the kinds of their tokens, limited to `most` texts and tokens (but at least one text)."""
-    chosen = np.random.default_rng(0).permutation(len(rows))[: most[0]].tolist()
+    """Random rows with the kinds of their tokens, limited to `limit` texts and tokens (but at least one text)."""
+    chosen = np.random.default_rng(0).permutation(len(rows))[: limit[0]].tolist()
     texts, labels = [rows.texts[n] for n in chosen], [rows.labels[n] for n in chosen]
     by_answer = None if roles is None else roles_by_answer(classifier, texts, [roles[n] for n in chosen])
     with_kinds = statistics.read(classifier.encoder, texts, labels, roles=by_answer)
     ends = np.cumsum([len(text) for text in with_kinds])
-    return with_kinds[: max(1, int((ends <= most[1]).sum()))]
+    return with_kinds[: max(1, int((ends <= limit[1]).sum()))]
 
 
 def _testable(story: Story, texts: Sequence[TextKinds]) -> Story:

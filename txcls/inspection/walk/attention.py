@@ -35,9 +35,9 @@ PROJECTIONS = {
 """Attribute name of the linear map to the step's title and description."""
 
 
-def attention_steps(run: ForwardPass, layer: int, before: WalkStep) -> list[WalkStep]:
-    """All steps of a layer's attention, which reads the output of the step `before`."""
-    query, key, value = (_projection(run, layer, before, name) for name in PROJECTIONS)
+def attention_steps(run: ForwardPass, layer: int, previous: WalkStep) -> list[WalkStep]:
+    """All steps of a layer's attention, which reads the output of the step `previous`."""
+    query, key, value = (_projection(run, layer, previous, name) for name in PROJECTIONS)
     scores = _scores(run, layer, query, key)
     mask = _mask(run, layer, scores)
     pattern = _softmax(run, layer, mask)
@@ -45,7 +45,7 @@ def attention_steps(run: ForwardPass, layer: int, before: WalkStep) -> list[Walk
     return [query, key, value, scores, mask, pattern, weighted_sum, _project(run, layer, weighted_sum)]
 
 
-def _projection(run: ForwardPass, layer: int, before: WalkStep, name: str) -> WalkStep:
+def _projection(run: ForwardPass, layer: int, previous: WalkStep, name: str) -> WalkStep:
     linear: nn.Linear = getattr(run.block(layer).attn, name)
     weight, bias = weight_and_bias(linear)
     title, says = PROJECTIONS[name]
@@ -56,7 +56,7 @@ def _projection(run: ForwardPass, layer: int, before: WalkStep, name: str) -> Wa
         name,
         title,
         f"{says} The result is split into H pieces of E numbers, one per head.",
-        rf"{symbol}_i = {matrix}\,{before.symbol}_i" + ("" if bias is None else f" + {offset}"),
+        rf"{symbol}_i = {matrix}\,{previous.symbol}_i" + ("" if bias is None else f" + {offset}"),
         (
             source_of(SelfAttention.forward, f"{symbol} = self.{symbol}("),
             source_of(SelfAttention, "heads: Tensor = x.unflatten", "return"),
@@ -64,12 +64,12 @@ def _projection(run: ForwardPass, layer: int, before: WalkStep, name: str) -> Wa
         **run.numbers(symbol, "HTE", run.value(f"layers.{layer}.attn.{symbol}"), layer),
         _ask=lambda _: _ask_about_projection(run, name),
         **product(
-            before.operand("row"),
+            previous.operand("row"),
             Operand(f"weights of the {title.lower()}", by_head, "column"),
             "ie",
-            rf"{symbol}_{{i,e}} &= \textstyle\sum_d {before.symbol}_{{i,d}}\,{matrix}_{{m,d}}"
+            rf"{symbol}_{{i,e}} &= \textstyle\sum_d {previous.symbol}_{{i,d}}\,{matrix}_{{m,d}}"
             + ("" if bias is None else f" + {offset}_m"),
-            headers=(before.symbol, matrix),
+            headers=(previous.symbol, matrix),
             bias=bias,
         ),
     )

@@ -75,11 +75,11 @@ class ForwardPass:
         self,
         text: str,
         values: Sequence[float],
-        because: Callable[[int], str],
+        explanation: Callable[[int], str],
         cell: Callable[[int], tuple[int, int]] | None = None,
     ) -> Question | None:
         """Ask which token has the largest value."""
-        return ask_largest(text, self.token_labels(), values, because, cell)
+        return ask_largest(text, self.token_labels(), values, explanation, cell)
 
     def ask_weight(self, weights: FloatArray, text: str, cell: Callable[[int], tuple[int, int]]) -> Question | None:
         """Ask how large the largest of T weights is; {} in `text` stands for its token. None if T is 1."""

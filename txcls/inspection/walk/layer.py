@@ -14,13 +14,13 @@ from txcls.model import Block, FeedForward, LayerNorm
 from txcls.wording import percentage
 
 
-def block_steps(run: ForwardPass, layer: int, before: WalkStep) -> list[WalkStep]:
-    """All steps of a layer (from 0), which reads the output of the step `before`.
+def block_steps(run: ForwardPass, layer: int, previous: WalkStep) -> list[WalkStep]:
+    """All steps of a layer (from 0), which reads the output of the step `previous`.
 
     With pre-norm, attention and feed-forward each read a normalised copy of the residual stream and add to the stream
     itself; with post-norm they read the stream, which is normalised after each addition.
     """
-    block, steps, stream = run.block(layer), list[WalkStep](), before
+    block, steps, stream = run.block(layer), list[WalkStep](), previous
     for part, title, norm, steps_of_part in (
         ("attn", "attention", block.norm_attn, attention_steps),
         ("ff", "feed-forward", block.norm_ff, feed_forward_steps),
@@ -40,10 +40,10 @@ def block_steps(run: ForwardPass, layer: int, before: WalkStep) -> list[WalkStep
 
 
 def norm_step(
-    run: ForwardPass, name: str, title: str, norm: LayerNorm, before: WalkStep, layer: int | None
+    run: ForwardPass, name: str, title: str, norm: LayerNorm, previous: WalkStep, layer: int | None
 ) -> WalkStep:
-    """A LayerNorm of the output of the step `before`."""
-    stream, weight, bias = before.cells(), to_numpy(norm.weight), to_numpy(norm.bias)
+    """A LayerNorm of the output of the step `previous`."""
+    stream, weight, bias = previous.cells(), to_numpy(norm.weight), to_numpy(norm.bias)
     focus = stream[run.focus]
     return WalkStep(
         name,
@@ -53,7 +53,7 @@ def norm_step(
         r"y_{i,d} = \frac{x_{i,d} - \mu_i}{\sqrt{\sigma_i^2 + 10^{-5}}} \cdot \gamma_d + \beta_d",
         (source_of(LayerNorm.forward, "centred =", "normed"),),
         **run.numbers("y", "TD", run.value(f"{'norm' if layer is None else f'layers.{layer}.{name}'}.out"), layer),
-        operands=(before.operand("row"),),
+        operands=(previous.operand("row"),),
         _explain=lambda _, i, d: layer_norm_entry(
             indexed(r"y_{i,d} &= \frac{x - \mu}{\sqrt{\sigma^2 + 10^{-5}}} \cdot \gamma + \beta", i=i, d=d),
             stream[i],
@@ -94,13 +94,13 @@ def _add(run: ForwardPass, layer: int, part: str, stream: WalkStep, written: Wal
     )
 
 
-def feed_forward_steps(run: ForwardPass, layer: int, before: WalkStep) -> list[WalkStep]:
-    """The two steps of a layer's feed-forward network, which reads the output of the step `before`."""
-    hidden = _expand(run, layer, before)
+def feed_forward_steps(run: ForwardPass, layer: int, previous: WalkStep) -> list[WalkStep]:
+    """The two steps of a layer's feed-forward network, which reads the output of the step `previous`."""
+    hidden = _expand(run, layer, previous)
     return [hidden, _contract(run, layer, hidden)]
 
 
-def _expand(run: ForwardPass, layer: int, before: WalkStep) -> WalkStep:
+def _expand(run: ForwardPass, layer: int, previous: WalkStep) -> WalkStep:
     linear, kind = run.block(layer).ff.expand, run.config.activation
     function = r"\mathrm{ReLU}" if kind == "relu" else r"\mathrm{GELU}"
     effect = "ReLU sets the negative ones to 0" if kind == "relu" else "GELU pushes the negative ones towards 0"
@@ -110,7 +110,7 @@ def _expand(run: ForwardPass, layer: int, before: WalkStep) -> WalkStep:
         "expand",
         "Feed-forward: expand",
         f"For each token separately, a matrix turns the D numbers into F hidden activations. {effect}.",
-        rf"h_i = {function}(W^1 {before.symbol}_i + b^1)",
+        rf"h_i = {function}(W^1 {previous.symbol}_i + b^1)",
         (source_of(FeedForward.forward, "expanded = self.expand", "hidden = "),),
         **run.numbers("h", "TF", hidden, layer),
         _ask=lambda _: Question(
@@ -120,18 +120,18 @@ def _expand(run: ForwardPass, layer: int, before: WalkStep) -> WalkStep:
             f"{percentage(inactive)} of them.",
         ),
         **product(
-            before.operand("row"),
+            previous.operand("row"),
             Operand("weights of the hidden activations", to_numpy(linear.weight).T[None], "column"),
             "if",
-            rf"h_{{i,f}} &= {function}\left(\textstyle\sum_d {before.symbol}_{{i,d}}\,W^1_{{f,d}} + b^1_f\right)",
-            headers=(before.symbol, "W¹"),
+            rf"h_{{i,f}} &= {function}\left(\textstyle\sum_d {previous.symbol}_{{i,d}}\,W^1_{{f,d}} + b^1_f\right)",
+            headers=(previous.symbol, "W¹"),
             bias=to_numpy(linear.bias),
             function=(function, partial(_activation, kind)),
         ),
     )
 
 
-def _contract(run: ForwardPass, layer: int, before: WalkStep) -> WalkStep:
+def _contract(run: ForwardPass, layer: int, previous: WalkStep) -> WalkStep:
     linear = run.block(layer).ff.contract
     return WalkStep(
         "contract",
@@ -148,7 +148,7 @@ def _contract(run: ForwardPass, layer: int, before: WalkStep) -> WalkStep:
             "Its two matrices work on one row at a time. Only attention moves information between rows.",
         ),
         **product(
-            before.operand("row"),
+            previous.operand("row"),
             Operand("output weights", to_numpy(linear.weight).T[None], "column"),
             "id",
             r"u_{i,d} &= \textstyle\sum_f h_{i,f}\,W^2_{d,f} + b^2_d",

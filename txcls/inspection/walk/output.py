@@ -31,33 +31,33 @@ from txcls.text.vocabulary import PAD
 from txcls.wording import percentage
 
 
-def pooling_steps(run: ForwardPass, before: WalkStep) -> list[WalkStep]:
-    """The steps for the model's kind of pooling, which reads the output of the step `before`."""
+def pooling_steps(run: ForwardPass, previous: WalkStep) -> list[WalkStep]:
+    """The steps for the model's kind of pooling, which reads the output of the step `previous`."""
     if run.config.pooling in ("first", "class_token"):
-        return [_first_token(run, before)]
+        return [_first_token(run, previous)]
     pools_padding = run.config.pool_padding or not run.config.mask_padding
     is_pooled = np.array([index != PAD or pools_padding for index in run.ids])  # T
     if run.config.pooling == "attention":
-        scored = _scores(run, before, is_pooled)
+        scored = _scores(run, previous, is_pooled)
         weights = _weights(run, scored, scored.cells()[:, 0])
-        return [scored, weights, _weighted_sum(run, before, weights)]
-    weights = _weights(run, before, np.where(is_pooled, 0.0, -np.inf).astype(np.float32))
-    return [weights, _weighted_sum(run, before, weights)]
+        return [scored, weights, _weighted_sum(run, previous, weights)]
+    weights = _weights(run, previous, np.where(is_pooled, 0.0, -np.inf).astype(np.float32))
+    return [weights, _weighted_sum(run, previous, weights)]
 
 
-def _first_token(run: ForwardPass, before: WalkStep) -> WalkStep:
+def _first_token(run: ForwardPass, previous: WalkStep) -> WalkStep:
     which = "class token" if run.config.pooling == "class_token" else "first token"
-    first = before.cells()[:1]  # 1 D
+    first = previous.cells()[:1]  # 1 D
     return WalkStep(
         "pooled",
         f"Pooling: the {which}",
         f"The vector of the {which} stands for the whole text; attention has let it collect information from the "
         "others.",
-        rf"t = {before.symbol}_1",
+        rf"t = {previous.symbol}_1",
         (source_of(Pooling.forward, "if self.kind in", "return"),),
         **run.numbers("t", "BD", run.value("pooled")),
-        operands=(Operand(f"state of the {which}", first[None], "cell", before.title),),
-        _explain=lambda _, __, d: lookup(indexed(rf"t_d &= {before.symbol}_{{1,d}}", d=d), float(first[0, d])),
+        operands=(Operand(f"state of the {which}", first[None], "cell", previous.title),),
+        _explain=lambda _, __, d: lookup(indexed(rf"t_d &= {previous.symbol}_{{1,d}}", d=d), float(first[0, d])),
         _ask=lambda _: run.ask_token(
             "Which token's vector stands for the text?",
             [1.0, *[0.0] * (len(run.names) - 1)],
@@ -66,16 +66,16 @@ def _first_token(run: ForwardPass, before: WalkStep) -> WalkStep:
     )
 
 
-def _scores(run: ForwardPass, before: WalkStep, is_pooled: NDArray[np.bool_]) -> WalkStep:
+def _scores(run: ForwardPass, previous: WalkStep, is_pooled: NDArray[np.bool_]) -> WalkStep:
     vector = to_numpy(run.model.pool.score.weight)[0]  # D
-    products = before.cells().astype(np.float64) @ vector.astype(np.float64)  # T
+    products = previous.cells().astype(np.float64) @ vector.astype(np.float64)  # T
     scores = np.where(is_pooled, products, -np.inf).astype(np.float32)
     dot_products = product(
-        before.operand("row"),
+        previous.operand("row"),
         Operand("trained vector", vector[None, :, None], "column"),
         "i",
-        rf"a_i &= \textstyle\sum_d {before.symbol}_{{i,d}}\,w_d",
-        headers=(before.symbol, "w"),
+        rf"a_i &= \textstyle\sum_d {previous.symbol}_{{i,d}}\,w_d",
+        headers=(previous.symbol, "w"),
     )
 
     def explain(head: int, i: int, column: int) -> Arithmetic:
@@ -88,7 +88,7 @@ def _scores(run: ForwardPass, before: WalkStep, is_pooled: NDArray[np.bool_]) ->
         "pool_scores",
         "Pooling: scores",
         "The dot product of each token's vector with a trained vector: how much the token should count.",
-        rf"a_i = {before.symbol}_i \cdot w",
+        rf"a_i = {previous.symbol}_i \cdot w",
         (source_of(Pooling.forward, "scores = self.score"),),
         **run.numbers("a", "TB", scores),
         operands=dot_products["operands"],
@@ -102,7 +102,7 @@ def _scores(run: ForwardPass, before: WalkStep, is_pooled: NDArray[np.bool_]) ->
     )
 
 
-def _weights(run: ForwardPass, before: WalkStep, scores: FloatArray) -> WalkStep:
+def _weights(run: ForwardPass, previous: WalkStep, scores: FloatArray) -> WalkStep:
     weights, is_learned = run.value("pool.pattern"), run.config.pooling == "attention"
     formula = r"\alpha_i = \frac{\mathrm{e}^{a_i}}{\sum_m \mathrm{e}^{a_m}}"
     return WalkStep(
@@ -115,7 +115,7 @@ def _weights(run: ForwardPass, before: WalkStep, scores: FloatArray) -> WalkStep
         (source_of(Pooling.forward, "if real is not None", "pattern = "),),
         **run.numbers(r"\alpha", "TB", weights),
         quantity="weight",
-        operands=(Operand("pooling scores", scores[None, :, None], "column", before.title),),
+        operands=(Operand("pooling scores", scores[None, :, None], "column", previous.title),),
         _explain=lambda _, i, __: softmax_entry(
             indexed(formula.replace("=", "&=", 1), i=i), scores, i, labels=run.token_labels()
         ),
@@ -125,14 +125,14 @@ def _weights(run: ForwardPass, before: WalkStep, scores: FloatArray) -> WalkStep
     )
 
 
-def _weighted_sum(run: ForwardPass, before: WalkStep, weights: WalkStep) -> WalkStep:
+def _weighted_sum(run: ForwardPass, previous: WalkStep, weights: WalkStep) -> WalkStep:
     d_model = run.config.d_model
     row = weights.operand("row")
     return WalkStep(
         "pooled",
         "Pooling: one vector for the text",
         "The tokens' vectors are added up with these weights: T vectors become one, whatever the length of the text.",
-        rf"t = \sum_i \alpha_i\,{before.symbol}_i",
+        rf"t = \sum_i \alpha_i\,{previous.symbol}_i",
         (source_of(Pooling.forward, "pooled: Tensor"),),
         **run.numbers("t", "BD", run.value("pooled")),
         _ask=lambda _: ask_number(
@@ -143,26 +143,26 @@ def _weighted_sum(run: ForwardPass, before: WalkStep, weights: WalkStep) -> Walk
         ),
         **product(
             replace(row, values=row.values.swapaxes(1, 2)),
-            before.operand("column"),
+            previous.operand("column"),
             "_d",
-            rf"t_d &= \textstyle\sum_i \alpha_i\,{before.symbol}_{{i,d}}",
-            headers=("α", before.symbol),
+            rf"t_d &= \textstyle\sum_i \alpha_i\,{previous.symbol}_{{i,d}}",
+            headers=("α", previous.symbol),
             labels=run.token_labels(),
         ),
     )
 
 
-def head_steps(run: ForwardPass, before: WalkStep) -> list[WalkStep]:
-    """The steps from the text vector, which is the output of the step `before`, to calibrated probabilities."""
+def head_steps(run: ForwardPass, previous: WalkStep) -> list[WalkStep]:
+    """The steps from the text vector, which is the output of the step `previous`, to calibrated probabilities."""
     surprisal = np.maximum(-log_softmax(run.value("logits")[None])[0], 0.0)  # C
-    logits = _logits(run, before)
+    logits = _logits(run, previous)
     softmax = _softmax(run, logits, np.exp(-surprisal))
     return [logits, softmax, _calibrated(run, softmax, surprisal)]
 
 
-def _logits(run: ForwardPass, before: WalkStep) -> WalkStep:
+def _logits(run: ForwardPass, previous: WalkStep) -> WalkStep:
     head, logits = run.model.head, run.value("logits")
-    text = before.operand("column")
+    text = previous.operand("column")
     return WalkStep(
         "logits",
         "Logits",
@@ -219,9 +219,9 @@ def _calibrated(run: ForwardPass, softmax: WalkStep, surprisal: Floats) -> WalkS
         0
     ].numpy()  # C
     formula = r"P'_c = \frac{\mathrm{e}^{\ell'_c}}{\sum_m \mathrm{e}^{\ell'_m}}"
-    before, classes = softmax.cells()[:, 0], run.classifier.classes
-    best = int(np.argmax(before))
-    change = probabilities[best] - before[best]
+    previous, classes = softmax.cells()[:, 0], run.classifier.classes
+    best = int(np.argmax(previous))
+    change = probabilities[best] - previous[best]
 
     def explain(_: int, c: int, __: int) -> Arithmetic:
         entry = softmax_entry(
@@ -254,7 +254,7 @@ def _calibrated(run: ForwardPass, softmax: WalkStep, surprisal: Floats) -> WalkS
         operands=(softmax.operand("column"),),
         _explain=explain,
         _ask=lambda _: Question(
-            f"With τ = {temperature:.2f} and κ = {power:.2f}: what happens to the {percentage(before[best])} of "
+            f"With τ = {temperature:.2f} and κ = {power:.2f}: what happens to the {percentage(previous[best])} of "
             f"{classes[best]}?",
             ("It rises", "It falls", "It stays the same"),
             0 if change > 0 else 1 if change < 0 else 2,

@@ -27,7 +27,7 @@ class SourceLines:
 
 
 @cache
-def source_of(thing: ModuleType | type | Callable[..., Any], first: str = "", last: str = "") -> SourceLines:
+def source_of(owner: ModuleType | type | Callable[..., Any], first: str = "", last: str = "") -> SourceLines:
     """The code of a module, class, function or method, read from its file: the code shown is the code that runs.
 
     Args:
@@ -38,17 +38,17 @@ def source_of(thing: ModuleType | type | Callable[..., Any], first: str = "", la
     Raises:
         TraceError: no line contains `first`, or no line from there on contains `last`.
     """
-    lines, number = inspect.getsourcelines(thing)
+    lines, number = inspect.getsourcelines(owner)
 
     def find(fragment: str, begin: int) -> int:
         for place in range(begin, len(lines)):
             if fragment in lines[place]:
                 return place
-        raise TraceError(f"no line of {thing.__name__} after its first {begin} contains {fragment!r}")
+        raise TraceError(f"no line of {owner.__name__} after its first {begin} contains {fragment!r}")
 
     begin = find(first, 0)
     end = find(last or first, begin) if first else len(lines) - 1
-    file = Path(inspect.getfile(thing)).resolve().relative_to(Path(__file__).resolve().parents[3])
+    file = Path(inspect.getfile(owner)).resolve().relative_to(Path(__file__).resolve().parents[3])
     code = textwrap.dedent("".join(lines[begin : end + 1])).rstrip()
     return SourceLines(file.as_posix(), max(number, 1) + begin, code)  # Python numbers the lines of a module from 0
 
@@ -63,7 +63,7 @@ class Question:
     text: str
     options: tuple[str, ...]
     answer: int
-    because: str
+    explanation: str
     cell: tuple[int, int] | None = None
 
 
@@ -71,12 +71,12 @@ def ask_largest(
     text: str,
     names: Sequence[str],
     values: Sequence[float],
-    because: Callable[[int], str],
+    explanation: Callable[[int], str],
     cell: Callable[[int], tuple[int, int]] | None = None,
 ) -> Question | None:
     """Ask which name has the largest value; None if all values are equal.
 
-    `because` and `cell` are called with the index of the right answer. Up to six names are all offered as options;
+    `explanation` and `cell` are called with the index of the right answer. Up to six names are all offered as options;
     otherwise the options are the right one, the runner-up, a middle one and the last.
     """
     ranked = sorted(range(len(names)), key=lambda n: -values[n])
@@ -87,15 +87,15 @@ def ask_largest(
         return None
     offered = sorted({ranked[place] for place in (range(last + 1) if last < 6 else (0, 1, last // 2, last))})
     options = tuple(names[n] for n in offered)
-    return Question(text, options, offered.index(best), because(best), None if cell is None else cell(best))
+    return Question(text, options, offered.index(best), explanation(best), None if cell is None else cell(best))
 
 
-def ask_number(text: str, right: int, others: Sequence[int], because: str) -> Question | None:
+def ask_number(text: str, right: int, others: Sequence[int], explanation: str) -> Question | None:
     """Ask which of these numbers is right; None if all are equal."""
     options = sorted({right, *others})
     if len(options) < 2:
         return None
-    return Question(text, tuple(f"{option:,}" for option in options), options.index(right), because)
+    return Question(text, tuple(f"{option:,}" for option in options), options.index(right), explanation)
 
 
 def ask_percentage(text: str, share: float, cell: tuple[int, int]) -> Question:

@@ -281,11 +281,11 @@ def _surprisal(chosen: Chosen, typed: Sequence[Token], surprisal: Surprisal) -> 
         f"that many tokens.{plain(unknown)}"
     )
     shown = [place for place in range(len(typed)) if not np.isnan(bits[place])]
-    most = max(shown, key=lambda place: bits[place])
+    most_surprising = max(shown, key=lambda place: bits[place])
     chart(
         surprisal_bars(bits[shown], [chosen.name_of(typed[place]) for place in shown], mean=surprisal.mean),
         key="chart_surprisal",
         alt=f"Bar chart of the surprisal of {len(shown)} tokens in bits; highest: "
-        f"{chosen.name_of(typed[most])[:20]} with {bits[most]:.1f}",
+        f"{chosen.name_of(typed[most_surprising])[:20]} with {bits[most_surprising]:.1f}",
         of=chosen.source.name,
     )

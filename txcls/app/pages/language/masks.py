@@ -23,7 +23,7 @@ class Seen:
     """A text in one model: its token names, attention mask and attention patterns."""
 
     chosen: Chosen
-    sight: MaskedAttention
+    attention: MaskedAttention
     names: list[str]
 
 
@@ -36,27 +36,27 @@ def draw(opened: layout.Opened) -> None:
             "attends in both directions."
         )
         columns = st.columns(2, gap="large")
-    both: dict[checkpoints.Objective, Seen] = {}
+    by_objective: dict[checkpoints.Objective, Seen] = {}
     headings: dict[checkpoints.Objective, str] = {"causal": "Causal", "masked": "Bidirectional"}
     for column, (objective, heading) in zip(columns, headings.items(), strict=True):
         with column:
             st.subheader(heading, anchor=False)
             chosen = choose_model(opened, objective)
             if chosen is not None and (seen := _mask(opened, chosen)) is not None:
-                both[objective] = seen
-    if not both:
+                by_objective[objective] = seen
+    if not by_objective:
         return
     with lecture.slide(lecture.ATTENTION):
         st.subheader("Attention of one head", anchor=False)
-        shapes = [seen.sight.patterns.shape for seen in both.values()]
+        shapes = [seen.attention.patterns.shape for seen in by_objective.values()]
         n_layers, n_heads = max(shape[0] for shape in shapes), max(shape[1] for shape in shapes)
         fitted = layout.fit_view(opened, of="these models", layer=n_layers - 1, head=n_heads - 1)
         view = replace(fitted.view, layer=max(fitted.view.layer, 0), head=max(fitted.view.head, 0))
         heads.choose_head(view, n_layers, n_heads)
         for column, objective in zip(st.columns(2, gap="large"), headings, strict=True):
-            if objective in both:
+            if objective in by_objective:
                 with column:
-                    _pattern(view, both[objective])
+                    _pattern(view, by_objective[objective])
 
 
 def _mask(opened: layout.Opened, chosen: Chosen) -> Seen | None:
@@ -65,12 +65,12 @@ def _mask(opened: layout.Opened, chosen: Chosen) -> Seen | None:
     if not read:
         say_no_tokens()
         return None
-    sight = compute.sight(chosen.source, chosen.objective, tuple(token.id for token in read))
+    attention = compute.attention(chosen.source, chosen.objective, tuple(token.id for token in read))
     names = [chosen.name_of(token) for token in read]
-    n_seen, n_all = int(sight.mask.sum()), sight.mask.size
+    n_seen, n_all = int(attention.mask.sum()), attention.mask.size
     st.markdown(f"**The mask**: {n_seen:,} of {n_all:,} query–key pairs are unmasked.")
     chart(
-        mask_map(sight.mask, names),
+        mask_map(attention.mask, names),
         key=f"chart_mask_{chosen.objective}",
         alt=f"Attention mask of the {chosen.objective} model over {len(names)} tokens: {n_seen:,} of {n_all:,} "
         "query–key pairs unmasked",
@@ -79,17 +79,17 @@ def _mask(opened: layout.Opened, chosen: Chosen) -> Seen | None:
     warn_if_cut(encoding, chosen)
     if len(encoding.tokens) > MAX_MAPPED:
         st.caption(f"Shown for the first {MAX_MAPPED} of {len(encoding.tokens):,} tokens.")
-    return Seen(chosen, sight, names)
+    return Seen(chosen, attention, names)
 
 
 def _pattern(view: View, seen: Seen) -> None:
     chosen = seen.chosen
-    n_layers, n_heads = seen.sight.patterns.shape[:2]
+    n_layers, n_heads = seen.attention.patterns.shape[:2]
     layer, head = min(view.layer, n_layers - 1), min(view.head, n_heads - 1)
     where = f"layer {layer + 1} of {n_layers}, head {head + 1} of {n_heads}"
     last = " (its last)" if (layer, head) != (view.layer, view.head) else ""
     st.markdown(f"**{plain(chosen.model.name)}**, {where}{last}: each row sums to 1 over its unmasked keys.")
-    weights = np.where(seen.sight.mask, seen.sight.patterns[layer, head], np.nan)  # masked cells stay blank
+    weights = np.where(seen.attention.mask, seen.attention.patterns[layer, head], np.nan)  # masked cells stay blank
     chart(
         attention_map(weights, seen.names),
         key=f"chart_pattern_{chosen.objective}",

@@ -41,9 +41,9 @@ def on_test_rows(source: Source, *, on_rows: OnProgress = lambda done, total: No
     """Predictions for at most `MAX_ROWS` test rows; DataError if they are not on this machine."""
 
     @cached(heavy=True, size=_size_of_report)
-    def report_on_test_rows(source: Source, most: int) -> Report:
+    def report_on_test_rows(source: Source, limit: int) -> Report:
         rows = checkpoints.test_rows(source)
-        sample = some_rows(rows, most=most)
+        sample = some_rows(rows, limit=limit)
         description = f"{len(sample):,} test rows"
         if len(sample) < len(rows):
             description = f"{len(sample):,} of the {len(rows):,} test rows, drawn at random"
@@ -61,7 +61,7 @@ def _most(source: Source) -> int:
 def places(source: Source) -> list[int]:
     """For each row of `on_test_rows`, its number in the visitor's file; empty if that is not known."""
     known = own.kept(source.name).get("places", ())
-    return [known[row] for row in chosen_rows(len(known), most=_most(source))]
+    return [known[row] for row in chosen_rows(len(known), limit=_most(source))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +136,7 @@ def baseline(source: Source) -> BaselineAnswers:
     """The linear baseline on the rows of `on_test_rows`; DataError if the training rows are not on this machine."""
     answers = on_test_rows(source).answers
     assert answers is not None
-    return answer_with_baseline(answers, training_rows(source), most=MAX_TRAINING_ROWS)
+    return answer_with_baseline(answers, training_rows(source), limit=MAX_TRAINING_ROWS)
 
 
 @dataclass(frozen=True, eq=False)

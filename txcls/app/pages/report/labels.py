@@ -126,7 +126,7 @@ def _correct(check: LabelCheck) -> dict[int, str]:
         "corrected": [suspect.label for suspect in shown],
     }
     frame, shares = in_percent(pd.DataFrame(columns), ("label's probability",))
-    row_height, height = heights([suspect.text for suspect in shown], most=440)
+    row_height, height = heights([suspect.text for suspect in shown], limit=440)
     edited = st.data_editor(
         frame,
         key="report_correct",

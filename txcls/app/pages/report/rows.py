@@ -51,15 +51,15 @@ def in_percent(frame: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFrame,
     return scaled, {name: st.column_config.NumberColumn(name, format="%.1f %%") for name in names}
 
 
-def heights(texts: Sequence[str], *, most: int) -> tuple[int, int]:
+def heights(texts: Sequence[str], *, limit: int) -> tuple[int, int]:
     """Heights of the rows and of the table in pixels.
 
     If some text is long, rows have room for three lines; Streamlit does not wrap text in lower rows.
     """
     row = 76 if any(len(text) > 60 for text in texts) else 35
     if lecture.is_on():  # larger type
-        row, most = 2 * row, 2 * most
-    return row, min(42 + row * max(len(texts), 1), most)
+        row, limit = 2 * row, 2 * limit
+    return row, min(42 + row * max(len(texts), 1), limit)
 
 
 def _rows_table(
@@ -79,7 +79,7 @@ def _rows_table(
         "probability": [row.probability for row in rows],
         "label's probability": [row.label_probability for row in rows],
     }
-    row_height, height = heights(texts[:MAX_SHOWN], most=420)
+    row_height, height = heights(texts[:MAX_SHOWN], limit=420)
     table(
         columns,
         key=key,

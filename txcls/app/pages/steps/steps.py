@@ -175,27 +175,27 @@ def _navigate(view: View, walk: Walk, place: int) -> None:
 
 
 def _choose_layer_and_head(row: DeltaGenerator, view: View, walk: Walk, step: WalkStep) -> None:
-    for field, most, shown in (
+    for field, limit, shown in (
         ("layer", walk.sizes["L"], step.layer is not None),
         ("head", walk.sizes["H"], step.by_head),
     ):
-        if not shown or most < 2:
+        if not shown or limit < 2:
             continue
         key = f"step_{field}_box"
         st.session_state[key] = getattr(view, field) + 1
         change: dict[str, Any] = {"args": (field, key), "on_change": _changed}
-        if most <= 12:
+        if limit <= 12:
             row.segmented_control(
                 field.capitalize(),
-                range(1, most + 1),
+                range(1, limit + 1),
                 key=key,
                 required=True,
-                format_func=("", f"{field.capitalize()} 1", *map(str, range(2, most + 1))).__getitem__,
+                format_func=("", f"{field.capitalize()} 1", *map(str, range(2, limit + 1))).__getitem__,
                 label_visibility="collapsed",
                 **change,
             )
         else:
-            row.number_input(field.capitalize(), 1, most, key=key, width=130, label_visibility="collapsed", **change)
+            row.number_input(field.capitalize(), 1, limit, key=key, width=130, label_visibility="collapsed", **change)
 
 
 def _title(step: WalkStep) -> str:
@@ -264,11 +264,11 @@ def _is_hidden(opened: layout.Page, step: WalkStep) -> bool:
         return True
     if opened.view.guess != guess + 1:  # answered earlier in this session
         state.publish(replace(opened.view, guess=guess + 1))
-    because = plain(question.because)
+    explanation = plain(question.explanation)
     if guess == question.answer:
-        st.success(f"✓ Right. {because}")
+        st.success(f"✓ Right. {explanation}")
     else:
-        st.warning(f"✗ The answer is **{plain(question.options[question.answer])}**. {because}")
+        st.warning(f"✗ The answer is **{plain(question.options[question.answer])}**. {explanation}")
     return False
 
 
@@ -346,7 +346,7 @@ def _numbers(opened: layout.Page, step: WalkStep, walk: Walk) -> tuple[int, int]
 def _bars(opened: layout.Page, step: WalkStep, axis: Axis, values: np.ndarray, chosen: int) -> None:
     """Draw a vector as bars, one per class, token or dimension; with many classes, only the largest values."""
     ranked = axis.what == "class"
-    n, most = axis.size, MAX_BARS_OF_A_SLIDE if lecture.is_on() else MAX_BARS
+    n, limit = axis.size, MAX_BARS_OF_A_SLIDE if lecture.is_on() else MAX_BARS
     chart(
         number_bars(
             values,
@@ -355,15 +355,15 @@ def _bars(opened: layout.Page, step: WalkStep, axis: Axis, values: np.ndarray, c
             quantity=step.quantity,
             chosen=chosen,
             ranked=ranked,
-            most=most,
+            limit=limit,
         ),
         key=CHART,
         alt=f"Bars of {_title(step)}: {n} numbers from {_least(values):.4f} to {float(values.max()):.4f}; selected: "
         f"{axis.what} {chosen + (axis.what != 'dimension')}, {values[chosen]:.4f}",
     )
     listen_to_cells(CHART, lambda n, _: choose_index(axis, n))
-    if ranked and n > most:
-        st.caption(f"The {most} largest of {n}; any other can be selected under “Row”.")
+    if ranked and n > limit:
+        st.caption(f"The {limit} largest of {n}; any other can be selected under “Row”.")
     if np.isneginf(values).any():
         st.caption("Missing bars are −∞.")
 

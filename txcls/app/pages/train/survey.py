@@ -96,7 +96,7 @@ def problems(survey: Mapping[str, Any], *, unit: str) -> None:
 def _groups(kind: str, unit: str, groups: Sequence[Mapping[str, Any]]) -> str:
     """A table of groups of rows: their numbers, labels and texts."""
     rows: list[dict[str, object]] = []
-    goes_on: list[int] = []
+    continued_rows: list[int] = []
     for group in groups:
         alike = {"alike": percentage(group["similarity"], 0)} if kind == "near" else {}
         if len(set(group["texts"])) == 1:
@@ -105,7 +105,7 @@ def _groups(kind: str, unit: str, groups: Sequence[Mapping[str, Any]]) -> str:
             rows.append({f"{unit}s": _joined(group["places"]), "labels": labels, "text": text, **alike})
             continue
         members = list(zip(group["places"], group["labels"], group["texts"], strict=False))[:10]
-        goes_on += range(len(rows), len(rows) + len(members) - 1)
+        continued_rows += range(len(rows), len(rows) + len(members) - 1)
         for place, label, text in members:
             rows.append({f"{unit}s": f"{place:,}", "labels": label or "(none)", "text": text, **alike})
             alike = {}
@@ -119,7 +119,7 @@ def _groups(kind: str, unit: str, groups: Sequence[Mapping[str, Any]]) -> str:
         numbers=(f"{unit}s", "alike"),
         named=("labels",),
         texts=("text",),
-        goes_on=goes_on,
+        continued_rows=continued_rows,
         caption=heading,
     )
 

@@ -184,11 +184,11 @@ def _training(read: JobState) -> None:
         waiting.watch("train", training_view.live, on_done=training_view.show_from_now_on)
         return
     waiting.failure(trained)
-    most = limits().minutes
-    if most > 1:
+    limit = limits().minutes
+    if limit > 1:
         minutes = int(
             st.slider(
-                "Time budget, in minutes", 1, most, min(own.last_minutes() or DEFAULT_MINUTES, most), key="minutes",
+                "Time budget, in minutes", 1, limit, min(own.last_minutes() or DEFAULT_MINUTES, limit), key="minutes",
                 persist_state="session", on_change=lambda: own.keep_minutes(st.session_state["minutes"]), width=420,
             )
         )  # fmt: skip

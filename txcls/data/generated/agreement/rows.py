@@ -143,7 +143,7 @@ def plural_of(noun: str) -> str:
 
 
 def make_rows(
-    sources: Mapping[str, Iterable[tuple[Part, str]]], *, most: Mapping[Part, int], seed: int = 0
+    sources: Mapping[str, Iterable[tuple[Part, str]]], *, limit: Mapping[Part, int], seed: int = 0
 ) -> tuple[dict[Part, list[Row]], Nouns]:
     """Make rows of texts: unique ones, as many singular as plural, with attractors counted.
 
@@ -169,8 +169,8 @@ def make_rows(
     for part, rows in made.items():
         for source in sources:
             unique = _unique(found.get((part, source), []), seen)
-            rows += _balanced(unique, most[part] if part != "train" else len(unique), draw)
-    made["train"] = [_maybe_with_blank(row) for row in _balanced(made["train"], most["train"], draw)]
+            rows += _balanced(unique, limit[part] if part != "train" else len(unique), draw)
+    made["train"] = [_maybe_with_blank(row) for row in _balanced(made["train"], limit["train"], draw)]
     for part, rows in made.items():
         made[part] = [replace(row, attractors=len(nouns.places(row.text, row.label)[1])) for row in rows]
     return made, nouns
@@ -186,10 +186,10 @@ def _unique(rows: Iterable[Row], seen: set[bytes]) -> list[Row]:
     return unique
 
 
-def _balanced(rows: list[Row], most: int, draw: random.Random) -> list[Row]:
-    """At most `most` rows in random order, as many singular as plural."""
+def _balanced(rows: list[Row], limit: int, draw: random.Random) -> list[Row]:
+    """At most `limit` rows in random order, as many singular as plural."""
     by_label = [[row for row in rows if row.label == label] for label in range(len(CLASSES))]
-    n = min(most // 2, *(len(its) for its in by_label))
+    n = min(limit // 2, *(len(its) for its in by_label))
     chosen = [row for its in by_label for row in draw.sample(its, n)]
     draw.shuffle(chosen)
     return chosen
