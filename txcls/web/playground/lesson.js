@@ -31,14 +31,15 @@ export const STEPS = [
     after: "Look at the maps: which head compares the ends?",
   },
   {
-    title: "One head or two", settings: {...BASE, heads: 1}, steps: 1000, question: "One head in each layer instead of two. Enough?",
+    title: "One head or two", settings: {...BASE, heads: 1, seed: 2}, steps: 1000, question: "One head in each layer instead of two. Enough?",
     text: "With one head a layer has a single attention pattern, twice as wide.",
-    after: "Click a head to switch it off, here and with two heads, and see what the answer loses.",
+    after: "One head is enough here. With seed 1 it still guesses after 1,000 steps: try several seeds before you say what a model "
+      + "cannot learn.",
   },
   {
     title: "Too high a learning rate", settings: {...BASE, rate: 0.1}, steps: 450, question: "A learning rate of 0.1 instead of 0.003. Does it learn faster?",
     text: "Each step goes 33 times as far.",
-    after: "Steps that go too far jump over what they look for. Watch the loss.",
+    after: "Steps this large overshoot: watch the loss jump instead of falling.",
   },
 ];
 
