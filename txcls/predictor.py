@@ -20,6 +20,7 @@ from txcls.checkpoint.load import load_checkpoint
 from txcls.checkpoint.probabilities import calibrated_probabilities, scope_scores
 from txcls.config import Precision
 from txcls.data.batches import batches_by_length
+from txcls.data.classes import label_name
 from txcls.errors import CheckpointError
 from txcls.runtime.device import autocast_dtype
 from txcls.runtime.pause import may_pause
@@ -61,6 +62,17 @@ class Prediction:
     unknown: tuple[Token, ...]
     truncated_at: int | None
     out_of_scope: bool | None = None
+
+    def __eq__(self, other: object) -> bool:
+        """Compare with another prediction, or its label with a label, as in `(predict(texts) == labels).mean()`."""
+        if isinstance(other, Prediction):
+            return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+        if isinstance(other, str | int | float | np.generic):
+            return self.label == label_name(other.item() if isinstance(other, np.generic) else other)
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.label)
 
     @property
     def probability(self) -> float | None:

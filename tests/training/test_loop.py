@@ -226,6 +226,13 @@ def test_max_steps_stops_a_trial() -> None:
     assert result.history[-1].step == 4 and result.stopped_early
 
 
+def test_time_that_runs_out_ends_the_schedule_and_the_training() -> None:
+    chosen = config(epochs=1000)
+    result = fit(model(), TRAIN, VALIDATION, chosen, max_seconds=0.3)
+    assert result.stopped_early and result.seconds < 5
+    assert result.history[-1].learning_rate < 0.1 * chosen.learning_rate
+
+
 def test_no_rows_is_refused() -> None:
     empty = TokenisedTexts(np.zeros(0, np.int32), np.zeros(1, np.int64), np.zeros(0, np.int64))
     with pytest.raises(TrainingError, match="got 300 training and 0 validation rows"):

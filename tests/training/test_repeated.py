@@ -107,3 +107,8 @@ def test_a_damaged_file_and_settings_in_conflict_are_refused(tmp_path: Path) -> 
         fitted(tmp_path / "state.pt", resume=True)
     with pytest.raises(ConfigError, match="snapshots: only of a single run"):
         TrainConfig.from_mapping({"runs": 2, "snapshots": 4}, source="test")
+
+
+def test_a_run_is_not_started_without_time_to_finish_it() -> None:
+    _, result = fitted(max_seconds=1e-6)
+    assert not result.stopped_early and len(result.history) == 1 and result.history[0].step == 1

@@ -112,6 +112,7 @@ def fit(
     on_step: Callable[[Progress], None] | None = None,
     on_validation: Callable[[HistoryRow], None] | None = None,
     max_steps: int | None = None,
+    max_seconds: float | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> FitResult:
     """Train `model` in place and leave it with the weights that did best on validation rows.
@@ -130,6 +131,8 @@ def fit(
         on_step, on_validation: called after each optimiser step and each validation.
         max_steps: stop after this many optimiser steps in total; the learning-rate schedule remains that of the whole
         run.
+        max_seconds: training time after which to stop; if steps take longer than this allows, the learning-rate
+            schedule follows the share of the time that is used, so that it still comes to its end.
         should_stop: called after each step; once it returns true, training ends after one more validation.
 
     Raises:
@@ -142,6 +145,7 @@ def fit(
         assert isinstance(model, TextClassifier)
         objective = Classify.of(train, n_classes=model.head.out_features, config=config)
     trainer = Trainer(model, train, validation, config, objective, device=device, state_path=state_path)
+    trainer.max_seconds = max_seconds
     torch.manual_seed(config.seed + 1_000_003 * trainer.processes.rank)  # different dropout in each process
     if resume:
         trainer.load()
@@ -179,6 +183,7 @@ class Trainer:
         self.dtype = autocast_dtype(config.precision, device=self.device, model=model.config)
         self.epochs, self.total_steps = self._length_of_run()
         self.last_step = self.total_steps
+        self.max_seconds: float | None = None
         self.epoch, self.batch, self.step = 0, 0, 0
         self.running, self.since_snapshot = _Running(), _Running()
         self.history: list[HistoryRow] = []
@@ -249,6 +254,7 @@ class Trainer:
                         on_step(self._progress())
                     last = self.step >= self.last_step < self.total_steps
                     last |= should_stop is not None and self.processes.any(should_stop())[0]
+                    last |= self.max_seconds is not None and self.processes.any(self.seconds >= self.max_seconds)[0]
                     if self.batch in validate_after or last:
                         row = self._validate()
                         if on_validation is not None:
@@ -268,6 +274,12 @@ class Trainer:
                     self.epoch, self.batch = self.epoch + 1, 0
                     self._save()
 
+    def _place_in_schedule(self) -> int:
+        """The step that the schedule has reached: the number of steps, or more if the time runs out sooner."""
+        if self.max_seconds is None:
+            return self.step
+        return max(self.step, min(int(self.total_steps * self.seconds / self.max_seconds), self.total_steps))
+
     def train_step(self, indices: NDArray[np.int64]) -> None:
         """One optimiser step on the rows with these indices."""
         started = time.perf_counter()
@@ -276,7 +288,7 @@ class Trainer:
         ids_array, labels_array = pad_batch(self.train, rows)
         ids = torch.from_numpy(ids_array).to(self.device, non_blocking=True)  # B T
         labels = torch.from_numpy(labels_array).to(self.device, non_blocking=True)  # B
-        rate = learning_rate(self.step, total=self.total_steps, config=self.config)
+        rate = learning_rate(self._place_in_schedule(), total=self.total_steps, config=self.config)
         set_learning_rate(self.optimizer, rate)
         with torch.autocast(self.device.type, dtype=self.dtype, enabled=self.dtype is not None):
             outcome = self.learner(ids, labels)
@@ -345,7 +357,7 @@ class Trainer:
             train_accuracy=running.accuracy,
             validation_loss=measured.loss,
             validation_accuracy=measured.accuracy,
-            learning_rate=learning_rate(self.step - 1, total=self.total_steps, config=self.config),
+            learning_rate=learning_rate(self._place_in_schedule() - 1, total=self.total_steps, config=self.config),
             seconds=self.seconds,
             tokens_per_second=running.tokens_per_second,
             best=is_best,

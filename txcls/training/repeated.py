@@ -25,6 +25,8 @@ from txcls.training.distributed import here
 from txcls.training.loop import FitResult, Progress, fit
 from txcls.training.run_folder import runs_file
 
+LEAST_OF_A_RUN = 0.7
+"""A run is started only if there is at least this fraction of the time that the earlier ones took."""
 SEED_STEP = 1000
 """Difference between the seeds of consecutive runs."""
 
@@ -75,6 +77,7 @@ def fit_repeatedly(
     *,
     state_path: Path | None = None,
     resume: bool = False,
+    max_seconds: float | None = None,
     on_step: Callable[[Progress], None] | None = None,
     on_validation: Callable[[HistoryRow], None] | None = None,
     **options: Any,
@@ -82,7 +85,8 @@ def fit_repeatedly(
     """Call `fit` for each of `config.runs` runs, and leave `model` with the mean of the runs' weights.
 
     For arguments and errors see `fit`. The callbacks see all runs as one, with continuous step and epoch numbers. The
-    history is that of the first run; the seconds are those of all runs. If `should_stop` ends training early, the
+    history is that of the first run; the seconds are those of all runs, at most about `max_seconds`: a run is not
+    started if there is no time to finish it. If `should_stop` ends training early, the
     weights are the mean over the finished runs, or the first run's weights so far if none has finished.
     """
 
@@ -90,7 +94,7 @@ def fit_repeatedly(
         return fit(model, train, validation, config, state_path=state_path, **options, **more)
 
     if config.runs == 1:
-        return fit_once(config, resume=resume, on_step=on_step, on_validation=on_validation)
+        return fit_once(config, resume=resume, on_step=on_step, on_validation=on_validation, max_seconds=max_seconds)
     file = None if state_path is None or here().rank else runs_file(state_path)
     finished = _Finished.load(runs_file(state_path)) if resume and state_path is not None else _Finished()
     if file is not None and not resume:
@@ -98,6 +102,9 @@ def fit_repeatedly(
     initial = deepcopy(model.state_dict())
     is_stopped, callbacks = False, _Callbacks(on_step, on_validation, config.runs)
     while finished.runs < config.runs and not is_stopped:
+        left = None if max_seconds is None else max_seconds - finished.seconds
+        if left is not None and finished.runs and left < LEAST_OF_A_RUN * finished.seconds / finished.runs:
+            break
         model.load_state_dict(initial)
         callbacks.runs_before = finished.runs
         run_config = config.model_copy(update={"seed": config.seed + SEED_STEP * finished.runs})
@@ -106,8 +113,9 @@ def fit_repeatedly(
             resume=resume and _is_of(state_path, run_config),
             on_step=callbacks.on_step,
             on_validation=callbacks.on_validation,
+            max_seconds=left,
         )
-        is_stopped = result.stopped_early
+        is_stopped = result.stopped_early and (left is None or result.seconds < left)
         if not is_stopped or not finished.runs:
             finished.add(model.state_dict(), result)
         if file is not None and state_path is not None and finished.runs < config.runs:

@@ -49,6 +49,7 @@ def train(
     resume: bool = False,
     overwrite: bool = False,
     max_steps: int | None = None,
+    max_seconds: float | None = None,
     measure_threads: bool = False,
     on_stage: Callable[[str], None] | None = None,
     on_step: Callable[[Progress], None] | None = None,
@@ -71,6 +72,7 @@ def train(
         resume: continue an interrupted run with the same settings.
         overwrite: discard the saved state of an interrupted run.
         max_steps: stop after this many optimiser steps in total, for trials.
+        max_seconds: time for the optimiser steps and validations of all runs.
         measure_threads: on a CPU, first measure which number of threads is fastest, and use it.
         on_stage, on_step, on_validation: called with a message, after each step, and after each validation.
         should_stop: called after each step; once it returns true, training ends and the weights so far are saved.
@@ -111,6 +113,7 @@ def train(
         on_step=on_step,
         on_validation=on_validation,
         max_steps=max_steps,
+        max_seconds=max_seconds,
         should_stop=should_stop,
     )
     metrics = {

@@ -280,3 +280,12 @@ def test_lower_layers_learn_more_slowly_if_there_is_time_for_all_epochs() -> Non
 
     assert decay(5) == [f"train.layer_decay={LAYER_DECAY}"]
     assert decay(0.3) == decay(5, pretrained=False) == ["train.layer_decay=1.0"]
+
+
+def test_texts_are_said_to_be_read_whole_only_if_they_are() -> None:
+    short = rows(60)
+    long = LabelledTexts([f"{text} " + "and so on " * 400 for text in short.texts], short.labels, CLASSES)
+    plan = plan_training(long, minutes=5, speed=SPEED)
+    assert plan.inputs.lengths.min() > 1000
+    assert any("100 % of the texts are longer" in note for note in plan.notes)
+    assert any("read whole" in note for note in planned().notes)

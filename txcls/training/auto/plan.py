@@ -40,6 +40,8 @@ MEASURED_TEXTS = 2000
 MEASURED_LENGTH = MAX_LENGTH_CHOICES[0]
 """Maximum number of tokens of these texts: the largest choice, since each token of a longer text takes longer (by a
 third to a half on newsgroup posts of 512 tokens)."""
+COUNTED_LENGTH = 1 << 14
+"""Maximum number of tokens counted of a text, to know how many texts are truncated."""
 VOCABULARY_TEXTS = 20_000
 """Number of texts used to build a vocabulary for counting tokens, if there is no pre-trained encoder."""
 
@@ -117,7 +119,8 @@ def plan_training(
         config = settings_from(start, config)
     sample = _sample(parts.training, seed=seed)
     encoder = _encoder(config, start, parts.training)
-    lengths = TokenisedTexts.encode(encoder, sample).lengths
+    uncut = TextEncoder.from_dict({**encoder.to_dict(), "max_length": COUNTED_LENGTH})
+    lengths = TokenisedTexts.encode(uncut, sample).lengths
     if speed is None:
         speed = _measure(config, encoder, sample, length=min(longest_of(lengths), MEASURED_LENGTH))
     inputs = RecipeInputs(

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +19,15 @@ from txcls.data.hashes import repeats
 from txcls.evaluation.baseline import compare, fit_linear_baseline, majority_answers
 from txcls.evaluation.evaluate import Evaluation, measure, predict_logits, with_evaluation
 from txcls.model import TextClassifier
+from txcls.training.auto.hyperparameters import MIN_SHARE
 from txcls.training.auto.plan import TrainingPlan, write_plan
 from txcls.training.loop import Progress
 from txcls.training.run_folder import check_writable, is_interrupted, plan_file, refuse_saved_state
 from txcls.training.speed import using_threads
 from txcls.training.supervised import train
 
+MIN_SECONDS = 10.0
+"""Training may always take this long, however short the budget."""
 Stage = Literal["prepare", "learn", "compare", "save"]
 """Tokenising, training, comparing with the linear baseline on the test rows, and saving."""
 
@@ -101,7 +104,7 @@ def run_plan(
         refuse_saved_state(out, resume=resume, overwrite=overwrite)
         if not resume:
             write_plan(plan, out)
-    reporter = _Reporter(plan, on_progress)
+    reporter, started = _Reporter(plan, on_progress), time.monotonic()
     reporter.stage("prepare", 0.0, "turning texts into tokens")
     is_stopped = False
 
@@ -112,13 +115,12 @@ def run_plan(
 
     try:
         with using_threads(plan.speed.threads):
-            checkpoint = train(
-                plan.config,
+            checkpoint = train_as_planned(
+                plan,
+                started=started,
+                after=plan.recipe.overhead,
                 out=out,
-                dataset=given_dataset(plan.parts.training, plan.parts.validation, source=plan.config.title),
-                init=plan.init,
                 command=command,
-                device="cpu",
                 resume=resume,
                 overwrite=overwrite,
                 on_step=reporter.step,
@@ -137,6 +139,23 @@ def run_plan(
         save_checkpoint(result.checkpoint)
     reporter.stage("save", 1.0, "done")
     return replace(result, seconds=time.monotonic() - reporter.started, stopped_early=is_stopped)
+
+
+def train_as_planned(plan: TrainingPlan, *, started: float, after: float = 0.0, **options: Any) -> Checkpoint:
+    """Train with the settings of a plan, without comparing with anything; for `options` and errors see `train`.
+
+    `started` is when the time budget began (`time.monotonic`), `after` how many seconds of it are needed afterwards.
+    """
+    budget = 60 * plan.minutes
+    left = max(started + budget - after - time.monotonic(), MIN_SHARE * budget, MIN_SECONDS)
+    return train(
+        plan.config,
+        dataset=given_dataset(plan.parts.training, plan.parts.validation, source=plan.config.title),
+        init=plan.init,
+        device="cpu",
+        max_seconds=left,
+        **{"out": None, **options},
+    )
 
 
 class _Reporter:

@@ -1,0 +1,71 @@
+"""The scikit-learn classifier: labels of any type, probabilities, and use with scikit-learn's own tools."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import check_estimator
+
+import txcls
+from tests.conftest import make_checkpoint
+from txcls.errors import DataError
+from txcls.sklearn import TransformerClassifier
+from txcls.training import speed
+
+TEXTS = [f"{'good lovely nice' if n % 2 else 'bad awful poor'} thing number {n}" for n in range(60)]
+LABELS = np.array([7 if n % 2 else -3 for n in range(60)])
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(speed, "SECONDS", 0.05)
+
+
+def test_it_learns_labels_of_any_type_and_answers_any_text() -> None:
+    model = TransformerClassifier(minutes=0.05).fit(np.array(TEXTS, dtype=object), LABELS)
+    assert model.classes_.tolist() == [-3, 7] and model.classifier_.classes == ("-3", "7")
+    probabilities = model.predict_proba([*TEXTS, "", "?!"])
+    assert probabilities.shape == (62, 2) and probabilities.sum(axis=1) == pytest.approx(np.ones(62))
+    assert probabilities[60].tolist() == [0.5, 0.5], "no word: the share of each class"
+    assert model.predict(TEXTS).dtype == LABELS.dtype and model.score(TEXTS, LABELS) > 0.8
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(TEXTS[:3]), probabilities[:3])
+    assert ((model.classifier_.predict(TEXTS) == LABELS) == (model.predict(TEXTS) == LABELS)).all()
+
+
+@pytest.mark.slow
+def test_it_works_in_pipelines_and_cross_validation() -> None:
+    made = make_pipeline(FunctionTransformer(), TransformerClassifier(minutes=0.05, random_state=3))
+    assert clone(made)[1].get_params() == {"minutes": 0.05, "random_state": 3}
+    names = np.where(LABELS > 0, "up", "down")
+    assert cross_val_score(made, TEXTS, names, cv=2).mean() > 0.7
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_it_passes_the_checks_of_scikit_learn_that_apply_to_texts() -> None:
+    results = check_estimator(TransformerClassifier(), on_fail="raise")
+    assert len([result for result in results if result["status"] == "passed"]) >= 5
+
+
+def test_wrong_input_is_refused() -> None:
+    model = TransformerClassifier(minutes=0.05)
+    with pytest.raises(TypeError, match="texts: row 1"):
+        model.fit(["a", 2], ["x", "y"])
+    with pytest.raises(ValueError, match="3 texts and 2 labels"):
+        model.fit(["a", "b", "c"], ["x", "y"])
+    with pytest.raises(DataError, match="row 1 is empty"):
+        model.fit(["a", " "], ["x", "y"])
+    with pytest.raises(TypeError, match="got 'a' \\(str\\)"):
+        model.fit("a", ["x"])
+
+
+def test_predictions_are_compared_with_labels(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    made = txcls.load(make_checkpoint(tmp_path / "c", classes=("1", "b")))
+    predicted = made.predict(["the bank raised rates", "some words", ""])
+    labels = [prediction.label for prediction in predicted]
+    assert predicted == labels and (predicted == np.array([*labels[:2], "x"])).tolist() == [True, True, False]
+    assert (predicted[0] == 1) == (labels[0] == "1") and predicted[0] == made.predict(["the bank raised rates"])[0]
+    assert predicted[0] != predicted[1] and predicted[0] != "x" and len({*predicted}) == 3

@@ -1,0 +1,84 @@
+"""A scikit-learn classifier of texts.
+
+from txcls.sklearn import TransformerClassifier
+
+model = TransformerClassifier(minutes=2).fit(texts, labels)
+model.predict(["where is my parcel"])
+cross_val_score(TransformerClassifier(), texts, labels)
+"""
+
+import time
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from txcls.classifier import Classifier
+from txcls.data.classes import label_name
+from txcls.data.given import given_rows
+from txcls.text.given import given_texts
+from txcls.training.auto.plan import plan_training
+from txcls.training.auto.run import train_as_planned
+
+
+class TransformerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """The Transformer that `txcls train FILE` trains, with every setting chosen from the texts and the time budget.
+
+    All rows but a few for the calibration are trained on; measure with `score` or `cross_val_score` on other rows.
+
+    Args:
+        minutes: the time budget of `fit`.
+        random_state: seed of the initial weights, the order of the rows and dropout.
+
+    Attributes:
+        classes_: the labels, (C,), sorted, of the type given to `fit`.
+        class_prior_: the share of each class in the training rows, (C,).
+        classifier_: the `txcls.Classifier`, which can be inspected and saved.
+    """
+
+    def __init__(self, *, minutes: float = 5.0, random_state: int = 0) -> None:
+        self.minutes = minutes
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string, tags.input_tags.two_d_array = True, False
+        tags.non_deterministic = True  # the settings depend on the machine's speed
+        return tags
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Train on N texts, a list, array or Series of strings, and their labels.
+
+        Raises:
+            TypeError: a text is not a string.
+            ValueError: the numbers of texts and labels differ, or two labels have the same name, such as 1 and "1".
+            DataError: a text is empty, or there are too few rows or classes.
+        """
+        start = time.monotonic()
+        check_classification_targets(y)
+        labels = column_or_1d(y)
+        self.classes_, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+        names = [label_name(label) for label in self.classes_.tolist()]
+        if len(set(names)) < len(names) or "" in names:
+            raise ValueError(f"labels: {names} are the names of the classes; wanted each only once, and none empty")
+        rows = given_rows(X, [names[code] for code in codes])  # type: ignore[arg-type]  # checked by given_rows
+        plan = plan_training(rows, test=rows.subset([0]), minutes=self.minutes, seed=self.random_state, name="own")
+        self.classifier_ = Classifier(train_as_planned(plan, started=start))
+        self.class_prior_ = counts / counts.sum()
+        self._column = [self.classifier_.classes.index(name) for name in names]
+        return self
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Calibrated probabilities (N, C) of the classes in `classes_`; `class_prior_` for a text without words."""
+        check_is_fitted(self)
+        probabilities = self.classifier_.probabilities(given_texts(X), precision="float32")[:, self._column]
+        return np.where(np.isnan(probabilities), self.class_prior_, probabilities)
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The most probable label of each text, (N,), of the type given to `fit`."""
+        best: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return best
