@@ -134,6 +134,7 @@ def test_inference_never_imports_training():
         "txcls.cli.train",
         "txcls.cli.train_file",
         "txcls.app.jobs.train_model",
+        "txcls.sklearn",
     }
 
 

@@ -8,7 +8,17 @@ from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.evaluation.baseline import answer_with_baseline
 from txcls.evaluation.evaluate import evaluate_rows
-from txcls.evaluation.report import answer_rows, cluster_order, report_on, some_rows, worst_pairs
+from txcls.evaluation.report import (
+    Answers,
+    Report,
+    answer_rows,
+    answered_above,
+    class_counts_of,
+    cluster_order,
+    report_on,
+    some_rows,
+    worst_pairs,
+)
 from txcls.predictor import Predictor
 
 ROWS = LabelledTexts(TEXTS, [1, 2, 3, 0, 1, 2, 3, 0], CLASSES)
@@ -98,3 +108,15 @@ def test_the_baseline_maps_classes_by_name_and_refuses_strange_ones(classifier: 
     )
     with pytest.raises(DataError, match="does not know"):
         answer_with_baseline(answers, LabelledTexts(TEXTS, ROWS.labels, ("A", "B", "C", "D")))
+
+
+def test_what_is_left_to_a_human_and_what_each_class_finds() -> None:
+    probabilities = np.array([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8], [0.45, 0.55]])
+    answers = Answers(LabelledTexts(["a"] * 4, [0, 1, 1, 1], ("x", "y")), probabilities, np.ones(4, int), np.zeros(4))
+    used = answered_above(answers, 0.6)
+    assert (used.n, used.share, used.right) == (3, 0.75, 2) and used.accuracy == pytest.approx(2 / 3)
+    assert "75 % of the rows are answered, 66.7 % of them right" in str(used)
+    assert "No row" in str(answered_above(answers, 0.99))
+    report = Report("m", ("x", "y"), "4 rows", {"confusion": [[16, 14], [12, 58]]})
+    first = class_counts_of(report)["x"]
+    assert (first.finds, first.false_alarms) == ("16 of 30 (36 to 70 %)", 12)

@@ -57,4 +57,4 @@ def test_fewer_rows_are_drawn_at_random_and_said_so(tmp_path: Path, table: Path)
         command_line(), ["report", str(tmp_path / "tiny"), "--data", str(table), "--rows", "12", "--json"]
     )
     assert done.exit_code == 0, done.output
-    assert '"rows": "12 of 32 rows of mine.csv, at random"' in done.output and '"doubtful"' in done.output
+    assert '"rows": "12 of 32 rows of mine.csv, drawn at random"' in done.output and '"doubtful"' in done.output

@@ -19,7 +19,17 @@ from txcls.evaluation.baseline import BaselineAnswers, answer_with_baseline
 from txcls.evaluation.evaluate import in_classes_of
 from txcls.evaluation.evaluate_file import MIN_LEARNED, FileRows, rows_of_file
 from txcls.evaluation.label_errors import SuspectRow, held_out_probabilities, suspect_rows
-from txcls.evaluation.report import Report, report_on, some_rows, stored_report, worst_pairs
+from txcls.evaluation.report import (
+    CONFIDENCES,
+    Answers,
+    Report,
+    answered_above,
+    class_counts_of,
+    report_on,
+    some_rows,
+    stored_report,
+    worst_pairs,
+)
 from txcls.predictor import Predictor
 from txcls.web.report import report_html
 from txcls.wording import percentage, shown
@@ -121,6 +131,11 @@ def _more(
     return baseline, suspects
 
 
+def _answered(answers: Answers) -> list[dict[str, float]]:
+    used = [answered_above(answers, confidence) for confidence in CONFIDENCES]
+    return [{"confidence": one.confidence, "share": one.share, "right": one.right, "n": one.n} for one in used]
+
+
 def _show(
     measured: Report, baseline: BaselineAnswers | None, suspects: list[SuspectRow] | None, *, as_json: bool
 ) -> None:
@@ -130,6 +145,7 @@ def _show(
                 "checkpoint": measured.name,
                 "rows": measured.rows_are,
                 **measured.figures,
+                **({} if measured.answers is None else {"answered": _answered(measured.answers)}),
                 **({} if baseline is None else {"linear": baseline.accuracy}),
                 **(
                     {}
@@ -159,10 +175,17 @@ def _show(
         )
     counts = measured.confusion
     if counts is not None:
+        of_classes = sorted(class_counts_of(measured).values(), key=lambda one: one.right / max(one.n, 1))
+        lines = [(one.label, one.finds, f"{one.false_alarms:,}") for one in of_classes[: 2 * LISTED] if one.n]
+        print_rows(("class", "finds", "false alarms"), lines, title="by class, with 95 % intervals", limit=100)
         pairs = worst_pairs(measured.classes, counts, n=LISTED)
         lines = [(pair.first, pair.second, f"{pair.n:,}", percentage(pair.share)) for pair in pairs]
         print_rows(("class", "other class", "rows", "share of both"), lines, title="most confused", limit=100)
     if measured.answers is not None:
+        used = [answered_above(measured.answers, confidence) for confidence in CONFIDENCES]
+        lines = [(percentage(one.confidence, 0), percentage(one.share), percentage(one.accuracy) if one.n else "–")
+                 for one in used]  # fmt: skip
+        print_rows(("answer only above", "rows answered", "of them right"), lines, title="what to leave to a human")
         rows = measured.answers.mistakes(n=LISTED)
         lines = [(row.text, row.label, row.predicted, percentage(row.probability)) for row in rows]
         head = ("text", "label", "predicted", "probability")

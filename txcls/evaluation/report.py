@@ -26,6 +26,7 @@ from txcls.evaluation.evaluate import (
 )
 from txcls.predictor import Predictor
 from txcls.runtime.pause import may_pause
+from txcls.wording import percentage
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.integer[Any]]
@@ -212,6 +213,73 @@ def _answered(
     lengths, unknown = texts.lengths, unknown_shares(texts, checkpoint.encoder)
     probabilities = calibrated_probabilities(logits, checkpoint.calibration, lengths).astype(np.float64)  # N C
     return Answers(own, probabilities, lengths, unknown), texts, logits
+
+
+CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+"""Thresholds for leaving rows to a human."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The n rows predicted with at least this confidence: their share of all rows, and how many of them are right."""
+
+    confidence: float
+    n: int
+    share: float
+    right: int
+
+    @property
+    def accuracy(self) -> float:
+        """The share of right predictions among these rows; nan if there are none."""
+        return self.right / self.n if self.n else float("nan")
+
+    def __str__(self) -> str:
+        """In words."""
+        if not self.n:
+            return f"No row is predicted with {percentage(self.confidence, 0)} or more."
+        return (
+            f"If only predictions with {percentage(self.confidence, 0)} or more are used and the rest is left to a "
+            f"human, {percentage(self.share, 0)} of the rows are answered, {percentage(self.accuracy)} of them right."
+        )
+
+
+def answered_above(answers: Answers, confidence: float) -> Answered:
+    """What is answered if predictions below this confidence are left to a human."""
+    is_used = answers.probabilities.max(axis=1) >= confidence  # N
+    n = int(is_used.sum())
+    return Answered(confidence, n, n / len(answers), int((is_used & answers.right).sum()))
+
+
+@dataclass(frozen=True, slots=True)
+class ClassCounts:
+    """How many of a class's rows are predicted as it, with a 95 % interval (Wilson), and how many others are too."""
+
+    label: str
+    n: int
+    right: int
+    false_alarms: int
+
+    @property
+    def finds(self) -> str:
+        """`16 of 30 (36 to 70 %)`."""
+        from scipy.stats import binomtest
+
+        if not self.n:
+            return "no rows"
+        interval = binomtest(self.right, self.n).proportion_ci(method="wilson")
+        return f"{self.right:,} of {self.n:,} ({100 * interval.low:.0f} to {100 * interval.high:.0f} %)"
+
+
+def class_counts_of(report: Report) -> dict[str, ClassCounts]:
+    """The counts of each class, keyed by its name; empty if no confusion matrix is stored."""
+    counts = report.confusion
+    if counts is None:
+        return {}
+    right, support, predicted = np.diag(counts), counts.sum(axis=1), counts.sum(axis=0)
+    return {
+        name: ClassCounts(name, int(support[c]), int(right[c]), int(predicted[c] - right[c]))
+        for c, name in enumerate(report.classes)
+    }
 
 
 @dataclass(frozen=True, slots=True)

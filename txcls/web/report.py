@@ -2,6 +2,7 @@
 
 import html
 from collections.abc import Sequence
+from datetime import datetime
 
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
@@ -10,7 +11,15 @@ from txcls.checkpoint.card import GROUPS, ORDER, group_name
 from txcls.checkpoint.comparison import Comparison
 from txcls.evaluation.baseline import BaselineAnswers
 from txcls.evaluation.label_errors import SuspectRow
-from txcls.evaluation.report import Report, RowAnswer, cluster_order, worst_pairs
+from txcls.evaluation.report import (
+    CONFIDENCES,
+    Report,
+    RowAnswer,
+    answered_above,
+    class_counts_of,
+    cluster_order,
+    worst_pairs,
+)
 from txcls.figures import confusion_map, group_bars, reliability_diagram, training_curves, visible
 from txcls.wording import percentage
 
@@ -96,7 +105,8 @@ def _headline(report: Report) -> str:
         ("log loss", f"{figures['log_loss']:.3f}"),
     )
     blocks = "".join(f"<div><b>{value}</b>{name}</div>" for name, value in values)
-    headline = f'<p>On {_text(report.rows_are)}.</p><div class="figures">{blocks}</div>'
+    today = f"{datetime.now().astimezone():%d %B %Y}"
+    headline = f'<p>On {_text(report.rows_are)}, {today}.</p><div class="figures">{blocks}</div>'
     if report.comparison:
         compared = Comparison.from_dict(report.comparison)
         headline += _table(("on the test rows", "accuracy", "macro-F1"), compared.table)
@@ -129,14 +139,26 @@ def _figures(report: Report) -> list[str]:
         ]
     if figures.get("per_class"):
         by_f1 = sorted(figures["per_class"], key=lambda row: float(row["f1"]))
+        found = class_counts_of(report)
         lines_of = [
-            (row["label"], f"{row['support']:,}", *(percentage(row[key]) for key in ("precision", "recall", "f1")))
+            (
+                row["label"],
+                *((found[row["label"]].finds, f"{found[row['label']].false_alarms:,}") if found else ()),
+                *(percentage(row[key]) for key in ("precision", "recall", "f1")),
+            )
             for row in by_f1
         ]
-        parts += ["<h2>Class by class</h2>", _table(("class", "rows", "precision", "recall", "F1"), lines_of)]
+        head = ("class", *(("finds", "false alarms") if found else ()), "precision", "recall", "F1")
+        parts += ["<h2>Class by class</h2>", _table(head, lines_of)]
     if figures.get("reliability"):
         drawn = _chart(reliability_diagram(figures["reliability"]), alt="Accuracy by confidence")
         parts += ["<h2>Can its confidence be trusted?</h2>", drawn]
+    if report.answers is not None:
+        used = [answered_above(report.answers, confidence) for confidence in CONFIDENCES]
+        lines = [(percentage(one.confidence, 0), percentage(one.share), percentage(one.accuracy) if one.n else "–")
+                 for one in used]  # fmt: skip
+        head = ("answer only above", "rows answered", "of them right")
+        parts += ["<h2>What to leave to a human?</h2>", _table(head, lines)]
     return parts + _groups(report)
 
 

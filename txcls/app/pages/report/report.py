@@ -19,7 +19,16 @@ from txcls.app.shell.prediction import load_classifier
 from txcls.checkpoint.card import GROUPS, group_name
 from txcls.checkpoint.comparison import Comparison
 from txcls.errors import DataError
-from txcls.evaluation.report import Report, cluster_order, stored_report, worst_pairs
+from txcls.evaluation.report import (
+    CONFIDENCES,
+    Answers,
+    Report,
+    answered_above,
+    class_counts_of,
+    cluster_order,
+    stored_report,
+    worst_pairs,
+)
 from txcls.figures import confusion_map, group_bars, reliability_diagram, training_curves
 from txcls.figures.lines import of_runs
 from txcls.wording import percentage
@@ -67,6 +76,8 @@ def main() -> None:
     if measured is None and stored.figures:
         measured = _of_test_rows(opened)
     if measured is not None and measured.answers is not None:
+        if not lecture.is_on():
+            _left_to_a_human(measured.answers)
         with lecture.slide(lecture.CLASSES):
             report_rows.mistakes(measured, compute_report.places(opened.source) if of_table is None else ())
         if not lecture.is_on():
@@ -212,7 +223,11 @@ def _per_class(report: Report) -> None:
     st.subheader("Class by class", anchor=False)
     names = {"class": "label", "rows": "support", "precision": "precision", "recall": "recall", "F1": "f1"}
     per_class = sorted(report.figures["per_class"], key=lambda row: float(row["f1"]))
-    columns = {name: [row[field] for row in per_class] for name, field in names.items()}
+    columns: dict[str, Sequence[Any]] = {name: [row[field] for row in per_class] for name, field in names.items()}
+    if found := class_counts_of(report):
+        of_rows = [found[row["label"]] for row in per_class]
+        columns["finds (95 % CI)"] = [one.finds for one in of_rows]
+        columns["false alarms"] = [one.false_alarms for one in of_rows]
     report_rows.table(columns, key="classes", percent=("precision", "recall", "F1"))
     st.caption("Lowest F1 first; click a heading to sort by that column.")
 
@@ -231,6 +246,20 @@ def _reliability(report: Report) -> None:
         "On the dashed line, predictions with 80 % confidence are right in 80 % of cases. Below it, the classifier is "
         "overconfident; above it, underconfident. Large dots stand for many rows."
     )
+
+
+def _left_to_a_human(answers: Answers) -> None:
+    """Draw a slider for the confidence from which predictions are used, and what is answered then."""
+    st.subheader("What to leave to a human?", anchor=False)
+    chosen = st.select_slider(
+        "Use predictions with at least this confidence",
+        CONFIDENCES,
+        value=0.8,
+        format_func=lambda confidence: percentage(confidence, 0),
+        key="report_confidence",
+        width=420,
+    )
+    st.markdown(plain(str(answered_above(answers, chosen))))
 
 
 def _groups(figures: Mapping[str, Any]) -> None:
