@@ -176,16 +176,16 @@ def _show(
     counts = measured.confusion
     if counts is not None:
         of_classes = sorted(class_counts_of(measured).values(), key=lambda one: one.right / max(one.n, 1))
-        lines = [(one.label, one.finds, f"{one.false_alarms:,}") for one in of_classes[: 2 * LISTED] if one.n]
-        print_rows(("class", "finds", "false alarms"), lines, title="by class, with 95 % intervals", limit=100)
+        of_class = [(one.label, one.finds, f"{one.false_alarms:,}") for one in of_classes[: 2 * LISTED] if one.n]
+        print_rows(("class", "finds", "false alarms"), of_class, title="by class, with 95 % intervals", limit=100)
         pairs = worst_pairs(measured.classes, counts, n=LISTED)
         lines = [(pair.first, pair.second, f"{pair.n:,}", percentage(pair.share)) for pair in pairs]
         print_rows(("class", "other class", "rows", "share of both"), lines, title="most confused", limit=100)
     if measured.answers is not None:
         used = [answered_above(measured.answers, confidence) for confidence in CONFIDENCES]
-        lines = [(percentage(one.confidence, 0), percentage(one.share), percentage(one.accuracy) if one.n else "–")
+        above = [(percentage(one.confidence, 0), percentage(one.share), percentage(one.accuracy) if one.n else "–")
                  for one in used]  # fmt: skip
-        print_rows(("answer only above", "rows answered", "of them right"), lines, title="what to leave to a human")
+        print_rows(("answer only above", "rows answered", "of them right"), above, title="what to leave to a human")
         rows = measured.answers.mistakes(n=LISTED)
         lines = [(row.text, row.label, row.predicted, percentage(row.probability)) for row in rows]
         head = ("text", "label", "predicted", "probability")

@@ -155,10 +155,10 @@ def _figures(report: Report) -> list[str]:
         parts += ["<h2>Can its confidence be trusted?</h2>", drawn]
     if report.answers is not None:
         used = [answered_above(report.answers, confidence) for confidence in CONFIDENCES]
-        lines = [(percentage(one.confidence, 0), percentage(one.share), percentage(one.accuracy) if one.n else "–")
+        above = [(percentage(one.confidence, 0), percentage(one.share), percentage(one.accuracy) if one.n else "–")
                  for one in used]  # fmt: skip
         head = ("answer only above", "rows answered", "of them right")
-        parts += ["<h2>What to leave to a human?</h2>", _table(head, lines)]
+        parts += ["<h2>What to leave to a human?</h2>", _table(head, above)]
     return parts + _groups(report)
 
 
