@@ -16,6 +16,8 @@ from txcls.checkpoint.load import load_checkpoint
 from txcls.data.batches import TokenisedTexts
 from txcls.data.datasets import open_dataset
 from txcls.data.examples import EXAMPLES, REPORTS
+from txcls.data.generated.agreement import minimal_pairs
+from txcls.data.generated.agreement.rows import CLASSES
 from txcls.data.generated.who_won import TEAMS, first_reports
 from txcls.data.texts import open_texts
 from txcls.data.types import LabelledTexts
@@ -185,6 +187,18 @@ def test_positions_decide_who_won(name: str, split: str) -> None:
     least, limit = WHO_WON[name, split]
     assert measured.n == recorded["n"] and least <= measured.accuracy <= limit
     assert measured.accuracy == pytest.approx(recorded["accuracy"], abs=2.5 / measured.n)
+
+
+def test_agreement_answers_the_minimal_pairs_as_its_card_says_and_not_by_the_last_noun() -> None:
+    checkpoint = load_checkpoint(ROOT / "checkpoints" / "agreement")
+    pairs = minimal_pairs()
+    predictions = Predictor(checkpoint).predict([pair.text for pair in pairs])
+    right = np.array(
+        [prediction.label == CLASSES[pair.label] for pair, prediction in zip(pairs, predictions, strict=True)]
+    )
+    assert right.mean() == pytest.approx(checkpoint.metrics["new"]["accuracy"], abs=1.5 / len(pairs))
+    attracted = np.array([pair.is_attracted for pair in pairs])
+    assert right[attracted].mean() > 0.7  # by the last noun it would be 0
 
 
 def test_confirmed_stories_of_who_won_hold_on_combinations_that_training_never_shows() -> None:

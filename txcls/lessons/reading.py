@@ -21,7 +21,7 @@ SHIPPED = Path(__file__).parent / "shipped"
 """Folder of the shipped lessons: NAME.LANGUAGE.yaml."""
 TEMPLATE = Path(__file__).parent / "template.yaml"
 """The file that `lesson new` writes."""
-ORDER = ("tokens", "attention", "positions", "explanation", "training", "errors", "course")
+ORDER = ("tokens", "attention", "positions", "agreement", "explanation", "training", "errors", "course")
 """The shipped lessons, in the order in which they are listed."""
 _NAMED = re.compile(r"[a-z0-9_-]+\.[a-z]{2,3}(-[A-Za-z0-9]+)*\.yaml")
 NAMING = "A lesson's file is called NAME.LANGUAGE.yaml in lower case, such as mine.en.yaml."
