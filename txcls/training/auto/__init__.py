@@ -1,6 +1,6 @@
 """Train on a user's rows within a time budget, choosing every setting: what `txcls train FILE` does.
 
-plan = plan_training(rows, minutes=5)                   # plan.py, using parts.py and hyperparameters.py
+plan = plan_training(rows, minutes=5)                   # plan.py, using split.py and hyperparameters.py
 result = run_plan(plan, out=Path("checkpoints/mine"))   # run.py
 print(result.comparison.verdict)
 """
