@@ -19,8 +19,8 @@ def names() -> list[str]:
     return [checkpoint.name for checkpoint in list_checkpoints().classifiers]
 
 
-def test_seven_lessons_ship_in_two_languages() -> None:
-    assert lesson_names() == ORDER and len(ORDER) == 7
+def test_eight_lessons_ship_in_two_languages() -> None:
+    assert lesson_names() == ORDER and len(ORDER) == 8
     assert all(languages_of(name) == ("de", "en") for name in ORDER)
 
 
