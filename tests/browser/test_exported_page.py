@@ -12,6 +12,7 @@ import pytest
 from tests.browser.exported import HOSTILE, Open, bars, expected, write
 from tests.browser.visiting import wait_until_steady
 from tests.conftest import TEXTS, make_checkpoint
+from txcls.inspection.ablation import Means, ablate_each
 from txcls.predictor import Predictor
 from txcls.web.export import export_page
 
@@ -115,7 +116,7 @@ def test_nothing_is_wider_than_the_screen(single: str, open_page: Open) -> None:
     page = open_page(single)
     write(page, "x" * 300 + " " + " ".join(TEXTS))
     page.locator("#card summary").click()
-    for width in (390, 1280, 1920):
+    for width in (320, 390, 1280, 1920):
         page.set_viewport_size({"width": width, "height": 900})
         wait_until_steady(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -130,3 +131,31 @@ def test_arrow_keys_choose_a_cell_of_the_map(single: str, open_page: Open) -> No
     assert page.locator("#readout").inner_text().startswith("“striker” attends to “striker” with weight 0.")
     page.locator("#map").press("Escape")
     assert page.locator("#readout").inner_text().startswith("On average")
+
+
+def test_the_buttons_of_the_article_show_its_parts_and_the_address_restores_them(
+    tmp_path: Path, open_page: Open
+) -> None:
+    page = open_page(export_page(["who_won"], tmp_path / "page", single_file=True).as_uri(), offline=True)
+    text, names = page.locator("#text").input_value(), [name for name, _ in bars(page)]
+    for n, part in enumerate(("words", "positions", "attention", "feed-forward"), 1):
+        page.locator(f"[data-show={part}]").click()
+        assert page.locator(".machine-place").inner_text() == f"{n} / 8"
+    page.wait_for_function("() => location.hash.includes('part=layers.0.ff')")
+    again = open_page(page.url)
+    again.wait_for_function("() => document.querySelector('.machine-place').textContent === '4 / 8'")
+    page.locator("[data-show=off]").click()
+    page.wait_for_function("() => document.querySelectorAll('.head.off').length === 1")
+    effects = ablate_each(
+        Predictor.load("who_won"), text, heads="mean", means=Means.of(Predictor.load("who_won"))
+    ).heads
+    layer, head = divmod(int(effects.argmin()), effects.shape[1])
+    assert page.locator(".head.off").get_attribute("data-head") == f"{layer + 1}.{head + 1}"
+    assert [name for name, _ in bars(page)] == names, "classes keep their order"
+    assert page.locator("#unlike").inner_text() == ""
+    page.locator("[data-show=unlike]").click()
+    page.wait_for_function("() => document.getElementById('unlike').textContent")
+    assert page.locator(".head.off").count() == 0
+    page.locator("[data-show=again]").click()
+    page.wait_for_function("() => !document.getElementById('unlike').textContent")
+    assert page.locator("#text").input_value() == text

@@ -35,9 +35,19 @@ def page(
     ],
     out: OutOption,
     single_file: SingleFileOption = False,
+    address: Annotated[
+        str,
+        typer.Option(
+            "--address", metavar="URL", help="Where the page will be found; a preview image is made for links."
+        ),
+    ] = "",
+    project: Annotated[str, typer.Option("--project", metavar="URL", help="A page that the footer links to.")] = "",
 ) -> None:
     """Write a page that classifies in the visitor's browser: a folder for any static host, or a single file."""
-    _print_written(export_page(checkpoints, out, single_file=single_file), single_file=single_file)
+    _print_written(
+        export_page(checkpoints, out, single_file=single_file, address=address, project=project),
+        single_file=single_file,
+    )
 
 
 @app.command()

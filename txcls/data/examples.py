@@ -8,12 +8,14 @@ from dataclasses import dataclass
 class Example:
     """An example text; `title` labels its button.
 
-    `changed` is another version with the same number of tokens that gets another prediction; "" for none.
+    `changed` is another version with the same number of tokens that gets another prediction, and `label` the class that
+    a reader would give the text, if it is unambiguous; "" for none.
     """
 
     title: str
     text: str
     changed: str = ""
+    label: str = ""
 
 
 EXAMPLES = (
@@ -30,9 +32,13 @@ EXAMPLES = (
     Example("Hired hackers", "The bank hired hackers to break into its own computers"),
     Example("Apple harvest", "Apple prices fall after a record harvest."),
     Example("Doping test", "A blood test for a new doping drug was ready just before the games"),
-    Example("Late winner", "Oliveira headed in a corner two minutes from time to win the cup"),
-    Example("River treaty", "Four countries signed a treaty on the river after eleven years of talks"),
-    Example("Radio telescope", "A radio telescope picked up faint signals from clouds older than any star"),
+    Example("Late winner", "Oliveira headed in a corner two minutes from time to win the cup", label="Sports"),
+    Example("River treaty", "Four countries signed a treaty on the river after eleven years of talks", label="World"),
+    Example(
+        "Radio telescope",
+        "A radio telescope picked up faint signals from clouds older than any star",
+        label="Sci/Tech",
+    ),
 )
 
 REVIEWS = (
@@ -45,11 +51,13 @@ REVIEWS = (
         "Loved it",
         "I went in with low expectations and came out beaming. The two leads are wonderful together, the jokes land, "
         "and the last twenty minutes had the whole row in tears.",
+        label="positive",
     ),
     Example(
         "Wasted evening",
         "Two hours of my life that nobody will give me back. The plot makes no sense, the dialogue sounds like a user "
         "manual, and even the dog looks embarrassed.",
+        label="negative",
     ),
     Example(
         "Not bad at all",
@@ -59,7 +67,7 @@ REVIEWS = (
         "So good on paper",
         "A brilliant director, a great cast, a superb score. What a pity that none of it helps: the film is a mess.",
     ),
-    Example("Two words", "Just awful."),
+    Example("Two words", "Just awful.", label="negative"),
 )
 QUERIES = (
     Example(
@@ -67,8 +75,8 @@ QUERIES = (
         "is it going to rain on friday and should i book a table outside",
         changed="is it going to rain on friday and should i book a hotel outside",
     ),
-    Example("Move money", "please send two hundred euros from my checking to my savings account"),
-    Example("Alarm", "wake me up at half past six tomorrow"),
+    Example("Move money", "please send two hundred euros from my checking to my savings account", label="transfer"),
+    Example("Alarm", "wake me up at half past six tomorrow", label="alarm"),
     Example("Lost luggage", "the airline says my suitcase is still in lisbon, what now"),
     Example("Recipe", "what could i cook with leeks and half a pumpkin"),
     Example("None of these", "how many moons of jupiter were known before the first space probes"),
@@ -79,12 +87,13 @@ REPORTS = (
         "Relative clause",
         "Rovers lost to Wanderers, who beat United last week.",
         changed="Rovers easily beat Wanderers, who beat United last week.",
+        label="Wanderers",
     ),
-    Example("Passive", "City were beaten by Wanderers in the final."),
-    Example("Lost to", "Albion lost to Rangers at home."),
-    Example("Cleft", "It was Athletic that County beat on Sunday."),
-    Example("Not … but …", "Not City but Rangers lost the match."),
-    Example("Two turns", "It was Rovers, who beat County in March, who were defeated by Albion."),
+    Example("Passive", "City were beaten by Wanderers in the final.", label="Wanderers"),
+    Example("Lost to", "Albion lost to Rangers at home.", label="Rangers"),
+    Example("Cleft", "It was Athletic that County beat on Sunday.", label="County"),
+    Example("Not … but …", "Not City but Rangers lost the match.", label="City"),
+    Example("Two turns", "It was Rovers, who beat County in March, who were defeated by Albion.", label="Albion"),
 )
 
 SUBJECTS = (

@@ -25,7 +25,8 @@ from txcls.errors import CheckpointError
 from txcls.evaluation.unlike import accepted_out_of_scope, sentence_pattern, short_bounds, unknown_bounds
 from txcls.inspection.ablation import Means
 from txcls.inspection.stories import HeadAtlas, head_chips
-from txcls.predictor import Predictor
+from txcls.predictor import Prediction, Predictor
+from txcls.web.preview import PREVIEW, draw_preview
 from txcls.web.sources import HERE, script, style
 from txcls.web.tables import reading_tables
 from txcls.wording import percentage
@@ -45,7 +46,13 @@ GENERATOR = '<meta name="generator" content="txcls '
 """Marks an exported page, which may be replaced."""
 SHEETS = (
     "page/theme", "picture/buttons", "page/page", "picture/machine", "picture/saving", "page/bins", "page/lesson",
+    "page/article",
 )  # fmt: skip
+DESCRIPTION = (
+    "See how a Transformer classifies a text, word by word and head by head, in your browser. No text leaves it."
+)
+SURE = 0.95
+"""Minimum probability of the first prediction that a page shows, if an example has it."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -65,22 +72,32 @@ def export_page(
     *,
     single_file: bool = False,
     lesson: Mapping[str, Any] | None = None,
+    address: str = "",
+    project: str = "",
 ) -> Path:
     """Write a page for these checkpoints into a folder, replacing an older page there, and return its index.html.
 
     With several checkpoints the page has a menu of them; a `lesson` (`txcls.web.lesson`) is shown beside them. A
     `single_file` page opens from disk. Otherwise the folder also holds the weights, and a README.md for a static Space
-    on Hugging Face; any static file host can serve it.
+    on Hugging Face; any static file host can serve it. If the page's `address` is known, links to it are shown with a
+    preview image, a file beside the page; its footer links to `project`.
 
     Raises:
-        CheckpointError: a checkpoint cannot be read or has settings that a page does not support; two checkpoints have
-            the same name; or the folder holds other files or cannot be written.
+        CheckpointError: an address does not begin with https:// or http://; a checkpoint cannot be read or has settings
+            that a page does not support; two checkpoints have the same name; or the folder holds other files or cannot
+            be written.
     """
     target = Path(out)
+    for given in (address, project):
+        if given and not given.startswith(("https://", "http://")):
+            raise CheckpointError(f"got the address {given[:80]!r}; wanted one that begins with https:// or http://")
     refuse_other_files(target)
     models = [_read(checkpoint) for checkpoint in checkpoints]
     _check(models)
-    files = {"index.html": _html(models, single_file=single_file, lesson=lesson)}
+    links = _Links(address if not address or address.endswith("/") else f"{address}/", project)
+    files = {"index.html": _html(models, single_file=single_file, lesson=lesson, links=links)}
+    if address:
+        files[PREVIEW] = draw_preview([model.description for model in models])
     if not single_file:
         for model in models:
             files |= {f"{model.file}.json": page_json(model.description), f"{model.file}.safetensors": model.weights}
@@ -105,6 +122,14 @@ def write_page(target: Path, files: Mapping[str, bytes]) -> Path:
             "another folder"
         ) from error
     return target / "index.html"
+
+
+@dataclass(frozen=True)
+class _Links:
+    """Where the page will be found, ending with a slash, and the project's page; "" if unknown."""
+
+    address: str = ""
+    project: str = ""
 
 
 def single_page(checkpoint: str | Path) -> bytes:
@@ -158,7 +183,12 @@ def refuse_other_files(folder: Path) -> None:
     page = folder / "index.html"
     is_exported = page.is_file() and GENERATOR.encode() in page.read_bytes()[:4096]
     models = {name.removesuffix(".safetensors") for name in files if name.endswith(".safetensors")}
-    exported = {"index.html", "README.md", *(f"{name}.{kind}" for name in models for kind in ("json", "safetensors"))}
+    exported = {
+        "index.html",
+        "README.md",
+        PREVIEW,
+        *(f"{name}.{kind}" for name in models for kind in ("json", "safetensors")),
+    }
     others = sorted(files - exported if is_exported else files)
     if others:
         raise CheckpointError(
@@ -192,6 +222,7 @@ def describe(classifier: Predictor) -> dict[str, Any]:
     means, atlas = Means.of(classifier), HeadAtlas.of(classifier)
     examples = examples_for(config.data.dataset)
     answers = classifier.predict([example.text for example in examples])
+    start = _start([example.label for example in examples], answers)
     return {
         "name": classifier.name,
         "title": config.title,
@@ -208,10 +239,19 @@ def describe(classifier: Predictor) -> dict[str, Any]:
         "means": None if means is None else {name: mean.round(4).tolist() for name, mean in means.taps.items()},
         "stories": {} if atlas is None else head_chips(atlas),
         "examples": [[example.title, example.text] for example in examples],
-        # Start with the example of the least confident prediction.
-        "start": min(range(len(examples)), key=lambda n: answers[n].probability or 1.0),
+        "start": start,
+        "opening": [[ranked.label, round(ranked.probability, 4)] for ranked in answers[start].ranked[:4]],
         "card": _card(classifier),
     }
+
+
+def _start(labels: Sequence[str], answers: Sequence[Prediction]) -> int:
+    """The example that the page opens with: of those with the right prediction (of all, if there are none) the first of
+    which the model is sure, else the most confident."""
+    right = [n for n, label in enumerate(labels) if label and answers[n].label == label]
+    probabilities = {n: answers[n].probability or 0.0 for n in right or range(len(labels))}
+    sure = [n for n, probability in probabilities.items() if probability >= SURE]
+    return sure[0] if sure else max(probabilities, key=probabilities.__getitem__)
 
 
 def _card(classifier: Predictor) -> dict[str, Any]:
@@ -274,7 +314,9 @@ def _counted(n: int, noun: str) -> str:
     return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
-def _html(models: Sequence[_Model], *, single_file: bool, lesson: Mapping[str, Any] | None = None) -> bytes:
+def _html(
+    models: Sequence[_Model], *, single_file: bool, lesson: Mapping[str, Any] | None = None, links: _Links | None = None
+) -> bytes:
     """index.html, with the descriptions and weights included or the names of the files that contain them."""
     descriptions = [model.description for model in models]
     texts = [description["tokenizer"]["config"] for description in descriptions]
@@ -292,6 +334,8 @@ def _html(models: Sequence[_Model], *, single_file: bool, lesson: Mapping[str, A
     names = ", ".join(description["title"] or description["name"] for description in descriptions)
     title = lesson["title"] if lesson else names
     data = {"version": __version__, "tables": tables, "models": entries, "lesson": lesson}
+    links = links or _Links()
+    megabytes = sum(len(model.weights) for model in models[: None if single_file else 1]) / 1e6
     return filled_page(
         "page/page.html",
         code=script("page/page"),
@@ -299,10 +343,36 @@ def _html(models: Sequence[_Model], *, single_file: bool, lesson: Mapping[str, A
         sources={"connect-src": "'none'" if single_file else "'self'"},
         values={
             "TITLE": html.escape(title if len(title) <= 80 else f"{len(models)} text classifiers"),
+            "DESCRIPTION": _description(title, lesson, links),
+            "SIZE": f"{megabytes:.1f}",
+            "INTRODUCTION": "" if lesson else (HERE / "page" / "introduction.html").read_text(encoding="utf-8"),
+            "ARTICLE": "" if lesson else (HERE / "page" / "article.html").read_text(encoding="utf-8"),
+            "PROJECT": _link(links.project),
             "DATA": page_json(data).decode("utf-8"),
             "WEIGHTS": "\n".join(weights),
         },
     )
+
+
+def _description(title: str, lesson: Mapping[str, Any] | None, links: _Links) -> str:
+    """The tags that search engines and messengers read."""
+    sentence = "A lesson on Transformers." if lesson else DESCRIPTION
+    tags = {"og:type": "website", "og:title": title, "og:description": sentence}
+    if links.address:
+        tags |= {"og:url": links.address, "og:image": links.address + PREVIEW, "og:image:width": "1200"}
+        tags |= {"og:image:height": "630", "og:image:alt": f"{title}: a text and its class probabilities"}
+    card = {"description": sentence, "twitter:card": "summary_large_image" if links.address else "summary"}
+    return "\n".join(
+        f'<meta {kind}="{name}" content="{html.escape(text, quote=True)}">'
+        for kind, named in (("name", card), ("property", tags))
+        for name, text in named.items()
+    )
+
+
+def _link(project: str) -> str:
+    """The footer's link to the project."""
+    address = html.escape(project, quote=True)
+    return f'<a href="{address}" rel="noopener">The project</a>' if project else ""
 
 
 def filled_page(

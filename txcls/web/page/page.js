@@ -12,6 +12,7 @@ import {decimal, inNotation, tr, visible} from "../picture/translate.js";
 import {Machine} from "../picture/machine.js";
 import {sceneOf} from "../picture/scene.js";
 import {describe, drawAnswer, drawHeads, drawLens, drawMap, map, row, sharpest} from "./drawing.js";
+import {connectArticle, mostImportantHead} from "./article.js";
 import {LessonPanel} from "./lesson.js";
 import {LONGEST_LINKED_TEXT, address, find, fromAddress, page, pair, remember, say, shown, view} from "./view.js";
 
@@ -48,7 +49,7 @@ async function load() {
     } else {
       const [description, file] = await Promise.all([`${model.file}.json`, `${model.file}.safetensors`].map(fetched));
       model.description = await description.json();
-      weights = await file.arrayBuffer();
+      weights = await received(file);
     }
     model.classifier = new Classifier(model.description, weights, page.tables);
   }
@@ -65,6 +66,20 @@ async function fetched(name) {
   const answer = await fetch(name);
   if (!answer.ok) throw new Error(`${name}: ${answer.status} ${answer.statusText}`);
   return answer;
+}
+
+/** The bytes of an answer; the bar shows how many have arrived. @param {Response} answer */
+async function received(answer) {
+  const total = Number(answer.headers.get("content-length")), bar = find("loaded"), chunks = [];
+  let n = 0;
+  for (const reader = answer.body.getReader(); ;) {
+    const {done, value} = await reader.read();
+    if (done) break;
+    chunks.push(value);
+    n += value.length;
+    if (total) Object.assign(bar, {max: Math.max(total, n), value: n});
+  }
+  return new Blob(chunks).arrayBuffer();
 }
 
 /** Show a checkpoint's title, facts, examples, controls and card. */
@@ -174,13 +189,32 @@ function drawMachine() {
   const {pass, whole, classifier} = shown, changed = pass !== whole;
   machine.show(sceneOf(classifier, pass), {off: view.off, how: view.how, before: changed ? whole.probabilities : null,
     stories: classifier.description.stories});
+  if (view.part && !machine.playing && machine.parts[machine.at ?? -1]?.part !== view.part) goTo(view.part);
   say(find("bars-caption"), tr("The probabilities of all classes sum to 100 %. They are calibrated on validation texts; on other kinds of text even a confident answer may be wrong.")
     + (changed ? ` ${tr("The orange marks show the answer with all heads on.")}` : ""));
 }
 
+/** Show the picture up to a part of it; "" for the whole picture. */
+function goTo(part) {
+  const at = machine.parts.findIndex((one) => one.part === part);
+  machine.stop();
+  machine.at = at < 0 ? null : at;
+  machine.reveal();
+}
+
+/** Note the part that the picture is at. */
+function notePart() {
+  view.part = machine.at === null ? "" : machine.parts[machine.at].part;
+  remember();
+}
+
 // Events
 
-document.addEventListener("keydown", machine.pressed);
+document.addEventListener("keydown", (event) => {
+  machine.pressed(event);
+  if (machine.scene && ["PageDown", "PageUp", "Escape"].includes(event.key)) notePart();
+});
+find("picture").addEventListener("click", () => machine.scene && !machine.playing && notePart());
 find("text").addEventListener("input", () => {
   view.text = find("text").value;
   view.query = shown.key = null;
@@ -294,6 +328,7 @@ function isExample(text) {
 /** Set the controls from the view, and classify the text. */
 function restore() {
   if (!shown.classifier) return; // still loading; called again afterwards
+  if (!view.part && machine.scene) goTo("");
   fit(shown.classifier.description);
   colour();
   find("text").value = view.text;
@@ -304,17 +339,54 @@ function restore() {
 /** Load the chosen checkpoint and classify the text; if there is none, `fresh` fills in one of its examples. */
 async function start(fresh) {
   say(find("answer"), tr("Loading …"));
+  find("loading").hidden = false;
   try {
     await load();
+    find("loading").hidden = true;
     if (!shown.classifier) return;
     if (fresh && !view.text) view.text = shown.classifier.description.examples[shown.classifier.description.start][1];
     await restore();
   } catch (error) {
     say(find("answer"), "");
+    find("loading").hidden = true;
     say(find("problem"), tr("The model could not be loaded: {why}.", {why: error.message}));
   }
 }
 
+if (find("article")) {
+  const show = (id) => find(id).scrollIntoView({block: "start", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth"});
+  const write = (text) => {
+    Object.assign(view, {text, query: null, off: new Set(), part: ""});
+    restore();
+    show("reading");
+  };
+  connectArticle(find("article"), {
+    part: (name) => {
+      view.part = name;
+      if (machine.scene) goTo(name);
+      remember();
+      show("picture");
+    },
+    section: show,
+    text: (text) => shown.classifier && write(text ?? shown.classifier.description.examples[shown.classifier.description.start][1]),
+    off: () => {
+      if (!shown.whole?.trace) return;
+      const {name, how} = mostImportantHead(shown.classifier, shown.whole);
+      Object.assign(view, {off: new Set([name]), how, part: ""});
+      restore();
+      show("picture");
+    },
+    on: () => {
+      view.off.clear();
+      restore();
+      show("picture");
+    },
+  });
+  find("to-article").addEventListener("click", (event) => { // the fragment holds the view
+    event.preventDefault();
+    show("article");
+  });
+}
 find("version").textContent = page.version;
 find("picker").hidden = page.models.length < 2;
 find("models").replaceChildren(...page.models.map((model, place) => {
@@ -334,7 +406,7 @@ if (page.lesson) {
       view.step = at;
       if (fresh) {
         view.model = page.models.findIndex((one) => one.name === model);
-        Object.assign(view, {text, head: pair(head), off: new Set(off), how, query: null});
+        Object.assign(view, {text, head: pair(head), off: new Set(off), how, query: null, part: ""});
       }
       if (isNew) history.pushState(null, "", address());
       find("models").value = String(view.model);

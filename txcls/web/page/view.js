@@ -21,12 +21,12 @@ if (page.lesson) {
 
 /** What the visitor has chosen; all of it is kept in the address. */
 export const view = {step: /** @type {number | null} */ (null), model: 0, text: "", head: /** @type {[number, number] | null} */ (null), off: new Set(), how: "zero",
-  query: /** @type {number | null} */ (null), theme: ""};
+  query: /** @type {number | null} */ (null), part: "", theme: ""};
 /** What is shown: the classifier, the pass (`pass`; with all heads on, `whole`), and the marked cell (`key`). */
 export const shown = {classifier: /** @type {Classifier | null} */ (null), reader: /** @type {Reader | null} */ (null),
   pass: null, whole: null, key: null, first: 0};
 
-// The address: #step=3&model=ag_news&text=…&head=1.2&off=1.1,2.3&how=uniform&query=4&theme=dark
+// The address: #step=3&model=ag_news&text=…&head=1.2&off=1.1,2.3&how=uniform&query=4&part=layers.0.attn&theme=dark
 
 /** Read the view from the address. @returns {boolean} whether the address contains a text */
 export function fromAddress() {
@@ -39,6 +39,7 @@ export function fromAddress() {
   view.off = new Set((given.get("off") ?? "").split(",").filter((one) => pair(one)));
   view.how = ["zero", "uniform", "mean"].includes(given.get("how") ?? "") ? given.get("how") : "zero";
   view.query = /^\d{1,4}$/.test(given.get("query") ?? "") ? Number(given.get("query")) : null;
+  view.part = /^[a-z0-9.]{1,20}$/.test(given.get("part") ?? "") ? given.get("part") : "";
   view.theme = ["light", "dark"].includes(given.get("theme") ?? "") ? given.get("theme") : "";
   return given.has("text");
 }
@@ -59,6 +60,7 @@ export function address() {
   if (view.off.size) params.set("off", [...view.off].sort().join(","));
   if (view.how !== "zero") params.set("how", view.how);
   if (view.query !== null) params.set("query", String(view.query));
+  if (view.part) params.set("part", view.part);
   if (view.theme) params.set("theme", view.theme);
   return `#${params}`;
 }

@@ -255,9 +255,10 @@ export class Painting {
     list.node.classList.toggle("outside", this.scene.outOfScope === true);
   }
 
-  /** The bars: the most probable classes in order, and the others together. */
+  /** The bars: the most probable classes in order, and the others together. Switching heads does not change the order. */
   barRows() {
-    const {ranked} = this.scene, {before} = this.state;
+    const {before} = this.state;
+    const ranked = before ? [...this.scene.ranked].sort((a, b) => before[b.index] - before[a.index] || a.index - b.index) : this.scene.ranked;
     const top = ranked.slice(0, ranked.length <= MAX_CLASSES ? MAX_CLASSES : MAX_CLASSES - 1), rest = ranked.slice(top.length);
     const sum = (values) => rest.reduce((total, one) => total + values(one), 0);
     const rows = top.map(({index, label, probability}) => ({
