@@ -100,8 +100,13 @@ def test_the_scene_holds_the_numbers_of_python(scenes: "Page", tmp_path: Path, k
     n, lanes = len(traced.tokens), computed["lanes"]
     assert sorted(place for lane in lanes for place in lane["places"]) == list(range(n))
     assert len(lanes) == min(n, MAX_LANES) and computed["nTokens"] == n
+    assert [place for lane in lanes for place in lane["places"]] == list(range(n)), "lanes keep the order of the text"
+    for lane in lanes:
+        if len(lane["places"]) > 1:
+            assert lane["name"] == f"⋯ {len(lane['places'])}" and lane["isSpecial"]
     if n > MAX_LANES:
-        assert lanes[-1]["name"] == f"{n - MAX_LANES + 1} others"
+        opened = {lane["places"][0] for lane in lanes if len(lane["places"]) == 1}
+        assert int(pooled(traced).argmax()) in opened and len(opened) >= MAX_LANES // 3
     N = len(lanes)
     lengths = []
     for number, layer in enumerate(computed["layers"]):
@@ -185,7 +190,9 @@ def test_each_sentence_is_true_of_this_text(scenes: "Page", tmp_path: Path, kind
     )
     N, n = len(lanes), computed["nTokens"]
     assert parts["words"]["text"].startswith(f"The text becomes {n} tokens, each a vector of ")
-    assert ("The 23 tokens with the most weight have a lane each" in parts["words"]["text"]) == (n > MAX_LANES)
+    n_open = sum(len(lane["places"]) == 1 for lane in lanes)
+    said = f"{n_open} of them, the heaviest and their neighbours, have a lane each"
+    assert (said in parts["words"]["text"]) == (n > MAX_LANES)
     for number, layer in enumerate(computed["layers"]):
         patterns = np.array(layer["patterns"]).reshape(-1, N, N)
         assert_true_of_attention(parts[f"layers.{number}.attn"]["text"], number, patterns, lanes, n)
@@ -405,13 +412,17 @@ def test_play_goes_to_the_end_and_can_be_stopped(single: str, open_page: Open) -
     play = page.locator(".machine-play")
     play.click()
     assert page.locator(".machine-place").inner_text() == "1 / 8" and "Pause" in play.inner_text()
-    page.clock.run_for(1400)
+    read = len(sentence(page))
+    assert 55 * read > 2500
+    page.clock.run_for(1900)
+    assert page.locator(".machine-place").inner_text() == "1 / 8", "there is time to read the sentence"
+    page.clock.run_for(55 * read - 1900)
     assert page.locator(".machine-place").inner_text() == "2 / 8"
     play.click()
-    page.clock.run_for(9000)
+    page.clock.run_for(20_000)
     assert page.locator(".machine-place").inner_text() == "2 / 8" and "Play" in play.inner_text()
     play.click()
-    page.clock.run_for(30_000)
+    page.clock.run_for(120_000)
     assert page.locator(".machine-place").inner_text() == "8 / 8" and "Play" in play.inner_text()
 
 
@@ -512,3 +523,43 @@ def test_many_texts_in_one_frame_are_drawn_once_and_the_last_stays(
     )
     assert 1 <= drawn <= 3
     assert shown(page) == expected(classifiers["first"], TEXTS[2])
+
+
+def test_a_legend_says_what_lines_and_signs_mean_and_feed_forward_stands_over_its_dots(
+    tmp_path: Path, open_page: Open
+) -> None:
+    save_reports_model(tmp_path / "reports")
+    page = open_page(
+        export_page([tmp_path / "reports"], tmp_path / "page", single_file=True).as_uri(), width=1280, height=900
+    )
+    write(page, REPORT)
+    legend = page.locator(".machine-legend").inner_text()
+    assert all(
+        said in legend for said in ("attention: thicker is more", "colour of the class", *VERDICT_MARKS.values())
+    )
+    assert "Click a head to switch it off" in page.locator(".machine-hint").inner_text()
+    apart = page.evaluate("""() => [1, 2].map((layer) => {
+      const box = (one) => one.getBoundingClientRect();
+      const {left, width} = box(document.querySelector(`.machine-name[data-part="layers.${layer - 1}.ff"]`));
+      const dot = box(document.querySelectorAll(".machine-fed")[layer - 1].querySelector("circle"));
+      const maps = [...document.querySelectorAll(`.machine-head[data-head^="${layer}."]`)].map((one) => box(one).right);
+      return [Math.abs(left + width / 2 - dot.left - dot.width / 2), dot.left - Math.max(...maps)];
+    })""")
+    assert all(centre < 4 and right > -4 for centre, right in apart), apart
+
+
+def test_a_text_folded_into_lanes_is_not_a_plume(single: str, open_page: Open) -> None:
+    page = open_page(single)
+    write(page, LONG)
+    folded = page.locator(".machine-word").evaluate_all(
+        "all => all.filter((one) => one.textContent.startsWith('⋯')).map((one) => one.dataset.lane)"
+    )
+    assert folded
+    widths = page.locator(".ribbon").evaluate_all(
+        "all => all.map((one) => [one.dataset.key, one.dataset.query, Number(one.getAttribute('stroke-width'))])"
+    )
+    widest = {"folded": 0.0, "open": 0.0}
+    for key, query, width in widths:
+        kind = "folded" if key in folded or query in folded else "open"
+        widest[kind] = max(widest[kind], width)
+    assert widest["folded"] <= widest["open"], widest

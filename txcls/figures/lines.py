@@ -386,6 +386,8 @@ def text_scatter(
 ) -> go.Figure:
     """Texts (N, 2), with colour and symbol by predicted class, and one text as a large star.
 
+    A click reports the text's place as `customdata`, -1 for the star.
+
     Args:
         labels: N predicted classes.
         texts: N beginnings of texts, shown on hover.
@@ -393,7 +395,7 @@ def text_scatter(
         shares: fraction of the variance along each axis.
         classes, colours: all classes, whose order determines the symbols, and their colours.
     """
-    figure = _plane(shares, **legend_above())
+    figure = _plane(shares, clickmode="event+select", **legend_above())
     winners = np.array(labels)
     for number, name in enumerate(classes):
         rows = np.flatnonzero(winners == name)
@@ -403,10 +405,11 @@ def text_scatter(
         dots = {"size": 9, "color": colour, "symbol": symbol, "opacity": 0.8, "line": {"width": 0}}
         texts_of_class = [f"{label(name, width=40)}<br>{label(texts[n], width=70)}" for n in rows.tolist()]
         _add_points(figure, np.asarray(points)[rows], texts_of_class, dots, hover="%{text}<extra></extra>",
-                    name=label(name, width=30))  # fmt: skip
+                    name=label(name, width=30), customdata=rows.tolist(), **_OPAQUE)  # fmt: skip
     star = {"size": 20, "color": FRAME, "symbol": "star", "line": {"width": 1.5, "color": "#FFFFFF"}}
     hover = f"<b>this text</b>: {label(own_label, width=40)}<extra></extra>"
-    _add_points(figure, np.array([own]), ["this text"], star, hover=hover, written=16, name="this text")
+    _add_points(figure, np.array([own]), ["this text"], star, hover=hover, written=16, name="this text",
+                customdata=[-1], **_OPAQUE)  # fmt: skip
     return figure
 
 

@@ -3,11 +3,13 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.app.drawn import body_text, figures_of, open_page
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
 from tests.conftest import make_checkpoint
+from txcls.app.pages.neighbourhood import CHOSEN_TEXT
 from txcls.app.shell import checkpoints, compute
 from txcls.data.examples import EXAMPLES
 
@@ -17,7 +19,8 @@ TEXT = "the bank raised its rates again"
 @pytest.mark.parametrize("name", [PLAIN, LEARNED, PAIRS, MANY])
 def test_words_and_texts_are_drawn_with_their_nearest(name: str) -> None:
     app = open_page("neighbourhood", checkpoint=name, text=TEXT)
-    words, texts = figures_of(app)
+    app.toggle(key="with_test_texts").set_value(False).run()
+    texts, words = figures_of(app)
     assert words["data"][-1]["name"] == texts["data"][-1]["name"] == "this text"  # type: ignore[index]
     shown = body_text(app)
     made = compute.token_plane(checkpoints.source(name), TEXT)
@@ -31,7 +34,6 @@ def test_words_and_texts_are_drawn_with_their_nearest(name: str) -> None:
 
 def test_test_texts_join_where_the_data_are_on_the_machine() -> None:
     app = open_page("neighbourhood", checkpoint=MANY, text=TEXT)
-    app.toggle(key="with_test_texts").set_value(True).run()
     assert not app.exception and "and 120 test texts from this machine" in body_text(app)
 
 
@@ -45,8 +47,7 @@ def test_without_the_data_it_says_so_and_draws_the_examples(tmp_path: Path, monk
     monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "nothing"))
     monkeypatch.delenv("TXCLS_DATA", raising=False)
     app = open_page("neighbourhood", text=TEXT)
-    app.toggle(key="with_test_texts").set_value(True).run()
-    assert not app.exception and app.info and len(figures_of(app)) == 2
+    assert not app.exception and "clinc150" in body_text(app) and len(figures_of(app)) == 2
 
 
 def test_a_chosen_word_comes_first_with_its_nearest_and_they_are_named_in_the_plot() -> None:
@@ -57,10 +58,25 @@ def test_a_chosen_word_comes_first_with_its_nearest_and_they_are_named_in_the_pl
     first = next(line for element in app.markdown for line in element.value.splitlines() if line.startswith("| ▶"))
     assert first.startswith("| ▶ **goalkeeper** | ")
     assert [f"{cosine:.2f}".replace("-", "−") in first for _, cosine in near] == [True] * 6
-    named = figures_of(app)[0]["data"][1]  # type: ignore[index]
+    named = figures_of(app)[1]["data"][1]  # type: ignore[index]
     assert set(named["customdata"]) <= {word, *(one for one, _ in near)} and word in named["customdata"]
 
 
 def test_unknown_words_alone_have_no_vectors_and_this_is_said() -> None:
     app = open_page("neighbourhood", text="zyzzyva qwertz")
     assert any("No word of this text" in info.value for info in app.info)
+
+
+def test_a_clicked_text_has_its_own_nearest_texts_beside_the_plot() -> None:
+    app = open_page("neighbourhood", text=TEXT)
+    app.toggle(key="with_test_texts").set_value(False).run()
+    others = tuple(example.text for example in EXAMPLES)
+    vectors = compute.pool_texts(checkpoints.source(PLAIN), others).vectors
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    app.session_state[CHOSEN_TEXT] = others[2]
+    app.run()
+    expected = np.delete(unit @ unit[2], 2).max()
+    first = next(
+        line for element in app.markdown for line in element.value.splitlines() if line.startswith(("| 0.", "| 1."))
+    )
+    assert first.startswith(f"| {expected:.2f} |") and others[2][:20] in body_text(app)

@@ -36,7 +36,7 @@ def drawn_numbers(app: AppTest) -> NDArray[Any]:
 
 @pytest.mark.parametrize("name", slow_but([PLAIN], [PLAIN, LEARNED, PAIRS, MANY]))
 def test_next_goes_through_every_step_and_back_again(name: str) -> None:
-    app = open_page("steps", checkpoint=name, text=TEXT)
+    app = open_page("steps", checkpoint=name, text=TEXT, step="text")
     walk = walk_of(name)
     for place, step in enumerate(walk.steps):
         assert not app.exception and step.title in heading(app)
@@ -52,7 +52,8 @@ def test_next_goes_through_every_step_and_back_again(name: str) -> None:
         if step.values is not None and name != MANY:  # with many classes, only the largest values are drawn
             np.testing.assert_allclose(drawn_numbers(app).ravel(), step.cells(0).ravel(), atol=1e-6)
         if place < len(walk.steps) - 1:
-            app.button(key="step_next").click().run()
+            enters = walk.steps[place].layer == 0 and walk.steps[place + 1].layer == 1
+            app.button(key="enter_layer_2" if enters else "step_next").click().run()
     assert app.button(key="step_next").disabled
     app.button(key="step_back").click().run()
     assert walk.steps[-2].title in heading(app)
@@ -83,6 +84,20 @@ def test_the_chosen_numbers_arithmetic_is_spelled_out_with_all_its_terms() -> No
     assert all(line in app.latex[1].value for line in made.lines)
     assert made.terms is not None and html_of(app).count("<tr><td>") == len(made.terms) == 8
     assert f"{made.terms[3, 2]:.4f}".replace("-", "−") in html_of(app)
+
+
+def test_next_and_back_skip_the_later_layers_unless_one_was_entered_and_the_page_opens_on_a_pattern() -> None:
+    app, steps = open_page("steps", text=TEXT), walk_of().steps
+    assert "Layer 1 · Softmax" in heading(app)
+    last = [step.name for step in steps if step.layer == 0][-1]
+    after = next(step for step in steps[walk_of().find(last, 0) :] if step.layer is None)
+    app = open_page("steps", text=TEXT, step=last)
+    app.button(key="step_next").click().run()
+    assert after.title in heading(app) and "Layer" not in heading(app)
+    app.button(key="step_back").click().run()
+    assert heading(app).startswith("Layer 1 ") and dict(app.query_params).get("step") == last
+    app.button(key="enter_layer_2").click().run()
+    assert heading(app).startswith("Layer 2 ")
 
 
 def test_a_chosen_token_stays_chosen_in_the_next_step() -> None:

@@ -97,6 +97,18 @@ def test_the_picture_follows_the_text_box_before_the_server_does(
     assert page.locator(".txcls-text").inner_text() == before
 
 
+def test_the_picture_of_the_last_text_stays_while_the_box_is_empty(page: Page, server: Server) -> None:
+    visit(page, server, wait_for=".machine-word", text="the bank raised its rates")
+    words = page.locator(".machine-word").all_inner_texts()
+    text_box(page).fill("")
+    page.wait_for_selector(".waiting .machine-word")
+    page.wait_for_url(re.compile(r"text=(&|$)"))
+    settle(page)
+    assert page.locator(".waiting .machine-word").all_inner_texts() == words
+    text_box(page).press_sequentially("voters")
+    expect(page.locator(".machine:not(.waiting) .machine-word")).to_have_text(["voters"])
+
+
 def test_a_head_switched_off_in_the_picture_is_in_the_address_and_a_link_restores_it(
     page: Page, server: Server, answers: Predictor
 ) -> None:

@@ -1,15 +1,15 @@
 // Turns slides, steps and pages with PageDown and PageUp regardless of focus, switches lecture mode with F9, and draws
 // the bar with the current position. Slides are turned in the browser; steps and other pages come from the server.
 const MAX_LETTERED_LAYERS = 3 // with more layers, the map has no letters
-const MIN_FORMULA_PX = 17
+const MIN_FORMULA_SHARE = 0.7 // of the type in the slide
 const ASK_AGAIN_MS = 5000
 const STAY_MS = 4000 // how long charts above a part of a page may take to reach their final height
 const LONG = { attn: "attention", ff: "feed-forward" }
 
-export default function ({ data, parentElement, setTriggerValue }) {
+export default function ({ data, parentElement, setTriggerValue, setStateValue }) {
   const lecture = (window.txclsLecture ??= { page: null, at: 0, asked: null })
   const find = (selector) => parentElement.querySelector(selector)
-  const bar = { data, lecture, find, setTriggerValue, style: styleElement(), last: data.slides.length - 1 }
+  const bar = { data, lecture, find, setTriggerValue, setStateValue, style: styleElement(), last: data.slides.length - 1 }
   nameLesson(data.lesson)
   goToPart(data, lecture)
   const isNew = takeOver(bar)
@@ -17,6 +17,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   find(".back").onclick = () => turn(bar, -1)
   find(".next").onclick = () => turn(bar, 1)
   find(".leave").onclick = () => setTriggerValue("mode", Date.now())
+  fillPages(bar)
+  tellSize(bar)
   window.txclsStopLecture?.()
   window.addEventListener("keydown", first, true)
   window.addEventListener("keydown", afterDrawing)
@@ -88,7 +90,7 @@ function takeOver({ data, lecture, last }) {
 }
 
 /** Show the current slide and the bar, or the whole page outside lecture mode. */
-function show({ data, lecture, find, style, last }) {
+function show({ data, lecture, find, style, last, setTriggerValue }) {
   find(".bar").hidden = !data.on
   if (!data.on) {
     style.textContent = ""
@@ -113,7 +115,7 @@ function show({ data, lecture, find, style, last }) {
   find(".done").style.width = of ? `${(100 * (at + 1)) / of}%` : "0"
   find(".back").disabled = data.first && (data.lesson ? lecture.at : at) <= 0
   find(".next").disabled = data.last && (data.lesson ? lecture.at >= last : at >= of - 1)
-  drawMap(find(".map"), data.layers, slide?.shows ?? [])
+  drawMap(find(".map"), data.layers, slide?.shows ?? [], data.lesson ? null : (part) => setTriggerValue("part", part))
   clearTimeout(lecture.fitting)
   if (slide?.own_keys) shrinkToFit(document.querySelector(selector), lecture, 40)
   fitFormulas(document.querySelector(selector))
@@ -201,6 +203,7 @@ function keyHandlers(bar) {
     }
   }
   const afterDrawing = (event) => {
+    if (data.on && isPlain(event) && event.key.toLowerCase() === "g" && !isTyping(event)) openMenu(bar.find(".go"), event)
     const by = direction(event)
     if (by && ownKeys() && !event.defaultPrevented && turn(bar, by)) event.preventDefault()
   }
@@ -226,12 +229,13 @@ function stayAt(part, lecture) {
 
 /** Shrink formulas that are too wide to fit, down to the smallest readable size. */
 function fitFormulas(element) {
+  const least = Number.parseFloat(getComputedStyle(document.documentElement).getPropertyValue("--lecture-type")) || 0
   for (const one of element?.querySelectorAll(".katex-display") ?? []) {
     const formula = one.querySelector(".katex")
     formula.style.fontSize = ""
     if (one.scrollWidth <= one.clientWidth + 1) continue
     const size = Number.parseFloat(getComputedStyle(formula).fontSize)
-    formula.style.fontSize = `${Math.max(MIN_FORMULA_PX, Math.floor((size * one.clientWidth) / one.scrollWidth))}px`
+    formula.style.fontSize = `${Math.max(MIN_FORMULA_SHARE * least, Math.floor((size * one.clientWidth) / one.scrollWidth))}px`
   }
 }
 
@@ -242,13 +246,41 @@ function shrinkToFit(element, lecture, times) {
   const over = element.scrollHeight / element.clientHeight
   if (over > 1.005) {
     const less = Math.max(1, zoom / Math.min(over, 1.1))
-    Object.assign(element.style, { zoom: less, inset: `${64 / less}px 0` })
+    const high = getComputedStyle(document.documentElement).getPropertyValue("--lecture-bar")
+    Object.assign(element.style, { zoom: less, inset: `calc(${high} / ${less}) 0` })
   }
   lecture.fitting = setTimeout(() => shrinkToFit(element, lecture, times - 1), 200)
 }
 
+const isTyping = (event) => event.composedPath()[0].closest?.("textarea, input, select, [contenteditable]")
+
+function openMenu(menu, event) {
+  event.preventDefault()
+  menu.focus()
+  menu.showPicker?.()
+}
+
+/** Offer the pages in the bar's menu, which the key G opens. */
+function fillPages({ data, find, setTriggerValue }) {
+  const menu = find(".go")
+  menu.hidden = Boolean(data.lesson)
+  menu.replaceChildren(new Option("Go to (G)", ""), ...data.pages.map(([name, title]) => new Option(title, name)))
+  menu.onchange = () => menu.value && setTriggerValue("page", menu.value)
+}
+
+/** Tell the server whether the window is small: charts get smaller type then. */
+function tellSize({ data, lecture, setStateValue }) {
+  if (!data.on) return
+  const query = matchMedia("(max-width: 1599px), (max-height: 999px)")
+  const tell = () => query.matches !== data.small && setStateValue("small", query.matches)
+  if (lecture.query) lecture.query.onchange = null
+  lecture.query = query
+  query.onchange = tell
+  tell()
+}
+
 /** Draw the map from the text to the prediction; the parts that the slide shows are filled. */
-function drawMap(map, layers, shows) {
+function drawMap(map, layers, shows, onPart) {
   const box = (name, text) => {
     const made = document.createElement("b")
     const long = LONG[name.split(".")[0]] ?? text
@@ -256,6 +288,11 @@ function drawMap(map, layers, shows) {
     made.title = long
     made.classList.toggle("here", shows.some((one) => one === name || name.startsWith(`${one}.`)))
     made.classList.toggle("small", !made.textContent)
+    if (onPart) {
+      made.onclick = () => onPart(name)
+      made.title = `${long}: open this step`
+      made.setAttribute("role", "button")
+    }
     return made
   }
   const gap = (text) => Object.assign(document.createElement("i"), { textContent: text })

@@ -10,17 +10,26 @@ from txcls.app.components.register import register
 
 STYLE_SHEET = Path(__file__).parent / "lecture_page.css"
 """Lecture mode's changes to the page itself."""
+IN_SMALL_WINDOW = "_small_window"
+"""Where the session remembers whether the browser's window is small."""
 _KEY = "lecture"
 _bar = register("lecture")
 
 
-def bar_and_keys(data: Mapping[str, Any], *, on_mode: Callable[[], None], on_turn: Callable[[int], None]) -> None:
+def bar_and_keys(
+    data: Mapping[str, Any],
+    *,
+    on_mode: Callable[[], None],
+    on_turn: Callable[[int], None],
+    on_jump: Callable[[str], None],
+) -> None:
     """Handle F9, PageDown and PageUp; in lecture mode show one slide, and a bar with its position.
 
     Args:
         data: the page's data from `txcls.app.shell.lecture.end`.
         on_mode: called before the next run of the page when lecture mode is switched.
         on_turn: called before the next run with 1 or -1 when the page is turned.
+        on_jump: called before the next run with the name of the page or of the part that was chosen.
     """
 
     def turned() -> None:
@@ -28,4 +37,18 @@ def bar_and_keys(data: Mapping[str, Any], *, on_mode: Callable[[], None], on_tur
         if by in (1, -1):
             on_turn(int(by))
 
-    _bar(data=dict(data), key=_KEY, on_mode_change=on_mode, on_turn_change=turned)
+    def resized() -> None:
+        st.session_state[IN_SMALL_WINDOW] = bool(st.session_state[_KEY]["small"])
+
+    def jumped(field: str) -> None:
+        on_jump(str(st.session_state[_KEY][field]))
+
+    _bar(
+        data=dict(data),
+        key=_KEY,
+        on_mode_change=on_mode,
+        on_turn_change=turned,
+        on_page_change=lambda: jumped("page"),
+        on_part_change=lambda: jumped("part"),
+        on_small_change=resized,
+    )

@@ -83,7 +83,7 @@ function newPicture(root) {
       const found = await reader.read(text, off, data.how);
       if (!found) return;
       const {whole, pass} = found;
-      if (!pass.trace) picture.machine.clear();
+      if (!pass.trace) picture.machine.wait();
       else {
         const names = new Set(off.map(({layer, head}) => `${layer + 1}.${head + 1}`));
         picture.machine.show(sceneOf(reader.classifier, pass), {

@@ -47,8 +47,9 @@ def main() -> None:
     opened = layout.open_page(menu.ATTENTION, compare=True)
     read = classify_text(opened, "the attention patterns of all heads appear here.")
     if read is not None and read.has_label:
-        opened = heads.open_on_head(opened, read.classifier)
-        _draw(opened, read.classifier, compute.patterns(opened.source, opened.view.text))
+        patterns = compute.patterns(opened.source, opened.view.text)
+        opened = heads.open_on_head(opened, read.classifier, attention=patterns.attention)
+        _draw(opened, read.classifier, patterns)
     layout.close_page(opened)
 
 
@@ -141,7 +142,10 @@ def _all_heads(opened: layout.Page, traced: compute.Patterns, shown: Shown) -> N
     n_layers, n_heads = traced.attention.shape[:2]
     st.subheader("All heads", anchor=False)
     if not lecture.is_on():
-        st.markdown("Click a map to enlarge it. All maps share one colour scale from 0 to 1, finer for small weights.")
+        st.markdown(
+            "Click a map to enlarge it; Classify and Switchboard switch heads off. All maps share one colour scale "
+            "from 0 to 1, finer for small weights."
+        )
     chart(
         attention_grid(traced.attention[:, :, shown.places][:, :, :, shown.places], selected=(view.layer, view.head)),
         key="chart_grid",

@@ -103,8 +103,9 @@ def _one(opened: layout.Page) -> Predictor:
     classifier = load_classifier(opened)
     if opened.has_text:
         placeholder.empty()
-        with picture:
-            _picture(opened, classifier)
+    with picture:  # without a text, the browser keeps the picture of the last one
+        _picture(opened, classifier)
+    if opened.has_text:
         with result:
             if _answer(opened, opened.source, classifier, key="chart_bars"):
                 _choose_k(opened, len(classifier.classes))

@@ -1,6 +1,7 @@
 """Similar words and similar texts: their vectors in two dimensions, and nearest neighbours by cosine similarity."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import streamlit as st
@@ -21,10 +22,12 @@ N_TEST_TEXTS = 300
 MAX_WORDS = 30
 """Maximum number of tokens of the text whose nearest neighbours are listed."""
 N_NEAREST = 6
+N_NEAREST_TEXTS = 8
+CHOSEN_TEXT = "near_text"
+"""Where the session keeps the text whose nearest texts are listed."""
 ABOUT_PAGE = (
-    "**Which words and which texts have similar vectors?** The tables list the nearest ones in all dimensions. The "
-    "plots project the vectors onto their first two principal components: points that are close in a plot need not be "
-    "similar."
+    "The lists compare vectors in all dimensions. The plots show them along their first two principal components: "
+    "points that are close in a plot need not be similar."
 )
 
 
@@ -33,12 +36,11 @@ def main() -> None:
     opened = layout.open_page(menu.NEIGHBOURHOOD)
     read = classify_text(opened, "its words and its vector are drawn among others.")
     if read is not None and read.has_label:
-        st.markdown(ABOUT_PAGE)
-        words, texts = st.columns(2, gap="large")
-        with words, lecture.slide(lecture.VECTORS):
-            _words(opened)
-        with texts, lecture.slide(lecture.POOLING):
+        with lecture.slide(lecture.POOLING):
             _texts(opened, read.classifier)
+        with lecture.slide(lecture.VECTORS):
+            _words(opened)
+        st.caption(ABOUT_PAGE)
     layout.close_page(opened)
 
 
@@ -94,57 +96,84 @@ def _word_clicked(key: str) -> None:
 
 
 def _texts(opened: layout.Page, classifier: Predictor) -> None:
-    """Draw the pooled vectors of the text, of the app's examples, and of test texts if they are on this machine."""
-    st.subheader("The text among other texts", anchor=False)
+    """Draw the pooled vectors of the text and of others, beside the nearest texts to this one or to a clicked one."""
+    plot, beside = st.columns([3, 2], gap="large")
+    with plot:
+        st.subheader("The text among other texts", anchor=False)
+        others, what = _other_texts(opened)
+    own = compute.predict(opened.source, opened.view.text).prediction.probabilities
+    pooled = compute.pool_texts(opened.source, tuple(others))
+    plane = compute.text_plane(opened.source, opened.view.text, tuple(others))
+    with plot:
+        chart(
+            text_scatter(
+                plane.points,
+                pooled.labels,
+                others,
+                plane.own.tolist(),
+                plane.own_label,
+                plane.shares.tolist(),
+                classes=classifier.classes,
+                colours=class_colours([own[name] for name in classifier.classes]),
+            ),
+            key="chart_texts",
+            alt=f"Scatter of the pooled vectors of {len(others)} texts by predicted class: "
+            + ", ".join(f"{count} {name[:30]}" for name, count in Counter(pooled.labels).most_common())
+            + f"; this text among them, {plane.own_label}",
+            on_select=lambda: _text_clicked(others),
+        )
+        st.caption(
+            f"Each point is the pooled vector that the class head reads: {what}. Colours and symbols show "
+            f"predicted classes, right or wrong. The axes explain {percentage(plane.shares.sum(), 0)} of the variance."
+        )
+    with beside:
+        chosen = st.session_state.get(CHOSEN_TEXT)
+        cosines, whose = plane.cosines, "this text"
+        if chosen in others:
+            unit = pooled.vectors / np.linalg.norm(pooled.vectors, axis=1, keepdims=True)
+            place = others.index(chosen)
+            cosines, whose = np.where(np.arange(len(others)) == place, -2.0, unit @ unit[place]), f"“{_start(chosen)}”"
+        st.subheader("Nearest texts", anchor=False)
+        st.markdown(
+            f"To **{plain(whose)}**, by cosine similarity in all dimensions. Click a point for its nearest texts."
+        )
+        nearest = [n for n in np.argsort(-cosines, kind="stable")[:N_NEAREST_TEXTS] if cosines[n] > -2]
+        rows = [(_cosine(cosines[n]), _unbroken(pooled.labels[n]), plain(_start(others[n]))) for n in nearest]
+        st.markdown(table(("cosine", "class", "text"), rows, right=("cosine",)))
+
+
+def _other_texts(opened: layout.Page) -> tuple[list[str], str]:
+    """The texts to compare with, and what they are: examples, and test texts if they are on this machine."""
     has_rows = checkpoints.has_kept_rows(opened.source)
     examples = checkpoints.examples(opened.view.checkpoint)
     others = [example.text for example in examples if example.text != opened.view.text]
-    st.toggle(
-        f"Add up to {N_TEST_TEXTS} test texts",
+    what = f"{len(others)} {'of your test texts' if has_rows else 'example texts of this app'}"
+    wanted = st.toggle(
+        f"With up to {N_TEST_TEXTS} test texts",
+        value=True,
         key="with_test_texts",
         persist_state="session",
-        help="Drawn at random from the held-out rows."
-        if has_rows
-        else "This needs the data set on this machine; checkpoints do not contain it.",
+        help="Drawn at random from the held-out rows. This needs the data set on this machine.",
     )
-    what = f"{len(others)} {'of your test texts' if has_rows else 'example texts of this app'}"
-    if st.session_state.get("with_test_texts"):
+    if wanted:
         try:
             drawn = compute.some_test_texts(opened.source, N_TEST_TEXTS)
             more = [text for text in drawn if text != opened.view.text and text not in others]
             others += more
             what += f" and {len(more)} {'drawn at random' if has_rows else 'test texts from this machine'}"
         except TxclsError as error:
-            st.info(plain(str(error)))
-    own = compute.predict(opened.source, opened.view.text).prediction.probabilities
-    pooled = compute.pool_texts(opened.source, tuple(others))
-    plane = compute.text_plane(opened.source, opened.view.text, tuple(others))
-    chart(
-        text_scatter(
-            plane.points,
-            pooled.labels,
-            others,
-            plane.own.tolist(),
-            plane.own_label,
-            plane.shares.tolist(),
-            classes=classifier.classes,
-            colours=class_colours([own[name] for name in classifier.classes]),
-        ),
-        key="chart_texts",
-        alt=f"Scatter of the pooled vectors of {len(others)} texts by predicted class: "
-        + ", ".join(f"{count} {name[:30]}" for name, count in Counter(pooled.labels).most_common())
-        + f"; this text among them, {plane.own_label}",
-    )
-    st.caption(
-        f"Each point is the pooled vector that the class head reads: {what}. Colours and symbols show the predicted "
-        f"class, right or wrong. The two axes explain {percentage(plane.shares.sum(), 0)} of the variance."
-    )
-    st.markdown("**Nearest texts in all dimensions**, by cosine similarity:")
-    rows = []
-    for n in np.argsort(-plane.cosines, kind="stable")[:6]:
-        start = " ".join(visible(others[n][:90]).split()) + ("…" if len(others[n]) > 90 else "")
-        rows.append((_cosine(plane.cosines[n]), _unbroken(pooled.labels[n]), plain(start)))
-    st.markdown(table(("cosine", "class", "text"), rows, right=("cosine",)))
+            st.caption(plain(str(error)))
+    return others, what
+
+
+def _text_clicked(others: Sequence[str]) -> None:
+    if (clicked := clicked_point("chart_texts")) is not None:
+        place = int(clicked[0] if isinstance(clicked, list) else clicked)
+        st.session_state[CHOSEN_TEXT] = others[place] if 0 <= place < len(others) else None
+
+
+def _start(text: str) -> str:
+    return " ".join(visible(text[:90]).split()) + ("…" if len(text) > 90 else "")
 
 
 def _unbroken(name: str) -> str:

@@ -34,6 +34,7 @@ from txcls.inspection.positions import (
     shift_map,
 )
 from txcls.model import sinusoidal_encoding
+from txcls.predictor import Prediction, Predictor
 from txcls.wording import bounded_percentage, percentage
 
 N_SHUFFLES = 20
@@ -80,26 +81,24 @@ def main() -> None:
     model = classifier.checkpoint.config.model
     n_tokens = len(prediction.tokens) if prediction is not None else 0
     is_answered = prediction is not None and prediction.label is not None
-    first = is_answered and opened.view.checkpoint in MODELS
-    if first:
-        with lecture.slide(lecture.VECTORS):
+    experiment = is_answered and set(MODELS) <= set(checkpoints.names())
+    words, vectors = st.columns(2, gap="large") if experiment else (st.container(), st.container())
+    if experiment:
+        with words, lecture.slide(lecture.VECTORS):
             _compare_models(opened)
-    with lecture.slide(lecture.VECTORS, lecture.CLASSES):
-        st.subheader("Does word order matter for this prediction?", anchor=False)
-        if prediction is None:
-            ask_for_text("its words are shuffled and classified again.")
-        elif prediction.label is None:
-            say_no_tokens()
-        else:
-            _shuffling(opened, classifier.classes)
-    if is_answered and not first:
-        with lecture.slide(lecture.VECTORS):
-            _compare_models(opened)
-    with lecture.slide(lecture.VECTORS):
+    else:
+        with words:
+            _order(opened, classifier, prediction)
+            if is_answered:
+                with lecture.slide(lecture.VECTORS):
+                    _compare_models(opened)
+    with vectors, lecture.slide(lecture.VECTORS):
         st.subheader("What is added to the tokens?", anchor=False)
         drawn = _encoding(
             opened, kind=model.positions, d_model=model.d_model, max_length=model.max_length, n_tokens=n_tokens
         )
+    if experiment:
+        _order(opened, classifier, prediction)
     curves, products = st.columns(2, gap="large")
     with curves, lecture.slide(lecture.VECTORS):
         _curves(drawn.values, bound=drawn.bound)
@@ -108,6 +107,18 @@ def main() -> None:
     with lecture.slide(lecture.VECTORS):
         _shift(opened, d_model=model.d_model, max_length=model.max_length, kind=model.positions)
     layout.close_page(opened)
+
+
+def _order(opened: layout.Page, classifier: Predictor, prediction: Prediction | None) -> None:
+    """Draw the text's predictions in random orders."""
+    with lecture.slide(lecture.VECTORS, lecture.CLASSES):
+        st.subheader("Does word order matter for this prediction?", anchor=False)
+        if prediction is None:
+            ask_for_text("its words are shuffled and classified again.")
+        elif prediction.label is None:
+            say_no_tokens()
+        else:
+            _shuffling(opened, classifier.classes)
 
 
 def _encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: int, n_tokens: int) -> ShownEncoding:

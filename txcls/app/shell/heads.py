@@ -29,8 +29,12 @@ Floats = NDArray[np.floating]
 # The head that a page shows
 
 
-def open_on_head(page: layout.Page, classifier: Predictor) -> layout.Page:
-    """The page with a head of its checkpoint: from the URL, or else the first by `HeadRecord.rank` or by worth."""
+def open_on_head(page: layout.Page, classifier: Predictor, *, attention: Floats | None = None) -> layout.Page:
+    """The page with a head of its checkpoint: from the URL, or else the first by `HeadRecord.rank` or by worth.
+
+    With the `attention` (L, H, T, T) of the page's text, a head without a confirmed story gives way to the one whose
+    queries attend most to a single other token: its map has a pattern to see.
+    """
     model = classifier.checkpoint.config.model
     page = layout.fit_view(page, of=page.view.checkpoint, layer=model.n_layers - 1, head=model.n_heads - 1)
     worth, atlas = worth_of_heads(classifier), HeadAtlas.of(classifier)
@@ -40,6 +44,11 @@ def open_on_head(page: layout.Page, classifier: Predictor) -> layout.Page:
         layer, head = max(candidates, key=worth.__getitem__)
     else:
         layer, head = min(candidates, key=lambda place: atlas.heads[place[0] * model.n_heads + place[1]].rank)
+    has_story = atlas is not None and atlas.heads[layer * model.n_heads + head].story.verdict == "confirmed"
+    if attention is not None and not has_story:
+        to_others = np.where(np.eye(attention.shape[-1], dtype=bool), 0.0, attention)
+        sharpness = to_others.max(axis=-1).mean(axis=-1)  # L H
+        layer, head = max(candidates, key=sharpness.__getitem__)
     return replace(page, view=replace(page.view, layer=layer, head=head))
 
 

@@ -17,13 +17,13 @@ import streamlit as st
 
 from txcls.address import SLIDE
 from txcls.app import menu
-from txcls.app.components.lecture import STYLE_SHEET, bar_and_keys
+from txcls.app.components.lecture import IN_SMALL_WINDOW, STYLE_SHEET, bar_and_keys
 from txcls.app.lessons import lesson
 from txcls.app.shell import checkpoints, state
 from txcls.lessons.wording import words_in
 
-MIN_FONT_PX = 24
-"""Minimum font size in a chart."""
+MIN_FONT_PX, MIN_FONT_PX_OF_SMALL = 24, 17
+"""Minimum font size in a chart, in a large window and in a small one (`components/lecture.js`)."""
 _SLIDES, _PAGE, _TITLE, _PARTS = "_slides", "_slides_of", "_slides_title", "_slides_parts"
 _TURN_TO = "_turn_to"
 
@@ -37,6 +37,22 @@ STEPS = {
     **dict.fromkeys(("logits", "class_softmax", "calibrated"), CLASSES),
 }
 """The part to which each step of the forward pass belongs; steps not listed belong to attention."""
+
+
+FIRST_STEPS = {
+    WORDS: "tokens",
+    VECTORS: "embeddings",
+    ATTENTION: "softmax",
+    FEED_FORWARD: "expand",
+    POOLING: "pooled",
+    CLASSES: "class_softmax",
+}
+"""The step that a click on a part of the map opens."""
+
+
+def is_small() -> bool:
+    """Whether the browser has said that its window is small."""
+    return bool(st.session_state.get(IN_SMALL_WINDOW, False))
 
 
 def is_on() -> bool:
@@ -139,6 +155,8 @@ def end(*, layers: int | None = None, at: tuple[int, int] | None = None, is_brok
         "slides": [] if is_broken else st.session_state[_SLIDES],
         "at": at,
         "layers": layers,
+        "small": is_small(),
+        "pages": [(page.name, page.title) for page in menu.PAGES],
     }
     if (place := lesson.now()) is not None:
         n = len(place.lesson.steps)
@@ -150,14 +168,25 @@ def end(*, layers: int | None = None, at: tuple[int, int] | None = None, is_brok
             "first": place.at == 0,
             "last": place.at == n - 1 and not lesson.is_open(),
         }
-        bar_and_keys(data, on_mode=_switch, on_turn=lambda by: lesson.turn(by, to_its_end=by < 0))
+        bar_and_keys(data, on_mode=_switch, on_turn=lambda by: lesson.turn(by, to_its_end=by < 0), on_jump=_jump)
         return
     here = menu.PAGES.index(info) if info in menu.PAGES else -1
     bar_and_keys(
         {**data, "first": here <= 0, "last": here in (-1, len(menu.PAGES) - 1)},
         on_mode=_switch,
         on_turn=lambda by: _turn(_beside(here, by), to_its_end=by < 0),
+        on_jump=_jump,
     )
+
+
+def _jump(to: str) -> None:
+    """Open a page, named like its path, or a part of the architecture ("attn.0") on Step by step."""
+    part, _, layer = to.partition(".")
+    if part in FIRST_STEPS:
+        state.change_view(step=FIRST_STEPS[part], **({"layer": int(layer)} if layer.isdecimal() else {}))
+        part = menu.STEPS.name
+    place = next((n for n, page in enumerate(menu.PAGES) if page.name == part), -1)
+    _turn(place, to_its_end=False)
 
 
 def _lesson_data(place: lesson.Place) -> dict[str, Any]:
@@ -206,8 +235,12 @@ def _turn(to: int, *, to_its_end: bool) -> None:
 
 
 def enlarge(figure: go.Figure) -> go.Figure:
-    """The figure with all fonts at least `MIN_FONT_PX` large."""
+    """The figure with all fonts at least `MIN_FONT_PX` large, in a small window `MIN_FONT_PX_OF_SMALL`."""
     return go.Figure(_enlarged(figure.to_dict()), skip_invalid=False)
+
+
+def _least_font() -> int:
+    return MIN_FONT_PX_OF_SMALL if is_small() else MIN_FONT_PX
 
 
 def _enlarged(drawn: dict[str, Any]) -> dict[str, Any]:
@@ -220,8 +253,8 @@ def _enlarged(drawn: dict[str, Any]) -> dict[str, Any]:
         bar = layout[name].get("colorbar", {})
         layout[name] = {**layout[name], "colorbar": {**_with_fonts(bar, "tickfont"), "thickness": 20}}
     layout["legend"] = _with_fonts(layout.get("legend", {}), "font")
-    layout["font"] = {**layout.get("font", {}), "size": MIN_FONT_PX}
-    layout["hoverlabel"] = {**layout.get("hoverlabel", {}), "font": {"size": MIN_FONT_PX}}
+    layout["font"] = {**layout.get("font", {}), "size": _least_font()}
+    layout["hoverlabel"] = {**layout.get("hoverlabel", {}), "font": {"size": _least_font()}}
     layout["annotations"] = [_with_fonts(note, "font") for note in layout.get("annotations", ())]
     for trace in drawn["data"]:
         if "colorbar" in trace:
@@ -245,5 +278,5 @@ def _with_fonts(settings: dict[str, Any], font: str) -> dict[str, Any]:
 def _large(font: dict[str, Any]) -> dict[str, Any]:
     sizes = font.get("size", 0)
     if isinstance(sizes, Sequence):
-        return {**font, "size": [max(size, MIN_FONT_PX) for size in sizes]}
-    return {**font, "size": max(sizes, MIN_FONT_PX)}
+        return {**font, "size": [max(size, _least_font()) for size in sizes]}
+    return {**font, "size": max(sizes, _least_font())}

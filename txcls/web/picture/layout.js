@@ -7,19 +7,21 @@ export const MANY_HEADS = 6;
 /** Minimum width of a map in pixels. */
 const MIN_MAP = 20;
 /** Minimum distance between lanes in pixels, if they run from left to right. */
-const MIN_PITCH = 13;
+const MIN_PITCH = 12.5;
 /** Height of a head's map in pixels: minimum, maximum with lanes close together, maximum, maximum with many heads. */
 const LOWEST_MAP = 36, LOW_MAP = 48, HIGH_MAP = 84, HIGH_MAP_OF_MANY = 64;
 /** Distance between lanes in pixels from which the maps may be higher. */
 const EASY_PITCH = 18;
 /** Minimum width in pixels of a map with its number below. */
-const MIN_COLUMN = 42;
+const MIN_COLUMN = 39;
 /** Minimum width in pixels of a head's story below its map. */
 export const MIN_FOR_STORY = 100;
 /** Stories, in pixels: width of a character, height of a line, maximum width of a column. */
 const STORY_CHARACTER = 6.3, STORY_LINE = 16, WIDEST_STORY = 190;
 /** In a picture that runs down: pixels from the heading of the answer to the first bar, and between bars. */
 const BELOW_NAME = 32, BAR_PITCH = 38;
+/** The share of a layer's length above which its maps stand; the rest is feed-forward. */
+const MAPS = 0.8;
 /** Width in pixels from which everything is drawn larger. */
 const LARGE = 1500;
 
@@ -87,8 +89,8 @@ export class Places {
     const right = Math.max(190, Math.min(400, width * 0.21)), pooling = Math.max(70, width * 0.07);
     const wide = (width - u - right - pooling) / Math.max(layers, 1);
     const legible = Math.max(190, N * MIN_PITCH), easy = Math.max(190, N * EASY_PITCH);
-    const {perRow, size, column, high} = H > MANY_HEADS ? manyHeads(H, wide - 8, room)
-      : fewHeads(H, wide - 12, {least: room - 38 - legible, most: room - 38 - easy, storyLength});
+    const {perRow, size, column, high} = H > MANY_HEADS ? manyHeads(H, wide * MAPS, room)
+      : fewHeads(H, wide * MAPS, {least: room - 38 - legible, most: room - 38 - easy, storyLength});
     const top = 30 + Math.ceil(H / perRow) * high + 8;
     const tall = Math.max(legible, Math.min(N * 44 * large, room - top));
     this.breadth = top + Math.max(tall, bars * 34 * large - top + 40) + 8;

@@ -12,8 +12,8 @@ import {narrate, traced} from "./sentences.js";
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./scene.js").State} State */
 
-/** Milliseconds per part while the picture plays. */
-const PACE = 1300;
+/** While the picture plays, milliseconds for each character of a part's sentence, and at least for each part. */
+const READING = 55, LEAST_PACE = 2000;
 
 export class Machine {
   /** @param {HTMLElement} root an empty element @param {import("./painting.js").Actions} actions */
@@ -34,7 +34,8 @@ export class Machine {
     this.name = "model";
     const saving = saveButtons(() => ({root: this.stage, file: `${this.name}-picture`, label: this.described()}));
     saving.classList.add("machine-saving");
-    root.replaceChildren(this.newBar(), this.stage, saving, this.newText());
+    this.legend = element("p", {className: "machine-legend"});
+    root.replaceChildren(this.newBar(), this.stage, element("div", {className: "machine-foot"}, this.legend, saving), this.newText());
     new ResizeObserver(() => requestAnimationFrame(() => this.resized())).observe(this.stage);
     this.stage.addEventListener("pointerover", (event) => this.hover(event));
     this.stage.addEventListener("pointerleave", () => this.trace(null));
@@ -54,7 +55,8 @@ export class Machine {
     return element("div", {className: "machine-bar"}, this.play,
       button({text: "◀", label: tr("Previous part"), onClick: () => this.step(-1)}),
       button({text: "▶", label: tr("Next part"), onClick: () => this.step(1)}), this.place,
-      element("p", {}, this.title, " ", this.sentence));
+      element("p", {}, this.title, " ", this.sentence),
+      element("small", {className: "machine-hint", text: tr("Click a head to switch it off; point at a word to follow it.")}));
   }
 
   newText() {
@@ -81,6 +83,7 @@ export class Machine {
 
   shown() {
     this.parts = narrate(this.scene, this.state);
+    this.root.classList.remove("waiting");
     if (this.at !== null) this.at = Math.min(this.at, this.parts.length - 1);
     this.words.replaceChildren(...this.parts.map(({title, text}) => element("li", {}, element("b", {text: `${title}. `}), text)));
     this.note.textContent = [
@@ -92,7 +95,26 @@ export class Machine {
       ...(Object.keys(this.state.stories ?? {}).length
         ? [tr("Signs below the maps show how a head's story held up in tests: ✓ confirmed, ◐ part of it, ✗ refuted, ○ makes no difference alone.")] : []),
     ].join(" ");
+    this.drawLegend();
     this.draw();
+  }
+
+  /** Say below the picture what its lines, colours and signs mean. */
+  drawLegend() {
+    const key = (sign, text) => element("span", {}, element("i", {text: sign, className: "machine-key"}), text);
+    const verdicts = Object.keys(this.state.stories ?? {}).length ? [
+      key("✓", tr("tested story of a head")), key("◐", tr("holds in part")), key("✗", tr("refuted")), key("○", tr("head makes no difference alone"))] : [];
+    this.legend.replaceChildren(key("━", tr("a token, in the colour of the class read from it")),
+      key("~", tr("attention: thicker is more, coloured as the token attended to")), key("●", tr("feed-forward")), ...verdicts);
+  }
+
+  /** Keep the picture of the last text in the background until there is another text. */
+  wait() {
+    this.stop();
+    this.at = null;
+    this.trace(null);
+    this.root.classList.add("waiting");
+    this.sentence.textContent = tr("Type a text: the picture follows.");
   }
 
   draw() {
@@ -108,6 +130,8 @@ export class Machine {
     this.scene = null;
     this.painting.clear();
     this.words.replaceChildren();
+    this.legend.replaceChildren();
+    this.root.classList.remove("waiting");
     this.title.textContent = this.sentence.textContent = this.place.textContent = "";
   }
 
@@ -149,7 +173,7 @@ export class Machine {
   advance() {
     this.step(1, true);
     const last = this.at === this.parts.length - 1;
-    this.playing = last ? 0 : window.setTimeout(() => this.advance(), PACE);
+    this.playing = last ? 0 : window.setTimeout(() => this.advance(), Math.max(LEAST_PACE, READING * this.parts[this.at].text.length));
     this.play.textContent = last ? tr("▶ Play") : tr("❚❚ Pause");
   }
 
@@ -176,6 +200,7 @@ export class Machine {
     const {parts, at} = this;
     const part = at === null ? null : parts[at];
     this.painting.cover(part && part.part);
+    if (part) this.painting.scrollTo(part.part);
     this.root.classList.toggle("part-by-part", at !== null);
     this.place.textContent = at === null ? "" : `${at + 1} / ${parts.length}`;
     this.title.textContent = part ? `${part.title}.` : "";

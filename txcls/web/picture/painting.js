@@ -22,7 +22,9 @@ const MIN_FOR_OFF = 52;
 /** Minimum width in pixels of the list of bars for setting the first one in larger type. */
 const ROOMY_BARS = 250;
 /** Pixels left free below the picture in the window; a page can override this with --machine-below. */
-const BELOW = 70;
+const BELOW = 88;
+/** Pixels of the picture above the end of a part that are scrolled into the window with it. */
+const SEEN_ABOVE = 260;
 /** A symbol for each verdict, which colour alone must not convey (txcls/inspection/stories/wording.py). */
 const MARKS = {confirmed: "✓", "part of it": "◐", wrong: "✗", idle: "○"};
 
@@ -45,6 +47,8 @@ export class Painting {
     this.actions = actions;
     /** Hides everything after the current part. */
     this.veil = element("div", {className: "machine-veil"});
+    /** Marks what `scrollTo` brings into the window. */
+    this.mark = element("div", {className: "machine-mark"});
     /** The elements drawn for a model with `shape` layers and heads; null while nothing is drawn. */
     this.drawn = null;
     this.width = 0;
@@ -93,6 +97,14 @@ export class Painting {
     for (const name of this.stage.querySelectorAll(".machine-name")) name.classList.toggle("now", name.dataset.part === part);
   }
 
+  /** In a picture that runs down, scroll to a part that is not in the window. @param {string} part */
+  scrollTo(part) {
+    if (!this.places?.vertical) return;
+    const end = part === this.parts[this.parts.length - 1].part ? this.places.length : this.places.ends[part];
+    Object.assign(this.mark.style, {top: `${Math.max(0, end - SEEN_ABOVE)}px`, height: `${Math.min(end, SEEN_ABOVE)}px`});
+    this.mark.scrollIntoView({block: "nearest", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth"});
+  }
+
   /** Highlight the elements for which `lit` is true; null for none. @param {((one: any) => boolean) | null} lit */
   light(lit) {
     for (const one of this.stage.querySelectorAll(".ribbon, [data-lane], .machine-head")) {
@@ -119,7 +131,7 @@ export class Painting {
       list: {node: bars, values: {}},
       bars: new Keyed(bars, newBar),
     };
-    this.stage.append(bars, this.veil);
+    this.stage.append(bars, this.veil, this.mark);
   }
 
   // Places
@@ -161,15 +173,15 @@ export class Painting {
   drawNames() {
     const {places, drawn: {names}} = this;
     const at = {positions: places.ends.words, pool: places.layersEnd, answer: places.ends.pool};
-    places.zones.forEach(({start, to}, layer) => {
+    places.zones.forEach(({start, to, end}, layer) => {
       at[`layers.${layer}.attn`] = start;
-      at[`layers.${layer}.ff`] = places.vertical ? to + 4 : to;
+      at[`layers.${layer}.ff`] = (to + end) / 2;
     });
     this.parts.forEach(({part, title}, number) => {
       if (part === "words") return; // words need no heading
       const one = names.take(number), isFeedForward = part.endsWith(".ff");
       const text = !isFeedForward ? title.split(": ")[0]
-        : !places.vertical && places.ends[part] - at[part] < 96 ? "FF" : tr("feed-forward");
+        : places.ends[part] - at[part] < 52 ? "FF" : tr("feed-forward");
       const hidden = places.vertical && (isFeedForward || part === "positions" || part === "pool");
       write(one, {textContent: text, hidden}, property);
       this.put(one, at[part], places.vertical ? 2 : 0);

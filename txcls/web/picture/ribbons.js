@@ -77,7 +77,7 @@ export class Lines {
         }
         write(shape, {
           stroke: stage ? this.laneColour(stage.best[lane]) : OTHER,
-          "stroke-width": stage ? thickness(1.2 + thick * stage.size[lane]) : 1.2,
+          "stroke-width": stage && scene.lanes[lane].places.length === 1 ? thickness(1.2 + thick * stage.size[lane]) : 1.2,
           "stroke-opacity": stage ? opacity(0.25 + 0.75 * stage.certainty[lane]) : 0.5,
         }, attribute);
         if (stage && stage.best[lane] < 0) titled(shape, visible(scene.lanes[lane].name));
@@ -122,20 +122,22 @@ export class Lines {
     const {from, to} = places.zones[number], N = places.lanes, H = patterns.length, ribbons = this.ribbons[number];
     // A ribbon has the colour of the lane that is attended to.
     const {best} = number ? this.scene.layers[number - 1].post : this.scene.start, colours = Array.from(best, (index) => this.laneColour(index));
+    // Folded lanes count as one token each: the sum over many tokens would cover the picture.
+    const share = this.scene.lanes.map(({places: {length}}) => 1 / length);
     const least = leastDrawn(patterns.filter((_, h) => !isOff(this.state, number, h)), leastOf(N));
     const widest = Math.min(12, places.pitch * 0.42);
     patterns.forEach((pattern, h) => {
       if (isOff(this.state, number, h)) return;
       const shift = ((h - (H - 1) / 2) / H) * Math.min(8, places.pitch * 0.4);
       for (let i = 0; i < pattern.length; i++) {
-        const weight = pattern[i];
-        if (!(weight >= least)) continue;
-        const query = Math.floor(i / N), key = i % N, shape = ribbons.take((h * MAX_LANES + query) * MAX_LANES + key);
+        const weight = pattern[i], query = Math.floor(i / N), key = i % N, seen = weight * share[key] * (share[query] < 1 ? 0.5 : 1);
+        if (!(seen >= least)) continue;
+        const shape = ribbons.take((h * MAX_LANES + query) * MAX_LANES + key);
         if (shape.version === undefined) Object.assign(shape.node.dataset, {query, key, head: `${number + 1}.${h + 1}`});
         this.curve(shape, [from, places.v(key) + shift], [to, places.v(query) + shift]);
         shape.node.weight = weight;
-        write(shape, {stroke: colours[key], "stroke-width": thickness(0.6 + weight * widest),
-          "stroke-opacity": opacity(0.12 + 0.63 * weight)}, attribute);
+        write(shape, {stroke: colours[key], "stroke-width": thickness(0.6 + seen * widest),
+          "stroke-opacity": opacity(0.12 + 0.63 * seen)}, attribute);
       }
     });
     ribbons.finish();
@@ -163,13 +165,14 @@ export class Lines {
   drawPooling() {
     const {places} = this, {pool, layers, start, ranked} = this.scene, from = places.layersEnd, ribbons = this.pool;
     const {best} = layers.length ? layers[layers.length - 1].post : start;
-    const widest = Math.min(26, places.pitch * 0.8), most = Math.max(...pool);
-    pool.forEach((weight, lane) => {
+    const widest = Math.min(26, places.pitch * 0.8), seen = pool.map((weight, lane) => weight / this.scene.lanes[lane].places.length);
+    const most = Math.max(...seen);
+    seen.forEach((weight, lane) => {
       if (weight < 0.002) return;
       const shape = ribbons.take(lane);
       if (shape.version === undefined) Object.assign(shape.node.dataset, {key: lane, query: "pool"});
       this.curve(shape, [from, places.v(lane)], [places.vector, places.middle]);
-      shape.node.weight = weight;
+      shape.node.weight = pool[lane];
       write(shape, {stroke: this.laneColour(best[lane]), "stroke-width": thickness(0.6 + widest * (weight / Math.max(most, 0.25))),
         "stroke-opacity": opacity(0.25 + 0.5 * Math.min(1, weight / most))}, attribute);
     });

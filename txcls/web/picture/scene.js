@@ -7,8 +7,10 @@ import {part} from "../engine/tensor.js";
 import {tr} from "./translate.js";
 import {unlikeValidation} from "./unlike.js";
 
-/** Maximum number of lanes; in a longer text, the tokens with the least weight share the last one. */
+/** Maximum number of lanes; in a longer text, runs of tokens with little weight are folded into a lane each. */
 export const MAX_LANES = 24;
+/** The share of a token's weight that its neighbours get, so that words around the heaviest ones stay open. */
+const TO_NEIGHBOURS = 0.3;
 /** Maximum number of values drawn for each position vector. */
 const POSITION_CELLS = 8;
 
@@ -73,8 +75,8 @@ function poolingWeights(config, trace, n) {
   return pattern ? pattern.data : Float32Array.from({length: n}, (_, place) => (place ? 0 : 1));
 }
 
-/** One lane per token; with too many tokens, only those with the largest weights in attention and pooling keep their
- * own, always including the token with the largest pooling weight. */
+/** One lane per token; with too many tokens, those with the largest weights in attention and pooling and their neighbours
+ * keep their own, always including the token with the largest pooling weight, and the runs between them are folded. */
 function lanesOf({tokens}, whole, pooling, nHeads) {
   const lane = (places) => ({
     places, name: tokens[places[0]].label, isUnknown: tokens[places[0]].isUnknown, isSpecial: tokens[places[0]].isSpecial,
@@ -85,11 +87,25 @@ function lanesOf({tokens}, whole, pooling, nHeads) {
   for (const {data} of whole) {
     for (let i = 0; i < data.length; i++) weight[i % n] += data[i] / (n * nHeads * whole.length);
   }
-  weight[pooling.indexOf(Math.max(...pooling))] = Infinity; // named in the sentence about pooling
-  const order = [...weight.keys()].sort((a, b) => weight[b] - weight[a] || a - b);
-  const heaviest = order.slice(0, MAX_LANES - 1).sort((a, b) => a - b), rest = order.slice(MAX_LANES - 1).sort((a, b) => a - b);
-  const others = {places: rest, name: tr("{n} others", {n: rest.length}), isUnknown: false, isSpecial: true};
-  return [...heaviest.map((place) => lane([place])), others];
+  const around = weight.map((value, i) => value + TO_NEIGHBOURS * ((weight[i - 1] ?? 0) + (weight[i + 1] ?? 0)));
+  around[pooling.indexOf(Math.max(...pooling))] = Infinity; // named in the sentence about pooling
+  const order = [...around.keys()].sort((a, b) => around[b] - around[a] || a - b);
+  const open = new Uint8Array(n);
+  let lanes = 1; // one folded lane for all
+  for (const place of order) {
+    // An opened token is a lane more; so is each side that remains folded, less the run that it was in.
+    const more = Number(place > 0 && !open[place - 1]) + Number(place < n - 1 && !open[place + 1]);
+    if (lanes + more > MAX_LANES) continue;
+    open[place] = 1;
+    lanes += more;
+  }
+  const runs = [];
+  for (let place = 0; place < n; place++) {
+    if (open[place] || !place || open[place - 1]) runs.push([place]);
+    else runs[runs.length - 1].push(place);
+  }
+  return runs.map((places) => (places.length === 1 ? lane(places)
+    : {places, name: `⋯ ${places.length}`, isUnknown: false, isSpecial: true}));
 }
 
 /** The mean of a per-token value over each lane's tokens. */

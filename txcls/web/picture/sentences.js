@@ -9,6 +9,12 @@ import {isOff} from "./scene.js";
 /** Which elements to highlight, and the sentence to show.
  * @typedef {{lit: (one: any) => boolean, say: string}} Traced */
 
+/** Words and punctuation that sentences are rarely about: their patterns count less when the clearest is chosen. */
+const FUNCTION_WORDS = new Set(("a after all an and are as at be been but by for from had has have he her his i in is it its not of on or "
+  + "our out she so than that the their they this to up was we were which who will with you").split(" "));
+/** The factor for those. */
+const FAINTER = 0.15;
+
 /** Phrases for a switched-off head and for a layer with all heads switched off, keyed by how they are switched off. */
 const SWITCHED = {
   zero: {one: () => tr("off"), all: () => tr("All heads of this layer are off: nothing moves between lanes.")},
@@ -48,7 +54,7 @@ export function narrate(scene, state = {}) {
 }
 
 /** A lane's name in a sentence. @param {Lane} lane */
-export const quoted = ({name, places}) => (places.length > 1 ? tr("the {lanes}", {lanes: name}) : tr("“{word}”", {word: shortened(name.trim() ? name : "␣", 20)}));
+export const quoted = ({name, places}) => (places.length > 1 ? tr("the {n} tokens folded together", {n: places.length}) : tr("“{word}”", {word: shortened(name.trim() ? name : "␣", 20)}));
 /** The form of a verb for a lane of one token or of several. @param {Lane} lane */
 export const verb = ({places}, one, many) => (places.length > 1 ? many : one);
 const share = (value) => decimal(value, 2);
@@ -56,12 +62,13 @@ const countOf = (n, all) => (n < all ? tr("{n} of {all} lanes", {n, all}) : n ==
 
 function wordsSentence({lanes, nTokens, config}) {
   const unknown = lanes.filter((lane) => lane.isUnknown).length;
-  const values = {n: nTokens, numbers: config.d_model, unknown, most: lanes.length - 1};
+  const open = lanes.filter(({places}) => places.length === 1).length;
+  const values = {n: nTokens, numbers: config.d_model, unknown, open};
   return [
     nTokens === 1 ? tr("The text becomes 1 token, a vector of {numbers} numbers.", values)
       : tr("The text becomes {n} tokens, each a vector of {numbers} numbers.", values),
     ...(unknown ? [unknown === 1 ? tr("1 is unknown to the model.") : tr("{unknown} are unknown to the model.", values)] : []),
-    ...(lanes.length < nTokens ? [tr("The {most} tokens with the most weight have a lane each; the others share one.", values)] : []),
+    ...(lanes.length < nTokens ? [tr("{open} of them, the heaviest and their neighbours, have a lane each; those between are folded.", values)] : []),
   ].join(" ");
 }
 
@@ -95,7 +102,8 @@ function mostRead(pattern, lanes) {
   let first = 0;
   for (let q = 0; q < N; q++) if (largest(pattern.subarray(q * N, (q + 1) * N)) === key) first++;
   const values = {lanes: countOf(first, N), key: quoted(lanes[key]), weight: share(mean[key]), even: share(1 / n)};
-  return {clarity: mean[key] - 1 / n, text: sentenceOfMost(2 * first > N, single.length < N, values)};
+  const meaning = FUNCTION_WORDS.has(lanes[key].name.trim().toLowerCase()) || !/\p{L}/u.test(lanes[key].name) ? FAINTER : 1;
+  return {clarity: meaning * (mean[key] - 1 / n), text: sentenceOfMost(2 * first > N, single.length < N, values)};
 }
 
 function sentenceOfMost(isMostOften, someShare, values) {
@@ -108,7 +116,7 @@ function sentenceOfMost(isMostOften, someShare, values) {
 /** How much queries attend to the token before (-1) or after (1). */
 function neighbour(pattern, lanes, offset) {
   const N = lanes.length;
-  if (lanes[N - 1].places.length > 1 || N < 3) return null; // with a shared lane, lanes are not neighbouring tokens
+  if (tokensOf(lanes) > N || N < 3) return null; // with a folded lane, lanes are not neighbouring tokens
   let sum = 0;
   for (let q = Math.max(0, -offset); q < N - Math.max(0, offset); q++) sum += pattern[q * N + q + offset];
   const mean = sum / (N - 1);
@@ -145,7 +153,8 @@ function poolingSentence({config, pool, lanes}) {
   }
   if (config.pooling === "mean") return tr("The text's vector is the mean of all tokens' last states.");
   if (lanes.length === 1) return tr("The text's vector is the last state of {lane}, its only token.", {lane: quoted(lanes[0])});
-  const most = pool.reduce((best, weight, lane) => (lanes[lane].places.length === 1 && weight > pool[best] ? lane : best), 0);
+  const single = [...lanes.keys()].filter((lane) => lanes[lane].places.length === 1);
+  const most = single.reduce((best, lane) => (pool[lane] > pool[best] ? lane : best), single[0]);
   return tr("The text's vector is a weighted mean of the last states; {lane} has the most weight of a single token, {weight} (even weights: {even}).",
     {lane: quoted(lanes[most]), weight: share(pool[most]), even: share(1 / tokensOf(lanes))});
 }

@@ -80,6 +80,7 @@ def main() -> None:
         at = place, len(walk.steps)
         with lecture.slide(lecture.step_part(walk.steps[place].name, walk.steps[place].layer)):
             _navigate(opened.view, walk, place)
+            _say_what_is_skipped(walk, place)
             with st.container(key="step_body"):
                 _step(opened, read.classifier, walk, walk.steps[place])
     layout.close_page(opened, at=at)
@@ -118,8 +119,8 @@ def _step(opened: layout.Page, classifier: Predictor, walk: Walk, step: WalkStep
 
 
 def _place(view: View, walk: Walk) -> int:
-    if not view.step:
-        return 0
+    if not view.step:  # outside a lecture, open on a step with something to see
+        return 0 if lecture.is_on() else walk.find("softmax", view.layer)
     try:
         return walk.find(view.step, view.layer)
     except KeyError:
@@ -143,7 +144,7 @@ def _navigate(view: View, walk: Walk, place: int) -> None:
         help="Key: PageUp" if keys else None,
         disabled=place == 0,
         on_click=_go,
-        args=(walk, place - 1),
+        args=(walk, _beside(walk, place, -1)),
     )
     row.button(
         "Next ▶",
@@ -151,7 +152,7 @@ def _navigate(view: View, walk: Walk, place: int) -> None:
         help="Key: PageDown" if keys else None,
         disabled=place == n - 1,
         on_click=_go,
-        args=(walk, place + 1),
+        args=(walk, _beside(walk, place, 1)),
         type="primary",
     )
     st.session_state["step_box"] = place
@@ -210,6 +211,31 @@ def _go(walk: Walk, place: int) -> None:
     step = walk.steps[min(max(place, 0), len(walk.steps) - 1)]
     change: dict[str, Any] = {} if step.layer is None else {"layer": step.layer}
     state.change_view(step=step.name, guess=0, **change)
+
+
+def _beside(walk: Walk, place: int, by: int) -> int:
+    """The next or previous step; from outside the later layers, they are skipped, since they repeat the first."""
+    steps = walk.steps
+    to = place + by
+    if not steps[place].layer:
+        while 0 <= to < len(steps) and steps[to].layer:
+            to += by
+    return to
+
+
+def _say_what_is_skipped(walk: Walk, place: int) -> None:
+    """After the first layer, say that the others do the same, and offer to enter the next one."""
+    n_layers, last = walk.sizes["L"], place + 1 < len(walk.steps) and walk.steps[place + 1].layer == 1
+    if not last or walk.steps[place].layer != 0 or n_layers < 2 or lesson.now() is not None:
+        return
+    others = "Layer 2 does" if n_layers == 2 else f"Layers 2 to {n_layers} do"
+    st.button(
+        f"{others} the same with other weights, and Next skips them: enter layer 2",
+        key="enter_layer_2",
+        type="tertiary",
+        on_click=_go,
+        args=(walk, place + 1),
+    )
 
 
 def _changed(field: str, key: str) -> None:
