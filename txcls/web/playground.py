@@ -13,6 +13,8 @@ from txcls.web.sources import script
 from txcls.web.tables import reading_tables
 
 SHEETS = ("page/theme", "picture/buttons", "playground/playground", "picture/machine", "picture/saving")
+PATTERNS = ("composed", "spaces", "basic_english")
+"""The patterns that the page needs to read texts as playground.js's TEXT says."""
 
 
 def export_playground(out: str | Path) -> Path:
@@ -29,6 +31,7 @@ def export_playground(out: str | Path) -> Path:
 @cache
 def playground() -> bytes:
     """The page as HTML."""
+    patterns = reading_tables(tokenizers={"basic_english"})["patterns"]
     config = load_preset("own").model_dump(mode="json")
     sample = open_sample()
     messages: dict[str, dict[str, list[str]]] = {label: {} for label in sample.classes}
@@ -38,7 +41,7 @@ def playground() -> bytes:
             messages[sample.classes[label]].setdefault(split, []).append(text)
     data = {
         "version": __version__,
-        "tables": reading_tables(tokenizers={"basic_english"}),
+        "tables": {"patterns": {name: patterns[name] for name in PATTERNS}},
         "messages": messages,
         "grammar": {
             "verbs": who_won.VERBS,
