@@ -112,7 +112,7 @@ def test_a_lock_file_holds_what_is_required_by_hash_and_no_address(name: str) ->
 def test_requirements_name_every_library_that_the_package_imports():
     code = [ROOT / "streamlit_app.py", *(ROOT / "txcls").rglob("*.py")]
     roots = {name.partition(".")[0] for path in code for name in imported_names(path.read_text("utf-8"))}
-    projects = {"sklearn": "scikit-learn", "yaml": "PyYAML", "markdown_it": "markdown-it-py"}
+    projects = {"sklearn": "scikit-learn", "yaml": "PyYAML", "markdown_it": "markdown-it-py", "PIL": "pillow"}
     imported = {projects.get(name, name) for name in roots - sys.stdlib_module_names - {"txcls"}}
     required = set(re.findall(r"^[\w-]+", (ROOT / "requirements.txt").read_text("utf-8"), re.MULTILINE))
     assert imported <= required

@@ -1,4 +1,4 @@
-"""Language objectives: what they predict, that they learn, and that classifiers can start from the result."""
+"""Pre-training objectives: what is predicted, that training improves it, and that classifiers can start from it."""
 
 from importlib import import_module
 from pathlib import Path

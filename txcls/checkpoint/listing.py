@@ -61,7 +61,7 @@ def list_checkpoints(folder: Path | None = None) -> Listing:
     """The checkpoints under a folder (None for `checkpoint_root()`); only changed ones are read again.
 
     Hidden folders and folders without a config.json are ignored; broken links are reported in `left_out`. Whatever the
-    folders contain, this does not raise. Remains of killed saves are completed or removed first.
+    folders contain, this does not raise. Interrupted saves are completed or rolled back first.
     """
     root = (folder or checkpoint_root()).absolute()
     settle(root)

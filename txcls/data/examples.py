@@ -32,7 +32,12 @@ EXAMPLES = (
     Example("Hired hackers", "The bank hired hackers to break into its own computers"),
     Example("Apple harvest", "Apple prices fall after a record harvest."),
     Example("Doping test", "A blood test for a new doping drug was ready just before the games"),
-    Example("Late winner", "Oliveira headed in a corner two minutes from time to win the cup", label="Sports"),
+    Example(
+        "Late winner",
+        "Oliveira headed in a corner two minutes from time to win the cup for the home side, which had lost the last "
+        "three finals by a single goal",
+        label="Sports",
+    ),
     Example("River treaty", "Four countries signed a treaty on the river after eleven years of talks", label="World"),
     Example(
         "Radio telescope",
@@ -55,8 +60,9 @@ REVIEWS = (
     ),
     Example(
         "Wasted evening",
-        "Two hours of my life that nobody will give me back. The plot makes no sense, the dialogue sounds like a user "
-        "manual, and even the dog looks embarrassed.",
+        "Two hours of my life that nobody will give me back. The plot makes no sense, the acting is awful, the "
+        "dialogue sounds like a user manual, and even the dog looks embarrassed. I wanted to like it, because I liked the book, "
+        "but it is a dull and pointless waste of a good story.",
         label="negative",
     ),
     Example(
@@ -97,8 +103,8 @@ REPORTS = (
 )
 
 SUBJECTS = (
-    Example("Keys and cabinet", "The keys to the cabinet", changed="The key to the cabinet"),
-    Example("Key and cabinets", "The key to the cabinets", changed="The keys to the cabinets"),
+    Example("Keys and cabinet", "The keys to the cabinet", changed="The key to the cabinet", label="plural"),
+    Example("Key and cabinets", "The key to the cabinets", changed="The keys to the cabinets", label="singular"),
     Example("Relative clause", "The author who met the editors", changed="The authors who met the editors"),
     Example("Two joined", "The cook and the waiter in the restaurant"),
     Example("Far apart", "The picture of the children on the walls of the two houses"),

@@ -372,7 +372,7 @@ def position_heatmap(
 
 
 def overlap_map(names: Sequence[str], overlaps: NDArray[np.floating]) -> go.Figure:
-    """Overlap of the top words between each pair of M methods, a fraction in (M, M), also written in the cells."""
+    """Heat map of `overlaps` (M, M): the fraction of top words that two methods share, written in each cell."""
     axis = {"tickvals": list(range(len(names))), "tickfont": {"size": 13}, **CELLS}
     figure = new_figure(
         height=560,

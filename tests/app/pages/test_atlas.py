@@ -126,13 +126,12 @@ def test_pages_open_on_the_head_worth_most_unless_the_address_names_one() -> Non
         ({"head": "1"}, "1.1"),
         ({"layer": "1", "head": "2"}, "1.2"),
     ):
-        app = open_page("attention", checkpoint="who_won", text=REPORT, **params)
+        app = open_page("steps", checkpoint="who_won", text=REPORT, step="scores", **params)
         layer, head = shown.split(".")
-        assert any(element.value == f"Layer {layer}, head {head}" for element in app.subheader), (params, shown)
-    app = open_page("steps", checkpoint="who_won", text=REPORT, step="scores")
-    assert "Layer 2" in app.subheader[0].value and "head 2" in app.subheader[0].value
-    app = open_page("attention", checkpoint=PLAIN, text=REPORT)
-    assert any(element.value == "Layer 1, head 1" for element in app.subheader), "nothing was measured"
+        heading = app.subheader[0].value
+        assert f"Layer {layer}" in heading and f"head {head}" in heading, (params, shown)
+    app = open_page("attention", checkpoint="who_won", text=REPORT)
+    assert any(element.value == "Layer 2, head 2" for element in app.subheader), "the head of a confirmed story"
 
 
 def test_the_shown_heads_chip_stands_on_attention_steps_and_switchboard() -> None:

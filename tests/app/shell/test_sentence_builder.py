@@ -26,4 +26,4 @@ def test_a_chosen_word_takes_the_place_of_the_unknown_one(monkeypatch: pytest.Mo
 
 
 def test_every_main_clause_has_its_pattern() -> None:
-    assert tuple(sentence_builder.SHOWS) == MAINS
+    assert tuple(sentence_builder.FORM_TITLES) == MAINS

@@ -53,8 +53,8 @@ def planted(
         for module in model.modules():
             if isinstance(module, LayerNorm):
                 module.weight.fill_(1.0)
-        # Every vector sums to zero and has the same norm, so that the norm before attention only scales it. Words use
-        # dimensions 0 to 11 with opposite signs, positions 12 to 27; the last dimensions are free for the classes.
+        # Every vector sums to zero and has the same length, so that the LayerNorm before attention only scales it.
+        # Words use dimensions 0 to 11 with opposite signs, positions 12 to 27; the last dimensions are free for the classes.
         for number, word in enumerate(WORDS):
             [token_id] = encoder.encode(word).ids
             model.embeddings.token.weight[token_id, 2 * number] = 1.0

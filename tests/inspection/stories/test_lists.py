@@ -106,7 +106,7 @@ def test_removing_queries_costs_nothing_where_heads_ignore_them() -> None:
 
 
 def test_heads_whose_keys_depend_on_the_query_are_not_lists() -> None:
-    """Only the first token reads a mark, whose place varies; a list would show the mark to every query."""
+    """Every query attends to position 1, whatever its word, at a distance that depends on the query."""
     classifier = planted({1: 1.0}, {2: 1.0})
     texts, lists = kinds_of(classifier, random_texts(300, seed=24)), fitted(classifier)
     verdicts: dict[str, Verdict] = {

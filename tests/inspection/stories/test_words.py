@@ -128,7 +128,7 @@ def test_all_heads_are_summarised_in_one_sentence() -> None:
         assert "94.0" in said and ("93.2" in said) == (together.uniform < 0.93)
     spare = record(IDLE, 0.001)
     assert spare_sentence(atlas(spare, spare, record(CONFIRMED, 0.2), spare_lost=0.018)) == (
-        "2 of 3 heads can each be spared alone; without all 2 of them, 1.8 points of accuracy are lost."
+        "2 of 3 heads can each be spared alone; without all of these, 1.8 points of accuracy are lost."
     )
     assert spare_sentence(atlas(record(CONFIRMED, 0.2), spare_lost=0.0)) == ""
 

@@ -299,7 +299,7 @@ def state(session: Session, kind: Kind) -> JobState:
 
 
 SERVER_LOST_MESSAGE = (
-    "The process working on this was killed, or the server was restarted. Nothing of it is left; start it again."
+    "The process working on this was killed, or the server was restarted. Nothing was saved; start it again."
 )
 
 

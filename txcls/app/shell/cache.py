@@ -210,4 +210,4 @@ def _key(function: Callable[..., Any], args: Sequence[Any], named: Mapping[str, 
 def _wait_for_another_session() -> None:
     """Called while another thread computes the value that this one needs."""
     end_if_left()
-    give_way()  # the other thread may be waiting for the turn
+    give_way()  # this thread may hold the turn that the other one waits for

@@ -1,4 +1,4 @@
-"""Replacing the weights of all heads of a model together: how much of its accuracy needs queries at all?"""
+"""Replacing the attention weights of all heads at once: how much accuracy needs attention that depends on the query?"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -276,7 +276,8 @@ def measure_story(
     config = classifier.checkpoint.config.model
     if not (0 <= story.layer < config.n_layers and 0 <= story.head < config.n_heads):
         raise ValueError(
-            f"got layer {story.layer}, head {story.head}; the model has {config.n_layers} layers of {config.n_heads}"
+            f"got layer {story.layer}, head {story.head}; the model has {config.n_layers} layers "
+            f"of {config.n_heads} heads"
         )
     about = [text for text in texts if story.queries(text, causal=config.causal).any()]
     if not about:

@@ -130,7 +130,7 @@ def spare_sentence(atlas: HeadAtlas) -> str:
     if n == 1:
         return "One head can be spared alone."
     heads = f"{n} of {len(atlas.heads)} heads can each be spared alone"
-    return f"{heads}; without all {n} of them, {_points(atlas.spare_lost)} of accuracy are lost."
+    return f"{heads}; without all of these, {_points(atlas.spare_lost)} of accuracy are lost."
 
 
 def _points(lost: float) -> str:

@@ -73,7 +73,7 @@ def _predict_next(opened: layout.Opened) -> "tuple[Chosen, Sequence[Token], Surp
                 for n, index in enumerate(added, start=1)
             ),
         ],
-        label="Tokens of the text; select one to read only up to there",
+        label="Tokens of the text; select one to continue from there",
         key="strip_continue",
         on_choose=_upto_chosen,
     )

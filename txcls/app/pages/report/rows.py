@@ -24,7 +24,7 @@ _OPEN = "_report_open"
 
 
 def table(columns: Mapping[str, Sequence[Any]], *, key: str, percent: Sequence[str], **options: Any) -> None:
-    """Draw a sortable table and a CSV download whose cells no spreadsheet takes for formulas."""
+    """Draw a sortable table and a CSV download in which spreadsheets read no cell as a formula."""
     lines = list(zip(*columns.values(), strict=True))
     shown = [[visible(cell)[:400] if isinstance(cell, str) else cell for cell in line] for line in lines[:MAX_SHOWN]]
     frame, shares = in_percent(pd.DataFrame(shown, columns=list(columns)), percent)

@@ -145,11 +145,11 @@ def plural_of(noun: str) -> str:
 def make_rows(
     sources: Mapping[str, Iterable[tuple[Part, str]]], *, limit: Mapping[Part, int], seed: int = 0
 ) -> tuple[dict[Part, list[Row]], Nouns]:
-    """Make rows of texts: unique ones, as many singular as plural, with attractors counted.
+    """Make rows from texts: unique ones, as many singular as plural, with attractors counted.
 
     Args:
         sources: for each source, texts with the part that their rows belong to.
-        most: maximum number of rows of each part; of validation and test from each source.
+        limit: maximum number of rows of each part; of validation and test from each source.
         seed: of the selection and the order.
 
     Returns:
