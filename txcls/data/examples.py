@@ -61,8 +61,8 @@ REVIEWS = (
     Example(
         "Wasted evening",
         "Two hours of my life that nobody will give me back. The plot makes no sense, the acting is awful, the "
-        "dialogue sounds like a user manual, and even the dog looks embarrassed. I wanted to like it, because I liked the book, "
-        "but it is a dull and pointless waste of a good story.",
+        "dialogue sounds like a user manual, and even the dog looks embarrassed. I wanted to like it, because I liked "
+        "the book, but it is a dull and pointless waste of a good story.",
         label="negative",
     ),
     Example(

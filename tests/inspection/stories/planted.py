@@ -54,7 +54,8 @@ def planted(
             if isinstance(module, LayerNorm):
                 module.weight.fill_(1.0)
         # Every vector sums to zero and has the same length, so that the LayerNorm before attention only scales it.
-        # Words use dimensions 0 to 11 with opposite signs, positions 12 to 27; the last dimensions are free for the classes.
+        # Words use dimensions 0 to 11 with opposite signs, positions 12 to 27; the last dimensions are free for the
+        # classes.
         for number, word in enumerate(WORDS):
             [token_id] = encoder.encode(word).ids
             model.embeddings.token.weight[token_id, 2 * number] = 1.0
