@@ -241,11 +241,14 @@ def test_a_click_or_enter_switches_a_head_off_and_on_as_python_would(
 ) -> None:
     page = open_page(single)
     write(page, TEXTS[0])
-    changed = ablate(classifiers["first"], TEXTS[0], [[Change("head", "zero", 1, 1)]]).changed[0]
+    result = ablate(classifiers["first"], TEXTS[0], [[Change("head", "zero", 1, 1)]])
+    changed = result.changed[0][np.argsort(-result.original, kind="stable")]  # classes keep their order
     head = page.locator('.machine-head[data-head="2.2"]')
     head.click()
     page.wait_for_selector(".machine-bars .then")
-    assert shown(page) == [f"{p:.1%}".replace("%", " %") for p in sorted(changed, reverse=True)]
+    assert shown(page) == [f"{p:.1%}".replace("%", " %") for p in changed]
+    bold = page.locator(".machine-bars .best .number").all_inner_texts()
+    assert bold == [f"{max(changed):.1%}".replace("%", " %")], "the most probable class is emphasised"
     assert head.get_attribute("aria-pressed") == "false"
     assert page.locator('.machine-ribbons .ribbon[data-head="2.2"]').count() == 0
     assert page.locator('.machine-ribbons .ribbon[data-head="2.1"]').count() > 0
@@ -548,8 +551,9 @@ def test_a_legend_says_what_lines_and_signs_mean_and_feed_forward_stands_over_it
     assert all(centre < 4 and right > -4 for centre, right in apart), apart
 
 
-def test_a_text_folded_into_lanes_is_not_a_plume(single: str, open_page: Open) -> None:
-    page = open_page(single)
+def test_a_text_folded_into_lanes_is_not_a_plume(tmp_path: Path, open_page: Open) -> None:
+    make_checkpoint(tmp_path / "tiny", max_length=300)
+    page = open_page(export_page([tmp_path / "tiny"], tmp_path / "page", single_file=True).as_uri())
     write(page, LONG)
     folded = page.locator(".machine-word").evaluate_all(
         "all => all.filter((one) => one.textContent.startsWith('⋯')).map((one) => one.dataset.lane)"
@@ -563,3 +567,16 @@ def test_a_text_folded_into_lanes_is_not_a_plume(single: str, open_page: Open) -
         kind = "folded" if key in folded or query in folded else "open"
         widest[kind] = max(widest[kind], width)
     assert widest["folded"] <= widest["open"], widest
+
+
+def test_on_a_phone_the_tour_scrolls_along_below_its_sentence(single: str, open_page: Open) -> None:
+    page = open_page(single, width=390, height=844)
+    write(page, TEXTS[0])
+    page.locator("#text").evaluate("(box) => box.blur()")
+    page.locator(".machine-play").evaluate("(one) => one.scrollIntoView()")
+    for number in range(1, 9):
+        page.keyboard.press("PageDown")
+        wait_until_steady(page)
+        mark, bar = (page.locator(f".machine-{name}").bounding_box() for name in ("mark", "bar"))
+        assert mark and bar and 0 <= bar["y"] < 120, f"the sentence of part {number} stays in sight"
+        assert bar["y"] < mark["y"] + mark["height"] <= 845, f"part {number} stays in sight"

@@ -1,7 +1,7 @@
 """Similar words and similar texts: their vectors in two dimensions, and nearest neighbours by cosine similarity."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import streamlit as st
@@ -14,6 +14,7 @@ from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import classify_text
 from txcls.errors import TxclsError
 from txcls.figures import class_colours, minus, text_scatter, token_scatter, visible
+from txcls.inspection.principal_components import TokenPlane
 from txcls.predictor import Predictor
 from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.wording import percentage
@@ -22,7 +23,8 @@ N_TEST_TEXTS = 300
 MAX_WORDS = 30
 """Maximum number of tokens of the text whose nearest neighbours are listed."""
 N_NEAREST = 6
-N_NEAREST_TEXTS = 8
+N_NEAREST_TEXTS, N_NEAREST_TEXTS_ON_A_SLIDE = 8, 4
+MAX_WORDS_ON_A_SLIDE = 5
 CHOSEN_TEXT = "near_text"
 """Where the session keeps the text whose nearest texts are listed."""
 ABOUT_PAGE = (
@@ -54,40 +56,52 @@ def _words(opened: layout.Page) -> None:
     nearest = dict(plane.nearest)
     if chosen and chosen not in nearest:
         nearest[chosen] = tuple(compute.nearest_tokens(opened.source, chosen))[:N_NEAREST]
-    st.markdown("**Click a word** of the plot to see its nearest neighbours.")
-    chart(
-        token_scatter(
-            plane.points,
-            [names[index] for index in plane.ids],
-            plane.own_points,
-            own,
-            plane.shares.tolist(),
-            ids=plane.ids,
-            own_ids=plane.own,
-            near=[chosen, *(other for other, _ in nearest.get(chosen, ()))],
-        ),
-        key=f"chart_words_{chosen}",
-        on_select=lambda: _word_clicked(f"chart_words_{chosen}"),
-        alt=f"Scatter of {len(plane.ids):,} token vectors in two dimensions, {len(own)} of them tokens of this text",
-    )
+    plot, beside = st.columns([3, 2], gap="large")
     n = len(names) - len(SPECIAL_TOKENS)
+    with plot:
+        chart(
+            token_scatter(
+                plane.points,
+                [names[index] for index in plane.ids],
+                plane.own_points,
+                own,
+                plane.shares.tolist(),
+                ids=plane.ids,
+                own_ids=plane.own,
+                near=[chosen, *(other for other, _ in nearest.get(chosen, ()))],
+            ),
+            key=f"chart_words_{chosen}",
+            on_select=lambda: _word_clicked(f"chart_words_{chosen}"),
+            alt=f"Scatter of {len(plane.ids):,} token vectors in two dimensions, {len(own)} of them of this text",
+        )
+    with beside:
+        _nearest_words(plane, names, chosen, nearest)
     st.caption(
         f"Token embeddings, before any layer. Grey: the first {len(plane.ids):,} of {n:,} tokens of the vocabulary; "
         f"large: the {len(own)} distinct tokens of this text. The two axes explain {percentage(plane.shares.sum(), 0)} "
         f"of the variance{'' if plane.shares.sum() > 0.5 else ', so the plot shows little of the distances'}."
     )
-    if not own and not chosen:
+
+
+def _nearest_words(
+    plane: TokenPlane, names: Sequence[str], chosen: int, nearest: Mapping[int, Sequence[tuple[int, float]]]
+) -> None:
+    """Draw the nearest tokens of each token of the text, after those of the chosen one."""
+    if not plane.own and not chosen:
         st.info("No word of this text is in the vocabulary, so none has an embedding of its own.")
         return
-    st.markdown("**Nearest neighbours in all dimensions**, by cosine similarity (at most 1):")
+    st.markdown(
+        "**Nearest in all dimensions**, by cosine similarity (at most 1). Click a word of the plot for its own."
+    )
     rows = []
-    for index in dict.fromkeys([*([chosen] if chosen else []), *plane.own[:MAX_WORDS]]):
+    most = MAX_WORDS_ON_A_SLIDE if lecture.is_on() else MAX_WORDS
+    for index in list(dict.fromkeys([*([chosen] if chosen else []), *plane.own]))[:most]:
         near = ", ".join(f"{_plain(names[other])} {_cosine(cosine)}" for other, cosine in nearest[index])
         rows.append((f"{'▶ ' * (index == chosen)}**{_plain(names[index])}**", near))
     with st.container(height=420 if len(rows) > 10 else "content", border=False):
         st.markdown(table(("token", "nearest"), rows))
-    if len(plane.own) > MAX_WORDS:
-        st.caption(f"The first {MAX_WORDS} of {len(plane.own)}.")
+    if len(plane.own) > most:
+        st.caption(f"The first {most} of {len(plane.own)}.")
 
 
 def _word_clicked(key: str) -> None:
@@ -137,7 +151,8 @@ def _texts(opened: layout.Page, classifier: Predictor) -> None:
         st.markdown(
             f"To **{plain(whose)}**, by cosine similarity in all dimensions. Click a point for its nearest texts."
         )
-        nearest = [n for n in np.argsort(-cosines, kind="stable")[:N_NEAREST_TEXTS] if cosines[n] > -2]
+        most = N_NEAREST_TEXTS_ON_A_SLIDE if lecture.is_on() else N_NEAREST_TEXTS
+        nearest = [n for n in np.argsort(-cosines, kind="stable")[:most] if cosines[n] > -2]
         rows = [(_cosine(cosines[n]), _unbroken(pooled.labels[n]), plain(_start(others[n]))) for n in nearest]
         st.markdown(table(("cosine", "class", "text"), rows, right=("cosine",)))
 

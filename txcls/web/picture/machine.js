@@ -200,11 +200,11 @@ export class Machine {
     const {parts, at} = this;
     const part = at === null ? null : parts[at];
     this.painting.cover(part && part.part);
-    if (part) this.painting.scrollTo(part.part);
     this.root.classList.toggle("part-by-part", at !== null);
     this.place.textContent = at === null ? "" : `${at + 1} / ${parts.length}`;
     this.title.textContent = part ? `${part.title}.` : "";
     this.sentence.textContent = part ? part.text : this.state.off?.size ? this.offSentence() : parts[parts.length - 1].text;
+    if (part) this.painting.scrollTo(part.part); // after the sentence, whose height moves the picture
   }
 
   offSentence() {

@@ -60,7 +60,9 @@ export class Painting {
     this.width = this.stage.clientWidth;
     if (!this.width) return false;
     Object.assign(this, {scene, state, parts});
-    this.colour = classColours(scene.classes.length, scene.ranked);
+    /** The classes as ranked with all heads on, so that switching heads changes neither their order nor their colours. */
+    this.ranked = state.before ? [...scene.ranked].sort((a, b) => state.before[b.index] - state.before[a.index] || a.index - b.index) : scene.ranked;
+    this.colour = classColours(scene.classes.length, this.ranked);
     this.rows = this.barRows();
     this.place();
     const shape = scene.layers.map(({patterns}) => patterns.length).join();
@@ -246,9 +248,10 @@ export class Painting {
 
   drawBars() {
     const {rows, drawn: {bars, list}} = this, {pitch, top, left, wide} = this.places.bars;
+    const best = this.ranked.findIndex(({index}) => index === this.scene.ranked[0].index);
     rows.forEach(({name, colour, now, then}, row) => {
       const one = bars.take(row), [label, number, track] = one.node.childNodes, [fill] = track.childNodes;
-      write(one, {className: row ? "" : "best"}, property);
+      write(one, {className: row === best ? "best" : ""}, property);
       write(one.label ??= {node: label, values: {}}, {textContent: name, title: name}, property);
       write(one.number ??= {node: number, values: {}}, {textContent: percent(now)}, property);
       write(one.fill ??= {node: fill, values: {}}, {width: `${round(100 * now)}%`, background: colour}, style);
@@ -270,7 +273,7 @@ export class Painting {
   /** The bars: the most probable classes in order, and the others together. Switching heads does not change the order. */
   barRows() {
     const {before} = this.state;
-    const ranked = before ? [...this.scene.ranked].sort((a, b) => before[b.index] - before[a.index] || a.index - b.index) : this.scene.ranked;
+    const {ranked} = this;
     const top = ranked.slice(0, ranked.length <= MAX_CLASSES ? MAX_CLASSES : MAX_CLASSES - 1), rest = ranked.slice(top.length);
     const sum = (values) => rest.reduce((total, one) => total + values(one), 0);
     const rows = top.map(({index, label, probability}) => ({

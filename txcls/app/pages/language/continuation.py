@@ -37,8 +37,10 @@ def draw(opened: layout.Opened) -> None:
     chosen, typed, surprisal = read
     with lecture.slide(lecture.WORDS, lecture.CLASSES):
         _surprisal(chosen, typed, surprisal)
-    with lecture.slide(lecture.ATTENTION):
-        _induction(chosen)
+    measured = Induction.of(chosen.model.induction, chosen.model.model)
+    if measured is not None:
+        with lecture.slide(lecture.ATTENTION):
+            _induction(measured)
     model_parts.parameters(chosen.model.model, chosen.model.name)
 
 
@@ -102,11 +104,8 @@ def _predict_next(opened: layout.Opened) -> "tuple[Chosen, Sequence[Token], Surp
     return chosen, typed, surprisal
 
 
-def _induction(chosen: Chosen) -> None:
-    """Say whether the model continues repeated tokens, if that was measured."""
-    measured = Induction.of(chosen.model.induction, chosen.model.model)
-    if measured is None:
-        return
+def _induction(measured: Induction) -> None:
+    """Say whether the model continues repeated tokens."""
     weight, layer, head = max(
         (weight, layer, head) for layer, row in enumerate(measured.heads, 1) for head, weight in enumerate(row, 1)
     )
