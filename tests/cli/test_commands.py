@@ -87,7 +87,7 @@ def test_from_training_to_prediction_in_processes_of_their_own(tmp_path: Path) -
     again = txcls("evaluate", "mine", "--split", "validation", "--json", cwd=tmp_path)
     assert json.loads(again.stdout)["accuracy"] == pytest.approx(written["validation"]["accuracy"], abs=1e-6)
     shown = txcls("evaluate", "mine", cwd=tmp_path)
-    for part in ("most frequent confusions", "reliability", "unknown tokens", "in random order"):
+    for part in ("most frequent confusions", "reliability", "unknown words", "in random order"):
         assert part in shown.stdout
     kept = json.loads((tmp_path / "mine" / "config.json").read_text(encoding="utf-8"))
     (tmp_path / "mine" / "config.json").write_text(json.dumps({**kept, "calibration": {"temperature": 9.0}}))
