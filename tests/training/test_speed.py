@@ -45,7 +45,7 @@ def test_on_a_busy_machine_more_than_one_step_is_measured(monkeypatch: pytest.Mo
     assert 0.7 * (1 + 3) < now[0] < 0.7 * (1 + 2) + speed.MAX_SECONDS
 
 
-@pytest.mark.parametrize("variable, most", [("1", 1), ("", 10_000), ("many", 10_000)])
+@pytest.mark.parametrize("variable, limit", [("1", 1), ("", 10_000), ("many", 10_000)])
 def test_the_environment_limits_the_threads(monkeypatch: pytest.MonkeyPatch, variable: str, limit: int) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", variable)
     assert 1 <= speed.processors() <= limit
