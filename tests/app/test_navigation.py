@@ -81,3 +81,12 @@ def test_a_checkpoint_that_is_removed_while_it_is_open_is_named(monkeypatch: pyt
     monkeypatch.setattr(st, "query_params", SimpleNamespace(to_dict=dict))
     assert state.current_view(["ag_news"], text_box="box", first_text=str).checkpoint == "ag_news"
     assert session["_more_notes"] == ["The checkpoint “gone” is no longer here; ag_news is shown instead."]
+
+
+def test_a_first_run_that_was_interrupted_before_its_url_was_written_is_continued(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = {"_view": View(checkpoint="ag_news", text="old"), "box": "old"}
+    monkeypatch.setattr(st, "session_state", session)
+    monkeypatch.setattr(st, "query_params", SimpleNamespace(to_dict=lambda: {"text": "new"}))
+    assert state.current_view(["ag_news"], text_box="box", first_text=str).text == "new" and session["box"] == "new"

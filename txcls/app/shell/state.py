@@ -63,7 +63,10 @@ def current_view(checkpoints: Sequence[str], *, text_box: str, first_text: Calla
     """
     state, params = st.session_state, st.query_params.to_dict()
     touched = state.pop("_touched", False)  # a widget has just changed the view, so the URL is out of date
-    if "_view" not in state or (params and _from_server(params) != _from_server(state["_published"]) and not touched):
+    published = state.get(
+        "_published", {}
+    )  # absent if the first run was interrupted, as by answers that a browser kept
+    if "_view" not in state or (params and _from_server(params) != _from_server(published) and not touched):
         state["_view"], state["_notes"] = view_from_params(
             _absolute(params),
             checkpoints=checkpoints,
