@@ -8,7 +8,8 @@ are on this machine (`rows.py`) and writes them to a folder; the minimal pairs i
 """
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -34,6 +35,7 @@ INFO = DatasetInfo(
 )
 PARTS: tuple[Part, ...] = ("train", "validation", "test")
 NOUNS = "nouns.csv"
+_WORD = re.compile(r"\S+")
 _PREPOSITIONS = "of in on to for with from by at about between behind beside near above over"
 PREPOSITIONS = frozenset(_PREPOSITIONS.split())
 
@@ -91,33 +93,33 @@ def minimal_pairs() -> tuple[Pair, ...]:
 
 def _pair(item: Item, is_plural: bool, is_attractor_plural: bool) -> Pair:
     text = item.text(is_plural=is_plural, is_attractor_plural=is_attractor_plural)
-    words, subject = text.split(), item.subject[is_plural].split()
-    is_joined = "and" in subject
-    plurals = {1: is_plural and not is_joined, len(words) - 1: is_attractor_plural}  # keyed by word index
-    if is_joined:
-        plurals[len(subject) - 1] = False
-    roles: dict[str, list[tuple[int, int]]] = {}
-    for at, span in enumerate(_spans(text)):
-        role = f"{CLASSES[plurals[at]]} noun" if at in plurals else "preposition" if words[at] in PREPOSITIONS else ""
-        if role:
-            roles.setdefault(role, []).append(span)
+    roles = roles_of(text, _nouns_of_items())
     return Pair(text, int(is_plural), item.construction, is_plural != is_attractor_plural, roles)
+
+
+@cache
+def _nouns_of_items() -> Nouns:
+    """The nouns of the minimal pairs; those of joined subjects have no plural there, and stand for their own."""
+    both_numbers: dict[str, str] = {}
+    singular_only: dict[str, str] = {}
+    for item in items():
+        first, *_, last = (word for words in item.subject for word in words.split()[1:])
+        if "and" in item.subject[1].split():
+            singular_only |= {first: first, last: last}
+        else:
+            both_numbers[first] = last
+        both_numbers[item.attractor[0].split()[-1]] = item.attractor[1].split()[-1]
+    return Nouns(singular_only | both_numbers)
 
 
 def with_other_number(text: str) -> str | None:
     """The text with its first noun in the other number; None if it has no noun of the minimal pairs."""
-    nouns = {noun: other for item in items() for noun, other in _numbers(item).items()}
-    for (start, end), word in zip(_spans(text), text.split(), strict=True):
-        if (other := nouns.get(word.lower())) is not None:
-            return text[:start] + other + text[end:]
+    plural_of = _nouns_of_items().plural_of
+    other_of = {plural: noun for noun, plural in plural_of.items()} | plural_of
+    for word in _WORD.finditer(text):
+        if other_of.get(noun := word[0].lower(), noun) != noun:
+            return text[: word.start()] + other_of[noun] + text[word.end() :]
     return None
-
-
-def _numbers(item: Item) -> dict[str, str]:
-    """Each noun of an item, and the same noun in the other number."""
-    subject = item.subject[0].split()[1], item.subject[1].split()[1]
-    pairs = [(one.split()[-1], other.split()[-1]) for one, other in (subject, item.attractor)]
-    return {noun: other for pair in pairs for noun, other in (pair, pair[::-1]) if pair[0] != pair[1]}
 
 
 def write_agreement(folder: Path, rows: Mapping[Part, Sequence[Row]], nouns: Nouns) -> None:
@@ -187,18 +189,9 @@ def _read_nouns(folder: Path) -> Nouns:
 def roles_of(text: str, nouns: Nouns) -> Roles:
     """The singular nouns, plural nouns and prepositions of a text, as far as a list of nouns shows them."""
     roles: dict[str, list[tuple[int, int]]] = {}
-    for word, span in zip(text.split(), _spans(text), strict=True):
-        number = nouns.number(word)
+    for match in _WORD.finditer(text):
+        word, number = match[0], nouns.number(match[0])
         role = f"{CLASSES[number]} noun" if number is not None else "preposition" if word in PREPOSITIONS else ""
         if role:
-            roles.setdefault(role, []).append(span)
+            roles.setdefault(role, []).append(match.span())
     return roles
-
-
-def _spans(text: str) -> Iterable[tuple[int, int]]:
-    """The character range of each word."""
-    end = 0
-    for word in text.split():
-        start = text.index(word, end)
-        end = start + len(word)
-        yield start, end
