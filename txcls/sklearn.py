@@ -64,7 +64,7 @@ class TransformerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.classes_, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
         names = [label_name(label) for label in self.classes_.tolist()]
         if len(set(names)) < len(names) or "" in names:
-            raise ValueError(f"labels: {names} are the names of the classes; wanted each only once, and none empty")
+            raise ValueError(f"labels: {names} are the names of the classes; expected each only once, and none empty")
         rows = given_rows(X, [names[code] for code in codes])  # type: ignore[arg-type]  # checked by given_rows
         plan = plan_training(rows, test=rows.subset([0]), minutes=self.minutes, seed=self.random_state, name="own")
         self.classifier_ = Classifier(train_as_planned(plan, started=start))

@@ -2,6 +2,7 @@
 
 import re
 from urllib.parse import parse_qs, urlencode, urlsplit
+from uuid import uuid4
 
 import numpy as np
 from playwright.sync_api import Locator, Page, expect
@@ -13,9 +14,18 @@ BARS = "[...document.querySelector('.st-key-{} .js-plotly-plot')._fullData[{}].{
 """The values of a chart, given its key, the trace and the axis."""
 
 
+QUIET = """(call) => {
+  const isIdle = document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === "notRunning"
+  if (window.quiet?.call !== call) window.quiet = {call, frames: 0}
+  window.quiet.frames = isIdle ? window.quiet.frames + 1 : 0
+  return window.quiet.frames > 10
+}"""
+"""Whether nothing has run for ten frames: between two runs, as when a page opens another, the app is idle for less."""
+
+
 def settle(page: Page) -> None:
-    """Wait until Streamlit's run has finished, without an exception."""
-    page.wait_for_selector('[data-testid="stApp"][data-test-script-state="notRunning"]')
+    """Wait until Streamlit's runs have finished, without an exception."""
+    page.wait_for_function(QUIET, arg=uuid4().hex)
     expect(page.locator('[data-testid="stException"]')).to_have_count(0)
 
 

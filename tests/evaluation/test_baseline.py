@@ -15,9 +15,8 @@ from txcls.evaluation.baseline import (
     compare,
     fit_linear_baseline,
     majority_answers,
-    paired_difference,
-    wilson,
 )
+from txcls.evaluation.metrics import paired_difference, wilson
 
 RNG = np.random.default_rng(0)
 TRUE = RNG.integers(0, 4, 300)

@@ -95,7 +95,7 @@ def test_a_page_with_an_address_has_a_preview_and_a_link_to_the_project(tmp_path
         assert image.size == (1200, 630) and len(image.getcolors(2**24) or ()) > 10
     again = export_page([tmp_path / "tiny"], tmp_path / "page").read_text("utf-8")
     assert "og:image" not in again and "og:description" in again and not (page.parent / "preview.png").exists()
-    with pytest.raises(CheckpointError, match="wanted one that begins with https"):
+    with pytest.raises(CheckpointError, match="expected one that begins with https"):
         export_page([tmp_path / "tiny"], tmp_path / "page", address="javascript:alert(1)")
 
 

@@ -69,9 +69,7 @@ class Comparison:
     def is_uneven(self) -> bool:
         """Whether the most frequent class is so frequent that macro-F1 is compared instead of accuracy."""
         share, f1 = self.majority.accuracy.value, self.majority.macro_f1.value
-        n_classes = (
-            max(2 * share / (1 + share) / f1, 1) if f1 else 1
-        )  # the other classes of the majority guess have F1 0
+        n_classes = max(2 * share / (1 + share) / f1, 1) if f1 else 1  # the majority guess has F1 0 on all others
         return share >= (1 + 1 / n_classes) / 2 and n_classes > 1.5
 
     @property

@@ -20,10 +20,9 @@ from txcls.evaluation.evaluate import in_classes_of
 from txcls.evaluation.evaluate_file import MIN_LEARNED, FileRows, rows_of_file
 from txcls.evaluation.label_errors import SuspectRow, held_out_probabilities, suspect_rows
 from txcls.evaluation.report import (
-    CONFIDENCES,
     Answers,
     Report,
-    answered_above,
+    answered_by_confidence,
     class_counts_of,
     report_on,
     some_rows,
@@ -132,8 +131,10 @@ def _more(
 
 
 def _answered(answers: Answers) -> list[dict[str, float]]:
-    used = [answered_above(answers, confidence) for confidence in CONFIDENCES]
-    return [{"confidence": one.confidence, "share": one.share, "right": one.right, "n": one.n} for one in used]
+    return [
+        {"confidence": used.confidence, "share": used.share, "right": used.right, "n": used.n}
+        for used in answered_by_confidence(answers)
+    ]
 
 
 def _show(
@@ -182,9 +183,7 @@ def _show(
         lines = [(pair.first, pair.second, f"{pair.n:,}", percentage(pair.share)) for pair in pairs]
         print_rows(("class", "other class", "rows", "share of both"), lines, title="most confused", limit=100)
     if measured.answers is not None:
-        used = [answered_above(measured.answers, confidence) for confidence in CONFIDENCES]
-        above = [(percentage(one.confidence, 0), percentage(one.share), percentage(one.accuracy) if one.n else "–")
-                 for one in used]  # fmt: skip
+        above = [used.cells for used in answered_by_confidence(measured.answers)]
         print_rows(("answer only above", "rows answered", "of them right"), above, title="what to leave to a human")
         rows = measured.answers.mistakes(n=LISTED)
         lines = [(row.text, row.label, row.predicted, percentage(row.probability)) for row in rows]

@@ -60,7 +60,7 @@ def measure_agreement(
     """Measure a model of `agreement` and the linear baseline on its test rows, and the model on the minimal pairs.
 
     The model also reads each text with its words in random order, its last `LAST_WORDS` words, and its last word. The
-    masked-token model, which no label was ever given to, predicts the verb itself (`plural_share`).
+    masked-token model, which has seen no label, predicts the verb itself (`plural_share`).
 
     Raises:
         DataError: the checkpoint was trained on other data, or its rows are not on this machine.
@@ -83,9 +83,10 @@ def measure_agreement(
         "linear": linear.predict(texts) == labels,
     }
     pairs = minimal_pairs()
+    of_pair, numbers = [pair.text for pair in pairs], np.array([pair.label for pair in pairs])
     of_pairs = {
-        "transformer": _right(classifier, [pair.text for pair in pairs], np.array([pair.label for pair in pairs])),
-        "linear": linear.predict([pair.text for pair in pairs]) == [pair.label for pair in pairs],
+        "transformer": _right(classifier, of_pair, numbers),
+        "linear": linear.predict(of_pair) == numbers,
     }
     if ENCODER in checkpoint_names(language_models=True):
         model = TextModel.load(ENCODER, objective="masked")

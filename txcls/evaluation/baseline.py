@@ -22,6 +22,7 @@ from txcls.data.splits import copies, hold_out, training_and_validation
 from txcls.data.types import LabelledTexts
 from txcls.errors import CheckpointError, DataError
 from txcls.evaluation.evaluate import in_classes_of, predict_logits
+from txcls.evaluation.metrics import paired_difference, wilson
 from txcls.evaluation.report import Answers, RowAnswer, some_rows
 from txcls.model import TextClassifier
 from txcls.runtime.device import choose_device
@@ -64,8 +65,6 @@ BATCH_ROWS = 2048
 REPORT_ROWS = 30_000
 """Default maximum number of training rows that `answer_with_baseline` fits to."""
 
-Z = 1.959964
-"""Half the width of a 95 % interval, in standard errors."""
 RESAMPLES = 1000
 """Number of bootstrap samples for the intervals of macro-F1."""
 
@@ -286,25 +285,6 @@ def _without_repeats(right: NDArray[np.bool_], is_repeated: NDArray[np.bool_] | 
     new = right[~is_repeated]
     unrepeated = wilson(int(new.sum()), len(new)) if len(new) else None
     return {"n_repeated": int(is_repeated.sum()), "unrepeated": unrepeated}
-
-
-def wilson(right: int, n: int) -> Measured:
-    """A share of n rows, with its 95 % interval (Wilson 1927)."""
-    share = right / n
-    middle = (share + Z**2 / (2 * n)) / (1 + Z**2 / n)
-    half = Z * np.sqrt(share * (1 - share) / n + Z**2 / (4 * n**2)) / (1 + Z**2 / n)
-    return Measured(share, max(0.0, float(middle - half)), min(1.0, float(middle + half)))
-
-
-def paired_difference(only_first: int, only_second: int, n: int) -> Measured:
-    """Accuracy of one classifier minus another's on the same n rows, with its 95 % interval (Agresti & Min 2005).
-
-    `only_first` and `only_second` are the numbers of rows that only that classifier gets right.
-    """
-    first, second, rows = only_first + 0.5, only_second + 0.5, n + 2
-    middle = (first - second) / rows
-    half = Z * np.sqrt(max(first + second - (first - second) ** 2 / rows, 0.0)) / rows
-    return Measured((only_first - only_second) / n, float(middle - half), float(middle + half))
 
 
 def _macro_f1_samples(

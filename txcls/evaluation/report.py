@@ -24,6 +24,7 @@ from txcls.evaluation.evaluate import (
     predict_logits,
     unknown_shares,
 )
+from txcls.evaluation.metrics import wilson
 from txcls.predictor import Predictor
 from txcls.runtime.pause import may_pause
 from txcls.wording import percentage
@@ -233,6 +234,12 @@ class Answered:
         """The share of right predictions among these rows; nan if there are none."""
         return self.right / self.n if self.n else float("nan")
 
+    @property
+    def cells(self) -> tuple[str, str, str]:
+        """The cells of a table: confidence, share and accuracy."""
+        accuracy = percentage(self.accuracy) if self.n else "–"
+        return percentage(self.confidence, 0), percentage(self.share), accuracy
+
     def __str__(self) -> str:
         """In words."""
         if not self.n:
@@ -250,6 +257,11 @@ def answered_above(answers: Answers, confidence: float) -> Answered:
     return Answered(confidence, n, n / len(answers), int((is_used & answers.right).sum()))
 
 
+def answered_by_confidence(answers: Answers) -> list[Answered]:
+    """What is answered above each of CONFIDENCES."""
+    return [answered_above(answers, confidence) for confidence in CONFIDENCES]
+
+
 @dataclass(frozen=True, slots=True)
 class ClassCounts:
     """How many of a class's rows are predicted as it, with a 95 % interval (Wilson), and how many others are too."""
@@ -262,11 +274,9 @@ class ClassCounts:
     @property
     def finds(self) -> str:
         """`16 of 30 (36 to 70 %)`."""
-        from scipy.stats import binomtest
-
         if not self.n:
             return "no rows"
-        interval = binomtest(self.right, self.n).proportion_ci(method="wilson")
+        interval = wilson(self.right, self.n)
         return f"{self.right:,} of {self.n:,} ({100 * interval.low:.0f} to {100 * interval.high:.0f} %)"
 
 

@@ -499,13 +499,6 @@ def patch_map(
     return figure
 
 
-WRITTEN_CLASSES = 12
-"""Maximum number of classes for which numbers are written in the cells."""
-
-FLAT_CLASSES = 5
-"""Maximum number of classes whose names are written horizontally below the map."""
-
-
 def confusion_map(
     classes: Sequence[str], counts: NDArray[np.integer[Any]], *, support: Sequence[int] | None = None
 ) -> go.Figure:

@@ -90,7 +90,7 @@ def export_page(
     target = Path(out)
     for given in (address, project):
         if given and not given.startswith(("https://", "http://")):
-            raise CheckpointError(f"got the address {given[:80]!r}; wanted one that begins with https:// or http://")
+            raise CheckpointError(f"got the address {given[:80]!r}; expected one that begins with https:// or http://")
     refuse_other_files(target)
     models = [_read(checkpoint) for checkpoint in checkpoints]
     _check(models)

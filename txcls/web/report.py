@@ -12,10 +12,9 @@ from txcls.checkpoint.comparison import Comparison
 from txcls.evaluation.baseline import BaselineAnswers
 from txcls.evaluation.label_errors import SuspectRow
 from txcls.evaluation.report import (
-    CONFIDENCES,
     Report,
     RowAnswer,
-    answered_above,
+    answered_by_confidence,
     class_counts_of,
     cluster_order,
     worst_pairs,
@@ -154,9 +153,7 @@ def _figures(report: Report) -> list[str]:
         drawn = _chart(reliability_diagram(figures["reliability"]), alt="Accuracy by confidence")
         parts += ["<h2>Can its confidence be trusted?</h2>", drawn]
     if report.answers is not None:
-        used = [answered_above(report.answers, confidence) for confidence in CONFIDENCES]
-        above = [(percentage(one.confidence, 0), percentage(one.share), percentage(one.accuracy) if one.n else "–")
-                 for one in used]  # fmt: skip
+        above = [used.cells for used in answered_by_confidence(report.answers)]
         head = ("answer only above", "rows answered", "of them right")
         parts += ["<h2>What to leave to a human?</h2>", _table(head, above)]
     return parts + _groups(report)

@@ -15,8 +15,11 @@ from txcls.inspection.induction import measure_induction
 from txcls.inspection.language_model import fill_blank, next_tokens, surprisal
 from txcls.language.generation import Sampling, generate
 from txcls.model import LanguageModel
+from txcls.predictor import Predictor
+from txcls.wording import percentage
 
 PARTS = ("fill", "continue", "masks")
+SHIPPED = Path(__file__).parents[3] / "checkpoints"
 
 
 def open_language(**params: str) -> AppTest:
@@ -66,6 +69,20 @@ def test_without_a_valid_blank_a_long_known_word_is_masked(blank: str) -> None:
 
 def test_an_unknown_blank_is_said_to_be_beyond_guessing() -> None:
     assert "**zyzzyva** was in the text. It is not in the vocabulary" in body_text(open_language(text="zyzzyva"))
+
+
+def test_a_masked_verb_is_also_asked_of_the_classifier_of_agreement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("agreement", "encoder"):
+        (tmp_path / name).symlink_to(SHIPPED / name)
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    before = "the keys to the cabinet"
+    [plural] = Predictor.load(SHIPPED / "agreement").probabilities([before], precision="float32")[:, 1]
+    said = body_text(open_language(text=f"{before} are", blank="6"))
+    assert f"**agreement**, from the words before it: {percentage(plural)}" in said
+    without_tokens = body_text(open_language(text="https://example.org are", blank="1"))
+    assert "Is or are?" in without_tokens and "from the words before it" not in without_tokens
 
 
 def test_what_the_induction_test_found_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

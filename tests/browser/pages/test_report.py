@@ -47,7 +47,7 @@ def test_an_uploaded_table_is_measured_and_a_row_opens_in_classify(page: Page, s
     page.mouse.click(box["x"] + 15, box["y"] + 55)  # the checkbox of the first row
     expect(page.locator("h1")).to_have_text("Which class does this text belong to?")
     settle(page)
-    assert text_box(page).input_value() == found.answers.mistakes()[0].text
+    expect(text_box(page)).to_have_value(found.answers.mistakes()[0].text)
 
 
 def test_doubtful_labels_can_be_downloaded_with_corrections(page: Page, server: Server) -> None:

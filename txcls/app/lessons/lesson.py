@@ -4,7 +4,7 @@ The URL holds the lesson, its step, and the visitor's changes (`txcls.app.shell.
 """
 
 import json
-import math
+import sys
 import time
 from dataclasses import astuple, dataclass
 from typing import Any
@@ -314,7 +314,7 @@ def _is_answer_to(question: Question, answer: Any) -> bool:
     if isinstance(question, Choice):
         return isinstance(answer, int) and 0 <= answer < len(question.options)
     if isinstance(question, Number):
-        return isinstance(answer, int | float) and math.isfinite(answer)
+        return isinstance(answer, int | float) and abs(answer) <= sys.float_info.max
     if not isinstance(answer, list):
         return False
     if isinstance(question, Drag) and question.groups:

@@ -1,4 +1,4 @@
-// Encode a text as token ids, with the offsets of each token in the text as typed (txcls/text/encoder.py).
+// Encode a text as token ids, with the offsets of each token in the text as typed (txcls/text/tokens.py).
 
 import {Cleaning} from "./cleaning.js";
 import {BytePairs} from "./subwords.js";

@@ -7,7 +7,7 @@ import {Classifier} from "../engine/classifier.js";
 import {Reader} from "../engine/reader.js";
 import {fromBase64} from "../engine/weights.js";
 import {drawScale} from "../picture/colours.js";
-import {button, element} from "../picture/elements.js";
+import {button, element, scrollTo} from "../picture/elements.js";
 import {decimal, inNotation, tr, visible} from "../picture/translate.js";
 import {Machine} from "../picture/machine.js";
 import {sceneOf} from "../picture/scene.js";
@@ -321,6 +321,11 @@ new ResizeObserver(() => requestAnimationFrame(() => {
   drawMap();
 })).observe(document.querySelector(".large"));
 
+function firstExample() {
+  const {examples, start: first} = shown.classifier.description;
+  return examples[first][1];
+}
+
 function isExample(text) {
   return page.models.some(({description}) => description?.examples.some(([, example]) => example === text));
 }
@@ -344,7 +349,7 @@ async function start(fresh) {
     await load();
     find("loading").hidden = true;
     if (!shown.classifier) return;
-    if (fresh && !view.text) view.text = shown.classifier.description.examples[shown.classifier.description.start][1];
+    if (fresh && !view.text) view.text = firstExample();
     await restore();
   } catch (error) {
     say(find("answer"), "");
@@ -354,7 +359,7 @@ async function start(fresh) {
 }
 
 if (find("article")) {
-  const show = (id) => find(id).scrollIntoView({block: "start", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth"});
+  const show = (id) => scrollTo(find(id), "start");
   const write = (text) => {
     Object.assign(view, {text, query: null, off: new Set(), part: ""});
     restore();
@@ -368,7 +373,7 @@ if (find("article")) {
       show("picture");
     },
     section: show,
-    text: (text) => shown.classifier && write(text ?? shown.classifier.description.examples[shown.classifier.description.start][1]),
+    text: (text) => shown.classifier && write(text ?? firstExample()),
     off: () => {
       if (!shown.whole?.trace) return;
       const {name, how} = mostImportantHead(shown.classifier, shown.whole);

@@ -12,6 +12,12 @@ export function element(name, {text = "", className = "", title = ""} = {}, ...c
   return made;
 }
 
+/** Scroll an element into view, without motion for readers who ask for none. @param {Element} shown @param {"start" | "nearest"} block */
+export function scrollTo(shown, block) {
+  const behavior = matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth";
+  shown.scrollIntoView({block, behavior});
+}
+
 /** Create a button; screen readers read its label, if any, instead of its text.
  * @param {{text?: string, className?: string, title?: string, label?: string, onClick?: (event: Event) => void}} options
  * @param {(Node | string)[]} children @returns {any} */

@@ -2,7 +2,7 @@
 // All elements are reused from one text to the next.
 
 import {OTHER, classColours, heatMap} from "./colours.js";
-import {Keyed, button, element, property, round, style, write} from "./elements.js";
+import {Keyed, button, element, property, round, scrollTo, style, write} from "./elements.js";
 import {percent, shortened, tr, visible} from "./translate.js";
 import {MIN_FOR_STORY, MANY_HEADS, Places, isNarrow} from "./layout.js";
 import {Lines} from "./ribbons.js";
@@ -104,7 +104,7 @@ export class Painting {
     if (!this.places?.vertical) return;
     const end = part === this.parts[this.parts.length - 1].part ? this.places.length : this.places.ends[part];
     Object.assign(this.mark.style, {top: `${Math.max(0, end - SEEN_ABOVE)}px`, height: `${Math.min(end, SEEN_ABOVE)}px`});
-    this.mark.scrollIntoView({block: "nearest", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth"});
+    scrollTo(this.mark, "nearest");
   }
 
   /** Highlight the elements for which `lit` is true; null for none. @param {((one: any) => boolean) | null} lit */

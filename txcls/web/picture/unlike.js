@@ -33,7 +33,7 @@ export function unlikeValidation({unlike, calibration}, {text, tokens}) {
 }
 
 /** The share of the characters in a text's words that belong to words which subwords can only spell out
- * (`unknown_share` in txcls/text/encoder.py). @param {string} text
+ * (`unknown_share` in txcls/text/tokens.py). @param {string} text
  * @param {import("../engine/encoder.js").Token[]} tokens @returns {number} */
 export function unknownShare(text, tokens) {
   const words = [];

@@ -67,12 +67,14 @@ def _compare_number(opened: layout.Opened, chosen: Chosen, encoding: Encoding, p
     """Draw how plural the masked verb is for this model and, from the words before it, for the classifiers trained on
     that question."""
     share = plural_share(chosen.model, encoding.ids, place)
-    answers = [f"**{plain(chosen.model.name)}**, which was never given a label: {percentage(share)} plural"]
+    answers = [f"**{plain(chosen.model.name)}**, which has seen no label: {percentage(share)} plural"]
     before = opened.view.text[: encoding.tokens[place].start]
     for name in checkpoints.names():
         if checkpoints.summary(name).dataset == INFO.name and before.strip():
-            ranked = compute.predict(checkpoints.source(name), before).prediction.probabilities
-            answers.append(f"**{plain(name)}**, from the words before it: {percentage(ranked[CLASSES[1]])}")
+            prediction = compute.predict(checkpoints.source(name), before).prediction
+            if prediction.label is not None:  # the words before it give tokens
+                plural = prediction.probabilities[CLASSES[1]]
+                answers.append(f"**{plain(name)}**, from the words before it: {percentage(plural)}")
     st.markdown(f"Is or are? {'; '.join(answers)}.")
 
 
