@@ -109,13 +109,13 @@ def _nouns_of_items() -> Nouns:
         else:
             both_numbers[first] = last
         both_numbers[item.attractor[0].split()[-1]] = item.attractor[1].split()[-1]
-    return Nouns(singular_only | both_numbers)
+    return Nouns({**singular_only, **both_numbers})
 
 
 def with_other_number(text: str) -> str | None:
     """The text with its first noun in the other number; None if it has no noun of the minimal pairs."""
     plural_of = _nouns_of_items().plural_of
-    other_of = {plural: noun for noun, plural in plural_of.items()} | plural_of
+    other_of: dict[str, str] = {**{plural: noun for noun, plural in plural_of.items()}, **plural_of}
     for word in _WORD.finditer(text):
         if other_of.get(noun := word[0].lower(), noun) != noun:
             return text[: word.start()] + other_of[noun] + text[word.end() :]
