@@ -70,7 +70,7 @@ def linear_baseline(rows: Rows) -> tuple[NDArray[np.int_], str]:
 
 
 @dataclass(frozen=True, eq=False)
-class BayesRegression:
+class NaiveBayesLogisticRegression:
     """One-vs-rest logistic regression over n-grams weighted by their naive Bayes log-count ratio."""
 
     known: csr_array
@@ -133,9 +133,9 @@ class BayesRegression:
 
 def bayes_regression(rows: Rows, config: RunConfig, *, n_classes: int) -> tuple[NDArray[np.int_], str]:
     """The test rows' classes (N,), predicted by logistic regression with naive Bayes weights, and the chosen C."""
-    validated = BayesRegression.over(rows.training, rows.validation, config)
+    validated = NaiveBayesLogisticRegression.over(rows.training, rows.validation, config)
     best = validated.best_strength(np.asarray(rows.validation.labels))
-    return BayesRegression.over(rows.known, rows.test, config).predict(n_classes, best), f"C {best:g}"
+    return NaiveBayesLogisticRegression.over(rows.known, rows.test, config).predict(n_classes, best), f"C {best:g}"
 
 
 def compare(name: str, dataset: Dataset, split: SplitName, *, limit: int) -> None:

@@ -134,8 +134,9 @@ SHOWN = ("ag_news", "huffpost", "clinc150", "imdb")
 )
 def test_the_cards_metrics_are_measured_again(published_data: Path, name: str, split: str) -> None:
     checkpoint = load_checkpoint(ROOT / "checkpoints" / name)
-    with_order = (name, split) == ("ag_news", "test")  # takes two more passes over the rows, so only done once
-    evaluation = evaluate(checkpoint, split=split, data_path=published_data / name, without_order=with_order)
+    by_order = (name, split) == ("ag_news", "test")  # takes two more passes over the rows, so only done once
+    rows = published_data / name
+    evaluation = evaluate(checkpoint, split=split, data_path=rows, measure_without_order=by_order)
     measured, recorded = evaluation.to_dict(), checkpoint.metrics[split]
     assert measured["n"] == recorded["n"] and measured["ece"] <= 0.02
     if evaluation.scope is not None:
@@ -151,7 +152,7 @@ def test_the_cards_metrics_are_measured_again(published_data: Path, name: str, s
         ]
         for ours, theirs in zip(measured[figure], recorded[figure], strict=True):
             assert ours["accuracy"] == pytest.approx(theirs["accuracy"], abs=2.5 / ours["n"])
-    if with_order:
+    if by_order:
         assert measured["order"] == pytest.approx(recorded["order"], abs=2.5 / recorded["n"])
 
 
@@ -180,7 +181,10 @@ WHO_WON = {
 @pytest.mark.parametrize("name, split", WHO_WON)
 def test_positions_decide_who_won(name: str, split: str) -> None:
     checkpoint = load_checkpoint(ROOT / "checkpoints" / name)
-    measured, recorded = evaluate(checkpoint, split=split, without_order=False).metrics, checkpoint.metrics[split]
+    measured, recorded = (
+        evaluate(checkpoint, split=split, measure_without_order=False).metrics,
+        checkpoint.metrics[split],
+    )
     least, limit = WHO_WON[name, split]
     assert measured.n == recorded["n"] and least <= measured.accuracy <= limit
     assert measured.accuracy == pytest.approx(recorded["accuracy"], abs=2.5 / measured.n)

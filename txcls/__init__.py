@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from txcls.errors import TxclsError
     from txcls.predictor import ClassProbability, Prediction
 
-_HOME = {
+_MODULE_OF = {
     "Classifier": "classifier",
     "checkpoints": "classifier",
     "load": "classifier",
@@ -62,9 +62,9 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"txcls.{name}")
-    if name not in _HOME:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'txcls' has no attribute {name!r}")
-    return getattr(import_module(f"txcls.{_HOME[name]}"), name)
+    return getattr(import_module(f"txcls.{_MODULE_OF[name]}"), name)
 
 
 def __dir__() -> list[str]:

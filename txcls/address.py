@@ -144,7 +144,7 @@ class View:
 
 
 def _whole(low: int, high: int = 10_000, *, offset: int = 0) -> Callable[[str], int]:
-    """Return a reader of whole numbers that clips to the range and then subtracts `offset`."""
+    """Return a parser of whole numbers that clips to the range and then subtracts `offset`."""
     return lambda raw: min(max(int(raw), low), high) - offset
 
 
@@ -158,7 +158,7 @@ def _decimal(low: float, high: float) -> Callable[[str], float]:
 
 
 def _whole_numbers(limit: int, high: int = 10_000) -> Callable[[str], tuple[int, ...]]:
-    """Return a reader of at most `limit` whole numbers, joined by dots."""
+    """Return a parser of at most `limit` whole numbers, joined by dots, that clips each to 0 to `high`."""
     return lambda raw: tuple(min(max(int(number), 0), high) for number in raw.split(".")[:limit])
 
 
@@ -168,7 +168,7 @@ def _name(raw: str) -> str:
 
 _MAX_LENGTHS = {"pair": 2, "patched": 2, "order": 200, "added": MAX_LINKED_CONTINUATION}
 """Maximum lengths of the lists in a URL."""
-_READERS: dict[str, Callable[[str], Any]] = {
+_PARSERS: dict[str, Callable[[str], Any]] = {
     "k": _whole(1), "layer": _whole(1, offset=1), "head": _whole(1, offset=1),
     **dict.fromkeys(("blank", "upto", "top_k", "guess", "query", "word", "rows"), _whole(0)),
     "seed": _whole(0, MAX_SEED), "training_step": _whole(0, MAX_STEPS),
@@ -237,10 +237,10 @@ def view_from_params(
         changes["changed"] = cut_text(params["changed"], notes, limit=most_characters)
     if "topk" in params:  # the old name of `k`
         params = {"k": params["topk"], **params}
-    for name, read in _READERS.items():
+    for name, parse in _PARSERS.items():
         if name in params:
             try:
-                changes[name] = read(params[name])
+                changes[name] = parse(params[name])
             except ValueError:
                 notes.append(f"“{name}={sendable(params[name])[:20]}” in the link is malformed; it was ignored.")
     requested = [part for part in params.get("switched", "").split(",", 2 * MAX_SWITCHED) if part]
@@ -253,7 +253,7 @@ def view_from_params(
 def training_step(params: Mapping[str, str]) -> int:
     """The step that Training film shows, which the browser itself writes into the URL."""
     try:
-        return int(_READERS["training_step"](params.get("training_step", "0")))
+        return int(_PARSERS["training_step"](params.get("training_step", "0")))
     except ValueError:
         return 0
 

@@ -199,7 +199,7 @@ class Classifier(Predictor):
         from txcls.evaluation.evaluate import evaluate_rows
 
         rows = given_rows(texts, labels, classes=self.classes)
-        return evaluate_rows(self.checkpoint, rows, without_order=without_order)
+        return evaluate_rows(self.checkpoint, rows, measure_without_order=without_order)
 
     @property
     def comparison(self) -> Comparison | None:

@@ -103,8 +103,8 @@ def test_a_folder_or_a_saved_state_is_not_overwritten_without_overwrite(run, tmp
     "arguments, message",
     [
         (["train", "none.csv"], "none.csv: no such file"),
-        (["train", "a.csv", "--set", "train.epochs=3"], "--set: not with a file of your own"),
-        (["train", "a.csv", "--data", "b.csv"], "--data: not with a file of your own"),
+        (["train", "a.csv", "--set", "train.epochs=3"], "--set: cannot be used with a file of your own"),
+        (["train", "a.csv", "--data", "b.csv"], "--data: cannot be used with a file of your own"),
         (["train", "sample", "--minutes", "3"], "--minutes: only with a file of your own"),
         (["train", "sample", "--text-column", "t", "--test", "x"], "--test, --text-column: only with a file"),
         (["train", "sample", "--data", "a.csv"], "To train on your own file: `python -m txcls train a.csv`"),

@@ -131,7 +131,7 @@ def test_texts_of_an_unseen_kind_are_measured_and_stored(tmp_path: Path) -> None
         evaluate(replace(made, classes=CLASSES), split="new")
     data = made.config.data.model_copy(update={"dataset": "who_won"})
     checkpoint = replace(made, config=made.config.model_copy(update={"data": data}))
-    evaluation = evaluate(checkpoint, split="new", without_order=False)
+    evaluation = evaluate(checkpoint, split="new", measure_without_order=False)
     assert evaluation.metrics.n == len(reports_of("new"))
     save_checkpoint(with_evaluation(checkpoint, split="new", evaluation=evaluation))
     again = load_checkpoint(tmp_path / "tiny")

@@ -78,7 +78,7 @@ def test_classes_with_few_rows_do_not_stop_it() -> None:
     assert isinstance(suspect_rows(rare, found), list)
 
 
-def test_too_few_rows_are_refused_in_words() -> None:
+def test_too_few_rows_or_classes_are_refused() -> None:
     with pytest.raises(DataError, match="at least 10 rows"):
         out_of_fold_probabilities(LabelledTexts(["a b", "c d"], [0, 1], ("x", "y")))
     one_class = LabelledTexts(["a b"] * 20, [0] * 20, ("x", "y"))

@@ -65,7 +65,7 @@ def test_errors_name_file_step_and_field(write: Write, text: str, message: str) 
 def test_a_missing_file_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(LessonError, match=r"cannot be read.*lesson new"):
         given_lesson(str(tmp_path / "none.yaml"))
-    with pytest.raises(LessonError, match="no lesson nonsense; there are 'tokens'"):
+    with pytest.raises(LessonError, match="no lesson nonsense; choose one of 'tokens'"):
         given_lesson("nonsense")
 
 

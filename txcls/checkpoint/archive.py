@@ -54,7 +54,9 @@ def unpack(
         ValueError: `name` is not a plain name.
     """
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}", name):
-        raise ValueError(f"{name!r:.60}: expected letters, digits, _ . and -, at most 40")
+        raise ValueError(
+            f"{name!r:.60}: expected at most 40 letters, digits, _ . and -, beginning with a letter or digit"
+        )
     target = root / name
     try:
         with new_folder(target) as folder:

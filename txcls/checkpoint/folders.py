@@ -167,7 +167,7 @@ def names_in(root: Path) -> list[str]:
 
 
 def settle(root: Path) -> None:
-    """Complete or remove what killed saves left below `root`; saves in progress are not touched.
+    """Complete or roll back interrupted saves below `root`; saves in progress are not touched.
 
     A complete new folder is moved into place, an incomplete one is removed, and an old one is restored if not replaced.
     """

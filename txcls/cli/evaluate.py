@@ -55,7 +55,7 @@ def evaluate(
         str, typer.Option("--split", metavar="SPLIT", help="test, validation, or new where there is such a split.")
     ] = "test",
     write: Annotated[
-        bool, typer.Option("--write", help="Also record the figures in the checkpoint's metrics and card.")
+        bool, typer.Option("--write", help="Also save the results in the checkpoint's metrics and card.")
     ] = False,
     heads: Annotated[
         bool, typer.Option("--heads", help="Instead, measure what each head is worth and attends to.")
@@ -75,7 +75,11 @@ def evaluate(
         bool, typer.Option("--agreement", help="Instead, measure by attractors and constructions (agreement).")
     ] = False,
     linear: Annotated[
-        bool, typer.Option("--linear", help="Instead, compare with the linear baseline, fitted to the other rows.")
+        bool,
+        typer.Option(
+            "--linear",
+            help="Instead, compare with the linear baseline on the test rows; it is fitted to all other rows.",
+        ),
     ] = False,
     device: DeviceOption = None,
     as_json: JsonOption = False,

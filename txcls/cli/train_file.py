@@ -140,7 +140,7 @@ def refuse_other_options(options: Mapping[str, object], *, is_file: bool) -> Non
     names = ", ".join("--set" if name == "settings" else "--" + name.replace("_", "-") for name in given)
     if is_file:
         raise ConfigError(
-            f"{names}: not with a file of your own, for which everything is chosen; use a preset for that: "
-            "`python -m txcls train own --data FILE --init encoder`"
+            f"{names}: cannot be used with a file of your own, for which all settings are chosen automatically; use a "
+            "preset instead: `python -m txcls train own --data FILE --init encoder`"
         )
     raise ConfigError(f"{names}: only with a file of your own, as in `python -m txcls train mine.csv`")

@@ -150,7 +150,7 @@ def guess_text_column(columns: Columns, *, file: str, text_column: str | None = 
         chosen = names[0] if len(names) == 1 else _text(facts, taken=None)[0]
     if chosen is None:
         raise _unclear(names, file=file, kind="text")
-    return JOINED.join(_parts_of_text(facts, chosen, taken=None))
+    return JOINED.join(_guess_text_columns(facts, chosen, taken=None))
 
 
 def column_facts(columns: Columns) -> dict[str, ColumnFacts]:
@@ -174,7 +174,7 @@ def guess_columns(
     if text_column:
         parts = text_columns(text_column, columns)
     elif text is not None:
-        parts = _parts_of_text(facts, text, taken=label_column)
+        parts = _guess_text_columns(facts, text, taken=label_column)
     texts = [
         " ".join(filter(None, map(label_name, cells))) for cells in zip(*(columns[name] for name in parts), strict=True)
     ]
@@ -301,7 +301,7 @@ def _text(facts: dict[str, ColumnFacts], *, taken: str | None) -> tuple[str | No
     )
 
 
-def _parts_of_text(facts: dict[str, ColumnFacts], text: str, *, taken: str | None) -> tuple[str, ...]:
+def _guess_text_columns(facts: dict[str, ColumnFacts], text: str, *, taken: str | None) -> tuple[str, ...]:
     """The text column, and the column with the other part of the texts if there is one, in the order of the table."""
 
     def is_part(column: ColumnFacts) -> bool:

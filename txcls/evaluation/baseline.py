@@ -451,7 +451,9 @@ def answer_with_baseline(
     """
     place = {name: number for number, name in enumerate(answers.rows.classes)}
     if not set(training.classes) <= set(place):
-        raise DataError("the training rows have classes that the classifier does not know; give it its own")
+        raise DataError(
+            "the training rows have classes that the classifier does not know; pass the rows that it was trained on"
+        )
     used = some_rows(training, limit=limit, seed=seed)
     labels = [place[training.classes[label]] for label in used.labels]
     if len(set(labels)) < 2:

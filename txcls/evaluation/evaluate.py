@@ -72,7 +72,7 @@ def evaluate(
     split: str = "test",
     data_path: Path | None = None,
     device: str | None = None,
-    without_order: bool = True,
+    measure_without_order: bool = True,
     on_rows: OnRows | None = None,
 ) -> Evaluation:
     """Measure a checkpoint on the "test", "validation" or "new" rows of its data set.
@@ -82,7 +82,7 @@ def evaluate(
         split: "new" rows are texts of a kind that does not occur in training; few data sets have them.
         data_path: folder or file in the data set's published format; None for the places where `open_dataset` looks.
         device: "cpu", "cuda", …; None prefers CUDA.
-        without_order: also measure accuracy without word order, which takes up to three more passes.
+        measure_without_order: also measure accuracy without word order, which takes up to three more passes.
         on_rows: called during all passes.
 
     Raises:
@@ -99,7 +99,9 @@ def evaluate(
     else:
         rows = dataset.load("test" if split == "test" else "new")
     texts, chosen = _tokenised(rows, checkpoint), choose_device(device)
-    evaluation, logits = _evaluated(checkpoint, texts, device=chosen, without_order=without_order, on_rows=on_rows)
+    evaluation, logits = _evaluated(
+        checkpoint, texts, device=chosen, measure_without_order=measure_without_order, on_rows=on_rows
+    )
     oos: SplitName = "oos_test" if split == "test" else "oos_validation"
     if checkpoint.scope is not None and split != "new" and oos in dataset.splits:
         outside = _out_of_scope(checkpoint, dataset, oos, device=chosen)
@@ -114,14 +116,14 @@ def evaluate_rows(
     rows: LabelledTexts,
     *,
     device: str | None = None,
-    without_order: bool = True,
+    measure_without_order: bool = True,
     on_rows: OnRows | None = None,
 ) -> Evaluation:
     """Measure a checkpoint on any labelled rows; for arguments and errors see `evaluate`."""
     model = _classifier_of(checkpoint)
     texts = TokenisedTexts.encode(checkpoint.encoder, in_classes_of(rows, checkpoint))
     evaluation, _ = _evaluated(
-        checkpoint, texts, device=choose_device(device), without_order=without_order, on_rows=on_rows
+        checkpoint, texts, device=choose_device(device), measure_without_order=measure_without_order, on_rows=on_rows
     )
     model.cpu()
     return evaluation
@@ -132,12 +134,14 @@ def _evaluated(
     texts: TokenisedTexts,
     *,
     device: torch.device,
-    without_order: bool,
+    measure_without_order: bool,
     on_rows: OnRows | None,
 ) -> tuple[Evaluation, Logits]:
     """The evaluation without `scope`, and the logits (N, C); the model stays on the device."""
     model = _classifier_of(checkpoint).to(device)
-    passes = 1 + without_order * (1 + (model.config.positions != "none") + _has_permuted(model, checkpoint.encoder))
+    passes = 1 + measure_without_order * (
+        1 + (model.config.positions != "none") + _has_permuted(model, checkpoint.encoder)
+    )
     done = 0
 
     def count(rows: int) -> None:
@@ -148,7 +152,7 @@ def _evaluated(
 
     logits = predict_logits(model, texts, device=device, on_batch=count).numpy()  # N C
     metrics = measure(logits, texts, checkpoint)
-    if without_order:
+    if measure_without_order:
         order = accuracy_without_order(model, texts, encoder=checkpoint.encoder, device=device, on_batch=count)
         metrics = replace(metrics, order=order)
     return Evaluation(metrics), logits

@@ -69,7 +69,8 @@ def rows_of_file(checkpoint: Checkpoint, path: Path, *, name: str | None = None,
     if learned >= MIN_LEARNED:
         share = f"about {percentage(learned, 0)}"
         notes.append(
-            f"{checkpoint.name} was trained on {share} of these rows: the figures are better than on new texts."
+            f"{checkpoint.name} was trained on {share} of these rows, so these results are better than they would be "
+            "on new texts."
         )
         about += f", of which it was trained on {share}"
     return FileRows(known, notes, about, n_unknown, learned)

@@ -170,14 +170,14 @@ def report_on(
     rows: LabelledTexts,
     *,
     rows_are: str,
-    without_order: bool = True,
+    measure_without_order: bool = True,
     on_rows: OnRows | None = None,
 ) -> Report:
     """The report measured on labelled rows; for arguments see `evaluate`, for errors `answer_rows`."""
     checkpoint = classifier.checkpoint
     answers, texts, logits = _answered(classifier, rows, on_rows)
     measured = measure(logits, texts, checkpoint)
-    if without_order:
+    if measure_without_order:
         order = accuracy_without_order(
             checkpoint.model,  # type: ignore[arg-type]  # a Predictor's model is a classifier
             texts,

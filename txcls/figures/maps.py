@@ -24,8 +24,8 @@ from txcls.figures.style import (
     label,
     minus,
     new_figure,
-    share_colours,
-    signed_colours,
+    share_colour_axis,
+    signed_colour_axis,
 )
 from txcls.text.tokens import Token
 
@@ -86,7 +86,7 @@ def attention_grid(patterns: NDArray[np.floating], *, selected: tuple[int, int] 
             "fixedrange": True,
             **CELLS,
         },
-        coloraxis=share_colours(top=255),
+        coloraxis=share_colour_axis(top=255),
         hoverdistance=-1,
         clickmode="event+select",
     )
@@ -133,7 +133,7 @@ def attention_map(
         elsewhere: (T,) each query's weight on keys that are not shown, drawn as a separate column.
     """
     names, gap = categories(tokens), int(len(tokens) <= 40)
-    figure = _query_key_figure(len(tokens), rows=rows, columns=columns, coloraxis=share_colours())
+    figure = _query_key_figure(len(tokens), rows=rows, columns=columns, coloraxis=share_colour_axis())
     figure.add_heatmap(
         z=np.asarray(pattern, dtype=np.float32),
         x=names,
@@ -358,7 +358,7 @@ def position_heatmap(
         height=480,
         x={"title": columns, "showgrid": False, "range": [-0.5, n_columns - 0.5]},
         y={"title": "position", "showgrid": False, "range": [n_rows - 0.5, -0.5]},
-        coloraxis=signed_colours(colour_limit(values, bound), title=quantity),
+        coloraxis=signed_colour_axis(colour_limit(values, bound), title=quantity),
     )
     figure.add_heatmap(
         z=np.asarray(values, dtype=np.float32),
@@ -468,7 +468,7 @@ def patch_map(
             "tickfont": {"size": 13 if n_parts <= 12 else 10},
             **axis,
         },
-        coloraxis=signed_colours(1.0, title="share of the difference"),
+        coloraxis=signed_colour_axis(1.0, title="share of the difference"),
         hoverdistance=-1,
         clickmode="event+select",
     )
@@ -522,7 +522,7 @@ def confusion_map(
         x={"title": None if is_flat else "predicted class", "tickangle": 0 if is_flat else -60, **axis,
            "automargin": not is_flat},
         y={"title": {"text": "true class", "standoff": 12}, "autorange": "reversed", **axis},
-        coloraxis={**share_colours(title=""), "colorbar": bar},
+        coloraxis={**share_colour_axis(title=""), "colorbar": bar},
     )  # fmt: skip
     if is_flat:
         # Plotly draws an axis title over horizontal names, so the title is an annotation below them.

@@ -22,8 +22,8 @@ from txcls.figures.style import (
     frame_cells,
     label,
     new_figure,
-    share_colours,
-    signed_colours,
+    share_colour_axis,
+    signed_colour_axis,
 )
 
 Used = Literal["row", "column", "cell"]
@@ -59,7 +59,7 @@ def number_map(
     n_rows, n_columns = values.shape
     finite = drawable(values)
     limit = colour_limit(finite, bound)
-    colours = signed_colours(limit, title="value") if quantity == "value" else share_colours(title=quantity)
+    colours = signed_colour_axis(limit, title="value") if quantity == "value" else share_colour_axis(title=quantity)
     axis = {"showgrid": False, "ticks": "", "tickfont": {"size": 13}}
     across_axis = {"range": [-0.5, n_columns - 0.5]} if columns is None else {**TOKENS, **few_columns(n_columns)}
     figure = new_figure(

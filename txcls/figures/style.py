@@ -152,7 +152,7 @@ def minus(written: str) -> str:
 _COLOUR_BAR = {"thickness": 12, "xpad": 4, "outlinewidth": 0}
 
 
-def share_colours(*, top: int = 1, title: str = "weight") -> dict[str, object]:
+def share_colour_axis(*, top: int = 1, title: str = "weight") -> dict[str, object]:
     """Colour axis of weights or probabilities from 0 to 1, sent to plotly as numbers from 0 to `top`."""
     ticks = [0, 0.25, 0.5, 0.75, 1]
     return {
@@ -168,7 +168,7 @@ def share_colours(*, top: int = 1, title: str = "weight") -> dict[str, object]:
     }
 
 
-def signed_colours(bound: float, *, title: str) -> dict[str, object]:
+def signed_colour_axis(bound: float, *, title: str) -> dict[str, object]:
     """Colour axis from -bound to bound, with zero in the middle."""
     return {
         "colorscale": DIVERGING,

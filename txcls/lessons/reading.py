@@ -148,7 +148,7 @@ def lesson_file(name: str, language: str = "en") -> Path:
     """
     files = {file.name.split(".")[1]: file for file in reversed(_files()) if file.name.split(".")[0] == name}
     if not files:
-        raise LessonError(f"there is no lesson {shown(name, limit=80)}; there are {listed(lesson_names())}")
+        raise LessonError(f"there is no lesson {shown(name, limit=80)}; choose one of {listed(lesson_names())}")
     return files.get(language) or files.get("en") or files[min(files)]
 
 

@@ -129,8 +129,8 @@ class TextEncoder:
         if read > WINDOW:
             read = min(max(WINDOW, 32 * self.max_length), read)
         while True:
-            trusted = len(text) if read >= len(text) else read - MARGIN
-            tokens, following = self._encode_prefix(text[:read], trusted)
+            trusted_end = len(text) if read >= len(text) else read - MARGIN
+            tokens, following = self._encode_prefix(text[:read], trusted_end)
             if read >= len(text) or following is not None:
                 break
             read *= 8
@@ -138,8 +138,8 @@ class TextEncoder:
             tokens.insert(0, Token(SPECIAL_TOKENS[CLS], CLS, 0, 0, is_unknown=False, is_special=True))
         return Encoding(text, tuple(tokens), following)
 
-    def _encode_prefix(self, prefix: str, trusted: int) -> tuple[list[Token], int | None]:
-        """Tokens that end before `trusted`, as many as fit, and the offset of the next token if not all fit."""
+    def _encode_prefix(self, prefix: str, trusted_end: int) -> tuple[list[Token], int | None]:
+        """Tokens that end before `trusted_end`, as many as fit, and the offset of the next token if not all fit."""
         cleaned = clean_aligned(prefix, self.config.cleaning)
         pieces = self._tokenizer.tokenize(cleaned.text)
         is_space = [index == self._space for _, _, index in pieces]
@@ -147,7 +147,7 @@ class TextEncoder:
         tokens: list[Token] = []
         for place, (first, last, index) in enumerate(pieces):
             start, end = cleaned.starts[first], cleaned.ends[last - 1]
-            if end > trusted:
+            if end > trusted_end:
                 break
             if len(tokens) == self._room:
                 return tokens, start

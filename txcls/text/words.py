@@ -1,7 +1,7 @@
 """Word tokens according to NLTK's `NLTKWordTokenizer` (Penn Treebank rules), with their character offsets.
 
-NLTK expects one sentence, so full stops inside a text are separated here; it rewrites double quotes as `` and '', but
-here a token is always a substring of the text.
+NLTK expects one sentence and splits off only the full stop at its end, so those inside a text are split off here. NLTK
+rewrites double quotes as `` and ''; here, a token is always a substring of the text.
 """
 
 import re

@@ -41,7 +41,7 @@ def test_every_head_has_a_card_with_its_map_story_verdict_and_figures() -> None:
     shown = html_of(app)
     for words in (
         "1 of 4<small>heads with a confirmed story", "✓</span> confirmed 1.00", "◐</span> part of it 0.50",
-        "✗</span> refuted", "○</span> looks clear, can be spared alone", "worth 76 points",
+        "✗</span> refuted", "○</span> looks clear, not needed by itself", "worth 76 points",
         "The class token attends to the team that it then names", "No story fits",
         "<b>1.00</b> (0.90 to 1.00), control <b>−0.09</b>",
         "output at its mean <b>76.0</b> · output at zero <b>38.0</b> · uniform weights <b>19.0</b>",
@@ -50,7 +50,7 @@ def test_every_head_has_a_card_with_its_map_story_verdict_and_figures() -> None:
         assert words in shown, words
     assert "attends to markers" not in shown, "a refuted story is no caption"
     assert "In this model it matters which token asks" in body_text(app)
-    assert "1 of 4 heads" not in body_text(app) and "One head can be spared alone" in body_text(app)
+    assert "1 of 4 heads" not in body_text(app) and "One head can be removed at almost no cost" in body_text(app)
     assert heads(app) == ["2.2", "1.1", "1.2", "2.1"], "confirmed first, then by worth"
     assert "4 tokens" not in chart(app, "chart_head_1_1").alt and "head 2.2" in chart(app, "chart_head_1_1").alt
 
@@ -141,7 +141,7 @@ def test_the_shown_heads_chip_stands_on_attention_steps_and_switchboard() -> Non
     assert confirmed not in html_of(open_page("steps", checkpoint="who_won", text=REPORT, step="embedding"))
     assert "txcls-story" not in html_of(open_page("attention", checkpoint=PLAIN, text=REPORT))
     shown = html_of(open_page("switchboard", checkpoint="who_won", text=REPORT))
-    for words in (f'<b>2.2</b> <span aria-hidden="true">✓</span> {confirmed}', "looks clear, can be spared alone"):
+    for words in (f'<b>2.2</b> <span aria-hidden="true">✓</span> {confirmed}', "looks clear, not needed by itself"):
         assert words in shown
 
 
@@ -150,7 +150,9 @@ def test_spare_heads_link_to_the_model_where_heads_matter() -> None:
         return [one for one in labels(open_page(page, text=REPORT, **params)) if "In who_won" in one]
 
     idle = {"checkpoint": "news", "layer": "2", "head": "1"}
-    assert offers("attention", **idle) == ["Head 2.1 can be spared alone. In who_won, heads decide the prediction →"]
+    assert offers("attention", **idle) == [
+        "Head 2.1 can be removed at almost no cost. In who_won, heads decide the prediction →"
+    ]
     assert offers("switchboard", checkpoint="news", switched="2.1") == offers("attention", **idle)
     assert not offers("switchboard", checkpoint="news", switched="2.2,1.ff")
     assert offers("switchboard", checkpoint="news") == offers("atlas", checkpoint="news") == offers("attention", **idle)
@@ -166,9 +168,9 @@ def test_several_spare_heads_are_counted(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(reports, "WORTH", (0.5, 0.0, 0.0, 0.76))
     save_reports_model(tmp_path / "quiet", dataset="ag_news")
     for page in ("atlas", "switchboard"):
-        assert ("2 of 4 heads can each be spared alone. In who_won, heads decide the prediction →") in labels(
-            open_page(page, text=REPORT, checkpoint="quiet")
-        )
+        assert (
+            "2 of 4 heads can each be removed at almost no cost. In who_won, heads decide the prediction →"
+        ) in labels(open_page(page, text=REPORT, checkpoint="quiet"))
 
 
 def box(app: AppTest, name: str) -> object:

@@ -126,7 +126,7 @@ def test_too_many_rows_are_refused_by_the_name_of_the_limit(monkeypatch: pytest.
 
 
 @pytest.mark.slow
-def test_a_damaged_file_is_answered_with_a_sentence(tmp_path: Path) -> None:
+def test_a_damaged_file_gets_an_error_message(tmp_path: Path) -> None:
     for name, content in (("in.parquet", b"PAR1 no"), ("in.xlsx", b"PK no"), ("in.json", b"{"), ("in.csv", b"\0" * 50)):
         _, app = with_file(name, content)
         (said,) = [error.value.replace("\\", "") for error in app.error]

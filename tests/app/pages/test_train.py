@@ -211,7 +211,7 @@ def test_a_session_that_expires_during_a_visit_is_explained() -> None:
         ("text,label\n" + "".join(f"x{n} y,l{n}\n" for n in range(20)), "hardly any repeats"),
     ],
 )
-def test_a_table_that_cannot_be_trained_on_is_answered_with_a_sentence(text: str, message: str, tmp_path: Path) -> None:
+def test_a_table_that_cannot_be_trained_on_gets_an_error_message(text: str, message: str, tmp_path: Path) -> None:
     app = open_page("train", job=being_read(text).token)
     until(app, lambda app: any(message in error.value.replace("\\", "") for error in app.error))
     said = " ".join(error.value for error in app.error)

@@ -44,7 +44,7 @@ def held(queue: ComputeQueue, n: int) -> Iterator[None]:
 
 
 def test_one_computation_runs_at_a_time_and_each_gets_a_slice_before_any_gets_a_second() -> None:
-    queue, order, gate = ComputeQueue(most_waiting=20, slice_seconds=0.0), [], threading.Event()
+    queue, order, gate = ComputeQueue(max_waiting=20, slice_seconds=0.0), [], threading.Event()
     running, limit = [0], [0]
 
     def compute(name: int) -> None:
@@ -69,7 +69,7 @@ def test_one_computation_runs_at_a_time_and_each_gets_a_slice_before_any_gets_a_
 
 
 def test_a_short_computation_does_not_wait_for_all_of_a_long_one() -> None:
-    queue, pieces_of_long, end = ComputeQueue(most_waiting=20, slice_seconds=0.02), [0], threading.Event()
+    queue, pieces_of_long, end = ComputeQueue(max_waiting=20, slice_seconds=0.02), [0], threading.Event()
 
     def long() -> None:
         with queue.turn(lambda _: None) as between:
@@ -94,7 +94,7 @@ def test_a_short_computation_does_not_wait_for_all_of_a_long_one() -> None:
 
 
 def test_visitors_are_told_how_many_are_ahead() -> None:
-    queue, ahead = ComputeQueue(most_waiting=20), []
+    queue, ahead = ComputeQueue(max_waiting=20), []
 
     def follow() -> None:
         with queue.turn(ahead.append):
@@ -109,7 +109,7 @@ def test_visitors_are_told_how_many_are_ahead() -> None:
 
 
 def test_a_visitor_who_leaves_frees_the_place_in_the_queue_and_the_turn() -> None:
-    queue, left = ComputeQueue(most_waiting=20, slice_seconds=0.0), [False, False]
+    queue, left = ComputeQueue(max_waiting=20, slice_seconds=0.0), [False, False]
 
     def compute(number: int) -> None:
         def wait(_: int) -> None:
@@ -133,7 +133,7 @@ def test_a_visitor_who_leaves_frees_the_place_in_the_queue_and_the_turn() -> Non
 
 
 def test_a_full_queue_refuses_computations() -> None:
-    queue = ComputeQueue(most_waiting=2)
+    queue = ComputeQueue(max_waiting=2)
     with (
         held(queue, 3),
         pytest.raises(BusyError, match="2 computations are already waiting"),
@@ -144,7 +144,7 @@ def test_a_full_queue_refuses_computations() -> None:
 
 @pytest.mark.attack
 def test_only_four_computations_have_begun_however_many_wait() -> None:
-    queue, begun, end = ComputeQueue(most_waiting=20, slice_seconds=0.0), set(), threading.Event()
+    queue, begun, end = ComputeQueue(max_waiting=20, slice_seconds=0.0), set(), threading.Event()
 
     def compute(name: int) -> None:
         with queue.turn(lambda _: None) as between:
@@ -164,7 +164,7 @@ def test_only_four_computations_have_begun_however_many_wait() -> None:
 
 
 def test_a_computation_that_waits_for_another_ones_result_lets_all_go_first() -> None:
-    queue, has_result = ComputeQueue(most_waiting=20), threading.Event()
+    queue, has_result = ComputeQueue(max_waiting=20), threading.Event()
 
     def needs() -> None:
         with queue.turn(lambda _: None) as between:
@@ -183,7 +183,7 @@ def test_a_computation_that_waits_for_another_ones_result_lets_all_go_first() ->
 
 @pytest.mark.attack
 def test_a_computation_with_an_own_model_ends_when_its_time_is_over() -> None:
-    queue = ComputeQueue(most_waiting=20, slice_seconds=float("inf"), most_seconds=0.1)
+    queue = ComputeQueue(max_waiting=20, slice_seconds=float("inf"), max_seconds=0.1)
 
     def compute() -> None:
         with queue.turn(lambda _: None) as between:

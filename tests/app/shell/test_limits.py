@@ -70,7 +70,7 @@ def test_many_different_texts_leave_the_cache_within_its_budget(monkeypatch: pyt
 
 
 def test_when_too_many_wait_the_page_says_so_and_offers_to_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    queue = ComputeQueue(most_waiting=2)
+    queue = ComputeQueue(max_waiting=2)
     monkeypatch.setattr(compute_queue, "shared_queue", lambda: queue)
     with held(queue, 3):
         app = open_page("explanation", text="banks signed a deal")

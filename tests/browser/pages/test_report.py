@@ -63,7 +63,7 @@ def test_doubtful_labels_can_be_downloaded_with_corrections(page: Page, server: 
     assert lines[0] == '"text","label"' and len(lines) == 49
 
 
-def test_a_table_without_known_labels_is_answered_with_a_sentence(page: Page, server: Server) -> None:
+def test_a_table_without_known_labels_gets_an_error_message(page: Page, server: Server) -> None:
     visit(page, server, "report", checkpoint=PLAIN)
     page.get_by_text("Use a table of your own instead").click()
     page.locator('input[type="file"]').first.set_input_files(

@@ -158,7 +158,7 @@ def test_a_training_is_cancelled_and_the_other_visitor_is_told_of_the_queue(
     settle(other)
 
 
-def test_a_bad_file_is_answered_with_a_sentence(page: Page, server: Server, tmp_path: Path) -> None:
+def test_a_bad_file_gets_an_error_message(page: Page, server: Server, tmp_path: Path) -> None:
     (tmp_path / "bad.xlsx").write_bytes(b"PK\x03\x04 no workbook")
     open_train(page, server)
     upload(page, tmp_path / "bad.xlsx")

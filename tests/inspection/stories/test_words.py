@@ -62,7 +62,7 @@ def test_a_chip_says_story_verdict_and_worth() -> None:
     assert chip(record(CONFIRMED, 0.1507)) == "class token → team it names · confirmed 1.00 · worth 15 points"
     assert (
         chip(record(IDLE, -0.0002))
-        == "class token → team it names · looks clear, can be spared alone · worth 0.0 points"
+        == "class token → team it names · looks clear, not needed by itself · worth 0.0 points"
     )
     needed = chip(record(IDLE, 0.03))
     assert needed == "class token → team it names · looks clear, uniform does as well · worth 3.0 points"
@@ -79,7 +79,7 @@ def test_a_pattern_looks_clear_if_every_clause_stands_out_against_uniform_weight
     for attention, chance in ((0.3, 0.06), (0.5, 0.3)):
         dull = replace(IDLE, attention=(attention,), chance=(chance,))
         assert not looks_clear(dull)
-        assert chip(record(dull, 0.0)) == "class token → team it names · can be spared alone · worth 0.0 points"
+        assert chip(record(dull, 0.0)) == "class token → team it names · not needed by itself · worth 0.0 points"
     assert not looks_clear(replace(IDLE, attention=(0.99, 0.1), chance=(0.06, 0.06)))
 
 
@@ -89,7 +89,8 @@ def test_a_pattern_hardly_above_chance_has_no_name() -> None:
     )
     assert sentence(faint) == "No clear pattern"
     assert (
-        chip(record(replace(faint, verdict="idle"), 0.0)) == "no clear pattern · can be spared alone · worth 0.0 points"
+        chip(record(replace(faint, verdict="idle"), 0.0))
+        == "no clear pattern · not needed by itself · worth 0.0 points"
     )
     assert not is_faint(replace(faint, attention=(0.15,)))
 
@@ -107,7 +108,7 @@ def test_chips_of_an_atlas_are_named_as_on_screen() -> None:
     assert list(chips) == ["1.1", "2.1"]
     assert [head["verdict"] for head in chips.values()] == ["part of it", "idle"]
     assert chips["1.1"]["text"] == chip(part) and chips["1.1"]["story"] == str(VERBS)
-    assert chips["2.1"]["story"] == "can be spared alone"
+    assert chips["2.1"]["story"] == "not needed by itself"
     [unnamed] = head_chips(atlas(record(replace(CONFIRMED, chance=(0.8,)), 0.1))).values()
     assert unnamed["story"] == "no clear pattern"
     assert set(VERDICT_MARKS) >= {head["verdict"] for head in chips.values()}
@@ -128,7 +129,7 @@ def test_all_heads_are_summarised_in_one_sentence() -> None:
         assert "94.0" in said and ("93.2" in said) == (together.uniform < 0.93)
     spare = record(IDLE, 0.001)
     assert spare_sentence(atlas(spare, spare, record(CONFIRMED, 0.2), spare_lost=0.018)) == (
-        "2 of 3 heads can each be spared alone; without all of these, 1.8 points of accuracy are lost."
+        "2 of 3 heads can each be removed at almost no cost; without all of these, 1.8 points of accuracy are lost."
     )
     assert spare_sentence(atlas(record(CONFIRMED, 0.2), spare_lost=0.0)) == ""
 

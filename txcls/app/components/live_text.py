@@ -14,8 +14,8 @@ def submit_while_typing(key_start: str, *, text: str, pause_ms: int = 250) -> No
         text: the last text that the server received; text typed while disconnected is submitted after reconnecting.
         pause_ms: milliseconds without a key press after which the text is submitted.
 
-    A longer text than `limits().characters` is cut to one character more, so that the server notices that it is too
-    long.
+    A text longer than `limits().characters` is truncated to one character more than that, so that the server notices
+    that it is too long.
     """
     data = {"key": key_start, "text": text, "pause": pause_ms, "most": limits().characters}
     _live(data=data, key=f"live_{key_start}", on_back_change=_redraw)

@@ -328,7 +328,7 @@ def busy_seconds(folder: Path) -> float:
     """Seconds for which a session's active jobs protect its folder from sweeping: the longest time that one may
     take."""
     kinds = [kind for file in (folder / "jobs").glob("*/job.json") if (kind := _kind_if_alive(file)) is not None]
-    return max(map(most_seconds, kinds), default=0.0)
+    return max(map(max_seconds, kinds), default=0.0)
 
 
 def _kind_if_alive(file: Path) -> Kind | None:
@@ -380,7 +380,7 @@ class Job:
         return time.monotonic() > self.end or (self.folder / "stop").exists()
 
 
-def most_seconds(kind: Kind) -> float:
+def max_seconds(kind: Kind) -> float:
     """Maximum time of a job, from its turn to its end."""
     return 2 * 60.0 * limits().minutes + READ_SECONDS if kind in ("train", "batch") else READ_SECONDS
 
@@ -412,7 +412,7 @@ def main() -> NoReturn:
 
 def supervise(job: Job, child: int, *, most_bytes: int, disk: str) -> None:
     """Wait for the process and kill it at a limit. Afterwards, the job's folder contains the result or the reason."""
-    end, last_check = time.monotonic() + most_seconds(job.kind), time.monotonic()
+    end, last_check = time.monotonic() + max_seconds(job.kind), time.monotonic()
     while True:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
@@ -420,7 +420,7 @@ def supervise(job: Job, child: int, *, most_bytes: int, disk: str) -> None:
         if job.is_cancelled:
             return _end(job, child, "", cancelled=True)
         if time.monotonic() > end:
-            return _end(job, child, f"This took longer than the {most_seconds(job.kind) / 60:.0f} minutes it may here.")
+            return _end(job, child, f"This took longer than the {max_seconds(job.kind) / 60:.0f} minutes it may here.")
         if time.monotonic() - last_check > DISK_SECONDS:
             last_check = time.monotonic()
             if sessions.size_of(job.session) > most_bytes:
@@ -497,7 +497,7 @@ def _limit_resources(job: Job, most_bytes: int) -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: end with the supervisor
     os.nice(4)  # pages have priority; on a busy machine the job still gets a share
     memory = limits().job_megabytes << 20
-    seconds = int(most_seconds(job.kind)) * (os.cpu_count() or 1)  # in case the supervisor is killed
+    seconds = int(max_seconds(job.kind)) * (os.cpu_count() or 1)  # in case the supervisor is killed
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))

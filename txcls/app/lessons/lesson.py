@@ -192,7 +192,7 @@ def go(at: int, *, language: str | None = None) -> None:
     st.session_state[_GO] = (target, {"mode": view.mode} if view.mode else {})
 
 
-def turn(by: int, *, to_its_end: bool = False) -> None:
+def turn(by: int, *, to_last_slide: bool = False) -> None:
     """Go forward or back by a step; the answer to an open question is shown first."""
     place = now()
     if place is None:
@@ -201,7 +201,7 @@ def turn(by: int, *, to_its_end: bool = False) -> None:
         reveal()
         return
     go(place.at + by)
-    if to_its_end and _GO in st.session_state:
+    if to_last_slide and _GO in st.session_state:
         st.session_state[_GO][1][SLIDE] = "last"
 
 

@@ -29,15 +29,15 @@ class ComputeQueue:
     """Runs one computation at a time, round robin in time slices, so that a long one delays a short one by one slice.
 
     Args:
-        most_waiting: how many computations may wait while one runs.
+        max_waiting: how many computations may wait while one runs.
         slice_seconds: how long a computation runs before the next of `MAX_RUNNING` gets its turn.
-        most_seconds: how long a computation may run, if it has no slices.
+        max_seconds: how long a computation may run, if it has no slices.
     """
 
-    def __init__(self, *, most_waiting: int, slice_seconds: float = 0.25, most_seconds: float = float("inf")) -> None:
-        self._most_waiting = most_waiting
+    def __init__(self, *, max_waiting: int, slice_seconds: float = 0.25, max_seconds: float = float("inf")) -> None:
+        self._most_waiting = max_waiting
         self._slice = slice_seconds
-        self._most_seconds = most_seconds
+        self._most_seconds = max_seconds
         self._changed = threading.Condition()
         self._queue: list[object] = []  # the first one is running
 
@@ -114,13 +114,13 @@ class ComputeQueue:
 @cache
 def shared_queue() -> ComputeQueue:
     """This process's queue for heavy computations with shared models."""
-    return ComputeQueue(most_waiting=limits().waiting)
+    return ComputeQueue(max_waiting=limits().waiting)
 
 
 @cache
 def own_queue() -> ComputeQueue:
     """This process's queue for all computations with visitors' own models."""
-    return ComputeQueue(most_waiting=limits().waiting, slice_seconds=float("inf"), most_seconds=OWN_SECONDS)
+    return ComputeQueue(max_waiting=limits().waiting, slice_seconds=float("inf"), max_seconds=OWN_SECONDS)
 
 
 _turn: ContextVar[Callable[..., None] | None] = ContextVar("txcls_turn", default=None)

@@ -131,10 +131,10 @@ def link_where_heads_matter(
     if not spare:
         return
     if len(spare) > 1:
-        which = f"{len(spare)} of {len(shown)} heads can each be spared alone"
+        which = f"{len(spare)} of {len(shown)} heads can each be removed at almost no cost"
     else:
         [(layer, head)] = spare
-        which = f"Head {layer + 1}.{head + 1} can be spared alone"
+        which = f"Head {layer + 1}.{head + 1} can be removed at almost no cost"
     st.page_link(
         target.path,
         label=f"{which}. In {CHECKPOINT_WHERE_HEADS_MATTER}, heads decide the prediction →",

@@ -168,13 +168,13 @@ def end(*, layers: int | None = None, at: tuple[int, int] | None = None, is_brok
             "first": place.at == 0,
             "last": place.at == n - 1 and not lesson.is_open(),
         }
-        bar_and_keys(data, on_mode=_switch, on_turn=lambda by: lesson.turn(by, to_its_end=by < 0), on_jump=_jump)
+        bar_and_keys(data, on_mode=_switch, on_turn=lambda by: lesson.turn(by, to_last_slide=by < 0), on_jump=_jump)
         return
     here = menu.PAGES.index(info) if info in menu.PAGES else -1
     bar_and_keys(
         {**data, "first": here <= 0, "last": here in (-1, len(menu.PAGES) - 1)},
         on_mode=_switch,
-        on_turn=lambda by: _turn(_beside(here, by), to_its_end=by < 0),
+        on_turn=lambda by: _turn(_beside(here, by), to_last_slide=by < 0),
         on_jump=_jump,
     )
 
@@ -186,7 +186,7 @@ def _jump(to: str) -> None:
         state.change_view(step=FIRST_STEPS[part], **({"layer": int(layer)} if layer.isdecimal() else {}))
         part = menu.STEPS.name
     place = next((n for n, page in enumerate(menu.PAGES) if page.name == part), -1)
-    _turn(place, to_its_end=False)
+    _turn(place, to_last_slide=False)
 
 
 def _lesson_data(place: lesson.Place) -> dict[str, Any]:
@@ -225,11 +225,11 @@ def _beside(here: int, by: int) -> int:
     return to
 
 
-def _turn(to: int, *, to_its_end: bool) -> None:
+def _turn(to: int, *, to_last_slide: bool) -> None:
     if not 0 <= to < len(menu.PAGES):
         return
     params = state.link_params(state.shown_view())
-    if to_its_end:
+    if to_last_slide:
         params[SLIDE] = "last"
     st.session_state[_TURN_TO] = (menu.PAGES[to], params)
 

@@ -35,7 +35,7 @@ def watch(
     """
 
     @st.fragment(run_every=1.0, key=f"watch_{kind}")
-    def look() -> None:
+    def poll() -> None:
         job = own.job(kind)
         if job.is_active and draw is not None:
             draw(job)
@@ -47,7 +47,7 @@ def watch(
                 on_done(job)
             st.rerun(scope="app")
 
-    look()
+    poll()
 
 
 def in_queue(ahead: int) -> str:

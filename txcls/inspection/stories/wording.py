@@ -71,7 +71,7 @@ def looks_clear(measured: MeasuredStory) -> bool:
 
 
 def verdict_words(record: HeadRecord) -> str:
-    """The verdict with the share it is based on: "confirmed 1.00", "looks clear, can be spared alone"."""
+    """The verdict with the share it is based on: "confirmed 1.00", "looks clear, not needed by itself"."""
     measured = record.story
     if measured.verdict == "idle":
         return f"looks clear, {_without(record)}" if looks_clear(measured) else _without(record)
@@ -128,8 +128,8 @@ def spare_sentence(atlas: HeadAtlas) -> str:
     if atlas.spare_lost is None or not n:
         return ""
     if n == 1:
-        return "One head can be spared alone."
-    heads = f"{n} of {len(atlas.heads)} heads can each be spared alone"
+        return "One head can be removed at almost no cost."
+    heads = f"{n} of {len(atlas.heads)} heads can each be removed at almost no cost"
     return f"{heads}; without all of these, {_points(atlas.spare_lost)} of accuracy are lost."
 
 
@@ -141,7 +141,7 @@ def _points(lost: float) -> str:
 
 def _without(record: HeadRecord) -> str:
     """A short text for a head whose weights make no difference."""
-    return "can be spared alone" if record.is_spare else "uniform does as well"
+    return "not needed by itself" if record.is_spare else "uniform does as well"
 
 
 def _caption(record: HeadRecord) -> str:

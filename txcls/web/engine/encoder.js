@@ -52,16 +52,16 @@ export class TextEncoder {
     return {text, tokens, truncatedAt: following, hasWords};
   }
 
-  /** The tokens up to offset `trusted`, at most `room` of them, and the offset of the first one that was left out.
+  /** The tokens up to offset `trustedEnd`, at most `room` of them, and the offset of the first one that was left out.
    * @returns {[Token[], number | null]} */
-  encodePrefix(prefix, trusted) {
+  encodePrefix(prefix, trustedEnd) {
     const cleaned = this.cleaning.clean(prefix);
     /** @type {Token[]} */
     const tokens = [];
     const pieces = this.tokenizer.tokenize(cleaned.text), parts = partsOf(pieces, this.space);
     for (const [place, {start: first, end: last, id}] of pieces.entries()) {
       const start = cleaned.starts[first], end = cleaned.ends[last - 1];
-      if (end > trusted) break;
+      if (end > trustedEnd) break;
       if (tokens.length === this.room) return [tokens, start];
       const text = id === this.space ? " " : cleaned.text.slice(first, last);
       const label = id === this.space ? "␣" : labelOf(text, parts.get(place) ?? []);

@@ -48,7 +48,7 @@ def on_test_rows(source: Source, *, on_rows: OnProgress = lambda done, total: No
         if len(sample) < len(rows):
             description = f"{len(sample):,} of the {len(rows):,} test rows, drawn at random"
         return report_on(
-            checkpoints.classifier(source), sample, rows_are=description, without_order=False, on_rows=on_rows
+            checkpoints.classifier(source), sample, rows_are=description, measure_without_order=False, on_rows=on_rows
         )
 
     return report_on_test_rows(source, _most(source))
