@@ -26,6 +26,12 @@ FIGURES: dict[str, Any] = {
 }
 
 
+AGREEMENT = {
+    "attractors": [{"name": "0", "n": 90, "accuracy": {"transformer": 0.9, "shuffled": 0.7}}],
+    "constructions": [{"name": "relative clause", "n": 10, "accuracy": {"transformer": 0.8}}],
+}
+
+
 def card(**changes: Any) -> str:
     values = {
         "name": "tiny",
@@ -37,6 +43,14 @@ def card(**changes: Any) -> str:
         "metrics": {"test": FIGURES},
     }
     return model_card(**{**values, **changes})
+
+
+def test_a_card_shows_agreement_by_attractors_and_constructions() -> None:
+    text = card(metrics={"test": FIGURES, "agreement": AGREEMENT})
+    assert (
+        "|  | rows | this model | its words in random order |\n|---|---|---|---|\n| 0 | 90 | 90.0 % | 70.0 % |" in text
+    )
+    assert "| relative clause | 10 | 80.0 % |" in text
 
 
 def test_a_classifiers_card_shows_its_settings_and_figures() -> None:

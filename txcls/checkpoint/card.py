@@ -25,6 +25,15 @@ ORDER = {
     "positions_removed": "every position vector replaced by zeros (an input unlike any in training)",
 }
 """Descriptions of the accuracies under "order" in metrics.json."""
+AGREEMENT = {
+    "transformer": "this model",
+    "shuffled": "its words in random order",
+    "last words": "the last five words alone",
+    "last word": "the last word alone",
+    "linear": "linear baseline",
+    "encoder": "encoder, no label seen",
+}
+"""What the accuracies under "agreement" in metrics.json were predicted by or from."""
 GROUPS: Mapping[str, tuple[str, Callable[[float], str]]] = {
     "by_length": ("tokens read", "{:g}".format),
     "by_unknown": ("share of unknown words", partial(percentage, digits=0)),
@@ -207,6 +216,21 @@ def _tables(classes: Sequence[str], metrics: Mapping[str, Any]) -> Iterable[Tabl
         rows = [("unchanged", percentage(measured["accuracy"], 2))]
         rows += [(text, percentage(order[key], 2)) for key, text in ORDER.items() if key in order]
         yield "Accuracy with word order removed:", ("", "accuracy"), rows
+    if agreement := metrics.get("agreement"):
+        yield _agreement_table(
+            "Accuracy by attractors (nouns of the other number before the verb):", agreement["attractors"]
+        )
+        yield _agreement_table(
+            "Accuracy on the minimal pairs, by construction and attractor:", agreement["constructions"]
+        )
+
+
+def _agreement_table(title: str, groups: Sequence[Mapping[str, Any]]) -> Table:
+    kinds = [kind for kind in AGREEMENT if kind in groups[0]["accuracy"]]
+    rows = [
+        (group["name"], f"{group['n']:,}", *(percentage(group["accuracy"][kind]) for kind in kinds)) for group in groups
+    ]
+    return title, ("", "rows", *(AGREEMENT[kind] for kind in kinds)), rows
 
 
 def _circuit_table(circuit: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from txcls.figures.bars import (
     token_bars,
 )  # fmt: skip
 from txcls.figures.lines import (
-    comparison_intervals, deletion_lines, lens_lines, live_curves, position_curves, reliability_diagram,
+    comparison_intervals, deletion_lines, group_lines, lens_lines, live_curves, position_curves, reliability_diagram,
     text_scatter, token_scatter, training_curves,
 )  # fmt: skip
 from txcls.figures.maps import (
@@ -21,7 +21,7 @@ from txcls.figures.style import class_colours, label, minus, percent, visible
 __all__ = [
     "FEED_FORWARD", "MAX_BARS", "Arcs", "attention_arcs", "attention_grid", "attention_map", "choose_arcs",
     "class_colours", "class_counts", "compared_bars", "compared_effects", "comparison_intervals", "confusion_map",
-    "contribution_bars", "deletion_lines", "group_bars", "head_effects_map", "head_values_map", "label",
+    "contribution_bars", "deletion_lines", "group_bars", "group_lines", "head_effects_map", "head_values_map", "label",
     "length_histogram", "lens_lines", "live_curves", "mask_map", "minus", "number_bars", "number_map",
     "operands_map", "overlap_map", "patch_map", "percent", "pooling_bars", "position_curves", "position_heatmap",
     "probability_bars", "query_key_bars", "reliability_diagram", "rows_diagram", "shuffle_bars",

@@ -226,6 +226,21 @@ def deletion_lines(
     return figure
 
 
+def group_lines(
+    names: Sequence[str], groups: Sequence[str], accuracies: Sequence[Sequence[float]], *, quantity: str
+) -> go.Figure:
+    """Accuracy by group of rows, one line for each of M names; the M `accuracies` hold one value per group."""
+    figure = new_figure(
+        height=460,
+        x={"type": "category", "title": quantity},
+        y={"range": [0, 1.02], "tickformat": ".0%", "title": "accuracy"},
+        hovermode="x unified",
+        **legend_above(traceorder="normal"),
+    )
+    _add_lines(figure, groups, names, map(np.array, accuracies), hover="%{y:.1%}", mode="lines+markers")
+    return figure
+
+
 def _add_lines(
     figure: go.Figure,
     x: Sequence[Any] | NDArray[Any],

@@ -1,5 +1,7 @@
 """The Report page."""
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -71,6 +73,24 @@ def test_every_chart_says_what_it_draws(rows_here: None, tmp_path: Path, monkeyp
     assert {drawing.key for drawing in drawn} >= {"chart_confusion", "chart_reliability", "chart_groups_by_length"}
     for one in drawn:
         described(one)
+
+
+def test_accuracy_by_attractors_is_drawn_where_it_was_measured(
+    no_rows: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(checkpoints.source(PLAIN).folder, tmp_path / PLAIN)
+    metrics = json.loads((tmp_path / PLAIN / "metrics.json").read_text("utf-8"))
+    by_attractors = [
+        {"name": name, "n": 10, "accuracy": {"transformer": accuracy, "last word": 1 - accuracy}}
+        for name, accuracy in (("0", 0.9), ("1", 0.8))
+    ]
+    metrics["agreement"] = {"attractors": by_attractors, "sources": [], "constructions": by_attractors}
+    (tmp_path / PLAIN / "metrics.json").write_text(json.dumps(metrics), "utf-8")
+    assert not says(open_page("report", checkpoint=PLAIN).subheader, "find the subject")
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
+    drawn = chart(open_page("report", checkpoint=PLAIN), "chart_attractors")
+    assert "this model 90.0 %, 80.0 %; the last word alone 10.0 %, 20.0 %" in drawn.alt
+    assert [line["name"] for line in drawn.figure["data"]] == ["this model", "the last word alone"]
 
 
 def test_the_linear_baseline_is_fitted_on_request(rows_here: None) -> None:

@@ -16,7 +16,7 @@ from txcls.app.shell.charts import chart
 from txcls.app.shell.limits import limits
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import load_classifier
-from txcls.checkpoint.card import GROUPS, group_name
+from txcls.checkpoint.card import AGREEMENT, GROUPS, group_name
 from txcls.checkpoint.comparison import Comparison
 from txcls.errors import DataError
 from txcls.evaluation.report import (
@@ -29,7 +29,7 @@ from txcls.evaluation.report import (
     stored_report,
     worst_pairs,
 )
-from txcls.figures import confusion_map, group_bars, reliability_diagram, training_curves
+from txcls.figures import confusion_map, group_bars, group_lines, reliability_diagram, training_curves
 from txcls.figures.lines import of_runs
 from txcls.wording import percentage
 
@@ -73,6 +73,9 @@ def main() -> None:
             with lecture.slide(lecture.CLASSES):
                 _reliability(report)
         _groups(report.figures)
+    if of_table is None and (agreement := checkpoint.metrics.get("agreement")):
+        with lecture.slide(lecture.WORDS):
+            _attractors(agreement["attractors"])
     if measured is None and stored.figures:
         measured = _of_test_rows(opened)
     if measured is not None and measured.answers is not None:
@@ -288,6 +291,31 @@ def _groups(figures: Mapping[str, Any]) -> None:
         with column:
             st.markdown(f"**{part[1]}**")
             _group(*part)
+
+
+def _attractors(groups: Sequence[Mapping[str, Any]]) -> None:
+    """Draw the accuracy of a model of `agreement` by nouns of the other number before the verb, and what it is worth
+    to read less or otherwise."""
+    st.subheader("Does it find the subject, or go by the nearest noun?", anchor=False)
+    kinds = [kind for kind in AGREEMENT if kind in groups[0]["accuracy"]]
+    accuracies = [[group["accuracy"][kind] for group in groups] for kind in kinds]
+    values = "; ".join(
+        f"{AGREEMENT[kind]} {', '.join(map(percentage, line))}" for kind, line in zip(kinds, accuracies, strict=True)
+    )
+    chart(
+        group_lines(
+            [AGREEMENT[kind] for kind in kinds],
+            [f"{group['name']}<br>(n = {group['n']:,})" for group in groups],
+            accuracies,
+            quantity="nouns of the other number before the verb (attractors)",
+        ),
+        key="chart_attractors",
+        alt=f"Accuracy by number of attractors, {', '.join(group['name'] for group in groups)}: {values}",
+    )
+    st.caption(
+        "Guessing is right half of the time. With an attractor, the nearest noun suggests the wrong number: only what"
+        " finds the subject stays far above 50 %."
+    )
 
 
 def _group(field: str, title: str, quantity: str, rows: Sequence[tuple[str, float, int]]) -> None:
