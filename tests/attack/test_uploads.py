@@ -152,7 +152,8 @@ def test_one_visitor_who_fills_the_queues_keeps_nobody_waiting(tmp_path: Path, j
 def test_memory_comes_back_after_everybody_has_left(tmp_path: Path, jobs: Path) -> None:
     names = ("imdb", "ag_news", "huffpost", "clinc150", "who_won", "who_won_learned", "who_won_none")
     log = tmp_path / "server.log"
-    with serving(log, environment=HOSTED | {"TXCLS_JOBS": str(jobs)}) as app, Memory(app.pid) as memory:
+    hosted = HOSTED | {"TXCLS_JOBS": str(jobs), "TXCLS_DATA": ""}  # a host has no data sets
+    with serving(log, environment=hosted) as app, Memory(app.pid) as memory:
         with Visitor(app.address) as first:
             for page in PAGES:
                 first.open(page, text="a film about the sea", masked="encoder", causal="lm")

@@ -1,5 +1,6 @@
 """The Step by step page."""
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from tests.app.drawn import body_text, each_bad_text, figures_of, go_to, html_of
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
 from tests.conftest import make_checkpoint, slow_but
 from txcls.app.shell import checkpoints, compute
-from txcls.inspection.walk import Walk
+from txcls.app.shell.cache import shared_cache
+from txcls.inspection.walk import Walk, WalkStep
 from txcls.inspection.walk.arithmetic import number
 
 TEXT = "the bank raised its rates again"
@@ -20,6 +22,16 @@ TEXT = "the bank raised its rates again"
 
 def walk_of(name: str = PLAIN, text: str = TEXT) -> Walk:
     return compute.walk_through(checkpoints.source(name), text)
+
+
+@pytest.mark.parametrize("predict", ["0", "1"])
+def test_a_session_does_not_keep_the_arrays_of_all_steps(predict: str) -> None:
+    app = open_page("steps", text=TEXT, step="scores", predict=predict)
+    assert any(type(one) is Walk for one in gc.get_objects()), "cached"
+    shared_cache().clear()
+    gc.collect()
+    assert not any(type(one) in (Walk, WalkStep) for one in gc.get_objects())
+    assert heading(app)
 
 
 def heading(app: AppTest) -> str:

@@ -1,18 +1,23 @@
 """The server around the pages: check its settings, sweep sessions, serve files."""
 
 import asyncio
+import inspect
 import json
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
+import weakref
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from streamlit.runtime import RuntimeState
+from streamlit.runtime.memory_session_storage import MemorySessionStorage
+from streamlit.runtime.session_manager import SessionInfo
+from streamlit.runtime.websocket_session_manager import WebsocketSessionManager
 
 from tests.app.pages.test_train import limited
 from tests.browser.server import ROOT, serve
@@ -68,6 +73,20 @@ def test_a_link_leads_to_one_file_under_its_name_until_the_session_is_removed(tm
     assert answer.headers["cache-control"] == "no-store" and answer.path == file  # type: ignore[attr-defined]
     session.remove()
     assert asyncio.run(downloads.send(request)).status_code == 404 and "key" not in downloads._links
+
+
+def test_sessions_of_visitors_who_did_not_come_back_are_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = MemorySessionStorage(ttl_seconds=0)
+    stored = SessionInfo(client=None, session=cast(Any, SimpleNamespace(id="x")))
+    storage.save(stored)
+    is_stored = weakref.ref(stored)
+    del stored
+    assert is_stored() is not None, "expired, but not yet removed"
+    manager = WebsocketSessionManager(storage, *[cast(Any, None)] * 3)
+    monkeypatch.setattr(server.runtime, "get_instance", lambda: SimpleNamespace(_session_mgr=manager))
+    server._forget_sessions()
+    assert is_stored() is None
+    assert "self._session_mgr" in inspect.getsource(server.runtime.Runtime.__init__)
 
 
 def test_memory_is_returned_once_after_the_last_visitor_has_left(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,16 +10,20 @@ import torch
 
 from txcls.app.shell import own
 from txcls.app.shell.cache import Source, cached, is_cached, size_of_texts
+from txcls.app.shell.memory import at_rest
 from txcls.checkpoint.folders import checkpoint_root, fingerprint
 from txcls.checkpoint.listing import Listing, Summary, list_checkpoints
 from txcls.checkpoint.load import find_checkpoint
 from txcls.data.datasets import open_dataset
 from txcls.data.examples import Example, examples_for
+from txcls.data.generated.who_won import reports_by_split
 from txcls.data.types import LabelledTexts
 from txcls.inspection.language_model import token_names
 from txcls.language.generation import TextModel
 from txcls.predictor import Predictor
 from txcls.web.export import packed, single_page
+
+at_rest(reports_by_split.cache_clear)
 
 _listed: tuple[float, Path, Listing] | None = None
 

@@ -4,7 +4,7 @@ import asyncio
 import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import streamlit as st
 from starlette.middleware import Middleware
@@ -35,6 +35,7 @@ def check_settings() -> None:
 async def lifespan(_: st.App) -> AsyncIterator[None]:
     """Prepare the process and start its background tasks before the server answers."""
     memory.return_freed_memory()
+    memory.at_rest(_forget_sessions)
     sessions.start_sweeping(queue.busy_seconds)
     resting = asyncio.create_task(_rest_while_nobody_is_here())
     yield
@@ -52,6 +53,12 @@ async def _rest_while_nobody_is_here() -> None:
         elif since is not None and time.monotonic() - since > REST_SECONDS:
             memory.rest()
             since = None
+
+
+def _forget_sessions() -> None:
+    """Remove the sessions of visitors who did not come back; by itself, Streamlit waits until it stores another one."""
+    with suppress(AttributeError):  # the storage is not public
+        runtime.get_instance()._session_mgr._session_storage._cache.expire()  # type: ignore[attr-defined]
 
 
 MIDDLEWARE = [Middleware(BoundedUploads)]

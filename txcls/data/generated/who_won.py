@@ -165,7 +165,7 @@ def split_of(made: Report) -> SplitName:
 
 def reports_of(split: SplitName) -> list[Report]:
     """The reports of a split (`train`, `validation`, `test` or `new`)."""
-    return _by_split()[split]
+    return reports_by_split()[split]
 
 
 def first_reports(split: SplitName, n: int) -> list[Report]:
@@ -174,7 +174,8 @@ def first_reports(split: SplitName, n: int) -> list[Report]:
 
 
 @cache
-def _by_split() -> dict[SplitName, list[Report]]:
+def reports_by_split() -> dict[SplitName, list[Report]]:
+    """All reports, some 90 MB."""
     by_split: dict[SplitName, list[Report]] = {}
     for made in reports():
         by_split.setdefault(split_of(made), []).append(made)

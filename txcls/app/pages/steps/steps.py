@@ -18,7 +18,7 @@ from txcls.app.shell.charts import chart
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text
 from txcls.figures import MAX_BARS, minus, number_bars, number_map, operands_map
-from txcls.inspection.walk import Axis, Question, Walk, WalkStep
+from txcls.inspection.walk import Axis, Walk, WalkStep
 from txcls.predictor import Predictor
 from txcls.text.cleaning import clean
 from txcls.text.encoder import TextEncoder
@@ -134,6 +134,8 @@ def _navigate(view: View, walk: Walk, place: int) -> None:
     In lecture mode they are beside the heading.
     """
     step, n = walk.steps[place], len(walk.steps)
+    # Streamlit keeps the callbacks of a session's widgets, which must not keep the arrays of the walk with them.
+    titles, addresses = [*map(_title, walk.steps)], [(step.name, step.layer) for step in walk.steps]
     row = st.container(key="step_controls", horizontal=True, vertical_alignment="center", gap="small")
     if lecture.is_on():
         row.subheader(_heading(view, step), anchor=False, width="content")
@@ -144,7 +146,7 @@ def _navigate(view: View, walk: Walk, place: int) -> None:
         help="Key: PageUp" if keys else None,
         disabled=place == 0,
         on_click=_go,
-        args=(walk, _beside(walk, place, -1)),
+        args=addresses[max(_beside(walk, place, -1), 0)],
     )
     row.button(
         "Next ▶",
@@ -152,7 +154,7 @@ def _navigate(view: View, walk: Walk, place: int) -> None:
         help="Key: PageDown" if keys else None,
         disabled=place == n - 1,
         on_click=_go,
-        args=(walk, _beside(walk, place, 1)),
+        args=addresses[min(_beside(walk, place, 1), n - 1)],
         type="primary",
     )
     st.session_state["step_box"] = place
@@ -160,8 +162,8 @@ def _navigate(view: View, walk: Walk, place: int) -> None:
         "Step",
         range(n),
         key="step_box",
-        format_func=lambda number: f"{number + 1} of {n} · {_title(walk.steps[number])}",
-        on_change=lambda: _go(walk, st.session_state["step_box"]),
+        format_func=lambda number: f"{number + 1} of {n} · {titles[number]}",
+        on_change=lambda: _go(*addresses[st.session_state["step_box"]]),
         label_visibility="collapsed",
         width=430,
     )
@@ -207,10 +209,10 @@ def _heading(view: View, step: WalkStep) -> str:
     return f"{_title(step)} · head {view.head + 1}" if step.by_head else _title(step)
 
 
-def _go(walk: Walk, place: int) -> None:
-    step = walk.steps[min(max(place, 0), len(walk.steps) - 1)]
-    change: dict[str, Any] = {} if step.layer is None else {"layer": step.layer}
-    state.change_view(step=step.name, guess=0, **change)
+def _go(name: str, layer: int | None) -> None:
+    """Show the step with this name; the layer is None for steps outside the layers."""
+    change: dict[str, Any] = {} if layer is None else {"layer": layer}
+    state.change_view(step=name, guess=0, **change)
 
 
 def _beside(walk: Walk, place: int, by: int) -> int:
@@ -234,7 +236,7 @@ def _say_what_is_skipped(walk: Walk, place: int) -> None:
         key="enter_layer_2",
         type="tertiary",
         on_click=_go,
-        args=(walk, place + 1),
+        args=(walk.steps[place + 1].name, 1),
     )
 
 
@@ -278,7 +280,7 @@ def _is_hidden(opened: layout.Page, step: WalkStep) -> bool:
         range(len(question.options)),
         index=None,
         on_change=_answered,
-        args=(key, step, question),
+        args=(key, step.rows, step.columns, question.cell),
         format_func=lambda option: plain(question.options[option]),
         key=key,
         label_visibility="collapsed",
@@ -298,10 +300,10 @@ def _is_hidden(opened: layout.Page, step: WalkStep) -> bool:
     return False
 
 
-def _answered(key: str, step: WalkStep, question: Question) -> None:
+def _answered(key: str, rows: Axis | None, columns: Axis | None, cell: tuple[int, int] | None) -> None:
     """Store the answer in the view, and select the cell that the question is about."""
-    if question.cell is not None and step.rows is not None and step.columns is not None:
-        choose(step.rows, step.columns, *question.cell)
+    if cell is not None and rows is not None and columns is not None:
+        choose(rows, columns, *cell)
     state.change_view(guess=int(st.session_state[key]) + 1)
 
 
