@@ -115,6 +115,18 @@ def test_each_of_the_best_classes_has_its_own_columns(classifier: Predictor, tmp
         assert [(label, float(share)) for label, share in best if label] == expected
 
 
+@pytest.mark.parametrize("target", ["out.csv", "out.jsonl", "out.parquet"])
+def test_rows_below_a_probability_are_marked_for_review(classifier: Predictor, tmp_path: Path, target: str) -> None:
+    source = write(tmp_path / "in.csv", 20)
+    predictions = classifier.predict(texts(20))
+    below = sum(sorted(prediction.probability or 0.0 for prediction in predictions)[9:11]) / 2
+    predict_file(classifier, source, tmp_path / target, text_column="body", review_below=below)
+    rows = read(tmp_path / target)
+    assert list(rows[0]) == ["id", "body", "predicted_label", "probability", "needs_review"]
+    expected = ["no" if (prediction.probability or 0.0) >= below else "yes" for prediction in predictions]
+    assert [row["needs_review"] for row in rows] == expected and len(set(expected)) == 2
+
+
 @pytest.mark.parametrize("k", [0, 5])
 def test_top_k_out_of_range_is_refused(classifier: Predictor, tmp_path: Path, k: int) -> None:
     source = write(tmp_path / "in.csv", 3)

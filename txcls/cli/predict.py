@@ -56,6 +56,16 @@ def predict(
             help="Show only the K most probable classes; with --output, write columns for each  [default: 1]",
         ),
     ] = None,
+    review_below: Annotated[
+        float | None,
+        typer.Option(
+            "--review-below",
+            metavar="P",
+            min=0.0,
+            max=1.0,
+            help="For --output: add a column needs_review, yes for rows whose class has a lower probability than P.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Classify texts, or the rows of a file of any size.
@@ -71,6 +81,7 @@ def predict(
         for option, given, why in (
             ("--resume", resume, "only such runs can be resumed"),
             ("--spreadsheet-safe", spreadsheet_safe, "it applies to output files only"),
+            ("--review-below", review_below is not None, "it adds a column to output files"),
             (f"--precision {precision}", precision != "float32", "it applies to files only"),
         ):
             if given:
@@ -92,6 +103,7 @@ def predict(
                 sheet=sheet,
                 precision=precision,
                 top_k=top_k or 1,
+                review_below=review_below,
                 spreadsheet_safe=spreadsheet_safe,
                 resume=resume,
                 on_rows=lambda done, total: bar.update(task, description="classifying", completed=done, total=total),

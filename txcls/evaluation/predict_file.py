@@ -39,12 +39,14 @@ CHUNK_ROWS = 512
 """Rows classified per call; stop requests are checked between calls."""
 LABEL, PROBABILITY = "predicted_label", "probability"
 """The columns added to the output; input columns of the same name are replaced."""
+REVIEW = "needs_review"
+"""The column that says `yes` in rows to leave to a human, otherwise `no`."""
 
 
-def added_columns(top_k: int = 1) -> tuple[str, ...]:
-    """The columns added for the k best classes: `predicted_label`, `probability`, `predicted_label_2`, …."""
+def added_columns(top_k: int = 1, *, with_review: bool = False) -> tuple[str, ...]:
+    """The columns added for the k best classes: `predicted_label`, `probability`, `predicted_label_2`, …; REVIEW."""
     rest = (f"{name}_{rank}" for rank in range(2, top_k + 1) for name in (LABEL, PROBABILITY))
-    return (LABEL, PROBABILITY, *rest)
+    return (LABEL, PROBABILITY, *rest, *([REVIEW] if with_review else []))
 
 
 def predict_file(
@@ -56,6 +58,7 @@ def predict_file(
     sheet: str | None = None,
     precision: Precision = "float32",
     top_k: int = 1,
+    review_below: float | None = None,
     spreadsheet_safe: bool = False,
     resume: bool = False,
     on_rows: Callable[[int, int], object] | None = None,
@@ -75,6 +78,8 @@ def predict_file(
         precision: "float32" gives the same probabilities as the app; for the other values, faster on some processors,
             see `Predictor.probabilities`.
         top_k: number of most probable classes to write, in the columns of `added_columns`.
+        review_below: add the column REVIEW, which is `yes` for rows without words, and for those whose most probable
+            class has a lower probability than this.
         spreadsheet_safe: escape CSV and TSV fields that a spreadsheet would run as a formula: see `as_plain_text`.
         resume: continue an interrupted run with the same arguments.
         on_rows: called with the number of rows done and the total number of rows.
@@ -100,8 +105,9 @@ def predict_file(
         raise DataError(f"{target}: spreadsheet-safe output is CSV or TSV; the other formats hold no formulas")
     config = classifier.checkpoint.config.data
     n_rows, column = checked_texts(table, text_column=text_column, usual=config.text_column)
-    columns = tuple(dict.fromkeys((*table.columns, *added_columns(top_k))))
-    writer = _Writer(suffix, columns, table.schema() if suffix == ".parquet" else None, spreadsheet_safe, top_k)
+    added = added_columns(top_k, with_review=review_below is not None)
+    columns = tuple(dict.fromkeys((*table.columns, *added)))
+    writer = _Writer(suffix, columns, table.schema() if suffix == ".parquet" else None, spreadsheet_safe, added)
     plan = {
         "input_sha256": _sha256([source]),
         "checkpoint_sha256": _sha256(saved / name for name in FILES[:4]),
@@ -112,6 +118,7 @@ def predict_file(
         "precision": precision,
         "spreadsheet_safe": spreadsheet_safe,
         "top_k": top_k,
+        "review_below": review_below,
     }
     _begin(folder, plan, resume=resume)
     files = [folder / f"{number:08}" for number in range(-(-n_rows // PART_ROWS))]
@@ -138,6 +145,9 @@ def predict_file(
                     break
                 chunk = rows[classified : classified + CHUNK_ROWS]
                 _add_labels(classifier, chunk, column, precision, top_k)
+                if review_below is not None:
+                    for row in chunk:
+                        row[REVIEW] = "no" if (row[PROBABILITY] or 0.0) >= review_below else "yes"
                 classified, done = classified + len(chunk), done + len(chunk)
                 if classified < len(rows):
                     report()
@@ -235,7 +245,7 @@ class _Writer:
     columns: tuple[str, ...]
     schema: "pa.Schema | None"
     spreadsheet_safe: bool
-    top_k: int
+    added: tuple[str, ...]
 
     def write(self, rows: Sequence[Values], file: IO[bytes]) -> None:
         """Write one part."""
@@ -290,10 +300,7 @@ class _Writer:
         import pyarrow as pa
 
         types = {field.name: field.type for field in self.schema or ()}
-        types |= {
-            name: pa.string() if place % 2 == 0 else pa.float64()
-            for place, name in enumerate(added_columns(self.top_k))
-        }
+        types |= {name: pa.float64() if name.startswith(PROBABILITY) else pa.string() for name in self.added}
         return pa.schema([(name, types[name]) for name in self.columns])
 
     def _write_parquet(self, rows: Sequence[Values], file: IO[bytes]) -> None:

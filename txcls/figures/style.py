@@ -16,7 +16,7 @@ from txcls.wording import bounded_percentage
 OKABE_ITO = ("#1F83C4", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#7A7A7A")
 """Colour-blind-safe line colours after Okabe & Ito 2008, adjusted where contrast with white or black was too low."""
 
-CLASS_COLOURS = ("#004CE6", "#E65400", "#1BB28D", "#924599", "#CC9F5C", "#B20000", "#00665E", "#80734C")
+CLASS_COLOURS = ("#4854FC", "#E65400", "#1BB28D", "#924599", "#CC9F5C", "#B20000", "#00665E", "#80734C")
 """The colours of classes, distinguishable also for colour-blind readers (tests/figures/test_style.py measures it)."""
 
 N_RANKED_COLOURS = 6

@@ -9,7 +9,7 @@ import openpyxl
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import chart, charts_of, html_of, open_page
+from tests.app.drawn import body_text, chart, charts_of, html_of, open_page
 from tests.app.jobs.conftest import finish, put
 from tests.app.pages.test_train import has_button, limited, until
 from tests.app.shell.test_charts import described
@@ -59,6 +59,17 @@ def test_a_file_comes_back_with_classes_probabilities_and_the_next_best() -> Non
             assert float(row[f"probability{suffix}"]) == pytest.approx(score.probability, abs=1e-5)
     assert rows[-2]["body"].startswith("'=HYPERLINK"), "nothing that a spreadsheet would run"
     assert rows[-1]["predicted_label"] == "" and "(no words)" in html_of(app)
+
+
+def test_unsure_rows_are_left_to_a_human_on_request() -> None:
+    session, app = with_file()
+    app.selectbox(key="batch_review").set_value(0.95).run()
+    app.button(key="start_batch").click().run()
+    until(app, lambda app: any(drawing.key == "chart_classified" for drawing in charts_of(app)))
+    reviewed = [row["needs_review"] for row in rows_of(session)]
+    sure = [(prediction.probability or 0.0) >= 0.95 for prediction in Predictor.load(PLAIN).predict(ROWS)]
+    assert reviewed == ["no" if one else "yes" for one in sure]
+    assert f"**{reviewed.count('yes')} rows need review**" in body_text(app)
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from txcls.app.jobs.queue import Job
 from txcls.app.shell.limits import limits
 from txcls.data.tables.table import EXCEL, Table, row_text
 from txcls.errors import DataError
-from txcls.evaluation.predict_file import LABEL, PROBABILITY, checked_texts, predict_file
+from txcls.evaluation.predict_file import LABEL, PROBABILITY, REVIEW, checked_texts, predict_file
 from txcls.predictor import Predictor
 
 PREVIEW_ROWS = 20
@@ -41,6 +41,7 @@ def run(job: Job) -> dict[str, Any]:
         text_column=text_column,
         sheet=table.sheet,
         top_k=int(job.spec["top_k"]),
+        review_below=job.spec.get("review_below"),
         spreadsheet_safe=bool(job.spec["safe"]) and target.suffix in (".csv", ".tsv", ".tab"),
         on_rows=on_rows,
         should_stop=lambda: job.is_stopped,
@@ -99,12 +100,17 @@ def _as_text(kind: Any, sheet: Any, value: str) -> Any:
 
 
 def _summary(target: Path, text_column: str) -> dict[str, Any]:
-    """The number of rows with each label, and the first rows."""
+    """The number of rows with each label, the number to review if this was asked for, and the first rows."""
+    n_review, has_review = 0, False
     counts: Counter[str] = Counter()
     preview: list[dict[str, Any]] = []
     for _, values in Table(target).rows():
         counts[str(values[LABEL])] += 1
+        has_review = REVIEW in values
+        n_review += values.get(REVIEW) == "yes"
         if len(preview) < PREVIEW_ROWS:
-            added = {name: values[name] for name in values if name.startswith((LABEL, PROBABILITY))}
+            added = {name: values[name] for name in values if name.startswith((LABEL, PROBABILITY, REVIEW))}
             preview.append({"text": row_text(values, text_column, where="a row")[:_PREVIEW_LENGTH], **added})
-    return {"labels": dict(counts.most_common()), "preview": preview}
+    return {
+        "labels": dict(counts.most_common()), "preview": preview, **({"n_review": n_review} if has_review else {})
+    }  # fmt: skip

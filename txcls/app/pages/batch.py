@@ -16,6 +16,7 @@ from txcls.app.shell.limits import limits
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import load_classifier
 from txcls.data.columns import JOINED, text_columns
+from txcls.evaluation.report import CONFIDENCES
 from txcls.figures import class_counts
 from txcls.wording import percentage
 
@@ -124,6 +125,16 @@ def _classify(opened: layout.Page, peek: JobState, batch: JobState) -> None:
             width=160,
             help="Each with its probability, most probable first.",
         )
+        below = st.selectbox(
+            "Leave to a human below",
+            (None, *CONFIDENCES),
+            format_func=lambda confidence: "no row" if confidence is None else percentage(confidence, 0),
+            key="batch_review",
+            persist_state="session",
+            width=200,
+            help="Adds a column needs_review: yes for rows whose class has a lower probability. Report shows how many "
+            "rows that is, and how often the others are right.",
+        )
     is_delimited = str(peek.spec["file"]).removesuffix(".gz").endswith((".csv", ".tsv"))
     safe = True
     if is_delimited:
@@ -140,11 +151,11 @@ def _classify(opened: layout.Page, peek: JobState, batch: JobState) -> None:
         type="primary",
         disabled=not st.session_state["batch_columns"],
         on_click=_start,
-        args=(opened.source, dict(peek.spec), int(k), bool(safe)),
+        args=(opened.source, dict(peek.spec), int(k), below, bool(safe)),
     )
 
 
-def _start(source: Source, spec: dict[str, Any], k: int, safe: bool) -> None:
+def _start(source: Source, spec: dict[str, Any], k: int, below: float | None, safe: bool) -> None:
     waiting.start(
         "batch",
         {
@@ -155,6 +166,7 @@ def _start(source: Source, spec: dict[str, Any], k: int, safe: bool) -> None:
             "text_column": JOINED.join(st.session_state["batch_columns"]),
             "sheet": spec.get("sheet"),
             "top_k": k,
+            "review_below": below,
             "safe": safe,
         },
     )
@@ -193,6 +205,11 @@ def _result(batch: JobState) -> None:
             )
         renamed = _renamed(name, file.suffix)
         download_link(f"Download {renamed}", file, name=renamed, key="download_batch", is_primary=True)
+        if (n := result.get("n_review")) is not None:
+            st.markdown(
+                f"**{n:,} rows need review** ({percentage(n / result['done'])}): the class has less than "
+                f"{percentage(float(batch.spec['review_below']), 0)}."
+            )
         counts = {label or "(no words)": n for label, n in result["labels"].items()}
         first = next(iter(counts.items()))
         chart(
@@ -214,7 +231,9 @@ def _result(batch: JobState) -> None:
 def _preview_row(row: dict[str, Any]) -> dict[str, str]:
     probability = row.get("probability")
     shown = percentage(float(probability)) if probability not in (None, "") else ""
-    return {"class": str(row["predicted_label"]) or "(no words)", "probability": shown, "text": str(row["text"])}
+    review = {"review": str(row["needs_review"])} if "needs_review" in row else {}
+    label = str(row["predicted_label"]) or "(no words)"
+    return {"class": label, "probability": shown, **review, "text": str(row["text"])}
 
 
 def _renamed(name: str, suffix: str) -> str:

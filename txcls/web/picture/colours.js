@@ -1,7 +1,7 @@
 // Class colours, and heat maps of weights (txcls/figures/).
 
 /** The colours of classes, as in txcls/figures/style.py. */
-export const CLASS_COLOURS = ["#004CE6", "#E65400", "#1BB28D", "#924599", "#CC9F5C", "#B20000", "#00665E", "#80734C"];
+export const CLASS_COLOURS = ["#4854FC", "#E65400", "#1BB28D", "#924599", "#CC9F5C", "#B20000", "#00665E", "#80734C"];
 /** With more classes than colours, this many have one. */
 const N_RANKED_COLOURS = 6;
 /** Grey, for classes that have no colour. */
