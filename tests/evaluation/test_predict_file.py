@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -119,7 +120,8 @@ def test_each_of_the_best_classes_has_its_own_columns(classifier: Predictor, tmp
 def test_rows_below_a_probability_are_marked_for_review(classifier: Predictor, tmp_path: Path, target: str) -> None:
     source = write(tmp_path / "in.csv", 20)
     predictions = classifier.predict(texts(20))
-    below = sum(sorted(prediction.probability or 0.0 for prediction in predictions)[9:11]) / 2
+    known = sorted(prediction.probability for prediction in predictions if prediction.probability is not None)
+    below = max((b - a, (a + b) / 2) for a, b in pairwise(known))[1]
     predict_file(classifier, source, tmp_path / target, text_column="body", review_below=below)
     rows = read(tmp_path / target)
     assert list(rows[0]) == ["id", "body", "predicted_label", "probability", "needs_review"]
