@@ -28,6 +28,7 @@ FIGURES: dict[str, Any] = {
 
 AGREEMENT = {
     "attractors": [{"name": "0", "n": 90, "accuracy": {"transformer": 0.9, "shuffled": 0.7}}],
+    "sources": [{"name": "imdb", "n": 90, "accuracy": {"transformer": 0.9}}],
     "constructions": [{"name": "relative clause", "n": 10, "accuracy": {"transformer": 0.8}}],
 }
 
@@ -47,9 +48,8 @@ def card(**changes: Any) -> str:
 
 def test_a_card_shows_agreement_by_attractors_and_constructions() -> None:
     text = card(metrics={"test": FIGURES, "agreement": AGREEMENT})
-    assert (
-        "|  | rows | this model | its words in random order |\n|---|---|---|---|\n| 0 | 90 | 90.0 % | 70.0 % |" in text
-    )
+    assert "| attractors | rows | this model | its words in random order |\n|---|---|---|---|\n" in text
+    assert "| 0 | 90 | 90.0 % | 70.0 % |\n" in text and "| source | rows | this model |\n" in text
     assert "| relative clause | 10 | 80.0 % |" in text
 
 

@@ -157,7 +157,7 @@ def test_held_out_figures_are_not_replaced_by_those_of_another_file(run, tmp_pat
     assert run("train", "a.csv", "--minutes", "0.05", "--out", "mine").code == 0
     before = json.loads((tmp_path / "mine" / "metrics.json").read_text())
     said = printed(run("evaluate", "mine", "--data", "a.csv"))
-    assert "the figures are better than on new texts" in said
+    assert "so these results are better than they would be on new texts" in said
     assert re.search(r"mine: 120 rows of a.csv, of which it was trained on about [678]\d %", said)
     (tmp_path / "renamed.csv").write_bytes((tmp_path / "a.csv").read_bytes())
     [report] = run("report", "mine", "--data", "renamed.csv", "--json").objects

@@ -108,6 +108,7 @@ def model_card(
         made=_TRAINING_FACTS,
         verdicts=VERDICTS,
         weights=_WEIGHTS,
+        agreement_kinds=AGREEMENT,
     )
     metadata = _metadata(name, config, metrics, is_classifier=bool(classes))
     return str(ModelCard(f"---\n{metadata.to_yaml()}\n---\n\n{text}"))
@@ -216,21 +217,6 @@ def _tables(classes: Sequence[str], metrics: Mapping[str, Any]) -> Iterable[Tabl
         rows = [("unchanged", percentage(measured["accuracy"], 2))]
         rows += [(text, percentage(order[key], 2)) for key, text in ORDER.items() if key in order]
         yield "Accuracy with word order removed:", ("", "accuracy"), rows
-    if agreement := metrics.get("agreement"):
-        yield _agreement_table(
-            "Accuracy by attractors (nouns of the other number before the verb):", agreement["attractors"]
-        )
-        yield _agreement_table(
-            "Accuracy on the minimal pairs, by construction and attractor:", agreement["constructions"]
-        )
-
-
-def _agreement_table(title: str, groups: Sequence[Mapping[str, Any]]) -> Table:
-    kinds = [kind for kind in AGREEMENT if kind in groups[0]["accuracy"]]
-    rows = [
-        (group["name"], f"{group['n']:,}", *(percentage(group["accuracy"][kind]) for kind in kinds)) for group in groups
-    ]
-    return title, ("", "rows", *(AGREEMENT[kind] for kind in kinds)), rows
 
 
 def _circuit_table(circuit: Mapping[str, Any]) -> str:
