@@ -183,7 +183,7 @@ def test_back_and_forward_go_step_by_step(visitor: Page, shipped: Server) -> Non
 
 def test_an_unknown_lesson_opens_the_list_of_lessons(visitor: Page, shipped: Server) -> None:
     visitor.goto(f"{shipped.address}/?lesson=lecture")
-    expect(visitor.get_by_text("There is no lesson lecture; there are 'tokens'")).to_be_visible()
+    expect(visitor.get_by_text("There is no lesson lecture; choose one of 'tokens'")).to_be_visible()
     expect(visitor.locator(".st-key-lesson_card_6")).to_be_visible()
 
 
