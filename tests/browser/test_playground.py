@@ -1,6 +1,7 @@
 """The page on which visitors train a model, opened from a file in a real Chromium without a server."""
 
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,6 +63,7 @@ def accuracy(page: "Page") -> float:
 def test_a_model_learns_and_everything_follows(offline: "Page", address: str) -> None:
     offline.goto(f"{address}#task=majority&layers=1&width=16&rate=0.01")
     expect(offline.locator("#progress")).to_contain_text("a bag of words gets")
+    expect(offline.locator("#reading-note")).to_have_text("Not trained yet: the weights are random.")
     before = offline.locator(".machine-head canvas").first.evaluate("(canvas) => canvas.toDataURL()")
     train(offline, 150)
     expect(offline.locator(".line-1")).to_have_count(2)
@@ -71,6 +73,9 @@ def test_a_model_learns_and_everything_follows(offline: "Page", address: str) ->
     expect(offline.locator(".machine-bars li").first).to_contain_text("red")
     offline.locator(".machine-head").first.click()
     expect(offline.locator(".machine-bar p")).to_contain_text("Head 1.1 is switched off")
+    expect(offline.locator("#reading-note")).to_have_text(
+        re.compile(r"With all heads: red .*%; without 1\.1: (red|blue) .*%\.")
+    )
     offline.get_by_role("button", name="Reset").click()
     expect(offline.locator("#progress")).to_contain_text("not trained yet")
 
@@ -114,17 +119,23 @@ def test_a_table_is_trained_on_and_the_model_opens_in_python(offline: "Page", ad
     offline.get_by_text("Your own table").click()
     offline.locator("#table").fill("one\ntwo")
     offline.get_by_role("button", name="Train on this table").click()
-    expect(offline.locator("#table-problem")).to_contain_text("Wanted two, texts and labels")
+    expect(offline.locator("#table-problem")).to_contain_text("Expected two, texts and labels")
     offline.locator("#table").fill(TABLE)
     offline.get_by_role("button", name="Train on this table").click()
-    offline.wait_for_function("() => Number(document.documentElement.dataset.steps) >= 60")
-    offline.get_by_role("button", name="❚❚ Pause").click()
+    expect(offline.get_by_label("Speed")).to_have_value("100")
+    offline.get_by_label("Speed").select_option("full")
+    expect(offline.locator("#progress")).to_contain_text("paused: the training texts are learned")
     expect(offline.get_by_role("button", name="▶ Train")).to_be_visible()
+    offline.locator("#text").fill("parcel is late, dear")
+    expect(offline.locator("#reading-note")).to_have_text(
+        "2 of 5 words are unknown, since no training text has them: ,, dear."
+    )
     offline.locator("#text").fill("parcel is late")
+    expect(offline.locator("#reading-note")).to_be_empty()
     shown = offline.locator(".machine-bars li").first
     expect(shown).to_contain_text("delivery")
     with offline.expect_download() as download:
-        offline.get_by_role("button", name="Save the model").click()
+        offline.get_by_role("button", name="Save model").click()
     download.value.save_as(tmp_path / "model.zip")
     unpack(tmp_path / "model.zip", tmp_path, name="mine")
     prediction = load(tmp_path / "mine")("parcel is late")
@@ -143,8 +154,7 @@ def test_twenty_lines_are_enough_and_give_counts_instead_of_percentages(offline:
     expect(offline.locator("#about")).to_contain_text(
         "16 texts to train on, 4 held out, 2 classes. So few held-out texts"
     )
-    offline.wait_for_function("() => Number(document.documentElement.dataset.steps) >= 50")
-    offline.get_by_role("button", name="❚❚ Pause").click()
+    expect(offline.locator("#progress")).to_contain_text("paused: the training texts are learned")
     expect(offline.locator("#accuracy")).to_have_text(re.compile("Held-out texts: [0-4] of 4 right"))
     expect(offline.locator(".machine-head")).to_have_count(4)
     assert "task=own" in offline.url
@@ -157,7 +167,7 @@ def test_a_file_that_is_too_large_or_no_table_is_refused_with_a_sentence(offline
     offline.goto(address)
     offline.get_by_text("Your own table").click()
     for content, problem in (
-        (b"a,b\n" * 600_000, "This file has 2.4 MB. Wanted at most 2 MB"),
+        (b"a,b\n" * 600_000, "This file has 2.4 MB. Expected at most 2 MB"),
         (b"PK\3\4\0", "not a text file"),
     ):
         offline.locator("#file").set_input_files({"name": "table.csv", "mimeType": "text/csv", "buffer": content})
@@ -177,6 +187,18 @@ def test_axe_finds_nothing(browser: "Browser", address: str, theme: Any, width: 
     assert [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in violations] == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.close()
+
+
+def test_at_ten_steps_a_second_every_step_is_shown_and_held_out_texts_are_measured_often(
+    offline: "Page", address: str
+) -> None:
+    offline.goto(f"{address}#task=majority&layers=1&width=16")
+    offline.get_by_label("Speed").select_option("10/s")
+    began = time.monotonic()
+    train(offline, 30)
+    assert time.monotonic() - began > 2.9
+    points = offline.locator(".line-1").first.get_attribute("d")
+    assert points is not None and points.count("L") >= 5
 
 
 def test_the_lesson_asks_trains_and_tells(offline: "Page", address: str) -> None:
@@ -221,6 +243,13 @@ def tables(browser: "Browser") -> "Iterator[Page]":
         ("a,x\nb,y\n" * 3, [["a", "x"], ["b", "y"]] * 3),
         ("label\ttext\r\n" + "x\tone, two\r\ny\tthree\r\n" * 3, [["one, two", "x"], ["three", "y"]] * 3),
         ("one, two, three\tx\nfour\ty\n" * 3, [["one, two, three", "x"], ["four", "y"]] * 3),
+        ("one, two, three,x\nfour,y\n" * 3, [["one, two, three", "x"], ["four", "y"]] * 3),
+        ("x,one, two\ny,three\n" * 9, [["one, two", "x"], ["three", "y"]] * 9),
+        (
+            "id;text;label\n" + "".join(f"{n};one; two;x\n{n}0;three;y\n" for n in range(4, 8)),
+            [["one; two", "x"], ["three", "y"]] * 4,
+        ),
+        ("a,x\nb,y\n" * 10 + "no label\n", [["a", "x"], ["b", "y"]] * 10),
         ('text,label\n"a ""b"", c\nd",x\n' + "e f,y\n" * 5, [['a "b", c\nd', "x"], *[["e f", "y"]] * 5]),
     ],
 )
@@ -232,7 +261,7 @@ def test_pasted_tables_are_read(tables: "Page", content: str, rows: list[list[st
     "content, problem",
     [
         ("a\n" * 9, "one column"),
-        ("a,x\nb,y\n", "Rows: 2. Wanted at least 6"),
+        ("a,x\nb,y\n", "Rows: 2. Expected at least 6"),
         ("".join(f"text {n},{n % 21}\n" for n in range(42)), "at most 20"),
         ("a,x\nb,x\nc,x\nd,x\ne,x\nf,x\ng,x", "same label"),
     ],

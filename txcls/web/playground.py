@@ -1,5 +1,6 @@
 """A page on which visitors train a Transformer in their browser: one file that opens from disk, without a server."""
 
+import re
 from functools import cache
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from txcls.web.tables import reading_tables
 SHEETS = ("page/theme", "picture/buttons", "playground/playground", "picture/machine", "picture/saving")
 PATTERNS = ("composed", "spaces", "basic_english")
 """The patterns that the page needs to read texts as playground.js's TEXT says."""
+_DESCRIPTION = re.compile(r"^ *(/\*\*[^\n]*(\n *\*[^\n]*)*|//[^\n]*)\n", re.MULTILINE)
 
 
 def export_playground(out: str | Path) -> Path:
@@ -63,5 +65,10 @@ def playground() -> bytes:
         code=script("playground/playground"),
         sheets=SHEETS,
         sources={"worker-src": "blob:"},  # the page contains the worker's source
-        values={"DATA": page_json(data).decode("utf-8"), "WORKER": script("training/worker")},
+        values={"DATA": page_json(data).decode("utf-8"), "WORKER": _without_descriptions(script("training/worker"))},
     )
+
+
+def _without_descriptions(source: str) -> str:
+    """A script without comments on lines of their own; most of these modules stand with theirs in the page's script."""
+    return _DESCRIPTION.sub("", source)

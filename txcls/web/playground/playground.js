@@ -25,6 +25,10 @@ const find = (id) => document.getElementById(id);
 const MAX_TOKENS = 48;
 /** Maximum size of the vocabulary. */
 const MAX_VOCABULARY = 3000;
+/** Training on a visitor's table pauses once at this training loss. */
+const LEARNED = 0.002;
+/** A table with fewer rows is trained on at ten steps a second. */
+const FEW_ROWS = 100;
 const MAX_WORDS_DRAWN = 60, MAX_WRONG = 6;
 /** With fewer held-out texts, counts are shown instead of percentages. */
 const FEW_HELD_OUT = 20;
@@ -90,7 +94,7 @@ function reset() {
   const workers = Array.from({length: nHelpers + 1}, () => new Worker(workerAddress));
   const channels = workers.slice(1).map(() => new MessageChannel());
   channels.forEach(({port2}, n) => workers[n + 1].postMessage({help: port2}, [port2]));
-  training = {data, config, workers, progress: null, isPlaying: false, until: Infinity, task};
+  training = {data, config, workers, progress: null, best: {steps: 0, loss: Infinity}, isPlaying: false, hasLearned: false, until: Infinity, task};
   const ports = channels.map(({port1}) => port1);
   const rows = {
     texts: trained.map(({ids}) => ids), labels: trained.map(({label}) => classes.indexOf(label)),
@@ -98,7 +102,7 @@ function reset() {
   };
   workers[0].onmessage = ({data: progress}) => arrived(progress);
   workers[0].onerror = (event) => say("problem", `Training stopped: ${event.message}.`);
-  workers[0].postMessage({start: {config, rows, options: chosen, helpers: ports}}, ports);
+  workers[0].postMessage({start: {config, rows, options: chosen, helpers: ports}, pace: Number(find("speed").value)}, ports);
   for (const one of [accuracyCurves, lossCurves, plane]) one.clear();
   off.clear();
   find("accuracy").textContent = "";
@@ -129,24 +133,29 @@ function showPlaying() {
 
 /** @param {import("../training/worker.js").Progress} progress */
 function arrived(progress) {
-  const {steps, heldOut, loss, accuracy, baseline, model} = progress;
+  const {steps, heldOut, loss, accuracy, baseline, model} = progress, measured = training.progress?.heldOut.steps;
   training.progress = progress;
   training.model = model;
   accuracyCurves.level = baseline;
   accuracyCurves.add(0, steps, accuracy);
   lossCurves.add(0, steps, loss);
-  if (heldOut.steps === steps) {
-    accuracyCurves.add(1, steps, heldOut.accuracy);
-    lossCurves.add(1, steps, heldOut.loss);
+  if (heldOut.steps !== measured) {
+    accuracyCurves.add(1, heldOut.steps, heldOut.accuracy);
+    lossCurves.add(1, heldOut.steps, heldOut.loss);
+    if (heldOut.loss < training.best.loss) training.best = heldOut;
     drawErrors();
   }
   if (steps >= training.until) {
     Object.assign(training, {isPlaying: false, until: Infinity});
     showPlaying();
   }
+  if (training.isPlaying && !training.hasLearned && training.task === own && loss !== null && loss < LEARNED) {
+    training.hasLearned = true;
+    play(false);
+  }
   find("accuracy").textContent = `Held-out texts: ${rightOf(heldOut.accuracy)} right`;
   find("progress").textContent = steps === 0 ? `not trained yet; a bag of words gets ${rightOf(baseline)}`
-    : `step ${steps.toLocaleString("en")} · ${progress.seconds.toFixed(0)} s · ${Math.round(progress.perSecond).toLocaleString("en")} texts/s`;
+    : `step ${steps.toLocaleString("en")} · ${progress.seconds.toFixed(0)} s · ${Math.round(progress.perSecond).toLocaleString("en")} texts/s${endOf(training)}`;
   document.documentElement.dataset.steps = String(steps);
   lesson.progressed(progress);
   if (waiting) return; // the last report has not been drawn yet
@@ -155,6 +164,13 @@ function arrived(progress) {
     waiting = false;
     if (training?.model) draw();
   });
+}
+
+/** Why training paused by itself, and the step with the lowest held-out loss, if the loss is higher now. */
+function endOf({isPlaying, hasLearned, best, progress: {heldOut}}) {
+  if (isPlaying || !hasLearned) return "";
+  const lowest = best.steps && heldOut.loss > 1.1 * best.loss ? `; lowest held-out loss at step ${best.steps.toLocaleString("en")}` : "";
+  return ` · paused: the training texts are learned (loss below ${LEARNED})${lowest}`;
 }
 
 function draw() {
@@ -179,11 +195,25 @@ function drawSentence() {
   const text = find("text").value, whole = classifier.read(text);
   if (!whole.trace) {
     machine.clear();
+    say("reading-note", "");
     return;
   }
   const heads = [...off].map((name) => name.split(".").map((one) => Number(one) - 1)).map(([layer, head]) => ({layer, head}));
   const pass = heads.length ? classifier.read(text, {edit: headsOff(heads, "zero", null)}) : whole;
+  say("reading-note", noteOn(whole, pass));
   machine.show(sceneOf(classifier, pass), {off, how: "zero", before: heads.length ? whole.probabilities : null, stories: {}});
+}
+
+/** What limits the answer: no training, words that were not in the training texts, heads that are off. */
+function noteOn(whole, pass) {
+  const words = whole.encoding.tokens.filter(({isSpecial}) => !isSpecial), unknown = words.filter(({isUnknown}) => isUnknown);
+  const names = [...new Set(unknown.map(({text}) => text))].slice(0, 5).join(", ");
+  const answer = ({ranked: [{label, probability}]}) => `${label} ${percent(probability)}`;
+  return [
+    ...(training.progress.steps ? [] : ["Not trained yet: the weights are random."]),
+    ...(unknown.length ? [`${unknown.length} of ${words.length} words are unknown, since no training text has them: ${names}.`] : []),
+    ...(pass === whole ? [] : [`With all heads: ${answer(whole)}; without ${[...off].join(", ")}: ${answer(pass)}.`]),
+  ].join(" ").replaceAll(" %", "\u00a0%");
 }
 
 function drawErrors() {
@@ -263,10 +293,11 @@ async function useTable(given) {
     own.about = notes.join(" ");
     say("table-problem", "");
     if (!find("tasks").querySelector("[value=own]")) addTask(own);
+    find("speed").value = rows.length < FEW_ROWS ? "100" : "0"; // a small table is learned before one can look
     choose({task: "own", text: ""});
     play(true);
     find("own").open = false;
-    find("task").scrollIntoView({block: "start"});
+    find("reading").scrollIntoView({block: "start"});
   } catch (error) {
     say("table-problem", error.message);
   }
@@ -301,6 +332,7 @@ find("step").addEventListener("click", () => {
   if (training?.isPlaying) play(false);
   training?.workers[0].postMessage({step: true});
 });
+find("speed").addEventListener("change", () => training?.workers[0].postMessage({pace: Number(find("speed").value)}));
 find("reset").addEventListener("click", () => reset());
 find("text").addEventListener("input", () => drawSentence());
 find("text").addEventListener("change", () => writeAddress());
@@ -336,8 +368,8 @@ find("save").addEventListener("click", () => {
 });
 find("link").addEventListener("click", async () => {
   writeAddress();
-  await navigator.clipboard.writeText(location.href).catch(() => null);
-  find("link").textContent = "It is in the address bar";
+  const copied = await navigator.clipboard.writeText(location.href).then(() => true, () => false);
+  find("link").textContent = copied ? "Copied" : "See address";
   setTimeout(() => { find("link").textContent = "Copy link"; }, 2500);
 });
 find("lesson-open").addEventListener("click", () => lesson.go(0));

@@ -10,33 +10,41 @@ export const MAX_ROWS = 5000, MAX_LABELS = 20, MAX_MEGABYTES = 2;
  * the reason as a sentence */
 export function readTable(content) {
   if (content.includes("\0")) throw new Error("This is not a text file. Save the table as CSV (UTF-8).");
-  const table = cellsOf(content).filter((row) => row.some((cell) => cell.trim()));
-  const width = Math.max(0, ...table.map((row) => row.length));
-  if (width < 2) throw new Error("This is one column. Wanted two, texts and labels, separated by a comma, a semicolon or a tab.");
-  if (table.length < 6) throw new Error(`Rows: ${table.length}. Wanted at least 6; twenty are better.`);
-  const columns = Array.from({length: width}, (_, c) => table.map((row) => (row[c] ?? "").trim()));
+  const delimiter = delimiterOf(content), table = cellsOf(content, delimiter).filter((row) => row.some((cell) => cell.trim()));
+  // Texts may hold the delimiter without quotes: the narrowest width that a tenth of the rows have is the table's.
+  const widths = table.map((row) => row.length), nOf = (width) => widths.filter((one) => one === width).length;
+  const width = Math.min(...widths.filter((one) => one > 1 && nOf(one) >= table.length / 10));
+  if (width === Infinity) throw new Error("This is one column. Expected two, texts and labels, separated by a comma, a semicolon or a tab.");
+  if (table.length < 6) throw new Error(`Rows: ${table.length}. Expected at least 6; twenty are better.`);
+  const regular = table.filter((row) => row.length === width);
+  const columns = Array.from({length: width}, (_, c) => regular.map((row) => row[c].trim()));
   const different = columns.map((column) => new Set(column.slice(1)).size);
   const lengths = columns.map((column) => column.reduce((sum, cell) => sum + cell.length, 0));
   const places = [...columns.keys()].sort((a, b) => different[a] - different[b] || lengths[a] - lengths[b] || b - a);
-  const label = places.find((c) => different[c] > 1 && different[c] <= table.length / 2) ?? places[0];
+  const label = places.find((c) => different[c] > 1 && different[c] <= regular.length / 2) ?? places[0];
   const text = places.filter((c) => c !== label).reduce((best, c) => (lengths[c] > lengths[best] ? c : best));
-  const hasHeadings = !columns[label].slice(1).includes(columns[label][0]);
-  let rows = table.map((_, n) => ({text: columns[text][n], label: columns[label][n]})).slice(hasHeadings ? 1 : 0);
+  const readable = table.map((row) => {
+    const extra = Math.max(0, row.length - width), whole = [...row];
+    whole.splice(text, extra + 1, row.slice(text, text + extra + 1).join(delimiter));
+    return {text: (whole[text] ?? "").trim(), label: (whole[label] ?? "").trim()};
+  });
+  const hasHeadings = !readable.slice(1).some((row) => row.label === readable[0].label);
+  let rows = readable.slice(hasHeadings ? 1 : 0);
   const notes = [];
   const complete = rows.filter((row) => row.text && row.label);
   if (complete.length < rows.length) notes.push(`${rows.length - complete.length} rows without a text or a label were left out.`);
   rows = complete.slice(0, MAX_ROWS);
   if (complete.length > MAX_ROWS) notes.push(`Only the first ${MAX_ROWS} rows are used.`);
   const classes = new Set(rows.map((row) => row.label));
-  if (classes.size < 2) throw new Error(`All rows have the same label, “${[...classes].join().slice(0, 30)}”. Wanted at least two labels.`);
-  if (classes.size > MAX_LABELS) throw new Error(`There are ${classes.size} different labels. Wanted at most ${MAX_LABELS}.`);
+  if (classes.size < 2) throw new Error(`All rows have the same label, “${[...classes].join().slice(0, 30)}”. Expected at least two labels.`);
+  if (classes.size > MAX_LABELS) throw new Error(`There are ${classes.size} different labels. Expected at most ${MAX_LABELS}.`);
   return {rows, notes};
 }
 
 /** The text of a file. @param {File} file @returns {Promise<string>} @throws {Error} if it is too large or unreadable */
 export async function textOf(file) {
   if (file.size > MAX_MEGABYTES * 1e6) {
-    throw new Error(`This file has ${(file.size / 1e6).toFixed(1)} MB. Wanted at most ${MAX_MEGABYTES} MB.`);
+    throw new Error(`This file has ${(file.size / 1e6).toFixed(1)} MB. Expected at most ${MAX_MEGABYTES} MB.`);
   }
   return file.text().catch(() => { throw new Error("This file cannot be read."); });
 }
@@ -55,12 +63,16 @@ export function withHeldOut(rows, random) {
   });
 }
 
-/** The cells of CSV text (RFC 4180); the delimiter is the one that most lines hold as often as the first. */
-function cellsOf(content) {
+/** The delimiter of CSV text: the one that most lines hold as often as the first. */
+function delimiterOf(content) {
   const lines = content.split("\n").filter((line) => line.trim()).slice(0, 100);
   const nOf = (line, one) => line.split(one).length - 1;
   const agreeing = (one) => lines.filter((line) => nOf(line, one) && nOf(line, one) === nOf(lines[0], one)).length;
-  const delimiter = ["\t", ";", ","].reduce((best, one) => (agreeing(one) > agreeing(best) ? one : best));
+  return ["\t", ";", ","].reduce((best, one) => (agreeing(one) > agreeing(best) ? one : best));
+}
+
+/** The cells of CSV text (RFC 4180). */
+function cellsOf(content, delimiter) {
   const rows = [[]];
   let cell = "", quoted = false;
   for (let i = 0; i < content.length; i++) {

@@ -6,8 +6,10 @@ import {addGradients, addTo, logitsOf, noGradients} from "./backward.js";
 import {bagOfWords} from "./baseline.js";
 import {AdamW, newModel, randomNumbers} from "./optimizer.js";
 
-/** Milliseconds between reports while training, and between measurements on held-out texts. */
+/** Milliseconds between reports while training, and at most between measurements on held-out texts. */
 const REPORT = 150, MEASURE = 1000;
+/** Measurements come sooner as long as they take at most one of so many milliseconds. */
+const SHARE = 20;
 /** Number of texts whose logits are computed at once. */
 const AT_ONCE = 64;
 
@@ -35,6 +37,8 @@ class Leader {
     const classOf = bagOfWords(rows.texts, rows.labels, rows.V, rows.C);
     this.baseline = share(rows.heldOut.map((ids, n) => classOf(ids) === rows.heldOutLabels[n]));
     this.isPlaying = false;
+    /** Shortest time of a step, in milliseconds, so that one can watch. */
+    this.pace = 0;
     this.measure();
     this.report();
   }
@@ -49,9 +53,12 @@ class Leader {
     this.isPlaying = true;
     let reported = performance.now();
     while (this.isPlaying && this.steps < until) {
+      const began = performance.now();
       await this.step();
-      if (performance.now() - this.measured > MEASURE) this.measure();
-      if (performance.now() - reported < REPORT) continue;
+      if (this.pace) await sleep(began + this.pace - performance.now());
+      const wait = Math.min(MEASURE, Math.max(REPORT, SHARE * this.measuring));
+      if (performance.now() - this.measured > wait) this.measure();
+      if (!this.pace && performance.now() - reported < REPORT) continue;
       this.report();
       reported = performance.now();
     }
@@ -89,7 +96,7 @@ class Leader {
 
   /** Measure loss, accuracy and predicted classes on the held-out texts. */
   measure() {
-    const {heldOut, heldOutLabels} = this.rows, answers = [];
+    const {heldOut, heldOutLabels} = this.rows, answers = [], began = performance.now();
     let loss = 0;
     for (let start = 0; start < heldOut.length; start += AT_ONCE) {
       const logits = logitsOf(this.model, heldOut.slice(start, start + AT_ONCE));
@@ -102,6 +109,7 @@ class Leader {
     const accuracy = share(answers.map((answer, n) => answer === heldOutLabels[n]));
     this.heldOut = {steps: this.steps, loss: loss / answers.length, accuracy, answers};
     this.measured = performance.now();
+    this.measuring = this.measured - began;
   }
 
   report() {
@@ -112,6 +120,10 @@ class Leader {
     });
     this.forget();
   }
+}
+
+function sleep(milliseconds) {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 
 function share(flags) {
@@ -157,6 +169,7 @@ let leader;
 onmessage = async ({data}) => {
   if (data.help) help(data.help);
   if (data.start) leader = new Leader(data.start.config, data.start.rows, data.start.options, data.start.helpers);
+  if (data.pace !== undefined) leader.pace = data.pace;
   if (data.play) leader.play(data.until);
   if (data.pause) leader.isPlaying = false;
   if (data.step) {
