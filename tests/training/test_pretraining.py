@@ -17,7 +17,7 @@ from txcls.language.generation import TextModel, generate
 from txcls.model import LanguageModel, TextClassifier
 from txcls.predictor import Predictor
 from txcls.text.vocabulary import CLS, MASK
-from txcls.training import pretrain, train
+from txcls.training import Progress, TrainingInterruptedError, pretrain, train
 from txcls.training.from_pretrained import start_from
 from txcls.training.objectives import FillMasked, PredictNext, mask_tokens
 
@@ -145,6 +145,21 @@ def test_pretraining_learns_and_a_classifier_starts_from_it(
     torch.testing.assert_close(
         started.model.embeddings.positional, theirs["embeddings.positional"][:12], atol=1e-3, rtol=1e-2
     )
+
+
+def test_minutes_given_on_resuming_bring_the_run_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "cache"))
+    planned = run_config("masked").with_settings(["train.epochs=1000"])
+
+    def interrupt(progress: Progress) -> None:
+        if progress.step == 20:
+            raise KeyboardInterrupt
+
+    with pytest.raises((KeyboardInterrupt, TrainingInterruptedError)):
+        pretrain(planned, out=tmp_path / "lm", on_step=interrupt)
+    made = pretrain(planned, out=tmp_path / "lm", resume=True, minutes=0.05)
+    last = made.history[-1]
+    assert last["step"] > 20 and last["learning_rate"] < 0.05 * planned.train.learning_rate
 
 
 def test_a_causal_model_continues_a_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -151,14 +151,23 @@ def pretrain(
     resume: ResumeOption = False,
     overwrite: OverwriteOption = False,
     max_steps: StepsOption = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            "--minutes", metavar="M", min=0, help="End after this training time in all, as the preset's end would."
+        ),
+    ] = None,
     device: DeviceOption = None,
 ) -> None:
     """Train a model on unlabelled training texts, for `train --init` and `generate`.
 
+    With `--minutes`, the learning rate falls to zero within that time, also if it is given only when resuming.
+
     To use several processes or GPUs: `torchrun --nproc-per-node N -m txcls pretrain …`.
     """
     config, folder = _config_and_folder(preset, settings, seed, out, overwrite=overwrite)
-    _pretrain(config, folder, data, resume=resume, overwrite=overwrite, max_steps=max_steps, device=device)
+    options = {"resume": resume, "overwrite": overwrite, "max_steps": max_steps, "minutes": minutes}
+    _pretrain(config, folder, data, device=device, **options)
 
 
 def _pretrain(config: RunConfig, folder: Path, data: Path | None, *, device: str | None, **options: Any) -> None:

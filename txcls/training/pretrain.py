@@ -46,6 +46,7 @@ def pretrain(
     resume: bool = False,
     overwrite: bool = False,
     max_steps: int | None = None,
+    minutes: float | None = None,
     on_stage: Callable[[str], None] | None = None,
     on_step: Callable[[Progress], None] | None = None,
     on_validation: Callable[[HistoryRow], None] | None = None,
@@ -53,6 +54,10 @@ def pretrain(
     """Pre-train a model and save it as the checkpoint folder `out`; for arguments and errors see `train`.
 
     Texts longer than the model's max_length are split into windows.
+
+    Args:
+        minutes: training time in all, over interruptions, after which to stop; the learning rate falls to zero within
+            it. It may be given, or changed, when the run is resumed.
     """
     if config.objective == "classify":
         raise TrainingError(
@@ -83,6 +88,7 @@ def pretrain(
         on_step=on_step,
         on_validation=on_validation,
         max_steps=max_steps,
+        max_seconds=None if minutes is None else 60 * minutes,
     )
     loss = result.best.validation_loss
     metrics: dict[str, Any] = {
