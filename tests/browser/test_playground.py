@@ -74,7 +74,7 @@ def test_a_model_learns_and_everything_follows(offline: "Page", address: str) ->
     offline.locator(".machine-head").first.click()
     expect(offline.locator(".machine-bar p")).to_contain_text("Head 1.1 is switched off")
     expect(offline.locator("#reading-note")).to_have_text(
-        re.compile(r"With all heads: red .*%; without 1\.1: (red|blue) .*%\.")
+        re.compile(r"With all heads “red” .*%; without 1\.1 “(red|blue)” .*%\.")
     )
     offline.get_by_role("button", name="Reset").click()
     expect(offline.locator("#progress")).to_contain_text("not trained yet")
@@ -124,11 +124,11 @@ def test_a_table_is_trained_on_and_the_model_opens_in_python(offline: "Page", ad
     offline.get_by_role("button", name="Train on this table").click()
     expect(offline.get_by_label("Speed")).to_have_value("100")
     offline.get_by_label("Speed").select_option("full")
-    expect(offline.locator("#progress")).to_contain_text("paused: the training texts are learned")
+    expect(offline.locator("#progress")).to_contain_text("training texts by heart")
     expect(offline.get_by_role("button", name="▶ Train")).to_be_visible()
     offline.locator("#text").fill("parcel is late, dear")
     expect(offline.locator("#reading-note")).to_have_text(
-        "2 of 5 words are unknown, since no training text has them: ,, dear."
+        "Do not trust this answer: the model was not trained on 2 of these 5 words (“,”, “dear”)."
     )
     offline.locator("#text").fill("parcel is late")
     expect(offline.locator("#reading-note")).to_be_empty()
@@ -152,9 +152,9 @@ def test_twenty_lines_are_enough_and_give_counts_instead_of_percentages(offline:
     offline.get_by_role("button", name="Train on this table").click()
     expect(offline.locator("#table-problem")).to_be_empty()
     expect(offline.locator("#about")).to_contain_text(
-        "16 texts to train on, 4 held out, 2 classes. So few held-out texts"
+        "16 texts to train on, 4 held out, 2 classes (cooking, health). So few held-out texts"
     )
-    expect(offline.locator("#progress")).to_contain_text("paused: the training texts are learned")
+    expect(offline.locator("#progress")).to_contain_text("training texts by heart")
     expect(offline.locator("#accuracy")).to_have_text(re.compile("Held-out texts: [0-4] of 4 right"))
     expect(offline.locator(".machine-head")).to_have_count(4)
     assert "task=own" in offline.url

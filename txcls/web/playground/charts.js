@@ -92,7 +92,8 @@ export class Plane {
     words.forEach(({label, best}, n) => {
       const name = shortened(label, 14), half = context.measureText(name).width / 2;
       const x = width / 2 + (places[n][0] / reach) * (width / 2 - 40), y = height / 2 - (places[n][1] / reach) * (height / 2 - 14);
-      context.fillStyle = best === null ? style.color : colours(best);
+      // Towards the colour of text, which contrasts with the ground in both themes.
+      context.fillStyle = best === null ? style.color : `color-mix(in srgb, ${colours(best)} 70%, ${style.color})`;
       if (written.some(([left, right, at]) => left < x + half && x - half < right && Math.abs(at - y) < 15)) {
         context.beginPath();
         context.arc(x, y, 2.5, 0, 7);

@@ -29,7 +29,7 @@ const MAX_VOCABULARY = 3000;
 const LEARNED = 0.002;
 /** A table with fewer rows is trained on at ten steps a second. */
 const FEW_ROWS = 100;
-const MAX_WORDS_DRAWN = 60, MAX_WRONG = 6;
+const MAX_WORDS_DRAWN = 60, MAX_WRONG = 6, MAX_CLASSES_NAMED = 6;
 /** With fewer held-out texts, counts are shown instead of percentages. */
 const FEW_HELD_OUT = 20;
 /** How texts are tokenized (txcls/config.py's TextConfig). */
@@ -166,11 +166,12 @@ function arrived(progress) {
   });
 }
 
-/** Why training paused by itself, and the step with the lowest held-out loss, if the loss is higher now. */
-function endOf({isPlaying, hasLearned, best, progress: {heldOut}}) {
+/** Why training paused by itself, and what that says. */
+function endOf({isPlaying, hasLearned, best, data, progress: {heldOut}}) {
   if (isPlaying || !hasLearned) return "";
-  const lowest = best.steps && heldOut.loss > 1.1 * best.loss ? `; lowest held-out loss at step ${best.steps.toLocaleString("en")}` : "";
-  return ` · paused: the training texts are learned (loss below ${LEARNED})${lowest}`;
+  const lowest = best.steps && heldOut.loss > 1.1 * best.loss ? ` (their loss was lowest at step ${best.steps.toLocaleString("en")})` : "";
+  return ` · paused: it knows its ${data.trained.length.toLocaleString("en")} training texts by heart; the held-out ones count${lowest}.`
+    + (heldOut.answers.length < FEW_HELD_OUT ? " More rows would help." : "");
 }
 
 function draw() {
@@ -207,12 +208,12 @@ function drawSentence() {
 /** What limits the answer: no training, words that were not in the training texts, heads that are off. */
 function noteOn(whole, pass) {
   const words = whole.encoding.tokens.filter(({isSpecial}) => !isSpecial), unknown = words.filter(({isUnknown}) => isUnknown);
-  const names = [...new Set(unknown.map(({text}) => text))].slice(0, 5).join(", ");
-  const answer = ({ranked: [{label, probability}]}) => `${label} ${percent(probability)}`;
+  const names = [...new Set(unknown.map(({text}) => `“${text}”`))].slice(0, 4).join(", ");
+  const answer = ({ranked: [{label, probability}]}) => `“${label}” ${percent(probability)}`;
   return [
     ...(training.progress.steps ? [] : ["Not trained yet: the weights are random."]),
-    ...(unknown.length ? [`${unknown.length} of ${words.length} words are unknown, since no training text has them: ${names}.`] : []),
-    ...(pass === whole ? [] : [`With all heads: ${answer(whole)}; without ${[...off].join(", ")}: ${answer(pass)}.`]),
+    ...(unknown.length ? [`Do not trust this answer: the model was not trained on ${unknown.length} of these ${words.length} words (${names}).`] : []),
+    ...(pass === whole ? [] : [`With all heads ${answer(whole)}; without ${[...off].join(", ")} ${answer(pass)}.`]),
   ].join(" ").replaceAll(" %", "\u00a0%");
 }
 
@@ -264,7 +265,7 @@ function describeTask() {
   find("tasks").value = chosen.task;
   const n = data.heldOut.length;
   find("about").textContent = [task.about, `${data.trained.length.toLocaleString("en")} texts to train on, ${n.toLocaleString("en")} held out, `
-    + `${data.classes.length} classes.`, ...(n < FEW_HELD_OUT ? ["So few held-out texts show little: add rows for an accuracy to rely on."] : [])].join(" ");
+    + `${data.classes.length} classes${data.classes.length <= MAX_CLASSES_NAMED ? ` (${data.classes.join(", ")})` : ""}.`, ...(n < FEW_HELD_OUT ? ["So few held-out texts show little: add rows for an accuracy to rely on."] : [])].join(" ");
   controls.show(chosen);
   writeAddress();
 }
@@ -309,6 +310,7 @@ function addTask({name, title}) {
   find("tasks").append(option);
 }
 
+const wide = matchMedia("(min-width: 620px)");
 const workerAddress = URL.createObjectURL(new Blob([find("worker-source").textContent], {type: "text/javascript"}));
 const machine = new Machine(find("picture"), {onSwitch: (head) => {
   if (!off.delete(head)) off.add(head);
@@ -327,7 +329,10 @@ find("tasks").addEventListener("change", () => {
   const name = find("tasks").value;
   choose({task: name, positions: "sinusoidal", ...tasks.find((task) => task.name === name)?.settings});
 });
-find("play").addEventListener("click", () => play());
+find("play").addEventListener("click", () => {
+  play();
+  if (training?.isPlaying && !wide.matches) find("reading").scrollIntoView({block: "start"});
+});
 find("step").addEventListener("click", () => {
   if (training?.isPlaying) play(false);
   training?.workers[0].postMessage({step: true});
@@ -382,7 +387,6 @@ find("theme").addEventListener("click", () => {
   if (training?.model) draw();
 });
 labelTheme();
-const wide = matchMedia("(min-width: 620px)");
 const foldSettings = () => { find("fold").open = wide.matches; };
 wide.addEventListener("change", foldSettings);
 foldSettings();
