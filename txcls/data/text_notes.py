@@ -43,8 +43,8 @@ def text_notes(rows: LabelledTexts) -> Iterator[str]:
         )
     if not is_english(some.texts):
         yield (
-            "The texts do not look like English, and the pre-trained encoder has read English only. It may still be "
-            "useful; compare with the linear baseline, which reads words and characters of any language."
+            "The texts do not look like English, which is all that the pre-trained encoder has read; compare with the "
+            "linear baseline, which reads words and characters of any language."
         )
 
 

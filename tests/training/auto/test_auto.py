@@ -26,7 +26,7 @@ from txcls.training.auto.hyperparameters import (
     RecipeInputs,
     choose_recipe,
 )
-from txcls.training.auto.plan import TrainingPlan, plan_training
+from txcls.training.auto.plan import TrainingPlan, plan_training, shipped_encoder
 from txcls.training.auto.run import RunProgress, run_plan
 from txcls.training.auto.split import split_rows
 from txcls.training.run_folder import state_file
@@ -207,6 +207,28 @@ def test_training_from_random_weights_beats_the_majority_guess() -> None:
     result = run_plan(plan, out=None)
     assert result.checkpoint.path is None
     assert result.comparison.transformer.accuracy.low > result.comparison.majority.accuracy.high
+
+
+@pytest.mark.parametrize(
+    "good, bad, tokenizer",
+    [
+        ("очень хороший номер, приедем ещё {}", "в номере {} грязно и холодно", "word"),
+        ("这个酒店的服务非常好下次还会再来{}", "房间{}太小而且不干净价格也贵", "bpe"),
+    ],
+)
+def test_texts_that_the_encoder_reads_byte_by_byte_get_a_vocabulary_of_their_own(
+    good: str, bad: str, tokenizer: str
+) -> None:
+    texts = tuple((good, bad)[n % 2].format(n) for n in range(120))
+    foreign = LabelledTexts(texts, tuple(n % 2 for n in range(120)), ("good", "bad"))
+    plan = plan_training(foreign, minutes=1, speed=SPEED)
+    assert plan.init is None and plan.config.text.tokenizer == tokenizer
+    assert any("byte by byte" in note for note in plan.notes)
+    assert plan.inputs.lengths.mean() < 20
+    result = run_plan(plan, out=None)
+    assert result.comparison.transformer.accuracy.low > result.comparison.majority.accuracy.high
+    asked_for = shipped_encoder()
+    assert plan_training(foreign, minutes=1, speed=SPEED, init=asked_for).init is asked_for
 
 
 def test_a_stopped_run_is_measured_and_saved(tmp_path: Path) -> None:
