@@ -65,9 +65,7 @@ def unlike_validation(checkpoint: Checkpoint, text: str, tokens: Sequence[Token]
     unknown = sum(token.is_unknown for token in tokens) / n or unknown_share(text, tokens)
     sentences = []
     if bound := next((bound for bound in short_bounds(checkpoint.metrics) if n <= bound.at), None):
-        is_fitted = any(n <= up_to for up_to, _ in checkpoint.calibration.short)
-        fitted = ", so its probabilities are calibrated on beginnings of validation texts" if is_fitted else ""
-        sentences.append(f"{bound.rates} have at most {bound.at:g} tokens; this one has {n}{fitted}")
+        sentences.append(f"{bound.rates} have at most {bound.at:g} tokens; this one has {n}")
     if bound := next((bound for bound in unknown_bounds(checkpoint.metrics) if unknown > bound.at), None):
         more = f"more than {percentage(bound.at, 0)}" if bound.at else "any"
         sentences.append(f"{bound.rates} have {more} unknown words; of this one, {percentage(unknown, 0)} is unknown")

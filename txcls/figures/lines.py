@@ -17,6 +17,7 @@ from txcls.figures.style import (
     FRAME,
     OKABE_ITO,
     PROBABILITY,
+    STAR,
     SYMBOLS,
     Settings,
     class_colours,
@@ -421,7 +422,7 @@ def text_scatter(
         texts_of_class = [f"{label(name, width=40)}<br>{label(texts[n], width=70)}" for n in rows.tolist()]
         _add_points(figure, np.asarray(points)[rows], texts_of_class, dots, hover="%{text}<extra></extra>",
                     name=label(name, width=30), customdata=rows.tolist(), **_OPAQUE)  # fmt: skip
-    star = {"size": 20, "color": FRAME, "symbol": "star", "line": {"width": 1.5, "color": "#FFFFFF"}}
+    star = {"size": 20, "color": STAR, "symbol": "star", "line": {"width": 1.5, "color": "#000000"}}
     hover = f"<b>this text</b>: {label(own_label, width=40)}<extra></extra>"
     _add_points(figure, np.array([own]), ["this text"], star, hover=hover, written=16, name="this text",
                 customdata=[-1], **_OPAQUE)  # fmt: skip

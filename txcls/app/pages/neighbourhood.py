@@ -154,7 +154,7 @@ def _texts(opened: layout.Page, classifier: Predictor) -> None:
         most = N_NEAREST_TEXTS_ON_A_SLIDE if lecture.is_on() else N_NEAREST_TEXTS
         nearest = [n for n in np.argsort(-cosines, kind="stable")[:most] if cosines[n] > -2]
         rows = [(_cosine(cosines[n]), _unbroken(pooled.labels[n]), plain(_start(others[n]))) for n in nearest]
-        st.markdown(table(("cosine", "class", "text"), rows, right=("cosine",)))
+        st.markdown(table(("cosine", "predicted", "text"), rows, right=("cosine",)))
 
 
 def _other_texts(opened: layout.Page) -> tuple[list[str], str]:
@@ -177,7 +177,7 @@ def _other_texts(opened: layout.Page) -> tuple[list[str], str]:
             others += more
             what += f" and {len(more)} {'drawn at random' if has_rows else 'test texts from this machine'}"
         except TxclsError as error:
-            st.caption(plain(str(error)))
+            st.caption(f"The examples only: {plain(str(error).replace('`', ''))}")
     return others, what
 
 

@@ -123,21 +123,19 @@ def _order(opened: layout.Page, classifier: Predictor, prediction: Prediction | 
 
 def _encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: int, n_tokens: int) -> ShownEncoding:
     """Draw the formula or the learned vectors as a heat map."""
-    text, controls = st.columns([3, 2], gap="large")
-    with text:
-        st.markdown(
-            "Attention by itself ignores the order of the tokens, so a vector that depends only on the **position** is "
-            "added to each token's embedding. *Attention Is All You Need* (2017, section 3.5) uses sines and cosines:"
-        )
-        st.latex(FORMULA)
-    with controls:
-        learned = kind == "learned" and opened.view.encoding == "learned"
-        if kind == "learned":
-            choice(st, "Encoding", get_args(PositionVectors), opened.view, "encoding", key="pe_kind")
-        length = st.slider("Positions", 8, 256, min(128, max_length), 8, key="pe_length", persist_state="session")
-        width = st.slider(
-            "d_model", 8, 512, min(d_model, 512), 8, key="pe_width", persist_state="session", disabled=learned
-        )
+    st.markdown(
+        "Attention by itself ignores the order of the tokens, so a vector that depends only on the **position** is "
+        "added to each token's embedding. *Attention Is All You Need* (2017, section 3.5) uses sines and cosines:"
+    )
+    st.latex(FORMULA)
+    learned = kind == "learned" and opened.view.encoding == "learned"
+    if kind == "learned":
+        choice(st, "Encoding", get_args(PositionVectors), opened.view, "encoding", key="pe_kind")
+    rows, columns = st.columns(2, gap="large")
+    length = rows.slider("Positions", 8, 256, min(128, max_length), 8, key="pe_length", persist_state="session")
+    width = columns.slider(
+        "d_model", 8, 512, min(d_model, 512), 8, key="pe_width", persist_state="session", disabled=learned
+    )
     if learned:
         length = min(length, max_length)
         values, bound = position_vectors(checkpoints.classifier(opened.source), length), None
@@ -248,8 +246,9 @@ def _compare_models(opened: layout.Page) -> None:
         return
     _accuracies()
     st.markdown(
-        "They were trained in the same way on the same match reports. **Drag the words into another order** and see "
-        "which predictions change; on the keyboard, Shift and an arrow key move the focused word."
+        "Right answers to “Which team won?” on test reports. They were trained in the same way on the same reports. "
+        "**Drag the words into another order** and see which predictions change; on the keyboard, Shift and an "
+        "arrow key move the focused word."
     )
     words = _text_for_the_three(opened.view.text).split()[:MAX_WORDS]
     typed = " ".join(words)

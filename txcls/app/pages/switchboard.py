@@ -52,6 +52,11 @@ def _experiment(opened: layout.Page, classifier: Predictor, winner: str) -> None
         badges, changes = _switches(opened, classifier, off=off, how=how)
     effects = compute.ablate_each(opened.source, opened.view.text, heads=how, off=off)
     with left:
+        st.caption(
+            f"Each cell: the change in the probability of **{plain(winner)}** "
+            f"({percent(float(effects.original.max()))}), in percentage points, when **only** this part is changed. "
+            "Blue: it falls; orange: it rises."
+        )
         chart(
             head_effects_map(
                 effects.heads,
@@ -66,9 +71,7 @@ def _experiment(opened: layout.Page, classifier: Predictor, winner: str) -> None
             on_select=lambda: _clicked(opened.source, opened.view),
         )
         st.caption(
-            f"Each cell: the change in the probability of **{plain(winner)}** "
-            f"({percent(float(effects.original.max()))}), in percentage points, when **only** this part is changed. "
-            "Blue: it falls; orange: it rises. FF is the layer's feed-forward block, which can only be switched off. "
+            "FF is the layer's feed-forward block, which can only be switched off. "
             "Parts can compensate for each other: a small change does not mean that a part does nothing."
         )
         _what_off_means(means, off=off, heads=heads)

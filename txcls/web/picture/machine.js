@@ -93,7 +93,7 @@ export class Machine {
         ? tr("The first lane, the only one that pooling reads, has the colour of the class that the class head reads in it.")
         : tr("A lane has the colour of the class that the class head reads in it."),
       ...(Object.keys(this.state.stories ?? {}).length
-        ? [tr("Signs below the maps show how a head's story held up in tests: ✓ confirmed, ◐ part of it, ✗ refuted, ○ makes no difference alone.")] : []),
+        ? [tr("Signs below the maps show how a head's story held up in tests: ✓ confirmed, ◐ part of it, ✗ refuted, ○ not needed by itself.")] : []),
     ].join(" ");
     this.drawLegend();
     this.draw();
@@ -103,7 +103,7 @@ export class Machine {
   drawLegend() {
     const key = (sign, text) => element("span", {}, element("i", {text: sign, className: "machine-key"}), text);
     const verdicts = Object.keys(this.state.stories ?? {}).length ? [
-      key("✓", tr("tested story of a head")), key("◐", tr("holds in part")), key("✗", tr("refuted")), key("○", tr("head makes no difference alone"))] : [];
+      key("✓", tr("tested story of a head")), key("◐", tr("holds in part")), key("✗", tr("refuted")), key("○", tr("head not needed by itself"))] : [];
     this.legend.replaceChildren(key("━", tr("a token, in the colour of the class read from it")),
       key("~", tr("attention: thicker is more, coloured as the token attended to")), key("●", tr("feed-forward")), ...verdicts);
   }

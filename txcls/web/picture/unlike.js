@@ -7,7 +7,7 @@ import {decimal, tr} from "./translate.js";
 
 /** @param {import("../engine/classifier.js").Description} description
  * @param {import("../engine/encoder.js").Encoding} encoding @returns {string[]} sentences */
-export function unlikeValidation({unlike, calibration}, {text, tokens}) {
+export function unlikeValidation({unlike}, {text, tokens}) {
   if (!unlike) return []; // a model that was trained in the browser
   const {short, unknown, pattern} = unlike;
   const n = tokens.length, share = tokens.filter((token) => token.isUnknown).length / n || unknownShare(text, tokens);
@@ -17,9 +17,7 @@ export function unlikeValidation({unlike, calibration}, {text, tokens}) {
   const shortest = short.find(([most]) => n <= most), most = unknown.find(([least]) => share > least);
   if (shortest) {
     const values = {rates: rates(shortest), most: shortest[0], n};
-    sentences.push(calibration.short?.some(([most]) => n <= most)
-      ? tr("{rates} have at most {most} tokens; this one has {n}, so its probabilities are calibrated on beginnings of validation texts", values)
-      : tr("{rates} have at most {most} tokens; this one has {n}", values));
+    sentences.push(tr("{rates} have at most {most} tokens; this one has {n}", values));
   }
   if (most) {
     const values = {rates: rates(most), least: percentage(most[0], 0), share: percentage(share, 0)};

@@ -45,8 +45,8 @@ def patching(opened: layout.Page, classifier: Predictor, grid: PatchGrid, left: 
     with left:
         st.markdown(
             f"**{grid.parts[part].name}** at **{plain(names[token])}** of the {source} text, put into the {into} text, "
-            f"moves **{percentage(grid.values[part, token], 0)}** of the logit difference between their answers. "
-            "Click another cell to patch it."
+            f"moves **{percentage(grid.values[part, token], 0)}** of the difference between their answers (in logits, "
+            "before calibration). Click another cell to patch it."
         )
         names_of_bars = (f"{into} text", "patched")
         _moved(classifier, len(names), before, after, names_of_bars, key="chart_patched")
@@ -55,6 +55,11 @@ def patching(opened: layout.Page, classifier: Predictor, grid: PatchGrid, left: 
             st, "Patch", get_args(Direction), opened.view, "direction", key="patch_direction",
             names=DIRECTIONS.__getitem__, label_visibility="collapsed",
         )  # fmt: skip
+        if not lecture.is_on():
+            st.caption(
+                f"Each cell: this part at this token is taken from the {source} text. How much of the way to its "
+                f"answer does the {into} text's answer move? 1 is all of it."
+            )
         key = f"chart_patching_{part + 1}_{token + 1}"  # a new key per cell: a chart reports only a new selection
         chart(
             patch_map(

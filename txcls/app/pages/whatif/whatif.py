@@ -75,13 +75,12 @@ def _second_box(view: View) -> str:
         st.session_state[BOX] = shown_text
     st.session_state["_changed_shown"] = shown_text
     st.text_area(
-        "Changed text",
+        "Second text: change it",
         key=BOX,
         height=68,
         placeholder="Change the text here …",
         on_change=_box_changed,
         args=(_other_version(view) or view.text,),
-        label_visibility="collapsed",
     )
     return shown_text
 
