@@ -79,6 +79,8 @@ def test_a_pattern_looks_clear_if_every_clause_stands_out_against_uniform_weight
     for attention, chance in ((0.3, 0.06), (0.5, 0.3)):
         dull = replace(IDLE, attention=(attention,), chance=(chance,))
         assert not looks_clear(dull)
+        weight = f"{100 * attention:.0f} % of the weight, {100 * chance:.0f} % if uniform"
+        assert sentence(dull) == f"Weak pattern: the class token attends to the team that it then names ({weight})"
         assert chip(record(dull, 0.0)) == "class token → team it names · not needed by itself · worth 0.0 points"
     assert not looks_clear(replace(IDLE, attention=(0.99, 0.1), chance=(0.06, 0.06)))
 

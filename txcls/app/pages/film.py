@@ -30,7 +30,7 @@ def main() -> None:
     )
     if not checkpoints.summary(opened.view.checkpoint).has_snapshots:
         st.info(f"No checkpoint here was trained with snapshots. `{COMMAND}` trains one in about two minutes.")
-    read = classify_text(opened, "watch how the model learned to answer it.")
+    read = classify_text(opened, "watch how the model learned to answer it.", before="Prediction after training")
     if read is not None and read.has_label and read.classifier.checkpoint.snapshots is not None:
         with lecture.slide(own_keys=True):
             _film(opened, read.classifier.checkpoint)

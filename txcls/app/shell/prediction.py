@@ -38,10 +38,11 @@ class ClassifiedText:
         return self.prediction.label is not None
 
 
-def classify_text(page: layout.Page, purpose: str) -> ClassifiedText | None:
+def classify_text(page: layout.Page, purpose: str, *, before: str = "Prediction") -> ClassifiedText | None:
     """Load the checkpoint, classify the page's text and draw the prediction; None if the box is empty.
 
-    `purpose` completes the line shown for an empty box: what the page does with a text.
+    `purpose` completes the line shown for an empty box: what the page does with a text. `before` is the text before the
+    prediction.
     """
     if not page.has_text:
         ask_for_text(purpose)
@@ -54,15 +55,14 @@ def classify_text(page: layout.Page, purpose: str) -> ClassifiedText | None:
     if prediction.label is None:
         say_no_tokens()
     else:
-        draw_prediction(page, prediction)
+        draw_prediction(page, prediction, before=before)
         warn_if_unlike(classifier, prediction)
     return ClassifiedText(classifier, prediction)
 
 
-def draw_prediction(page: layout.Page, prediction: Prediction) -> None:
+def draw_prediction(page: layout.Page, prediction: Prediction, *, before: str = "Prediction") -> None:
     """Draw the prediction next to the examples, and a warning if it means nothing; in lecture mode, both in the
     strip."""
-    before = "Prediction"
     if not lecture.is_on():
         warn_if_unknown(prediction)
     elif prediction.unknown_share >= MOSTLY_UNKNOWN:

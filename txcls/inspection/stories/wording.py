@@ -44,7 +44,11 @@ _SINGULAR_QUERIES = {AGREEING, "class token", "first token", "verb", NAMED, NOT_
 
 
 def sentence(measured: MeasuredStory) -> str:
-    """The story as a sentence: "The class token attends to the verb"; for a refuted story, that no story fits."""
+    """The story as a sentence: "The class token attends to the verb"; for a refuted story, that no story fits.
+
+    A pattern that is neither clear nor tested, since the head is not needed, is called weak, with its share of the
+    weight.
+    """
     if measured.verdict == "wrong":
         return "No story fits: the best one found is refuted on test texts"
     if measured.story.lists is not None:
@@ -52,7 +56,15 @@ def sentence(measured: MeasuredStory) -> str:
         each = "each word" if not distances else "each distance" if not words else "each word and each distance"
         return f"{each[0].upper()}{each[1:]} has a fixed weight, whichever token asks"
     clauses = "; ".join(map(_clause, measured.story.clauses))
-    return "No clear pattern" if is_faint(measured) else clauses[0].upper() + clauses[1:]
+    if is_faint(measured):
+        return "No clear pattern"
+    if measured.verdict == "idle" and not looks_clear(measured):
+        shares = zip(measured.attention, measured.chance, strict=True)
+        weights = "; ".join(
+            f"{percentage(own, 0)} of the weight, {percentage(even, 0)} if uniform" for own, even in shares
+        )
+        return f"Weak pattern: {clauses} ({weights})"
+    return clauses[0].upper() + clauses[1:]
 
 
 def is_faint(measured: MeasuredStory) -> bool:
