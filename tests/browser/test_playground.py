@@ -195,10 +195,8 @@ def test_at_ten_steps_a_second_every_step_is_drawn(offline: "Page", address: str
     began = time.monotonic()
     train(offline, 30)
     assert time.monotonic() - began > 2.9
-    for line, fewest in (
-        (0, 29),
-        (1, 2),
-    ):  # each step's loss; held-out texts at the start, at least once a second, at the end
+    # The loss of each step; on held-out texts at the start, at least once a second, and at the end.
+    for line, fewest in ((0, 29), (1, 2)):
         drawn = offline.locator(f"#loss-curves .line-{line}").get_attribute("d")
         assert drawn is not None and drawn.count("L") >= fewest
 

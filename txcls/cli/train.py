@@ -154,7 +154,7 @@ def pretrain(
     minutes: Annotated[
         float | None,
         typer.Option(
-            "--minutes", metavar="M", min=0, help="End after this training time in all, as the preset's end would."
+            "--minutes", metavar="M", min=0.01, help="End after this training time in all, as the preset's end would."
         ),
     ] = None,
     device: DeviceOption = None,

@@ -8,7 +8,7 @@ import {AdamW, newModel, randomNumbers} from "./optimizer.js";
 
 /** Milliseconds between reports while training, and at most between measurements on held-out texts. */
 const REPORT = 150, MEASURE = 1000;
-/** Measurements come sooner as long as they take at most one of so many milliseconds. */
+/** Measurements may come sooner while they take at most one SHAREth of the time. */
 const SHARE = 20;
 /** Number of texts whose logits are computed at once. */
 const AT_ONCE = 64;
