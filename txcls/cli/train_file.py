@@ -2,7 +2,9 @@
 
 import shlex
 import sys
+import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
@@ -47,6 +49,7 @@ def train_file(
     overwrite: bool,
 ) -> None:
     """Guess the columns, choose the settings, train, compare and save, with a note on each choice."""
+    started = time.monotonic()
     folder = out or checkpoint_root() / checkpoint_name(file.name)
     refuse_existing(folder, overwrite=overwrite)
     refuse_saved_state(folder, resume=resume, overwrite=overwrite)  # now, not after minutes of reading
@@ -70,6 +73,7 @@ def train_file(
     except KeyboardInterrupt:
         note("stopped by Ctrl-C while reading; nothing was written")
         sys.exit(130)
+    plan = replace(plan, seconds=time.monotonic() - started)  # reading counts too
     for sentence in plan.notes:
         note(sentence)
     words = [Path(word).name if word == str(file) else word for word in sys.argv[1:]]  # without this machine's path

@@ -211,14 +211,11 @@ def _fit_short(
     cutting each to a random length in that range."""
     random = np.random.default_rng(0)
     shortest = 1 + checkpoint.encoder.class_token
-    place = np.arange(len(texts.ids)) - np.repeat(texts.offsets[:-1], texts.lengths)  # of each token in its text
     fitted: list[tuple[int, float]] = []
     for over, up_to in pairwise((0, *LENGTH_BOUNDS)):
         if up_to > checkpoint.encoder.max_length or (texts.lengths <= up_to).mean() >= RARE:
             break
-        lengths = np.minimum(random.integers(max(over + 1, shortest), up_to + 1, size=len(texts)), texts.lengths)
-        ids = texts.ids[place < np.repeat(lengths, texts.lengths)]
-        beginnings = TokenisedTexts(ids, np.concatenate([[0], np.cumsum(lengths)]), texts.labels)
+        beginnings = texts.beginnings(random.integers(max(over + 1, shortest), up_to + 1, size=len(texts)))
         logits = predict_logits(_classifier_of(checkpoint), beginnings, device=device).numpy()  # N C
         fitted.append((up_to, round(fit_short(logits, texts.labels, calibration), 4)))
     return tuple(fitted)

@@ -192,6 +192,7 @@ class Trainer:
         self.best_weights: dict[str, Tensor] = {}
         self.seconds, self.tokens = 0.0, 0
         self.saved_at, self.last_save_took = time.monotonic(), 0.0
+        self.last_validation_took = 0.0
 
     def _length_of_run(self) -> tuple[int, int]:
         """Number of epochs and steps of the whole run."""
@@ -254,7 +255,7 @@ class Trainer:
                         on_step(self._progress())
                     last = self.step >= self.last_step < self.total_steps
                     last |= should_stop is not None and self.processes.any(should_stop())[0]
-                    last |= self.max_seconds is not None and self.processes.any(self.seconds >= self.max_seconds)[0]
+                    last |= self.max_seconds is not None and self.processes.any(self._is_time_up())[0]
                     if self.batch in validate_after or last:
                         row = self._validate()
                         if on_validation is not None:
@@ -273,6 +274,10 @@ class Trainer:
                 if self.batch == len(batches):
                     self.epoch, self.batch = self.epoch + 1, 0
                     self._save()
+
+    def _is_time_up(self) -> bool:
+        """Whether no more time is left than the last validation will take."""
+        return self.max_seconds is not None and self.seconds + self.last_validation_took >= self.max_seconds
 
     def _place_in_schedule(self) -> int:
         """The step that the schedule has reached: the number of steps, or more if the time runs out sooner."""
@@ -328,7 +333,8 @@ class Trainer:
             self.validation, lambda texts: self.objective.validate(self.model, texts, self.device)
         )
         self.model.load_state_dict(raw)
-        self.seconds += time.perf_counter() - started
+        self.last_validation_took = time.perf_counter() - started
+        self.seconds += self.last_validation_took
         return measured
 
     def _take_snapshot(self) -> None:
@@ -441,6 +447,7 @@ class Trainer:
             ) from error
         self.saved_at = time.monotonic()
         self.last_save_took = self.saved_at - started
+        self.seconds += self.last_save_took
 
     def load(self) -> None:
         """Restore the state saved in `state_path`; errors as for `fit`."""

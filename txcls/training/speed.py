@@ -22,7 +22,8 @@ from txcls.training.objectives import Classify
 SECONDS = 1.0
 """Seconds of training measured for each number of threads, after one step that is not counted."""
 MIN_WORK, MAX_SECONDS = 0.5, 4.0
-"""Minimum processor seconds (on a busy machine, a second can be a single step) and maximum seconds per measurement."""
+"""Minimum processor seconds (on a busy machine, a second can be a single step) and maximum seconds per measurement; if
+the step that is not counted takes longer than this, it is the measurement."""
 MIN_GAIN = 1.1
 """Minimum speed-up for choosing more threads, since they leave fewer processors for others."""
 
@@ -78,6 +79,8 @@ def _tokens_per_second(model: TextClassifier, texts: TokenisedTexts, config: Tra
     trainer = Trainer(model, texts, texts, config, objective)
     batches = trainer.batches(epoch=0)
     trainer.train_step(batches[0])  # not counted, because it allocates memory
+    if trainer.seconds > MAX_SECONDS:
+        return trainer.tokens / trainer.seconds
     tokens, started, started_work = trainer.tokens, time.perf_counter(), time.process_time()
     for batch in itertools.cycle(batches):
         trainer.train_step(batch)

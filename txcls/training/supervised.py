@@ -4,6 +4,7 @@ python -m txcls train ag_news
 python -m txcls train ag_news --init encoder      # starting from a pre-trained model
 """
 
+import time
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import asdict, dataclass
@@ -72,7 +73,7 @@ def train(
         resume: continue an interrupted run with the same settings.
         overwrite: discard the saved state of an interrupted run.
         max_steps: stop after this many optimiser steps in total, for trials.
-        max_seconds: time for the optimiser steps and validations of all runs.
+        max_seconds: time for preparing, and for the optimiser steps and validations of all runs.
         measure_threads: on a CPU, first measure which number of threads is fastest, and use it.
         on_stage, on_step, on_validation: called with a message, after each step, and after each validation.
         should_stop: called after each step; once it returns true, training ends and the weights so far are saved.
@@ -84,6 +85,7 @@ def train(
         raise TrainingError(f"{config.name} is a preset for pre-training; use `pretrain {config.name}`")
     if init is not None:
         config = settings_from(init, config)
+    started = time.monotonic()
     tell = on_stage or (lambda message: None)
     chosen = training_device(device)
     if out is not None:
@@ -113,7 +115,7 @@ def train(
         on_step=on_step,
         on_validation=on_validation,
         max_steps=max_steps,
-        max_seconds=max_seconds,
+        max_seconds=None if max_seconds is None else max(max_seconds - (time.monotonic() - started), 0.0),
         should_stop=should_stop,
     )
     metrics = {

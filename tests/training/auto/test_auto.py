@@ -16,8 +16,11 @@ from txcls.config import DataConfig
 from txcls.data.hashes import normalised
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError, TrainingError
+from txcls.text.cleaning import clean
+from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.training import TrainingInterruptedError, speed
 from txcls.training.auto import plan as planning
+from txcls.training.auto import run as running
 from txcls.training.auto.hyperparameters import (
     ENOUGH_EPOCHS,
     LAYER_DECAY,
@@ -155,7 +158,7 @@ def test_max_length_depends_on_texts_and_time() -> None:
 def test_the_forecast_stays_within_the_budget(n: int, length: int, minutes: float) -> None:
     choice = chosen([length] * 100, n=n, minutes=minutes)
     assert choice.epochs >= 1 and 0 < choice.rows <= n
-    assert choice.seconds + min(choice.overhead, 0.6 * 60 * minutes) <= 60 * minutes
+    assert choice.seconds + min(choice.baseline + choice.measuring, 0.6 * 60 * minutes) <= 60 * minutes
     assert choice.rows == n or choice.epochs <= ENOUGH_EPOCHS, "rows are left out only where few epochs fit"
     assert choice.rows == n or choice.runs == 1
 
@@ -174,6 +177,38 @@ def test_a_known_speed_is_not_measured_again_and_more_time_gives_more_steps(monk
     monkeypatch.setattr(planning, "measure_speed", lambda *_: pytest.fail("measured"))
     short, long = (plan_training(rows(400), minutes=minutes, speed=SPEED) for minutes in (0.2, 5))
     assert short.speed == SPEED and short.steps < long.steps and long.recipe.forecast <= 300
+
+
+def test_training_gets_the_time_that_planning_the_baseline_and_measuring_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The baseline takes twice as long as planned, so that measuring is expected to as well."""
+    now, plan, given = [100.0], replace(planned(minutes=5), seconds=20.0), []
+
+    def fit(*_: object, **__: object) -> None:
+        now[0] += 2 * plan.recipe.baseline
+        raise MemoryError
+
+    def train(*_: object, max_seconds: float, **__: object) -> None:
+        given.append(max_seconds)
+        raise TrainingError("enough")
+
+    monkeypatch.setattr(running.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(running, "fit_linear_baseline", fit)
+    monkeypatch.setattr(running, "train", train)
+    with pytest.raises(TrainingError, match="enough"):
+        run_plan(plan, out=None)
+    assert given == [pytest.approx(300 - 20 - 2 * plan.recipe.baseline - 2 * plan.recipe.measuring)]
+
+
+def test_the_bytes_in_a_token_are_counted_from_its_ids() -> None:
+    start = shipped_encoder()
+    assert start is not None
+    data = rows(60)
+    whole = planning._encoded_whole(start.encoder, data)
+    n_bytes = sum(
+        len(clean(text, start.config.text.cleaning).encode()) + 1 for text in data.texts
+    )  # a space before each
+    n_tokens = int((whole.ids >= len(SPECIAL_TOKENS)).sum())
+    assert planning._bytes_per_token(start.encoder, whole) == pytest.approx(n_bytes / n_tokens)
 
 
 def test_the_result_is_compared_on_rows_it_never_saw_and_saved(tmp_path: Path) -> None:

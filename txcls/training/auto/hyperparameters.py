@@ -40,7 +40,9 @@ RESERVE = 0.1
 MIN_SHARE = 0.3
 """Minimum share of the budget for training, however long everything else takes."""
 OVERHEAD_SECONDS = 3.0
-"""Time for measuring and saving."""
+"""Time for fitting the calibration, intervals and saving."""
+FORWARD = 3.0
+"""How many times as many tokens are classified per second as are trained on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,8 @@ class Recipe:
         max_length: maximum number of tokens read of a text.
         rows: number of training rows used; fewer than all if time is short.
         seconds: for training.
-        overhead: for the linear baseline, measuring and saving.
+        baseline: for fitting the linear baseline, before training.
+        measuring: for calibration, classifying the test rows and saving, after training.
     """
 
     settings: tuple[str, ...]
@@ -62,12 +65,13 @@ class Recipe:
     max_length: int
     rows: int
     seconds: float
-    overhead: float
+    baseline: float
+    measuring: float
 
     @property
     def forecast(self) -> float:
         """Total seconds from start to end."""
-        return self.seconds + self.overhead
+        return self.baseline + self.seconds + self.measuring
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -79,6 +83,7 @@ class RecipeInputs:
         n: number of training rows.
         characters: total of all rows that the linear baseline is fitted to or classifies.
         tokens_per_second: measured training speed.
+        n_measured: number of validation and test rows.
         pretrained: whether training starts from a pre-trained model; only then can weights of several runs be averaged.
     """
 
@@ -87,6 +92,7 @@ class RecipeInputs:
     n_classes: int
     characters: int
     tokens_per_second: float
+    n_measured: int = 0
     pretrained: bool = True
 
     def to_dict(self) -> dict[str, Any]:
@@ -122,16 +128,20 @@ def epochs_for(n: int, n_classes: int, *, pretrained: bool = True) -> int:
 def choose_recipe(inputs: RecipeInputs, *, minutes: float) -> Recipe:
     """The recipe for a time budget in minutes."""
     lengths, n = inputs.lengths, inputs.n
-    overhead = OVERHEAD_SECONDS + baseline_seconds(inputs.characters, inputs.n_classes)
+    baseline = baseline_seconds(inputs.characters, inputs.n_classes)
     budget = 60 * minutes
-    seconds = max((1 - RESERVE) * budget - overhead, MIN_SHARE * budget)
     useful_epochs = epochs_for(n, inputs.n_classes, pretrained=inputs.pretrained)
 
     def epoch_seconds(length: int) -> float:
         return n * float(np.minimum(lengths, length).mean()) / inputs.tokens_per_second
 
+    def measuring_seconds(length: int) -> float:
+        return OVERHEAD_SECONDS + inputs.n_measured / n * epoch_seconds(length) / FORWARD
+
     longest = longest_of(lengths)
     for length in (length for length in MAX_LENGTH_CHOICES if length <= longest):
+        measuring = measuring_seconds(length)
+        seconds = max((1 - RESERVE) * budget - baseline - measuring, MIN_SHARE * budget)
         if epoch_seconds(length) * ENOUGH_EPOCHS <= seconds or length <= MIN_LENGTH:
             break
     epochs, rows = _epochs_and_rows(seconds / epoch_seconds(length), n, useful_epochs)
@@ -150,7 +160,8 @@ def choose_recipe(inputs: RecipeInputs, *, minutes: float) -> Recipe:
         "train.monitor=last",
         f"model.max_length={length}",
     )
-    return Recipe(settings, epochs, runs, length, rows, runs * epochs * epoch_seconds(length) * rows / n, overhead)
+    training = runs * epochs * epoch_seconds(length) * rows / n
+    return Recipe(settings, epochs, runs, length, rows, training, baseline, measuring)
 
 
 def _epochs_and_rows(affordable: float, n: int, useful: int) -> tuple[int, int]:

@@ -5,8 +5,9 @@ import itertools
 import json
 import math
 import re
+import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,8 +21,8 @@ from txcls.data.batches import TokenisedTexts
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError, TrainingError
 from txcls.model import TextClassifier
-from txcls.text.cleaning import clean
 from txcls.text.encoder import TextEncoder
+from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.training.auto.hyperparameters import (
     MAX_LENGTH_CHOICES,
     Recipe,
@@ -62,6 +63,7 @@ class TrainingPlan:
         init: the pre-trained model to start from; None for random weights.
         inputs: what the recipe was chosen from; `choose_recipe` uses it to forecast other budgets.
         notes: sentences about what was chosen and why.
+        seconds: how long planning took; `run_plan` counts it towards the budget.
     """
 
     config: RunConfig
@@ -72,6 +74,7 @@ class TrainingPlan:
     inputs: RecipeInputs
     recipe: Recipe
     notes: tuple[str, ...]
+    seconds: float = 0.0
 
     @property
     def steps(self) -> int:
@@ -99,7 +102,7 @@ def plan_training(
         rows: all labelled rows.
         test: test rows; None holds out some of `rows`. Test rows whose class does not occur in `rows` are dropped, with
             a note.
-        minutes: time budget for everything that `run_plan` does.
+        minutes: time budget, from this call to the end of `run_plan`.
         seed: for the split, the weights and the order of the rows.
         init: a model made by `pretrain` to start from; "encoder" for the shipped one if it exists; None for random
             weights.
@@ -113,6 +116,7 @@ def plan_training(
         DataError: fewer than two classes, too few rows, or labels that do not repeat.
         TrainingError: `init` is a classifier, or `resume` has no saved plan, a damaged one, or one for other rows.
     """
+    started = time.monotonic()
     saved = None if resume is None else _read_plan(resume)
     if saved is not None:
         minutes, speed = saved.minutes, saved.speed
@@ -123,21 +127,31 @@ def plan_training(
     start = shipped_encoder() if init == "encoder" else init
     config = _base_config(name, source, data, batch=batch_size(len(parts.training)), seed=seed)
     sample = _sample(parts.training, seed=seed)
-    is_taken_apart = init == "encoder" and start is not None and _bytes_per_token(start, sample) < MIN_BYTES
-    if is_taken_apart:
-        start = None
-    config = config.with_settings(_own_vocabulary(sample)) if start is None else settings_from(start, config)
-    encoder = _encoder(config, start, parts.training)
-    uncut = TextEncoder.from_dict({**encoder.to_dict(), "max_length": COUNTED_LENGTH})
-    lengths = TokenisedTexts.encode(uncut, sample).lengths
+    is_taken_apart = False
+    if start is not None:
+        of_start = settings_from(start, config)
+        encoder = encoder_from(start, of_start)
+        texts = _encoded_whole(encoder, sample)
+        is_taken_apart = init == "encoder" and _bytes_per_token(encoder, texts) < MIN_BYTES
+        if is_taken_apart:
+            start = None
+        else:
+            config = of_start
+    if start is None:
+        config = config.with_settings(_own_vocabulary(sample))
+        encoder = _own_encoder(config, parts.training)
+        texts = _encoded_whole(encoder, sample)
+    lengths = texts.lengths
     if speed is None:
-        speed = _measure(config, encoder, sample, length=min(longest_of(lengths), MEASURED_LENGTH))
+        model = TextClassifier(config.model, vocab_size=encoder.vocab_size, n_classes=len(rows.classes))
+        speed = measure_speed(model, texts.beginnings(min(longest_of(lengths), MEASURED_LENGTH)), config.train)
     inputs = RecipeInputs(
         lengths,
         n=len(parts.training),
         n_classes=len(rows.classes),
         characters=sum(map(len, itertools.chain(rows.texts, (test or parts.test).texts))),
         tokens_per_second=speed.tokens_per_second,
+        n_measured=len(parts.validation) + len(parts.test),
         pretrained=start is not None,
     )
     recipe = choose_recipe(inputs, minutes=minutes)
@@ -151,7 +165,9 @@ def plan_training(
         beginning = f"Training starts from the pre-trained '{start.name}'."
     notes = (*parts.notes, beginning, *_notes(lengths, speed, recipe, len(parts.training), minutes))
     parts = parts.limited_to(recipe.rows, seed=seed)
-    plan = TrainingPlan(config.with_settings(recipe.settings), parts, start, minutes, speed, inputs, recipe, notes)
+    config = config.with_settings(recipe.settings)
+    seconds = time.monotonic() - started
+    plan = TrainingPlan(config, parts, start, minutes, speed, inputs, recipe, notes, seconds)
     if saved is not None and saved.digest != _digest(plan):
         raise TrainingError(
             f"{saved.file} belongs to a run with other rows, --test, --seed or --init; repeat these, or use --overwrite"
@@ -226,12 +242,17 @@ def _sample(rows: LabelledTexts, *, seed: int) -> LabelledTexts:
     return rows.subset(np.sort(np.random.default_rng(seed).permutation(len(rows))[:n]))
 
 
-def _bytes_per_token(start: Checkpoint, sample: LabelledTexts) -> float:
-    """UTF-8 bytes of the texts, as cleaned, by the tokens that the pre-trained model makes of them."""
-    cleaned = [clean(text, start.config.text.cleaning)[:COUNTED_LENGTH] for text in sample.texts]
-    whole = TextEncoder.from_dict({**start.encoder.to_dict(), "max_length": COUNTED_LENGTH})
-    n_tokens = int(TokenisedTexts.encode(whole, replace(sample, texts=tuple(cleaned))).lengths.sum())
-    return sum(len(text.encode("utf-8", "replace")) for text in cleaned) / max(n_tokens, 1)
+def _encoded_whole(encoder: TextEncoder, sample: LabelledTexts) -> TokenisedTexts:
+    return TokenisedTexts.encode(TextEncoder.from_dict({**encoder.to_dict(), "max_length": COUNTED_LENGTH}), sample)
+
+
+def _bytes_per_token(encoder: TextEncoder, texts: TokenisedTexts) -> float:
+    """Mean number of bytes in a token of the texts; infinite for word tokens, which hold words of any script."""
+    if encoder.byte_pairs is None:
+        return math.inf
+    sizes = np.array([len(token) for token in encoder.vocabulary.tokens])  # one character for each byte
+    ids = texts.ids[texts.ids >= len(SPECIAL_TOKENS)]
+    return float(sizes[ids].mean()) if len(ids) else 0.0
 
 
 def _own_vocabulary(sample: LabelledTexts) -> Iterator[str]:
@@ -242,17 +263,9 @@ def _own_vocabulary(sample: LabelledTexts) -> Iterator[str]:
         yield from ("text.tokenizer=bpe", "text.max_vocabulary=8000")
 
 
-def _encoder(config: RunConfig, start: Checkpoint | None, rows: LabelledTexts) -> TextEncoder:
-    if start is not None:
-        return encoder_from(start, config)
+def _own_encoder(config: RunConfig, rows: LabelledTexts) -> TextEncoder:
     texts = rows.texts[:: max(1, len(rows) // VOCABULARY_TEXTS)]
     return TextEncoder.fit(texts, config.text, max_length=config.model.max_length, class_token=config.reads_class_token)
-
-
-def _measure(config: RunConfig, encoder: TextEncoder, sample: LabelledTexts, *, length: int) -> Speed:
-    cut = TextEncoder.from_dict({**encoder.to_dict(), "max_length": length})
-    model = TextClassifier(config.model, vocab_size=encoder.vocab_size, n_classes=len(sample.classes))
-    return measure_speed(model, TokenisedTexts.encode(cut, sample), config.train)
 
 
 def _notes(lengths: Indices, speed: Speed, recipe: Recipe, n: int, minutes: float) -> Iterator[str]:

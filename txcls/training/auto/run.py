@@ -1,4 +1,4 @@
-"""Carry out a plan: train, compare with the linear baseline on the test rows, save."""
+"""Carry out a plan: fit the linear baseline, train, compare both on the test rows, save."""
 
 import time
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from txcls.checkpoint.schema import HistoryRow
 from txcls.data.batches import TokenisedTexts
 from txcls.data.given import given_dataset
 from txcls.data.hashes import repeats
-from txcls.evaluation.baseline import compare, fit_linear_baseline, majority_answers
+from txcls.evaluation.baseline import LinearBaseline, compare, fit_linear_baseline, majority_answers
 from txcls.evaluation.evaluate import Evaluation, measure, predict_logits, with_evaluation
 from txcls.model import TextClassifier
 from txcls.training.auto.hyperparameters import MIN_SHARE
@@ -28,8 +28,10 @@ from txcls.training.supervised import train
 
 MIN_SECONDS = 10.0
 """Training may always take this long, however short the budget."""
+MAX_DELAY = 5.0
+"""On a busy machine, measuring and saving is given up to this many times as long as planned."""
 Stage = Literal["prepare", "learn", "compare", "save"]
-"""Tokenising, training, comparing with the linear baseline on the test rows, and saving."""
+"""Fitting the linear baseline and tokenising, training, measuring on the test rows, and saving."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,10 @@ def run_plan(
     overwrite: bool = False,
     command: str = "",
 ) -> TrainingResult:
-    """Train as planned, compare with the linear baseline on the test rows, and save.
+    """Fit the linear baseline, train as planned, compare both on the test rows, and save.
+
+    Training gets the time that planning and the baseline leave of the budget, less the time to measure and save: as
+    planned, or longer if the machine is so busy that the baseline took longer too.
 
     Ctrl-C and SIGTERM save the state beside `out`, and `resume` continues from it with the same plan. `should_stop`
     ends training early instead; the weights so far are measured and saved.
@@ -105,7 +110,7 @@ def run_plan(
         if not resume:
             write_plan(plan, out)
     reporter, started = _Reporter(plan, on_progress), time.monotonic()
-    reporter.stage("prepare", 0.0, "turning texts into tokens")
+    reporter.stage("prepare", 0.0, "fitting the linear baseline")
     is_stopped = False
 
     def stop() -> bool:
@@ -115,10 +120,13 @@ def run_plan(
 
     try:
         with using_threads(plan.speed.threads):
+            linear, took = _fit_linear(plan)
+            reporter.measuring *= float(np.clip(took / plan.recipe.baseline, 1.0, MAX_DELAY))
+            reporter.stage("prepare", reporter.share, "turning texts into tokens")
             checkpoint = train_as_planned(
                 plan,
-                started=started,
-                after=plan.recipe.overhead,
+                started=started - plan.seconds,
+                after=reporter.measuring,
                 out=out,
                 command=command,
                 resume=resume,
@@ -128,7 +136,9 @@ def run_plan(
                 should_stop=stop,
             )
             reporter.stage("compare", reporter.share, "comparing with the linear baseline on the test rows")
-            result = _compare_on_test_rows(plan, checkpoint)
+            if isinstance(linear, Exception):
+                raise linear
+            result = _compare_on_test_rows(plan, checkpoint, *linear, seconds=took)
     finally:
         if out is not None and not is_interrupted(out):  # nothing to resume
             plan_file(out).unlink(missing_ok=True)
@@ -163,6 +173,7 @@ class _Reporter:
 
     def __init__(self, plan: TrainingPlan, on_progress: Callable[[RunProgress], None] | None) -> None:
         self.recipe, self.on_progress = plan.recipe, on_progress
+        self.measuring = plan.recipe.measuring  # seconds after training
         self.started = time.monotonic()
         self.share = 0.0
 
@@ -170,14 +181,15 @@ class _Reporter:
         """Report that a stage without steps begins."""
         self.share = max(self.share, share)
         if self.on_progress is not None:
-            left = {"prepare": self.recipe.forecast, "compare": self.recipe.overhead}.get(stage, 0.0)
-            self.on_progress(RunProgress(stage, message, self.share, left))
+            spent = time.monotonic() - self.started
+            left = {"prepare": self.recipe.forecast - spent, "compare": self.measuring}.get(stage, 0.0)
+            self.on_progress(RunProgress(stage, message, self.share, max(left, 0.0)))
 
     def step(self, progress: Progress) -> None:
         """Report a training step."""
         if self.on_progress is None:
             return
-        left = progress.seconds_left + self.recipe.overhead
+        left = progress.seconds_left + self.measuring
         spent = time.monotonic() - self.started
         self.share = max(self.share, spent / max(spent + left, 1e-9))
         self.on_progress(
@@ -197,15 +209,33 @@ class _Reporter:
         )
 
 
-def _compare_on_test_rows(plan: TrainingPlan, checkpoint: Checkpoint) -> TrainingResult:
-    """Measure the checkpoint on the test rows, and compare it with the linear baseline."""
-    test = plan.parts.test
-    known = (plan.parts.training, plan.parts.validation, plan.parts.unused)
-    labels = [label for rows in known for label in rows.labels]
+def _known(plan: TrainingPlan) -> tuple[list[str], list[int]]:
+    """The texts and labels of all rows but the test rows."""
+    parts = (plan.parts.training, plan.parts.validation, plan.parts.unused)
+    return [text for rows in parts for text in rows.texts], [label for rows in parts for label in rows.labels]
+
+
+_Linear = tuple[LinearBaseline, NDArray[np.int64]]
+"""The linear baseline and its predictions for the test rows, (M,)."""
+
+
+def _fit_linear(plan: TrainingPlan) -> tuple[_Linear | Exception, float]:
+    """The linear baseline and how many seconds it took; an error instead, which must not prevent training."""
     started = time.monotonic()
-    baseline = fit_linear_baseline([text for rows in known for text in rows.texts], labels, seed=plan.config.train.seed)
-    linear = baseline.predict(test.texts)
-    seconds = {"linear": time.monotonic() - started, "transformer": float(checkpoint.metrics["training"]["seconds"])}
+    try:
+        baseline = fit_linear_baseline(*_known(plan), seed=plan.config.train.seed)
+        fitted: _Linear | Exception = baseline, baseline.predict(plan.parts.test.texts)
+    except Exception as error:  # noqa: BLE001  # raised again after training
+        fitted = error
+    return fitted, time.monotonic() - started
+
+
+def _compare_on_test_rows(
+    plan: TrainingPlan, checkpoint: Checkpoint, baseline: LinearBaseline, linear: NDArray[np.int64], *, seconds: float
+) -> TrainingResult:
+    """Measure the checkpoint on the test rows, and compare it with the linear baseline, which took so many seconds."""
+    test = plan.parts.test
+    known_texts, labels = _known(plan)
     assert isinstance(checkpoint.model, TextClassifier)
     texts = TokenisedTexts.encode(checkpoint.encoder, test)
     logits = predict_logits(checkpoint.model, texts).numpy()  # M C
@@ -217,8 +247,8 @@ def _compare_on_test_rows(plan: TrainingPlan, checkpoint: Checkpoint) -> Trainin
         linear=linear,
         transformer=answers,
         baseline=baseline,
-        seconds=seconds,
-        is_repeated=repeats(test.texts, [text for rows in known for text in rows.texts]),
+        seconds={"linear": seconds, "transformer": float(checkpoint.metrics["training"]["seconds"])},
+        is_repeated=repeats(test.texts, known_texts),
         n_unseen=plan.parts.n_unseen,
     )
     checkpoint = with_evaluation(checkpoint, split="test", evaluation=Evaluation(metrics))
