@@ -1,8 +1,10 @@
 """The page on which visitors train a model, opened from a file in a real Chromium without a server."""
 
+import io
 import re
 import time
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +64,7 @@ def accuracy(page: "Page") -> float:
 
 def test_a_model_learns_and_everything_follows(offline: "Page", address: str) -> None:
     offline.goto(f"{address}#task=majority&layers=1&width=16&rate=0.01")
-    expect(offline.locator("#progress")).to_contain_text("a bag of words gets")
+    expect(offline.locator("#progress")).to_contain_text("bag-of-words baseline:")
     expect(offline.locator("#reading-note")).to_have_text("Not trained yet: the weights are random.")
     before = offline.locator(".machine-head canvas").first.evaluate("(canvas) => canvas.toDataURL()")
     train(offline, 150)
@@ -124,7 +126,7 @@ def test_a_table_is_trained_on_and_the_model_opens_in_python(offline: "Page", ad
     offline.get_by_role("button", name="Train on this table").click()
     expect(offline.get_by_label("Speed")).to_have_value("100")
     offline.get_by_label("Speed").select_option("full")
-    expect(offline.locator("#progress")).to_contain_text("training texts by heart")
+    expect(offline.locator("#progress")).to_contain_text("training texts are learned")
     expect(offline.get_by_role("button", name="▶ Train")).to_be_visible()
     offline.locator("#text").fill("parcel is late, dear")
     expect(offline.locator("#reading-note")).to_have_text(
@@ -143,6 +145,165 @@ def test_a_table_is_trained_on_and_the_model_opens_in_python(offline: "Page", ad
     assert bounded_percentage(prediction.probability) in shown.inner_text()
 
 
+def shown_bars(page: "Page") -> list[str]:
+    return page.locator(".machine-bars li").all_inner_texts()
+
+
+def save(page: "Page", file: Path) -> Path:
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save model").click()
+    download.value.save_as(file)
+    return file
+
+
+def test_a_saved_model_is_loaded_gives_the_same_answers_and_is_trained_further(
+    offline: "Page", address: str, tmp_path: Path
+) -> None:
+    offline.goto(f"{address}#task=majority&layers=1&width=16&rate=0.01&seed=3&pooling=attention")
+    train(offline, 60)
+    expect(offline.locator("#accuracy")).not_to_be_empty()
+    first = save(offline, tmp_path / "first.zip")
+    before, right = shown_bars(offline), accuracy(offline)
+    offline.goto("about:blank")
+    offline.goto(address)
+    expect(offline.locator("#progress")).to_contain_text("not trained yet")
+    offline.locator("#model").set_input_files(first)
+    expect(offline.locator("#progress")).to_contain_text("loaded model, step ")
+    assert offline.locator("#problem").is_hidden()
+    for label, value in (("Layers", "1"), ("Width", "16"), ("Learning rate", "0.01"), ("Seed", "3")):
+        expect(offline.get_by_label(label)).to_have_value(value)
+    expect(offline.locator("#tasks")).to_have_value("majority")
+    assert "task=majority" in offline.url and "seed=3" in offline.url
+    assert shown_bars(offline) == before and accuracy(offline) == right
+    again = save(offline, tmp_path / "again.zip")
+    texts = ["red blue lamp red blue red stone", "blue blue red"]
+    probabilities = []
+    for number, file in enumerate((first, again)):
+        unpack(file, tmp_path, name=f"model{number}")
+        probabilities.append([dict(one.probabilities) for one in load(tmp_path / f"model{number}")(texts)])
+    for one, other in zip(*probabilities, strict=True):
+        assert one == pytest.approx(other, abs=1e-6)
+    assert bounded_percentage(max(probabilities[0][0].values())) in before[0]
+    steps = int(offline.locator("html").get_attribute("data-steps") or 0)
+    train(offline, steps + 20)
+    expect(offline.locator("#progress")).to_contain_text(re.compile(r"^step .* texts/s"))
+    assert accuracy(offline) > right - 15
+    # As programs that unpack and pack it again do: deflated, with files of their own.
+    with (
+        zipfile.ZipFile(tmp_path / "packed.zip", "w", zipfile.ZIP_DEFLATED) as target,
+        zipfile.ZipFile(first) as source,
+    ):
+        for name in source.namelist():
+            target.writestr(f"renamed/{name.rpartition('/')[2]}", source.read(name))
+            target.writestr(f"__MACOSX/._{name.rpartition('/')[2]}", b"not JSON")
+    offline.locator("#model").set_input_files(tmp_path / "packed.zip")
+    expect(offline.locator("#progress")).to_contain_text("loaded model, step ")
+    assert shown_bars(offline) == before
+
+
+def test_a_loaded_model_of_other_classes_classifies_and_waits_for_a_table(
+    offline: "Page", address: str, tmp_path: Path
+) -> None:
+    offline.goto(f"{address}#layers=1&width=16&rate=0.01&batch=8")
+    offline.get_by_text("Your own table").click()
+    offline.locator("#table").fill(TABLE)
+    offline.get_by_role("button", name="Train on this table").click()
+    offline.get_by_label("Speed").select_option("full")
+    expect(offline.locator("#progress")).to_contain_text("Paused: the 18 training texts are learned. Judge the model")
+    file, steps = save(offline, tmp_path / "model.zip"), int(offline.locator("html").get_attribute("data-steps") or 0)
+    offline.goto("about:blank")
+    offline.goto(address)
+    offline.locator("#model").set_input_files(file)
+    expect(offline.locator("#problem")).to_contain_text("has the classes “account”, “delivery”; this task has others")
+    offline.locator("#text").fill("parcel is late")
+    expect(offline.locator(".machine-bars li").first).to_contain_text("delivery")
+    for name in ("▶ Train", "One step"):
+        offline.get_by_role("button", name=name).click()
+    expect(offline.get_by_role("button", name="▶ Train")).to_be_visible()
+    offline.locator("#own summary").click()
+    offline.locator("#table").fill(TABLE)
+    offline.get_by_role("button", name="Train on this table").click()
+    expect(offline.locator("#problem")).to_be_hidden()
+    expect(offline.locator("#progress")).to_contain_text("training texts are learned")
+    assert int(offline.locator("html").get_attribute("data-steps") or 0) > steps
+    offline.get_by_role("button", name="Reset").click()
+    expect(offline.locator("#progress")).to_contain_text("not trained yet")
+
+
+def changed(archive: Path, name: str, change: Callable[[bytes], bytes]) -> bytes:
+    """The archive with one member's content changed, or without this member if there is nothing left of it."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(archive) as source, zipfile.ZipFile(out, "w") as target:
+        for member in source.namelist():
+            content = source.read(member)
+            if not member.endswith(name) or (content := change(content)):
+                target.writestr(member, content)
+    return out.getvalue()
+
+
+def test_files_that_are_no_model_of_the_page_are_refused_with_a_sentence(
+    offline: "Page", address: str, tmp_path: Path
+) -> None:
+    offline.goto(f"{address}#task=majority&layers=1&width=16")
+    expect(offline.locator("#progress")).to_contain_text("not trained yet")
+    file = save(offline, tmp_path / "model.zip")
+    whole = file.read_bytes()
+    bomb = io.BytesIO()
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as target:
+        target.writestr("model.safetensors", bytes(20_000_000))
+
+    def replaced(old: bytes, new: bytes) -> Callable[[bytes], bytes]:
+        return lambda content: content.replace(old, new, 1)
+
+    def config(old: bytes, new: bytes) -> bytes:
+        return changed(file, "config.json", replaced(old, new))
+
+    def weights(change: Callable[[bytes], bytes]) -> bytes:
+        return changed(file, "model.safetensors", change)
+
+    markup = b'"<img src=x onerror=alert(1)>"'
+    cases = [
+        (b"text,label\n", "This is not a zip file."),
+        (b"", "This is not a zip file."),
+        (whole[:-30], "This is not a zip file."),
+        (whole[: len(whole) // 2] + b"damage" + whole[len(whole) // 2 + 6 :], "model.safetensors in it is damaged"),
+        (whole[:-22] + whole[-22:-6] + b"\xff\xff\xff\x7f\0\0", "damaged"),
+        (b"x" * 11_000_000, "11.0 MB"),
+        (bomb.getvalue(), "too large"),
+        (changed(file, "labels.json", lambda _: b""), "There is no labels.json in it"),
+        (changed(file, "labels.json", lambda _: b'["red"]'), "Expected 2 to 20 different classes"),
+        (changed(file, "labels.json", lambda _: b'["red","blue","green"]'), "shape of head.weight is [2,16]"),
+        (changed(file, "labels.json", lambda _: b"{"), "damaged, or is not a model"),
+        (changed(file, "tokenizer.json", replaced(b'"<unk>"', b'"unknown"')), "Its vocabulary"),
+        (config(b'"d_model":16', b'"d_model":128'), "its width is 128; expected 16, 32, 64"),
+        (config(b'"d_model":16', b'"d_model":' + markup), "its width is"),
+        (config(b'"n_layers":1', b'"n_layers":1e9'), "its layers is 1000000000"),
+        (config(b'"d_ff":32', b'"d_ff":64'), "its d_ff is 64; expected 32"),
+        (config(b'"temperature":1', b'"temperature":2'), "its calibration"),
+        (weights(replaced(b"head.weight", b"head.wright")), "Its weights lack head.weight"),
+        (weights(lambda content: content[:-4] + b"\0\0\xc0\x7f"), "damaged"),
+        (weights(lambda content: content[:-4]), "damaged"),
+        (weights(lambda content: b"\xff" * 8 + content[8:]), "damaged"),
+    ]
+    for number, (content, problem) in enumerate(cases):
+        name = f"model {number}.zip"
+        offline.locator("#model").set_input_files({"name": name, "mimeType": "application/zip", "buffer": content})
+        expect(offline.locator("#problem")).to_contain_text(f"{name} was not loaded.")
+        expect(offline.locator("#problem")).to_contain_text(problem)
+    assert offline.locator("#problem img").count() == 0
+    expect(offline.locator("#progress")).to_contain_text("not trained yet")
+
+
+def test_training_on_a_generated_task_pauses_once_it_is_learned(offline: "Page", address: str) -> None:
+    offline.goto(f"{address}#task=majority&layers=1&width=32&rate=0.01")
+    offline.get_by_role("button", name="▶ Train").click()
+    expect(offline.locator("#progress")).to_contain_text("· Paused: ", timeout=120_000)
+    expect(offline.locator("#progress")).to_contain_text("Press Train to continue.")
+    steps = int(offline.locator("html").get_attribute("data-steps") or 0)
+    train(offline, steps + 50)
+    expect(offline.locator("#progress")).to_contain_text("Paused")
+
+
 def test_twenty_lines_are_enough_and_give_counts_instead_of_percentages(offline: "Page", address: str) -> None:
     offline.set_viewport_size({"width": 390, "height": 844})
     offline.goto(address)
@@ -152,9 +313,9 @@ def test_twenty_lines_are_enough_and_give_counts_instead_of_percentages(offline:
     offline.get_by_role("button", name="Train on this table").click()
     expect(offline.locator("#table-problem")).to_be_empty()
     expect(offline.locator("#about")).to_contain_text(
-        "16 texts to train on, 4 held out, 2 classes (cooking, health). So few held-out texts"
+        "16 texts to train on, 4 held out, 2 classes (cooking, health). With so few held-out texts"
     )
-    expect(offline.locator("#progress")).to_contain_text("training texts by heart")
+    expect(offline.locator("#progress")).to_contain_text("training texts are learned")
     expect(offline.locator("#accuracy")).to_have_text(re.compile("Held-out texts: [0-4] of 4 right"))
     expect(offline.locator(".machine-head")).to_have_count(4)
     assert "task=own" in offline.url
@@ -167,7 +328,7 @@ def test_a_file_that_is_too_large_or_no_table_is_refused_with_a_sentence(offline
     offline.goto(address)
     offline.get_by_text("Your own table").click()
     for content, problem in (
-        (b"a,b\n" * 600_000, "This file has 2.4 MB. Expected at most 2 MB"),
+        (b"a,b\n" * 600_000, "This file is 2.4 MB. Expected at most 2 MB"),
         (b"PK\3\4\0", "not a text file"),
     ):
         offline.locator("#file").set_input_files({"name": "table.csv", "mimeType": "text/csv", "buffer": content})
@@ -191,7 +352,7 @@ def test_axe_finds_nothing(browser: "Browser", address: str, theme: Any, width: 
 
 def test_at_ten_steps_a_second_every_step_is_drawn(offline: "Page", address: str) -> None:
     offline.goto(f"{address}#task=majority&layers=1&width=16")
-    offline.get_by_label("Speed").select_option("10/s")
+    offline.get_by_label("Speed").select_option("10 steps/s")
     began = time.monotonic()
     train(offline, 30)
     assert time.monotonic() - began > 2.9
@@ -214,7 +375,7 @@ def test_the_lesson_asks_trains_and_tells(offline: "Page", address: str) -> None
 def test_the_app_has_the_page_in_a_frame(page: "Page", server: Server) -> None:
     visit(page, server, "playground", wait_for="iframe")
     frame = page.frame_locator("iframe")
-    expect(frame.locator("#progress")).to_contain_text("a bag of words gets")
+    expect(frame.locator("#progress")).to_contain_text("bag-of-words baseline:")
     frame.get_by_role("button", name="One step").click()
     expect(frame.locator("#progress")).to_contain_text("step 1 ")
 

@@ -16,7 +16,7 @@ from txcls.web.tables import reading_tables
 SHEETS = ("page/theme", "picture/buttons", "playground/playground", "picture/machine", "picture/saving")
 PATTERNS = ("composed", "spaces", "basic_english")
 """The patterns that the page needs to read texts as playground.js's TEXT says."""
-_DESCRIPTION = re.compile(r"^ *(/\*\*[^\n]*(\n *\*[^\n]*)*|//[^\n]*)\n", re.MULTILINE)
+_DESCRIPTION = re.compile(r"^ *(/\*\*((?!\*/)[\s\S])*\*/|//[^\n]*)\n", re.MULTILINE)
 
 
 def export_playground(out: str | Path) -> Path:
@@ -62,7 +62,7 @@ def playground() -> bytes:
     }
     return filled_page(
         "playground/playground.html",
-        code=script("playground/playground"),
+        code=_without_descriptions(script("playground/playground")),
         sheets=SHEETS,
         sources={"worker-src": "blob:"},  # the page contains the worker's source
         values={"DATA": page_json(data).decode("utf-8"), "WORKER": _without_descriptions(script("training/worker"))},
@@ -70,5 +70,5 @@ def playground() -> bytes:
 
 
 def _without_descriptions(source: str) -> str:
-    """A script without comments on lines of their own; most of these modules stand with theirs in the page's script."""
+    """A script without comments on lines of their own, which are a fifth of the page."""
     return _DESCRIPTION.sub("", source)

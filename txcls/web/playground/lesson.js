@@ -15,30 +15,30 @@ const rightChoice = (accuracy) => (accuracy < 0.62 ? 0 : accuracy < 0.9 ? 1 : 2)
 export const STEPS = [
   {
     title: "No attention", settings: {...BASE, layers: 0}, steps: 300, question: "How many held-out texts will it get right?",
-    text: "The task: is the first word also the last? Every text holds one word twice. This model has no layers: the vectors of the "
-      + "words are averaged, and the class is read from the average.",
-    after: "An average does not know where its parts came from.",
+    text: "The task: is the first word also the last? Every text contains one word twice. This model has no layers: the word vectors "
+      + "are averaged, and the class is read from the average.",
+    after: "An average contains no information about word order.",
   },
   {
     title: "Attention, without positions", settings: {...BASE, positions: "none"}, steps: 600,
-    question: "Two layers of attention, but nothing tells the model the order. And now?",
-    text: "Now tokens can attend to each other and find the word that comes twice.",
-    after: "Every text holds a word twice; what decides is where. Without positions the model reads a set of words.",
+    question: "Two layers of attention, but nothing tells the model the order. How many now?",
+    text: "Now tokens can attend to each other and find the word that occurs twice.",
+    after: "Every text contains a word twice; the class depends on where. Without positions, the model cannot tell one word order from another.",
   },
   {
-    title: "Positions", settings: BASE, steps: 1000, question: "The same model with a position vector added to each token. And now?",
-    text: "Each place in the sentence has a vector of its own, which is added to the word's.",
-    after: "Look at the maps: which head compares the ends?",
+    title: "Positions", settings: BASE, steps: 1000, question: "The same model with a position vector added to each token. How many now?",
+    text: "Each position in the sentence has a vector of its own, which is added to the word's vector.",
+    after: "Look at the maps: which head compares the first word with the last?",
   },
   {
-    title: "One head or two", settings: {...BASE, heads: 1, seed: 2}, steps: 1000, question: "One head in each layer instead of two. Enough?",
-    text: "With one head a layer has a single attention pattern, twice as wide.",
-    after: "One head is enough here. With seed 1 it still guesses after 1,000 steps: try several seeds before you say what a model "
-      + "cannot learn.",
+    title: "One head or two", settings: {...BASE, heads: 1, seed: 2}, steps: 1000, question: "One head in each layer instead of two. Is one enough?",
+    text: "With one head, a layer has a single attention pattern, and the head is twice as wide.",
+    after: "One head is enough here. With seed 1 it still guesses after 1,000 steps: try several seeds before you conclude that "
+      + "a model cannot learn something.",
   },
   {
     title: "Too high a learning rate", settings: {...BASE, rate: 0.1}, steps: 450, question: "A learning rate of 0.1 instead of 0.003. Does it learn faster?",
-    text: "Each step goes 33 times as far.",
+    text: "Each step moves the weights 33 times as far.",
     after: "Steps this large overshoot: watch the loss jump instead of falling.",
   },
 ];
@@ -85,6 +85,6 @@ export class BuildOne {
     this.isRunning = false;
     const {after} = STEPS[this.at], answer = rightChoice(heldOut.accuracy);
     this.said.textContent = `${percent(heldOut.accuracy)} after ${heldOut.steps.toLocaleString("en")} steps: ${CHOICES[answer].toLowerCase()}. `
-      + `${answer === this.answer ? "You were right." : `You said: ${CHOICES[this.answer].toLowerCase()}.`} ${after}`;
+      + `${answer === this.answer ? "You were right." : `You predicted: ${CHOICES[this.answer].toLowerCase()}.`} ${after}`;
   }
 }

@@ -10,30 +10,25 @@ import {Machine} from "../picture/machine.js";
 import {sceneOf} from "../picture/scene.js";
 import {button, element} from "../picture/elements.js";
 import {percent} from "../picture/translate.js";
-import {zipOf, safetensorsOf} from "../training/archive.js";
 import {randomNumbers} from "../training/optimizer.js";
 import {MAX_LABELS, MAX_MEGABYTES, MAX_ROWS, readTable, textOf, withHeldOut} from "../training/table.js";
 import {tasksOf} from "../training/tasks.js";
 import {Curves, Plane, drawConfusions} from "./charts.js";
 import {BuildOne} from "./lesson.js";
+import {MAX_TOKENS, MAX_VOCABULARY, SPECIAL, TEXT, packed, unpacked} from "./saving.js";
 import {Controls, configOf, fromHash, toHash} from "./settings.js";
 
 const page = JSON.parse(document.getElementById("page-data").textContent);
 const find = (id) => document.getElementById(id);
 
-/** Maximum number of tokens of a text; longer texts are truncated. */
-const MAX_TOKENS = 48;
-/** Maximum size of the vocabulary. */
-const MAX_VOCABULARY = 3000;
-/** Training on a visitor's table pauses once at this training loss. */
-const LEARNED = 0.002;
+/** Training pauses once by itself: on a visitor's table, at this training loss; on other tasks, if for so many steps the loss
+ * has been below it or all held-out texts have been right. */
+const LEARNED = 0.002, STEADY = 300;
 /** A table with fewer rows is trained on at ten steps a second. */
 const FEW_ROWS = 100;
 const MAX_WORDS_DRAWN = 60, MAX_WRONG = 6, MAX_CLASSES_NAMED = 6;
 /** With fewer held-out texts, counts are shown instead of percentages. */
 const FEW_HELD_OUT = 20;
-/** How texts are tokenized (txcls/config.py's TextConfig). */
-const TEXT = {cleaning: ["lowercase", "whitespace"], tokenizer: "basic_english", max_vocabulary: MAX_VOCABULARY, min_frequency: 1};
 
 const tasks = tasksOf(page);
 const own = {name: "own", title: "Your own table", about: "", text: "", rows: () => []};
@@ -48,15 +43,16 @@ const taskNamed = (name) => [own, ...tasks].find((task) => task.name === name);
 
 // The data of a task
 
-/** Split and encode a task's rows: classes, texts and ids of both parts, and the encoder. */
-function prepared(task, settings) {
+/** Split and encode a task's rows: classes, texts and ids of both parts, and the encoder; with the classes and the
+ * vocabulary of a loaded model, if there is one. @param {import("./saving.js").Saved | null} given */
+function prepared(task, settings, given) {
   const random = randomNumbers(settings.seed + 1000);
   const rows = withHeldOut(task.rows(random), random);
-  const classes = [...new Set(rows.map(({label}) => label))].sort();
+  const classes = given?.classes ?? classesOf(rows);
   const inTraining = rows.filter(({heldOut}) => !heldOut);
   const classToken = settings.pooling === "class_token";
   const encoderOf = (tokens) => new TextEncoder({config: TEXT, tokens, max_length: MAX_TOKENS, class_token: classToken}, page.tables);
-  const splitter = encoderOf(["<pad>", "<unk>", "<mask>", "<cls>"]);
+  const splitter = encoderOf(SPECIAL);
   const counts = new Map();
   const wordsOf = (text) => splitter.encode(text).tokens.filter(({isSpecial}) => !isSpecial).map((token) => token.text);
   for (const {text, label} of inTraining) {
@@ -67,34 +63,48 @@ function prepared(task, settings) {
   }
   const total = (word) => counts.get(word).reduce((sum, n) => sum + n, 0);
   const words = [...counts.keys()].sort((a, b) => total(b) - total(a) || (a < b ? -1 : 1)).slice(0, MAX_VOCABULARY - 4);
-  const encoder = encoderOf(["<pad>", "<unk>", "<mask>", "<cls>", ...words]);
+  const encoder = encoderOf(given?.tokens ?? [...SPECIAL, ...words]), places = new Map(encoder.tokens.map((token, id) => [token, id]));
   const idsOf = (text) => encoder.encode(text).tokens.map(({id}) => id);
   const readable = (part) => part.map((row) => ({...row, ids: idsOf(row.text)})).filter(({ids}) => ids.length > Number(classToken));
   const [trained, heldOut] = [readable(inTraining), readable(rows.filter((row) => row.heldOut))];
-  const drawn = words.map((word, n) => {
+  const drawn = words.filter((word) => places.has(word)).map((word) => {
     const most = Math.max(...counts.get(word)), best = most > total(word) / 2 ? counts.get(word).indexOf(most) : null;
-    return {label: word, id: 4 + n, best, excess: most - total(word) / classes.length};
+    return {label: word, id: places.get(word), best, excess: most - total(word) / classes.length};
   }).sort((a, b) => b.excess - a.excess).slice(0, MAX_WORDS_DRAWN);
   return {classes, encoder, trained, heldOut, drawn, labels: heldOut.map(({label}) => classes.indexOf(label))};
 }
 
+const classesOf = (rows) => [...new Set(rows.map(({label}) => label))].sort();
+
+/** Whether a task has exactly these classes. */
+function hasClasses(task, classes) {
+  return JSON.stringify(classesOf(task.rows(randomNumbers(0)))) === JSON.stringify([...classes].sort());
+}
+
 // Starting and stopping
 
-/** Start over with the chosen settings. */
-function reset() {
+/** Start over with the chosen settings, or with a loaded model. @param {import("./saving.js").Saved | null} given */
+function reset(given = null) {
   stop();
-  const task = taskNamed(chosen.task);
-  const data = prepared(task, chosen), config = configOf(chosen, MAX_TOKENS), {classes, trained, heldOut} = data;
+  const task = taskNamed(chosen.task), config = configOf(chosen, MAX_TOKENS);
   say("problem", "");
+  for (const one of [accuracyCurves, lossCurves, plane]) one.clear();
+  off.clear();
+  find("accuracy").textContent = "";
+  if (given && !hasClasses(task, given.classes)) {
+    showOnly(given, config, task);
+    return;
+  }
+  const data = prepared(task, chosen, given), {classes, trained, heldOut} = data;
   if (trained.length < 2 || !heldOut.length) {
-    say("problem", "There are too few texts with words: expected at least two to train on and one held out.");
+    say("problem", "There are too few texts with words: at least two to train on and one held out are needed.");
     return;
   }
   const nHelpers = Math.max(0, Math.min(3, (navigator.hardwareConcurrency || 1) - 1));
   const workers = Array.from({length: nHelpers + 1}, () => new Worker(workerAddress));
   const channels = workers.slice(1).map(() => new MessageChannel());
   channels.forEach(({port2}, n) => workers[n + 1].postMessage({help: port2}, [port2]));
-  training = {data, config, workers, progress: null, best: {steps: 0, loss: Infinity}, isPlaying: false, hasLearned: false, until: Infinity, task};
+  training = {data, config, workers, progress: null, best: {steps: 0, loss: Infinity}, isPlaying: false, hasPaused: false, until: Infinity, task, given};
   const ports = channels.map(({port1}) => port1);
   const rows = {
     texts: trained.map(({ids}) => ids), labels: trained.map(({label}) => classes.indexOf(label)),
@@ -102,12 +112,31 @@ function reset() {
   };
   workers[0].onmessage = ({data: progress}) => arrived(progress);
   workers[0].onerror = (event) => say("problem", `Training stopped: ${event.message}.`);
-  workers[0].postMessage({start: {config, rows, options: chosen, helpers: ports}, pace: Number(find("speed").value)}, ports);
-  for (const one of [accuracyCurves, lossCurves, plane]) one.clear();
-  off.clear();
-  find("accuracy").textContent = "";
+  workers[0].postMessage({start: {config, rows, options: chosen, helpers: ports, given}, pace: Number(find("speed").value)}, ports);
   find("progress").textContent = "Preparing …";
   describeTask();
+}
+
+/** Classify with a loaded model that has other classes than the task, and say why it cannot be trained. */
+function showOnly(given, config, task) {
+  const {classes, tokens, model, steps} = given;
+  const encoder = new TextEncoder({config: TEXT, tokens, max_length: MAX_TOKENS, class_token: chosen.pooling === "class_token"}, page.tables);
+  training = {data: {classes, encoder, trained: [], heldOut: [], drawn: [], labels: []}, config, workers: [], progress: {steps}, model, given, task};
+  find("progress").textContent = loadedAt(steps);
+  find("about").textContent = "";
+  for (const id of ["confusions", "wrong"]) find(id).replaceChildren();
+  sayOthers();
+  controls.show(chosen);
+  writeAddress();
+  drawSentence();
+}
+
+const loadedAt = (steps) => `loaded model${steps ? `, step ${steps.toLocaleString("en")}` : ""}`;
+
+function sayOthers() {
+  const names = training.data.classes.map((name) => `“${name.slice(0, 40)}”`).join(", ");
+  say("problem", `The loaded model has the classes ${names}; this task has others. It classifies your sentences. To train it further, open a `
+    + "table with these labels under “Your own table”.");
 }
 
 function stop() {
@@ -120,6 +149,10 @@ function stop() {
 function play(isPlaying = !training?.isPlaying, until = null) {
   if (!training) reset();
   if (!training) return;
+  if (!training.workers.length) {
+    sayOthers();
+    return;
+  }
   Object.assign(training, {isPlaying, until: until ?? training.until});
   training.workers[0].postMessage(isPlaying ? {play: true, until: training.until} : {pause: true});
   showPlaying();
@@ -149,13 +182,17 @@ function arrived(progress) {
     Object.assign(training, {isPlaying: false, until: Infinity});
     showPlaying();
   }
-  if (training.isPlaying && !training.hasLearned && training.task === own && loss !== null && loss < LEARNED) {
-    training.hasLearned = true;
+  const isFitted = loss !== null && loss < LEARNED, isOwn = training.task === own, isLearned = isFitted || (!isOwn && heldOut.accuracy === 1);
+  training.learnedFrom = isLearned ? training.learnedFrom ?? steps : null;
+  if (isLearned && training.isPlaying && !training.hasPaused && training.until === Infinity // not in the lesson
+    && steps - training.learnedFrom >= (isOwn ? 0 : STEADY)) {
+    training.hasPaused = true;
     play(false);
   }
   find("accuracy").textContent = `Held-out texts: ${rightOf(heldOut.accuracy)} right`;
-  find("progress").textContent = steps === 0 ? `not trained yet; a bag of words gets ${rightOf(baseline)}`
-    : `step ${steps.toLocaleString("en")} · ${progress.seconds.toFixed(0)} s · ${Math.round(progress.perSecond).toLocaleString("en")} texts/s${endOf(training)}`;
+  const isLoaded = training.given && progress.seconds === 0;
+  find("progress").textContent = isLoaded ? `${loadedAt(steps)} · bag-of-words baseline: ${rightOf(baseline)}`
+    : steps === 0 ? `not trained yet · bag-of-words baseline: ${rightOf(baseline)}` : `step ${steps.toLocaleString("en")} · ${progress.seconds.toFixed(0)} s · ${Math.round(progress.perSecond).toLocaleString("en")} texts/s${endOf(training)}`;
   document.documentElement.dataset.steps = String(steps);
   lesson.progressed(progress);
   if (waiting) return; // the last report has not been drawn yet
@@ -167,11 +204,13 @@ function arrived(progress) {
 }
 
 /** Why training paused by itself, and what that says. */
-function endOf({isPlaying, hasLearned, best, data, progress: {heldOut}}) {
-  if (isPlaying || !hasLearned) return "";
-  const lowest = best.steps && heldOut.loss > 1.1 * best.loss ? ` (their loss was lowest at step ${best.steps.toLocaleString("en")})` : "";
-  return ` · paused: it knows its ${data.trained.length.toLocaleString("en")} training texts by heart; the held-out ones count${lowest}.`
-    + (heldOut.answers.length < FEW_HELD_OUT ? " More rows would help." : "");
+function endOf({isPlaying, hasPaused, best, data, progress: {heldOut}}) {
+  if (isPlaying || !hasPaused) return "";
+  const counted = (value) => value.toLocaleString("en"), n = heldOut.answers.length;
+  if (heldOut.accuracy === 1 && n >= FEW_HELD_OUT) return " · Paused: learned. All held-out texts are right. Press Train to continue.";
+  const lowest = best.steps && heldOut.loss > 1.1 * best.loss ? `, whose loss was lowest at step ${counted(best.steps)}` : "";
+  return ` · Paused: the ${counted(data.trained.length)} training texts are learned. Judge the model by the held-out texts${lowest}. `
+    + `${n < FEW_HELD_OUT ? "More rows would help. " : ""}Press Train to continue.`;
 }
 
 function draw() {
@@ -211,7 +250,7 @@ function noteOn(whole, pass) {
   const names = [...new Set(unknown.map(({text}) => `“${text}”`))].slice(0, 4).join(", ");
   const answer = ({ranked: [{label, probability}]}) => `“${label}” ${percent(probability)}`;
   return [
-    ...(training.progress.steps ? [] : ["Not trained yet: the weights are random."]),
+    ...(training.progress.steps || training.given ? [] : ["Not trained yet: the weights are random."]),
     ...(unknown.length ? [`Do not trust this answer: the model was not trained on ${unknown.length} of these ${words.length} words (${names}).`] : []),
     ...(pass === whole ? [] : [`With all heads ${answer(whole)}; without ${[...off].join(", ")} ${answer(pass)}.`]),
   ].join(" ").replaceAll(" %", "\u00a0%");
@@ -242,20 +281,23 @@ function writeAddress() {
 
 /** The checkpoint as a zip archive. */
 function saved() {
-  const {data, config, progress, model, task} = training, name = `playground-${task.name}`;
-  const weights = new Map([...model.weights].filter(([one]) => config.positions === "learned" || one !== "embeddings.positional"));
-  const json = (value) => new globalThis.TextEncoder().encode(JSON.stringify(value));
-  const {trained, heldOut, encoder, classes} = data;
-  const settings = {...page.config, name, title: task.title, text: TEXT, model: {...page.config.model, ...config}};
-  settings.train = {...settings.train, learning_rate: chosen.rate, batch_size: chosen.batch, seed: chosen.seed};
-  return [`${name}.zip`, zipOf([
-    ["config.json", json(settings)],
-    ["tokenizer.json", json({format_version: 1, config: TEXT, max_length: MAX_TOKENS, class_token: encoder.classToken, tokens: encoder.tokens})],
-    ["labels.json", json(classes)],
-    ["metrics.json", json({data: {title: `${task.title} (trained in a browser)`, train_rows: trained.length, validation_rows: heldOut.length}})],
-    ["history.jsonl", new Uint8Array()],
-    ["model.safetensors", safetensorsOf(weights)],
-  ].map(([file, content]) => [`${name}/${file}`, content]))];
+  const {data: {trained, heldOut, encoder: {tokens}, classes}, progress: {steps, heldOut: measured}, model, task, given} = training;
+  const metrics = {data: {title: `${task.title} (trained in a browser)`, train_rows: trained.length, validation_rows: heldOut.length}};
+  const row = Number.isFinite(measured?.loss) ? {step: steps, validation_loss: measured.loss, validation_accuracy: measured.accuracy} : {step: steps};
+  return packed({task: training.workers.length ? task.name : given.task, settings: chosen, steps, tokens, classes, model}, {...page.config, title: task.title}, metrics, row);
+}
+
+/** Continue with a model that this page saved, or say why it cannot be loaded. @param {File} file */
+async function useModel(file) {
+  try {
+    const given = await unpacked(file, page.config);
+    const tasksToTry = [chosen.task, given.task].map(taskNamed).filter((one) => one);
+    const task = tasksToTry.find((one) => hasClasses(one, given.classes))?.name ?? chosen.task;
+    lesson.go(Infinity);
+    choose({...given.settings, task}, {given});
+  } catch (error) {
+    say("problem", `${file.name.slice(0, 80)} was not loaded. ${error.message}`);
+  }
 }
 
 // Events
@@ -265,19 +307,17 @@ function describeTask() {
   find("tasks").value = chosen.task;
   const n = data.heldOut.length;
   find("about").textContent = [task.about, `${data.trained.length.toLocaleString("en")} texts to train on, ${n.toLocaleString("en")} held out, `
-    + `${data.classes.length} classes${data.classes.length <= MAX_CLASSES_NAMED ? ` (${data.classes.join(", ")})` : ""}.`, ...(n < FEW_HELD_OUT ? ["So few held-out texts show little: add rows for an accuracy to rely on."] : [])].join(" ");
+    + `${data.classes.length} classes${data.classes.length <= MAX_CLASSES_NAMED ? ` (${data.classes.join(", ")})` : ""}.`, ...(n < FEW_HELD_OUT ? ["With so few held-out texts, accuracy is a rough estimate: add rows."] : [])].join(" ");
   controls.show(chosen);
   writeAddress();
 }
 
 /** Change settings and start over. */
-function choose(changes, {keepText = false} = {}) {
+function choose(changes, {given = null} = {}) {
   const before = chosen.task;
   chosen = {...chosen, ...changes};
-  if (!keepText && (changes.text !== undefined || chosen.task !== before)) {
-    find("text").value = changes.text || taskNamed(chosen.task).text;
-  }
-  reset();
+  if (changes.text !== undefined || chosen.task !== before) find("text").value = changes.text || taskNamed(chosen.task).text;
+  reset(given);
 }
 
 function say(id, message) {
@@ -295,7 +335,8 @@ async function useTable(given) {
     say("table-problem", "");
     if (!find("tasks").querySelector("[value=own]")) addTask(own);
     find("speed").value = rows.length < FEW_ROWS ? "100" : "0"; // a small table is learned before one can look
-    choose({task: "own", text: ""});
+    const waiting = training && !training.workers.length ? training.given : null; // a loaded model without rows of its classes
+    choose({task: "own", text: ""}, {given: waiting && hasClasses(own, waiting.classes) ? waiting : null});
     play(true);
     find("own").open = false;
     find("reading").scrollIntoView({block: "start"});
@@ -335,9 +376,10 @@ find("play").addEventListener("click", () => {
 });
 find("step").addEventListener("click", () => {
   if (training?.isPlaying) play(false);
-  training?.workers[0].postMessage({step: true});
+  if (training && !training.workers.length) sayOthers();
+  training?.workers[0]?.postMessage({step: true});
 });
-find("speed").addEventListener("change", () => training?.workers[0].postMessage({pace: Number(find("speed").value)}));
+find("speed").addEventListener("change", () => training?.workers[0]?.postMessage({pace: Number(find("speed").value)}));
 find("reset").addEventListener("click", () => reset());
 find("text").addEventListener("input", () => drawSentence());
 find("text").addEventListener("change", () => writeAddress());
@@ -356,13 +398,14 @@ for (const kind of ["dragover", "dragleave", "drop"]) {
     if (!event.dataTransfer.types.includes("Files")) return;
     event.preventDefault();
     find("own").classList.toggle("dropping", kind === "dragover");
-    if (kind === "drop" && event.dataTransfer.files.length) useTable(event.dataTransfer.files[0]);
+    const [file] = event.dataTransfer.files;
+    if (kind === "drop" && file) (/\.zip$/i.test(file.name) ? useModel : useTable)(file);
   });
 }
 find("save").addEventListener("click", () => {
   if (!training?.model) return;
   if (!training.config.n_layers) {
-    say("problem", "A checkpoint has at least one layer, so that this model cannot be saved.");
+    say("problem", "A model without layers cannot be saved.");
     return;
   }
   const [name, content] = saved(), link = element("a");
@@ -371,10 +414,16 @@ find("save").addEventListener("click", () => {
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 });
+find("load").addEventListener("click", () => find("model").click());
+find("model").addEventListener("change", () => {
+  const [file] = find("model").files;
+  if (file) useModel(file);
+  find("model").value = "";
+});
 find("link").addEventListener("click", async () => {
   writeAddress();
   const copied = await navigator.clipboard.writeText(location.href).then(() => true, () => false);
-  find("link").textContent = copied ? "Copied" : "See address";
+  find("link").textContent = copied ? "Copied" : "Not copied";
   setTimeout(() => { find("link").textContent = "Copy link"; }, 2500);
 });
 find("lesson-open").addEventListener("click", () => lesson.go(0));
@@ -390,7 +439,7 @@ labelTheme();
 const foldSettings = () => { find("fold").open = wide.matches; };
 wide.addEventListener("change", foldSettings);
 foldSettings();
-find("limits").textContent = `At most ${MAX_ROWS.toLocaleString("en")} rows, ${MAX_LABELS} labels and ${MAX_MEGABYTES} MB; of each text, the first ${MAX_TOKENS} words.`;
+find("limits").textContent = `At most ${MAX_ROWS.toLocaleString("en")} rows, ${MAX_LABELS} labels and ${MAX_MEGABYTES} MB. Only the first ${MAX_TOKENS} tokens of a text are used.`;
 addEventListener("hashchange", () => choose(fromHash(location.hash, tasks.map(({name}) => name))));
 document.addEventListener("keydown", machine.pressed);
 find("link").hidden = inFrame;

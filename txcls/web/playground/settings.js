@@ -5,14 +5,14 @@ import {element} from "../picture/elements.js";
 /** @typedef {{name: string, label: string, about: string, values: (string | number)[]}} Setting */
 /** @type {Setting[]} */
 export const SETTINGS = [
-  {name: "layers", label: "Layers", about: "Attention and feed-forward, one after the other. Without any, words are only averaged.", values: [0, 1, 2, 3]},
+  {name: "layers", label: "Layers", about: "Each is attention followed by a feed-forward network. Without layers, word vectors are only averaged.", values: [0, 1, 2, 3]},
   {name: "heads", label: "Heads", about: "Attention patterns side by side in each layer.", values: [1, 2, 4]},
-  {name: "width", label: "Width", about: "Numbers per token.", values: [16, 32, 64]},
+  {name: "width", label: "Width", about: "Numbers in each token's vector.", values: [16, 32, 64]},
   {name: "positions", label: "Positions", about: "What tells the model the order of the words.", values: ["sinusoidal", "learned", "none"]},
   {name: "pooling", label: "Pooling", about: "How one vector per token becomes one for the text.", values: ["mean", "attention", "class_token"]},
-  {name: "rate", label: "Learning rate", about: "How far each step goes.", values: [0.0003, 0.001, 0.003, 0.01, 0.1]},
+  {name: "rate", label: "Learning rate", about: "How far each step moves the weights.", values: [0.0003, 0.001, 0.003, 0.01, 0.1]},
   {name: "batch", label: "Batch", about: "Texts per step.", values: [8, 32, 128]},
-  {name: "seed", label: "Seed", about: "Decides initial weights, generated texts and their order.", values: [1, 2, 3, 4, 5]},
+  {name: "seed", label: "Seed", about: "Determines the initial weights, the generated texts and their order.", values: [1, 2, 3, 4, 5]},
 ];
 
 /** @typedef {{task: string, text: string, layers: number, heads: number, width: number, positions: string,
@@ -76,7 +76,7 @@ export class Controls {
     for (const [name, menu] of this.menus) menu.value = String(chosen[name]);
     const heads = this.menus.get("heads"), setting = heads.closest("div");
     heads.disabled = chosen.layers === 0;
-    const about = heads.disabled ? "Without layers there is no attention, and no head." : SETTINGS[1].about;
+    const about = heads.disabled ? "Without layers there are no attention heads." : SETTINGS[1].about;
     setting.title = setting.querySelector("small").textContent = about;
   }
 }

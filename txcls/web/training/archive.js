@@ -1,4 +1,6 @@
 // A trained model as a zip file of a checkpoint folder, for the app's page Train; unpacked, also for `txcls.load`.
+//
+// A zip file to read is untrusted: only the files that are asked for are unpacked, each to at most MAX_BYTES.
 
 /** @typedef {import("../engine/tensor.js").Tensor} Tensor */
 
@@ -20,6 +22,46 @@ export function zipOf(files) {
     [0x06054b50, 4], [0, 2], [0, 2], [files.length, 2], [files.length, 2], [lengthOf(directory), 4], [place, 4], [0, 2],
   ]);
   return joined([...out, ...directory, end]);
+}
+
+/** Maximum number of bytes of a file in an archive. */
+const MAX_BYTES = 8e6;
+
+/** The contents of these files in a zip file, which may be in a folder; stored or deflated, as programs that pack it again do.
+ * @param {ArrayBuffer} archive @param {string[]} wanted @returns {Promise<Map<string, Uint8Array>>}
+ * @throws {Error} if a file is missing, too large, there twice or damaged */
+export async function filesOf(archive, wanted) {
+  const view = new DataView(archive), u16 = (at) => view.getUint16(at, true), u32 = (at) => view.getUint32(at, true);
+  let end = archive.byteLength - 22; // the last record, if no comment follows it
+  while (end >= 0 && u32(end) !== 0x06054b50) end--;
+  if (end < 0) throw new Error("This is not a zip file.");
+  const files = new Map();
+  for (let n = u16(end + 10), at = u32(end + 16); n > 0; n--, at += 46 + u16(at + 28) + u16(at + 30) + u16(at + 32)) {
+    const path = new TextDecoder().decode(new Uint8Array(archive, at + 46, u16(at + 28))), name = path.slice(path.lastIndexOf("/") + 1);
+    if (!wanted.includes(name)) continue;
+    if (files.has(name)) throw new Error(`There are two files called ${name} in it. Expected one model.`);
+    const [method, sum, packed, size, start] = [u16(at + 10), u32(at + 16), u32(at + 20), u32(at + 24), u32(at + 42)];
+    if (Math.max(packed, size) > MAX_BYTES) throw new Error(`${name} in it is too large. Expected at most ${MAX_BYTES / 1e6} MB.`);
+    const content = new Uint8Array(archive, start + 30 + u16(start + 26) + u16(start + 28), packed);
+    const unpacked = method === 8 ? await inflated(content, size) : content;
+    if (unpacked.length !== size || crc32(unpacked) !== sum) throw new Error(`${name} in it is damaged.`);
+    files.set(name, unpacked);
+  }
+  const missing = wanted.filter((name) => !files.has(name));
+  if (missing.length) throw new Error(`There is no ${missing[0]} in it. Expected a zip file that Save model wrote.`);
+  return files;
+}
+
+/** The bytes of a deflated member; fails if there are more than `size`. */
+async function inflated(content, size) {
+  const reader = new Blob([content]).stream().pipeThrough(new DecompressionStream("deflate-raw")).getReader();
+  const out = new Uint8Array(size);
+  for (let place = 0; ;) {
+    const {done, value} = await reader.read();
+    if (done) return out.subarray(0, place);
+    out.set(value, place);
+    place += value.length;
+  }
 }
 
 /** The bytes of a safetensors file. @param {Map<string, Tensor>} weights */

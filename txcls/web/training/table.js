@@ -44,7 +44,7 @@ export function readTable(content) {
 /** The text of a file. @param {File} file @returns {Promise<string>} @throws {Error} if it is too large or unreadable */
 export async function textOf(file) {
   if (file.size > MAX_MEGABYTES * 1e6) {
-    throw new Error(`This file has ${(file.size / 1e6).toFixed(1)} MB. Expected at most ${MAX_MEGABYTES} MB.`);
+    throw new Error(`This file is ${(file.size / 1e6).toFixed(1)} MB. Expected at most ${MAX_MEGABYTES} MB.`);
   }
   return file.text().catch(() => { throw new Error("This file cannot be read."); });
 }

@@ -24,9 +24,9 @@ const PREPOSITIONS = "near behind beside".split(" "), PAST_TENSES = "saw met fol
 export function tasksOf({messages, grammar}) {
   return [
     {
-      name: "messages", title: "Messages in six topics",
-      about: "Short messages written for this project. Their words decide, not the order; but the texts are few, and many held-out "
-        + "words are new to the model.",
+      name: "messages", title: "Messages on six topics",
+      about: "Short messages written for this project. The words decide, not their order. There are few texts, so many words in the "
+        + "held-out ones are new to the model.",
       text: "The goalkeeper let two easy shots in",
       rows: () => Object.entries(messages).flatMap(([label, {train, test}]) => [
         ...train.map((text) => ({text, label, heldOut: false})), ...test.map((text) => ({text, label, heldOut: true})),
@@ -34,22 +34,22 @@ export function tasksOf({messages, grammar}) {
     },
     {
       name: "winner", title: "Who won the match?",
-      about: "Match reports: “City lost to County”. The same words in another order have another answer: attention and "
+      about: "Match reports: “City lost to County”. The same words in another order give another answer, so attention and "
         + "positions are needed.",
       text: "City were beaten by County yesterday.",
       rows: (random) => Array.from({length: 1200}, () => matchReports(grammar, random)).flat(),
     },
     {
       name: "agreement", title: "Is or are?",
-      about: "Does “is” or “are” fill the blank? The subject decides, and other nouns of the sentence mostly have the other "
-        + "number: attention and positions are needed.",
+      about: "Does “is” or “are” fill the blank? The verb agrees with the subject, and most other nouns in the sentence have the "
+        + "other number, so attention and positions are needed.",
       text: "The dog that the children followed ___",
       rows: (random) => Array.from({length: 3000}, () => unfinished(random)),
     },
     {
       name: "repeated", title: "Is a word repeated?",
-      about: "Five words, one of them twice or none. Tokens have to be compared with each other: attention is needed, "
-        + "positions are not, and learning is faster without them.",
+      about: "Five words: one occurs twice, or all differ. Tokens have to be compared with each other, so attention is needed; "
+        + "positions are not, and it learns faster without them.",
       settings: {positions: "none"},
       text: "river stone lamp river key",
       rows: (random) => Array.from({length: 4000}, () => {
@@ -60,7 +60,7 @@ export function tasksOf({messages, grammar}) {
     },
     {
       name: "ends", title: "Is the first word also the last?",
-      about: "One of six words comes twice: at both ends, or elsewhere. Attention and positions are needed.",
+      about: "In six words, one occurs twice: at both ends, or elsewhere. Attention and positions are needed.",
       text: "stone lamp river key door stone",
       rows: (random) => Array.from({length: 2400}, () => {
         const words = sample(WORDS, 5, random), yes = random() < 0.5;

@@ -23,14 +23,16 @@ const AT_ONCE = 64;
  *   model: import("../engine/model.js").Model}} Progress */
 
 class Leader {
-  /** @param {import("../engine/model.js").ModelConfig} config @param {Rows} rows @param {Options} options
-   * @param {MessagePort[]} helpers */
-  constructor(config, rows, options, helpers) {
+  /** @param {{config: import("../engine/model.js").ModelConfig, rows: Rows, options: Options, helpers: MessagePort[],
+   *   given: {model: import("../engine/model.js").Model, steps: number} | null}} start
+   *   given: a model to continue with, and the steps that it has been trained for */
+  constructor({config, rows, options, helpers, given}) {
     Object.assign(this, {rows, options, helpers});
     this.random = randomNumbers(options.seed);
-    this.model = newModel(config, rows.V, rows.C, this.random);
+    this.model = given?.model ?? newModel(config, rows.V, rows.C, this.random);
     this.optimizer = new AdamW(this.model, {rate: options.rate, warmup: 20});
-    this.steps = this.seconds = this.nTexts = 0;
+    this.steps = given?.steps ?? 0;
+    this.seconds = this.nTexts = 0;
     this.forget();
     /** @type {number[]} */
     this.order = [];
@@ -168,7 +170,7 @@ function help(port) {
 let leader;
 onmessage = async ({data}) => {
   if (data.help) help(data.help);
-  if (data.start) leader = new Leader(data.start.config, data.start.rows, data.start.options, data.start.helpers);
+  if (data.start) leader = new Leader(data.start);
   if (data.pace !== undefined) leader.pace = data.pace;
   if (data.play) leader.play(data.until);
   if (data.pause) leader.isPlaying = false;
