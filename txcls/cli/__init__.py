@@ -9,6 +9,7 @@ imported only when the command is called, so that `--help` is fast.
 """
 
 import sys
+import time
 from importlib import import_module
 from typing import NoReturn
 
@@ -80,12 +81,13 @@ STOPPED = "stopped by Ctrl-C before it was finished; nothing unfinished was kept
 
 def main() -> NoReturn:
     """Run the command line; an error gives one line on standard error and exit code 2."""
+    started = time.monotonic()  # imports take seconds on a busy machine
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a lone surrogate in a text must not crash printing
     try:
         named = next((name for name in sys.argv[1:2] if name in COMMANDS), "none")
-        code = command_line(named)(prog_name="txcls", standalone_mode=False)
+        code = command_line(named)(prog_name="txcls", standalone_mode=False, obj=started)
     except TxclsError as error:
         _fail(str(error), in_all_processes=isinstance(error, StoppedError))
     except typer.TyperException as error:  # wrong usage

@@ -1,5 +1,6 @@
 """`txcls report`."""
 
+import math
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
@@ -16,6 +17,7 @@ from txcls.data.tables.table import is_table
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.evaluation.baseline import BaselineAnswers, answer_with_baseline
+from txcls.evaluation.costs import POLICY_HEAD, Cheapest, cheapest_policy, make_costs
 from txcls.evaluation.evaluate import in_classes_of
 from txcls.evaluation.evaluate_file import MIN_LEARNED, FileRows, rows_of_file
 from txcls.evaluation.label_errors import SuspectRow, held_out_probabilities, suspect_rows
@@ -50,11 +52,23 @@ def report(
     linear: Annotated[
         bool, typer.Option("--linear", help="Also fit the linear baseline to the training rows.")
     ] = False,
+    cost_error: Annotated[
+        float | None, typer.Option("--cost-error", metavar="X", help="What a wrong answer costs, in any unit.")
+    ] = None,
+    cost_human: Annotated[
+        float | None, typer.Option("--cost-human", metavar="X", help="What a text costs that is left to a human.")
+    ] = None,
+    costs: Annotated[
+        Path | None,
+        typer.Option("--costs", metavar="FILE", help="Table of costs by kind of error: true, predicted, cost."),
+    ] = None,
     labels: Annotated[bool, typer.Option("--labels/--no-labels", help="Look for rows whose label looks wrong.")] = True,
     as_json: JsonOption = False,
 ) -> None:
     """How good a checkpoint is and where it fails: mistakes, confusions, doubtful labels, the linear baseline."""
     classifier = Predictor.load(checkpoint)
+    has_costs = any(option is not None for option in (cost_error, cost_human, costs))
+    chosen = make_costs(classifier.classes, error=cost_error, human=cost_human, file=costs) if has_costs else None
     if out is not None and out.is_dir():
         raise DataError(f"{out} is a folder; give a file, for example {out / 'report.html'}")
     measured = stored_report(classifier.checkpoint)
@@ -79,11 +93,14 @@ def report(
             measured = replace(
                 measured, figures={**measured.figures, **figures_of_file(own, measured.figures["accuracy"])}
             )
-    elif linear:
-        raise DataError("--linear needs the texts; see above")
-    _show(measured, baseline, suspects, as_json=as_json)
+    elif linear or chosen is not None:
+        raise DataError(f"{'--linear' if linear else 'the costs'}: cannot be computed without the texts; see above")
+    cheapest = None
+    if chosen is not None and measured.answers is not None:
+        cheapest = cheapest_policy(measured.answers, chosen)
+    _show(measured, baseline, suspects, cheapest, as_json=as_json)
     if out is not None:
-        page = report_html(measured, baseline=baseline, suspects=suspects)
+        page = report_html(measured, baseline=baseline, suspects=suspects, cheapest=cheapest)
         try:
             out.write_text(page, encoding="utf-8", errors="backslashreplace")
         except OSError as error:
@@ -137,8 +154,25 @@ def _answered(answers: Answers) -> list[dict[str, float]]:
     ]
 
 
+def _costs(cheapest: Cheapest) -> dict[str, float | None]:
+    """JSON values; a threshold of None answers no text."""
+    best = cheapest.best.threshold
+    return {
+        "threshold": None if math.isinf(best) else best,
+        "cost_of_100": cheapest.best.cost,
+        "checked": None if math.isnan(cheapest.checked) else cheapest.checked,
+        "every_answered": cheapest.every.cost,
+        "none_answered": cheapest.none.cost,
+    }
+
+
 def _show(
-    measured: Report, baseline: BaselineAnswers | None, suspects: list[SuspectRow] | None, *, as_json: bool
+    measured: Report,
+    baseline: BaselineAnswers | None,
+    suspects: list[SuspectRow] | None,
+    cheapest: Cheapest | None,
+    *,
+    as_json: bool,
 ) -> None:
     if as_json:
         print_json(
@@ -147,6 +181,7 @@ def _show(
                 "rows": measured.rows_are,
                 **measured.figures,
                 **({} if measured.answers is None else {"answered": _answered(measured.answers)}),
+                **({} if cheapest is None else {"costs": _costs(cheapest)}),
                 **({} if baseline is None else {"linear": baseline.accuracy}),
                 **(
                     {}
@@ -185,6 +220,10 @@ def _show(
     if measured.answers is not None:
         above = [used.cells for used in answered_by_confidence(measured.answers)]
         print_rows(("answer only above", "rows answered", "of them right"), above, title="what to leave to a human")
+        if cheapest is not None:
+            lines_of = [policy.cells for policy in cheapest.policies]
+            print_rows(POLICY_HEAD, lines_of, title=f"costs on {measured.rows_are}")
+            out.print(Text(str(cheapest)))
         rows = measured.answers.mistakes(n=LISTED)
         lines = [(row.text, row.label, row.predicted, percentage(row.probability)) for row in rows]
         head = ("text", "label", "predicted", "probability")

@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -92,6 +93,7 @@ def train(
     if is_file:
         train_file(
             Path(preset),
+            started=time.monotonic() if context.obj is None else context.obj,
             test=test,
             minutes=minutes,
             text_column=joined_columns(text_column),

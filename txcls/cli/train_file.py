@@ -36,6 +36,7 @@ PRESET_ONLY = ("data", "settings", "max_steps", "snapshots", "device")
 def train_file(
     file: Path,
     *,
+    started: float,
     test: Path | None,
     minutes: float | None,
     text_column: str | None,
@@ -48,8 +49,10 @@ def train_file(
     resume: bool,
     overwrite: bool,
 ) -> None:
-    """Guess the columns, choose the settings, train, compare and save, with a note on each choice."""
-    started = time.monotonic()
+    """Guess the columns, choose the settings, train, compare and save, with a note on each choice.
+
+    The time budget begins at `started` (`time.monotonic`).
+    """
     folder = out or checkpoint_root() / checkpoint_name(file.name)
     refuse_existing(folder, overwrite=overwrite)
     refuse_saved_state(folder, resume=resume, overwrite=overwrite)  # now, not after minutes of reading
@@ -73,7 +76,7 @@ def train_file(
     except KeyboardInterrupt:
         note("stopped by Ctrl-C while reading; nothing was written")
         sys.exit(130)
-    plan = replace(plan, seconds=time.monotonic() - started)  # reading counts too
+    plan = replace(plan, seconds=time.monotonic() - started)  # imports and reading count too
     for sentence in plan.notes:
         note(sentence)
     words = [Path(word).name if word == str(file) else word for word in sys.argv[1:]]  # without this machine's path

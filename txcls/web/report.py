@@ -10,6 +10,7 @@ from plotly.offline import get_plotlyjs
 from txcls.checkpoint.card import GROUPS, ORDER, group_name
 from txcls.checkpoint.comparison import Comparison
 from txcls.evaluation.baseline import BaselineAnswers
+from txcls.evaluation.costs import POLICY_HEAD, Cheapest
 from txcls.evaluation.label_errors import SuspectRow
 from txcls.evaluation.report import (
     Report,
@@ -39,10 +40,14 @@ small {color: #555;}
 
 
 def report_html(
-    report: Report, *, baseline: BaselineAnswers | None = None, suspects: Sequence[SuspectRow] | None = None
+    report: Report,
+    *,
+    baseline: BaselineAnswers | None = None,
+    suspects: Sequence[SuspectRow] | None = None,
+    cheapest: Cheapest | None = None,
 ) -> str:
-    """The report as an HTML document, with the linear baseline and the rows with suspicious labels, if given."""
-    parts = [_headline(report), *_figures(report)]
+    """The report as an HTML document, with the linear baseline, suspicious labels and costs, if given."""
+    parts = [_headline(report), *_figures(report, cheapest)]
     if report.answers is not None:
         mistakes = report.answers.mistakes(n=MAX_LISTED)
         parts += ["<h2>The most confident mistakes</h2>", _rows(mistakes)]
@@ -118,7 +123,7 @@ def _chart(figure: go.Figure, *, alt: str) -> str:
     return f'<div role="img" aria-label="{html.escape(visible(alt), quote=True)}">{drawn}</div>'
 
 
-def _figures(report: Report) -> list[str]:
+def _figures(report: Report, cheapest: Cheapest | None) -> list[str]:
     figures, parts = report.figures, []
     if len(report.history) > 1:
         drawn = _chart(training_curves(report.history), alt="Loss and accuracy over the steps of the training")
@@ -156,6 +161,12 @@ def _figures(report: Report) -> list[str]:
         above = [used.cells for used in answered_by_confidence(report.answers)]
         head = ("answer only above", "rows answered", "of them right")
         parts += ["<h2>What to leave to a human?</h2>", _table(head, above)]
+    if cheapest is not None:
+        parts += [
+            "<h2>What does it cost?</h2>",
+            f"<p>{_text(cheapest)}</p>",
+            _table(POLICY_HEAD, [policy.cells for policy in cheapest.policies]),
+        ]
     return parts + _groups(report)
 
 

@@ -14,6 +14,7 @@ from tests.conftest import CLASSES, TEXTS, make_checkpoint
 from txcls.app.pages.report import compute as compute_report
 from txcls.app.shell import checkpoints
 from txcls.data.types import LabelledTexts
+from txcls.evaluation.costs import cheapest_policy, make_costs
 from txcls.evaluation.report import answer_rows
 
 ROWS = LabelledTexts(
@@ -91,6 +92,16 @@ def test_accuracy_by_attractors_is_drawn_where_it_was_measured(
     drawn = chart(open_page("report", checkpoint=PLAIN), "chart_attractors")
     assert "this model 90.0 %, 80.0 %; the last word alone 10.0 %, 20.0 %" in drawn.alt
     assert [line["name"] for line in drawn.figure["data"]] == ["this model", "the last word alone"]
+
+
+def test_the_cheapest_threshold_follows_the_costs(rows_here: None) -> None:
+    app = open_page("report", checkpoint=PLAIN)
+    app.number_input(key="report_cost_human").set_value(4.0).run()
+    app.number_input(key="report_cost_error").set_value(5.0).run()
+    assert not app.exception
+    answers = answer_rows(checkpoints.classifier(checkpoints.source(PLAIN)), ROWS)
+    cheapest = cheapest_policy(answers, make_costs(CLASSES, error=5, human=4))
+    assert str(cheapest) in body_text(app).replace("\\", "")
 
 
 def test_the_linear_baseline_is_fitted_on_request(rows_here: None) -> None:

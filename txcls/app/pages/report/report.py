@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from txcls.app import menu
@@ -19,6 +20,7 @@ from txcls.app.shell.prediction import load_classifier
 from txcls.checkpoint.card import AGREEMENT, GROUPS, group_name
 from txcls.checkpoint.comparison import Comparison
 from txcls.errors import DataError
+from txcls.evaluation.costs import POLICY_HEAD, Costs, cheapest_policy
 from txcls.evaluation.report import (
     CONFIDENCES,
     Answers,
@@ -29,7 +31,7 @@ from txcls.evaluation.report import (
     stored_report,
     worst_pairs,
 )
-from txcls.figures import confusion_map, group_bars, group_lines, reliability_diagram, training_curves
+from txcls.figures import confusion_map, group_bars, group_lines, reliability_diagram, training_curves, visible
 from txcls.figures.lines import of_runs
 from txcls.wording import percentage
 
@@ -81,6 +83,7 @@ def main() -> None:
     if measured is not None and measured.answers is not None:
         if not lecture.is_on():
             _left_to_a_human(measured.answers)
+            _costs(opened, measured.answers)
         with lecture.slide(lecture.CLASSES):
             report_rows.mistakes(measured, compute_report.places(opened.source) if of_table is None else ())
         if not lecture.is_on():
@@ -263,6 +266,37 @@ def _left_to_a_human(answers: Answers) -> None:
         width=420,
     )
     st.markdown(plain(str(answered_above(answers, chosen))))
+
+
+def _costs(opened: layout.Page, answers: Answers) -> None:
+    """Draw fields for the costs, and the cheapest policy beside the plain ones."""
+    with st.expander("What does it cost?", key="report_costs"):
+        fields = st.container(horizontal=True)
+        error, human = (
+            fields.number_input(label, min_value=0.0, value=value, step=1.0, format="%g", key=key, width=200)
+            for label, value, key in (
+                ("A wrong answer costs", 10.0, "report_cost_error"),
+                ("A text left to a human costs", 1.0, "report_cost_human"),
+            )
+        )
+        wrong = np.full((len(answers.rows.classes),) * 2, error)
+        if st.checkbox("Some classes cost more", key="report_cost_classes"):
+            edited = st.data_editor(
+                {"true class": [visible(name) for name in answers.rows.classes], "a wrong answer costs": wrong[0]},
+                disabled=["true class"],
+                column_config={"a wrong answer costs": st.column_config.NumberColumn(min_value=0.0, required=True)},
+                hide_index=True,
+                key=f"report_cost_table_{opened.source.name}_{error:g}",
+            )
+            wrong[:] = np.array(edited["a wrong answer costs"], dtype=np.float64)[:, None]
+        np.fill_diagonal(wrong, 0.0)
+        cheapest = cheapest_policy(answers, Costs(wrong, human))
+        st.markdown(plain(str(cheapest)))
+        st.markdown(table(POLICY_HEAD, [policy.cells for policy in cheapest.policies]))
+        st.caption(
+            "Any unit will do. The command line also takes a cost for each pair of classes: "
+            "`python -m txcls report NAME --costs FILE --cost-human 1`."
+        )
 
 
 def _groups(figures: Mapping[str, Any]) -> None:

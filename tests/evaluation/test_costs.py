@@ -1,0 +1,72 @@
+"""Costs of errors and of a human's work, against sums over single rows."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from txcls.data.types import LabelledTexts
+from txcls.errors import DataError
+from txcls.evaluation.costs import THRESHOLDS, cheapest_policy, make_costs
+from txcls.evaluation.report import Answers
+
+CLASSES = ("a", "b", "c")
+
+
+def some_answers(n: int) -> Answers:
+    random = np.random.default_rng(0)
+    probabilities = random.dirichlet(np.full(3, 0.4), size=n)
+    labels = [int(random.choice(3, p=row)) for row in probabilities]
+    return Answers(LabelledTexts(["text"] * n, labels, CLASSES), probabilities, np.ones(n, int), np.zeros(n))
+
+
+def test_the_cheapest_threshold_equals_a_search_row_by_row(tmp_path: Path) -> None:
+    file = tmp_path / "costs.csv"
+    file.write_text("true,predicted,cost\na,b,1\na,,20\nc,a,0\n")
+    prices = {("a", "b"): 1, ("a", "c"): 20, ("b", "a"): 6, ("b", "c"): 6, ("c", "a"): 0, ("c", "b"): 6}
+    answers = some_answers(300)
+    found = cheapest_policy(answers, make_costs(CLASSES, error=6, human=1.5, file=file))
+
+    def cost(threshold: float) -> float:
+        total = 0.0
+        for values, label in zip(answers.probabilities, answers.rows.labels, strict=True):
+            pair = CLASSES[label], CLASSES[max(range(3), key=lambda c: values[c])]
+            total += 1.5 if max(values) < threshold else prices.get(pair, 0)
+        return total / 3
+
+    best = min(THRESHOLDS, key=cost)
+    assert 0 < best < 1 and found.best.threshold == best
+    assert found.best.cost == pytest.approx(cost(best)) and found.best.cost <= found.checked
+    assert found.every.cost == pytest.approx(cost(0)) and found.none.cost == pytest.approx(150)
+    assert found.best.answered == np.mean(answers.probabilities.max(axis=1) >= best)
+    assert f"{cost(0):,.1f} to answer every text, 150.0 to leave every text to a human" in str(found)
+
+
+def test_plain_policies_can_be_the_cheapest() -> None:
+    answers = some_answers(200)
+    dear = cheapest_policy(answers, make_costs(CLASSES, error=6, human=7))
+    assert dear.best.name == "answer every text" and len(dear.policies) == 2
+    labels = ((answers.predicted + 1) % 3).tolist()  # always wrong
+    wrong = replace(answers, rows=LabelledTexts(answers.rows.texts, labels, CLASSES))
+    assert cheapest_policy(wrong, make_costs(CLASSES, error=6, human=1)).best.cost == pytest.approx(100)
+
+
+@pytest.mark.parametrize(
+    "lines, error, human, message",
+    [
+        ("", None, 1, "give --cost-error"),
+        ("", 1, None, "is missing: --cost-human"),
+        ("", -1, 1, "--cost-error: got -1, expected a number of at least 0"),
+        ("a,b,1", None, 1, "no cost of 'a' predicted as 'c': give --cost-error"),
+        ("a,d,1", 1, 1, "unknown class 'd'"),
+        ("a,b,dear", 1, 1, "cost 'dear'; expected a number"),
+    ],
+)
+def test_costs_that_cannot_be_used_are_refused(
+    tmp_path: Path, lines: str, error: float | None, human: float | None, message: str
+) -> None:
+    file = tmp_path / "costs.csv"
+    file.write_text(f"true,predicted,cost\n{lines}\n")
+    with pytest.raises(DataError, match=message):
+        make_costs(CLASSES, error=error, human=human, file=file if lines else None)

@@ -1,0 +1,185 @@
+"""What wrong answers and the work of a human cost, and the confidence from which answering is cheapest.
+
+python -m txcls report mine --data held_out.csv --cost-error 10 --cost-human 1
+python -m txcls report mine --data held_out.csv --costs costs.csv --cost-human 1
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from txcls.data.tables.table import Table, cell_text
+from txcls.errors import DataError
+from txcls.evaluation.report import Answers
+from txcls.wording import listed, percentage, shown
+
+Floats = NDArray[np.float64]
+
+THRESHOLDS = (0.0, *np.arange(0.3, 0.96, 0.05).round(2).tolist(), 0.99, math.inf)
+"""Confidences that are tried: 0 answers every text, infinity none."""
+COLUMNS = ("true", "predicted", "cost")
+"""Columns of a table of costs; without `predicted`, a row holds for all wrong predictions of a class."""
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """The costs of deciding on a text, in any unit.
+
+    Attributes:
+        wrong: of a text of class i predicted as class j, (C, C); 0 where i = j.
+        human: of a text that is left to a human.
+    """
+
+    wrong: Floats
+    human: float
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Answering the texts predicted with at least `threshold`, leaving the others to a human.
+
+    Attributes:
+        answered: share of the rows.
+        wrong: share of the rows that are answered wrongly.
+        cost: mean cost of 100 texts.
+    """
+
+    threshold: float
+    answered: float
+    wrong: float
+    cost: float
+
+    @property
+    def name(self) -> str:
+        """In words."""
+        if self.threshold == 0:
+            return "answer every text"
+        if math.isinf(self.threshold):
+            return "leave every text to a human"
+        return f"answer above {percentage(self.threshold, 0)}"
+
+    @property
+    def cells(self) -> tuple[str, str, str, str]:
+        """The cells of a table: policy, cost of 100 texts, share answered, share answered wrongly."""
+        return self.name, f"{self.cost:,.1f}", percentage(self.answered), percentage(self.wrong)
+
+
+POLICY_HEAD = ("policy", "cost of 100 texts", "rows answered", "answered wrongly")
+"""Headings of `Policy.cells`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cheapest:
+    """The cheapest policy on some rows, beside the plain ones.
+
+    Attributes:
+        best: the policy with the lowest cost; of equally cheap ones, the one that answers most.
+        every, none: answering every text, and leaving every text to a human.
+        checked: the cost of 100 texts if the threshold is chosen on one half of the rows and measured on the other, in
+            both directions; nan for a single row.
+    """
+
+    best: Policy
+    every: Policy
+    none: Policy
+    checked: float
+
+    @property
+    def policies(self) -> tuple[Policy, ...]:
+        """The different policies, the best first."""
+        return tuple(dict.fromkeys((self.best, self.every, self.none)))
+
+    def __str__(self) -> str:
+        """In words."""
+        others = ", ".join(
+            f"{policy.cost:,.1f} to {policy.name}" for policy in (self.every, self.none) if policy != self.best
+        )
+        check = (
+            ""
+            if math.isnan(self.checked)
+            else f" Chosen on one half of the rows and measured on the other, it costs {self.checked:,.1f}."
+        )
+        return f"Cheapest: {self.best.name}, {self.best.cost:,.1f} for 100 texts; {others}.{check}"
+
+
+def make_costs(
+    classes: Sequence[str], *, error: float | None = None, human: float | None = None, file: Path | None = None
+) -> Costs:
+    """The costs of the kinds of error between C classes: those in the file, and `error` for all others.
+
+    Raises:
+        DataError: the human's cost is missing, a cost is not a number of at least 0, or the file lacks a column, names
+            an unknown class, or lacks a kind of error while `error` is None.
+    """
+    if human is None:
+        raise DataError("what a text costs that is left to a human is missing: --cost-human")
+    for name, cost in (("--cost-error", error), ("--cost-human", human)):
+        if cost is not None and not 0 <= cost < math.inf:
+            raise DataError(f"{name}: got {cost:g}, expected a number of at least 0")
+    wrong = np.full((len(classes), len(classes)), np.nan if error is None else error)
+    if file is not None:
+        _read(file, classes, wrong)
+    np.fill_diagonal(wrong, 0.0)
+    if np.isnan(wrong).any():
+        i, j = np.argwhere(np.isnan(wrong))[0]
+        of = (
+            ""
+            if file is None
+            else f"{file.name} has no cost of '{shown(classes[i])}' predicted as '{shown(classes[j])}': "
+        )
+        raise DataError(f"{of}give --cost-error, the cost of all other errors")
+    return Costs(wrong, human)
+
+
+def _read(file: Path, classes: Sequence[str], wrong: Floats) -> None:
+    """Write the costs in a table into the matrix `wrong` (C, C); a pair of classes takes precedence over one class."""
+    table, place = Table(file), {name: number for number, name in enumerate(classes)}
+    if missing := [name for name in (COLUMNS[0], COLUMNS[2]) if name not in table.columns]:
+        raise DataError(f"{file.name}: no column {listed(missing)}; expected the columns {', '.join(COLUMNS)}")
+    of_pairs = []
+    for row in table.rows():
+        where = f"{file.name}, {table.unit} {row.number}"
+        true, predicted, cost = (cell_text(row.values.get(name), where=where, column=name).strip() for name in COLUMNS)
+        if unknown := [name for name in (true, predicted) if name and name not in place] or ([] if true else [""]):
+            raise DataError(f"{where}: unknown class {listed(unknown)}; expected one of {listed(classes)}")
+        try:
+            value = float(cost)
+        except ValueError:
+            value = math.nan
+        if not 0 <= value < math.inf:
+            raise DataError(f"{where}: cost '{shown(cost, limit=40)}'; expected a number of at least 0")
+        if predicted:
+            of_pairs.append((place[true], place[predicted], value))
+        else:
+            wrong[place[true]] = value
+    for i, j, value in of_pairs:
+        wrong[i, j] = value
+
+
+def cheapest_policy(answers: Answers, costs: Costs, *, seed: int = 0) -> Cheapest:
+    """The cheapest of THRESHOLDS on at least one row, measured on the same rows.
+
+    Since a threshold that is chosen on few rows looks cheaper than it is, `checked` measures it on other rows.
+    """
+    confidence = answers.probabilities.max(axis=1)  # N
+    is_answered = confidence >= np.array(THRESHOLDS)[:, None]  # K N
+    of_answer = costs.wrong[answers.labels, answers.predicted]  # N
+    cost = np.where(is_answered, of_answer, costs.human)  # K N
+    wrong = (is_answered & ~answers.right).mean(axis=1)  # K
+    policies = [
+        Policy(threshold, float(is_answered[k].mean()), float(wrong[k]), 100 * float(cost[k].mean()))
+        for k, threshold in enumerate(THRESHOLDS)
+    ]
+    best = min(policies, key=lambda policy: round(policy.cost, 9))
+    n = len(answers)
+    half = np.random.default_rng(seed).permutation(n) < n // 2  # N
+    checked = math.nan
+    if n > 1:
+        halves = (half, ~half)
+        sums = [cost[int(cost[:, one].mean(axis=1).round(9).argmin()), ~one].sum() for one in halves]
+        checked = 100 * float(sum(sums)) / n
+    return Cheapest(best, policies[0], policies[-1], checked)
