@@ -20,7 +20,6 @@ from txcls.inspection.ablation import (
     ablate_on_rows,
     edits_of,
     measure_means,
-    sampled,
 )
 from txcls.inspection.tracing import trace_text
 from txcls.predictor import Predictor
@@ -191,34 +190,6 @@ def test_several_changes_act_together_and_rows_keep_apart(classifier: Predictor)
     assert np.abs(result.changed[2] - result.changed[0]).max() > 1e-4
 
 
-def test_changes_to_missing_parts_are_refused(classifier: Predictor) -> None:
-    for change, message in (
-        (Change("head", layer=2), "layers 0 to 1"),
-        (Change("head", index=2), "expected 0 to 1"),
-        (Change("token", index=99), "got token 99"),
-        (Change("head", "mean"), "needs the means"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            ablate(classifier, TEXTS[0], [[change]])
-    with pytest.raises(ValueError, match="only a head"):
-        Change("feed_forward", "uniform")
-    with pytest.raises(TraceError, match="no word"):
-        ablate(classifier, "", [[]])
-    with pytest.raises(ValueError, match="at least one"):
-        measure_means(classifier, [""], split="train")
-
-
-def test_means_survive_the_checkpoint_and_those_that_do_not_fit_are_none(classifier: Predictor) -> None:
-    means = measure_means(classifier, TEXTS, split="validation")
-    kept = {"means": means.to_dict()}
-    found = Means.of(with_metrics(classifier, kept))
-    assert found is not None and (found.n_texts, found.split) == (len(TEXTS), "validation")
-    for name, mean in means.taps.items():
-        np.testing.assert_allclose(found.taps[name], mean, atol=1e-4)
-    for damaged in ({}, {"means": 3}, {"means": {**kept["means"], "taps": {"pooled": [1.0]}}}, {"means": {"taps": []}}):
-        assert Means.of(with_metrics(classifier, damaged)) is None
-
-
 def with_metrics(classifier: Predictor, metrics: dict[str, object]) -> Predictor:
     from dataclasses import replace
 
@@ -250,17 +221,3 @@ def test_effects_on_accuracy_equal_a_loop_over_texts(classifier: Predictor) -> N
         assert AccuracyEffects.of(with_metrics(classifier, {"heads": {off: 3}}), off=off) is None
     with pytest.raises(ValueError, match="no rows"):
         ablate_on_rows(classifier, LabelledTexts([], [], CLASSES))
-
-
-def test_rows_are_sampled_reproducibly(tmp_path: Path) -> None:
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny"))
-    texts = [f"{TEXTS[n % len(TEXTS)]} {n}" for n in range(200)]
-    rows = LabelledTexts(texts, [n % len(CLASSES) for n in range(200)], CLASSES)
-    each = [len(classifier.encoder.encode(text).ids) for text in texts]
-    assert sampled(classifier, rows, most_tokens=sum(each)) is rows
-    some, again = (sampled(classifier, rows, most_tokens=sum(each) // 4) for _ in range(2))
-    assert some.texts == again.texts and len(some) in (49, 50) and len(set(some.texts)) == len(some)
-    assert some.texts != texts[: len(some)], "not the first ones, which may be of one class"
-    label = dict(zip(texts, rows.labels, strict=True))
-    assert [label[text] for text in some.texts] == list(some.labels)
-    assert len(sampled(classifier, rows, most_tokens=1)) == 1

@@ -91,17 +91,6 @@ def test_integrated_gradients_sum_to_the_calibrated_probability(tmp_path: Path) 
     assert fine.scores.sum() == pytest.approx(fine.value - fine.baseline_value, abs=1e-4)
 
 
-def test_steps_are_doubled_until_integrated_gradients_are_complete(tmp_path: Path) -> None:
-    fitted = replace(make_checkpoint(tmp_path / "tiny"), calibration=Calibration(temperature=0.02))
-    for text in TEXTS[:4]:
-        rough, enough = (
-            explain(Predictor(fitted), text, target="probability", steps=steps, methods=["integrated"]).integrated
-            for steps in (4, None)
-        )
-        assert enough.completeness_error < 0.01 * abs(enough.value - enough.baseline_value)
-        assert rough.steps == 4 and enough.steps in (32, 64, 128, 256, 512, 1024)
-
-
 def test_gradients_leave_the_shared_model_as_it_was(classifier: Predictor) -> None:
     before = {name: tensor.clone() for name, tensor in classifier.checkpoint.model.state_dict().items()}
     explain(classifier, TEXTS[0])
@@ -133,37 +122,12 @@ def test_leave_one_out_equals_a_loop_over_shorter_texts(tmp_path: Path, model: d
         assert (np.abs(by_target[1] - by_target[0]).max() < 1e-6) == sees_itself_only
 
 
-def test_a_text_of_one_word_is_compared_with_an_unknown_one(classifier: Predictor) -> None:
-    label = classifier.predict(["bank"])[0].label
-    expected = probability_of(classifier, "bank", label) - probability_of(classifier, "zyzzyva", label)
-    explanation = explain(classifier, "bank", target="probability", methods=["leave_one_out"])
-    assert explanation.scores["leave_one_out"] == pytest.approx([expected], abs=1e-6)
-
-
 @pytest.mark.parametrize("tokenizer, blank", [("word", UNK), ("bpe", MASK)])
 def test_a_text_without_any_token_is_a_blank_one(tmp_path: Path, tokenizer: str, blank: int) -> None:
     classifier = Predictor(make_checkpoint(tmp_path / "tiny", text={"tokenizer": tokenizer, "max_vocabulary": 320}))
     ids = classifier.encoder.encode(TEXTS[0]).ids
     [without] = logits_without(classifier, ids, [set(range(len(ids)))])
     assert torch.equal(without, classifier.logits(torch.tensor([[blank]]))[0])
-
-
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("text", SOME)
-def test_every_word_is_scored_in_every_way(tmp_path: Path, model: dict[str, object], text: str) -> None:
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
-    explained = explain(classifier, text)
-    assert list(explained.scores) == list(methods_of(classifier))
-    assert ("pooling" in explained.scores) == (classifier.checkpoint.config.model.pooling == "attention")
-    assert [word.text for word in explained.words] == text.split()[: len(explained.words)]
-    assert all(values.shape == (len(explained.words),) for values in explained.scores.values())
-    for name in {"attention", "rollout", "pooling"} & explained.scores.keys():
-        assert explained.scores[name].sum() + explained.elsewhere[name] == pytest.approx(1.0, abs=1e-5)
-    curves = deletion_curves(classifier, text, explained.scores)
-    assert curves.shares[0] == 0.0 and curves.shares[-1] == 1.0
-    overlaps = top_overlaps(explained.scores)
-    assert overlaps.shape == (len(explained.scores),) * 2
-    assert text not in ("bank", "zyzzyva") or np.isnan(overlaps).all()
 
 
 def test_attention_is_read_where_the_texts_vector_is(tmp_path: Path) -> None:
@@ -176,32 +140,6 @@ def test_attention_is_read_where_the_texts_vector_is(tmp_path: Path) -> None:
     explained = explain(first, TEXTS[0])
     np.testing.assert_allclose(explained.scores["attention"], row[1:], atol=1e-6)
     assert explained.elsewhere["attention"] == pytest.approx(row[0], abs=1e-6)
-
-
-def test_pooling_attention_is_a_method_where_the_model_pools_by_attention(tmp_path: Path) -> None:
-    pools = Predictor(make_checkpoint(tmp_path / "pools"))
-    weights = trace_text(pools, TEXTS[0]).pooling
-    np.testing.assert_allclose(explain(pools, TEXTS[0], methods=["pooling"]).scores["pooling"], weights, atol=1e-7)
-    averages = Predictor(make_checkpoint(tmp_path / "mean", pooling="mean"))
-    with pytest.raises(ValueError, match="the method 'pooling'; expected one of attention, rollout, gradient"):
-        explain(averages, TEXTS[0], methods=["pooling"])
-
-
-def test_overlaps_are_fractions_of_shared_top_words() -> None:
-    random = np.random.default_rng(0)
-    far = [9.0, -8.0, 7.0]
-    scores = {
-        "a": np.array([*far, *(0.001 * random.random(7))]),
-        "b": np.array([*far, *(0.001 * random.random(7))]),  # the other words are ranked quite differently
-        "c": np.array([5.0, 0.0, 0.0, 4.0, -3.0, *np.zeros(5)]),
-        "tied": np.array([2.0, *np.ones(8), 0.0]),
-        "flat": np.ones(10),
-    }
-    overlaps = top_overlaps(scores)
-    np.testing.assert_allclose(overlaps[0, :4], [1, 1, 1 / 3, (1 + 2 * 0.25) / 3], atol=1e-12)
-    np.testing.assert_allclose(np.diag(overlaps)[:4], 1.0)
-    assert np.isnan(overlaps[4]).all() and np.isnan(overlaps[:, 4]).all()
-    np.testing.assert_array_equal(overlaps, overlaps.T)
 
 
 @pytest.mark.parametrize("model", [{}, {"pooling": "class_token"}])
@@ -219,12 +157,6 @@ def test_deletion_curves_equal_a_loop_over_texts(tmp_path: Path, model: dict[str
     assert curves.random.shape == (10, 5) and np.allclose(curves.random[:, [0, 4]], [expected[0], last], atol=1e-6)
     again = deletion_curves(classifier, text, {"mine": np.zeros(4)})
     np.testing.assert_array_equal(again.random, curves.random)
-
-
-def test_long_texts_lose_several_words_at_a_time(tmp_path: Path) -> None:
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny", max_length=100))
-    curves = deletion_curves(classifier, "the bank " * 80, {"mine": np.arange(100.0)})
-    assert len(curves.shares) == 25 and curves.random.shape == (10, 25)
 
 
 def test_averages_are_means_over_texts_and_survive_the_checkpoint(classifier: Predictor) -> None:

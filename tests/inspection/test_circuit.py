@@ -9,13 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from tests.conftest import make_checkpoint
 from tests.inspection.stories.planted import CLASSES, planted, random_texts
 from txcls.checkpoint.schema import read_metrics
-from txcls.config import DataConfig
 from txcls.data.generated.who_won import TEAMS, first_reports
 from txcls.data.types import LabelledTexts
-from txcls.errors import DataError, TraceError
 from txcls.inspection import circuit as measuring
 from txcls.inspection.circuit import (
     Circuit,
@@ -56,14 +53,6 @@ def test_the_search_finds_the_row_that_decides() -> None:
     assert accuracy_of_rows(classifier, batches, others) == accuracy_of_rows(classifier, batches, [])
 
 
-def test_keeping_all_rows_changes_nothing() -> None:
-    classifier, batches = who_won()
-    rows = all_rows(classifier, batches)
-    assert len(rows) == 2 * 2 * 8 and not {"winner", "loser"} & {row.role for row in rows}
-    right = sum(int((classifier.logits(one.ids).argmax(-1) == one.labels).sum()) for one in batches)
-    assert accuracy_of_rows(classifier, batches, rows) == right / 300
-
-
 def test_two_rows_of_who_won_keep_most_answers_and_others_do_not() -> None:
     classifier, batches = who_won()
     kept = accuracy_of_rows(classifier, batches, [Row(0, 1, "second team"), Row(1, 1, "class token")])
@@ -92,12 +81,6 @@ def test_pointing_puts_all_weight_on_the_token() -> None:
         point(classifier, text, 9, heads=(0,))
 
 
-def test_pointing_needs_a_model_that_reads_its_first_token(tmp_path: Path) -> None:
-    averaging = Predictor(make_checkpoint(tmp_path / "model", pooling="mean"))
-    with pytest.raises(TraceError, match="pools by mean"):
-        point(averaging, "the bank raised its rates", 1, heads=(0,))
-
-
 @pytest.mark.slow
 def test_a_circuit_is_measured_on_splits_it_was_not_chosen_on_and_kept(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -115,10 +98,3 @@ def test_a_circuit_is_measured_on_splits_it_was_not_chosen_on_and_kept(
     assert Circuit.of(Predictor(kept)) == found
     smaller = replace(found, kept=(replace(found.kept[0], row=Row(5, 0, "class token")),))
     assert Circuit.of(Predictor(classifier.checkpoint.with_metrics(circuit=smaller.to_dict()))) is None
-
-
-def test_a_data_set_without_roles_is_refused() -> None:
-    checkpoint = planted(reads={3: 1.0}, idle={5: 1.0}).checkpoint
-    config = checkpoint.config.model_copy(update={"data": DataConfig(dataset="sample")})
-    with pytest.raises(DataError, match="sample does not say what the words"):
-        measure_circuit(Predictor(replace(checkpoint, config=config)))

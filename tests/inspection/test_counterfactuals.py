@@ -92,13 +92,6 @@ def test_the_search_finds_every_flip_that_trying_all_changes_finds(classifier: P
     assert n_flips
 
 
-def test_the_search_reports_after_every_batch_and_may_be_left(classifier: Predictor) -> None:
-    search = search_flips(classifier, TEXTS[0], n_neighbours=3, batch_size=8)
-    first, second = next(search), next(search)
-    assert (first.done, second.done) == (7, 15) and first.total == second.total == 7 * 4
-    search.close()
-
-
 @pytest.mark.parametrize("text", ["zyzzyva qwertz", "bank", "!", "the bank raised é its rates", "the bank " * 30])
 @pytest.mark.parametrize("tokenizer", ["word", "bpe"])
 def test_odd_texts_are_searched_to_the_end(tmp_path: Path, tokenizer: str, text: str) -> None:
@@ -108,8 +101,3 @@ def test_odd_texts_are_searched_to_the_end(tmp_path: Path, tokenizer: str, text:
     assert last.done == last.total > 0
     for flip in last.flips:
         assert classifier.predict([flip.text])[0].label == flip.label
-
-
-def test_the_only_word_has_no_effect_to_measure(classifier: Predictor) -> None:
-    comparison = compare_texts(classifier, "bank", "bank rates")
-    assert np.isnan(comparison.effects_before).all() and np.isfinite(comparison.effects_after).all()

@@ -2,11 +2,9 @@
 
 from pathlib import Path
 
-import pytest
 import torch
 
 from tests.conftest import make_language_model
-from txcls.errors import CheckpointError
 from txcls.inspection.induction import measure_induction
 from txcls.model import LanguageModel, SelfAttention
 
@@ -42,8 +40,3 @@ def test_an_untrained_model_gains_nothing_from_the_repetition(tmp_path: Path) ->
     found = measure_induction(make_language_model(tmp_path / "lm", max_length=24).model, n=50)  # type: ignore[arg-type]
     assert found.length == 12 and len(found.heads) == 2
     assert abs(found.second - found.first) < 0.5
-
-
-def test_a_model_that_fills_masks_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="only a causal one"):
-        measure_induction(make_language_model(tmp_path / "lm", objective="masked").model)  # type: ignore[arg-type]

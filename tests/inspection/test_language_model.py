@@ -8,7 +8,6 @@ import torch
 import torch.nn.functional as F
 
 from tests.conftest import TEXTS, make_language_model
-from txcls.errors import CheckpointError
 from txcls.inspection.language_model import (
     fill_blank,
     masked_attention,
@@ -65,12 +64,6 @@ def test_fillers_are_the_softmax_at_the_masked_place(masked: TextModel) -> None:
             assert ranked.true_probability == pytest.approx(float(expected[ids[place]]), rel=1e-5)
 
 
-def test_an_unknown_word_has_no_rank(masked: TextModel) -> None:
-    ids = masked.encode("the zyzzyva saved")
-    ranked = fill_blank(masked, ids, 2)
-    assert (ranked.true_id, ranked.true_rank, ranked.true_probability) == (None, None, None)
-
-
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=0.5, top_k=9, top_p=0.8), Sampling(0.0)])
 def test_next_tokens_are_the_softmax_after_the_last(causal: TextModel, sampling: Sampling) -> None:
     ids = causal.encode(TEXT)[:8]
@@ -103,11 +96,6 @@ def test_long_texts_are_scored_in_parts_with_equal_results(folder: Path) -> None
     assert len(ids) == 200
     expected = F.cross_entropy(logits(model, ids)[:-1].double(), torch.tensor(ids[1:]), reduction="none") / np.log(2)
     np.testing.assert_allclose(surprisal(model, ids).bits[1:], expected, rtol=1e-4)
-
-
-def test_an_empty_text_has_no_surprisal(causal: TextModel) -> None:
-    scored = surprisal(causal, causal.encode(""))
-    assert len(scored.bits) == 1 and scored.mean is None and scored.perplexity is None
 
 
 def test_tokens_drawn_one_by_one_are_those_drawn_at_once(causal: TextModel) -> None:
@@ -143,18 +131,3 @@ def test_sub_words_are_written_as_they_are_spelled(folder: Path) -> None:
         if "\N{REPLACEMENT CHARACTER}" not in before:  # not in the middle of a character's bytes
             assert before + model.written(ids[:cut], ids[cut:]) == whole
     assert "␣the" in token_names(model)
-
-
-def test_words_are_written_with_a_space_before_each_and_unknown_ones_too(folder: Path) -> None:
-    model = TextModel.load(folder / "words")
-    added = [*model.encode("bank raised")[1:], UNK]
-    assert model.written(model.encode("the"), added) == " bank raised <unk>"
-
-
-def test_each_objective_is_asked_for_by_name(folder: Path) -> None:
-    with pytest.raises(
-        CheckpointError, match="masked cannot continue a text: its objective is masked, expected causal"
-    ):
-        TextModel.load(folder / "masked")
-    with pytest.raises(CheckpointError, match="words cannot fill in a masked token: its objective is causal"):
-        TextModel.load(folder / "words", objective="masked")

@@ -19,27 +19,6 @@ def test_gpt2_has_as_many_parameters_as_published() -> None:
     assert count(preset, vocab_size=50_257) == 124_439_808
 
 
-def test_the_largest_gpt3_is_counted_without_memory() -> None:
-    """Brown et al. 2020, table 2.1: 96 layers, 96 heads, width 12,288, 2,048 tokens; "175 billion"."""
-    size = {"n_layers": 96, "n_heads": 96, "d_model": 12_288, "d_ff": 4 * 12_288, "max_length": 2048}
-    config = load_preset("gpt2").with_settings([f"model.{name}={value}" for name, value in size.items()])
-    model = build_without_memory(config, vocab_size=50_257, n_classes=2)
-    assert all(parameter.is_meta for parameter in model.parameters())
-    d = 12_288
-    assert sum(part.total for part in part_sizes(model)) == (50_257 + 2048) * d + 96 * (12 * d * d + 13 * d) + 2 * d
-    assert round((50_257 + 2048) * d / 1e9 + 96 * 12 * d * d / 1e9) == 175
-
-
-def test_the_encoder_that_classifiers_start_from_takes_less_than_ten_megabytes() -> None:
-    preset = load_preset("encoder")
-    model, d, f = preset.model, preset.model.d_model, preset.model.d_ff
-    n_parameters = count(preset, vocab_size=preset.text.max_vocabulary)
-    per_layer = 4 * (d * d + d) + 2 * d * f + f + d + 4 * d
-    # The output shares the embedding matrix and adds only a bias per token. The last term is the final norm.
-    assert n_parameters == preset.text.max_vocabulary * (d + 1) + model.n_layers * per_layer + 2 * d
-    assert 2 * n_parameters < 9_000_000, "float16, with room for the tokenizer"
-
-
 @pytest.mark.parametrize(
     "objective, changes",
     [

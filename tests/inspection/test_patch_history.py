@@ -1,13 +1,11 @@
 """The patch in every snapshot of `who_won`, compared with the grid of activation patching."""
 
-import dataclasses
 import json
 from dataclasses import replace
 
 import pytest
 
 from txcls.data.generated.who_won import other_construction, reports_of
-from txcls.errors import TraceError
 from txcls.inspection import patch_history as measuring
 from txcls.inspection.circuit import Circuit, Row
 from txcls.inspection.patch_history import PatchHistory, measure_patch_history
@@ -59,11 +57,3 @@ def test_the_saved_history_fits_the_snapshots_or_is_ignored(who_won: Predictor) 
     short = {**history.to_dict(), "moved": [0.5]}
     for metrics in ({}, {"patch_history": 3}, {"patch_history": short}):
         assert PatchHistory.of(replace(checkpoint, metrics=metrics)) is None
-
-
-def test_without_snapshots_or_a_row_of_a_team_there_is_no_history(who_won: Predictor) -> None:
-    circuit = circuit_of(who_won)
-    with pytest.raises(TraceError, match="has no snapshots"):
-        measure_patch_history(Predictor(replace(who_won.checkpoint, snapshots=None)), circuit)
-    with pytest.raises(TraceError, match="no row of a team"):
-        measure_patch_history(who_won, dataclasses.replace(circuit, kept=circuit.kept[:1]))

@@ -12,8 +12,7 @@ from torch import Tensor
 
 from tests.conftest import make_checkpoint
 from tests.inspection.stories.planted import LENGTH, planted
-from txcls.errors import TraceError
-from txcls.inspection.patching import MAX_TOKENS, Direction, PatchGrid, patch_grid
+from txcls.inspection.patching import Direction, PatchGrid, patch_grid
 from txcls.predictor import Predictor
 
 CLEAN, CORRUPTED = "the striker scored twice before half time", "the bank raised twice the report again"
@@ -131,19 +130,3 @@ def test_a_known_circuit_is_found(direction: Direction) -> None:
     np.testing.assert_allclose(row(grid, "attention 1"), only[0], atol=1e-3)
     np.testing.assert_allclose(row(grid, "feed-forward 1"), 0.0, atol=1e-3)
     np.testing.assert_allclose(row(grid, "residual after 1"), only[0], atol=1e-3)
-
-
-def test_incomparable_texts_are_refused_with_the_reason() -> None:
-    classifier = planted(reads={1: 1.0}, idle={2: 1.0})
-    with pytest.raises(TraceError, match="2 tokens and the other 3"):
-        patch_grid(classifier, "start rise", "start fall rise")
-    with pytest.raises(TraceError, match="both texts get the answer up"):
-        patch_grid(classifier, "start rise rise", "start rise fall")
-    with pytest.raises(TraceError, match="no word"):
-        patch_grid(classifier, "start rise", " ")
-
-
-def test_long_texts_are_refused(tmp_path: Path) -> None:
-    classifier = Predictor(make_checkpoint(tmp_path / "model", max_length=MAX_TOKENS + 8))
-    with pytest.raises(TraceError, match=f"up to {MAX_TOKENS}"):
-        patch_grid(classifier, "bank " * (MAX_TOKENS + 1), "chip " * (MAX_TOKENS + 1))

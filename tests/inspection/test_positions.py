@@ -9,11 +9,9 @@ from tests.conftest import TEXTS, make_checkpoint
 from txcls.inspection.positions import (
     arrange_words,
     fit_shift,
-    position_vectors,
     shift_map,
     shuffle_words,
 )
-from txcls.inspection.tracing import trace_text
 from txcls.model import sinusoidal_encoding
 from txcls.predictor import Predictor
 
@@ -46,18 +44,6 @@ def test_words_are_put_in_another_order() -> None:
     for places in ((0, 1, 2, 3), (0, 1, 2, 3, 3), (0, 1, 2, 3, 5), (-1, 0, 1, 2, 3)):
         with pytest.raises(ValueError, match="each of 0 to 4 once"):
             arrange_words(text, places)
-
-
-@pytest.mark.parametrize("kind", ["sinusoidal", "learned", "none"])
-def test_the_position_vectors_are_what_the_model_adds(tmp_path: Path, kind: str) -> None:
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny", positions=kind))
-    vectors = position_vectors(classifier, 5)
-    assert vectors.shape == (5, 16) and position_vectors(classifier).shape == (12, 16)
-    if kind == "none":
-        assert not vectors.any()
-    else:
-        traced = trace_text(classifier, "the bank raised its rates")
-        np.testing.assert_allclose(vectors, traced.values["embeddings.positions"])
 
 
 def test_shuffling_keeps_the_words_and_is_reproducible(classifier: Predictor) -> None:

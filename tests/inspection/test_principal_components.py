@@ -32,16 +32,6 @@ def test_the_plane_is_scikit_learns(shape: tuple[int, int]) -> None:
     np.testing.assert_allclose(plane.place(new), theirs.transform(new) * signs, atol=1e-3)
 
 
-def test_vectors_without_variance_lie_on_one_point() -> None:
-    plane = principal_plane(np.ones((4, 3), dtype=np.float32))
-    assert not plane.points.any() and not plane.shares.any()
-    line = principal_plane(np.outer([0.0, 1.0, 2.0], [1.0, 0.0]).astype(np.float32))
-    np.testing.assert_allclose(line.points, [[-1, 0], [0, 0], [1, 0]], atol=1e-6)
-    np.testing.assert_allclose(principal_plane(np.ones((1, 2), dtype=np.float32)).points, [[0, 0]])
-    with pytest.raises(ValueError, match="got no vector"):
-        principal_plane(np.ones((0, 3), dtype=np.float32))
-
-
 @pytest.mark.parametrize("model", [{}, {"d_embedding": 6}, {"positions": "none"}])
 def test_the_texts_tokens_are_in_the_plane_with_their_nearest(tmp_path: Path, model: dict[str, object]) -> None:
     classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
@@ -55,11 +45,6 @@ def test_the_texts_tokens_are_in_the_plane_with_their_nearest(tmp_path: Path, mo
         np.testing.assert_allclose(point, tokens.points[index - 4], atol=1e-5)
         nearest, expected = dict(tokens.nearest[index]), dict(nearest_tokens(classifier, index, n=6))
         assert list(nearest) == list(expected) and nearest == pytest.approx(expected, abs=1e-5)
-
-
-def test_a_text_of_unknown_words_alone_has_no_tokens_in_the_plane(classifier: Predictor) -> None:
-    tokens = token_plane(classifier, "zyzzyva", vocabulary_plane(classifier))
-    assert tokens.own == () and tokens.own_points.shape == (0, 2) and tokens.nearest == {}
 
 
 @pytest.mark.parametrize(
@@ -81,8 +66,3 @@ def test_equal_texts_have_equal_positions_in_the_plane(classifier: Predictor) ->
     assert made.cosines.argmax() == 2 and made.points.shape == (len(TEXTS), 2)
     assert 0 < made.shares.sum() <= 1.0 + 1e-9
     np.testing.assert_array_equal(text_plane(classifier, "bank", others).points, made.points)
-
-
-def test_a_string_in_place_of_texts_is_refused(classifier: Predictor) -> None:
-    with pytest.raises(TypeError, match="texts: got the striker"):
-        pool_texts(classifier, TEXTS[0])

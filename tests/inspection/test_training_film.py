@@ -10,7 +10,6 @@ import torch
 
 from tests.conftest import TEXTS, make_checkpoint
 from txcls.checkpoint.snapshots import SnapshotRow, Snapshots
-from txcls.errors import TraceError
 from txcls.inspection import training_film as module
 from txcls.inspection.lens import class_lens
 from txcls.inspection.tracing import trace_text
@@ -80,20 +79,6 @@ def test_few_states_at_a_time_give_the_same(tmp_path: Path, monkeypatch: pytest.
     assert len(passes) == 3
     for field in ("logits", "probabilities", "attention", "lens"):
         np.testing.assert_allclose(getattr(parts, field), getattr(whole, field), atol=1e-6)
-
-
-def test_attention_can_be_limited_to_some_tokens(tmp_path: Path) -> None:
-    classifier = filmed(tmp_path / "tiny")
-    whole, part = (training_film(classifier, TEXTS[0], shown=shown) for shown in (slice(None), slice(2, 5)))
-    np.testing.assert_array_equal(part.attention, whole.attention[..., 2:5, 2:5])
-    assert part.tokens == whole.tokens
-
-
-def test_films_need_snapshots_and_words(tmp_path: Path, classifier: Predictor) -> None:
-    with pytest.raises(TraceError, match="tiny has no snapshots of its training; train it with --snapshots N"):
-        training_film(classifier, TEXTS[0])
-    with pytest.raises(TraceError, match="no word in this text"):
-        training_film(filmed(tmp_path / "tiny"), " ")
 
 
 @pytest.mark.parametrize(

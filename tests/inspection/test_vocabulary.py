@@ -5,11 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.conftest import TEXTS
-from txcls.config import TextConfig
-from txcls.inspection.vocabulary import compare_tokenizers, nearest_tokens, search_vocabulary, spellings
+from txcls.inspection.vocabulary import nearest_tokens, search_vocabulary
 from txcls.predictor import Predictor
-from txcls.text.encoder import TextEncoder
 
 WORDS = ("<pad>", "<unk>", "<mask>", "<cls>", "the", "then", "other", "bathe", "2004", "tehn")
 
@@ -39,11 +36,6 @@ def test_a_number_is_an_id_and_may_be_a_word_too() -> None:
     assert search_vocabulary(WORDS, "²").by_id is None
 
 
-def test_the_space_before_a_sub_word_need_not_be_typed() -> None:
-    matches = search_vocabulary(["<pad>", "␣the", "␣then", "bathe"], "the")
-    assert matches.exact == 1 and matches.starting == (1, 2) and matches.containing == (3,)
-
-
 @given(st.text(st.characters(codec=None)))
 def test_any_query_is_answered(query: str) -> None:
     matches = search_vocabulary(WORDS, query)
@@ -65,24 +57,3 @@ def test_nearest_tokens_are_those_of_the_highest_cosine(classifier: Predictor) -
     assert [cosine for _, cosine in nearest] == pytest.approx([cosine for _, cosine in expected[:5]], abs=1e-5)
     with pytest.raises(IndexError):
         nearest_tokens(classifier, 10**6)
-
-
-def test_sub_words_are_learned_beside_words_with_a_frequency_for_every_merge() -> None:
-    encoder = TextEncoder.fit(TEXTS, TextConfig(min_frequency=1), max_length=8)
-    both = compare_tokenizers(encoder, size=320)
-    assert both.words is encoder and both.subwords.max_length == 8
-    assert len(both.subwords.vocabulary) <= 320
-    assert len(both.frequencies) == len(both.pairs.merges) and min(both.frequencies) >= 2
-    assert list(both.frequencies[:1]) == [max(both.frequencies)]
-    assert not any(token.is_unknown for token in both.subwords.encode("zyzzyva 🦊").tokens)
-
-
-def test_words_of_the_sample_set_stand_beside_a_checkpoints_own_byte_pairs() -> None:
-    config = TextConfig(tokenizer="bpe", max_vocabulary=300, cleaning=("lowercase",))
-    encoder = TextEncoder.fit(TEXTS, config, max_length=8, class_token=True)
-    both = compare_tokenizers(encoder)
-    assert both.subwords is encoder and both.frequencies == ()
-    assert "sample set" in both.words_from
-    assert both.words.config.cleaning == ("lowercase",) and both.words.byte_pairs is None
-    assert "␣the" in spellings(encoder) or "␣t" in spellings(encoder)
-    assert spellings(both.words) == both.words.vocabulary.tokens

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from tests.conftest import CLASSES, TEXTS, make_checkpoint
-from tests.inspection.stories.planted import kinds_of, planted, random_texts
+from tests.inspection.stories.planted import planted
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.checkpoint.load import load_checkpoint
 from txcls.data.batches import TokenisedTexts
@@ -20,7 +19,6 @@ from txcls.inspection.stories import (
     HeadAtlas,
     Lists,
     Story,
-    TextKinds,
     TokenStatistics,
     all_heads_sentence,
     keys_of,
@@ -30,7 +28,6 @@ from txcls.inspection.stories import (
     spare_sentence,
 )
 from txcls.inspection.stories.lists import MAX_DISTANCE
-from txcls.inspection.stories.story import _Replaced, _stacked, spread
 from txcls.inspection.tracing import trace_text
 from txcls.predictor import Predictor
 
@@ -74,12 +71,6 @@ def test_attention_by_kinds_equals_a_loop_over_texts(tmp_path: Path, model: dict
             expected = np.mean(given, axis=0) if given else np.zeros(table.entropy.shape)
             np.testing.assert_allclose(table.attention[:, :, q, k], expected, atol=1e-5)
     assert (table.entropy > 0).all() and (table.entropy <= 1).all()
-
-
-def test_entropy_is_one_for_even_weights_and_zero_for_a_single_key() -> None:
-    classifier = planted(dict.fromkeys(range(8), 1 / 8), {3: 1.0})
-    table = measure_kinds(classifier, kinds_of(classifier, random_texts(5, seed=0)))
-    np.testing.assert_allclose(table.entropy, [[1.0, 0.0]], atol=1e-4)
 
 
 def test_kinds_of_tokens() -> None:
@@ -130,14 +121,6 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Predictor, HeadA
     return classifier, atlas
 
 
-def test_effects_measured_on_other_rows_are_refused(measured: tuple[Predictor, HeadAtlas]) -> None:
-    classifier, atlas = measured
-    means, effects = measure_heads(classifier)
-    fewer = {off: replace(found, n=found.n - 1) for off, found in effects.items()}
-    with pytest.raises(ValueError, match=f"measured on {atlas.n - 1:,} rows; expected {atlas.n:,}"):
-        measure_atlas(classifier, means, fewer)
-
-
 def test_the_atlas_survives_the_checkpoint(measured: tuple[Predictor, HeadAtlas]) -> None:
     classifier, atlas = measured
     again = HeadAtlas.of(Predictor(load_checkpoint(classifier.checkpoint.path)))
@@ -155,14 +138,6 @@ def test_the_atlas_survives_the_checkpoint(measured: tuple[Predictor, HeadAtlas]
     card = (classifier.checkpoint.path / "README.md").read_text(encoding="utf-8")
     for head in atlas.heads:
         assert f"| {head.story.story} | " in card
-
-
-def test_an_atlas_that_does_not_fit_the_model_is_none(measured: tuple[Predictor, HeadAtlas]) -> None:
-    classifier, atlas = measured
-    kept = atlas.to_dict()
-    crooked = {**kept, "chance": kept["chance"][1:]}
-    for metrics in ({}, {"atlas": 3}, {"atlas": {**kept, "heads": kept["heads"][:2]}}, {"atlas": crooked}):
-        assert HeadAtlas.of(Predictor(replace(classifier.checkpoint, metrics=metrics))) is None
 
 
 @pytest.mark.parametrize(
@@ -220,16 +195,3 @@ def test_lists_survive_the_checkpoint_and_fit_its_vocabulary(
     np.testing.assert_allclose(read.distances, distances, atol=1e-9)
     assert "| word list and distance |" in (tmp_path / "tiny" / "README.md").read_text(encoding="utf-8")
     assert saved(Lists(words[1:], distances)) is None and saved(Lists(words, distances[1:])) is None
-
-
-def test_replacing_weights_where_texts_are_padded_to_one_length(tmp_path: Path) -> None:
-    """The pattern is wider than the text; replaced rows still sum to one."""
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny", fixed_length=True, mask_padding=False, pooling="mean"))
-    [text, *_] = statistics_of(classifier).read(classifier.encoder, TEXTS, [0] * len(TEXTS))
-    assert isinstance(text, TextKinds) and len(text) < 12
-    pattern = torch.full((1, 2, 12, 12), 1 / 12)
-    changed = _Replaced({1: _stacked([spread(np.eye(len(text), k=1, dtype=bool))])})(pattern)
-    torch.testing.assert_close(changed[0, 0], pattern[0, 0])
-    torch.testing.assert_close(changed.sum(dim=-1), torch.ones(1, 2, 12))
-    assert changed[0, 1, 0, 1] == 1.0
-    torch.testing.assert_close(changed[0, 1, len(text) - 1 :], pattern[0, 1, len(text) - 1 :])

@@ -2,37 +2,22 @@
 
 import numpy as np
 import pytest
-import torch
 
 from tests.inspection.stories.planted import kinds_of, planted, random_texts
 from txcls.inspection.stories import ANY, Clause, Story, find_stories, measure_story
 from txcls.inspection.stories.story import (
     ATTENDS,
     CONFIRMED,
-    IDLE,
     MAX_BY_CONTROL,
     PART,
     _bootstrap,
-    _like_these,
     right_answers,
     spread,
     story_masks,
-    verdict_of,
 )
-from txcls.tap import trace
 
 NEXT = (Clause("first token", "next token"),)
 SEMICOLON = (Clause("first token", "punctuation"),)
-
-
-def test_the_planted_weights_are_those_of_the_model() -> None:
-    classifier = planted({1: 0.75, 3: 0.25}, {5: 1.0})
-    [text] = kinds_of(classifier, random_texts(1, seed=0))
-    with trace(record=["layers.0.attn.pattern"]) as opened:
-        classifier.logits(torch.tensor([text.ids.tolist()]))
-    expected = np.zeros((2, 8, 8))
-    expected[0, :, 1], expected[0, :, 3], expected[1, :, 5] = 0.75, 0.25, 1.0
-    np.testing.assert_allclose(opened["layers.0.attn.pattern"][0], expected, atol=1e-5)
 
 
 def test_a_true_and_complete_story_is_confirmed() -> None:
@@ -108,45 +93,6 @@ def test_a_head_that_no_story_explains_gets_one_about_queries_that_matter() -> N
     assert found.accuracy - found.even > 0.1 and found.verdict in ("wrong", "part of it")
 
 
-def test_limits_of_the_verdicts() -> None:
-    clear = {"share": 1.0, "low": 0.9, "control_share": 0.0, "attention": 1.0}
-    assert verdict_of(IDLE, **clear) == "confirmed"
-    assert verdict_of(IDLE * 0.99, **clear) == "idle"
-    for worse in (
-        {"share": 0.79},
-        {"low": MAX_BY_CONTROL},
-        {"low": float("nan")},
-        {"control_share": 0.31},
-        {"attention": 0.49},
-        {"attention": float("nan")},
-    ):
-        assert verdict_of(0.5, **{**clear, **worse}) == "part of it", worse
-    assert verdict_of(0.5, **{**clear, "control_share": 1.0}) == "wrong"
-    assert verdict_of(0.5, **{**clear, "share": 0.29}) == "wrong"
-    assert verdict_of(0.5, **{**clear, "share": float("nan")}) == "wrong"
-
-
-def test_the_control_draws_as_many_keys_of_like_frequency_that_the_story_does_not_name() -> None:
-    classifier = planted({1: 1.0}, {2: 1.0})
-    [text] = kinds_of(classifier, random_texts(1, seed=9))
-    counts = np.array([100, 100, 5, 5, 6, 100, 1000, 90])
-    text = type(text)(text.ids, text.label, {**text.kinds, "rare": np.array([0, 0, 1, 1, 0, 0, 0, 0], bool)}, counts)
-    drawn_of = {1: set(), 2: set()}
-    for seed in range(60):
-        random = np.random.default_rng(seed)
-        one = _like_these(story_masks([Clause("first token", "next token")], text), text, random, causal=False)
-        assert one.sum() == 1 and not one[1:].any()
-        drawn_of[1] |= set(np.flatnonzero(one[0]))
-        two = _like_these(story_masks([Clause("first token", "rare")], text), text, random, causal=False)
-        assert two.sum() == 2 and not two[0, [2, 3]].any() and two[0, 4]
-        drawn_of[2] |= set(np.flatnonzero(two[0]))
-    assert drawn_of[1] == {0, 5, 7}, "about as frequent as the named one"
-    assert drawn_of[2] == {0, 1, 4, 5, 6, 7}, "only one other is as rare, so that the second is any other"
-    later = _like_these(story_masks([Clause(ANY, "itself")], text, causal=True), text, random, causal=True)
-    assert not np.triu(later, k=1).any()
-    np.testing.assert_array_equal(later[0], [1, 0, 0, 0, 0, 0, 0, 0], "there is no other key to draw")
-
-
 def test_rows_that_a_story_is_not_about_keep_their_weights() -> None:
     classifier = planted({1: 0.75, 3: 0.25}, {2: 1.0})
     texts = kinds_of(classifier, random_texts(50, seed=10))
@@ -155,14 +101,3 @@ def test_rows_that_a_story_is_not_about_keep_their_weights() -> None:
     assert right_answers(classifier, texts, {(0, 0): lambda n: spread(last[n])}).all(), "only the first token is read"
     first = [story_masks([Clause("first token", "itself")], text) for text in texts]
     assert not right_answers(classifier, texts, {(0, 0): lambda n: spread(first[n])}).all()
-
-
-def test_stories_that_cannot_be_measured_are_refused() -> None:
-    classifier = planted({1: 1.0}, {2: 1.0})
-    texts = kinds_of(classifier, random_texts(3, seed=11))
-    with pytest.raises(ValueError, match="no text holds what the story is about: first token → punctuation"):
-        measure_story(classifier, texts, Story(0, 0, SEMICOLON))
-    with pytest.raises(ValueError, match="layer 0, head 2; the model has 1 layers of 2"):
-        measure_story(classifier, texts, Story(0, 2, NEXT))
-    with pytest.raises(ValueError, match="no texts"):
-        find_stories(classifier, [])
