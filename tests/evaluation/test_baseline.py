@@ -11,7 +11,6 @@ from sklearn.metrics import f1_score
 from txcls.checkpoint.comparison import Comparison
 from txcls.evaluation import baseline
 from txcls.evaluation.baseline import (
-    baseline_seconds,
     compare,
     fit_linear_baseline,
     majority_answers,
@@ -62,13 +61,6 @@ def test_the_interval_of_a_difference_has_its_nominal_coverage() -> None:
     intervals = [paired_difference(int(a), int(b), 200) for a, b, _ in outcomes]
     covered = np.mean([interval.low <= 0.03 <= interval.high for interval in intervals])
     assert 0.93 <= covered <= 0.975
-
-
-def test_comparisons_of_earlier_versions_are_read_and_called_untuned() -> None:
-    stored = compared().to_dict()
-    assert "C = 1" in Comparison.from_dict(stored).settings
-    del stored["baseline"]
-    assert "scikit-learn's default settings, untuned" in Comparison.from_dict(stored).settings
 
 
 def test_a_verdict_is_drawn_only_where_the_interval_allows_it() -> None:
@@ -125,25 +117,6 @@ def test_c_is_the_best_on_rows_held_out_and_answers_are_the_same_each_time(monke
     assert np.array_equal(first.predict(texts), again.predict(texts))
 
 
-def test_a_sample_with_every_class_is_fitted_if_there_are_too_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts, labels = [f"shared w{n % 50}" for n in range(1000)], [n % 50 for n in range(1000)]
-    monkeypatch.setattr(baseline, "MAX_WORK", 100_000)
-    sampled = fit_linear_baseline(texts, labels)
-    assert 50 <= sampled.n_training < 1000
-    assert set(sampled.predict(texts).tolist()) == set(range(50))
-
-
-def test_the_forecast_grows_with_classes_up_to_the_bound() -> None:
-    few, many, more = (baseline_seconds(10_000_000, n) for n in (2, 100, 10_000))
-    assert 5 < few < many and more == pytest.approx(many, rel=0.5) and more < 600
-
-
-def test_empty_comparisons_are_refused() -> None:
-    none = np.zeros(0, dtype=np.int64)
-    with pytest.raises(ValueError, match="got 0 rows"):
-        compare(truth=none, majority=none, linear=none, transformer=none, baseline=FITTED)
-
-
 def test_intervals_of_macro_f1_are_those_of_scipy() -> None:
     def macro_f1(rows: np.ndarray) -> float:
         return float(f1_score(TRUE[rows], FAIR[rows], average="macro"))
@@ -153,32 +126,3 @@ def test_intervals_of_macro_f1_are_those_of_scipy() -> None:
     ).confidence_interval
     ours = compared().linear.macro_f1
     assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.012)
-
-
-def test_an_interval_at_the_edge_is_defined() -> None:
-    perfect = compared(transformer=TRUE).transformer.macro_f1
-    assert perfect.low == perfect.value == perfect.high == 1.0
-
-
-def test_uneven_classes_are_compared_by_macro_f1_and_figures_say_how_far_they_hold() -> None:
-    truth = np.array([0] * 95 + [1] * 5)
-    always, finds = np.zeros(100, dtype=np.int64), truth.copy()
-    finds[[0, 99]] = 1, 0
-    uneven = compared(truth=truth, majority=always, linear=always, transformer=finds)
-    assert (
-        uneven.is_uneven
-        and "points of macro-F1" in uneven.verdict
-        and "frequent class has an accuracy of 95.0 %" in uneven.verdict
-    )
-    poor = compared(transformer=majority_answers(TRUE.tolist(), 300))
-    assert not poor.is_uneven and "hardly better than always guessing" in poor.verdict
-    assert "hardly" not in compared().verdict
-    few = compared(truth=TRUE[:7], majority=TRUE[:7], linear=FAIR[:7], transformer=GOOD[:7])
-    assert "7 test rows are too few" in few.verdict
-    unseen = compared(transformer=TRUE, n_unseen=100)
-    assert "counted as errors, the accuracy is 75.0 %" in unseen.verdict
-    repeated = compared(is_repeated=np.arange(300) < 100)
-    accuracy = (GOOD == TRUE)[100:].mean()
-    assert f"on the other 200 the accuracy is {100 * accuracy:.1f} %" in repeated.verdict
-    assert Comparison.from_dict(repeated.to_dict()).verdict == repeated.verdict
-    assert "say nothing about new texts" in compared(is_repeated=np.ones(300, dtype=bool)).verdict

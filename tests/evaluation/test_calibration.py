@@ -10,8 +10,6 @@ from txcls.checkpoint.probabilities import calibrated_probabilities, scope_score
 from txcls.config import Calibration
 from txcls.evaluation.calibration import fit_calibration, fit_short, scope_threshold
 
-CLASSES = ("a", "b", "c")
-
 
 @pytest.mark.parametrize("temperature, power", [(0.5, 1.0), (3.0, 1.0), (0.8, 1.6)])
 def test_temperature_and_power_are_recovered(temperature: float, power: float) -> None:
@@ -38,12 +36,6 @@ def test_calibration_keeps_the_order_of_the_classes(seed: int, temperature: floa
     np.testing.assert_allclose(ours.sum(axis=1), 1.0)
     ranked = np.take_along_axis(ours, logits.argsort(axis=1), axis=1)
     assert (np.diff(ranked, axis=1) >= -1e-15).all(), "ties only where both are too small to distinguish"
-
-
-def test_calibration_by_hand() -> None:
-    [ours] = calibrated_probabilities(np.log(np.array([[0.5, 0.25, 0.25]])), Calibration(temperature=2.0, power=2.0))
-    weights = np.exp(-((np.log([2.0, 4.0, 4.0]) / 2.0) ** 2))
-    np.testing.assert_allclose(ours, weights / weights.sum())
 
 
 def test_rows_without_an_error_do_not_sharpen_probabilities() -> None:

@@ -21,13 +21,11 @@ from txcls.evaluation.evaluate import (
     evaluate,
     measure,
     shuffle_words,
-    unknown_shares,
     with_evaluation,
 )
 from txcls.model import TextClassifier
 from txcls.tap import trace
 from txcls.text.encoder import TextEncoder
-from txcls.text.tokens import unknown_share
 from txcls.text.vocabulary import CLS, UNK
 
 CLASSES = ("a", "b", "c")
@@ -69,22 +67,6 @@ def test_groups_by_length_and_by_unknown_words(tmp_path: Path) -> None:
     ]
     values = Evaluation(measured).to_dict()
     assert values.keys() >= {"confusion", "reliability", "by_length", "by_unknown"} and "order" not in values
-
-
-def test_unknown_words_of_subwords_are_those_that_a_prediction_counts() -> None:
-    texts = [
-        "say number 7 twice",
-        "Привет, word",
-        "word 今天天气 so",
-        "don't unbelievably",
-        "zqxjv qqq so",
-        "12, 34!",
-        "é ﬁ word",
-    ]
-    encoder, tokenised = encoded(texts, tokenizer="bpe", max_vocabulary=300)
-    expected = [unknown_share(text, encoder.encode(text).tokens) for text in texts]
-    assert expected[1] == 0.6 and expected[5] == 0.0 and sum(share > 0 for share in expected) > 3
-    np.testing.assert_allclose(unknown_shares(tokenised, encoder), expected)
 
 
 @pytest.mark.parametrize("positions", ["learned", "sinusoidal", "none"])

@@ -1,12 +1,8 @@
 """The columns of a file that a checkpoint is measured on."""
 
-from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from tests.conftest import make_checkpoint
-from txcls.errors import DataError
 from txcls.evaluation.evaluate_file import rows_of_file
 
 
@@ -20,13 +16,3 @@ def test_the_column_that_holds_the_classes_has_the_labels(tmp_path: Path) -> Non
     assert len(labelled) == 20 and set(labelled.labels) == {0, 1}
     assert labelled.texts[0] == "some words number 0"
     assert any("10 rows have labels" in note for note in notes)
-
-
-def test_the_columns_it_was_trained_on_come_first_and_messages_use_the_name_given(tmp_path: Path) -> None:
-    made = make_checkpoint(tmp_path / "tiny")
-    data = made.config.data.model_copy(update={"text_column": "b", "label_column": "a"})
-    checkpoint = replace(made, config=made.config.model_copy(update={"data": data}))
-    file = tmp_path / "other.csv"
-    file.write_text("a,b,c\n" + "".join(f"up,some words number {n},{made.classes[n % 2]}\n" for n in range(6)))
-    with pytest.raises(DataError, match=r"^my table\.csv: none of its labels \('up'\) is a class of tiny"):
-        rows_of_file(checkpoint, file, name="my table.csv")

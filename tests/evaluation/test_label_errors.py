@@ -9,7 +9,6 @@ import pytest
 
 from tests.conftest import TEXTS, make_language_model
 from txcls.data.types import LabelledTexts
-from txcls.errors import DataError
 from txcls.evaluation.label_errors import (
     combined,
     corrected_csv,
@@ -68,38 +67,6 @@ def test_no_row_is_judged_by_a_model_that_was_trained_on_it() -> None:
     rows = LabelledTexts([f"word{n}" for n in range(100)], [n % 2 for n in range(100)], ("a", "b"))
     own = out_of_fold_probabilities(rows)[np.arange(100), rows.labels]
     assert own.max() < 0.6
-
-
-def test_classes_with_few_rows_do_not_stop_it() -> None:
-    rows = made_rows(100)
-    rare = LabelledTexts([*rows.texts, "ladder"], [*rows.labels, 4], (*rows.classes, "tools"))
-    found = out_of_fold_probabilities(rare)
-    assert found.shape == (101, 5) and np.allclose(found.sum(axis=1), 1)
-    assert isinstance(suspect_rows(rare, found), list)
-
-
-def test_too_few_rows_or_classes_are_refused() -> None:
-    with pytest.raises(DataError, match="at least 10 rows"):
-        out_of_fold_probabilities(LabelledTexts(["a b", "c d"], [0, 1], ("x", "y")))
-    one_class = LabelledTexts(["a b"] * 20, [0] * 20, ("x", "y"))
-    with pytest.raises(DataError, match="two classes"):
-        out_of_fold_probabilities(one_class)
-    assert suspect_rows(one_class, np.full((20, 2), 0.5)) == []
-
-
-def test_confident_agreement_is_not_flagged() -> None:
-    rows = made_rows(80)
-    sure = np.full((80, 4), 0.01)
-    sure[np.arange(80), rows.labels] = 0.97
-    assert suspect_rows(rows, sure) == []
-
-
-def test_two_sources_combined_are_a_distribution() -> None:
-    random = np.random.default_rng(0)
-    one, other = (random.dirichlet(np.ones(4), 10) for _ in range(2))
-    labels = one.argmax(axis=1)
-    assert np.allclose(combined(labels, one, other).sum(axis=1), 1)
-    assert np.array_equal(combined(labels, one), one)
 
 
 def test_a_random_source_is_ignored() -> None:

@@ -2,13 +2,11 @@
 
 from dataclasses import replace
 
-import pytest
 import torch
 
 from tests.conftest import TEXTS
 from txcls.data.batches import TokenisedTexts
 from txcls.data.types import LabelledTexts
-from txcls.errors import DataError
 from txcls.evaluation.evaluate import in_classes_of, predict_logits
 from txcls.predictor import Predictor
 
@@ -28,8 +26,3 @@ def test_labels_become_indices_into_the_checkpoints_classes(classifier: Predicto
     found = in_classes_of(ROWS, checkpoint)
     assert found == LabelledTexts(ROWS.texts, [2, 0, 2], checkpoint.classes)
     assert in_classes_of(ROWS, replace(checkpoint, classes=ROWS.classes)) is ROWS
-
-
-def test_unknown_classes_are_named(classifier: Predictor) -> None:
-    with pytest.raises(DataError, match="classes that tiny does not know: Weather; it knows Sport"):
-        in_classes_of(ROWS, replace(classifier.checkpoint, classes=("Sport",)))

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ import pandas as pd
 import pytest
 
 from tests.conftest import TEXTS, make_checkpoint
-from txcls.errors import CheckpointError, DataError, StoppedError
+from txcls.errors import DataError, StoppedError
 from txcls.evaluation import predict_file as module
 from txcls.evaluation.predict_file import as_plain_text, predict_file
 from txcls.predictor import Predictor
@@ -129,22 +128,6 @@ def test_rows_below_a_probability_are_marked_for_review(classifier: Predictor, t
     assert [row["needs_review"] for row in rows] == expected and len(set(expected)) == 2
 
 
-@pytest.mark.parametrize("k", [0, 5])
-def test_top_k_out_of_range_is_refused(classifier: Predictor, tmp_path: Path, k: int) -> None:
-    source = write(tmp_path / "in.csv", 3)
-    with pytest.raises(DataError, match=rf"got top_k={k}; .* has classes 1 to 4"):
-        predict_file(classifier, source, tmp_path / "out.csv", top_k=k)
-    assert not (tmp_path / "out.csv").exists()
-
-
-def test_a_file_may_be_classified_in_bfloat16(classifier: Predictor, tmp_path: Path) -> None:
-    predict_file(classifier, write(tmp_path / "in.csv", 20), tmp_path / "out.csv", precision="bfloat16")
-    expected = classifier.probabilities(texts(20), precision="bfloat16").max(axis=1)
-    written = [np.nan if row["probability"] is None else row["probability"] for row in read(tmp_path / "out.csv")]
-    # Rows of other parts pad a batch to a different width, which changes the last digits in bfloat16.
-    np.testing.assert_allclose(written, expected, atol=0.01)
-
-
 def test_other_columns_are_unchanged(classifier: Predictor, tmp_path: Path) -> None:
     source = tmp_path / "in.parquet"
     when = pd.to_datetime(["2020-01-01", None, "2021-05-05"])
@@ -159,20 +142,6 @@ def test_other_columns_are_unchanged(classifier: Predictor, tmp_path: Path) -> N
     assert written["probability"].dtype == np.float64
     predict_file(classifier, source, tmp_path / "out.jsonl")
     assert [row["when"] for row in read(tmp_path / "out.jsonl")][1] is None
-
-
-def test_json_rows_keep_their_own_keys_and_a_table_gets_all(classifier: Predictor, tmp_path: Path) -> None:
-    source = tmp_path / "in.jsonl"
-    lines = ['{"text": "a \\ud800 b", "n": 1}', '{"text": "c", "deep": {"x": [1]}}', '{"text": "d", "n": NaN}']
-    source.write_text("\n".join(lines), encoding="utf-8")
-    predict_file(classifier, source, tmp_path / "out.jsonl")
-    first, second, third = read(tmp_path / "out.jsonl")
-    assert list(first) == ["text", "n", "predicted_label", "probability"] and first["text"] == "a \ud800 b"
-    assert second["deep"] == {"x": [1]} and "n" not in second and third["n"] is None
-    predict_file(classifier, source, tmp_path / "out.csv")
-    rows = read(tmp_path / "out.csv")
-    assert list(rows[0]) == ["text", "n", "deep.x", "predicted_label", "probability"]
-    assert [row["n"] for row in rows] == ["1", "", ""]
 
 
 def test_an_interrupted_run_is_kept_and_resumed(classifier: Predictor, tmp_path: Path) -> None:
@@ -228,12 +197,6 @@ def test_a_bad_row_is_named_before_any_row_is_classified(classifier: Predictor, 
     assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
 
 
-@pytest.mark.parametrize("target", ["missing/out.csv", "out.xlsx"])
-def test_a_target_that_cannot_be_written_is_an_error(classifier: Predictor, tmp_path: Path, target: str) -> None:
-    with pytest.raises(DataError, match=r"cannot write|unknown format"):
-        predict_file(classifier, write(tmp_path / "in.csv", 9), tmp_path / target)
-
-
 def test_a_full_disk_leaves_whole_parts(classifier: Predictor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source, target = write(tmp_path / "in.csv", 20), tmp_path / "out.csv"
 
@@ -263,21 +226,20 @@ def parts_of(folder: Path) -> set[str]:
 @pytest.mark.timeout(900)
 def test_a_killed_process_leaves_whole_rows_and_is_resumed(tmp_path: Path) -> None:
     make_checkpoint(tmp_path / "tiny")
-    write(tmp_path / "in.csv", 3000)
+    write(tmp_path / "in.csv", 2000)
     folder = tmp_path / "out.csv.parts"
     done = start(["--output", "whole.csv"], tmp_path)
-    assert "wrote 3,000 rows to whole.csv" in done.communicate(timeout=300)[1]
+    assert "wrote 2,000 rows to whole.csv" in done.communicate(timeout=300)[1]
     whole = (tmp_path / "whole.csv").read_bytes()
     header_end = whole.index(b"\n") + 1
-    for resume, n_parts in (([], 1), (["--resume"], 3)):
-        process = start(["--output", "out.csv", *resume], tmp_path)
-        while len(parts_of(folder)) < n_parts and process.poll() is None:
-            time.sleep(0.01)
-        process.kill()
-        process.communicate()
-        assert process.returncode == -signal.SIGKILL and not (tmp_path / "out.csv").exists()
-        written = b"".join((folder / name).read_bytes() for name in sorted(parts_of(folder)))
-        assert written and whole[header_end:].startswith(written), "every part is whole"
+    process = start(["--output", "out.csv"], tmp_path)
+    while len(parts_of(folder)) < 3 and process.poll() is None:
+        time.sleep(0.01)
+    process.kill()
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL and not (tmp_path / "out.csv").exists()
+    written = b"".join((folder / name).read_bytes() for name in sorted(parts_of(folder)))
+    assert written and whole[header_end:].startswith(written), "every part is whole"
     resumed = start(["--output", "out.csv", "--resume"], tmp_path)
     resumed.communicate(timeout=300)
     assert resumed.returncode == 0
@@ -318,27 +280,3 @@ def test_writing_over_the_input_is_refused(classifier: Predictor, tmp_path: Path
     with pytest.raises(DataError, match="same file as --input"):
         predict_file(classifier, source, tmp_path / other, text_column="body")
     assert source.read_bytes() == before and not list(tmp_path.glob("*.parts"))
-
-
-def test_an_input_inside_the_folder_of_parts_is_not_removed_with_it(classifier: Predictor, tmp_path: Path) -> None:
-    (tmp_path / "out.csv.parts").mkdir()
-    source = write(tmp_path / "out.csv.parts" / "in.csv", 3)
-    with pytest.raises(DataError, match="removed at the end of the run"):
-        predict_file(classifier, source, tmp_path / "out.csv", text_column="body", resume=True)
-    assert source.exists()
-
-
-def test_column_names_with_lone_surrogates_are_escaped(classifier: Predictor, tmp_path: Path) -> None:
-    (tmp_path / "in.jsonl").write_text('{"text": "a the", "\\ud800": 1}\n', encoding="utf-8")
-    predict_file(classifier, tmp_path / "in.jsonl", tmp_path / "out.csv")
-    assert (tmp_path / "out.csv").read_text(encoding="utf-8").startswith("text,\\ud800,predicted_label")
-    with pytest.raises(DataError, match=r"write \.jsonl instead"):
-        predict_file(classifier, tmp_path / "in.jsonl", tmp_path / "out.parquet")
-
-
-def test_an_unsaved_classifier_is_refused(classifier: Predictor, tmp_path: Path) -> None:
-    (tmp_path / "in.csv").write_text("text\nthe bank\n")
-    unsaved = Predictor(replace(classifier.checkpoint, path=None))
-    with pytest.raises(CheckpointError, match=r"tiny is not saved, .* save it first"):
-        predict_file(unsaved, tmp_path / "in.csv", tmp_path / "out.csv")
-    assert not (tmp_path / "out.csv").exists()

@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import make_checkpoint
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.data.generated.who_won import reports_of
-from txcls.evaluation.unlike import accepted_out_of_scope, unlike_validation
+from txcls.evaluation.unlike import unlike_validation
 from txcls.text.tokens import Token
 
 
@@ -55,24 +55,11 @@ def test_unknown_words_are_rare_where_validation_texts_have_few(checkpoint: Chec
     assert unlike(checkpoint, tokens(30, unknown=1)) == [], "1 % of the validation texts have any"
 
 
-def test_words_spelled_out_in_subwords_are_unknown(tmp_path: Path) -> None:
-    checkpoint = make_checkpoint(tmp_path / "tiny", text={"tokenizer": "bpe", "max_vocabulary": 300}, max_length=60)
-    read = replace(checkpoint, metrics={"validation": {"by_unknown": groups((None, 0.0, 990), (0.0, 0.05, 10))}})
-    text = "the bank Привет"
-    [said] = unlike_validation(read, text, checkpoint.encoder.encode(text).tokens)
-    assert said == "0.0 % of the validation texts have more than 50 % unknown words; of this one, 77 % is unknown"
-
-
-def test_nothing_is_said_without_measurements(checkpoint: Checkpoint) -> None:
-    read = tokens(1, unknown=1)
-    assert unlike(checkpoint, read, metrics={}) == unlike(checkpoint, read, metrics={"validation": {"n": 3}}) == []
-
-
 def test_match_reports_that_the_grammar_cannot_write_are_named(checkpoint: Checkpoint) -> None:
     data = checkpoint.config.data.model_copy(update={"dataset": "who_won"})
     reports = replace(checkpoint, config=checkpoint.config.model_copy(update={"data": data}), metrics={})
     for split in ("train", "validation", "test", "new"):
-        for text in {made.text for made in reports_of(split)}:
+        for text in sorted({made.text for made in reports_of(split)})[::10]:
             assert unlike_validation(reports, text, tokens(9)) == [], text
     assert unlike_validation(reports, " rovers easily beat city", tokens(9)) == []
     for text in (
@@ -84,11 +71,3 @@ def test_match_reports_that_the_grammar_cannot_write_are_named(checkpoint: Check
     ):
         [said] = unlike_validation(reports, text, tokens(9))
         assert said == "the grammar that wrote all training, validation and test texts cannot write this one"
-
-
-def test_accepted_texts_that_are_out_of_scope_are_counted() -> None:
-    scope = {"n_out": 1000, "accepted_out": 238, "confident_out": 119}
-    assert accepted_out_of_scope({"scope": {"test": scope}}) == (
-        "Of 1,000 test texts that belong to none of its classes, it accepts 238, 119 of them with more than 90 %."
-    )
-    assert accepted_out_of_scope({}) == accepted_out_of_scope({"scope": {"test": {"n_out": 1000}}}) == ""
