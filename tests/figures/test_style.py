@@ -15,7 +15,6 @@ from txcls.figures import (
     attention_arcs,
     attention_map,
     choose_arcs,
-    class_colours,
     label,
     mask_map,
     percent,
@@ -25,7 +24,7 @@ from txcls.figures import (
     token_rows,
     visible,
 )
-from txcls.figures.style import BAR_OTHER, CLASS_COLOURS, N_RANKED_COLOURS
+from txcls.figures.style import CLASS_COLOURS, N_RANKED_COLOURS
 from txcls.web import sources
 
 ODD_TOKENS = ["<b>bold</b>", "&amp;", "\x00", "\ud800", "שלום", "🦊", "the", "the", "x" * 500, ""]
@@ -137,10 +136,3 @@ def test_a_class_has_the_same_colour_in_the_app_and_in_the_browser() -> None:
     ranked = re.search(r"N_RANKED_COLOURS = (\d+);", source)
     assert listed is not None and tuple(json.loads(listed[1])) == CLASS_COLOURS
     assert ranked is not None and int(ranked[1]) == N_RANKED_COLOURS
-
-
-def test_few_classes_have_fixed_colours_and_many_have_those_of_their_ranks() -> None:
-    assert class_colours([0.1, 0.7, 0.2]) == class_colours([0.7, 0.1, 0.2]) == list(CLASS_COLOURS[:3])
-    many = class_colours(np.arange(20.0))
-    assert many[::-1][:N_RANKED_COLOURS] == list(CLASS_COLOURS[:N_RANKED_COLOURS])
-    assert set(many[: 20 - N_RANKED_COLOURS]) == {BAR_OTHER}
