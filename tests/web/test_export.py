@@ -9,14 +9,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tests.app.reports import atlas, save_reports_model
 from tests.conftest import make_checkpoint, make_language_model
 from txcls.config import ModelConfig
-from txcls.data.examples import examples_for
 from txcls.errors import CheckpointError
-from txcls.inspection.stories import head_chips
-from txcls.predictor import Predictor
-from txcls.web.export import REFUSED, SETTINGS, SURE, describe, export_page, single_page
+from txcls.web.export import REFUSED, SETTINGS, export_page, single_page
 
 HOSTILE = ("</script><script>alert(1)</script>", "b\u2028", "c", "d")
 
@@ -73,16 +69,6 @@ def test_the_page_has_the_checkpoints_values(tmp_path: Path) -> None:
     assert described["card"]["accuracy"] is None  # it was never evaluated
 
 
-@pytest.mark.parametrize("name", ["who_won", "ag_news", "imdb", "clinc150"])
-def test_it_opens_with_an_example_of_which_the_model_is_sure_and_right(name: str) -> None:
-    classifier = Predictor.load(name)
-    description = describe(classifier)
-    example = examples_for(classifier.checkpoint.config.data.dataset)[description["start"]]
-    prediction = classifier.predict([example.text])[0]
-    assert prediction.label == example.label and (prediction.probability or 0) >= SURE
-    assert description["opening"][0] == [prediction.label, round(prediction.probability or 0, 4)]
-
-
 def test_a_page_with_an_address_has_a_preview_and_a_link_to_the_project(tmp_path: Path) -> None:
     make_checkpoint(tmp_path / "tiny")
     page = export_page(
@@ -97,11 +83,6 @@ def test_a_page_with_an_address_has_a_preview_and_a_link_to_the_project(tmp_path
     assert "og:image" not in again and "og:description" in again and not (page.parent / "preview.png").exists()
     with pytest.raises(CheckpointError, match="expected one that begins with https"):
         export_page([tmp_path / "tiny"], tmp_path / "page", address="javascript:alert(1)")
-
-
-def test_the_page_knows_the_tested_stories_of_heads(tmp_path: Path) -> None:
-    assert describe(Predictor(save_reports_model(tmp_path / "reports")))["stories"] == head_chips(atlas())
-    assert describe(Predictor(save_reports_model(tmp_path / "bare", measured=False)))["stories"] == {}
 
 
 def test_a_page_replaces_a_page_but_no_other_files(tmp_path: Path) -> None:

@@ -51,12 +51,3 @@ def test_the_command_reports_on_a_table_and_writes_the_file(tmp_path: Path, tabl
     assert "32 rows of mine.csv" in done.output and "accuracy" in done.output
     page = out.read_text("utf-8")
     assert "Report on tiny" in page and "What does it cost?" in page and "Cheapest: " in done.output
-
-
-def test_fewer_rows_are_drawn_at_random_and_said_so(tmp_path: Path, table: Path) -> None:
-    make_checkpoint(tmp_path / "tiny")
-    done = CliRunner().invoke(
-        command_line(), ["report", str(tmp_path / "tiny"), "--data", str(table), "--rows", "12", "--json"]
-    )
-    assert done.exit_code == 0, done.output
-    assert '"rows": "12 of 32 rows of mine.csv, drawn at random"' in done.output and '"doubtful"' in done.output
