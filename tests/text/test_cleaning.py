@@ -107,24 +107,11 @@ def test_composed_characters_are_aligned_with_all_their_parts(typed: str, places
     assert list(zip(cleaned.starts, cleaned.ends, strict=True)) == places
 
 
-@given(texts)
-def test_the_whitespace_step_leaves_single_spaces(text: str) -> None:
-    cleaned = clean(text, ["whitespace"])
-    assert cleaned == " ".join(cleaned.split())
-    assert clean(cleaned, ["whitespace"]) == cleaned
-
-
 @given(texts | st.text(st.characters(categories=["Cs", "Ll", "Zs"]), max_size=12), some_steps)
 def test_cleaned_text_can_always_be_written_as_utf_8(text: str, steps: list[str]) -> None:
     cleaned = clean(text, steps)
     assert cleaned.encode("utf-8").decode("utf-8") == cleaned
     assert not any("\ud800" <= character <= "\udfff" for character in cleaned)
-
-
-def test_a_repaired_apostrophe_is_aligned_without_the_space_before_it() -> None:
-    cleaned = clean_aligned("It #39;s", ["html_entities"])
-    assert cleaned.text == "It's"
-    assert (cleaned.starts[2], cleaned.ends[2]) == (3, 7)
 
 
 @pytest.mark.slow

@@ -13,8 +13,8 @@ from txcls.errors import CheckpointError
 from txcls.text import encoder as encoder_module
 from txcls.text.encoder import TextEncoder
 from txcls.text.subwords import _bytes
-from txcls.text.tokens import CharacterPart, Token, unknown_share
-from txcls.text.vocabulary import CLS, UNK
+from txcls.text.tokens import unknown_share
+from txcls.text.vocabulary import UNK
 
 CORPUS = ["the cat sat on the mat .", "a dog bit the cat", "it 's raining cats and dogs , end ."] * 3
 STEPS = ("html_entities", "html_tags", "urls", "backslashes", "lowercase", "whitespace")
@@ -77,31 +77,6 @@ def test_token_offsets_point_into_the_original_text() -> None:
     assert {token.id for token in tokens if token.is_unknown} == {UNK}
 
 
-def test_a_token_of_a_decomposed_text_covers_its_accents() -> None:
-    typed = "a cafe\u0301 cat"
-    tokens = fit("word", max_length=20).encode(typed).tokens
-    assert [(token.text, typed[token.start : token.end]) for token in tokens][1:] == [
-        ("caf\u00e9", "cafe\u0301"),
-        ("cat", "cat"),
-    ]
-
-
-def test_tokens_of_one_character_are_labelled_with_their_part() -> None:
-    tokens = fit("bpe", max_length=20).encode("日 cat é").tokens
-    labels = [token.label for token in tokens]
-    assert labels[:4] == ["␣", "日 1/3", "日 2/3", "日 3/3"] and labels[-3:] == ["␣", "é 1/2", "é 2/2"]
-    assert tokens[-2].parts_in_words == "part 1 of 2 of é"
-    assert {token.text for token in tokens[1:4]} == {"日"}
-
-
-def test_a_token_of_a_whole_and_of_a_part_is_labelled_with_both() -> None:
-    token = Token(
-        "abc", 7, 0, 3, is_unknown=False, is_special=False, parts=(CharacterPart(0, 2, 2), CharacterPart(2, 1, 3))
-    )
-    assert token.label == "a 2/2 b c 1/3"
-    assert token.parts_in_words == "part 2 of 2 of a, part 1 of 3 of c"
-
-
 @given(texts | st.text(st.sampled_from("éèñ日本🎉🎈 aж"), max_size=30))
 def test_tokens_with_incomplete_characters_have_parts(typed: str) -> None:
     for token in BYTES_MERGED.encode(typed).tokens:
@@ -119,13 +94,6 @@ def test_the_offset_of_truncation_is_the_first_unread_character() -> None:
     assert [token.text for token in encoding.tokens] == ["the", "cat", "sat"]
     assert encoding.truncated_at == 14
     assert fit(max_length=3).encode("the cat sat  ").truncated_at is None
-
-
-def test_the_class_token_comes_first_and_counts_towards_the_length() -> None:
-    encoding = fit(max_length=3, class_token=True).encode("the cat sat")
-    first = encoding.tokens[0]
-    assert (first.text, first.id, first.start, first.end, first.is_special) == ("<cls>", CLS, 0, 0, True)
-    assert (len(encoding.tokens), encoding.truncated_at) == (3, 8)
 
 
 @pytest.mark.parametrize("tokenizer", ["word", "bpe"])
@@ -207,11 +175,6 @@ def test_damaged_description_is_refused_with_the_field_named(change: dict[str, A
     values = {name: value for name, value in {**fit().to_dict(), **change}.items() if value is not ...}
     with pytest.raises(CheckpointError, match=f"tokenizer: {field}"):
         TextEncoder.from_dict(values)
-
-
-def test_a_description_without_settings_has_the_defaults() -> None:
-    """This used to raise a KeyError."""
-    assert TextEncoder.from_dict({**fit().to_dict(), "config": {}}).config.tokenizer == "word"
 
 
 @pytest.mark.parametrize(

@@ -7,30 +7,12 @@ from hypothesis import strategies as st
 
 from tests.text.strategies import texts
 from txcls.config import TextConfig
-from txcls.errors import ConfigError
 from txcls.text.cleaning import clean
-from txcls.text.subwords import BYTES, BytePairs, Pair, count_merges, spell
+from txcls.text.subwords import BYTES, BytePairs, count_merges, spell
 from txcls.text.vocabulary import SPECIAL_TOKENS
 
 CORPUS = ["the lowest newest widest", "the lower the newer", "<pad> <unk> <cls> <pad> <unk> <cls>"] * 10
 PAIRS = BytePairs.fit(CORPUS, TextConfig(tokenizer="bpe", max_vocabulary=320))
-
-
-def test_frequent_words_become_one_token_without_the_space() -> None:
-    text = "the newest the"
-    tokens = PAIRS.tokenize(text)
-    assert [text[start:end] for start, end, _ in tokens] == ["the", "newest", "the"]
-    assert tokens[0][2] == tokens[2][2]
-
-
-def test_the_vocabulary_is_bounded_and_has_all_bytes() -> None:
-    assert len(PAIRS.vocabulary) <= 320
-    assert len(BytePairs.fit([], TextConfig(tokenizer="bpe", max_vocabulary=260)).vocabulary) == 260
-
-
-def test_too_small_a_vocabulary_is_refused_with_the_field_named() -> None:
-    with pytest.raises(ConfigError, match=r"text\.max_vocabulary: 259 .* give 260 or more"):
-        BytePairs.fit(CORPUS, TextConfig(tokenizer="bpe", max_vocabulary=BYTES + 3))
 
 
 @given(texts)
@@ -55,18 +37,6 @@ def test_tokens_cover_the_text_in_order_and_spell_it(text: str) -> None:
 def test_batched_ids_equal_those_with_offsets(text: str) -> None:
     cleaned = clean(text, [])
     assert PAIRS.ids([cleaned, "the"])[0] == [index for _, _, index in PAIRS.tokenize(cleaned)]
-
-
-@pytest.mark.parametrize(
-    "tokens, merges, problem",
-    [
-        ([*SPECIAL_TOKENS, "a"], [], "tokens: the byte"),
-        (PAIRS.vocabulary.tokens, [("q", "x")], "merges: .*does not join"),
-    ],
-)
-def test_tokens_and_merges_that_do_not_fit_are_refused(tokens: list[str], merges: list[Pair], problem: str) -> None:
-    with pytest.raises(ValueError, match=problem):
-        BytePairs(tokens, merges)
 
 
 def pieces_of(pairs: BytePairs, text: str) -> list[str]:
@@ -95,20 +65,6 @@ def test_merging_by_hand_agrees_where_pairs_overlap(part: str) -> None:
     assert pieces_of(pairs, text) == [pairs.vocabulary.token_of(index) for _, _, index in pairs.tokenize(text)]
 
 
-def test_each_merge_joins_one_pair() -> None:
-    start = PAIRS.parts("newest")[0]
-    assert start == "Ġnewest"
-    before = tuple(start)
-    for step in PAIRS.build(start):
-        left, right = step.pair
-        assert step.pieces[step.place] == left + right
-        assert (*before[: step.place], left + right, *before[step.place + 2 :]) == step.pieces
-        assert before[step.place : step.place + 2] == step.pair
-        assert PAIRS.merges[step.rank - 1] == step.pair
-        before = step.pieces
-    assert before == ("Ġnewest",)
-
-
 def test_every_pair_was_the_most_frequent_when_learned() -> None:
     parts = Counter(part for text in CORPUS for part in PAIRS.parts(text))
     frequencies = count_merges(parts, PAIRS.merges)
@@ -126,10 +82,6 @@ def test_every_pair_was_the_most_frequent_when_learned() -> None:
                 joined.append("".join(rest[:width]))
                 del rest[:width]
             split[part] = tuple(joined)
-
-
-def test_an_unseen_pair_has_frequency_zero() -> None:
-    assert count_merges({"ab": 3}, [("x", "y"), ("a", "b"), ("ab", "c")]) == [0, 3, 0]
 
 
 @pytest.mark.parametrize(

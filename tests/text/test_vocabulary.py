@@ -32,9 +32,3 @@ def test_vocabulary_depends_on_counts_alone(counts: dict[str, int], size: int, l
     first, second = (Vocabulary.from_counts(c, max_size=size, min_frequency=least) for c in (counts, dict(items)))
     assert first == second and hash(first) == hash(second) and len(first) <= size
     assert all(first.id_of(first.token_of(index)) == index for index in range(len(first)))
-
-
-@pytest.mark.parametrize("tokens", [(), ("a",), ("<unk>", "<pad>", "<mask>", "<cls>"), (*SPECIAL_TOKENS, "a", "a")])
-def test_special_tokens_must_come_first_and_tokens_be_distinct(tokens: tuple[str, ...]) -> None:
-    with pytest.raises(ValueError, match=r"first, got|occurs twice"):
-        Vocabulary(tokens)
