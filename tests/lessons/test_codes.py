@@ -1,7 +1,5 @@
 """Codes at the end of a lesson."""
 
-import zlib
-
 import pytest
 
 from txcls.lessons import LessonError, make_code, read_code
@@ -13,15 +11,6 @@ def test_a_code_records_which_questions_were_answered() -> None:
     assert code.startswith("attention.RWNR.")
     assert read_code(code).answers == answers and read_code(code).lesson == "attention"
     assert read_code(f" {code.lower()} ").answers == answers
-
-
-def test_its_checksum_is_a_crc_of_lesson_and_answers() -> None:
-    bits = zlib.crc32(b"a.R") & (1 << 25) - 1
-    letters = make_code("a", [True]).rpartition(".")[2]
-    value = 0
-    for letter in letters:
-        value = value * 32 + "0123456789ABCDEFGHJKMNPQRSTVWXYZ".index(letter)
-    assert value == bits
 
 
 @pytest.mark.parametrize("code", ["", "attention", "attention.RWNX.00000", "attention.RW.0000", "../a.R.00000"])

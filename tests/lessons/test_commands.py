@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from txcls.cli import command_line
-from txcls.lessons import LessonError, make_code
+from txcls.lessons import LessonError
 
 
 def run(*args: str) -> str:
@@ -35,12 +35,6 @@ def test_a_lesson_that_is_wrong_ends_with_an_error(tmp_path: Path) -> None:
         run("lesson", "check", str(file))
     with pytest.raises(LessonError, match=r"ends in \.yaml"):
         run("lesson", "new", str(tmp_path / "mine.txt"))
-
-
-def test_lessons_measures_and_codes_are_listed() -> None:
-    assert "attention" in run("lesson", "list") and "predicted_class" in run("lesson", "measures")
-    rows = " ".join(run("lesson", "code", make_code("attention", [True, False, None])).split())
-    assert "attention" in rows and "1 right" in rows
 
 
 def test_a_broken_file_leaves_the_other_lessons_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

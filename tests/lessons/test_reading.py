@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from txcls.lessons import LessonError, find_lesson, given_lesson, languages_of, lesson_names, read_lesson
-from txcls.lessons.reading import TEMPLATE, not_offered, write_template
+from txcls.lessons import LessonError, find_lesson, languages_of, lesson_names, read_lesson
+from txcls.lessons.reading import not_offered, write_template
 
 HEAD = "title: A lesson\nlanguage: en\nminutes: 5\nsummary: One learns.\nsteps:\n"
 STEP = """  - title: First
@@ -62,13 +62,6 @@ def test_errors_name_file_step_and_field(write: Write, text: str, message: str) 
         read_lesson(write(text))
 
 
-def test_a_missing_file_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(LessonError, match=r"cannot be read.*lesson new"):
-        given_lesson(str(tmp_path / "none.yaml"))
-    with pytest.raises(LessonError, match="no lesson nonsense; choose one of 'tokens'"):
-        given_lesson("nonsense")
-
-
 def test_steps_of_other_lessons_are_included(write: Write) -> None:
     write(HEAD + STEP + STEP.replace("First", "Second"), "inner.en.yaml")
     outer = HEAD + "  - {lesson: inner, steps: [2, 1], minutes: 4, room: Questions}\n" + STEP
@@ -106,26 +99,9 @@ def test_own_lessons_are_listed_with_the_shipped_ones(
     assert "is not a folder" in not_offered() and "attention" in lesson_names()
 
 
-def test_the_template_is_written_once(tmp_path: Path) -> None:
-    file = tmp_path / "new.yaml"
-    write_template(file)
-    assert file.read_text("utf-8") == TEMPLATE.read_text("utf-8")
-    with pytest.raises(LessonError, match="exists; choose another name"):
-        write_template(file)
-
-
 def test_a_new_lesson_is_in_the_language_that_its_name_says(tmp_path: Path) -> None:
     file = tmp_path / "new.de.yaml"
     write_template(file)
     assert read_lesson(file).language == "de"
     with pytest.raises(LessonError, match="is de, but the file's name says fr"):
         read_lesson(file.rename(tmp_path / "new.fr.yaml"))
-
-
-def test_minutes_of_a_step_apply_until_another_step_sets_them(write: Write) -> None:
-    later = STEP.replace("First", "Second") + "    minutes: 4\n" + STEP.replace("First", "Third")
-    lesson = read_lesson(write(HEAD + STEP + later + STEP.replace("First", "Fourth") + "    minutes: 3\n"))
-    assert [lesson.planned(step) for step in range(4)] == [None, (0, 4), (0, 4), (4, 7)]
-    course = find_lesson("course")
-    ends = [course.planned(step) for step in range(len(course.steps))]
-    assert ends[0] == (0, 4) and ends[-1] is not None and ends[-1][1] == course.minutes

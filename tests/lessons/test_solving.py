@@ -11,9 +11,7 @@ import yaml
 from txcls.inspection.ablation import Change, ablate, ablate_each
 from txcls.inspection.attribution import explain
 from txcls.inspection.tracing import trace_text
-from txcls.lessons import LessonError, check_lesson, is_right, read_lesson, solve
-from txcls.lessons.measures import measures
-from txcls.lessons.solving import as_text
+from txcls.lessons import LessonError, check_lesson, is_right, read_lesson
 from txcls.predictor import Predictor
 
 TEXT = "Rovers lost to Wanderers, who beat United last week."
@@ -72,16 +70,6 @@ def test_heads_that_flip_the_answer_are_found(tmp_path: Path, model: Predictor) 
     assert flipped and fact(tmp_path, measure="heads_that_flip", how="uniform") == flipped
 
 
-def test_every_kind_of_measure_is_listed_with_its_fields() -> None:
-    listed = {name: fields for name, fields, _, _ in measures()}
-    assert listed["most_attended"] == (
-        "layer: a number, head: a number, [query: a number], [words_only: true or false]"
-    )
-    assert listed["grouping"] == "by: known, sign or pieces, words: a list of words"
-    assert listed["heads_that_flip"] == "[how: zero, mean, uniform or shuffled]"
-    assert len(listed) >= 20 and all(what for _, _, _, what in measures())
-
-
 @pytest.mark.parametrize(
     "fields, message",
     [
@@ -138,29 +126,6 @@ def test_a_question_that_hangs_by_a_hair_is_refused(tmp_path: Path) -> None:
         check(tmp_path, question={"kind": "choice", "ask": "?", "options": options})
 
 
-def test_margins_are_differences_between_the_first_and_the_second(tmp_path: Path, model: Predictor) -> None:
-    def lead(**measure: Any) -> float:
-        step = lesson_with(tmp_path, facts={"x": measure}).steps[0]
-        return step.facts["x"].lead(load, step.checkpoint, step.text)
-
-    ranked = model.predict([TEXT])[0].ranked
-    assert lead(measure="predicted_class") == pytest.approx(100 * (ranked[0].probability - ranked[1].probability))
-    row = sorted(trace_text(model, TEXT).attention[0, 1, 6])
-    assert lead(measure="most_attended", layer=1, head=2, query=7) == pytest.approx(100 * (row[-1] - row[-2]), abs=1e-4)
-    effects = sorted(ablate_each(model, TEXT, heads="uniform").heads.ravel())
-    assert lead(measure="strongest_head", how="uniform") == pytest.approx(100 * (effects[1] - effects[0]), abs=1e-4)
-    scores = dict(zip(*measured_scores(model), strict=True))
-    gaps = (scores["to"] - scores["lost"], scores["lost"] - scores["beat"])
-    assert lead(measure="ranking", words=["lost", "to", "beat"]) == pytest.approx(min(gaps))
-    assert lead(measure="grouping", by="sign", words=["to", "beat"]) == pytest.approx(abs(scores["beat"]))
-    assert lead(measure="tokens") == float("inf")
-
-
-def measured_scores(model: Predictor) -> tuple[list[str], list[float]]:
-    explained = explain(model, TEXT, methods=["leave_one_out"])
-    return [word.text for word in explained.words], explained.scores["leave_one_out"].tolist()
-
-
 def test_answers_of_each_kind_are_judged(tmp_path: Path) -> None:
     def solved(**question: Any) -> Any:
         return check(tmp_path, question={"ask": "?", **question})[0]
@@ -182,29 +147,3 @@ def test_answers_of_each_kind_are_judged(tmp_path: Path) -> None:
     )
     assert groups.right == [["city"], ["zyx"]] and groups.answer == "Known: city · Unknown: zyx"
     assert is_right(groups, [["city"], ["zyx"]]) and not is_right(groups, [["zyx"], ["city"]])
-
-
-def test_facts_are_filled_in_with_the_languages_notation(tmp_path: Path) -> None:
-    step = lesson_with(
-        tmp_path, checkpoint="ag_news", narration="**[[all]]** %", facts={"all": {"measure": "accuracy"}}
-    ).steps[0]
-    accuracy = 100 * load("ag_news").checkpoint.metrics["test"]["accuracy"]
-    assert solve(step, load).narration == f"**{accuracy:.1f}** %"
-    assert solve(step, load, language="de").narration == f"**{accuracy:.1f}** %".replace(".", ",")
-
-
-@pytest.mark.parametrize(
-    "value, language, text",
-    [
-        (0.0, "en", "0"),
-        (0.03, "en", "< 0.1"),
-        (0.03, "de", "< 0,1"),
-        (99.97, "de-AT", "> 99,9"),
-        (100.0, "en", "100"),
-        (-3.25, "en", "−3.2"),
-        (-0.01, "en", "> −0.1"),
-        (1443.0, "de", "1.443"),
-    ],
-)
-def test_numbers_are_written_as_in_the_app_in_the_languages_notation(value: float, language: str, text: str) -> None:
-    assert as_text(value, language) == text
