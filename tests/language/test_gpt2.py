@@ -11,7 +11,7 @@ import torch
 from txcls.checkpoint.listing import checkpoint_names
 from txcls.errors import CheckpointError
 from txcls.inspection.language_model import surprisal
-from txcls.language.generation import END_OF_TEXT, Sampling, TextModel, generate
+from txcls.language.generation import Sampling, TextModel, generate
 from txcls.language.gpt2 import FILES, load_gpt2
 
 if TYPE_CHECKING:
@@ -93,20 +93,6 @@ def test_a_published_models_maximum_length_is_its_number_of_positions(
     read = model.read(text)
     assert len(read.tokens) == 64 and read.truncated_at is not None
     assert read.ids == load_gpt2(gpt2[0]).tokenizer.encode(text[:2000]).ids[:64]
-
-
-def test_the_token_between_texts_begins_an_empty_one(gpt2: "tuple[Path, GPT2LMHeadModel]", tmp_path: Path) -> None:
-    for name in FILES:
-        (tmp_path / name).write_bytes((gpt2[0] / name).read_bytes())
-    vocabulary = json.loads((tmp_path / "vocab.json").read_text(encoding="utf-8"))
-    last = max(vocabulary, key=vocabulary.__getitem__)
-    vocabulary[END_OF_TEXT] = vocabulary.pop(last)
-    (tmp_path / "vocab.json").write_text(json.dumps(vocabulary), encoding="utf-8")
-    merges = (tmp_path / "merges.txt").read_text(encoding="utf-8").splitlines()
-    merges = [line for line in merges if line.replace(" ", "") != last]
-    (tmp_path / "merges.txt").write_text("\n".join(merges) + "\n", encoding="utf-8")
-    model = TextModel.load(tmp_path)
-    assert model.encode("") == [vocabulary[END_OF_TEXT]]
 
 
 def set_config(**changes: object) -> Callable[[Path], object]:
