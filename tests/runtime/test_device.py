@@ -5,7 +5,7 @@ import torch
 
 from txcls.config import ModelConfig
 from txcls.errors import TrainingError
-from txcls.runtime.device import autocast_dtype, choose_device, processor_name
+from txcls.runtime.device import autocast_dtype, choose_device
 
 CPU = torch.device("cpu")
 
@@ -30,7 +30,3 @@ def test_a_device_is_chosen_by_name_or_refused() -> None:
     for name in ("tpu9", "cuda:99"):
         with pytest.raises(TrainingError, match=f"device '{name}' cannot be used here .*; try --device cpu"):
             choose_device(name)
-
-
-def test_the_processor_is_named_with_its_cores() -> None:
-    assert processor_name().endswith(" cores)")

@@ -11,7 +11,7 @@ import torch
 
 from tests.conftest import TEXTS
 from txcls.predictor import Predictor
-from txcls.runtime.threads import MIN_ITEMS, _pool, map_in_threads
+from txcls.runtime.threads import map_in_threads
 
 N = 3
 
@@ -39,25 +39,6 @@ def test_many_items_are_shared_and_come_back_in_order() -> None:
 
     assert list(map_in_threads(compute, range(40))) == [item * item for item in range(40)]
     assert len(who) == N and all(name.startswith("txcls") for name in who)
-
-
-@pytest.mark.usefixtures("threads")
-def test_workers_use_one_processor_and_other_threads_keep_their_setting() -> None:
-    assert set(map_in_threads(lambda _: torch.get_num_threads(), range(40))) == {1}
-    assert torch.get_num_threads() == N
-    later: list[int] = []
-    thread = threading.Thread(target=lambda: later.append(torch.get_num_threads()))
-    thread.start()
-    thread.join()
-    assert later == [N] and _pool(N) is _pool(N)
-
-
-@pytest.mark.usefixtures("threads")
-def test_few_items_are_computed_in_the_calling_thread() -> None:
-    here = threading.current_thread().name
-    few = range(MIN_ITEMS * N - 1)
-    assert set(map_in_threads(lambda _: threading.current_thread().name, few)) == {here}
-    assert not list(map_in_threads(lambda _: 1, []))
 
 
 @pytest.mark.usefixtures("threads")
