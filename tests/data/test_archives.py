@@ -1,6 +1,5 @@
 """Untrusted archives: read as a stream, and refused as a whole unless they contain only plain files and folders."""
 
-import lzma
 import re
 import tarfile
 from pathlib import Path
@@ -9,7 +8,7 @@ import pytest
 
 from tests.data.tars import COMPRESS, tar, write_folder
 from txcls.data import archives
-from txcls.data.archives import locate, matching_files
+from txcls.data.archives import matching_files
 from txcls.errors import DataError
 
 FILES = {"set/a/1.txt": b"one", "set/a/2.txt": b"two" * 1000, "set/b/3.txt": b"", "set/README": b"not asked for"}
@@ -35,11 +34,6 @@ def test_folder_and_archive_give_the_same_files(tmp_path: Path, suffix: str) -> 
     file = tmp_path / "archive"  # the format is detected from the contents
     file.write_bytes(COMPRESS[suffix](tar(FILES, extra=[entry("set", tarfile.DIRTYPE)])))
     assert read(folder) == read(file) == expected_files
-
-
-def test_a_leading_dot_and_slash_in_names_is_ignored(tmp_path: Path) -> None:
-    (tmp_path / "a.tar").write_bytes(tar({f"./{name}": content for name, content in FILES.items()}))
-    assert read(tmp_path / "a.tar")["set/a/1.txt"] == b"one"
 
 
 @pytest.mark.parametrize(
@@ -119,17 +113,3 @@ def test_archive_damaged_in_the_middle_is_refused_rather_than_read_in_part(tmp_p
 def test_files_that_are_not_archives_are_refused(tmp_path: Path, raw: bytes) -> None:
     with pytest.raises(DataError, match="cannot read it as a tar archive"):
         read_bytes(tmp_path, raw)
-
-
-def test_a_folder_is_preferred_to_an_archive(tmp_path: Path) -> None:
-    def found(path: Path) -> Path:
-        return locate(path, folders=["set"], archive="set_v1", expected_files="the folder set or set_v1.tar.gz")
-
-    with pytest.raises(DataError, match=r"expected the folder set or set_v1\.tar\.gz; neither is there"):
-        found(tmp_path)
-    with pytest.raises(DataError, match="no such file or folder"):
-        found(tmp_path / "nowhere")
-    (tmp_path / "set_v1.tar.xz").write_bytes(lzma.compress(tar(FILES)))
-    assert found(tmp_path) == found(tmp_path / "set_v1.tar.xz") == tmp_path / "set_v1.tar.xz"
-    (tmp_path / "set").mkdir()
-    assert found(tmp_path) == tmp_path

@@ -31,11 +31,6 @@ def test_batch_is_padded_to_its_longest_text() -> None:
     assert (ids.dtype, labels.dtype, labels.tolist()) == (np.int64, np.int64, [1, 0, 1])
 
 
-def test_a_text_without_tokens_is_one_unknown_token() -> None:
-    """It has a label, so evaluation must count it, and a row with only padding would have no prediction."""
-    assert pad_batch(TokenisedTexts.encode(ENCODER, DATA), [1])[0].tolist() == [[UNK]]
-
-
 @settings(deadline=None)
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=20), st.integers(2, 25), st.booleans())
 def test_windows_hold_every_token_in_order_and_none_is_too_long(of_row: list[int], length: int, marked: bool) -> None:
@@ -50,11 +45,6 @@ def test_windows_hold_every_token_in_order_and_none_is_too_long(of_row: list[int
         assert [index for piece in own for index in piece] == texts[label].tolist()
         assert max(map(len, own)) - min(map(len, own)) <= 1 and all(own), "nearly equal"
         assert len(own) == -(-of_row[label] // (length - marked)), "no more than needed"
-
-
-def test_windows_without_room_for_a_token_are_refused() -> None:
-    with pytest.raises(ValueError, match="length: 1 leaves no room for a token"):
-        TokenisedTexts.encode(ENCODER, DATA).windows(1, first=3)
 
 
 @settings(deadline=None)

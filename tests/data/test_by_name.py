@@ -2,13 +2,10 @@
 
 from pathlib import Path
 
-import pytest
-
 import txcls
 from txcls.config import load_preset
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
-from txcls.errors import DataError
 
 
 def test_splits_are_those_of_the_preset() -> None:
@@ -29,11 +26,6 @@ def test_a_users_table_is_opened_by_path(tmp_path: Path) -> None:
     assert len(opened.train.texts) == 17 and set(opened.validation.labels) == {"a", "b"}
     assert repr(opened) == "SplitDataset('table': 2 classes; .train, .validation)"
     assert repr(opened.train) == "Rows(17 texts, 2 classes)"
-
-
-def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(DataError, match="no data set named 'nope'; there are sample, who_won, ag_news"):
-        txcls.dataset("nope")
 
 
 def test_published_splits_keep_their_sizes(published_data: Path) -> None:

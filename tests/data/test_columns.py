@@ -34,11 +34,6 @@ def test_columns_are_guessed_with_a_reason(columns: Columns, expected: tuple[str
     )
 
 
-def test_a_usual_name_above_unusual_contents_is_ignored() -> None:
-    guess = guess_of({"title": range(60), "words": TEXTS, "label": TEXTS[::-1], "kind": LABELS})
-    assert (guess.text_column, guess.label_column) == ("words", "kind")
-
-
 def test_the_column_that_texts_predict_best_is_the_label_column() -> None:
     kinds = ["billing", "login", "shipping"]
     phrases = {"billing": "invoice was charged twice", "login": "password does not work", "shipping": "parcel is late"}
@@ -55,47 +50,11 @@ def test_the_column_that_texts_predict_best_is_the_label_column() -> None:
     assert label_predictability(texts, ["x"] * 90) == label_predictability([None] * 90, queue) == 0.0
 
 
-def test_a_label_column_of_one_value_is_named() -> None:
-    with pytest.raises(
-        DataError, match=r"column 'label' has the same value in every row \('ham'\); expected labels of"
-    ):
-        guess_of({"text": TEXTS, "label": ["ham"] * 60})
-
-
 def test_named_columns_override_the_guess() -> None:
     columns = {"text": TEXTS, "other": TEXTS[::-1], "label": LABELS, "kind": LABELS}
     guess = guess_of(columns, text_column="other", label_column="kind")
     assert (guess.text_column, guess.label_column, guess.guessed) == ("other", "kind", False)
     assert guess_of(columns, text_column="other").guessed
-
-
-@pytest.mark.parametrize(
-    "columns, text, label, hint",
-    [
-        ({"text": LABELS, "label": TEXTS}, "text", "label", "The columns look swapped"),
-        ({"text": range(60), "label": LABELS}, "text", "label", "holds numbers, not texts"),
-        ({"text": TEXTS, "label": [f"n{n}" for n in range(60)]}, "text", "label", "60 different values in 60 rows"),
-        ({"text": TEXTS, "label": [n % 25 / 2 for n in range(60)]}, "text", "label", "Group them into ranges"),
-    ],
-)
-def test_suspicious_columns_give_a_hint(columns: Columns, text: str, label: str, hint: str) -> None:
-    guess = guess_of(columns, text_column=text, label_column=label)
-    assert len(guess.hints) == 1 and hint in guess.hints[0] and guess.hints[0] in guess.sentences
-
-
-@pytest.mark.parametrize(
-    "columns, options, message",
-    [
-        ({"text": TEXTS, "label": LABELS}, {"text_column": "nope"}, "no column 'nope' for the text; there are 'text'"),
-        ({"text": TEXTS, "label": LABELS}, {"label_column": "nope"}, "no column 'nope' for the label"),
-        ({"text": TEXTS, "label": LABELS}, {"text_column": "text", "label_column": "text"}, "both text and label"),
-        ({"a": range(60), "b": range(60), "c": LABELS}, {"label_column": "c"}, "no column looks like texts"),
-        ({"a": TEXTS, "b": TEXTS[::-1], "c": TEXTS[::-1]}, {}, "no column looks like labels.*--label-column"),
-    ],
-)
-def test_missing_columns_are_named_in_the_error(columns: Columns, options: dict[str, str], message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        guess_of(columns, **options)
 
 
 def test_the_text_column_of_a_table_without_labels_is_found() -> None:

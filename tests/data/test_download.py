@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from txcls.data.datasets import dataset_info
 from txcls.data.download import cache_folder, fetch, fetched_folder
 from txcls.data.types import DatasetInfo, RemoteFile
 from txcls.errors import DownloadError
@@ -99,12 +98,6 @@ def test_a_broken_transfer_is_tried_again(server: Server) -> None:
     assert (fetch(server.info("train.csv")) / "train.csv").read_bytes() == CONTENT
 
 
-def test_a_damaged_file_in_the_cache_is_fetched_again(server: Server, tmp_path: Path) -> None:
-    (tmp_path / "toy").mkdir()
-    (tmp_path / "toy" / "train.csv").write_bytes(b"half")
-    assert (fetch(server.info("train.csv")) / "train.csv").read_bytes() == CONTENT
-
-
 @pytest.mark.parametrize(
     "values, problem",
     [
@@ -132,15 +125,3 @@ def test_no_connection_and_a_cache_that_cannot_be_written_are_errors(
     monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "file"))
     with pytest.raises(DownloadError, match="TXCLS_CACHE"):
         fetch(info)
-
-
-def test_sets_without_a_download_say_so() -> None:
-    with pytest.raises(DownloadError, match=r"login\. Get News_Category_Dataset_v3\.json from https://.*--data PATH"):
-        fetch(dataset_info("huffpost"))
-    with pytest.raises(DownloadError, match="sample has nothing to download"):
-        fetch(dataset_info("sample"))
-
-
-def test_the_default_cache_is_the_platforms(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("TXCLS_CACHE", raising=False)
-    assert cache_folder().name == "txcls"

@@ -67,14 +67,3 @@ def test_rows_from_python_equal_those_of_a_file(tmp_path: Path) -> None:
 def test_wrong_rows_are_refused_with_their_number(texts: object, labels: object, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         given_rows(texts, labels)  # type: ignore[arg-type]
-
-
-def test_labels_outside_the_given_classes_are_refused() -> None:
-    assert given_rows(["a"], ["y"], classes=("x", "y")).labels == [1]
-    with pytest.raises(DataError, match=r"validation labels: row 1 is 'z'; the classes are 'x', 'y'"):
-        given_rows(["a", "b"], ["x", "z"], classes=("x", "y"), kind="validation ")
-
-
-def test_one_class_is_refused() -> None:
-    with pytest.raises(DataError, match=r"all 2 rows have the label 'x'; expected at least two"):
-        given_dataset(given_rows(["a", "b"], ["x", "x"]))

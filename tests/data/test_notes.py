@@ -2,13 +2,8 @@
 
 import pytest
 
-from txcls.data.classes import labelled
 from txcls.data.html import without_html
 from txcls.data.labels import label_notes, label_variants, merged_names, placeholders, several_labels
-from txcls.data.text_notes import is_english, text_notes
-
-ENGLISH = "this is what I expected to say about the order that I have not had from you"
-GERMAN = "das Paket kam leider zu spät und war beschädigt wie schon beim letzten Mal im Herbst"
 
 
 def test_variants_and_placeholders_are_found() -> None:
@@ -33,22 +28,6 @@ def test_variants_and_placeholders_are_found() -> None:
 def test_several_labels_in_a_cell_are_recognised(counts: dict[str, int], separator: str) -> None:
     assert several_labels(counts) == separator
     assert any("several labels" in note for note in label_notes(counts)) == bool(separator)
-
-
-def test_headers_codes_and_other_languages_are_named() -> None:
-    names = ["bill" if n % 2 else "tech" for n in range(60)]
-    plain = [f"{ENGLISH} {n}" for n in range(60)]
-    assert not list(text_notes(labelled(plain, names)))
-    mails = [f"From: a{n}@b.example\nSubject: hello\n\n{ENGLISH}" for n in range(60)]
-    (note,) = text_notes(labelled(mails, names))
-    assert "100 % of the texts begin with e-mail headers" in note
-    codes = {"bill": "BIL", "tech": "TEC"}
-    coded = [f"{text} [{codes[name]}-{n:06}]" for n, (text, name) in enumerate(zip(plain, names, strict=True))]
-    (note,) = text_notes(labelled(coded, names))
-    assert "-0000" in note and "100 % of the rows of class" in note and "1 more like it" in note
-    (note,) = text_notes(labelled([f"{GERMAN} {n}" for n in range(60)], names))
-    assert "do not look like English" in note
-    assert is_english([GERMAN]), "too few words to tell"
 
 
 def test_html_is_reduced_to_what_is_seen() -> None:

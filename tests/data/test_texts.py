@@ -7,7 +7,6 @@ from txcls.config import DataConfig
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.texts import open_texts
-from txcls.errors import DataError
 
 TEXT = "One line\nand another.\r\n\r\n  \nA second paragraph.\n\n\nThe third\n"
 
@@ -95,51 +94,3 @@ def test_small_sources_of_a_mixture_are_repeated(news: Path) -> None:
         assert mixed.training.count(next(t for t in mixed.training if t.startswith("Headline"))) == 1
         assert mixed.validation == whole.validation
         assert not {*mixed.validation} - {*whole.training} & {*mixed.training}
-
-
-def test_mixtures_without_known_sources_are_refused(news: Path) -> None:
-    for sources, problem in (
-        ([], "expected the names of data sets"),
-        (["sample", "sample"], "a data set is listed more than once"),
-        (["sample", "text"], "expected data sets that `txcls data list` shows, got text"),
-    ):
-        with pytest.raises(ValueError, match=problem):
-            mixture(sources=sources)
-    with pytest.raises(ValueError, match="only for dataset = mixture, got sample"):
-        DataConfig(sources=("sample",))
-    with pytest.raises(DataError, match="no data set named 'nowhere'"):
-        open_texts(mixture(sources=["nowhere"]))
-    with pytest.raises(DataError, match="data set `mixture` has no labels; it is for pre-training"):
-        open_dataset(mixture())
-
-
-@pytest.mark.parametrize(
-    "name, raw, problem",
-    [
-        ("a.txt", b"", "0 of lines, expected at least two"),
-        ("a.txt", b"only one", "1 of lines, expected at least two"),
-        ("a.txt", b"one\ncaf\xe9", "line 2: byte 0xe9 is not utf-8"),
-        ("a.txt.gz", gzip.compress(b"one\ntwo", mtime=0)[:-9], "cannot read it"),
-        ("a.pdf", b"one\ntwo", r"expected a name that ends in \.txt or \.txt\.gz"),
-    ],
-)
-def test_file_of_another_kind_or_without_two_texts_is_refused(
-    tmp_path: Path, name: str, raw: bytes, problem: str
-) -> None:
-    (tmp_path / name).write_bytes(raw)
-    with pytest.raises(DataError, match=problem):
-        open_texts(plain(), path=tmp_path / name)
-
-
-def test_missing_text_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(DataError, match=r"expected \.txt or \.txt\.gz files; none is there"):
-        open_texts(plain(), path=tmp_path)
-    with pytest.raises(DataError, match="no such file or folder"):
-        open_texts(plain(), path=tmp_path / "nowhere.txt")
-    with pytest.raises(DataError, match="--data PATH"):
-        open_texts(plain())
-    monkeypatch.setattr("txcls.data.texts.MAX_FILES", 1)
-    for name in ("a.txt", "b.txt"):
-        (tmp_path / name).write_text("x", encoding="utf-8")
-    with pytest.raises(DataError, match="2 files, expected 1 at most"):
-        open_texts(plain(), path=tmp_path)

@@ -10,10 +10,9 @@ from txcls.data.generated.agreement import (
     open_agreement,
     read_rows,
     roles_of,
-    with_other_number,
     write_agreement,
 )
-from txcls.data.generated.agreement.rows import BLANK, NounCount, Nouns, Part, make_rows, row_of, sentences
+from txcls.data.generated.agreement.rows import BLANK, Nouns, Part, make_rows, row_of
 from txcls.errors import DataError
 
 NOUNS = Nouns({"key": "keys", "cabinet": "cabinets", "city": "cities"})
@@ -52,27 +51,10 @@ def test_sentences_whose_verb_agrees_with_no_noun_before_it_are_left_out(sentenc
     assert row_of(sentence) is None
 
 
-def test_sentences_end_at_marks_before_capitals_and_at_line_breaks() -> None:
-    text = 'It rained. "Then came Mr. Smith." (He left!) And 3.5 km later\nThe End'
-    parts = ["It rained.", '"Then came Mr.', "Smith.", "(He left!", "And 3.5 km later", "The End"]
-    assert list(sentences(text)) == parts
-
-
-def test_nouns_are_words_seen_as_one_and_as_several() -> None:
-    count = NounCount()
-    count.add("A city, a city, a city. Many cities, these cities, two cities. A run, a run, a run. Two key.")
-    assert dict(count.nouns().plural_of) == {"city": "cities"}
-
-
 def test_attractors_are_nouns_of_the_other_number_after_the_last_noun_of_the_verbs_own() -> None:
     assert NOUNS.places("The keys to the cabinet, in the city", 1) == (1, [4, 7])
     assert NOUNS.places("The keys to the cabinet", 0) == (4, [])
     assert NOUNS.places("Nothing of the kind", 0) == (None, [])
-
-
-def test_roles_are_nouns_of_either_number_and_prepositions() -> None:
-    roles = roles_of("The keys to the cabinet", NOUNS)
-    assert roles == {"plural noun": [(4, 8)], "preposition": [(9, 11)], "singular noun": [(16, 23)]}
 
 
 def texts(n: int) -> list[tuple[Part, str]]:
@@ -108,13 +90,6 @@ def test_the_minimal_pairs_are_balanced_in_every_construction() -> None:
     son = next(pair for pair in pairs if pair.text == "The son and the daughter of the kings")
     assert son.label == 1 and not son.is_attracted
     assert [son.text[slice(*span)] for span in son.roles["singular noun"]] == ["son", "daughter"]
-
-
-def test_the_first_noun_is_put_into_the_other_number() -> None:
-    assert with_other_number("The keys  to the cabinet") == "The key  to the cabinet"
-    assert with_other_number("The key to the cabinets") == "The keys to the cabinets"
-    assert with_other_number("The picture of the children") == "The pictures of the children"
-    assert with_other_number("The sheep and others") is None
 
 
 def test_rows_on_disk_are_read_back_and_opened_as_a_data_set(tmp_path: Path) -> None:

@@ -30,14 +30,6 @@ def test_folder_and_file_are_read_with_and_without_gzip(tmp_path: Path, name: st
         assert ("120,000" in dataset.description) == ("subset" in name)
 
 
-def test_test_file_is_the_test_split(tmp_path: Path) -> None:
-    (tmp_path / "test.csv").write_text(ROWS, encoding="utf-8")
-    dataset = open_dataset(CONFIG, path=tmp_path / "test.csv")
-    assert dataset.splits == ("test",)
-    with pytest.raises(DataError, match=r"no train split in test\.csv"):
-        dataset.load("train")
-
-
 @pytest.mark.parametrize(
     "raw, problem",
     [
@@ -52,13 +44,6 @@ def test_damaged_file_is_refused_with_file_and_line_named(tmp_path: Path, raw: b
     (tmp_path / "train.csv").write_bytes(raw)
     with pytest.raises(DataError, match=rf"train\.csv.*{problem}"):
         read_rows(tmp_path / "train.csv")
-
-
-def test_missing_files_are_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"expected train\.csv"):
-        open_dataset(CONFIG, path=tmp_path)
-    with pytest.raises(DataError, match="no such file or folder"):
-        open_dataset(CONFIG, path=tmp_path / "nowhere")
 
 
 def test_published_files_hold_the_published_rows(published_data: Path) -> None:

@@ -1,4 +1,3 @@
-import gzip
 import json
 from collections import Counter
 from pathlib import Path
@@ -37,14 +36,6 @@ def test_out_of_scope_queries_are_separate_splits(tmp_path: Path) -> None:
     assert "oos" not in dataset.classes and "2 more test queries" in dataset.description
 
 
-@pytest.mark.parametrize("name", ["data_full.json", "data_full.json.gz"])
-def test_folder_and_file_are_read_with_and_without_gzip(tmp_path: Path, name: str) -> None:
-    raw = json.dumps(ROWS).encode()
-    (tmp_path / name).write_bytes(gzip.compress(raw) if name.endswith("gz") else raw)
-    for path in (tmp_path, tmp_path / name):
-        assert open_dataset(CONFIG, path=path).source == name
-
-
 def changed(**rows: object) -> bytes:
     return json.dumps({**ROWS, **rows}).encode()
 
@@ -66,13 +57,6 @@ def test_damaged_file_is_refused_with_the_place_named(tmp_path: Path, raw: bytes
     (tmp_path / "data_full.json").write_bytes(raw)
     with pytest.raises(DataError, match=rf"data_full\.json.*{problem}"):
         open_dataset(CONFIG, path=tmp_path)
-
-
-def test_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"expected data_full\.json or data_full\.json\.gz"):
-        open_dataset(CONFIG, path=tmp_path)
-    with pytest.raises(DataError, match="no such file"):
-        open_dataset(CONFIG, path=tmp_path / "data_small.json")
 
 
 @pytest.mark.parametrize("name, oos_train", [("data_full.json.gz", 100), ("data_oos_plus.json.gz", 250)])

@@ -52,16 +52,6 @@ def test_a_tenth_of_the_rows_is_chosen_for_testing_by_checksum(tmp_path: Path) -
     assert (dataset.classes, dataset.splits, dataset.source) == (CLASSES, ("train", "test"), FILE)
 
 
-def test_joiner_changes_the_text_and_not_the_split(tmp_path: Path) -> None:
-    path = write(tmp_path, *(row(f"news {i}", "more" if i % 2 else " ") for i in range(100)))
-    plain = open_dataset(CONFIG, path=path)
-    dashed = open_dataset(CONFIG.model_copy(update={"joiner": " - "}), path=path)
-    assert dashed.load("test").texts != plain.load("test").texts
-    for split in plain.splits:
-        assert [text.replace(" - ", " ") for text in dashed.load(split).texts] == plain.load(split).texts
-    assert not any(text.endswith("-") for text in dashed.load("train").texts)
-
-
 def by_date(path: Path, **settings: object) -> Dataset:
     return open_dataset(DataConfig.model_validate({"dataset": "huffpost", "split": "date", **settings}), path=path)
 
@@ -76,27 +66,6 @@ def test_split_by_date_tests_on_the_newest_days_and_validates_on_those_before(tm
     assert test == {"2021-01-02", "2022-01-01", "2022-01-02"}, "a tenth is four rows, but one day's stay together"
     assert sum(len(dataset.load(split)) for split in dataset.splits) == len(days)
     assert len(by_date(tmp_path, validation_fraction=0.5).load("validation")) > len(dataset.load("validation"))
-
-
-def test_too_few_days_for_a_split_by_date_is_an_error(tmp_path: Path) -> None:
-    for days in (["2022-01-01"] * 9, ["2022-01-01", "2022-01-02"]):
-        dataset = by_date(write(tmp_path, *(row(str(i), day=day) for i, day in enumerate(days))))
-        with pytest.raises(DataError, match=r"too few days .* use the standard split"):
-            dataset.load("train")
-
-
-def test_a_gzipped_file_is_found_in_its_folder(tmp_path: Path) -> None:
-    raw = write(tmp_path, row("a")).read_bytes()
-    (tmp_path / FILE).unlink()
-    (tmp_path / f"{FILE}.gz").write_bytes(gzip.compress(raw))
-    assert len(open_dataset(CONFIG, path=tmp_path).load("train")) == 1
-
-
-def test_missing_file_says_where_to_get_it(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"expected News_Category_Dataset_v3\.json.*kaggle.*--data PATH"):
-        open_dataset(CONFIG, path=tmp_path)
-    with pytest.raises(DataError, match="no such file or folder"):
-        open_dataset(CONFIG, path=tmp_path / "nowhere.json")
 
 
 GOOD = json.dumps(row("a")).encode()
@@ -118,12 +87,6 @@ def test_damaged_file_is_refused_with_file_and_line_named(tmp_path: Path, raw: b
     (tmp_path / FILE).write_bytes(raw)
     with pytest.raises(DataError, match=rf"Dataset_v3\.json.*{problem}"):
         open_dataset(CONFIG, path=tmp_path).load("train")
-
-
-def test_lone_surrogates_are_read(tmp_path: Path) -> None:
-    (tmp_path / FILE).write_bytes(GOOD.replace(b'"a"', rb'"a \ud83d"'))
-    dataset = open_dataset(CONFIG, path=tmp_path)
-    assert len(dataset.load("train")) + len(dataset.load("test")) == 1
 
 
 @pytest.mark.slow

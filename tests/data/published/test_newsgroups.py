@@ -57,13 +57,6 @@ def test_posts_lose_the_configured_parts(tmp_path: Path, remove: tuple[PostPart,
     assert all(part in dataset.description for part in remove)
 
 
-def test_an_emptied_post_keeps_its_row(tmp_path: Path) -> None:
-    write_folder(tmp_path, {**FILES, "20news-bydate-train/sci.med/5": b"Subject: no body"})
-    config = DataConfig(dataset="20news", remove=("headers",))
-    rows = open_dataset(config, path=tmp_path).load("train")
-    assert rows.texts[rows.labels.index(CLASSES.index("sci.med"))] == ""
-
-
 @pytest.mark.parametrize(
     "files, problem",
     [

@@ -44,11 +44,6 @@ def test_each_line_is_an_utterance_with_its_intent(tmp_path: Path, packed: bool)
     assert dataset.description == "" and training_and_validation(dataset, SNIPS)[0] == train
 
 
-def test_windows_line_ends_and_a_missing_last_one_are_read(tmp_path: Path) -> None:
-    write(tmp_path, train_label="PlayMusic\r\nBookRestaurant\r\nRateBook")
-    assert open_dataset(SNIPS, path=tmp_path).load("train").labels == [1, 0, 2]
-
-
 def test_first_of_several_intents_counts(tmp_path: Path) -> None:
     write(
         tmp_path, train_label="flight#airfare\nairfare#flight\nairline\n", valid_label="flight\n", test_label="airline"
@@ -81,13 +76,6 @@ def test_incomplete_or_damaged_set_is_refused_with_file_and_line_named(
 ) -> None:
     with pytest.raises(DataError, match=problem):
         open_dataset(SNIPS, path=write(tmp_path, **changed))
-
-
-def test_a_file_instead_of_a_folder_is_refused(tmp_path: Path) -> None:
-    write(tmp_path)
-    for path in (tmp_path / "train" / "label", tmp_path / "nowhere"):
-        with pytest.raises(DataError, match="expected the folder that holds train, valid and test"):
-            open_dataset(SNIPS, path=path)
 
 
 def test_published_files_hold_the_published_rows(published_data: Path) -> None:

@@ -35,26 +35,12 @@ def test_compressed_files_are_read_under_any_name(tmp_path: Path, pack: Callable
     assert [article.title for article in articles(tmp_path / "wiki_00")] == ["Comet", "Étoile"]
 
 
-def test_a_folder_is_read_at_any_depth_in_the_order_of_names(tmp_path: Path) -> None:
-    for name in ("AB/wiki_00", "AA/wiki_01", "AA/wiki_00"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(document(name), encoding="utf-8")
-    (tmp_path / "README.md").write_text("about these files", encoding="utf-8")
-    assert [article.title for article in articles(tmp_path)] == ["AA/wiki_00", "AA/wiki_01", "AB/wiki_00"]
-
-
 def test_a_text_is_title_headings_and_paragraphs_and_articles_of_few_words_are_left_out(tmp_path: Path) -> None:
     text = document("Comet", f"{BODY}\nHistory.\n\nSeen <doc by eye.") + document(
         "List of comets", "See also.\nOthers."
     )
     (tmp_path / "wiki").write_text(text, encoding="utf-8")
     assert list(articles(tmp_path)) == [Article("Comet", f"Comet\n{BODY}\nHistory.\nSeen <doc by eye.")]
-
-
-def test_quotes_in_a_title_and_line_ends_of_windows_are_read(tmp_path: Path) -> None:
-    (tmp_path / "wiki").write_bytes(document('"Weird Al" Yankovic').replace("\n", "\r\n").encode())
-    (article,) = articles(tmp_path)
-    assert article.title == '"Weird Al" Yankovic' and article.text.startswith('"Weird Al" Yankovic\nA comet')
 
 
 @pytest.mark.parametrize(
@@ -73,17 +59,6 @@ def test_quotes_in_a_title_and_line_ends_of_windows_are_read(tmp_path: Path) -> 
 def test_malformed_extractions_are_refused_with_file_and_line(tmp_path: Path, raw: bytes, problem: str) -> None:
     (tmp_path / "wiki").write_bytes(raw)
     with pytest.raises(DataError, match=problem):
-        list(articles(tmp_path))
-
-
-def test_missing_files_and_endless_articles_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(DataError, match="no such file or folder; extract the text of a dump"):
-        list(articles(tmp_path / "nowhere"))
-    with pytest.raises(DataError, match="no files are there"):
-        list(articles(tmp_path))
-    (tmp_path / "wiki").write_text(document("A", f"{BODY}\n" * 50), encoding="utf-8")
-    monkeypatch.setattr("txcls.data.published.wikipedia.MAX_ARTICLE_CHARACTERS", 1000)
-    with pytest.raises(DataError, match=r"line 12: the article from line 1 has more than 1,000 characters"):
         list(articles(tmp_path))
 
 

@@ -36,26 +36,6 @@ def test_a_preset_reads_the_same_rows_from_every_format(tmp_path: Path, name: st
     assert (dataset.classes, dataset.splits, dataset.source) == (("neg", "pos"), ("train",), name)
 
 
-def test_named_columns_are_used(tmp_path: Path) -> None:
-    dataset = open_file(tmp_path / "t.csv", "text,label,a,b\n1,2,3,4\n5,6,7,8\n", text_column="b", label_column="a")
-    assert rows_of(dataset) == [("4", "3"), ("8", "7")]
-    with pytest.raises(DataError, match="no column 'body' for the text; there are 'text', 'label', 'a', 'b'"):
-        open_file(tmp_path / "t.csv", text_column="body")
-
-
-@pytest.mark.parametrize(
-    "name, content, problem",
-    [
-        ("t.csv", "text,label\n", "no rows"),
-        ("t.csv", "foo,bar,baz\n1,2,3\n", "no column looks like texts"),
-        ("t.csv", "text,label\na,x\nb,x\n", "column 'label' has the same value in every row"),
-    ],
-)
-def test_a_preset_refuses_unusable_tables(tmp_path: Path, name: str, content: str, problem: str) -> None:
-    with pytest.raises(DataError, match=rf"{name}.*{problem}"):
-        open_file(tmp_path / name, content)
-
-
 def test_a_folder_holds_train_and_test(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no train file there"):
         open_file(tmp_path)

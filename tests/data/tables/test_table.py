@@ -11,8 +11,6 @@ import openpyxl
 import pandas as pd
 import pytest
 
-from txcls.data.columns import guess_columns
-from txcls.data.tables import delimited
 from txcls.data.tables.table import Table, is_table
 from txcls.errors import DataError
 
@@ -95,27 +93,12 @@ def test_row_numbers_match_a_spreadsheet(
     assert table.unit in (unit, "row")
 
 
-@pytest.mark.parametrize("n", [1, 7, 8, 9, 17])
-def test_pieces_are_the_rows_in_order(tmp_path: Path, n: int) -> None:
-    table = opened(tmp_path / "t.jsonl", "".join(f'{{"text": "row {number}"}}\n' for number in range(n)))
-    pieces = list(table.pieces(8))
-    assert [row.values["text"] for piece in pieces for row in piece] == [f"row {number}" for number in range(n)]
-    assert all(len(piece) == 8 for piece in pieces[:-1])
-
-
 def test_a_sample_is_drawn_at_random_from_all_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("txcls.data.tables.table.SAMPLED_ROWS", 100)
     table = opened(tmp_path / "t.csv", "n,label\n" + "".join(f"{n},{'ab'[n % 2]}\n" for n in range(10_000)))
     numbers = [int(str(n)) for n in table.sample["n"]]
     assert len(numbers) == 100 and numbers == sorted(numbers) and table.n_rows == 10_000
     assert 3500 < sum(numbers) / 100 < 6500 and 25 < table.sample["label"].count("a") < 75
-
-
-@pytest.mark.attack
-def test_alternating_labels_are_found_as_two_classes(tmp_path: Path) -> None:
-    rows = "".join(f"some text number {n},{'ab'[n % 2]}\n" for n in range(10_000))
-    guess = guess_columns(opened(tmp_path / "t.csv", "text,label\n" + rows).sample, file="t.csv")
-    assert guess.label_column == "label"
 
 
 def test_nested_objects_are_columns(tmp_path: Path) -> None:
@@ -163,13 +146,6 @@ def test_title_lines_are_skipped(tmp_path: Path, title: str) -> None:
     table = opened(tmp_path / "t.csv", f"{title}what they wrote,kind,n\n{rows}")
     assert table.columns == ("what they wrote", "kind", "n") and len(values_of(table)) == 20
     assert "is a title ('Report" in table.notes[0] and "column names are in row" in table.notes[0]
-
-
-def test_questions_can_be_column_names(tmp_path: Path) -> None:
-    head = ["Id", "How many stars would you give us?", "Please tell us in your own words why"]
-    rows = [[n, n % 5, f"because of reason {n}"] for n in range(10)]
-    table = Table(workbook(tmp_path / "t.xlsx", Survey=[["Survey 2024"], [], head, *rows]))
-    assert list(table.columns) == head and [row.number for row in table.rows()] == list(range(4, 14))
 
 
 def test_tables_without_column_names_are_read(tmp_path: Path) -> None:
@@ -274,27 +250,3 @@ def test_a_bad_table_is_refused_with_file_and_place_named(
 ) -> None:
     with pytest.raises(DataError, match=rf"(?s){name}.*{problem}"):
         values_of(opened(tmp_path / name, content))
-
-
-def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"no\.csv: no such file"):
-        Table(tmp_path / "no.csv")
-    (tmp_path / "d.csv").mkdir()
-    with pytest.raises(DataError, match="a folder, expected a file"):
-        Table(tmp_path / "d.csv")
-
-
-def test_an_unclosed_quote_does_not_swallow_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delimited, "MAX_FIELD_CHARACTERS", 1000)
-    with pytest.raises(DataError, match="line 3: a field longer than 1,000 characters"):
-        values_of(opened(tmp_path / "t.csv", "text\na\n" + '"b' + "\nmore" * 100_000))
-
-
-def test_json_columns_have_types_that_fit_all_rows(tmp_path: Path) -> None:
-    path = tmp_path / "t.jsonl"
-    schema = opened(path, '{"text": "a", "n": 1}\n{"text": "b", "n": 1.5, "x": [1]}\n{"text": "c"}\n').schema()
-    assert [str(schema.field(name).type) for name in ("text", "n")] == ["string", "double"]
-    table = opened(path, '{"text": "a", "n": 1}\n{"text": "b", "n": "one"}\n')
-    with pytest.raises(DataError, match=r"different kinds .* write \.jsonl instead"):
-        table.schema()
-    assert table.columns == ("text", "n")
