@@ -6,21 +6,16 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-import safetensors.torch
 import torch
 from safetensors.torch import load_file, save_file
-from torch.overrides import TorchFunctionMode
 
 from tests.conftest import FITTED, make_checkpoint
 from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
 from txcls.checkpoint.folders import FILES
-from txcls.checkpoint.json_files import write_json
 from txcls.checkpoint.listing import checkpoint_names
 from txcls.checkpoint.load import find_checkpoint, load_checkpoint
-from txcls.config import ScopeRule
 from txcls.errors import CheckpointError
 
 
@@ -45,47 +40,6 @@ def test_saving_and_loading_keeps_everything(tmp_path: Path, model: dict[str, ob
     ids = torch.tensor([again.encoder.encode("the striker scored").ids])
     torch.testing.assert_close(again.model(ids), first.model(ids))
     assert not again.model.training and all(p.dtype == torch.float32 for p in again.model.parameters())
-
-
-def test_a_matrix_is_written_row_by_row_and_read_back(tmp_path: Path) -> None:
-    value = {"matrix": [[1, 2], [-3, 4.5e-7]], "words": ["[\n 1,\n 2\n]", "a"], "none": [], "mixed": [1, "b"]}
-    write_json(tmp_path / "x.json", value)
-    text = (tmp_path / "x.json").read_text(encoding="utf-8")
-    assert json.loads(text) == value and "[1, 2],\n" in text and "[-3, 4.5e-07]\n" in text
-
-
-def test_loading_reads_the_weights_once_and_initialises_none(
-    checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The model is built on the meta device; initialising weights would take longer than reading the file."""
-    read: list[Path] = []
-    real = safetensors.torch.load_file
-    monkeypatch.setattr("txcls.checkpoint.weights.load_file", lambda path: read.append(path) or real(path))
-    written: list[str] = []
-
-    class Watch(TorchFunctionMode):
-        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            if args and getattr(func, "__name__", "") in ("normal_", "uniform_", "fill_", "zero_", "copy_"):
-                written.append(args[0].device.type)
-            return func(*args, **(kwargs or {}))
-
-    torch.manual_seed(3)
-    before = torch.get_rng_state()
-    with Watch():
-        load_checkpoint(checkpoint.path)
-    assert read == [checkpoint.path / "model.safetensors"]
-    assert torch.equal(torch.get_rng_state(), before) and set(written) <= {"meta"}
-
-
-def test_the_scope_rule_is_saved(checkpoint: Checkpoint, tmp_path: Path) -> None:
-    rule = ScopeRule(score="energy", threshold=1.25)
-    save_checkpoint(replace(checkpoint, path=tmp_path / "scoped", scope=rule))
-    assert load_checkpoint(tmp_path / "scoped").scope == rule and checkpoint.scope is None
-
-
-def test_the_folder_holds_plain_files_and_a_card(checkpoint: Checkpoint) -> None:
-    assert {path.name for path in checkpoint.path.iterdir()} == {*FILES, "README.md"}
-    assert (checkpoint.path / "README.md").read_text(encoding="utf-8").count("# tiny: a test") == 1
 
 
 def test_names_are_looked_up_under_the_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,16 +5,14 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import make_checkpoint
-from txcls.checkpoint import folders
 from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
-from txcls.checkpoint.folders import alone, new_folder, settle
+from txcls.checkpoint.folders import alone, new_folder
 from txcls.checkpoint.listing import list_checkpoints
 from txcls.checkpoint.load import find_checkpoint, load_checkpoint
 
@@ -79,7 +77,7 @@ for seed in range(int(sys.argv[2])):
 @pytest.mark.timeout(300)
 def test_a_reader_beside_a_writer_never_misses_or_mixes_a_checkpoint(tiny: Checkpoint) -> None:
     save_checkpoint(replace(tiny, history=[{"step": 0}]))
-    writer = python(SAVER, str(tiny.path), "200")
+    writer = python(SAVER, str(tiny.path), "80")
     assert writer.stdout is not None and writer.stdout.readline() == "ready\n"
     seen = set()
     while writer.poll() is None:
@@ -91,8 +89,8 @@ def test_a_reader_beside_a_writer_never_misses_or_mixes_a_checkpoint(tiny: Check
         seen.add(loaded.metrics["training"]["seed"])
     _, error = writer.communicate()
     assert writer.returncode == 0, error
-    assert len(seen) >= 20, "the two took turns"
-    assert load_checkpoint("tiny").metrics["training"]["seed"] == 199
+    assert len(seen) >= 8, "the two took turns"
+    assert load_checkpoint("tiny").metrics["training"]["seed"] == 79
     assert names(tiny) == ["tiny"]
 
 
@@ -100,11 +98,11 @@ def test_a_reader_beside_a_writer_never_misses_or_mixes_a_checkpoint(tiny: Check
 @pytest.mark.attack
 @pytest.mark.timeout(300)
 def test_two_writers_of_one_checkpoint_leave_one_of_theirs(tiny: Checkpoint) -> None:
-    writers = [python(SAVER, str(tiny.path), "15") for _ in range(2)]
+    writers = [python(SAVER, str(tiny.path), "8") for _ in range(2)]
     for writer in writers:
         _, error = writer.communicate(timeout=280)
         assert writer.returncode == 0, error
-    assert load_checkpoint("tiny").metrics["training"]["seed"] == 14
+    assert load_checkpoint("tiny").metrics["training"]["seed"] == 7
     assert names(tiny) == ["tiny"]
 
 
@@ -131,29 +129,10 @@ with new_folder(Path(sys.argv[1])) as folder:
     assert names(tiny) == ["tiny"]
 
 
-def test_without_locks_only_what_cannot_be_in_progress_is_changed(
-    tiny: Checkpoint, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(folders, "_lock", lambda handle, shared=False: None)
-    (tiny.path.parent / ".tiny.saving-0123456789abcdef").mkdir()
-    tiny.path.rename(tiny.path.parent / ".tiny.old-0123456789abcdef")
-    settle(tiny.path.parent)
-    assert names(tiny) == [".tiny.saving-0123456789abcdef", "tiny"]
-    save_checkpoint(tiny)
-    assert load_checkpoint("tiny").classes == tiny.classes
-
-
 def test_an_old_folder_is_restored_if_nothing_replaced_it(tiny: Checkpoint) -> None:
     tiny.path.rename(tiny.path.parent / ".tiny.old-0123456789abcdef")
     assert find_checkpoint("tiny") == tiny.path
     assert load_checkpoint("tiny").classes == tiny.classes
-
-
-def test_names_with_dots_and_odd_letters_are_recovered(tiny: Checkpoint) -> None:
-    for name in ("a.saving-b", "ä\n", ".x.old-0123456789abcdef"):
-        (tiny.path.parent / f".{name}.saved-0123456789abcdef").mkdir()
-        settle(tiny.path.parent)
-        assert (tiny.path.parent / name).is_dir()
 
 
 def test_a_checkpoint_behind_a_link_is_replaced_where_it_is(tiny: Checkpoint, tmp_path: Path) -> None:
@@ -182,16 +161,6 @@ def test_an_interruption_between_the_renames_restores_the_old_folder(
     assert calls[2] == calls[3] == "tiny"
     assert names(tiny) == ["tiny"]
     assert load_checkpoint("tiny").classes == tiny.classes
-
-
-def test_a_lock_that_is_not_released_is_waited_for_a_limited_time(
-    tiny: Checkpoint, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(folders, "LOCK_SECONDS", 0.2)
-    start = time.monotonic()
-    with folders._locked(tiny.path.parent):
-        assert load_checkpoint("tiny").classes == tiny.classes
-    assert 0.2 <= time.monotonic() - start < 5
 
 
 def test_a_lock_file_has_one_holder_and_is_removed_by_it(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import make_checkpoint, make_language_model
-from txcls.checkpoint import listing
 from txcls.checkpoint.folders import fingerprint
 from txcls.checkpoint.listing import checkpoint_names, list_checkpoints
 from txcls.checkpoint.load import load_checkpoint
@@ -145,39 +144,6 @@ def test_what_is_no_checkpoint_is_not_listed_and_a_dangling_link_is_named(root: 
     found = list_checkpoints()
     assert [summary.name for summary in (*found.classifiers, *found.language_models)] == ["good", "says"]
     assert found.left_out == {"link": "a broken link"}
-
-
-def test_a_folder_of_no_checkpoints_lists_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").write_text("x")
-    for place in (tmp_path / "nowhere", tmp_path / "file", tmp_path / ("n" * 300)):
-        monkeypatch.setenv("TXCLS_CHECKPOINTS", str(place))
-        assert list_checkpoints() == listing.Listing()
-
-
-def test_a_summary_says_what_the_small_files_do(root: Path) -> None:
-    figures(accuracy=0.625)(root / "good")
-    found = list_checkpoints()
-    assert found.classifiers == (
-        listing.Summary("good", title="a test", dataset="sample", n_classes=4, accuracy=0.625),
-    )
-    assert found.language_models == (
-        listing.Summary("says", title="a test of causal", dataset="sample", objective="causal", perplexity=20.0855),
-    )
-
-
-def test_a_folder_is_read_once_until_a_file_of_it_is_replaced(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    list_checkpoints()
-    read: list[Path] = []
-    real = listing._summary
-    monkeypatch.setattr(listing, "_summary", lambda path: read.append(path) or real(path))
-    assert len(list_checkpoints().classifiers) == 1 and read == []
-    newer = root / "newer"
-    newer.write_text(json.dumps({"test": {**FIGURES, "accuracy": 0.75}}))
-    os.utime(newer, (0, 0))  # older than what it replaces, as `cp -p` and `tar x` leave it
-    newer.replace(root / "good" / "metrics.json")
-    assert list_checkpoints().classifiers[0].accuracy == 0.75 and read == [root / "good"]
-    shutil.rmtree(root / "good")
-    assert list_checkpoints().classifiers == ()
 
 
 def test_the_fingerprint_changes_with_a_file_of_an_older_date_and_the_same_size(root: Path) -> None:

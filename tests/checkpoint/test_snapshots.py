@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import safetensors.torch
 import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
-from tests.conftest import SNAPSHOT_ROWS, make_checkpoint, with_snapshots
+from tests.conftest import SNAPSHOT_ROWS, with_snapshots
 from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
 from txcls.checkpoint.folders import SNAPSHOTS
-from txcls.checkpoint.listing import list_checkpoints
 from txcls.checkpoint.load import load_checkpoint
 from txcls.checkpoint.snapshots import Snapshots, snapshot_steps
 from txcls.errors import CheckpointError
@@ -33,11 +31,6 @@ def test_steps_go_from_the_first_to_the_last_with_more_of_the_early_ones(n: int,
         assert sum(step <= total / 10 for step in steps) >= 0.4 * n
 
 
-def test_a_short_training_keeps_every_step_and_none_is_kept_unasked() -> None:
-    assert snapshot_steps(24, 5) == (0, 1, 2, 3, 4, 5) == snapshot_steps(6, 5)
-    assert snapshot_steps(0, 5) == () == snapshot_steps(0, 0)
-
-
 @pytest.fixture
 def filmed(checkpoint: Checkpoint) -> Checkpoint:
     return with_snapshots(checkpoint)
@@ -52,18 +45,6 @@ def test_the_file_gives_rows_and_weights_back_and_survives_another_save(filmed: 
     before = (filmed.path / SNAPSHOTS).read_bytes()
     save_checkpoint(replace(filmed, metrics={}))
     assert (filmed.path / SNAPSHOTS).read_bytes() == before
-
-
-def test_a_checkpoint_without_them_has_no_file_and_loads_as_before(checkpoint: Checkpoint) -> None:
-    assert not (checkpoint.path / SNAPSHOTS).exists() and checkpoint.snapshots is None
-
-
-def test_the_list_tells_which_checkpoints_have_them(
-    filmed: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make_checkpoint(tmp_path / "plain")
-    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    assert {one.name: one.has_snapshots for one in list_checkpoints().classifiers} == {"tiny": True, "plain": False}
 
 
 def test_weights_too_large_for_the_file_are_not_saved(checkpoint: Checkpoint) -> None:
@@ -133,14 +114,3 @@ def test_a_bad_file_is_refused_in_one_sentence(
         load_checkpoint(filmed.path)
     said = str(caught.value)
     assert message in said and str(filmed.path / SNAPSHOTS) in said and "\n" not in said
-
-
-def test_the_header_is_checked_before_any_weight_is_read(filmed: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    edit(lambda w: w.update(wings=torch.zeros(1000)))(filmed.path / SNAPSHOTS)
-    load_file = safetensors.torch.load_file
-    monkeypatch.setattr(
-        "txcls.checkpoint.weights.load_file",
-        lambda path: pytest.fail("was read") if path.name == SNAPSHOTS else load_file(path),
-    )
-    with pytest.raises(CheckpointError, match="holds unknown wings"):
-        load_checkpoint(filmed.path)

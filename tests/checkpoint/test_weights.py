@@ -3,20 +3,11 @@
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file
 
 from tests.conftest import make_checkpoint, tiny_config
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.checkpoint.weights import as_stored, round_as_stored
 from txcls.model import TextClassifier
-
-
-def test_weights_are_float16_in_the_file_and_float32_in_the_model(tmp_path: Path) -> None:
-    made = make_checkpoint(tmp_path / "tiny")
-    stored = load_file(tmp_path / "tiny" / "model.safetensors")
-    assert stored.keys() == made.model.state_dict().keys()
-    assert all(tensor.dtype == torch.float16 for tensor in stored.values())
-    assert all(parameter.dtype == torch.float32 for parameter in made.model.parameters())
 
 
 def test_what_was_stored_is_stored_the_same_again(tmp_path: Path) -> None:
