@@ -5,11 +5,9 @@ from typing import Any
 
 import pytest
 import streamlit as st
-from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import go_to, open_page, says
+from tests.app.drawn import open_page
 from txcls.address import View
-from txcls.app.menu import PAGES
 from txcls.app.shell import state
 
 SECTIONS = {
@@ -42,36 +40,6 @@ def test_the_menu_and_the_addresses_stay_as_they_are(monkeypatch: pytest.MonkeyP
     assert [(section, list(pages.items())) for section, pages in menu.items()] == [
         (section, list(pages.items())) for section, pages in SECTIONS.items()
     ]
-
-
-def test_the_home_page_says_what_it_is_and_offers_three_things_to_try(monkeypatch: pytest.MonkeyPatch) -> None:
-    def offered(app: AppTest) -> list[str]:
-        return [link.proto.page for link in app.get("page_link") if link.proto.label in labels]
-
-    labels = ("a lesson →", "switching heads off →", "your own table →")
-    app = open_page("classify")
-    assert says(app.markdown, "is a Transformer text classifier")
-    assert offered(app) == ["lessons", "switchboard", "train"]
-    assert not offered(open_page("classify", mode="lecture"))
-    monkeypatch.setattr("txcls.app.shell.heads.CHECKPOINT_WHERE_HEADS_MATTER", "not installed")
-    assert offered(open_page("classify")) == ["lessons", "train"]
-
-
-def test_every_page_is_headed_by_its_question_and_links_to_others_in_the_menus_order() -> None:
-    app = open_page("classify", text="banks signed a deal")
-    order = [page.question for page in PAGES]
-    for here, page in enumerate(PAGES):
-        go_to(app, page.name)
-        assert not app.exception
-        assert app.title[0].value == page.question
-        labels = [link.proto.label for link in app.get("page_link")]
-        links = [label for label in labels if label.strip("←→ ") in order]
-        places = [order.index(label.strip("←→ ")) for label in links]
-        assert len(places) >= 3 and places == sorted(places) and here not in places, page.name
-        for place, label in zip(places, links, strict=True):
-            assert label.startswith("← ") == (place < here) and label.endswith(" →") == (place > here), label
-        for link in app.get("page_link"):
-            assert "text=banks" in link.proto.query_string or link.proto.label not in links, page.name
 
 
 @pytest.mark.attack

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -180,19 +179,3 @@ def test_a_cancelled_training_leaves_nothing(session: Session) -> None:
     (session.own / "mine.training").mkdir()
     code = f"open('cancel', 'w').close()\n{ALWAYS}"
     assert ended(session, "train", code).status == "cancelled" and not list(session.own.iterdir())
-
-
-@pytest.mark.attack
-def test_exceeding_a_jobs_memory_names_the_limit(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    limited(monkeypatch, TXCLS_JOB_MB="60")
-    job = finish(session, "read", put(session, "table.csv", TABLE))
-    assert job.status == "failed" and "60 MB of memory that one job may have here (TXCLS_JOB_MB)" in job.message
-
-
-def test_jobs_stop_on_request_or_at_the_time_limit(session: Session) -> None:
-    session.job("batch").mkdir()
-    job = Job(session.job("batch"), "batch", {}, end=time.monotonic() + 60)
-    assert not job.is_stopped
-    queue.stop(session, "batch")
-    assert job.is_stopped
-    assert Job(session.folder / "other", "batch", {}, end=time.monotonic() - 1).is_stopped

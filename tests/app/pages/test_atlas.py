@@ -1,22 +1,15 @@
 """The Head atlas page, the chips on other pages, and the head that pages open with."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app import reports
 from tests.app.drawn import body_text, chart, html_of, numbers, open_page
 from tests.app.reports import REPORT, atlas, save_reports_model
 from tests.app.tiny import PLAIN
 from tests.conftest import make_checkpoint
-from txcls.checkpoint.checkpoint import save_checkpoint
-from txcls.data.generated.who_won import first_reports
-from txcls.inspection.stories import Lists, Story
-from txcls.predictor import Predictor
 
 
 @pytest.fixture(autouse=True)
@@ -55,19 +48,6 @@ def test_every_head_has_a_card_with_its_map_story_verdict_and_figures() -> None:
     assert "4 tokens" not in chart(app, "chart_head_1_1").alt and "head 2.2" in chart(app, "chart_head_1_1").alt
 
 
-def test_a_word_list_is_shown_in_order_with_the_words_of_the_sentence_marked(tmp_path: Path) -> None:
-    classifier = Predictor(save_reports_model(tmp_path / "listed", dataset="ag_news"))
-    made = atlas()
-    weights = np.linspace(-1, 1, classifier.encoder.vocab_size).round(1)
-    story = replace(made.heads[3].story, story=Story(1, 1, lists=Lists(weights, None)))
-    listed = replace(made, heads=(*made.heads[:3], replace(made.heads[3], story=story)))
-    save_checkpoint(classifier.checkpoint.with_metrics(atlas=listed.to_dict()))
-    shown = html_of(open_page("atlas", checkpoint="listed"))
-    assert "Each word has a fixed weight, whichever token asks" in shown and "word list" in shown
-    titles = [float(title) for title in re.findall(r'<(?:span|mark) title="([-+.\d]+)"', shown)]
-    assert len(titles) > 20 and titles == sorted(titles, reverse=True) and "<mark title" in shown
-
-
 @pytest.mark.parametrize(
     "order, expected",
     [
@@ -83,12 +63,6 @@ def test_heads_are_sorted_and_the_order_is_in_the_address(order: str, expected: 
     assert heads(open_page("atlas", checkpoint="who_won", sort=order)) == expected
 
 
-def test_in_lecture_mode_heads_share_slides_and_the_first_follow_the_summary() -> None:
-    app = open_page("atlas", checkpoint="who_won", mode="lecture")
-    assert heads(app) == ["2.2", "1.1", "1.2", "2.1"]
-    assert [slide["shows"] for slide in app.session_state["_slides"]] == [("attn",), ("attn.0", "attn.1"), ("attn.1",)]
-
-
 def test_the_selected_heads_attention_by_kinds_is_drawn_against_chance() -> None:
     app = open_page("atlas", checkpoint="who_won")
     assert "head 2.2" in chart(app, "chart_kinds").alt, "the head that is worth most"
@@ -98,19 +72,6 @@ def test_the_selected_heads_attention_by_kinds_is_drawn_against_chance() -> None
     assert numbers(drawn.figure["data"][0]["z"]) == pytest.approx(table.attention[0, 1] - table.chance, abs=1e-5)
     assert "head 1.2" in drawn.alt and "team it names to team it names" in drawn.alt
     assert (app.query_params["layer"], app.query_params["head"]) == ("1", "2")
-
-
-def test_each_head_is_shown_on_a_sentence_that_opens_on_attention() -> None:
-    app = open_page("atlas", checkpoint="who_won")
-    links = [link.proto for link in app.get("page_link") if "on this sentence" in link.proto.label]
-    assert len(links) == 4
-    texts = [report.text.replace(" ", "+").replace(",", "%2C") for report in first_reports("test", 64)]
-    for link, (layer, head) in zip(links, ((2, 2), (1, 1), (1, 2), (2, 1)), strict=True):
-        assert link.page == "attention" and f"layer={layer}&head={head}" in link.query_string
-        assert any(text in link.query_string for text in texts), "generated, in the test split"
-    others = open_page("atlas", checkpoint="news")
-    assert not any(report.text in str(labels(others)) for report in first_reports("test", 64)), "its examples are news"
-    assert sum("on this sentence" in label for label in labels(others)) == 4
 
 
 def test_a_checkpoint_without_an_atlas_names_the_command_and_those_that_have_one() -> None:
@@ -132,45 +93,6 @@ def test_pages_open_on_the_head_worth_most_unless_the_address_names_one() -> Non
         assert f"Layer {layer}" in heading and f"head {head}" in heading, (params, shown)
     app = open_page("attention", checkpoint="who_won", text=REPORT)
     assert any(element.value == "Layer 2, head 2" for element in app.subheader), "the head of a confirmed story"
-
-
-def test_the_shown_heads_chip_stands_on_attention_steps_and_switchboard() -> None:
-    confirmed = "class token → team it names · confirmed 1.00 · worth 76 points"
-    assert confirmed in html_of(open_page("attention", checkpoint="who_won", text=REPORT))
-    assert confirmed in html_of(open_page("steps", checkpoint="who_won", text=REPORT, step="scores"))
-    assert confirmed not in html_of(open_page("steps", checkpoint="who_won", text=REPORT, step="embedding"))
-    assert "txcls-story" not in html_of(open_page("attention", checkpoint=PLAIN, text=REPORT))
-    shown = html_of(open_page("switchboard", checkpoint="who_won", text=REPORT))
-    for words in (f'<b>2.2</b> <span aria-hidden="true">✓</span> {confirmed}', "looks clear, not needed by itself"):
-        assert words in shown
-
-
-def test_spare_heads_link_to_the_model_where_heads_matter() -> None:
-    def offers(page: str, **params: str) -> list[str]:
-        return [one for one in labels(open_page(page, text=REPORT, **params)) if "In who_won" in one]
-
-    idle = {"checkpoint": "news", "layer": "2", "head": "1"}
-    assert offers("attention", **idle) == [
-        "Head 2.1 can be removed at almost no cost. In who_won, heads decide the prediction →"
-    ]
-    assert offers("switchboard", checkpoint="news", switched="2.1") == offers("attention", **idle)
-    assert not offers("switchboard", checkpoint="news", switched="2.2,1.ff")
-    assert offers("switchboard", checkpoint="news") == offers("atlas", checkpoint="news") == offers("attention", **idle)
-    app = open_page("switchboard", text=REPORT, checkpoint="news")
-    [link] = [element.proto for element in app.get("page_link") if "In who_won" in element.proto.label]
-    assert link.page == "switchboard" and "checkpoint=who_won" in link.query_string, "on the same page"
-    assert not offers("attention", checkpoint="news"), "this head matters"
-    assert not offers("attention", checkpoint="who_won", layer="2", head="1"), "it is that model"
-    assert not offers("attention", checkpoint=PLAIN), "nothing was measured"
-
-
-def test_several_spare_heads_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reports, "WORTH", (0.5, 0.0, 0.0, 0.76))
-    save_reports_model(tmp_path / "quiet", dataset="ag_news")
-    for page in ("atlas", "switchboard"):
-        assert (
-            "2 of 4 heads can each be removed at almost no cost. In who_won, heads decide the prediction →"
-        ) in labels(open_page(page, text=REPORT, checkpoint="quiet"))
 
 
 def box(app: AppTest, name: str) -> object:
@@ -198,19 +120,3 @@ def test_select_boxes_write_a_sentence_of_the_grammar() -> None:
     app.button(key="report_exchange").click().run()
     assert app.text_area[0].value == "Albion lost to Athletic at home."
     assert "txcls-answer" in html_of(app)
-
-
-def test_other_data_sets_have_no_sentence_builder() -> None:
-    app = open_page("classify", checkpoint="news", text=REPORT)
-    assert not [control for control in app.selectbox if control.key and control.key.startswith("report")]
-
-
-def test_unknown_words_are_listed_with_words_that_the_model_knows() -> None:
-    app = open_page("classify", checkpoint="who_won", text="Chelsea beat City.")
-    assert "Words that this model does not know" in body_text(app)
-    assert "Words that this model does not know" not in body_text(
-        open_page("classify", checkpoint="who_won", text=REPORT)
-    )
-    assert "Words that this model does not know" not in body_text(
-        open_page("classify", checkpoint=PLAIN, text="Chelsea")
-    )

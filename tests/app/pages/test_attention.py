@@ -6,11 +6,10 @@ import numpy as np
 from streamlit.testing.v1 import AppTest
 
 from tests.app.drawn import body_text, chart, charts_of, numbers, open_page
-from tests.app.tiny import LEARNED, PAIRS, PLAIN
+from tests.app.tiny import PAIRS, PLAIN
 from txcls.inspection.attention import attention_rollout, head_statistics, query_key
 from txcls.inspection.tracing import trace_text
 from txcls.predictor import Predictor
-from txcls.wording import percentage
 
 TEXT = "banks signed a deal after the election"
 
@@ -26,24 +25,6 @@ def test_layer_that_is_not_there_becomes_the_last_and_this_is_said() -> None:
     assert any("Layer 2, head 1" in heading.value for heading in app.subheader)
     assert any("no layer 99" in warning.value for warning in app.warning)
     assert app.query_params["layer"] == "2"
-
-
-def test_head_is_chosen_by_plain_selectors_too() -> None:
-    app = open_page("attention")
-    app.segmented_control(key="head_box").set_value(2).run()
-    assert any("Layer 1, head 2" in heading.value for heading in app.subheader)
-    assert app.query_params["head"] == "2"
-
-
-def test_the_attention_to_hidden_special_tokens_is_stated() -> None:
-    app = open_page("attention", checkpoint=LEARNED, text="banks signed a deal")
-    app.toggle(key="hide_special").set_value(True).run()
-    assert not app.exception
-    pattern = trace_text(Predictor.load(LEARNED), "banks signed a deal").attention[0, 0]
-    shown = chart(app, "chart_map").figure["data"]
-    np.testing.assert_allclose(numbers(shown[1]["z"])[:, 1], pattern[1:, 0], atol=1e-6)
-    assert f"**{percentage(pattern[1:, 0].mean(), 0)}** of this head's attention is on tokens" in body_text(app)
-    assert len(chart(open_page("attention", text=TEXT), "chart_map").figure["data"]) == 1
 
 
 def heat_map(app: AppTest, key: str) -> dict[str, Any]:

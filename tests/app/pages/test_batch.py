@@ -9,7 +9,7 @@ import openpyxl
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import body_text, chart, charts_of, html_of, open_page
+from tests.app.drawn import chart, charts_of, html_of, open_page
 from tests.app.jobs.conftest import finish, put
 from tests.app.pages.test_train import has_button, limited, until
 from tests.app.shell.test_charts import described
@@ -61,26 +61,6 @@ def test_a_file_comes_back_with_classes_probabilities_and_the_next_best() -> Non
     assert rows[-1]["predicted_label"] == "" and "(no words)" in html_of(app)
 
 
-def test_unsure_rows_are_left_to_a_human_on_request() -> None:
-    session, app = with_file()
-    app.selectbox(key="batch_review").set_value(0.95).run()
-    app.button(key="start_batch").click().run()
-    until(app, lambda app: any(drawing.key == "chart_classified" for drawing in charts_of(app)))
-    reviewed = [row["needs_review"] for row in rows_of(session)]
-    sure = [(prediction.probability or 0.0) >= 0.95 for prediction in Predictor.load(PLAIN).predict(ROWS)]
-    assert reviewed == ["no" if one else "yes" for one in sure]
-    assert f"**{reviewed.count('yes')} rows need review**" in body_text(app)
-
-
-@pytest.mark.slow
-def test_formulas_may_be_kept_on_purpose() -> None:
-    session, app = with_file()
-    app.checkbox(key="batch_safe").uncheck().run()
-    app.button(key="start_batch").click().run()
-    until(app, lambda app: any(drawing.key == "chart_classified" for drawing in charts_of(app)))
-    assert rows_of(session)[-2]["body"].startswith("=HYPERLINK")
-
-
 def test_a_workbook_comes_back_as_one_in_which_no_cell_is_a_formula(tmp_path: Path) -> None:
     book = openpyxl.Workbook()
     assert book.active is not None
@@ -99,15 +79,6 @@ def test_a_workbook_comes_back_as_one_in_which_no_cell_is_a_formula(tmp_path: Pa
     assert cells[0][:4] == ["id", "body", "predicted_label", "probability"] and cells[1][1].startswith("the bank")
     assert isinstance(cells[1][3], float) and "=1+1 a probe" in cells[2][1]
     assert all(cell.data_type != "f" for row in sheet.iter_rows() for cell in row)
-
-
-@pytest.mark.slow
-def test_another_encoding_is_read_too() -> None:
-    session = Session.new()
-    spec = put(session, "in.csv", "body\ncafé müde\nbank\n".encode("cp1252"))
-    asked = {"text_column": "body", "top_k": 1, "safe": True, "checkpoint": str(Predictor.load(PLAIN).checkpoint.path)}
-    now = finish(session, "batch", {**spec, **asked})
-    assert now.status == "done" and rows_of(session)[0]["body"] == "café müde"
 
 
 @pytest.mark.parametrize(
@@ -154,9 +125,3 @@ def test_it_is_cancelled_and_leaves_nothing() -> None:
     until(app, lambda app: has_button("start_batch")(app))
     assert not (session.job("batch") / "scored.csv").exists()
     os.close(lock)
-
-
-def test_uploads_may_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    limited(monkeypatch, TXCLS_UPLOADS="off")
-    app = open_page("batch")
-    assert any("TXCLS_UPLOADS=off" in info.value for info in app.info) and not app.get("file_uploader")

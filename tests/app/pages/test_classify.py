@@ -4,15 +4,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import body_text, chart, each_bad_text, figures_of, go_to, html_of, open_page, says
+from tests.app.drawn import body_text, chart, each_bad_text, figures_of, go_to, html_of, open_page
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
 from tests.conftest import TEXTS, make_checkpoint
 from txcls.address import MAX_LINKED_CHARACTERS
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.config import DataConfig
-from txcls.data.examples import EXAMPLES, examples_for
+from txcls.data.examples import examples_for
 
 
 def test_text_is_shown_as_text() -> None:
@@ -20,14 +19,6 @@ def test_text_is_shown_as_text() -> None:
     app.text_area[0].set_value("<script>alert(1)</script> <b>shares</b> fell").run()
     assert "&lt;script&gt;" in html_of(app)
     assert "<b>shares" not in html_of(app)
-
-
-def test_unknown_words_and_cut_off_part_are_marked() -> None:
-    app = open_page("classify")
-    app.text_area[0].set_value("zyzzyva " + "shares fell " * 30).run()
-    shown = html_of(app)
-    assert "txcls-unknown" in shown and "1 not in the vocabulary" in shown
-    assert "txcls-cut" in shown and "reads 24 tokens at most" in shown
 
 
 @pytest.mark.parametrize("page", ["classify", "attention", "positions"])
@@ -60,13 +51,6 @@ def test_the_question_and_the_first_text_fit_the_data_set(
     assert app.text_area[0].value == "my own words"
 
 
-def test_example_fills_box_and_url() -> None:
-    app = open_page("classify")
-    app.button(key=f"example_{EXAMPLES[2].title}").click().run()
-    assert app.text_area[0].value == EXAMPLES[2].text
-    assert app.query_params["text"] == EXAMPLES[2].text
-
-
 def test_fewer_classes_leave_an_other_bar_that_completes_one_hundred_percent() -> None:
     app = open_page("classify", k="2")
     bars = chart(app, "chart_bars").figure["data"][0]
@@ -79,12 +63,6 @@ def test_text_too_long_for_a_link_stays_out_of_the_url_and_this_is_said() -> Non
     app.text_area[0].set_value("shares " * MAX_LINKED_CHARACTERS).run()
     assert "text" not in app.query_params
     assert any("too long" in caption.value for caption in app.caption)
-
-
-def test_picker_says_what_each_checkpoint_is_for() -> None:
-    options = open_page("classify").selectbox(key="checkpoint_box").options
-    assert f"{PLAIN} · a test · 4 classes · 92.5 %" in options
-    assert any(option.startswith(f"{MANY} · a test · 150 classes") for option in options)
 
 
 def test_two_checkpoints_answer_side_by_side_and_the_link_says_so() -> None:
@@ -127,41 +105,3 @@ def test_damaged_second_checkpoint_is_named_not_raised(tmp_path: Path, monkeypat
     assert "There is no checkpoint “broken”" in app.warning[0].value and figures_of(app)
     app.run()
     assert "There is no checkpoint “broken”" in app.warning[0].value, "a second run of the page took the note away"
-
-
-def test_a_text_of_no_class_is_said_to_be_so_on_every_page() -> None:
-    app = open_page("classify", checkpoint=MANY, text="banks signed a deal")
-    assert "Probably none of these" in html_of(app) and "threshold" in body_text(app)
-    assert "Probably none" not in html_of(open_page("classify", text="banks signed a deal"))
-    assert "probably none of these" in html_of(open_page("attention", checkpoint=MANY, text="banks signed a deal"))
-
-
-def test_many_classes_have_their_long_names_above_the_bars_and_a_slider() -> None:
-    app = open_page("classify", checkpoint=MANY, text="banks signed a deal", k="20")
-    figure = figures_of(app)[0]
-    names = [note["text"].strip() for note in figure["layout"]["annotations"]]
-    assert len(names) == 21 and names[-1] == "130 others"
-    assert any(name.startswith("what_can_i_ask_you_about_subject_") and "…" not in name for name in names)
-    assert app.slider(key="k_box").max == 20
-
-
-def test_what_cannot_be_exported_says_so_instead_of_a_button(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    app = open_page("classify")
-    assert not app.get("download_button"), "a page is made only for those who ask for it"
-    app.session_state["export"] = True
-    assert len(app.run().get("download_button")) == 1 and not app.exception
-    make_checkpoint(tmp_path / "ag_news", pooling="mean", fixed_length=True)
-    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    app = open_page("classify", text="shares fell")
-    app.session_state["export"] = True
-    app.run()
-    assert says(app.info, "reference system")
-    assert not app.get("download_button")
-
-
-def test_newcomers_see_what_the_app_is() -> None:
-    def shown(app: AppTest) -> bool:
-        return any("that you can take apart" in one.value for one in app.markdown)
-
-    assert shown(open_page("classify"))
-    assert not shown(open_page("classify", text="banks signed a deal"))

@@ -4,18 +4,12 @@ import numpy as np
 import pytest
 
 from tests.app.drawn import body_text, chart, html_of, numbers, open_page
-from tests.app.tiny import LEARNED, PLAIN
+from tests.app.tiny import PLAIN
 from tests.conftest import TEXTS
-from txcls.app.pages.explanation import _verdict
 from txcls.inspection.attribution import METHODS, deletion_curves, explain, top_overlaps
 from txcls.predictor import Predictor
 
 TEXT = "banks signed a deal after the election"
-
-
-def test_missing_measurements_name_the_command() -> None:
-    app = open_page("explanation", text=TEXT)
-    assert "evaluate ag_news --explanations 200 --write" in body_text(app)
 
 
 @pytest.mark.parametrize("target", ["logit", "probability"])
@@ -49,29 +43,3 @@ def test_stored_averages_are_shown(measured: Predictor) -> None:
     for area in (*kept["areas"].values(), kept["random_area"]):
         assert f"<td>{area:.3f}</td>" in shown
     assert "pooling" in kept["areas"] and "<td>Pooling attention</td>" in shown
-
-
-@pytest.mark.parametrize(
-    "attention, pooling, says",
-    [
-        (0.249, 0.5, "**Last-layer attention does well**"),
-        (0.54, 0.24, "**Pooling attention does well**"),
-        (0.45, 0.6, "**Last-layer attention finds some"),
-        (0.54, 0.56, "**No attention method does much better"),
-    ],
-)
-def test_attentions_rank_among_the_methods_is_stated(attention: float, pooling: float, says: str) -> None:
-    areas = {"attention": attention, "rollout": 0.55, "pooling": pooling, "leave_one_out": 0.235, "gradient": 0.3}
-    said = _verdict(areas, 0.55)
-    figures = {"last-layer attention": attention, "attention rollout": 0.55, "pooling attention": pooling}
-    for name, area in (figures | {"leave one out": 0.235, "a random order": 0.55}).items():
-        assert f"{name} {area:.3f}" in said.lower() or f"{name} has {area:.3f}" in said.lower()
-    assert said.startswith(says)
-    assert _verdict({**areas, "leave_one_out": 0.6, "gradient": 0.6}, 0.55).startswith("No method beats")
-
-
-def test_added_tokens_hold_a_share_that_is_stated() -> None:
-    shown = body_text(open_page("explanation", checkpoint=LEARNED, text=TEXT))
-    explained = explain(Predictor.load(LEARNED), TEXT)
-    assert f"last-layer attention {explained.elsewhere['attention']:.0%}".replace("%", " %") in shown
-    assert "Tokens that the model adds" not in body_text(open_page("explanation", text=TEXT))

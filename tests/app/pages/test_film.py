@@ -2,8 +2,6 @@
 
 import base64
 import json
-import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +9,10 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import body_text, each_bad_text, go_to, open_page
+from tests.app.drawn import each_bad_text, go_to, open_page
 from tests.app.film import FILMED, train_with_snapshots
 from tests.conftest import make_checkpoint
-from txcls.app.components.training_film import MAX_BARS, film_data
-from txcls.checkpoint.checkpoint import save_checkpoint
-from txcls.checkpoint.snapshots import SnapshotRow
-from txcls.data.examples import EXAMPLES, REPORTS
-from txcls.inspection.circuit import Row
-from txcls.inspection.patch_history import PatchHistory
-from txcls.inspection.training_film import TrainingFilm, flips, questions, training_film
+from txcls.inspection.training_film import flips, questions, training_film
 from txcls.predictor import Predictor
 
 TEXT = "voters went to the polls"
@@ -114,50 +106,12 @@ def test_a_long_text_is_shown_through_a_window() -> None:
     np.testing.assert_allclose(attention(sent(app)), film.attention, atol=1e-5)
 
 
-def test_the_film_can_be_read_as_a_table() -> None:
-    app = open_page("film", checkpoint=FILMED, text=TEXT)
-    assert "| step |" not in body_text(app)
-    app.session_state["film_table"] = True  # AppTest cannot open expanders
-    app.run()
-    [table] = [element.value for element in app.markdown if element.value.startswith("| step |")]
-    film, classes = training_film(Predictor.load(FILMED), TEXT), Predictor.load(FILMED).classes
-    lines = table.splitlines()[2:]
-    assert len(lines) == len(film.rows)
-    for line, row, answer in zip(lines, film.rows, film.answers, strict=True):
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        assert cells[0] == f"{row.step:,}" and cells[2] == f"{row.validation_loss:.4f}"
-        assert cells[4].replace("\\", "") == classes[answer]
-
-
-def test_it_says_whether_the_last_state_is_the_model_of_the_other_pages(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert "the last one is the model on the other pages" in body_text(open_page("film", checkpoint=FILMED))
-    made = Predictor.load(FILMED).checkpoint
-    history = [{**row, "best": row["step"] == 4} for row in made.history]
-    save_checkpoint(replace(made, history=history), tmp_path / FILMED)
-    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    words = body_text(open_page("film", checkpoint=FILMED))
-    assert "the other pages use the weights of step 4, the best on validation rows" in words
-    assert "the film continues to step 12" in words
-
-
 def test_for_a_checkpoint_without_states_it_opens_on_one_with_them_and_says_so() -> None:
     app = open_page("film", checkpoint=PLAIN, text=TEXT)
     assert has_film(app) and app.query_params["checkpoint"] == FILMED and app.query_params["text"] == TEXT
     assert app.warning[0].value == f"{PLAIN} was trained without snapshots, so this page shows {FILMED}\\."
     assert app.run().warning, "the note stays while the page shows the same"
     assert not go_to(app, "batch").warning
-
-
-def test_an_example_gives_way_to_one_of_the_other_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = Predictor.load(FILMED).checkpoint
-    data = made.config.data.model_copy(update={"dataset": "who_won"})
-    save_checkpoint(replace(made, config=made.config.model_copy(update={"data": data})), tmp_path / "who_won")
-    make_checkpoint(tmp_path / PLAIN)
-    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    app = open_page("film", checkpoint=PLAIN, text=EXAMPLES[2].text)
-    assert app.text_area[0].value == REPORTS[0].text == app.query_params["text"]
 
 
 def test_without_any_film_it_says_how_to_train_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,30 +128,3 @@ def test_bad_texts_raise_no_error() -> None:
         assert asked == (kind in ("empty", "whitespace")), kind
         if has_film(app):
             sent(app)
-
-
-def test_of_many_classes_those_are_sent_that_have_a_bar_in_some_state() -> None:
-    random = np.random.default_rng(0)
-    logits = random.normal(size=(3, 100)) * 4
-    probabilities = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
-    film = TrainingFilm(
-        rows=tuple(SnapshotRow(n, 1.0, 0.5) for n in range(3)),
-        tokens=(),
-        logits=logits.astype(np.float32),
-        probabilities=probabilities,
-        attention=np.zeros((3, 1, 1, 2, 2), np.float32),
-        states=("embeddings",),
-        lens=probabilities[:, None],
-    )
-    classes = [f"class {n}" for n in range(100)]
-    data = film_data(film, classes, name="m", opened="m", tokens=["a", "b"], at=0)
-    history = PatchHistory(Row(0, 1, "second team"), 40, (0.1, 0.5, 1.0), "first team", (0.0, 0.1, 0.0))
-    patched = film_data(film, classes, name="m", opened="m", tokens=["a", "b"], at=0, patched=history)["patched"]
-    assert data["patched"] is None and patched["curves"] == [history.moved, history.control]
-    assert patched["names"] == ["1.2 patched at the second team", "at the first team"]
-    assert data["has_others"] and MAX_BARS <= len(data["classes"]) <= 3 * MAX_BARS
-    for n, row in enumerate(probabilities):
-        best = np.argsort(-row)[:MAX_BARS]
-        shown = sorted(zip(data["probabilities"][n], data["classes"], strict=True), reverse=True)[:MAX_BARS]
-        assert [int(re.findall(r"\d+", name)[0]) for _, name in shown] == best.tolist()
-        assert data["classes"][data["answers"][n]] == classes[best[0]]

@@ -10,16 +10,10 @@ from streamlit.testing.v1 import AppTest
 from tests.app.drawn import body_text, each_bad_text, figures_of, go_to, html_of, open_page
 from tests.app.tiny import FILLS, SAYS, SAYS_WORDS
 from txcls.app.shell import checkpoints
-from txcls.checkpoint.load import load_checkpoint
-from txcls.inspection.induction import measure_induction
 from txcls.inspection.language_model import fill_blank, next_tokens, surprisal
 from txcls.language.generation import Sampling, generate
-from txcls.model import LanguageModel
-from txcls.predictor import Predictor
-from txcls.wording import percentage
 
 PARTS = ("fill", "continue", "masks")
-SHIPPED = Path(__file__).parents[3] / "checkpoints"
 
 
 def open_language(**params: str) -> AppTest:
@@ -67,38 +61,6 @@ def test_without_a_valid_blank_a_long_known_word_is_masked(blank: str) -> None:
     assert "**goalkeeper** was in the text" in body_text(app)
 
 
-def test_an_unknown_blank_is_said_to_be_beyond_guessing() -> None:
-    assert "**zyzzyva** was in the text. It is not in the vocabulary" in body_text(open_language(text="zyzzyva"))
-
-
-def test_a_masked_verb_is_also_asked_of_the_classifier_of_agreement(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("agreement", "encoder"):
-        (tmp_path / name).symlink_to(SHIPPED / name)
-    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    before = "the keys to the cabinet"
-    [plural] = Predictor.load(SHIPPED / "agreement").probabilities([before], precision="float32")[:, 1]
-    said = body_text(open_language(text=f"{before} are", blank="6"))
-    assert f"**agreement**, from the words before it: {percentage(plural)}" in said
-    without_tokens = body_text(open_language(text="https://example.org are", blank="1"))
-    assert "Is or are?" in without_tokens and "from the words before it" not in without_tokens
-
-
-def test_what_the_induction_test_found_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copytree(checkpoints.source(SAYS).folder, tmp_path / SAYS)
-    metrics = json.loads((tmp_path / SAYS / "metrics.json").read_text("utf-8"))
-    model = load_checkpoint(tmp_path / SAYS).model
-    assert isinstance(model, LanguageModel)
-    assert "repeated tokens" not in body_text(open_language(part="continue", text="the bank"))
-    measured = measure_induction(model, n=5)
-    (tmp_path / SAYS / "metrics.json").write_text(json.dumps({**metrics, "induction": measured.to_dict()}), "utf-8")
-    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    said = body_text(open_language(part="continue", text="the bank"))
-    assert f"{measured.first:.2f} nats per token the first time and {measured.second:.2f} the second" in said
-    assert f"{max(max(row) for row in measured.heads):.3f}, in head " in said and "**No.**" in said
-
-
 def test_next_tokens_and_surprise_are_the_librarys() -> None:
     app = open_language(part="continue", text="the bank raised")
     ids = model(SAYS).encode("the bank raised")
@@ -137,50 +99,10 @@ def test_what_was_added_is_of_one_text_and_one_model() -> None:
         assert not [token for token in strips_of(app)[0] if token["kind"] == "added"]
 
 
-def test_a_continuation_of_another_vocabulary_is_left_out_with_a_note() -> None:
-    app = open_language(part="continue", text="the bank", added="20.99999")
-    assert any("not from this model" in warning.value for warning in app.warning)
-    app.button(key="sample_1").click().run()
-    assert not app.warning and len(app.query_params["added"].split(".")) == 1
-
-
-def test_adding_after_going_back_replaces_the_later_tokens() -> None:
-    app = open_language(part="continue", text="the bank raised its rates", causal=SAYS_WORDS, upto="3", added="7.9")
-    assert [token["kind"] for token in strips_of(app)[0]] == ["fixed", "", "", "added", "added"]
-    shown = model(SAYS_WORDS).written([], [7, 9])
-    assert f"the bank<ins>{shown}</ins>" in html_of(app)
-
-
-def test_an_unknown_word_is_said_to_be_read_as_the_unknown_token() -> None:
-    app = open_language(part="continue", text="the zyzzyva raised", causal=SAYS_WORDS, upto="2")
-    assert "**zyzzyva \\(read as \\<unk\\>\\)** was in the text: rank" in body_text(app)
-    assert "counts as \\<unk\\>" in body_text(app)
-
-
 def test_a_full_model_says_that_it_cannot_go_on() -> None:
     app = open_language(part="continue", text="the bank raised its rates again " * 4, causal=SAYS_WORDS, added="5")
     assert any("reads 24 tokens at most" in info.value for info in app.info)
     assert app.button(key="sample_1").disabled and not app.button(key="undo").disabled
-
-
-def test_going_back_asks_for_the_token_that_was_typed() -> None:
-    app = open_language(part="continue", text="the bank raised its rates", causal=SAYS_WORDS, upto="3")
-    assert "**raised** was in the text: rank **" in body_text(app)
-    strip = strips_of(app)[0]
-    assert [token["kind"] for token in strip] == ["fixed", "", "", "", "later", "later"]
-    assert strip[3]["pressed"]
-
-
-def test_filters_show_what_they_leave() -> None:
-    app = open_language(part="continue", text="the bank", causal=SAYS_WORDS)
-    assert "tokens can be sampled" in body_text(app) and len(figures_of(app)[0]["data"]) == 1  # type: ignore[arg-type]
-    app.select_slider(key="top_k_box").set_value(3).run()
-    assert app.query_params["top_k"] == "3"
-    assert "**3** of" in body_text(app)
-    drawn = figures_of(app)[0]["data"][1]  # type: ignore[index]
-    assert drawn["text"].count("filtered out") == 7
-    app.slider(key="temperature_box").set_value(0.0).run()
-    assert "nothing is sampled" in body_text(app)
 
 
 def test_nothing_typed_is_continued_from_the_start() -> None:
@@ -198,23 +120,6 @@ def test_masks_stand_side_by_side_with_their_own_tokens() -> None:
     app.segmented_control(key="layer_box").set_value(2).run()
     assert app.query_params["layer"] == "2"
     assert "layer 2 of 2, head 1 of 4" in body_text(app)
-
-
-def test_models_of_unlike_depth_show_their_last_layer() -> None:
-    app = open_language(part="masks", text="the bank raised", causal=SAYS, layer="3")
-    assert "layer 3 of 3" in body_text(app) and "layer 2 of 2, head 1 of 4 (its last)" in body_text(app)
-    app = open_language(part="masks", text="the bank raised", causal=SAYS, layer="9")
-    assert any("no layer 9" in warning.value for warning in app.warning)
-
-
-def test_every_language_model_is_offered_with_what_it_is_and_a_missing_one_is_named() -> None:
-    app = open_language(part="continue", causal="gone <b>")
-    assert any("gone" in warning.value for warning in app.warning)
-    assert list(app.selectbox(key="causal_box").options) == [
-        f"{name} · a test of causal · perplexity 20.1" for name in (SAYS, SAYS_WORDS)
-    ]
-    assert "perplexity <b>20.1</b>" in html_of(app)
-    assert "subwords" in html_of(app) and "parameters" in html_of(app)
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -255,14 +160,6 @@ def test_a_published_gpt2_folder_continues_texts(tmp_path: Path, monkeypatch: py
     assert not app.exception and len(app.query_params["added"].split(".")) == 10
     app = open_language(part="continue", text="")
     assert not app.exception and app.info
-
-
-def test_parameters_are_listed_part_by_part() -> None:
-    app = open_language()
-    assert "layers." not in body_text(app)
-    app.session_state[f"sizes_{FILLS}"] = True
-    app.run()
-    assert f"**{model(FILLS).n_parameters:,}**" in body_text(app) and "embeddings" in body_text(app)
 
 
 def test_the_page_keeps_its_state_on_the_way_through_the_others() -> None:

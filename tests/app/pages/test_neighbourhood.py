@@ -32,11 +32,6 @@ def test_words_and_texts_are_drawn_with_their_nearest(name: str) -> None:
     assert f"| {plane.cosines.max():.2f} |" in shown
 
 
-def test_test_texts_join_where_the_data_are_on_the_machine() -> None:
-    app = open_page("neighbourhood", checkpoint=MANY, text=TEXT)
-    assert not app.exception and "and 120 test texts from this machine" in body_text(app)
-
-
 def test_without_the_data_it_says_so_and_draws_the_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_checkpoint(tmp_path / "tiny")
     config = tmp_path / "tiny" / "config.json"
@@ -60,11 +55,6 @@ def test_a_chosen_word_comes_first_with_its_nearest_and_they_are_named_in_the_pl
     assert [f"{cosine:.2f}".replace("-", "−") in first for _, cosine in near] == [True] * 6
     named = figures_of(app)[1]["data"][1]  # type: ignore[index]
     assert set(named["customdata"]) <= {word, *(one for one, _ in near)} and word in named["customdata"]
-
-
-def test_unknown_words_alone_have_no_vectors_and_this_is_said() -> None:
-    app = open_page("neighbourhood", text="zyzzyva qwertz")
-    assert any("No word of this text" in info.value for info in app.info)
 
 
 def test_a_clicked_text_has_its_own_nearest_texts_beside_the_plot() -> None:

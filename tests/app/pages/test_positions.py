@@ -4,54 +4,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import body_text, figures_of, html_of, open_page, says
-from tests.app.tiny import LEARNED
-from tests.conftest import CLASSES, make_checkpoint
+from tests.app.drawn import body_text, figures_of, open_page, says
+from tests.conftest import make_checkpoint
 from txcls.app.pages.positions import MODELS, _suggested_order
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.data.examples import REPORTS
 
 TEXT = "the bank raised its rates again"
-
-
-def test_positions_mark_what_the_checkpoint_uses() -> None:
-    app = open_page("positions")
-    assert any(text.value.startswith("✓ This is what") for text in app.markdown)
-    app.slider(key="pe_width").set_value(64).run()
-    assert not app.exception
-    assert any("uses it with d_model = **16**" in text.value for text in app.markdown)
-
-
-def test_learned_positions_are_shown_as_the_checkpoints_own_or_the_formula_by_a_link() -> None:
-    app = open_page("positions", checkpoint=LEARNED)
-    assert "it has **learned** a vector" in body_text(app)
-    app.segmented_control(key="pe_kind").set_value("formula").run()
-    assert app.query_params["encoding"] == "formula"
-    assert "learned its positions instead" in body_text(open_page("positions", checkpoint=LEARNED, encoding="formula"))
-
-
-def test_learned_positions_that_no_training_text_reached_are_said_to_be_zeros(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = make_checkpoint(tmp_path / "short", max_length=24, positions="learned")
-    with torch.no_grad():
-        made.model.embeddings.positional[:9] = 1.0
-        made.model.embeddings.positional[9:] = 0.0
-    save_checkpoint(made)
-    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    assert "Those from 9 on are still zero" in body_text(open_page("positions"))
-
-
-def test_shuffling_reports_how_many_orders_keep_the_class() -> None:
-    app = open_page("positions", text="banks signed a deal after the election")
-    assert any("of 20** are still classified" in text.value for text in app.markdown)
-    headings = [one.value for one in app.subheader]
-    assert headings[0] == "Three models that differ only in their positions", "the experiment comes first"
-    assert "Does word order matter for this prediction?" in headings
-    assert any(all(name in str(chart) for name in CLASSES) for chart in figures_of(app))
 
 
 KINDS = {"who_won": "sinusoidal", "who_won_learned": "learned", "who_won_none": "none"}
@@ -107,15 +68,6 @@ def test_without_positions_no_order_changes_the_answer_and_with_them_some_does()
 
 
 @pytest.mark.usefixtures("three")
-def test_the_accuracies_of_the_three_models_come_first_with_two_teams_exchanged() -> None:
-    app = open_page("positions", checkpoint="who_won", text="Rovers, who beat Rovers, lost to City.")
-    assert app.subheader[0].value == "Three models that differ only in their positions"
-    shown = html_of(app)
-    places = [shown.index(f"<span>90 %<small>{kind}") for kind in ("sines and cosines", "learned", "no positions")]
-    assert places == sorted(places)
-
-
-@pytest.mark.usefixtures("three")
 def test_a_link_opens_with_the_order_of_the_words() -> None:
     linked = open_page("positions", text=TEXT, order="5.0.1.2.3.4")
     assert words_now(linked) == [TEXT.split()[-1], *TEXT.split()[:-1]]
@@ -132,11 +84,6 @@ def test_a_text_that_the_three_models_do_not_know_gives_way_to_a_report() -> Non
     assert says(app.markdown, "of your text is unknown to them")
 
 
-def test_two_teams_are_exchanged_and_other_texts_reversed() -> None:
-    assert _suggested_order(["Rovers,", "who", "beat", "Rovers,", "lost", "to", "City."]) == [6, 1, 2, 3, 4, 5, 0]
-    assert _suggested_order(["profits", "fell"]) == [1, 0]
-
-
 @pytest.mark.usefixtures("three")
 def test_another_text_starts_in_an_order_of_its_own() -> None:
     app = open_page("positions", text=TEXT)
@@ -144,13 +91,6 @@ def test_another_text_starts_in_an_order_of_its_own() -> None:
     assert "order" in app.query_params
     app.text_area[0].set_value("profits fell").run()
     assert not app.exception and "order" not in app.query_params
-
-
-@pytest.mark.usefixtures("three")
-def test_a_text_of_one_word_has_no_other_order() -> None:
-    app = open_page("positions", text="bank")
-    app.button(key="order_shuffle").click().run()
-    assert not app.exception and all(row[1] == row[2] for row in table(app))
 
 
 def test_without_the_three_models_it_says_how_to_train_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,14 +104,3 @@ def test_the_shift_of_sinusoids_is_exact() -> None:
     app = open_page("positions", text=TEXT)
     assert "| sines and cosines | 0.000 | 0.000 |" in body_text(app)
     assert figures_of(app)
-
-
-@pytest.mark.parametrize("max_length, shown", [(24, False), (200, True)])
-def test_learned_positions_are_fitted_only_where_they_are_more_than_their_dimensions(
-    max_length: int, shown: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make_checkpoint(tmp_path / "mine", positions="learned", max_length=max_length)
-    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    words = body_text(open_page("positions", text=TEXT))
-    assert ("| learned by mine |" in words) == shown
-    assert ("exactly, even random ones" in words) == (not shown)

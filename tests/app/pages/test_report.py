@@ -1,15 +1,13 @@
 """The Report page."""
 
-import json
-import shutil
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import body_text, chart, charts_of, open_page, says
+from tests.app.drawn import body_text, charts_of, open_page, says
 from tests.app.shell.test_charts import described
-from tests.app.tiny import MANY, PLAIN
+from tests.app.tiny import PLAIN
 from tests.conftest import CLASSES, TEXTS, make_checkpoint
 from txcls.app.pages.report import compute as compute_report
 from txcls.app.shell import checkpoints
@@ -44,13 +42,6 @@ def test_without_texts_stored_figures_are_shown_and_the_rest_is_explained(no_row
     assert not says(app.subheader, "mistakes")
 
 
-def test_many_classes_can_be_zoomed(no_rows: None) -> None:
-    app = open_page("report", checkpoint=MANY)
-    assert "150 of 150 classes" in chart(app, "chart_confusion").alt
-    app.selectbox(key=f"report_zoom_{MANY}").set_value("cooking").run()
-    assert "12 of 150 classes" in chart(app, "chart_confusion").alt
-
-
 def mistakes(app: AppTest) -> list[str]:
     (table,) = (element.value for element in app.dataframe if "label's probability" in element.value)
     return [str(text) for text in table["text"]]
@@ -74,24 +65,6 @@ def test_every_chart_says_what_it_draws(rows_here: None, tmp_path: Path, monkeyp
     assert {drawing.key for drawing in drawn} >= {"chart_confusion", "chart_reliability", "chart_groups_by_length"}
     for one in drawn:
         described(one)
-
-
-def test_accuracy_by_attractors_is_drawn_where_it_was_measured(
-    no_rows: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shutil.copytree(checkpoints.source(PLAIN).folder, tmp_path / PLAIN)
-    metrics = json.loads((tmp_path / PLAIN / "metrics.json").read_text("utf-8"))
-    by_attractors = [
-        {"name": name, "n": 10, "accuracy": {"transformer": accuracy, "last word": 1 - accuracy}}
-        for name, accuracy in (("0", 0.9), ("1", 0.8))
-    ]
-    metrics["agreement"] = {"attractors": by_attractors, "sources": [], "constructions": by_attractors}
-    (tmp_path / PLAIN / "metrics.json").write_text(json.dumps(metrics), "utf-8")
-    assert not says(open_page("report", checkpoint=PLAIN).subheader, "find the subject")
-    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    drawn = chart(open_page("report", checkpoint=PLAIN), "chart_attractors")
-    assert "this model 90.0 %, 80.0 %; the last word alone 10.0 %, 20.0 %" in drawn.alt
-    assert [line["name"] for line in drawn.figure["data"]] == ["this model", "the last word alone"]
 
 
 def test_the_cheapest_threshold_follows_the_costs(rows_here: None) -> None:

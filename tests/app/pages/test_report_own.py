@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import streamlit as st
 
-from tests.app.drawn import body_text, open_page, says
+from tests.app.drawn import body_text, open_page
 from tests.app.jobs.conftest import end_of, finish, put
 from tests.app.pages.test_train import has_button, until
 from tests.conftest import CLASSES, TEXTS, make_checkpoint
@@ -21,7 +21,6 @@ from txcls.app.shell import checkpoints, own
 from txcls.app.shell.cache import Source
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.config import DataConfig
-from txcls.errors import DataError
 from txcls.evaluation.label_errors import SuspectRow
 from txcls.evaluation.report import answer_rows
 
@@ -60,19 +59,6 @@ def test_mistakes_are_those_of_the_rows_held_out_by_their_numbers_in_the_file(se
     assert len(table)
     for row, text in zip(table["row"], table["text"], strict=True):
         assert ROWS[row - 2][0] == text and row - 2 in HELD_OUT
-
-
-def test_the_linear_model_learns_from_the_other_rows(session: Session, source: Source) -> None:
-    app = open_page("report", job=session.token, checkpoint=NAME)
-    app.button(key="report_baseline").click().run()
-    assert f"On these {len(HELD_OUT)} rows the Transformer reaches" in body_text(app)
-    assert not any("--data" in info.value for info in app.info)
-
-
-def test_training_rows_leave_out_those_held_out(source: Source) -> None:
-    rows = compute_report.training_rows(source)
-    assert list(rows.texts) == [text for n, (text, _) in enumerate(ROWS) if n not in HELD_OUT]
-    assert [rows.classes[label] for label in rows.labels] == [b for n, (_, b) in enumerate(ROWS) if n not in HELD_OUT]
 
 
 def test_labels_of_all_rows_are_checked_and_corrections_go_to_the_page_train(
@@ -141,26 +127,3 @@ def test_a_report_on_a_table_is_what_the_classifier_answers(session: Session, so
     expected = answer_rows(checkpoints.classifier(source), found.report.answers.rows)
     np.testing.assert_allclose(found.report.answers.probabilities, expected.probabilities, atol=1e-6)
     assert found.report.figures["n"] == len(ROWS)
-
-
-def test_missing_rows_are_explained(session: Session, source: Source) -> None:
-    for file in (session.folder / "kept").iterdir():
-        file.unlink()
-    assert "not on this machine" in compute_report.why_no_rows(source)
-    with pytest.raises(DataError, match="comes without its rows"):
-        compute_report.training_rows(source)
-
-
-def test_neighbourhood_compares_a_text_with_the_visitors_own_test_rows(session: Session, source: Source) -> None:
-    app = open_page("neighbourhood", job=session.token, checkpoint=NAME, text=ROWS[HELD_OUT[0]][0])
-    shown = body_text(app)
-    assert "of your test texts" in shown and "example texts of this app" not in shown
-    app.toggle(key="with_test_texts").set_value(True).run()
-    n = len(HELD_OUT) - 1  # the text itself is not counted
-    assert not app.exception and f"1 of your test texts and {n} drawn at random" in body_text(app)
-
-
-def test_missing_measurements_name_no_command_without_a_data_set(session: Session) -> None:
-    for page in ("explanation", "switchboard"):
-        app = open_page(page, job=session.token, checkpoint=NAME, text=TEXTS[0])
-        assert says(app.info, "training in the app skips it")

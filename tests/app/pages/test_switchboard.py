@@ -88,7 +88,3 @@ def test_mean_ablation_and_accuracy_come_with_a_measured_checkpoint(measured: Pr
     assert app.query_params["switched"] == "positions"
     changed = ablate(measured, TEXTS[0], [[Change("positions", "mean")]], means=Means.of(measured)).changed[0]
     assert after(app) == pytest.approx(sorted(changed), abs=1e-6)
-
-
-def test_missing_measurements_name_the_command() -> None:
-    assert "evaluate ag_news --heads --write" in body_text(open_page("switchboard", text=TEXT))

@@ -22,14 +22,6 @@ def test_steps_that_change_something_show_it_and_the_others_are_named() -> None:
     assert "No effect on this text: html entities, urls" in shown
 
 
-def test_a_text_that_cleaning_leaves_alone_is_said_to_be_so() -> None:
-    assert "Nothing to clean: none of the 5 steps" in body_text(open_tokens(text="the bank"))
-
-
-def test_a_checkpoint_without_cleaning_says_so() -> None:
-    assert "does not clean texts" in body_text(open_tokens(checkpoint=PAIRS, text="The <b>bank</b>"))
-
-
 def test_ids_and_places_are_those_of_the_encoder() -> None:
     app = open_tokens(text="The bank zyzzyva")
     encoding = checkpoints.classifier(checkpoints.source(PLAIN)).encoder.encode("The bank zyzzyva")
@@ -48,12 +40,6 @@ def test_words_and_sub_words_stand_side_by_side_for_every_kind_of_checkpoint(nam
     assert ("sample set" if name == PAIRS else "vocabulary, weighted by") in shown
 
 
-def test_bytes_that_share_a_character_are_counted() -> None:
-    shown = body_text(open_tokens(text="the 🦊"))
-    assert "tokens are further bytes of characters that are already marked" in shown
-    assert "further bytes" not in body_text(open_tokens(text="the bank"))
-
-
 def test_slider_goes_through_the_merges_from_bytes_to_the_last() -> None:
     app = open_tokens(text="the goalkeeper saved")
     slider = merges(app)
@@ -64,10 +50,6 @@ def test_slider_goes_through_the_merges_from_bytes_to_the_last() -> None:
     assert f"**Merge 1 of {slider.max:.0f}**" in body_text(app)
     assert "txcls-chip new" in html_of(app)
     assert "it occurred " in body_text(app)
-
-
-def test_a_checkpoints_own_pairs_have_ranks_but_no_frequencies() -> None:
-    assert "do not store how often" in body_text(open_tokens(checkpoint=PAIRS, text="the goalkeeper saved"))
 
 
 def test_vocabulary_search_finds_words_parts_and_ids() -> None:

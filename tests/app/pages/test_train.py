@@ -10,12 +10,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.app.drawn import body_text, chart, charts_of, html_of, open_page
-from tests.app.jobs.conftest import finish, put
+from tests.app.jobs.conftest import put
 from tests.app.shell.test_charts import described
 from tests.app.tiny import PLAIN
 from tests.conftest import make_checkpoint
-from txcls.app.jobs import queue, train_model
-from txcls.app.jobs.queue import Job
+from txcls.app.jobs import queue
 from txcls.app.jobs.sessions import Session
 from txcls.app.shell import limits
 from txcls.checkpoint.archive import pack
@@ -95,44 +94,6 @@ def test_the_budget_is_found_again_by_a_reload_and_another_one_is_forecast_at_on
     assert open_page("train", job=session.token).slider(key="minutes").value == 1
 
 
-def test_texts_to_try_are_short_ones_of_all_classes_and_of_long_ones_the_shortest() -> None:
-    texts = [f"{n} " + "x" * 10 * n for n in range(60)]
-    found = train_model._examples(texts, [n % 2 for n in range(60)])
-    assert len(found) == train_model.EXAMPLES and max(map(len, found)) <= train_model.MAX_EXAMPLE_CHARACTERS
-    long = [f"{n} " + "x" * (900 + n) for n in range(40)]
-    found = train_model._examples(long[::-1], [n % 2 for n in range(40)])
-    assert len(found) == train_model.EXAMPLES and {len(one) for one in found} <= {len(one) for one in long[:16]}
-    assert train_model._examples(["x" * 10_000], [0]) == []
-
-
-@pytest.mark.slow
-def test_what_was_forecast_is_what_is_trained_unless_it_was_measured_long_ago() -> None:
-    session = Session.new()
-    spec = put(session, "table.csv", TABLE)
-    rows = train_model.labelled_rows(session.folder, spec)
-    found = finish(session, "plan", {**spec, "only_plan": True}).result
-    for minutes in (1, 5):
-        told = train_model.forecast(found, minutes)
-        plan = train_model._planned(
-            Job(session.folder, "train", {**spec, "minutes": minutes, "speed": told["speed"]}), rows
-        )
-        assert plan.speed.tokens_per_second == found["measured"]["tokens_per_second"]
-        assert (plan.recipe.forecast, plan.recipe.epochs) == (told["forecast"], told["epochs"])
-        parts = {name: len(getattr(plan.parts, name)) for name in ("training", "validation", "test")}
-        assert parts == {name: told[name] for name in parts}
-    old = {"threads": 1, "tokens_per_second": 12345.0, "at": time.monotonic() - train_model.SPEED_HOLDS - 1}
-    plan = train_model._planned(Job(session.folder, "train", {**spec, "minutes": 1, "speed": old}), rows)
-    assert plan.speed.tokens_per_second != old["tokens_per_second"]
-
-
-@pytest.mark.slow
-def test_columns_can_be_corrected() -> None:
-    _, app = read()
-    app.selectbox(key="label_column_box").set_value("id").run()
-    until(app, lambda app: bool(charts_of(app)))
-    assert app.selectbox(key="label_column_box").value == "id" and "25 classes" in [s.value for s in app.subheader]
-
-
 def test_another_sheet_and_several_columns_are_read_and_labels_merged(tmp_path: Path) -> None:
     book = openpyxl.Workbook()
     book.active.append(["name", "what"])
@@ -201,32 +162,6 @@ def test_a_session_that_expires_during_a_visit_is_explained() -> None:
     assert has_button("try_sample")(app) and not app.exception
 
 
-@pytest.mark.parametrize(
-    "text, message",
-    [
-        ("", "empty"),
-        ("a,b\n1,2\n", "looks like"),
-        ('a,b\n"x,1\n', "table"),
-        ("text,label\n" + "".join(f"row {n} of a table,same\n" for n in range(30)), "has the same value in every row"),
-        ("text,label\n" + "".join(f"x{n} y,l{n}\n" for n in range(20)), "hardly any repeats"),
-    ],
-)
-def test_a_table_that_cannot_be_trained_on_gets_an_error_message(text: str, message: str, tmp_path: Path) -> None:
-    app = open_page("train", job=being_read(text).token)
-    until(app, lambda app: any(message in error.value.replace("\\", "") for error in app.error))
-    said = " ".join(error.value for error in app.error)
-    assert str(tmp_path) not in said.replace("\\", "") and "Traceback" not in said
-    assert not [button for button in app.button if button.key == "start_training" and not button.disabled]
-
-
-def test_a_table_with_too_many_rows_is_refused_by_the_name_of_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    limited(monkeypatch, TXCLS_MAX_ROWS="30")
-    app = open_page("train", job=being_read().token)
-    until(app, lambda app: bool(app.error))
-    said = app.error[0].value.replace("\\", "")
-    assert "50 rows, and this server takes 30 at most (TXCLS_MAX_ROWS)" in said and "my table.csv" in said
-
-
 def test_a_host_switches_uploads_and_training_off(monkeypatch: pytest.MonkeyPatch) -> None:
     limited(monkeypatch, TXCLS_UPLOADS="off", TXCLS_TRAINING="off", TXCLS_MAX_MINUTES="3")
     app = open_page("train")
@@ -272,10 +207,3 @@ def test_a_place_in_the_queue_is_shown_and_can_be_given_up() -> None:
     until(app, lambda app: has_button("start_training")(app))
     assert any("Cancelled" in info.value for info in app.info)
     os.close(lock)
-
-
-def test_lecture_mode_shows_each_part_as_a_slide() -> None:
-    session = being_read()
-    app = open_page("train", job=session.token, mode="lecture")
-    until(app, lambda app: len(app.session_state["_slides"]) >= 3)
-    assert [heading.value[:1] for heading in app.subheader if heading.value[1:3] == " ·"] == ["1", "2", "3"]

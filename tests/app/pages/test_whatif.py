@@ -12,7 +12,6 @@ from tests.app.reports import save_reports_model
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
 from txcls.app.shell import checkpoints, compute
 from txcls.checkpoint.checkpoint import save_checkpoint
-from txcls.data.examples import EXAMPLES
 from txcls.data.generated.who_won import roles_of_text
 from txcls.inspection.circuit import Circuit, KeptRows, Pointed, Row, keep_rows, point, roles_of
 from txcls.inspection.patching import patch_grid
@@ -47,11 +46,6 @@ def test_a_changed_text_is_compared_shared_and_kept() -> None:
     assert app.text_area(key=BOX).value == CHANGED and app.text_area[0].value == TEXT
 
 
-def test_a_link_opens_both_texts() -> None:
-    app = open_page("whatif", text=TEXT, changed=CHANGED, checkpoint=LEARNED)
-    assert app.text_area(key=BOX).value == CHANGED and "<ins>club</ins>" in html_of(app)
-
-
 @pytest.mark.parametrize("name", [PLAIN, LEARNED, PAIRS, MANY])
 def test_the_search_lists_flips_and_offers_the_smallest(name: str) -> None:
     app = open_page("whatif", checkpoint=name, text=TEXT)
@@ -66,23 +60,6 @@ def test_the_search_lists_flips_and_offers_the_smallest(name: str) -> None:
     assert app.text_area(key=BOX).value == last.flips[0].text
     assert app.query_params["changed"] == last.flips[0].text
     assert "has become" in body_text(app)
-
-
-def test_a_link_to_a_search_begins_it() -> None:
-    app = open_page("whatif", text=TEXT)
-    app.button(key="flip_start").click().run()
-    assert app.query_params["flips"] == "on"
-    linked = open_page("whatif", **dict(app.query_params))
-    assert "changes tried" in body_text(linked) or "changes of one word" in body_text(linked)
-    linked.text_area[0].set_value("shares fell").run()
-    assert "flips" not in linked.query_params
-
-
-def test_another_text_forgets_what_was_found() -> None:
-    app = open_page("whatif", text=TEXT)
-    app.button(key="flip_start").click().run()
-    app.text_area[0].set_value("shares fell").run()
-    assert "changes tried" not in body_text(app)
 
 
 def test_bad_changed_texts_are_answered_calmly() -> None:
@@ -111,14 +88,6 @@ def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Predictor:
     return Predictor.load("reports")
 
 
-def test_an_example_opens_beside_its_other_version() -> None:
-    example = next(one for one in EXAMPLES if one.changed)
-    app = open_page("whatif", text=example.text)
-    assert app.text_area(key=BOX).value == example.changed and "changed" not in app.query_params
-    change(app, example.text)
-    assert app.text_area(key=BOX).value == example.text and "Both boxes hold the same text" in body_text(app)
-
-
 def test_two_texts_of_equal_length_open_on_the_grid_and_a_cell_is_patched(reports: Predictor) -> None:
     app = open_page("whatif", **PAIR)
     grid = patch_grid(reports, *PAIR.values())
@@ -133,17 +102,6 @@ def test_two_texts_of_equal_length_open_on_the_grid_and_a_cell_is_patched(report
     drawn = figures_of(noising)[1]["data"]
     expected = patch_grid(reports, *PAIR.values(), direction="noising").values
     np.testing.assert_allclose(numbers(drawn[0]["z"]), expected, atol=1e-5)  # type: ignore[index]
-
-
-def test_without_equal_length_the_page_says_why_there_is_no_grid() -> None:
-    app = open_page("whatif", text=TEXT, changed=CHANGED, experiment="patch")
-    assert "There is no grid for these two texts" in "".join(info.value for info in app.info)
-
-
-def test_the_teams_are_exchanged_by_a_click(reports: Predictor) -> None:
-    app = open_page("whatif", **PAIR)
-    app.button(key="twin").click().run()
-    assert app.text_area(key=BOX).value == "City lost to Rovers." and not app.exception
 
 
 def test_the_class_row_is_pointed_at_a_token(reports: Predictor) -> None:

@@ -113,11 +113,5 @@ def test_descriptions_say_what_the_charts_draw(view: str) -> None:
         described(drawing)
 
 
-def test_a_description_with_another_number_fails() -> None:
-    drawing = chart(open_page("classify", text=TEXT), "chart_bars")
-    with pytest.raises(AssertionError):
-        described(Chart(drawing.key, f"{drawing.alt}, and 123.4 %", drawing.figure))
-
-
 def test_the_description_of_what_was_measured_on_test_texts_says_what_is_drawn(measured: Predictor) -> None:
     described(chart(open_page("switchboard", checkpoint=measured.name, text=TEXT), "chart_accuracy"))

@@ -68,46 +68,6 @@ def test_one_computation_runs_at_a_time_and_each_gets_a_slice_before_any_gets_a_
     assert order == [0, 1, 2, 3] * 3 and limit == [1]
 
 
-def test_a_short_computation_does_not_wait_for_all_of_a_long_one() -> None:
-    queue, pieces_of_long, end = ComputeQueue(max_waiting=20, slice_seconds=0.02), [0], threading.Event()
-
-    def long() -> None:
-        with queue.turn(lambda _: None) as between:
-            while not end.is_set():
-                time.sleep(0.01)
-                pieces_of_long[0] += 1
-                between()
-
-    def short() -> int:
-        with queue.turn(lambda _: None):
-            return pieces_of_long[0]
-
-    with ThreadPoolExecutor(2) as threads:
-        first = threads.submit(long)
-        until(lambda: pieces_of_long[0] > 0)
-        before = pieces_of_long[0]
-        try:
-            assert threads.submit(short).result(5) - before <= 6
-        finally:
-            end.set()
-        first.result(5)
-
-
-def test_visitors_are_told_how_many_are_ahead() -> None:
-    queue, ahead = ComputeQueue(max_waiting=20), []
-
-    def follow() -> None:
-        with queue.turn(ahead.append):
-            pass
-
-    with ThreadPoolExecutor(1) as threads:
-        with held(queue, 2):
-            following = threads.submit(follow)
-            until(lambda: 2 in ahead)
-        following.result(5)
-    assert ahead == sorted(ahead, reverse=True) and ahead[-1] == 0
-
-
 def test_a_visitor_who_leaves_frees_the_place_in_the_queue_and_the_turn() -> None:
     queue, left = ComputeQueue(max_waiting=20, slice_seconds=0.0), [False, False]
 

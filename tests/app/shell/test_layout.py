@@ -5,19 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.app.drawn import go_to, html_of, open_page
-from tests.app.test_every_page import CLASSIFIERS_PAGES
 from tests.app.tiny import LEARNED, PLAIN
-from txcls.data.examples import EXAMPLES
 from txcls.errors import CheckpointError
 from txcls.predictor import Predictor
-
-
-@pytest.mark.parametrize("page", CLASSIFIERS_PAGES)
-def test_page_shows_checkpoint_accuracy_parameters_and_text(page: str) -> None:
-    app = open_page(page)
-    shown = html_of(app)
-    assert PLAIN in shown and "92.5 %" in shown and "parameters" in shown
-    assert app.text_area[0].value == EXAMPLES[0].text
 
 
 def test_text_and_checkpoint_are_carried_to_every_page() -> None:
@@ -38,12 +28,6 @@ def test_parameters_that_are_no_numbers_are_ignored_and_this_is_said() -> None:
     assert not app.error
     notes = " ".join(warning.value for warning in app.warning)
     assert "abc" in notes and "nope" in notes
-
-
-def test_without_a_checkpoint_the_page_says_how_to_make_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    app = open_page("classify")
-    assert "txcls train" in app.error[0].value
 
 
 def test_a_checkpoint_that_cannot_be_loaded_is_named_without_the_servers_folders(

@@ -7,12 +7,12 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import charts_of, html_of, open_page
-from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
-from tests.conftest import TEXTS, slow_but
+from tests.app.drawn import charts_of, open_page
+from tests.app.tiny import MANY, PLAIN
+from tests.conftest import slow_but
 from txcls.app.menu import PAGES
-from txcls.app.shell import checkpoints, compute, lecture
-from txcls.app.shell.lecture import MIN_FONT_PX, STEPS, step_part
+from txcls.app.shell import lecture
+from txcls.app.shell.lecture import MIN_FONT_PX
 
 TEXT = "banks signed a deal after the election"
 NAMES = [page.name for page in PAGES]
@@ -48,7 +48,7 @@ def axes_and_legends(figure: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield part.get("font", {})
 
 
-@pytest.mark.parametrize("name", [PLAIN, *slow_but([], [LEARNED, PAIRS, MANY])])
+@pytest.mark.parametrize("name", [PLAIN, *slow_but([], [MANY])])
 def test_every_page_consists_of_slides_with_large_type(name: str) -> None:
     for page in NAMES:
         app = open_page(page, mode="lecture", checkpoint=name, text=TEXT)
@@ -79,49 +79,3 @@ def test_each_part_of_attention_is_a_slide_whichever_one_is_chosen(section: str)
     assert keys > {"chart_arcs", "chart_query_key", "chart_entropy", "chart_rollout", "chart_pooling"}
     assert len(slides(app)) == 6 and slides(app)[-1]["shows"] == (lecture.POOLING,)
     assert ("section" in app.query_params) == (section != "arcs"), "kept for when lecture mode ends"
-
-
-def test_vectors_are_bars_unless_a_matrix_that_they_are_computed_from_stands_beside_them() -> None:
-    kinds = {
-        step: charts_of(open_page("steps", mode="lecture", text=TEXT, step=step))[0].figure["data"][0]["type"]
-        for step in ("pooled", "logits", "class_softmax")
-    }
-    assert kinds == {"pooled": "heatmap", "logits": "heatmap", "class_softmax": "bar"}
-    app = open_page("steps", mode="lecture", checkpoint=MANY, text=TEXT, step="logits")
-    [bars] = charts_of(app)[0].figure["data"]
-    assert bars["type"] == "bar" and len(bars["customdata"]) == 10, "as many as there is room for in large type"
-
-
-def test_the_strip_says_that_an_answer_to_unknown_words_means_nothing() -> None:
-    assert "<b>Means nothing</b>, 100 % is unknown:" in html_of(
-        open_page("attention", mode="lecture", text="שלום עולם")
-    )
-    assert "Means nothing" not in html_of(open_page("attention", mode="lecture", text=TEXTS[0]))
-
-
-def test_with_an_empty_text_a_page_has_no_slides() -> None:
-    app = open_page("attention", mode="lecture", text="")
-    assert any("Type a few words" in info.value for info in app.info) and not slides(app)
-
-
-def test_the_map_marks_the_part_of_each_step() -> None:
-    app = open_page("steps", mode="lecture", text=TEXT, step="scores", layer="2")
-    assert slides(app)[0]["shows"] == ("attn.1",)
-    assert step_part("expand", 0) == "ff.0" and step_part("logits", None) == "classes"
-    for name in (PLAIN, LEARNED, PAIRS):
-        for step in compute.walk_through(checkpoints.source(name), TEXT).steps:
-            assert step.layer is not None or step.name in STEPS, step.name
-
-
-def test_operands_are_drawn_beside_the_result_and_follow_the_selected_cell() -> None:
-    app = open_page("steps", mode="lecture", text=TEXT, step="scores", layer="1", head="1")
-
-    def frames() -> list[tuple[float, float]]:
-        lines = [trace for trace in charts_of(app)[0].figure["data"] if trace["type"] == "scatter"]
-        return [(min(line["x"]) + 0.5, min(line["y"]) + 0.5) for line in lines[:3]]
-
-    app.selectbox(key="step_box_Row_T").set_value(2).run()
-    app.selectbox(key="step_box_Column_T").set_value(4).run()
-    assert frames() == [(4, 2), (0, 2), (4, 0)]
-    app.selectbox(key="step_box_Row_T").set_value(5).run()
-    assert frames() == [(4, 5), (0, 5), (4, 0)]

@@ -3,19 +3,16 @@
 import platform
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from tests.app.drawn import body_text, figures_of, open_page
 from tests.app.shell.test_compute_queue import LeftError, held
 from tests.app.tiny import PLAIN
-from tests.conftest import make_checkpoint
 from txcls.app.shell import cache as cache_module
-from txcls.app.shell import checkpoints, compute, compute_queue, limits
+from txcls.app.shell import checkpoints, compute, compute_queue
 from txcls.app.shell.cache import Cache
 from txcls.app.shell.compute_queue import ComputeQueue
-from txcls.errors import ConfigError
 from txcls.inspection.attribution import explain
 from txcls.runtime.pause import pausing
 
@@ -29,32 +26,6 @@ def test_a_longer_text_is_cut_before_any_work_and_the_page_says_so(page: str, bo
     assert app.text_area[box].value == LONG[:20_000]
     assert "This text is longer than 20,000 characters: the first 20,000 are read." in body_text(app).replace("\\", "")
     assert not app.exception and not app.error
-
-
-def test_a_longer_text_in_a_link_is_cut_too() -> None:
-    app = open_page("classify", text=LONG)
-    assert app.text_area[0].value == LONG[:20_000]
-    assert "the first 20,000 are read" in body_text(app)
-
-
-def test_a_host_sets_how_much_of_a_text_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    limits.limits.cache_clear()
-    monkeypatch.setenv("TXCLS_MAX_CHARACTERS", "30")
-    try:
-        app = open_page("classify", text="banks signed a deal")
-        app.text_area[0].set_value(LONG).run()
-        assert app.text_area[0].value == LONG[:30]
-    finally:
-        limits.limits.cache_clear()
-
-
-@pytest.mark.parametrize("value", ["0", "-1", "many", "1.5", "9" * 12, "²"])
-def test_a_limit_that_is_no_number_is_refused_by_name(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    limits.limits.cache_clear()
-    monkeypatch.setenv("TXCLS_CACHE_MB", value)
-    with pytest.raises(ConfigError, match="TXCLS_CACHE_MB"):
-        limits.limits()
-    limits.limits.cache_clear()
 
 
 def test_many_different_texts_leave_the_cache_within_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,17 +86,3 @@ def test_freed_memory_goes_back_to_the_system() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert float(ran.stdout) < 15, f"{ran.stdout.strip()} MB are kept"
-
-
-def test_checkpoints_that_cannot_be_read_are_named_on_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    make_checkpoint(tmp_path / "good")
-    (tmp_path / ".#good").symlink_to("nobody@nowhere.1234")
-    (tmp_path / "link").symlink_to("nowhere")
-    (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "config.json").write_text("[" * 100_000)
-    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    for page in ("classify", "attention", "language"):
-        app = open_page(page, text="banks signed a deal")
-        said = [element.value for element in app.caption if "is not listed" in element.value]
-        assert len(said) == 2 and "broken" in said[0] and "link" in said[1], said
-        assert not app.exception

@@ -19,11 +19,9 @@ from streamlit.runtime.memory_session_storage import MemorySessionStorage
 from streamlit.runtime.session_manager import SessionInfo
 from streamlit.runtime.websocket_session_manager import WebsocketSessionManager
 
-from tests.app.pages.test_train import limited
 from tests.browser.server import ROOT, serve
 from txcls.app.jobs.sessions import Session
-from txcls.app.shell import downloads, limits, server
-from txcls.errors import ConfigError
+from txcls.app.shell import downloads, server
 
 pytestmark = pytest.mark.usefixtures("jobs_folder")
 
@@ -38,18 +36,6 @@ def test_a_wrong_setting_keeps_the_server_from_starting_and_is_named(setting: st
     assert ran.returncode == 1 and f"The app does not start. {setting}=" in ran.stderr and "Traceback" not in ran.stderr
 
 
-def test_a_switch_that_is_neither_on_nor_off_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    limited(monkeypatch, TXCLS_TRAINING="perhaps")
-    with pytest.raises(ConfigError, match="TXCLS_TRAINING='perhaps': expected on or off"):
-        limits.limits()
-
-
-def test_every_setting_is_documented() -> None:
-    for name in (*limits.NAMES.values(), "TXCLS_JOBS"):
-        for document in ("docs/hosting.md", "SECURITY.md"):
-            assert f"`{name}`" in (ROOT / document).read_text("utf-8"), f"{name} in {document}"
-
-
 @pytest.mark.attack
 def test_old_sessions_are_gone_once_the_server_answers_and_links_lead_nowhere_else(tmp_path: Path) -> None:
     old, new = Session.new(), Session.new()
@@ -60,19 +46,6 @@ def test_old_sessions_are_gone_once_the_server_answers_and_links_lead_nowhere_el
         for link in ("x", "..%2f..%2fetc%2fpasswd", new.token, new.folder.name):
             with pytest.raises(urllib.error.HTTPError, match=r"40[04]"):
                 urllib.request.urlopen(f"{address}/{downloads.ADDRESS}/{link}", timeout=10)
-
-
-def test_a_link_leads_to_one_file_under_its_name_until_the_session_is_removed(tmp_path: Path) -> None:
-    session = Session.new()
-    file = session.folder / "downloads" / "a.zip"
-    file.write_bytes(b"PK")
-    downloads._links["key"] = (file, "täble.zip")
-    request: Any = SimpleNamespace(path_params={"link": "key"})
-    answer = asyncio.run(downloads.send(request))
-    assert answer.headers["content-disposition"] == "attachment; filename*=utf-8''t%C3%A4ble.zip"
-    assert answer.headers["cache-control"] == "no-store" and answer.path == file  # type: ignore[attr-defined]
-    session.remove()
-    assert asyncio.run(downloads.send(request)).status_code == 404 and "key" not in downloads._links
 
 
 def test_sessions_of_visitors_who_did_not_come_back_are_removed(monkeypatch: pytest.MonkeyPatch) -> None:
