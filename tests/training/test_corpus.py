@@ -10,8 +10,6 @@ from tests.training.test_pretraining import run_config
 from txcls.config import RunConfig
 from txcls.data.texts import UnlabelledTexts
 from txcls.data.types import DatasetInfo
-from txcls.errors import TrainingError
-from txcls.text.vocabulary import CLS
 from txcls.training import TrainingInterruptedError, pretrain
 from txcls.training.corpus import Corpus, make_corpus, read_corpus, windows
 
@@ -31,17 +29,6 @@ def test_windows_are_those_of_all_texts_at_once(tmp_path: Path, monkeypatch: pyt
         expected = windows(corpus.encoder, texts)
         assert np.array_equal(part.ids, expected.ids) and np.array_equal(part.offsets, expected.offsets)
         assert len(part) == len(part.labels) and part.lengths.max() <= 16
-
-
-def test_every_word_of_long_texts_is_read_once_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = run_config("masked", text={"tokenizer": "bpe", "max_vocabulary": 300, "cleaning": ["whitespace"]})
-    encoder = made(tmp_path / "corpus", config).encoder
-    text = "\n".join(f"line {n} of a long text" for n in range(200)) + "\n" + "word " * 60
-    whole = windows(encoder, [text])
-    monkeypatch.setattr("txcls.training.corpus.WINDOW", 100)
-    split = windows(encoder, [text])
-    ordinary = [made.ids[made.ids != CLS] for made in (whole, split)]
-    assert len(split) > len(whole) and np.array_equal(*ordinary)
 
 
 def test_a_corpus_is_reused_only_for_the_same_settings(tmp_path: Path) -> None:
@@ -65,16 +52,6 @@ def test_damaged_or_missing_files_are_not_read(tmp_path: Path, name: str) -> Non
     assert read_corpus(tmp_path / "corpus", run_config("masked")) is None
 
 
-def test_a_vocabulary_of_much_text_is_learned_from_a_part_of_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    size = sum(map(len, TEXTS.training))
-    monkeypatch.setattr("txcls.training.corpus.VOCABULARY_CHARACTERS", size // 2)
-    stages: list[str] = []
-    make_corpus(tmp_path / "corpus", run_config("masked"), TEXTS, on_stage=stages.append)
-    assert stages[0] == "building the vocabulary from 100 training texts"
-
-
 def test_a_resumed_run_reads_no_texts_and_ends_as_if_it_had_not_been_interrupted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,9 +71,3 @@ def test_a_resumed_run_reads_no_texts_and_ends_as_if_it_had_not_been_interrupted
     for name, tensor in whole.model.state_dict().items():
         assert np.array_equal(tensor, again.model.state_dict()[name]), name
     assert not (tmp_path / "again.training").exists()
-
-
-def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(TrainingError, match=r"cannot write to .*corpus: .*choose another folder with --out"):
-        made(tmp_path / "file" / "corpus", run_config("masked"))

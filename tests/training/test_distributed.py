@@ -15,7 +15,6 @@ import torch
 from tests.training import worker
 from tests.training.test_loop import TRAIN, VALIDATION
 from txcls.training import fit
-from txcls.training.distributed import SINGLE_PROCESS, here, launcher
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -98,14 +97,6 @@ def test_all_processes_end_with_the_same_weights_and_the_first_one_saves_them(to
     assert all(torch.equal(first[name], second[name]) for name in first)
     figures = [[[row[name] for name in CURVE] for row in history(together / rank, case)] for rank in "01"]
     assert figures[0] == figures[1]
-
-
-def test_dropout_does_not_keep_two_processes_from_learning(together: Path) -> None:
-    assert history(together / "0", "noisy")[-1]["validation_accuracy"] > 0.95
-
-
-def test_a_single_process_communicates_with_none() -> None:
-    assert here() is SINGLE_PROCESS and launcher() == "python -m"
 
 
 QUICK = ("model.d_model=16", "model.n_layers=1", "train.precision=float32", "train.save_every_seconds=0.0")

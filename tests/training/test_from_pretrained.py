@@ -1,6 +1,5 @@
 """A classifier that starts from a pre-trained model: one option is enough, and held-out rows stay unread."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,14 +14,12 @@ from txcls.data.splits import training_and_validation
 from txcls.data.texts import open_texts
 from txcls.errors import TrainingError
 from txcls.training import pretrain, settings_from, train
-from txcls.training.from_pretrained import check_unread, encoder_from
+from txcls.training.from_pretrained import check_unread
 
 from .test_pretraining import run_config
 
 OTHER_FORM = {"d_model": 24, "n_heads": 3, "n_layers": 2, "d_ff": 40, "max_length": 20, "norm": "post"}
 OTHER_TEXT = {"tokenizer": "bpe", "max_vocabulary": 300, "cleaning": ["lowercase"], "min_frequency": 1}
-
-Make = Callable[..., Checkpoint]
 
 
 @pytest.fixture
@@ -62,25 +59,6 @@ def test_an_explicit_setting_that_conflicts_is_refused(other: Checkpoint, assign
     config = run_config("classify").with_settings([assignment])
     with pytest.raises(TrainingError, match=rf"--set {assignment}: {key} is \w+ in other, from which the run starts"):
         settings_from(other, config, assignments=["train.epochs=9", assignment])
-
-
-def test_explicit_settings_that_do_not_conflict_are_accepted(other: Checkpoint) -> None:
-    asked = ["model.d_model=24", "model.dropout=0.4", "train.epochs=9", "data.split_seed=1"]
-    config = run_config("classify").with_settings(asked)
-    taken = settings_from(other, config, assignments=asked)
-    assert (taken.model.d_model, taken.model.dropout, taken.train.epochs) == (24, 0.4, 9)
-
-
-def test_a_classifier_cannot_initialise_another(tmp_path: Path, other: Checkpoint) -> None:
-    made = train(run_config("classify"), out=tmp_path / "made", max_steps=1)
-    with pytest.raises(TrainingError, match="it is a classifier; expected a model made by `pretrain`"):
-        settings_from(made, run_config("classify"))
-
-
-def test_the_class_token_is_read_where_the_classifier_pools_it(other: Checkpoint) -> None:
-    for pooling, expected in (("class_token", True), ("attention", False)):
-        config = settings_from(other, run_config("classify").with_settings([f"model.pooling={pooling}"]))
-        assert encoder_from(other, config).class_token is expected
 
 
 @pytest.mark.parametrize(
@@ -144,40 +122,3 @@ def test_leaks_are_impossible_with_hash_splits_and_refused_with_random_splits(
             assert leaked
             with pytest.raises(TrainingError, match="pre-trained with 900 rows of ag_news, here are 600"):
                 check_unread(init, dataset, own)
-
-
-def test_a_class_so_small_that_its_validation_row_may_have_been_read_is_refused(
-    tmp_path: Path, other: Checkpoint
-) -> None:
-    for name, n in (("all", 16), ("part", 8)):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "train.csv").write_text(messages(n), encoding="utf-8")
-    init = pretrained_on(tmp_path / "all", other, validation_fraction=0.01)
-    own = run_config("classify", data={"dataset": "ag_news", "validation_fraction": 0.01})
-    check_unread(init, open_dataset(own.data, path=tmp_path / "all"), own)
-    with pytest.raises(TrainingError, match="pre-trained with 16 rows of ag_news, here are 8"):
-        check_unread(init, open_dataset(own.data, path=tmp_path / "part"), own)
-
-
-def test_rows_are_held_out_like_those_of_the_pretrained_model(other: Checkpoint) -> None:
-    old = replace(other, config=other.config.model_copy(update={"data": DataConfig(validation="stratified")}))
-    assert settings_from(old, run_config("classify")).data.validation == "stratified"
-    elsewhere = run_config("classify", data={"dataset": "ag_news"})
-    assert settings_from(old, elsewhere).data.validation == "hash", "it has read none of these rows"
-    with pytest.raises(TrainingError, match=r"data\.validation is stratified in other, from which the run starts"):
-        settings_from(old, run_config("classify"), assignments=["data.validation=hash"])
-
-
-def test_longer_texts_than_the_pretrained_models_are_read(other: Checkpoint) -> None:
-    config = settings_from(other, run_config("classify").with_settings(["model.max_length=64"]))
-    assert len(encoder_from(other, config).encode("a word " * 100).tokens) == 64
-
-
-def test_own_texts_train_from_a_file_and_a_model_to_start_from(tmp_path: Path, other: Checkpoint) -> None:
-    rows = (f"{'good' if n % 2 else 'bad'} film number {n},{'yes' if n % 2 else 'no'}\n" for n in range(60))
-    (tmp_path / "mine.csv").write_text("text,label\n" + "".join(rows), encoding="utf-8")
-    arguments = ["train", "own", "--data", str(tmp_path / "mine.csv"), "--init", "other", "--max-steps", "40"]
-    assert cli.command_line()([*arguments, "--out", str(tmp_path / "mine")], standalone_mode=False) in (None, 0)
-    made = load_checkpoint(tmp_path / "mine")
-    assert made.classes == ("no", "yes") and made.encoder.vocabulary == other.encoder.vocabulary
-    assert len(made.history) > load_preset("own").train.epochs, "few rows are read more often"

@@ -11,7 +11,7 @@ import txcls
 from tests.conftest import TEXTS, make_checkpoint
 from txcls.checkpoint.load import load_checkpoint
 from txcls.config import load_preset
-from txcls.errors import CheckpointError, ConfigError, DataError, TrainingError
+from txcls.errors import TrainingError
 from txcls.training import pretrain, train
 
 from .test_pretraining import run_config
@@ -56,14 +56,6 @@ def test_rows_in_memory_train_as_those_of_a_file(tmp_path: Path) -> None:
     assert str(tmp_path) not in card and not list(tmp_path.glob("*.training"))
 
 
-def test_progress_from_python_equals_the_commands(capfd: pytest.CaptureFixture[str]) -> None:
-    txcls.train(ROWS, LABELS, settings=SMALL)
-    shown = capfd.readouterr()
-    assert not shown.out
-    for part in ("building the vocabulary", "training ", "epoch 1 step ", "validation loss", "tokens/s"):
-        assert part in " ".join(shown.err.split())
-
-
 def test_an_existing_folder_is_replaced_only_with_overwrite() -> None:
     txcls.train(ROWS, LABELS, settings=SMALL, out="mine", progress=False)
     with pytest.raises(TrainingError, match=r"mine already exists; .* overwrite=True"):
@@ -81,21 +73,6 @@ def test_validation_rows_are_given_or_a_share_of_the_rows() -> None:
     assert "Validation rows were given beside the training rows." in Path("mine/README.md").read_text("utf-8")
 
 
-def test_a_class_with_a_single_row_needs_validation_rows_of_its_own() -> None:
-    rows, labels = [*ROWS, "a rare one"], [*LABELS, "rare"]
-    with pytest.raises(DataError, match="only one row of class 'rare'"):
-        txcls.train(rows, labels, settings=SMALL, progress=False)
-    made = txcls.train(rows, labels, settings=SMALL, validation=(ROWS[:4], LABELS[:4]), progress=False)
-    assert made.classes == ("even", "odd", "rare")
-
-
-def test_any_preset_trains_on_own_texts() -> None:
-    made = txcls.train(ROWS, LABELS, preset="sample", settings=["train.epochs=1"], progress=False)
-    config = made.checkpoint.config
-    assert (config.data.dataset, config.title, config.name) == ("table", "own texts", "own")
-    assert config.model == load_preset("sample").model
-
-
 def test_training_starts_from_a_pretrained_model(tmp_path: Path) -> None:
     (tmp_path / "texts.txt").write_text("\n".join(ROWS))
     pretrain(run_config("masked", data={"dataset": "text"}), out=tmp_path / "start", data_path=tmp_path / "texts.txt")
@@ -105,29 +82,3 @@ def test_training_starts_from_a_pretrained_model(tmp_path: Path) -> None:
     make_checkpoint(tmp_path / "classifier")
     with pytest.raises(TrainingError, match="it is a classifier"):
         txcls.train(ROWS, LABELS, init=tmp_path / "classifier", progress=False)
-
-
-@pytest.mark.parametrize(
-    "changes, error, message",
-    [
-        ({"labels": LABELS[:-1]}, ValueError, "got 24 texts and 23 labels"),
-        ({"labels": ["x"] * 24}, DataError, "all 24 rows have the label 'x'"),
-        ({"labels": [*LABELS[:-1], None]}, DataError, "labels: row 23: no label"),
-        ({"texts": "a text"}, TypeError, "texts: got a text"),
-        ({"texts": [*ROWS[:-1], float("nan")]}, TypeError, "texts: row 23 is nan"),
-        ({"settings": "train.epochs=1"}, TypeError, "settings: got one string"),
-        ({"settings": ["train.epoch=1"]}, ConfigError, "did you mean epochs"),
-        ({"preset": "nope"}, ConfigError, "no preset named 'nope'"),
-        ({"init": "nope"}, CheckpointError, "no checkpoint folder 'nope'"),
-        ({"validation": 1.5}, ConfigError, "validation_fraction"),
-        ({"validation": ROWS}, TypeError, "expected a pair"),
-        ({"validation": (ROWS[:2], ["even", "other"])}, DataError, "validation labels: row 1 is 'other'"),
-    ],
-    ids=str,
-)
-def test_wrong_arguments_are_refused_before_training(
-    changes: dict[str, object], error: type[Exception], message: str
-) -> None:
-    arguments = {"texts": ROWS, "labels": LABELS, "settings": SMALL, "progress": False, **changes}
-    with pytest.raises(error, match=message):
-        txcls.train(arguments.pop("texts"), arguments.pop("labels"), **arguments)  # type: ignore[arg-type]

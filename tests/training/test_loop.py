@@ -3,16 +3,14 @@
 import math
 import os
 import signal
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from txcls.config import ModelConfig, TrainConfig, load_preset
+from txcls.config import ModelConfig, TrainConfig
 from txcls.data.batches import TokenisedTexts
-from txcls.data.types import LabelledTexts
 from txcls.errors import TrainingError
 from txcls.evaluation.evaluate import predict_logits
 from txcls.model import TextClassifier
@@ -20,7 +18,6 @@ from txcls.text.vocabulary import MASK, UNK
 from txcls.training import FitResult, Progress, TrainingInterruptedError, fit
 from txcls.training.objectives import drop_tokens
 from txcls.training.optim import AveragedWeights, learning_rate, make_optimizer, set_learning_rate
-from txcls.training.supervised import prepare
 
 VOCAB = 40
 
@@ -169,22 +166,6 @@ def test_snapshots_are_the_weights_of_their_steps_and_change_nothing(ema_decay: 
     assert all(row.train_loss is not None and 0 < row.train_loss < 2 for row in snapshots.rows[1:])
 
 
-def test_a_run_that_ends_early_has_a_snapshot_of_its_end() -> None:
-    network = model()
-    result = fit(network, TRAIN, VALIDATION, config(snapshots=5, monitor="last", ema_decay=0.0), max_steps=11)
-    assert result.snapshots is not None
-    assert [row.step for row in result.snapshots.rows][-1] == 11 and len(result.snapshots) <= 5
-    for name, tensor in state(network).items():
-        assert torch.equal(result.snapshots.weights[name][-1], tensor.half())
-
-
-def test_resuming_a_finished_run_gives_its_result_again(tmp_path: Path) -> None:
-    first, again = model(), model()
-    expected = fit(first, TRAIN, VALIDATION, config(), state_path=tmp_path / "state.pt")
-    result = fit(again, TRAIN, VALIDATION, config(), state_path=tmp_path / "state.pt", resume=True)
-    assert curves(result) == curves(expected) and same(state(again), state(first))
-
-
 def test_resuming_with_other_settings_data_or_nothing_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "state.pt"
     with pytest.raises(TrainingError, match=r"nothing to resume: there is no .*state\.pt"):
@@ -221,27 +202,11 @@ def test_a_loss_that_is_not_a_number_stops_with_an_explanation() -> None:
         fit(network, TRAIN, VALIDATION, config())
 
 
-def test_max_steps_stops_a_trial() -> None:
-    result = fit(model(), TRAIN, VALIDATION, config(), max_steps=4)
-    assert result.history[-1].step == 4 and result.stopped_early
-
-
 def test_time_that_runs_out_ends_the_schedule_and_the_training() -> None:
     chosen = config(epochs=1000)
     result = fit(model(), TRAIN, VALIDATION, chosen, max_seconds=0.3)
     assert result.stopped_early and result.seconds < 5
     assert result.history[-1].learning_rate < 0.1 * chosen.learning_rate
-
-
-def test_no_rows_is_refused() -> None:
-    empty = TokenisedTexts(np.zeros(0, np.int32), np.zeros(1, np.int64), np.zeros(0, np.int64))
-    with pytest.raises(TrainingError, match="got 300 training and 0 validation rows"):
-        fit(model(), TRAIN, empty, config())
-
-
-def test_history_counts_the_tokens_that_were_read() -> None:
-    result = fit(model(), TRAIN, VALIDATION, config())
-    assert [row.tokens for row in result.history] == [len(TRAIN.ids) * epoch for epoch in (1, 2, 3)]
 
 
 @pytest.mark.parametrize("min_steps", [0, 60])
@@ -309,24 +274,6 @@ def test_layer_decay_lowers_the_learning_rate_layer_by_layer(optimizer: str) -> 
     assert moved["embeddings.positional"] == pytest.approx(0.125e-3, rel=1e-2)
 
 
-@pytest.mark.parametrize("min_steps, epochs", [(30, 3), (31, 4)])
-def test_epochs_are_added_until_there_are_enough_steps(min_steps: int, epochs: int) -> None:
-    result = fit(model(), TRAIN, VALIDATION, config(min_steps=min_steps))
-    assert [row.epoch for row in result.history] == list(range(1, epochs + 1))
-    assert result.history[-1].learning_rate < 1e-3, "the schedule ends with the last of them"
-
-
-def test_monitor_last_keeps_the_last_weights() -> None:
-    network, last = model(), {}
-
-    def keep(progress: Progress) -> None:
-        last.update({name: tensor.clone() for name, tensor in network.state_dict().items()})
-
-    result = fit(network, TRAIN, VALIDATION, config(monitor="last", learning_rate=0.3, ema_decay=0.0), on_step=keep)
-    assert result.best == result.history[-1]
-    assert same(state(network), last)
-
-
 def test_the_learning_rate_rises_and_falls() -> None:
     settings = config(learning_rate=1.0, warmup_fraction=0.1)
     rates = [learning_rate(step, total=100, config=settings) for step in range(100)]
@@ -366,13 +313,6 @@ def test_token_dropout_spares_special_tokens() -> None:
         assert changed.float().mean().item() == pytest.approx(0.3, abs=0.02) and (dropped[:, 4:][changed] == by).all()
 
 
-@pytest.mark.parametrize("tokenizer, dropped", [("word", UNK), ("bpe", MASK)])
-def test_dropped_words_become_unknown_and_dropped_subwords_masked(tokenizer: str, dropped: int) -> None:
-    config = load_preset("sample").with_settings([f"text.tokenizer={tokenizer}", "text.max_vocabulary=400"])
-    rows = LabelledTexts(["a parcel is late", "no parcel came"] * 4, [0, 1] * 4, ("late", "lost"))
-    assert prepare(config, rows, rows, init=None, tell=print).objective.dropped == dropped
-
-
 def test_a_full_disk_is_reported_and_leaves_the_previous_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "state.pt"
     fit(model(), TRAIN, VALIDATION, config(epochs=1), state_path=path)
@@ -385,21 +325,3 @@ def test_a_full_disk_is_reported_and_leaves_the_previous_state(tmp_path: Path, m
     with pytest.raises(TrainingError, match="cannot save the training state"):
         fit(model(), TRAIN, VALIDATION, config(epochs=1), state_path=path)
     assert path.read_bytes() == before and not list(tmp_path.glob("*.tmp"))
-
-
-@pytest.mark.parametrize("every, at_most", [(0.0, None), (0.001, 3)])
-def test_a_state_that_takes_long_to_save_is_saved_less_often(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: float, at_most: int | None
-) -> None:
-    saved = []
-
-    def slowly(*arguments: object) -> None:
-        saved.append(arguments)
-        time.sleep(0.05)
-
-    monkeypatch.setattr(torch, "save", slowly)
-    settings = config(epochs=1, save_every_seconds=every)
-    result = fit(model(), rows(400, seed=0), rows(20, seed=1), settings, state_path=tmp_path / "state.pt")
-    steps = result.history[-1].step
-    assert steps >= 10
-    assert len(saved) == steps + 1 if at_most is None else len(saved) <= at_most, "once in 2.5 s, and at the end"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from txcls.runtime.device import KERNEL_CACHE, bound_kernel_cache
+from txcls.runtime.device import KERNEL_CACHE
 
 FIT = """
 import numpy as np
@@ -36,15 +36,6 @@ shape = ModelConfig(d_model=128, n_heads=4, d_ff=512, n_layers=2, max_length=300
 model = TextClassifier(shape, vocab_size=50, n_classes=2)
 fit(model, texts(np.arange(10, 10 + STEPS)), texts([10, 10]), config, on_step=look)
 """
-
-
-def test_the_number_of_kept_kernels_is_bounded_unless_the_environment_says_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(KERNEL_CACHE, raising=False)
-    bound_kernel_cache()
-    assert 0 < int(os.environ[KERNEL_CACHE]) < 1024
-    monkeypatch.setenv(KERNEL_CACHE, "7")
-    bound_kernel_cache()
-    assert os.environ[KERNEL_CACHE] == "7"
 
 
 @pytest.mark.slow

@@ -9,16 +9,13 @@ import pytest
 import torch
 
 from txcls.checkpoint.listing import checkpoint_names
-from txcls.checkpoint.load import load_checkpoint
 from txcls.config import ModelConfig, RunConfig
 from txcls.data.batches import TokenisedTexts
-from txcls.errors import CheckpointError, ConfigError, TrainingError
-from txcls.language.generation import TextModel, generate
-from txcls.model import LanguageModel, TextClassifier
+from txcls.errors import CheckpointError
+from txcls.model import LanguageModel
 from txcls.predictor import Predictor
 from txcls.text.vocabulary import CLS, MASK
 from txcls.training import Progress, TrainingInterruptedError, pretrain, train
-from txcls.training.from_pretrained import start_from
 from txcls.training.objectives import FillMasked, PredictNext, mask_tokens
 
 VOCAB = 30
@@ -69,35 +66,6 @@ def test_the_next_tokens_loss_is_that_of_a_loop() -> None:
     assert outcome.n == 4 and outcome.loss.item() == pytest.approx(np.mean(losses), rel=1e-5)
 
 
-def test_token_bias_is_added_to_the_logits() -> None:
-    plain, biased = language_model().eval(), language_model(token_bias=True).eval()
-    biased.load_state_dict({**plain.state_dict(), "bias": torch.arange(VOCAB).float()})
-    ids = torch.tensor([[5, 6, 7]])
-    torch.testing.assert_close(biased(ids), plain(ids) + torch.arange(VOCAB))
-
-
-def test_token_bias_starts_at_the_log_of_how_often_tokens_occur(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "cache"))
-    seen: list[torch.Tensor] = []
-
-    def stop_before_training(model: LanguageModel, train: TokenisedTexts, *_: object, **__: object) -> NoReturn:
-        assert model.bias is not None
-        seen.extend((model.bias.detach(), torch.from_numpy(train.ids)))
-        raise TrainingError("enough")
-
-    monkeypatch.setattr(import_module("txcls.training.pretrain"), "fit", stop_before_training)
-    config = run_config("masked", model={**SMALL, "token_bias": True})
-    with pytest.raises(TrainingError, match="enough"):
-        pretrain(config, out=tmp_path / "lm")
-    bias, ids = seen
-    often, rare = ids.mode().values.item(), len(bias) - 1
-    assert bias.exp().sum().item() == pytest.approx(1.0, abs=1e-4)
-    ratio = ((ids == often).sum() + 1) / ((ids == rare).sum() + 1)
-    assert (bias[often] - bias[rare]).item() == pytest.approx(ratio.log().item(), abs=1e-4)
-
-
 def test_masked_validation_is_deterministic_and_leaves_the_random_state_alone() -> None:
     model = language_model()
     random = np.random.default_rng(0)
@@ -109,14 +77,6 @@ def test_masked_validation_is_deterministic_and_leaves_the_random_state_alone() 
     first = objective.validate(model, texts, torch.device("cpu"))
     assert first == objective.validate(model, texts, torch.device("cpu"))
     assert torch.equal(before, torch.get_rng_state())
-
-
-@pytest.mark.parametrize("objective", [FillMasked(VOCAB, share=0.15), PredictNext()])
-def test_texts_without_a_predictable_token_have_zero_loss(objective: FillMasked | PredictNext) -> None:
-    model = language_model(causal=isinstance(objective, PredictNext))
-    outcome = objective.batch(model, torch.tensor([[3], [3]]), torch.zeros(2))
-    outcome.loss.backward()
-    assert outcome.n == 0 and outcome.loss.item() == 0.0
 
 
 @pytest.mark.parametrize("objective", ["masked", "causal"])
@@ -160,36 +120,6 @@ def test_minutes_given_on_resuming_bring_the_run_to_its_end(tmp_path: Path, monk
     made = pretrain(planned, out=tmp_path / "lm", resume=True, minutes=0.05)
     last = made.history[-1]
     assert last["step"] > 20 and last["learning_rate"] < 0.05 * planned.train.learning_rate
-
-
-def test_a_causal_model_continues_a_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "cache"))
-    for tokenizer in ("word", "bpe"):
-        text = {"min_frequency": 1, "max_vocabulary": 400, "tokenizer": tokenizer}
-        pretrain(run_config("causal", text=text), out=tmp_path / tokenizer, max_steps=5)
-        model = TextModel.load(tmp_path / tokenizer)
-        steps = list(generate(model.model, model.encode("the train"), n=5))
-        assert len(steps) == 5 and isinstance(model.decode([step.id for step in steps]), str)
-    pretrain(run_config("masked"), out=tmp_path / "masked", max_steps=5)
-    with pytest.raises(CheckpointError, match="its objective is masked, expected causal"):
-        TextModel.load(tmp_path / "masked")
-
-
-def test_incompatible_pretraining_settings_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "cache"))
-    with pytest.raises(ConfigError, match=r"objective: causal needs model\.causal = true"):
-        run_config("causal", model=SMALL)
-    with pytest.raises(TrainingError, match="small is a classifier preset; use one for pre-training"):
-        pretrain(run_config("classify"), out=tmp_path / "x")
-    with pytest.raises(TrainingError, match="use `pretrain small`"):
-        train(run_config("masked"), out=tmp_path / "x")
-    made = pretrain(run_config("masked"), out=tmp_path / "lm", max_steps=2)
-    assert made.classes == load_checkpoint(tmp_path / "lm").classes == ()
-    wider = TextClassifier(
-        ModelConfig.model_validate({**SMALL, "d_ff": 64}), vocab_size=made.encoder.vocab_size, n_classes=2
-    )
-    with pytest.raises(TrainingError, match="its model has a different shape: layers"):
-        start_from(wider, made)
 
 
 def test_long_texts_are_read_to_their_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,7 @@ from torch import Tensor
 
 from tests.training.test_loop import TRAIN, VALIDATION, config, model
 from txcls.config import TrainConfig
-from txcls.errors import ConfigError, TrainingError
-from txcls.training import FitResult, HistoryRow, Progress, TrainingInterruptedError, fit
+from txcls.training import FitResult, Progress, TrainingInterruptedError, fit
 from txcls.training.objectives import Classify
 from txcls.training.repeated import SEED_STEP, fit_repeatedly
 from txcls.training.run_folder import runs_file
@@ -50,20 +49,6 @@ def test_the_weights_are_the_mean_of_runs_that_differ() -> None:
     assert len(result.history) == 2 and not result.stopped_early
 
 
-def test_callbacks_see_all_runs_as_one_and_the_history_is_the_first_runs() -> None:
-    steps: list[Progress] = []
-    rows: list[HistoryRow] = []
-    _, result = fitted(on_step=steps.append, on_validation=rows.append)
-    assert [row.epoch for row in result.history] == [1, 2]
-    total = steps[-1].total_steps
-    assert [one.step for one in steps] == list(range(1, total + 1)) and steps[-1].seconds_left == 0
-    assert (steps[-1].epoch, steps[-1].epochs) == (2 * RUNS, 2 * RUNS)
-    ends = [steps[total * n // RUNS - 1] for n in range(1, RUNS)]
-    assert all(one.seconds_left > 0 for one in ends), "at the end of a run there are others to come"
-    assert [row.epoch for row in rows] == list(range(1, 2 * RUNS + 1))
-    assert [row.step for row in rows] == [total * n // (2 * RUNS) for n in range(1, 2 * RUNS + 1)]
-
-
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
 def test_interrupted_runs_are_resumed(tmp_path: Path, share: float) -> None:
     state = tmp_path / "state.pt"
@@ -99,16 +84,3 @@ def test_a_stopped_training_keeps_the_finished_runs() -> None:
     weights, result = fitted(should_stop=lambda: next(steps) > steps_of_a_run)
     same(weights, single(0))
     assert result.stopped_early
-
-
-def test_a_damaged_file_and_settings_in_conflict_are_refused(tmp_path: Path) -> None:
-    runs_file(tmp_path / "state.pt").write_bytes(b"nonsense")
-    with pytest.raises(TrainingError, match=r"runs\.pt is damaged"):
-        fitted(tmp_path / "state.pt", resume=True)
-    with pytest.raises(ConfigError, match="snapshots: only of a single run"):
-        TrainConfig.from_mapping({"runs": 2, "snapshots": 4}, source="test")
-
-
-def test_a_run_is_not_started_without_time_to_finish_it() -> None:
-    _, result = fitted(max_seconds=1e-6)
-    assert not result.stopped_early and len(result.history) == 1 and result.history[0].step == 1

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.conftest import make_checkpoint
 from txcls.checkpoint.load import load_checkpoint
 from txcls.config import DataConfig
 from txcls.data.hashes import normalised
@@ -23,8 +22,6 @@ from txcls.training.auto import plan as planning
 from txcls.training.auto import run as running
 from txcls.training.auto.hyperparameters import (
     ENOUGH_EPOCHS,
-    LAYER_DECAY,
-    MIN_LENGTH,
     Recipe,
     RecipeInputs,
     choose_recipe,
@@ -93,27 +90,6 @@ def test_parts_are_disjoint_and_share_no_text() -> None:
         assert list(part.texts) == [doubled.texts[row] for row in which]
 
 
-def test_a_class_with_a_single_row_is_learned() -> None:
-    data = rows(90)
-    rare = LabelledTexts([*data.texts, "one of a kind"], [*data.labels, 3], (*CLASSES, "rare"))
-    parts = split_rows(rare, None, seed=0)
-    assert "one of a kind" in parts.training.texts and parts.training.classes == (*CLASSES, "rare")
-    assert "1 class with a single row ('rare'): it is trained on, but not tested." in parts.notes
-
-
-def test_given_test_rows_are_used_with_notes_on_those_left_out_or_repeated() -> None:
-    data = rows(90)
-    given = LabelledTexts([data.texts[0], "a new soup", "a bird"], [0, 0, 1], ("food", "bird"))
-    parts = split_rows(data, given, seed=0)
-    assert parts.test.texts == [data.texts[0], "a new soup"] and parts.test.classes == CLASSES
-    assert parts.test_rows is None and len(parts.training) + len(parts.validation) == 90
-    notes = " ".join(parts.notes)
-    assert "1 test rows have labels that no training row has ('bird')" in notes
-    assert "1 test rows (50 %) repeat the text of a training row" in notes
-    with pytest.raises(DataError, match="no test rows are left"):
-        split_rows(data, LabelledTexts(["a bird"], [0], ("bird",)), seed=0)
-
-
 @pytest.mark.parametrize(
     "data, options, message",
     [
@@ -134,22 +110,10 @@ def test_rows_that_cannot_be_trained_on_are_refused(
         plan_training(data, **options)  # type: ignore[arg-type]
 
 
-def test_a_classifier_to_start_from_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TrainingError, match="it is a classifier"):
-        plan_training(rows(30), init=make_checkpoint(tmp_path / "classifier"))
-
-
 def chosen(lengths: list[int], *, n: int, minutes: float = 5, speed: float = 10_000) -> Recipe:
     characters = 6 * n * sum(lengths) // len(lengths)
     inputs = RecipeInputs(np.array(lengths), n, n_classes=4, characters=characters, tokens_per_second=speed)
     return choose_recipe(inputs, minutes=minutes)
-
-
-def test_max_length_depends_on_texts_and_time() -> None:
-    assert chosen([5, 9, 12] * 50, n=1000).max_length == 16
-    assert chosen([300] * 150, n=500).max_length == 384
-    hurried = chosen([300] * 150, n=20_000)
-    assert MIN_LENGTH <= hurried.max_length < 384 and hurried.rows == 20_000
 
 
 @pytest.mark.parametrize("n", [400, 80_000])
@@ -171,12 +135,6 @@ def test_rows_that_do_not_fit_are_left_to_the_linear_baseline_with_a_note() -> N
     assert n_training + n_unused + len(plan.parts.validation) + len(plan.parts.test) == 400
     assert any(f"Only {n_training:,} of {n_training + n_unused:,} rows" in note for note in plan.notes)
     assert run_plan(plan, out=None).comparison.n_training == 400 - len(plan.parts.test)
-
-
-def test_a_known_speed_is_not_measured_again_and_more_time_gives_more_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning, "measure_speed", lambda *_: pytest.fail("measured"))
-    short, long = (plan_training(rows(400), minutes=minutes, speed=SPEED) for minutes in (0.2, 5))
-    assert short.speed == SPEED and short.steps < long.steps and long.recipe.forecast <= 300
 
 
 def test_training_gets_the_time_that_planning_the_baseline_and_measuring_leave(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -326,23 +284,3 @@ def test_only_a_run_of_the_same_rows_is_resumed(tmp_path: Path) -> None:
     (state_file(out).with_name("plan.json")).write_text("{")
     with pytest.raises(TrainingError, match="is damaged"):
         planned(resume=out)
-
-
-def test_lower_layers_learn_more_slowly_if_there_is_time_for_all_epochs() -> None:
-    inputs = RecipeInputs(np.full(2000, 30), 8000, n_classes=2, characters=1_440_000, tokens_per_second=20_000.0)
-
-    def decay(minutes: float, **changes: Any) -> list[str]:
-        settings = choose_recipe(replace(inputs, **changes), minutes=minutes).settings
-        return [setting for setting in settings if setting.startswith("train.layer_decay=")]
-
-    assert decay(5) == [f"train.layer_decay={LAYER_DECAY}"]
-    assert decay(0.3) == decay(5, pretrained=False) == ["train.layer_decay=1.0"]
-
-
-def test_texts_are_said_to_be_read_whole_only_if_they_are() -> None:
-    short = rows(60)
-    long = LabelledTexts([f"{text} " + "and so on " * 400 for text in short.texts], short.labels, CLASSES)
-    plan = plan_training(long, minutes=5, speed=SPEED)
-    assert plan.inputs.lengths.min() > 1000
-    assert any("100 % of the texts are longer" in note for note in plan.notes)
-    assert any("read whole" in note for note in planned().notes)
