@@ -144,18 +144,3 @@ def test_focus_is_visible_wherever_it_goes(opened: Page) -> None:
         unseen += [left] if left else []
     assert reached > 12
     assert unseen == []
-
-
-def test_the_list_of_neighbours_scrolls_by_keyboard(visitor: Page, server: Server) -> None:
-    visitor.set_viewport_size({"width": WIDTHS[0], "height": 900})
-    visitor.goto(f"{server.address}/neighbourhood?{urlencode({'text': TEXT})}")
-    scrolling = visitor.get_by_role("group", name="List, scrolls")
-    scrolling.wait_for()
-    settle(visitor)
-    for _ in range(60):
-        visitor.keyboard.press("Tab")
-        if scrolling.evaluate("(list) => list === document.activeElement"):
-            break
-    expect(scrolling).to_be_focused()
-    visitor.keyboard.press("ArrowDown")
-    visitor.wait_for_function("document.activeElement.scrollTop > 0")

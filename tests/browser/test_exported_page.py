@@ -122,17 +122,6 @@ def test_nothing_is_wider_than_the_screen(single: str, open_page: Open) -> None:
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_arrow_keys_choose_a_cell_of_the_map(single: str, open_page: Open) -> None:
-    page = open_page(single)
-    write(page, TEXTS[0])
-    page.locator("#map").press("ArrowRight")
-    page.locator("#map").press("ArrowDown")
-    page.locator("#map").press("ArrowRight")
-    assert page.locator("#readout").inner_text().startswith("“striker” attends to “striker” with weight 0.")
-    page.locator("#map").press("Escape")
-    assert page.locator("#readout").inner_text().startswith("On average")
-
-
 def test_the_buttons_of_the_article_show_its_parts_and_the_address_restores_them(
     tmp_path: Path, open_page: Open
 ) -> None:

@@ -7,11 +7,11 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.app.tiny import PLAIN
-from tests.browser.conftest import Server, Watch
-from tests.browser.visiting import CHART, choose_page, settle, text_box, visit, wait_until_steady
+from tests.browser.conftest import Server
+from tests.browser.visiting import CHART, choose_page, settle, text_box, visit
 from txcls.inspection.tracing import trace_text
 from txcls.predictor import Predictor
 
@@ -65,45 +65,6 @@ def test_on_a_phone_the_menu_closes_when_a_page_is_chosen_and_when_one_is_loaded
     expect(menu).to_have_count(0)
 
 
-def test_on_a_slow_phone_a_menu_opened_at_once_stays_open(page: Page, server: Server) -> None:
-    page.set_viewport_size({"width": 390, "height": 800})
-    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": 6})
-    visit(page, server, "tokens", wait_for="h1")
-    page.locator('[data-testid="stExpandSidebarButton"]').click()
-    page.wait_for_load_state("networkidle")
-    settle(page)
-    wait_until_steady(page)  # by then the script that closes the menu of a loaded page has run
-    expect(page.locator('[data-testid="stSidebar"][data-collapsed="false"]')).to_be_visible()
-
-
-def test_on_a_phone_the_controls_of_a_step_stand_near_the_top_with_the_step_below(page: Page, server: Server) -> None:
-    page.set_viewport_size({"width": 390, "height": 800})
-    visit(page, server, "steps", text="the bank raised its rates", step="scores")
-    tops = [page.locator(selector).first.bounding_box() for selector in ("h1", ".st-key-step_next", "h3", "textarea")]
-    places = [box["y"] for box in tops if box]
-    assert len(places) == 4 and places == sorted(places) and places[2] < 500
-    page.locator(".st-key-step_next button:visible").click()
-    expect(page.locator("h3").first).to_contain_text("Mask")
-    expect(page.locator("h3").first).to_be_in_viewport()
-    expect(page.locator(".modebar-container").first).not_to_be_visible()
-
-
-def test_in_lecture_mode_the_menu_comes_down_at_the_upper_edge_and_leads_to_a_slide(page: Page, server: Server) -> None:
-    visit(page, server, "tokens", wait_for=".st-key-lecture_strip", mode="lecture", text="the bank raised its rates")
-    section = page.locator('[data-testid="stTopNavSection"]', has_text="Inside")
-    page.mouse.move(200, 400)
-    expect(page.locator('[data-testid="stHeader"]')).to_have_css("opacity", "0")
-    page.mouse.move(200, 2)
-    expect(page.locator('[data-testid="stHeader"]')).to_have_css("opacity", "1")
-    section.click()
-    page.get_by_role("menuitem", name="Attention", exact=True).click()
-    page.wait_for_url(re.compile("/attention.*mode=lecture"))
-    settle(page)
-    expect(page.locator(".st-key-lecture_strip textarea")).to_have_value("the bank raised its rates")
-    page.mouse.move(200, 400)
-    expect(page.locator('[data-testid="stHeader"]')).to_have_css("opacity", "0")
-
-
 def test_an_attention_view_is_shared_as_a_link_and_its_map_saved_as_png_svg_and_csv(
     page: Page, server: Server, answers: Predictor
 ) -> None:
@@ -129,14 +90,3 @@ def test_an_attention_view_is_shared_as_a_link_and_its_map_saved_as_png_svg_and_
     for query, weights in zip(traced.tokens, traced.attention[1, 0], strict=True):
         for key, weight in zip(traced.tokens, weights, strict=True):
             assert saved[query.text, key.text] == pytest.approx(float(weight), abs=1e-5)
-
-
-def test_the_watch_notices_console_errors_script_errors_and_foreign_requests(browser: Browser) -> None:
-    watch = Watch()
-    page = browser.new_page()
-    watch.on(page, "127.0.0.1:1")
-    page.evaluate("console.error('broken'); setTimeout(() => { throw new Error('thrown') })")
-    page.evaluate("fetch('http://elsewhere.invalid/font.woff2').catch(() => 0)")
-    page.close()
-    problems = " ".join(watch.problems)
-    assert "broken" in problems and "thrown" in problems and "elsewhere.invalid" in problems

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from functools import cache, partial
+from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -17,12 +17,10 @@ from tests.browser.conftest import PATIENCE_MS, Server, watched
 from tests.browser.exported import Open
 from tests.browser.server import serve
 from tests.browser.test_accessibility import findings
-from tests.browser.visiting import choose_page, query, settle, wait_until_steady
+from tests.browser.visiting import settle, wait_until_steady
 from txcls.app.lessons.lesson import LATE_SECONDS
 from txcls.lessons import find_lesson, lesson_names, read_code
 from txcls.lessons.wording import words_in
-from txcls.lessons.worksheet import worksheet
-from txcls.predictor import Predictor
 from txcls.web.lesson import export_lesson, page_words
 
 PANEL = ".st-key-lesson_panel"
@@ -87,10 +85,8 @@ def slide(page: Page) -> Locator:
     return page.locator('[class*="st-key-slide_"]:not([inert])')
 
 
-# The course consists of steps from the other lessons; all German slides are tested below.
-@pytest.mark.parametrize(
-    "name, language", [("attention", "de"), *((name, "en") for name in lesson_names() if name != "course")]
-)
+# All German slides are tested below.
+@pytest.mark.parametrize("name, language", [("attention", "de"), ("explanation", "en")])
 def test_a_clicker_goes_through_every_step(visitor: Page, shipped: Server, name: str, language: str) -> None:
     lesson = find_lesson(name, language)
     begin(visitor, shipped, name, lang=language)
@@ -181,38 +177,6 @@ def test_back_and_forward_go_step_by_step(visitor: Page, shipped: Server) -> Non
         expect(visitor.locator(PANEL)).to_contain_text(find_lesson("attention").steps[number - 1].title)
 
 
-def test_an_unknown_lesson_opens_the_list_of_lessons(visitor: Page, shipped: Server) -> None:
-    visitor.goto(f"{shipped.address}/?lesson=lecture")
-    expect(visitor.get_by_text("There is no lesson lecture; choose one of 'tokens'")).to_be_visible()
-    expect(visitor.locator(".st-key-lesson_card_6")).to_be_visible()
-
-
-def test_changes_to_a_step_are_saved_and_the_step_is_restored_from_any_page(visitor: Page, shipped: Server) -> None:
-    begin(visitor, shipped, "attention", 3)
-    box = visitor.locator('[class*="st-key-text_box"] textarea')
-    box.fill("City beat United.")
-    box.press("Control+Enter")
-    restore = visitor.locator(".st-key-lesson_restore button")
-    expect(restore).to_be_visible()
-    expect(visitor).to_have_url(re.compile(r"step=3&lang=en&text=City"))
-    visitor.reload()
-    expect(box).to_have_value("City beat United.")
-    restore.click()
-    expect(box).to_have_value("Albion lost to Rangers at home.")
-    expect(restore).to_have_count(0)
-    expect(visitor).not_to_have_url(re.compile("text="))
-    visitor.locator(".st-key-lesson_mine button").click()
-    expect(box).to_have_value("City beat United.")
-    choose_page(visitor, "Try", "Classify")
-    expect(visitor).to_have_url(re.compile(r"/\?"))
-    restore.click()
-    expect(visitor).to_have_url(re.compile("/attention"))
-    at_step(visitor, 3)
-    visitor.locator(".st-key-lesson_leave button").click()
-    expect(visitor.locator(PANEL)).to_have_count(0)
-    expect(visitor).not_to_have_url(re.compile("lesson"))
-
-
 def test_in_lecture_mode_the_question_comes_before_the_page_and_the_answer_after(
     visitor: Page, shipped: Server
 ) -> None:
@@ -239,81 +203,6 @@ def test_in_lecture_mode_the_question_comes_before_the_page_and_the_answer_after
     begin(visitor, shipped, "course", 2, mode="lecture", lang="de")
     expect(visitor.locator(".bar .title")).to_have_text(find_lesson("course", "de").steps[1].title)
     expect(visitor.locator(".bar .planned")).to_have_text(words_in("de")["minutes"].format(minutes="4–12"))
-
-
-def test_the_picture_of_a_step_is_that_of_its_text_where_the_step_before_has_the_same_page(
-    visitor: Page, shipped: Server
-) -> None:
-    steps = find_lesson("errors").steps
-    assert steps[3].page == steps[4].page and steps[3].checkpoint == steps[4].checkpoint
-    begin(visitor, shipped, "errors", 4, mode="lecture")
-    for step in (steps[3], steps[4]):
-        expect(visitor.locator(".st-key-machine .picture")).to_have_attribute("data-read", step.text)
-        for _ in range(3):
-            press_next(visitor)
-            settle(visitor)
-
-
-def test_the_film_of_a_step_is_at_the_training_step_that_it_is_about(visitor: Page, shipped: Server) -> None:
-    begin(visitor, shipped, "training", mode="lecture")
-    for number, step in enumerate(find_lesson("training").steps[:3], 1):
-        expect(visitor.locator(".bar .count")).to_have_text(f"{number} / 5")
-        press_next(visitor)
-        expect(visitor.locator(".film .where")).to_contain_text(f"Step {step.state['training_step']} ")
-        press_next(visitor)
-        press_next(visitor)
-    forget_answers(visitor, shipped)
-    begin(visitor, shipped, "training", 2)
-    press_next(visitor)
-    expect(visitor.locator(".film .where")).to_contain_text("Step 130 ")
-    visitor.locator(".film input[type=range]").fill("0")
-    visitor.wait_for_url(re.compile("training_step=0"))
-    visitor.reload()  # the answer is kept, and with it the page
-    visitor.wait_for_function("!!window.txclsLecture?.live")
-    expect(visitor.locator(".film .where")).to_contain_text("Step 0 ")
-    expect(visitor.locator(".st-key-lesson_cover")).to_have_count(0)
-
-
-FIVE_TIMES_NEXT = """() => {
-    if (!window.txclsLecture?.keeper) return false
-    const key = () => new KeyboardEvent("keydown", { key: "PageDown", bubbles: true, cancelable: true })
-    for (let n = 0; n < 5; n++) document.body.dispatchEvent(key())
-    return true
-}"""
-"""Once key presses are buffered, press PageDown five times in one browser task, so that nothing is drawn in between."""
-
-
-def test_a_key_pressed_before_there_is_anything_to_turn_is_taken_once(visitor: Page, shipped: Server) -> None:
-    visitor.goto("about:blank")
-    visitor.goto(f"{shipped.address}/?lesson=errors&step=1&mode=lecture", wait_until="commit")
-    visitor.wait_for_function(FIVE_TIMES_NEXT)
-    expect(visitor.locator(".bar .count")).to_have_text("1 / 6")
-    settle(visitor)
-    expect(visitor.locator('.st-key-slide_0[class*="st-key-slide_"]')).to_have_attribute("inert", "")
-    slide = int(query(visitor).get("slide", "1"))
-    assert slide > 1
-    while slide < 3:
-        press_next(visitor)
-        slide += 1
-    visitor.wait_for_function(FIVE_TIMES_NEXT)  # two are handled: one now, one when the next step has loaded
-    expect(visitor.locator(".bar .count")).to_have_text("2 / 6")
-    visitor.wait_for_url(re.compile("step=2.*slide=2"))
-    settle(visitor)
-    wait_until_steady(visitor)
-    settle(visitor)
-    assert query(visitor)["step"] == "2" and query(visitor)["slide"] == "2"
-
-
-def test_a_page_opens_at_the_part_that_its_step_is_about(visitor: Page, shipped: Server) -> None:
-    begin(visitor, shipped, "explanation", 5)
-    press_next(visitor)  # shows the answer and the page
-    heading = visitor.get_by_role("heading", name="What happens when words are deleted?")
-    expect(heading).to_be_in_viewport()
-    expect(visitor.locator(".st-key-chart_deletion")).to_be_in_viewport()
-    begin(visitor, shipped, "explanation", 4)  # about the first part of the same page
-    press_next(visitor)
-    settle(visitor)
-    assert visitor.evaluate("document.querySelector('[data-testid=stMain]').scrollTop") == 0
 
 
 def test_on_a_phone_a_lesson_fits_and_a_button_below_the_narration_leads_to_the_part(
@@ -404,16 +293,6 @@ def test_a_lesson_works_in_a_frame_of_another_origin(browser: Browser, shipped: 
         context.close()
         platform.shutdown()
         platform.server_close()
-
-
-def test_a_worksheet_is_at_most_three_pages_long(tmp_path: Path, browser: Browser) -> None:
-    """In German, as its texts are longer."""
-    (tmp_path / "sheet.html").write_text(worksheet(find_lesson("attention", "de"), cache(Predictor.load)), "utf-8")
-    page = browser.new_page()
-    page.goto((tmp_path / "sheet.html").as_uri())
-    printed = page.pdf(prefer_css_page_size=True)
-    page.close()
-    assert 2 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 3
 
 
 def test_an_exported_lesson_asks_and_answers_offline(tmp_path: Path, open_page: Open) -> None:

@@ -219,14 +219,6 @@ def test_each_sentence_is_true_of_this_text(scenes: "Page", tmp_path: Path, kind
     assert parts["answer"]["text"] == f"{percent[0]}, then {percent[1]}."
 
 
-def test_sentences_say_which_heads_are_switched_off_and_how(scenes: "Page", tmp_path: Path) -> None:
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny"))
-    sentence_of_one = scene(scenes, classifier, TEXTS[0], off=[(0, 1)])["parts"][2]["text"]
-    assert sentence_of_one.startswith("In head 1.1, ") and sentence_of_one.endswith(" Switched head: 1.2 (off).")
-    for how, said in (("zero", "nothing moves between lanes"), ("uniform", "attend evenly")):
-        assert said in scene(scenes, classifier, TEXTS[0], off=[(0, 0), (0, 1)], how=how)["parts"][2]["text"]
-
-
 def shown(page: "Page") -> list[str]:
     return [number for _, number in bars(page)]
 
@@ -312,37 +304,6 @@ def test_elements_are_kept_from_one_text_to_the_next_and_the_picture_is_that_of_
     fresh = open_page(single)
     write(fresh, TEXTS[1])
     assert page.evaluate(drawn) == fresh.evaluate(drawn)
-
-
-def test_tab_reaches_play_words_and_heads_in_this_order_and_heads_without_measures_have_no_verdict(
-    single: str, open_page: Open
-) -> None:
-    page = open_page(single)
-    write(page, "the striker")
-    page.locator(".machine-play").focus()
-    reached = []
-    for _ in range(12):
-        reached.append(
-            page.evaluate("document.activeElement.classList[0] + ' ' + Object.values(document.activeElement.dataset)")
-        )
-        page.keyboard.press("Tab")
-    words, heads = ["machine-word 0", "machine-word 1"], [f"machine-head {n}.{h}" for n in (1, 2) for h in (1, 2)]
-    assert [element for element in reached if element.startswith(("machine-word", "machine-head"))] == [*words, *heads]
-    assert page.locator(".machine-head :is(.machine-verdict, small):visible").count() == 0
-
-
-def test_the_largest_weights_are_ribbons_and_the_text_says_which(scenes: "Page", single: str, open_page: Open) -> None:
-    rng = np.random.default_rng(0)
-    heads = rng.dirichlet(np.full(MAX_LANES, 0.3), size=(4, MAX_LANES)).astype(np.float32)
-    least = "(heads) => leastDrawn(heads.map((one) => Float32Array.from(one.flat())), leastOf(heads[0].length))"
-    assert (heads >= 1.25 / MAX_LANES).sum() > 160
-    assert (heads >= scenes.evaluate(least, heads.tolist())).sum() == 160
-    assert scenes.evaluate(least, heads[:1].tolist()) == pytest.approx(1.25 / MAX_LANES)
-    page = open_page(single)
-    write(page, LONG)
-    page.locator(".machine-text summary").click()
-    note = page.locator(".machine-text p").inner_text()
-    assert "weights of at least 0.05; each layer shows at most the 160 largest" in note
 
 
 @pytest.mark.smoke
@@ -500,83 +461,3 @@ def test_axe_finds_nothing(single: str, open_page: Open, theme: str, width: int)
     assert [
         (rule["id"], [node["html"] for node in rule["nodes"]]) for rule in violations if rule["impact"] != "minor"
     ] == []
-
-
-def test_many_texts_in_one_frame_are_drawn_once_and_the_last_stays(
-    single: str, classifiers: dict[str, Predictor], open_page: Open
-) -> None:
-    page = open_page(single)
-    write(page, TEXTS[1])
-    drawn = page.evaluate(
-        """async ([first, last]) => {
-      let drawn = 0;
-      new MutationObserver((all) => { drawn += all.filter((one) => one.addedNodes.length).length; })
-        .observe(document.querySelector(".machine-text ol"), {childList: true});
-      const box = document.getElementById("text");
-      await new Promise(requestAnimationFrame);
-      for (let n = 0; n <= 5; n++) {
-        box.value = n === 5 ? last : first + n;
-        box.dispatchEvent(new Event("input"));
-        await null;
-      }
-      for (let n = 0; n < 4; n++) await new Promise(requestAnimationFrame);
-      return drawn;
-    }""",
-        [TEXTS[0], TEXTS[2]],
-    )
-    assert 1 <= drawn <= 3
-    assert shown(page) == expected(classifiers["first"], TEXTS[2])
-
-
-def test_a_legend_says_what_lines_and_signs_mean_and_feed_forward_stands_over_its_dots(
-    tmp_path: Path, open_page: Open
-) -> None:
-    save_reports_model(tmp_path / "reports")
-    page = open_page(
-        export_page([tmp_path / "reports"], tmp_path / "page", single_file=True).as_uri(), width=1280, height=900
-    )
-    write(page, REPORT)
-    legend = page.locator(".machine-legend").inner_text()
-    assert all(
-        said in legend for said in ("attention: thicker is more", "colour of the class", *VERDICT_MARKS.values())
-    )
-    assert "Click a head to switch it off" in page.locator(".machine-hint").inner_text()
-    apart = page.evaluate("""() => [1, 2].map((layer) => {
-      const box = (one) => one.getBoundingClientRect();
-      const {left, width} = box(document.querySelector(`.machine-name[data-part="layers.${layer - 1}.ff"]`));
-      const dot = box(document.querySelectorAll(".machine-fed")[layer - 1].querySelector("circle"));
-      const maps = [...document.querySelectorAll(`.machine-head[data-head^="${layer}."]`)].map((one) => box(one).right);
-      return [Math.abs(left + width / 2 - dot.left - dot.width / 2), dot.left - Math.max(...maps)];
-    })""")
-    assert all(centre < 4 and right > -4 for centre, right in apart), apart
-
-
-def test_a_text_folded_into_lanes_is_not_a_plume(tmp_path: Path, open_page: Open) -> None:
-    make_checkpoint(tmp_path / "tiny", max_length=300)
-    page = open_page(export_page([tmp_path / "tiny"], tmp_path / "page", single_file=True).as_uri())
-    write(page, LONG)
-    folded = page.locator(".machine-word").evaluate_all(
-        "all => all.filter((one) => one.textContent.startsWith('⋯')).map((one) => one.dataset.lane)"
-    )
-    assert folded
-    widths = page.locator(".ribbon").evaluate_all(
-        "all => all.map((one) => [one.dataset.key, one.dataset.query, Number(one.getAttribute('stroke-width'))])"
-    )
-    widest = {"folded": 0.0, "open": 0.0}
-    for key, query, width in widths:
-        kind = "folded" if key in folded or query in folded else "open"
-        widest[kind] = max(widest[kind], width)
-    assert widest["folded"] <= widest["open"], widest
-
-
-def test_on_a_phone_the_tour_scrolls_along_below_its_sentence(single: str, open_page: Open) -> None:
-    page = open_page(single, width=390, height=844)
-    write(page, TEXTS[0])
-    page.locator("#text").evaluate("(box) => box.blur()")
-    page.locator(".machine-play").evaluate("(one) => one.scrollIntoView()")
-    for number in range(1, 9):
-        page.keyboard.press("PageDown")
-        wait_until_steady(page)
-        mark, bar = (page.locator(f".machine-{name}").bounding_box() for name in ("mark", "bar"))
-        assert mark and bar and 0 <= bar["y"] < 120, f"the sentence of part {number} stays in sight"
-        assert bar["y"] < mark["y"] + mark["height"] <= 845, f"part {number} stays in sight"

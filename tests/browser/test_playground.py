@@ -2,7 +2,6 @@
 
 import io
 import re
-import time
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -80,17 +79,6 @@ def test_a_model_learns_and_everything_follows(offline: "Page", address: str) ->
     )
     offline.get_by_role("button", name="Reset").click()
     expect(offline.locator("#progress")).to_contain_text("not trained yet")
-
-
-def test_settings_are_in_the_address_and_what_has_no_effect_is_greyed_out(offline: "Page", address: str) -> None:
-    offline.goto(f"{address}#task=ends&layers=0")
-    assert offline.locator("#tasks").input_value() == "ends"
-    expect(offline.get_by_label("Heads")).to_be_disabled()
-    offline.get_by_label("Layers").select_option("3")
-    expect(offline.get_by_label("Heads")).to_be_enabled()
-    offline.get_by_label("Positions").select_option("none")
-    assert "layers=3" in offline.url and "positions=none" in offline.url and "task=ends" in offline.url
-    expect(offline.locator(".machine-head")).to_have_count(6)
 
 
 def test_a_link_opens_the_same_task_settings_and_sentence(offline: "Page", address: str) -> None:
@@ -304,37 +292,6 @@ def test_training_on_a_generated_task_pauses_once_it_is_learned(offline: "Page",
     expect(offline.locator("#progress")).to_contain_text("Paused")
 
 
-def test_twenty_lines_are_enough_and_give_counts_instead_of_percentages(offline: "Page", address: str) -> None:
-    offline.set_viewport_size({"width": 390, "height": 844})
-    offline.goto(address)
-    offline.get_by_text("Your own table").click()
-    offline.get_by_role("button", name="Fill in an example").click()
-    assert len(offline.locator("#table").input_value().splitlines()) == 20
-    offline.get_by_role("button", name="Train on this table").click()
-    expect(offline.locator("#table-problem")).to_be_empty()
-    expect(offline.locator("#about")).to_contain_text(
-        "16 texts to train on, 4 held out, 2 classes (cooking, health). With so few held-out texts"
-    )
-    expect(offline.locator("#progress")).to_contain_text("training texts are learned")
-    expect(offline.locator("#accuracy")).to_have_text(re.compile("Held-out texts: [0-4] of 4 right"))
-    expect(offline.locator(".machine-head")).to_have_count(4)
-    assert "task=own" in offline.url
-    offline.reload()
-    expect(offline.locator("#table-problem")).to_contain_text("The table is not part of the link")
-    expect(offline.locator("#table")).to_be_visible()
-
-
-def test_a_file_that_is_too_large_or_no_table_is_refused_with_a_sentence(offline: "Page", address: str) -> None:
-    offline.goto(address)
-    offline.get_by_text("Your own table").click()
-    for content, problem in (
-        (b"a,b\n" * 600_000, "This file is 2.4 MB. Expected at most 2 MB"),
-        (b"PK\3\4\0", "not a text file"),
-    ):
-        offline.locator("#file").set_input_files({"name": "table.csv", "mimeType": "text/csv", "buffer": content})
-        expect(offline.locator("#table-problem")).to_contain_text(problem)
-
-
 @pytest.mark.parametrize("theme, width", [("light", 1280), ("dark", 390)])
 def test_axe_finds_nothing(browser: "Browser", address: str, theme: Any, width: int) -> None:
     page = browser.new_page(color_scheme=theme, viewport={"width": width, "height": 5000})
@@ -348,18 +305,6 @@ def test_axe_finds_nothing(browser: "Browser", address: str, theme: Any, width: 
     assert [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in violations] == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.close()
-
-
-def test_at_ten_steps_a_second_every_step_is_drawn(offline: "Page", address: str) -> None:
-    offline.goto(f"{address}#task=majority&layers=1&width=16")
-    offline.get_by_label("Speed").select_option("10 steps/s")
-    began = time.monotonic()
-    train(offline, 30)
-    assert time.monotonic() - began > 2.9
-    # The loss of each step; on held-out texts at the start, at least once a second, and at the end.
-    for line, fewest in ((0, 29), (1, 2)):
-        drawn = offline.locator(f"#loss-curves .line-{line}").get_attribute("d")
-        assert drawn is not None and drawn.count("L") >= fewest
 
 
 def test_the_lesson_asks_trains_and_tells(offline: "Page", address: str) -> None:

@@ -69,35 +69,6 @@ def test_an_exported_page_saves_its_picture_without_a_server(single: str, open_p
     assert colours(saved(page, buttons, "png"), (600, 300)) > 20
 
 
-def test_the_svg_of_a_picture_looks_like_the_picture(single: str, open_page: Open) -> None:
-    """Each word and each class has the same position in the SVG as on the page."""
-    page = open_page(f"{single}#text=the+bank+raised+its+rates", offline=True)
-    places = """(root) => Object.fromEntries([...root.querySelectorAll(".machine-word, .machine-bars .name, text")]
-      .map((one) => [one.textContent, one.getBoundingClientRect()])
-      .map(([text, {left, right, top, bottom}]) => [text, [left, right, (top + bottom) / 2]]))"""
-    stage = page.locator(".machine-stage")
-    on_page = stage.evaluate(places)
-    box = stage.bounding_box()
-    svg = saved(page, page.locator("#picture .save-picture"), "svg")
-    shown = page.context.new_page()
-    shown.set_content(svg.read_text("utf-8"))
-    in_svg = shown.locator("svg").first.evaluate(places)
-    left, top = shown.locator("svg").first.evaluate(
-        "(svg) => [svg.getBoundingClientRect().x, svg.getBoundingClientRect().y]"
-    )
-    assert box is not None
-    words = page.locator(".machine-word").all_inner_texts()
-    for name, (start, end, middle) in on_page.items():
-        said = written_as(name, in_svg)
-        assert said is not None, name
-        there = [in_svg[said][0] - left, in_svg[said][1] - left, in_svg[said][2] - top]
-        assert there[2] - 12 == pytest.approx(middle - box["y"], abs=4), name
-        if name in words:  # words end at their lane; classes start at their bar
-            assert there[1] - 12 == pytest.approx(end - box["x"], abs=4), name
-        else:
-            assert there[0] - 12 == pytest.approx(start - box["x"], abs=4), name
-
-
 def test_the_app_saves_the_picture_of_its_home_page_and_of_the_film(page: Page, server: Server) -> None:
     visit(page, server, wait_for=".machine-word", text=TEXT)
     buttons = page.locator(".machine-saving")

@@ -231,7 +231,7 @@ def test_text_is_parted_for_byte_pairs_as_the_library_does_it(engine: "Page") ->
 
 
 @pytest.mark.parametrize("kind", TOKENIZERS)
-@pytest.mark.parametrize("n", [pytest.param(300, marks=pytest.mark.smoke), 3_000])
+@pytest.mark.parametrize("n", [pytest.param(300, marks=pytest.mark.smoke), 1_500])
 def test_tokens_and_offsets_are_those_of_python(engine: "Page", kind: str, n: int) -> None:
     texts = unicode_texts(n, seed=n)
     learned = [text.encode("utf-8", "replace").decode() for text in texts[:300]] + list(TEXTS)
@@ -348,7 +348,7 @@ def shipped() -> list[str]:
 
 
 @pytest.mark.parametrize("name", shipped())
-@pytest.mark.parametrize("n", [pytest.param(6, marks=pytest.mark.smoke), 150])
+@pytest.mark.parametrize("n", [pytest.param(6, marks=pytest.mark.smoke), 50])
 def test_shipped_classifiers_answer_as_in_python(engine: "Page", name: str, n: int) -> None:
     """Logits agree within 1e-4 and attention patterns within 1e-3."""
     try:

@@ -38,14 +38,3 @@ def test_a_file_comes_back_with_the_class_of_each_row(
     expected = [str(prediction.label) for prediction in answers.predict(list(TEXTS))]
     assert [row["predicted_label"] for row in rows[:-1]] == expected
     assert rows[-1]["message"] == "'=1+1 the bank" and "probability_3" in rows[0]
-
-
-def test_a_long_file_shows_its_progress_and_is_cancelled(page: Page, server: Server, tmp_path: Path) -> None:
-    line = " ".join(TEXTS) + "\n"
-    (tmp_path / "long.csv").write_text("message\n" + line * (15_000_000 // len(line)), encoding="utf-8")
-    upload(page, server, tmp_path / "long.csv")
-    page.locator(".st-key-start_batch button:visible").first.click()
-    expect(page.get_by_text("rows", exact=False).filter(has_text=" of ").first).to_be_visible()
-    page.locator(".st-key-cancel_batch button:visible").first.click()
-    expect(page.get_by_text("Cancelled; nothing was kept")).to_be_visible()
-    expect(page.locator(".st-key-start_batch button:visible").first).to_be_visible()

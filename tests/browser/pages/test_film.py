@@ -11,7 +11,7 @@ from tests.app.film import FILMED
 from tests.browser.conftest import Server
 from tests.browser.visiting import query, settle, text_box, visit
 from txcls import figures
-from txcls.inspection.training_film import TrainingFilm, questions, training_film
+from txcls.inspection.training_film import TrainingFilm, training_film
 from txcls.predictor import Predictor
 
 TEXT = "voters went to the polls"
@@ -121,41 +121,3 @@ def test_the_step_stays_in_the_link_when_the_text_changes_and_opens_again(page: 
     text_box(page).press("PageDown")
     text_box(page).press("Space")
     expect(page.locator(".film .where")).to_have_text("Step 5 of 12")  # keys in the text box do not move the film
-
-
-def test_predict_first_covers_a_state_until_it_is_answered(
-    page: Page, server: Server, classifier: Predictor, film: TrainingFilm
-) -> None:
-    asked = questions(film.answers)
-    assert asked, "the model must have changed its mind about this text"
-    visit(page, server, "film", wait_for=FILM, checkpoint=FILMED, text=TEXT)
-    page.get_by_role("checkbox", name="Predict first").check()
-    page.locator(".film .play").click()
-    question = page.get_by_text("Does the model say")
-    for n in asked:
-        expect(question).to_be_visible()  # playing stops there
-        expect(page.locator(".film .where")).to_contain_text(f"Step {film.rows[n].step} ")
-        expect(page.locator(".film .state")).to_be_hidden()
-        right = film.answers[n] == film.answers[-1]
-        page.get_by_role("button", name="Yes").click()
-        said = page.locator(".film .verdict")
-        expect(said).to_contain_text("✓ Right" if right else "✗ Wrong")
-        expect(said).to_contain_text(f"{classifier.classes[film.answers[n]]}, {percent(film.probabilities[n].max())}")
-        expect(page.locator(".film .state")).to_be_visible()
-        page.locator(".film .play").click()
-    expect(page.locator(".film .play")).to_contain_text("Play again")
-
-
-def test_a_head_is_enlarged_with_its_tokens_and_shrinks_again(page: Page, server: Server, film: TrainingFilm) -> None:
-    visit(page, server, "film", wait_for=FILM, checkpoint=FILMED, text=TEXT, training_step=12)
-    page.get_by_role("button", name="Layer 2, head 1; largest weight").click()
-    large = page.get_by_role("img", name="Attention of Layer 2, head 1")
-    pattern = film.attention[-1, 1, 0]
-    query_place, key_place = np.unravel_index(int(pattern.argmax()), pattern.shape)
-    words = TEXT.split()
-    label = large.get_attribute("aria-label") or ""
-    assert f"{words[query_place]} → {words[key_place]} {pattern.max():.2f}" in label
-    assert page.locator(".film .queries span").all_text_contents() == words
-    page.keyboard.press("Escape")
-    expect(page.locator(".film .maps")).to_be_visible()
-    expect(page.get_by_role("button", name="Layer 2, head 1; largest weight")).to_be_focused()

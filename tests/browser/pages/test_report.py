@@ -19,7 +19,6 @@ ROWS = LabelledTexts(
 FILE = "\n".join(
     ["text,label", *(f'"{text}",{CLASSES[label]}' for text, label in zip(ROWS.texts, ROWS.labels, strict=True))]
 )
-STRANGE = b"text,label\nrain soon,wet\nsun now,dry\nrain again,wet\n"
 
 
 def upload(page: Page) -> None:
@@ -48,25 +47,3 @@ def test_an_uploaded_table_is_measured_and_a_row_opens_in_classify(page: Page, s
     expect(page.locator("h1")).to_have_text("Which class does this text belong to?")
     settle(page)
     expect(text_box(page)).to_have_value(found.answers.mistakes()[0].text)
-
-
-def test_doubtful_labels_can_be_downloaded_with_corrections(page: Page, server: Server) -> None:
-    visit(page, server, "report", checkpoint=PLAIN)
-    upload(page)
-    page.get_by_role("button", name="Find wrong labels").click()
-    save = page.get_by_role("button", name="Download all 48 rows")
-    expect(save).to_be_visible()
-    settle(page)
-    with page.expect_download() as download:
-        save.click()
-    lines = download.value.path().read_text("utf-8").splitlines()
-    assert lines[0] == '"text","label"' and len(lines) == 49
-
-
-def test_a_table_without_known_labels_gets_an_error_message(page: Page, server: Server) -> None:
-    visit(page, server, "report", checkpoint=PLAIN)
-    page.get_by_text("Use a table of your own instead").click()
-    page.locator('input[type="file"]').first.set_input_files(
-        {"name": "other.csv", "mimeType": "text/csv", "buffer": STRANGE}
-    )
-    expect(page.get_by_text("none of its labels")).to_be_visible()

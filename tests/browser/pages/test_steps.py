@@ -46,19 +46,6 @@ def test_a_clicked_cell_has_its_arithmetic_shown(page: Page, server: Server, wal
     assert number(float(step.cells(1)[1, 4])) in page.evaluate(SOURCES)[-1]
 
 
-def test_a_clicked_bar_has_its_arithmetic_shown(page: Page, server: Server, walk: Walk) -> None:
-    visit(page, server, "steps", text=TEXT, step="logits")
-    logits = walk.steps[walk.find("logits", 0)].cells()[:, 0]
-    last = int(logits.argmin())
-    bars = page.locator(f".st-key-chart_numbers {CHART} .point path")
-    bar = bars.last.bounding_box()
-    assert bar
-    click_plot(page, bar["x"] + bar["width"] / 2, bar["y"] + bar["height"] / 2)
-    page.wait_for_function(f"{SOURCES}.some((one) => one.includes('ell_{{{last + 1}}}'))")
-    settle(page)
-    assert query(page)["cell"] == f"C{last}"
-
-
 def test_a_link_opens_the_step_and_typing_stays_on_it(page: Page, server: Server) -> None:
     visit(page, server, "steps", checkpoint=LEARNED, text=TEXT, step="softmax", layer=2, head=3)
     expect(page.get_by_role("heading", name="Layer 2 · Softmax: the attention pattern · head 3")).to_be_visible()

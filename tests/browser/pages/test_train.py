@@ -138,32 +138,3 @@ def test_a_table_is_trained_on_survives_a_reload_is_stopped_inspected_downloaded
     page.goto(address)
     expect(page.get_by_text("no longer here")).to_be_visible()
     assert SECRET not in server.log.read_text(errors="replace"), "nothing of a table is logged"
-
-
-def test_a_training_is_cancelled_and_the_other_visitor_is_told_of_the_queue(
-    page: Page, other: Page, server: Server, table: Path
-) -> None:
-    train(page, server, table)
-    open_train(other, server)
-    other.locator(".st-key-try_sample button:visible").first.click()
-    other.locator(".st-key-start_training button:not([disabled])").first.click()
-    expect(other.get_by_text("1 other is ahead of yours on this server")).to_be_visible()
-    assert SECRET not in other.content()
-    page.locator(".st-key-cancel_training button:visible").first.click()
-    expect(page.get_by_text("Cancelled; nothing was kept")).to_be_visible()
-    expect(other.get_by_text("1 other is ahead of yours on this server")).to_have_count(0)
-    other.locator(".st-key-forget button:visible").first.click()
-    page.locator(".st-key-forget button:visible").first.click()
-    settle(page)
-    settle(other)
-
-
-def test_a_bad_file_gets_an_error_message(page: Page, server: Server, tmp_path: Path) -> None:
-    (tmp_path / "bad.xlsx").write_bytes(b"PK\x03\x04 no workbook")
-    open_train(page, server)
-    upload(page, tmp_path / "bad.xlsx")
-    expect(page.get_by_text("not a readable Excel file")).to_be_visible()
-    (tmp_path / "bad.zip").write_bytes(b"PK\x05\x06" + b"\0" * 18)
-    page.get_by_text("Open a model that you downloaded here").click()
-    upload(page, tmp_path / "bad.zip", at=1)
-    expect(page.get_by_text("not a checkpoint, since it lacks")).to_be_visible()

@@ -49,23 +49,6 @@ def test_a_changed_text_is_compared_and_a_search_ends(page: Page, server: Server
     ]  # fmt: skip
 
 
-def test_a_search_is_stopped_and_keeps_what_it_found(page: Page, server: Server) -> None:
-    visit(page, server, "whatif", checkpoint="who_won_none", text="the bank raised its rates again " * 40)
-    page.evaluate(
-        """() => new MutationObserver(() => {
-          const stop = [...document.querySelectorAll("button")].find((button) => button.innerText.trim() === "Stop")
-          if (stop && document.body.innerText.match(/[1-9][\\d,]* of [\\d,]+ changes tried/)) stop.click()
-        }).observe(document.body, {subtree: true, childList: true, characterData: true})"""
-    )
-    page.get_by_role("button", name="Search").click()
-    expect(page.get_by_role("button", name="Stop")).to_have_count(0)
-    expect(page.get_by_role("button", name="Search")).to_be_visible()
-    settle(page)
-    line = page.get_by_text("changes tried").inner_text()
-    done, total = (int(number.replace(",", "")) for number in re.findall(r"[\d,]+", line)[:2])
-    assert 0 < done < total
-
-
 CELL = """([part, token]) => {
   const plot = document.querySelector('[class*="st-key-chart_patching"] .js-plotly-plot')
   plot.scrollIntoView({block: "center"})
