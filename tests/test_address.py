@@ -54,11 +54,6 @@ def test_a_view_survives_the_way_through_a_url(view: View, params: dict[str, str
     assert view_from_params(written, checkpoints=NAMES) == (view, [])
 
 
-def test_empty_text_is_not_taken_for_no_text() -> None:
-    assert view_from_params({"text": ""}, checkpoints=NAMES)[0].text == ""
-    assert view_from_params({}, checkpoints=NAMES)[0].text
-
-
 @pytest.mark.parametrize(
     "name, raw, value",
     [
@@ -90,21 +85,11 @@ def test_a_malformed_value_is_ignored_with_a_note(name: str, raw: str) -> None:
     notes[0].encode()
 
 
-@pytest.mark.parametrize("raw", ["x", "1..2", "½", "9" * 6000, "\ud800", "row", "row-1", "d1", "on on"])
-def test_an_unknown_choice_is_ignored(raw: str) -> None:
-    names = ("cell", "predict", "flips", "target", "baseline", "encoding")
-    assert view_from_params(dict.fromkeys(names, raw), checkpoints=NAMES) == (View(checkpoint="ag_news"), [])
-
-
 @pytest.mark.parametrize("raw", ["0.1", "1", "1.FF", "t0", "t", "heads", "1.-1", "²", "\u0663.1", "\ud800", "9" * 6000])
 def test_what_is_no_part_of_a_model_is_not_switched_and_noted(raw: str) -> None:
     view, notes = view_from_params({"switched": f"1.2,{raw},1.2", "heads": raw, "off": raw}, checkpoints=NAMES)
     assert (view.switched, view.heads, view.off, len(notes)) == (("1.2",), "off", "zero", 1)
     notes[0].encode()
-
-
-def test_a_checkpoint_is_not_compared_with_itself() -> None:
-    assert view_from_params({"checkpoint": "learned", "versus": "learned"}, checkpoints=NAMES)[0].versus == ""
 
 
 def test_long_texts_and_continuations_stay_out_of_the_url() -> None:

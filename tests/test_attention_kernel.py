@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.test_model import small
-from txcls.model import SelfAttention, is_faster_written_out
+from txcls.model import SelfAttention
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -27,20 +27,3 @@ def test_training_in_bfloat16_has_the_fused_kernels_result_and_gradient(
         made.append((out.detach(), attention.query.weight.grad.clone(), attention.value.weight.grad.clone()))
     for written_out, fused in zip(*made, strict=True):
         torch.testing.assert_close(written_out, fused, atol=0.02 * float(fused.abs().max()), rtol=0)
-
-
-@pytest.mark.parametrize(
-    "dtype, n_tokens, training, dropout, expected",
-    [
-        (torch.bfloat16, 400, True, 0.0, True),
-        (torch.bfloat16, 401, True, 0.0, False),
-        (torch.bfloat16, 401, True, 0.1, True),
-        (torch.bfloat16, 400, False, 0.1, False),
-        (torch.float32, 400, True, 0.1, False),
-    ],
-)
-def test_attention_is_written_out_in_training_in_bfloat16(
-    dtype: torch.dtype, n_tokens: int, training: bool, dropout: float, expected: bool
-) -> None:
-    q = torch.zeros(1, 2, n_tokens, 4, dtype=dtype)
-    assert is_faster_written_out(q, training=training, dropout=dropout) is expected

@@ -11,12 +11,10 @@ import txcls
 from tests.conftest import CLASSES, TEXTS, make_checkpoint, make_language_model
 from txcls.checkpoint.load import load_checkpoint
 from txcls.data.given import given_rows
-from txcls.errors import CheckpointError, DataError, TraceError
+from txcls.errors import CheckpointError, DataError
 from txcls.evaluation.evaluate import evaluate_rows
-from txcls.inspection.ablation import Change, ablate, ablate_each
+from txcls.inspection.ablation import Change, ablate
 from txcls.inspection.attribution import METHODS, explain
-from txcls.inspection.tracing import trace_text
-from txcls.predictor import Predictor
 
 TEXT = TEXTS[1]
 
@@ -75,45 +73,6 @@ def test_all_calls_refuse_the_same_texts(made: txcls.Classifier, call: str) -> N
             ask(TEXT)
 
 
-@pytest.mark.parametrize("call", ["trace", "walk", "explain", "ablate_each"])
-def test_calls_for_one_text_refuse_a_list_and_a_text_without_words(made: txcls.Classifier, call: str) -> None:
-    with pytest.raises(TypeError, match="expected one text, a str"):
-        getattr(made, call)([TEXT])
-    with pytest.raises(TraceError, match="no word"):
-        getattr(made, call)("  ")
-
-
-def test_a_prediction_is_one_short_line(made: txcls.Classifier) -> None:
-    line = repr(made("zyzzyva " + "bank " * 300 + "\n"))
-    assert re.fullmatch(r"Prediction\(\S+, [\d.]+ %, 1 unknown, cut off: 'zyzzyva bank .*…'\)", line)
-    assert len(line) < 120 and repr(made("")) == "Prediction(no words: '')"
-
-
-def test_a_trace_is_read_by_name(made: txcls.Classifier) -> None:
-    traced = made.trace(TEXT)
-    whole = trace_text(made, TEXT)
-    n = len(traced.tokens)
-    assert traced["layers.0.attn.pattern"].shape == (2, n, n)
-    assert list(traced) == list(whole) and len(traced) == len(whole.values) and "pooled" in traced
-    for name in traced:
-        np.testing.assert_array_equal(traced[name], whole.values[name])
-        assert re.search(rf"^ +{re.escape(name)} .*{re.escape(str(traced[name].shape))}", repr(traced), re.MULTILINE)
-
-
-@pytest.mark.parametrize("name", ["layers.0.attn.patern", "attn.pattern"])
-@pytest.mark.parametrize("error", [KeyError, TraceError])
-def test_a_wrong_tap_name_is_answered_with_close_ones(made: txcls.Classifier, name: str, error: type) -> None:
-    with pytest.raises(error, match=rf"no tap '{name}'; did you mean .*attn\.pattern"):
-        made.trace(TEXT)[name]
-
-
-def test_a_name_like_no_other_is_answered_with_all(made: txcls.Classifier) -> None:
-    traced = made.trace(TEXT)
-    for name in ("zzz", 3):
-        with pytest.raises(KeyError, match=r"there are 'embeddings.tokens'"):
-            traced[name]  # type: ignore[index]
-
-
 def test_an_explanation_by_one_method_is_that_of_all(made: txcls.Classifier) -> None:
     whole = explain(made, TEXT)
     assert list(made.explain(TEXT).scores) == list(METHODS)
@@ -123,17 +82,6 @@ def test_an_explanation_by_one_method_is_that_of_all(made: txcls.Classifier) -> 
         np.testing.assert_allclose(one.scores[method], whole.scores[method])
         written = repr(one).splitlines()
         assert written[1].split() == [method] and [line.split()[0] for line in written[2:]] == TEXT.split()
-
-
-@pytest.mark.parametrize(
-    "wrong, message",
-    [({"method": "magic"}, "expected one of attention"), ({"target": "Sports"}, "expected one of logit, probability")],
-)
-def test_an_unknown_method_or_target_lists_the_known_ones(
-    made: txcls.Classifier, wrong: dict[str, str], message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        made.explain(TEXT, **wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -159,12 +107,6 @@ def test_named_parts_are_changed_together(
     assert f"({100 * found.effect[0]:+.1f} points)" in repr(found)
 
 
-def test_every_part_alone_is_changed_as_the_library_does(made: txcls.Classifier) -> None:
-    found, expected = made.ablate_each(TEXT, heads="uniform"), ablate_each(made, TEXT, heads="uniform")
-    np.testing.assert_allclose(found.heads, expected.heads)
-    assert f"{100 * found.heads[1, 0]:+.1f}" in repr(found).splitlines()[2]
-
-
 @pytest.mark.parametrize(
     "wrong, error, message",
     [
@@ -187,16 +129,6 @@ def test_parts_that_do_not_exist_are_refused(
 ) -> None:
     with pytest.raises(error, match=message):
         made.ablate(TEXT, **wrong)  # type: ignore[arg-type]
-
-
-def test_a_walk_lists_its_steps(made: txcls.Classifier) -> None:
-    walk = made.walk(TEXT)
-    lines = repr(walk).splitlines()[1:]
-    assert len(lines) == len(walk.steps)
-    for place, (line, step) in enumerate(zip(lines, walk.steps, strict=True)):
-        assert line.split()[:2] == [str(place), step.name] and line.endswith(step.title)
-    with pytest.raises(KeyError, match="no step 'sofmax'; did you mean 'softmax'"):
-        walk.find("sofmax")
 
 
 def test_rows_given_are_measured_as_those_of_a_data_set(made: txcls.Classifier) -> None:
@@ -239,17 +171,3 @@ def test_saving_replaces_only_checkpoints(made: txcls.Classifier, tmp_path: Path
     made.save(tmp_path / "empty", overwrite=True)
     assert load_checkpoint(tmp_path / "empty").name == "empty"
     assert (tmp_path / "photos" / "cat.txt").read_text() == "meow"
-
-
-def test_the_repr_of_a_classifier_is_one_line(made: txcls.Classifier, tmp_path: Path) -> None:
-    n = made.n_parameters
-    classes = "4 classes: 'World', 'Sports', 'Business', 'Sci/Tech'"
-    assert repr(made) == f"Classifier('tiny', {classes}, {n:,} parameters)"
-    many = Predictor(make_checkpoint(tmp_path / "many", classes=tuple("abcdefg")))
-    assert "7 classes: 'a', 'b', 'c', 'd' and 3 more" in repr(txcls.Classifier(many.checkpoint))
-
-
-def test_the_repr_of_a_classifier_has_its_accuracy() -> None:
-    line = repr(txcls.load("ag_news"))
-    accuracy = load_checkpoint("ag_news").metrics["test"]["accuracy"]
-    assert line.endswith(f"test accuracy {100 * accuracy:.1f} %)") and "\n" not in line

@@ -33,8 +33,3 @@ def test_an_error_is_one_line_of_bounded_length_that_ends_with_what_to_do() -> N
     error = DataError(f"a\x1b[2J\nb {'x' * 100_000}\u202e; do this")
     assert "\x1b" not in str(error) and "\n" not in str(error) and len(str(error)) <= MAX_MESSAGE_LENGTH
     assert str(error).startswith("a\\x1b[2J b x") and str(error).endswith("\\u202e; do this")
-
-
-def test_private_and_unassigned_characters_are_escaped_but_not_joiners_and_wide_spaces() -> None:
-    assert shown("a\ue000\U0010fffe") == "a\\ue000\\U0010fffe"
-    assert shown("می\u200cخواهم\u3000👩\u200d🚀") == "می\u200cخواهم\u3000👩\u200d🚀"

@@ -1,12 +1,7 @@
 """examples/first_steps.ipynb runs from the first cell to the last, and is committed with its outputs."""
 
-import base64
-import io
-
 import nbformat
-import numpy as np
 import pytest
-from PIL import Image
 
 from examples.refresh_notebook import FIGURE, NOTEBOOK, executed, outputs
 
@@ -35,10 +30,3 @@ def test_it_is_committed_whole_and_small(committed: nbformat.NotebookNode) -> No
     assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
     printed = [output for cell in code for output in cell.outputs]
     assert not [output for output in printed if output.output_type == "error" or output.get("name") == "stderr"]
-
-
-def test_its_pictures_are_not_blank(committed: nbformat.NotebookNode) -> None:
-    for _, picture in outputs(committed, "image/png"):
-        pixels = np.asarray(Image.open(io.BytesIO(base64.b64decode(picture))).convert("L"))
-        assert pixels.shape[1] >= 600 and pixels.std() > 10
-        assert all(half.std() > 2 for half in np.array_split(pixels, 2, axis=1))

@@ -67,23 +67,6 @@ def test_other_is_the_probability_beyond_top_k(classifier: Predictor) -> None:
     assert classifier.predict([TEXTS[1]], top_k=99)[0].ranked == full.ranked
 
 
-def test_a_batch_gives_what_single_texts_give(classifier: Predictor) -> None:
-    texts = [*TEXTS, "bank", "", "the " * 50]
-    together = classifier.predict(texts, batch_size=3)
-    for text, prediction in zip(texts, together, strict=True):
-        [alone] = classifier.predict([text])
-        assert (prediction.text, prediction.label, prediction.tokens) == (text, alone.label, alone.tokens)
-        assert prediction.probabilities == pytest.approx(alone.probabilities, abs=1e-6)
-
-
-def test_unknown_and_cut_off_tokens_are_marked(classifier: Predictor) -> None:
-    text = "the zyzzyva raised rates " + "again and " * 20
-    [prediction] = classifier.predict([text])
-    assert "zyzzyva" in [text[token.start : token.end] for token in prediction.unknown]
-    assert len(prediction.tokens) == 12 and prediction.truncated_at is not None
-    assert all(token.end <= prediction.truncated_at for token in prediction.tokens)
-
-
 def test_a_text_without_words_has_no_label(classifier: Predictor) -> None:
     [prediction] = classifier.predict([" \n\t"])
     assert (prediction.label, prediction.ranked, prediction.other) == (None, (), 0.0)
@@ -131,12 +114,3 @@ def test_threads_share_one_classifier(classifier: Predictor) -> None:
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(ask, range(100)))
-
-
-def test_wrong_arguments_are_refused(classifier: Predictor) -> None:
-    with pytest.raises(TypeError, match="expected one value for each row"):
-        classifier.predict("text")
-    for wrong in ({"top_k": 0}, {"batch_size": 0}):
-        with pytest.raises(ValueError, match="expected at least 1"):
-            classifier.predict(["text"], **wrong)
-    assert classifier.predict([]) == []

@@ -13,7 +13,6 @@ import txcls
 from docs.command_line import FILE, command_line_page
 from tests.conftest import slow_but
 from tests.test_imports import imported_names
-from txcls.config import preset_names
 
 ROOT = Path(__file__).resolve().parent.parent
 # The brackets keep this file from matching itself.
@@ -25,22 +24,8 @@ def tracked_files() -> list[Path]:
     return [path for name in listed.stdout.split("\0") if name and (path := ROOT / name).is_file()]
 
 
-@pytest.fixture(scope="module")
-def readme() -> str:
-    return (ROOT / "README.md").read_text("utf-8")
-
-
 def test_the_page_on_the_command_line_is_what_the_commands_say():
     assert FILE.read_text("utf-8") == command_line_page(), "out of date: run `make docs`"
-
-
-def test_every_preset_is_documented():
-    page = (ROOT / "docs" / "training.md").read_text("utf-8")
-    assert not [name for name in preset_names() if f"`{name}`" not in page]
-
-
-def test_the_readme_is_short(readme):
-    assert len(readme.encode()) <= 9_000
 
 
 def test_links_between_documents_lead_somewhere():
@@ -116,14 +101,6 @@ def test_requirements_name_every_library_that_the_package_imports():
     imported = {projects.get(name, name) for name in roots - sys.stdlib_module_names - {"txcls"}}
     required = set(re.findall(r"^[\w-]+", (ROOT / "requirements.txt").read_text("utf-8"), re.MULTILINE))
     assert imported <= required
-
-
-def test_the_container_gets_everything_that_the_app_reads():
-    ignored = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
-    assert ignored[0] == "*"
-    sent = {line[1:] for line in ignored if line.startswith("!")}
-    assert sent == {"requirements.lock", "streamlit_app.py", ".streamlit", "checkpoints", "txcls"}
-    assert not [name for name in sent if not (ROOT / name).exists()]
 
 
 @pytest.mark.parametrize("name", slow_but(["README.md"], ["README.md", "docs/python.md"]))

@@ -1,7 +1,6 @@
 """The scikit-learn classifier: labels of any type, probabilities, and use with scikit-learn's own tools."""
 
 import pickle
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,9 +10,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import estimator_checks
 
-import txcls
-from tests.conftest import make_checkpoint
-from txcls.errors import DataError
 from txcls.sklearn import TransformerClassifier
 from txcls.training import speed
 
@@ -62,25 +58,3 @@ def test_it_works_in_pipelines_and_cross_validation() -> None:
 )
 def test_it_passes_the_checks_of_scikit_learn_that_need_no_numbers(name: str) -> None:
     getattr(estimator_checks, f"check_{name}")("TransformerClassifier", TransformerClassifier())
-
-
-def test_wrong_input_is_refused() -> None:
-    model = TransformerClassifier(minutes=0.05)
-    with pytest.raises(TypeError, match="texts: row 1"):
-        model.fit(["a", 2], ["x", "y"])
-    with pytest.raises(ValueError, match="3 texts and 2 labels"):
-        model.fit(["a", "b", "c"], ["x", "y"])
-    with pytest.raises(DataError, match="row 1 is empty"):
-        model.fit(["a", " "], ["x", "y"])
-    with pytest.raises(TypeError, match="one value for each row"):
-        model.fit("a", ["x"])
-
-
-def test_predictions_are_compared_with_labels(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    make_checkpoint(tmp_path / "c", classes=("1", "b"))
-    made = txcls.load(tmp_path / "c")
-    predicted = made.predict(["the bank raised rates", "some words", ""])
-    labels = [prediction.label for prediction in predicted]
-    assert predicted[:2] == labels[:2] and (predicted == np.array([*labels[:2], "x"])).tolist() == [True, True, False]
-    assert (predicted[0] == 1) == (labels[0] == "1") and predicted[0] == replace(predicted[0])
-    assert predicted[0] != predicted[1] and predicted[0] != "x" and len({*predicted}) == 3

@@ -5,9 +5,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer
-
-from txcls.cli import COMMANDS, command_line
 
 ROOT = Path(__file__).resolve().parent.parent
 SLOW_TO_IMPORT = {
@@ -50,12 +47,6 @@ def test_help_imports_what_typer_imports_and_the_command_line_alone() -> None:
     assert "typer" in packages(ours) and packages(ours) <= packages(bare)
     own = {module for module in ours if module.startswith("txcls")}
     assert own == {"txcls", "txcls.errors", "txcls.wording", "txcls.cli", "txcls.cli.output"}
-
-
-def test_help_says_of_each_command_what_the_command_itself_says() -> None:
-    commands = typer.main.get_command(command_line()).commands  # type: ignore[attr-defined]
-    said = {name: command.help.partition("\n\n")[0].replace("\n", " ") for name, command in commands.items()}
-    assert said == {name: summary for name, (_, summary) in COMMANDS.items()}
 
 
 NLTKS = {"nltk", "sklearn", "scipy", "pandas", "pyarrow"}
