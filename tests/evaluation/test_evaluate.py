@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.conftest import TEXTS as PLAIN_TEXTS
 from tests.conftest import make_checkpoint
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.checkpoint.load import load_checkpoint
@@ -19,11 +20,15 @@ from txcls.evaluation.evaluate import (
     Evaluation,
     accuracy_without_order,
     evaluate,
+    in_classes_of,
     measure,
+    predict_logits,
     shuffle_words,
     with_evaluation,
 )
+from txcls.evaluation.evaluate_file import rows_of_file
 from txcls.model import TextClassifier
+from txcls.predictor import Predictor
 from txcls.tap import trace
 from txcls.text.encoder import TextEncoder
 from txcls.text.vocabulary import CLS, UNK
@@ -119,3 +124,33 @@ def test_texts_of_an_unseen_kind_are_measured_and_stored(tmp_path: Path) -> None
     again = load_checkpoint(tmp_path / "tiny")
     assert again.metrics["new"]["accuracy"] == pytest.approx(evaluation.metrics.accuracy, abs=1e-6)
     assert f"| new | {evaluation.metrics.n:,} | " in (tmp_path / "tiny" / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_column_that_holds_the_classes_has_the_labels(tmp_path: Path) -> None:
+    checkpoint = make_checkpoint(tmp_path / "tiny")
+    first, second = checkpoint.classes[:2]
+    file = tmp_path / "other.csv"
+    rows = [("web", f"some words number {n}", (first, second.upper(), "unheard of")[n % 3]) for n in range(30)]
+    file.write_text("chnl,what they wrote,queue\n" + "".join(f"{a},{b},{c}\n" for a, b, c in rows))
+    labelled, notes, *_ = rows_of_file(checkpoint, file)
+    assert len(labelled) == 20 and set(labelled.labels) == {0, 1}
+    assert labelled.texts[0] == "some words number 0"
+    assert any("10 rows have labels" in note for note in notes)
+
+
+ROWS = LabelledTexts(["goal", "rain", "goal again"], [0, 1, 0], ("Sport", "Weather"))
+
+
+def test_logits_of_many_texts_equal_single_texts_in_order(classifier: Predictor) -> None:
+    rows = LabelledTexts([*PLAIN_TEXTS, "bank " * 20, "rain"], [0] * (len(PLAIN_TEXTS) + 2), classifier.classes)
+    texts = TokenisedTexts.encode(classifier.encoder, rows)
+    found = predict_logits(classifier.checkpoint.model, texts, batch_size=2)
+    alone = [classifier.logits(torch.tensor([classifier.encoder.encode(text).ids])) for text in rows.texts]
+    torch.testing.assert_close(found, torch.cat(alone), atol=1e-5, rtol=1e-5)
+
+
+def test_labels_become_indices_into_the_checkpoints_classes(classifier: Predictor) -> None:
+    checkpoint = replace(classifier.checkpoint, classes=("Weather", "Politics", "Sport"))
+    found = in_classes_of(ROWS, checkpoint)
+    assert found == LabelledTexts(ROWS.texts, [2, 0, 2], checkpoint.classes)
+    assert in_classes_of(ROWS, replace(checkpoint, classes=ROWS.classes)) is ROWS

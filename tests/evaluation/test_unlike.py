@@ -47,14 +47,6 @@ def test_a_short_text_is_said_to_be_rare_with_the_rate_on_test_texts(checkpoint:
     assert unlike(checkpoint, tokens(30)) == unlike(checkpoint, tokens(300)) == []
 
 
-def test_unknown_words_are_rare_where_validation_texts_have_few(checkpoint: Checkpoint) -> None:
-    rest = "of the validation texts (and 0.0 % of the test texts) have more than {} unknown words; "
-    rest += "of this one, {} is unknown"
-    assert unlike(checkpoint, tokens(30, unknown=15)) == ["0.5 % " + rest.format("20 %", "50 %")]
-    assert unlike(checkpoint, tokens(30, unknown=20)) == ["0.0 % " + rest.format("50 %", "67 %")]
-    assert unlike(checkpoint, tokens(30, unknown=1)) == [], "1 % of the validation texts have any"
-
-
 def test_match_reports_that_the_grammar_cannot_write_are_named(checkpoint: Checkpoint) -> None:
     data = checkpoint.config.data.model_copy(update={"dataset": "who_won"})
     reports = replace(checkpoint, config=checkpoint.config.model_copy(update={"data": data}), metrics={})
