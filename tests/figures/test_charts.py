@@ -6,7 +6,13 @@ import pytest
 from txcls.figures import (
     attention_grid,
     choose_arcs,
+    compared_bars,
     confusion_map,
+    operands_map,
+    probability_bars,
+    reliability_diagram,
+    shuffle_bars,
+    training_curves,
 )
 
 
@@ -58,3 +64,82 @@ def test_the_confusion_map_shows_shares_of_rows_and_writes_counts_of_few_classes
     many = confusion_map(names, np.eye(150, dtype=int))
     assert many.data[0].texttemplate is None and many.layout.height <= 1000
     assert len(set(many.data[0].x)) == 150, "classes whose names are cut alike stay apart"
+
+
+COLOURS = ("#111111", "#222222")
+
+
+def test_bars_are_ranked_on_a_fixed_scale_with_an_other_bar() -> None:
+    figure = probability_bars(["Sports", "World"], [0.7, 0.2], colours=COLOURS, other=(2, 0.1))
+    [bars] = figure.data
+    assert list(bars.x) == [0.7, 0.2, 0.1]
+    assert list(bars.text) == ["70.0 %", "20.0 %", "10.0 %"]
+    assert "2 others" in bars.customdata[2]
+    assert tuple(figure.layout.xaxis.range) == (0, 1)
+    assert tuple(figure.layout.yaxis.range) == (2.5, -0.5)  # the best on top
+    changed = probability_bars(["Sports", "World"], [1.0, 0.0], colours=COLOURS, other=(2, 0.0))
+    assert changed.layout.height == figure.layout.height, "a page does not jump when probabilities change"
+
+
+@pytest.mark.parametrize("names_above", [False, True])
+def test_shuffle_bars_show_the_original_and_every_shuffle(names_above: bool) -> None:
+    orders = np.array([[0.2, 0.6, 0.2], [0.5, 0.3, 0.2]])
+    figure = shuffle_bars(["a", "b", "c"], [0.1, 0.7, 0.2], orders, names_above=names_above)
+    bars, dots = figure.data
+    assert list(bars.x) == [0.7, 0.2, 0.1] and dots.name == "2 shuffled orders"
+    assert list(dots.x) == [0.6, 0.3, 0.2, 0.2, 0.2, 0.5]
+    assert all(abs(y - bars.y[n // 2]) <= bars.width / 2 for n, y in enumerate(dots.y)), "each dot is on its bar"
+    assert [note.text.strip() for note in figure.layout.annotations] == (["b", "c", "a"] if names_above else [])
+
+
+def test_compared_bars_keep_the_order_of_before_and_never_round_to_certainty() -> None:
+    figure = compared_bars(
+        ["a", "b", "c<b>", "d"], [0.7, 0.2, 0.1, 0.0], [0.0001, 0.3, 0.6999, 0.0], n_rows=3, names_above=True
+    )
+    before, after = figure.data
+    assert list(before.x) == [0.7, 0.2, 0.1] and list(after.x) == [0.0001, 0.3, 0.6999]
+    assert after.text[0] == "&lt; 0.1 %" and tuple(figure.layout.xaxis.range) == (0, 1)
+    assert [note.text.strip() for note in figure.layout.annotations] == ["a", "b", "c&lt;b&gt;"]
+
+
+def test_training_curves_leave_out_what_a_row_lacks() -> None:
+    assert len(training_curves([]).data) == 4
+    history = [{"step": 1, "train_loss": 0.5}, {"step": 2, "validation_accuracy": 0.9, "best": True}]
+    saved = [trace for trace in training_curves(history).data if trace.name == "saved weights"]
+    assert [list(trace.y) for trace in saved] == [[None], [0.9]]
+    assert not any(trace.name == "saved weights" for trace in training_curves(history, runs=3).data)
+
+
+def test_the_reliability_diagram_leaves_out_empty_bins() -> None:
+    bins = [
+        {"low": 0.0, "high": 0.5, "n": 0, "confidence": 0.0, "accuracy": 0.0},
+        {"low": 0.5, "high": 1.0, "n": 4, "confidence": 0.9, "accuracy": 0.75},
+    ]
+    shares, _, line = reliability_diagram(bins).data
+    assert list(line.x) == [0.9] and list(line.y) == [0.75] and list(shares.y) == [1.0]
+
+
+ROWS = [f"token{n}" for n in range(40)]
+LEFT, RIGHT = np.arange(120.0).reshape(40, 3), np.ones((3, 5))
+
+
+def drawn(chosen=(7, 2)):
+    return operands_map(
+        LEFT @ RIGHT, result="scores", operands=[("q", LEFT, "row"), ("k", RIGHT, "column")], rows=ROWS, chosen=chosen
+    )
+
+
+def test_the_row_and_the_column_of_the_chosen_number_are_framed():
+    frames = [trace for trace in drawn().data if trace.type == "scatter"][:3]
+    around = [(min(frame.x), max(frame.x), min(frame.y), max(frame.y)) for frame in frames]
+    assert around == [(1.5, 2.5, 6.5, 7.5), (-0.5, 2.5, 6.5, 7.5), (1.5, 2.5, -0.5, 2.5)]
+    assert not [trace for trace in drawn(chosen=None).data if trace.type == "scatter"]
+
+
+@pytest.mark.parametrize("n_columns", [1, 2, 5, 16, 39, 64, 256, 1024])
+def test_matrices_of_any_width_stand_side_by_side(n_columns):
+    wide = np.ones((2, n_columns))
+    layout = operands_map(LEFT[:2], result="sum", operands=[("x", wide, "row")] * 3, rows=ROWS[:2]).layout
+    domains = [getattr(layout, f"xaxis{n}").domain for n in (2, 3, 4)] + [layout.xaxis.domain]
+    assert np.all(np.diff([place for domain in domains for place in domain]) > 0)
+    assert domains[0][0] == 0.0 and domains[-1][1] == pytest.approx(1.0)
