@@ -11,28 +11,6 @@ from txcls.inspection.vocabulary import nearest_tokens
 from txcls.predictor import Predictor
 
 
-def words(before: str, after: str) -> list[tuple[str | None, str | None, str]]:
-    old, new = before.split(), after.split()
-    return [
-        (None if p.before is None else old[p.before], None if p.after is None else new[p.after], p.change)
-        for p in align_tokens(old, new)
-    ]
-
-
-def test_tokens_are_aligned_as_same_changed_removed_and_added() -> None:
-    assert words("the bank raised rates again", "the club raised rates") == [
-        ("the", "the", "same"),
-        ("bank", "club", "changed"),
-        ("raised", "raised", "same"),
-        ("rates", "rates", "same"),
-        ("again", None, "removed"),
-    ]
-    assert words("a b", "a x y b") == [
-        ("a", "a", "same"), (None, "x", "added"), (None, "y", "added"), ("b", "b", "same"),
-    ]  # fmt: skip
-    assert words("", "a") == [(None, "a", "added")] and align_tokens([], []) == ()
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_every_token_of_both_texts_is_in_one_pair_and_in_order(seed: int) -> None:
     random = np.random.default_rng(seed)

@@ -66,32 +66,6 @@ def test_the_walk_ends_with_the_answer_that_predict_gives(walks: Walks) -> None:
         assert best is not None and best.options[best.answer] == prediction.label
 
 
-def test_shapes_are_those_of_the_letters_and_questions_have_one_right_answer(walks: Walks) -> None:
-    for _, _, walk in walks:
-        names = [(step.name, step.layer) for step in walk.steps]
-        assert len(set(names)) == len(names)
-        titles = {step.title for step in walk.steps}
-        for place, step in enumerate(walk.steps):
-            assert walk.find(step.name, step.layer or 0) == place
-            assert set(step.reads) <= titles and bool(step.reads) == (step.name != "text") and step.says and step.code
-            for head in range(walk.sizes["H"]):
-                question = step.question(head=head)
-                if question is not None:
-                    assert 0 <= question.answer < len(question.options) == len(set(question.options)) > 1
-                    assert question.explanation
-            if step.values is None:
-                with pytest.raises(ValueError, match="has no numbers"):
-                    step.cells()
-                continue
-            assert step.rows is not None and step.columns is not None
-            assert step.cells().shape == (walk.sizes[step.rows.letter], walk.sizes[step.columns.letter])
-            assert len(step.values) == (walk.sizes["H"] if step.by_head else 1)
-            if step.quantity != "value":
-                np.testing.assert_allclose(step.values.sum(1 if step.columns.what == "text" else 2), 1.0, atol=1e-5)
-        with pytest.raises(KeyError):
-            walk.find("no such step")
-
-
 def test_every_line_of_code_is_in_the_source_where_the_step_says(walks: Walks) -> None:
     for step in walks[0][2].steps:
         for code in step.code:

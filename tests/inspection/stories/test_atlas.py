@@ -17,8 +17,6 @@ from txcls.inspection.ablation import measure_heads
 from txcls.inspection.stories import (
     ANY,
     HeadAtlas,
-    Lists,
-    Story,
     TokenStatistics,
     all_heads_sentence,
     keys_of,
@@ -27,7 +25,6 @@ from txcls.inspection.stories import (
     queries_of,
     spare_sentence,
 )
-from txcls.inspection.stories.lists import MAX_DISTANCE
 from txcls.inspection.tracing import trace_text
 from txcls.predictor import Predictor
 
@@ -172,26 +169,3 @@ def test_an_atlas_of_an_earlier_version_is_read(measured: tuple[Predictor, HeadA
     again = HeadAtlas.of(Predictor(load_checkpoint(tmp_path / "tiny")))
     assert again is not None and again.spare_lost is again.all_heads is None
     assert all_heads_sentence(again) == spare_sentence(again) == ""
-
-
-def test_lists_survive_the_checkpoint_and_fit_its_vocabulary(
-    measured: tuple[Predictor, HeadAtlas], tmp_path: Path
-) -> None:
-    classifier, atlas = measured
-    words = np.linspace(-3, 3, classifier.encoder.vocab_size).round(1)
-    distances = np.linspace(-1, 1, 2 * MAX_DISTANCE + 1).round(1)
-
-    def saved(lists: Lists) -> HeadAtlas | None:
-        first = replace(atlas.heads[0].story, story=Story(0, 0, lists=lists), attention=(0.7,), chance=(0.4,))
-        with_lists = replace(atlas, heads=(replace(atlas.heads[0], story=first), *atlas.heads[1:]))
-        save_checkpoint(classifier.checkpoint.with_metrics(atlas=with_lists.to_dict()), tmp_path / "tiny")
-        return HeadAtlas.of(Predictor(load_checkpoint(tmp_path / "tiny")))
-
-    again = saved(Lists(words, distances))
-    assert again is not None
-    read = again.heads[0].story.story.lists
-    assert read is not None
-    np.testing.assert_allclose(read.words, words, atol=1e-9)
-    np.testing.assert_allclose(read.distances, distances, atol=1e-9)
-    assert "| word list and distance |" in (tmp_path / "tiny" / "README.md").read_text(encoding="utf-8")
-    assert saved(Lists(words[1:], distances)) is None and saved(Lists(words, distances[1:])) is None
