@@ -3,8 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from txcls.config import DataConfig
+import txcls
+from txcls.config import DataConfig, load_preset
 from txcls.data.datasets import dataset_info, dataset_names, is_available, open_dataset
+from txcls.data.splits import training_and_validation
 from txcls.errors import DataError
 
 
@@ -46,3 +48,28 @@ def test_every_download_has_a_checksum_and_a_secure_address() -> None:
     for file in (file for name in dataset_names() for file in dataset_info(name).files):
         assert file.url.startswith("https://")
         assert {"md5": 32, "sha256": 64}[file.checksum.partition(":")[0]] == len(file.checksum.partition(":")[2])
+
+
+def test_splits_are_those_of_the_preset() -> None:
+    config = load_preset("sample").data
+    training, validation = training_and_validation(open_dataset(config), config)
+    opened = txcls.dataset("sample")
+    assert (opened.train.texts, opened.validation.texts) == (training.texts, validation.texts)
+    texts, labels = opened.train
+    assert texts == list(training.texts) and set(labels) == set(opened.classes)
+    assert not set(texts) & set(opened.validation.texts)
+    assert len(opened.test.texts) > 100 and set(opened.test.labels) == set(opened.classes)
+    assert opened.name == "sample" and opened.info.is_shipped
+
+
+def test_a_users_table_is_opened_by_path(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("text,label\n" + "".join(f"text {n},{'ab'[n % 2]}\n" for n in range(20)))
+    opened = txcls.dataset("table", path=tmp_path / "mine.csv")
+    assert len(opened.train.texts) == 17 and set(opened.validation.labels) == {"a", "b"}
+    assert repr(opened) == "SplitDataset('table': 2 classes; .train, .validation)"
+    assert repr(opened.train) == "Rows(17 texts, 2 classes)"
+
+
+def test_published_splits_keep_their_sizes(published_data: Path) -> None:
+    news = txcls.dataset("ag_news", path=published_data / "ag_news")
+    assert len(news.test.texts) == 7600 and set(news.test.labels) == set(news.classes)

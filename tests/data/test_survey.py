@@ -37,13 +37,6 @@ def test_near_duplicates_are_found_with_their_similarity_and_unlike_texts_are_no
     assert group.similarity == pytest.approx(len(first & second) / len(first | second), abs=0.02)
 
 
-def test_scripts_without_spaces_are_compared_by_their_characters() -> None:
-    text = "東京で新しい望遠鏡が公開されて多くの人が集まりました"
-    other = "大阪の銀行は金利を引き上げると発表した"
-    result = survey([text, text + "。", text[:-2] + "せん", other], ["a", "a", "b", "b"])
-    assert result.near and result.near[0].rows == (0, 1, 2)
-
-
 def test_planted_near_duplicates_among_many_rows_are_found_in_seconds() -> None:
     draw = random.Random(0)
     texts = [" ".join(f"w{int(20_000 * draw.random() ** 3)}" for _ in range(20)) for _ in range(20_000)]

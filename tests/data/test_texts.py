@@ -79,18 +79,3 @@ def test_a_mixture_reads_only_training_texts(news: Path, rule: str) -> None:
     assert 5 < len(opened.validation) < 20, "about one in a hundred"
     assert "AG News" in opened.info.title and "research" in opened.info.terms
     assert opened.rows == {"ag_news": 400, "sample": len(open_dataset(DataConfig()).load("train"))}
-
-
-def test_small_sources_of_a_mixture_are_repeated(news: Path) -> None:
-    whole = open_texts(mixture())
-    own = [text for text in whole.training if not text.startswith("Headline")]
-    size = {"sample": sum(map(len, own)), "ag_news": sum(map(len, whole.training)) - sum(map(len, own))}
-    times = size["ag_news"] / size["sample"]
-    assert times > 10
-    for mixing, expected in ((0.5, times**0.5), (0.0, times)):
-        mixed = open_texts(mixture(mixing=mixing))
-        counts = {text: mixed.training.count(text) / whole.training.count(text) for text in own[:20]}
-        assert set(counts.values()) == {round(expected)}
-        assert mixed.training.count(next(t for t in mixed.training if t.startswith("Headline"))) == 1
-        assert mixed.validation == whole.validation
-        assert not {*mixed.validation} - {*whole.training} & {*mixed.training}
