@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +10,12 @@ import pytest
 
 from tests.browser.exported import HOSTILE, Open, bars, expected, write
 from tests.browser.visiting import wait_until_steady
-from tests.conftest import TEXTS, make_checkpoint
-from txcls.inspection.ablation import Means, ablate_each
+from tests.conftest import TEXTS
 from txcls.predictor import Predictor
 from txcls.web.export import export_page
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    pass
 
 
 @pytest.fixture(scope="module")
@@ -88,15 +86,6 @@ def test_the_address_carries_text_and_view(hosted: str, classifiers: dict[str, P
     assert "data-theme" in again.content() and again.locator(".head.off").count() == 1
 
 
-def test_a_folder_opened_from_a_disk_says_what_to_do(hosted: str, tmp_path: Path, browser: "Browser") -> None:
-    made = make_checkpoint(tmp_path / "tiny")
-    page = browser.new_page()
-    page.goto(export_page([tmp_path / "tiny"], tmp_path / "page").as_uri())
-    page.wait_for_selector("#problem:not([hidden])")
-    assert made.path and "--single-file" in page.locator("#problem").inner_text()
-    page.close()
-
-
 def test_any_text_gets_an_answer_or_a_hint(single: str, open_page: Open) -> None:
     page = open_page(single)
     for text in ("", "   \n ", "\u200b", "the " * 400, "a\u0000b \ud800", "שלום عليكم 日本語", "<cls>"):
@@ -120,31 +109,3 @@ def test_nothing_is_wider_than_the_screen(single: str, open_page: Open) -> None:
         page.set_viewport_size({"width": width, "height": 900})
         wait_until_steady(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-
-
-def test_the_buttons_of_the_article_show_its_parts_and_the_address_restores_them(
-    tmp_path: Path, open_page: Open
-) -> None:
-    page = open_page(export_page(["who_won"], tmp_path / "page", single_file=True).as_uri(), offline=True)
-    text, names = page.locator("#text").input_value(), [name for name, _ in bars(page)]
-    for n, part in enumerate(("words", "positions", "attention", "feed-forward"), 1):
-        page.locator(f"[data-show={part}]").click()
-        assert page.locator(".machine-place").inner_text() == f"{n} / 8"
-    page.wait_for_function("() => location.hash.includes('part=layers.0.ff')")
-    again = open_page(page.url)
-    again.wait_for_function("() => document.querySelector('.machine-place').textContent === '4 / 8'")
-    page.locator("[data-show=off]").click()
-    page.wait_for_function("() => document.querySelectorAll('.head.off').length === 1")
-    effects = ablate_each(
-        Predictor.load("who_won"), text, heads="mean", means=Means.of(Predictor.load("who_won"))
-    ).heads
-    layer, head = divmod(int(effects.argmin()), effects.shape[1])
-    assert page.locator(".head.off").get_attribute("data-head") == f"{layer + 1}.{head + 1}"
-    assert [name for name, _ in bars(page)] == names, "classes keep their order"
-    assert page.locator("#unlike").inner_text() == ""
-    page.locator("[data-show=unlike]").click()
-    page.wait_for_function("() => document.getElementById('unlike').textContent")
-    assert page.locator(".head.off").count() == 0
-    page.locator("[data-show=again]").click()
-    page.wait_for_function("() => !document.getElementById('unlike').textContent")
-    assert page.locator("#text").input_value() == text
