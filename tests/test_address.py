@@ -55,20 +55,6 @@ def test_a_view_survives_the_way_through_a_url(view: View, params: dict[str, str
 
 
 @pytest.mark.parametrize(
-    "name, raw, value",
-    [
-        ("layer", "0", 0), ("layer", "-7", 0), ("layer", "99", 98), ("layer", "9" * 30, 9999), ("layer", " 2 ", 1),
-        ("temperature", "9", 2.0), ("top_p", "0", 0.05), ("seed", "-1", 0), ("top_k", "-3", 0),
-        ("training_step", "-7", 0), ("training_step", "9" * 30, 10**12),
-    ],
-    ids=lambda value: str(value)[:13],
-)  # fmt: skip
-def test_numbers_out_of_range_become_the_nearest_valid_one(name: str, raw: str, value: float) -> None:
-    view, notes = view_from_params({name: raw}, checkpoints=NAMES)
-    assert (getattr(view, name), notes) == (value, [])
-
-
-@pytest.mark.parametrize(
     "name, raw",
     [
         *(("k", raw) for raw in ("abc", "", "1.5", "½", "9" * 6000, "\ud800")),

@@ -107,30 +107,6 @@ def test_named_parts_are_changed_together(
     assert f"({100 * found.effect[0]:+.1f} points)" in repr(found)
 
 
-@pytest.mark.parametrize(
-    "wrong, error, message",
-    [
-        ({}, ValueError, "nothing to change; name parts"),
-        ({"heads": (0, 7)}, ValueError, "head"),
-        ({"heads": (9, 0)}, ValueError, "layers 0 to 1"),
-        ({"heads": 3}, TypeError, r"expected \(layer, head\)"),
-        ({"heads": "0.1"}, TypeError, r"expected \(layer, head\)"),
-        ({"heads": [(0, 1, 2)]}, TypeError, r"expected \(layer, head\)"),
-        ({"feed_forward": "first"}, TypeError, "expected a layer"),
-        ({"feed_forward": [0.5]}, TypeError, "expected a layer"),
-        ({"feed_forward": 7}, ValueError, "layers 0 to 1"),
-        ({"feed_forward": 1, "how": "uniform"}, ValueError, "only a head"),
-        ({"heads": (0, 0), "how": "mean"}, ValueError, "means of reference texts"),
-    ],
-    ids=str,
-)
-def test_parts_that_do_not_exist_are_refused(
-    made: txcls.Classifier, wrong: dict[str, object], error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        made.ablate(TEXT, **wrong)  # type: ignore[arg-type]
-
-
 def test_rows_given_are_measured_as_those_of_a_data_set(made: txcls.Classifier) -> None:
     labels = [CLASSES[n % 4] for n in range(len(TEXTS))]
     found = made.evaluate(pd.Series(TEXTS), labels, without_order=True)

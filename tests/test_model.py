@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from txcls.config import ModelConfig
-from txcls.model import Block, LayerNorm, SelfAttention, TextClassifier, sinusoidal_encoding
+from txcls.model import Block, Dropout, LayerNorm, SelfAttention, TextClassifier, sinusoidal_encoding
 from txcls.tap import trace
 
 VOCAB, CLASSES = 50, 3
@@ -262,3 +262,58 @@ def test_initial_matrices_have_the_spread_they_should(init: str) -> None:
     assert weight.std().item() == pytest.approx(expected, rel=0.05)
     assert model.layers[0].ff.expand.bias.abs().sum() == 0
     assert model.embeddings.token.weight[0].abs().sum() == 0, "padding starts at zero"
+
+
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
+def test_dropout_zeroes_its_share_and_scales_the_rest_and_the_gradient(p: float) -> None:
+    torch.manual_seed(0)
+    dropout = Dropout(p)
+    x = torch.full((401, 999), 2.0, requires_grad=True)  # an odd number of values
+    out = dropout(x)
+    passed = (out != 0).double()
+    torch.testing.assert_close(out, passed.float() * 2 / (1 - p))
+    spread = (p * (1 - p)) ** 0.5
+    assert abs(passed.mean() - (1 - p)) < 5 * spread / x.numel() ** 0.5
+    for apart in (1, 2, 3, 4):  # four values share one random number; neighbours must still be independent
+        both = (passed.flatten()[apart:] * passed.flatten()[:-apart]).mean()
+        assert abs(both - (1 - p) ** 2) < 5 / x.numel() ** 0.5
+    out.sum().backward()
+    assert x.grad is not None
+    torch.testing.assert_close(x.grad, out.detach() / 2)
+    assert not torch.equal(dropout(x) != 0, out != 0), "drawn anew each time"
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.75])
+def test_dropout_in_16_bits_is_dropout_in_32_bits_rounded(dtype: torch.dtype, p: float) -> None:
+    x = torch.randn(77, 33)
+    torch.manual_seed(0)
+    wide = Dropout(p)(torch.ones_like(x))
+    torch.manual_seed(0)
+    small = x.to(dtype).requires_grad_()
+    narrow = Dropout(p)(small)
+    assert narrow.dtype == dtype and torch.equal(narrow, small * wide.to(dtype))
+    narrow.sum().backward()
+    assert small.grad is not None and torch.equal(small.grad, wide.to(dtype))
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_training_in_bfloat16_has_the_fused_kernels_result_and_gradient(
+    masked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.manual_seed(1)
+    attention = SelfAttention(small()).train()
+    mask = torch.ones(3, 1, 1, 7, dtype=torch.bool)
+    mask[1, ..., 4:] = not masked
+    x = torch.randn(3, 7, small().d_model)
+    made = []
+    for short in (7, 6):
+        monkeypatch.setattr("txcls.model.MAX_EXPLICIT_LENGTH", short)
+        attention.zero_grad()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            out = attention(x, mask).float()
+        out.square().mean().backward()
+        assert attention.query.weight.grad is not None and attention.value.weight.grad is not None
+        made.append((out.detach(), attention.query.weight.grad.clone(), attention.value.weight.grad.clone()))
+    for written_out, fused in zip(*made, strict=True):
+        torch.testing.assert_close(written_out, fused, atol=0.02 * float(fused.abs().max()), rtol=0)

@@ -15,12 +15,8 @@ from txcls.data.batches import TokenisedTexts
 from txcls.data.datasets import open_dataset
 from txcls.data.generated.agreement import minimal_pairs
 from txcls.data.generated.agreement.rows import CLASSES
-from txcls.data.generated.who_won import TEAMS, first_reports
 from txcls.data.texts import open_texts
-from txcls.data.types import LabelledTexts
 from txcls.evaluation.evaluate import evaluate, in_classes_of, predict_logits
-from txcls.inspection.stories import HeadAtlas, TokenStatistics, measure_story
-from txcls.inspection.stories.kinds import roles_by_answer
 from txcls.predictor import Predictor
 from txcls.training.corpus import windows
 from txcls.training.objectives import FillMasked, PredictNext
@@ -180,26 +176,3 @@ def test_agreement_answers_the_minimal_pairs_as_its_card_says_and_not_by_the_las
     assert right.mean() == pytest.approx(checkpoint.metrics["new"]["accuracy"], abs=1.5 / len(pairs))
     attracted = np.array([pair.is_attracted for pair in pairs])
     assert right[attracted].mean() > 0.7  # by the last noun it would be 0
-
-
-def test_confirmed_stories_of_who_won_hold_on_combinations_that_training_never_shows() -> None:
-    """The card's verdicts are from combinations seen in training; on new ones, a little less accuracy is recovered."""
-    classifier = Predictor.load(ROOT / "checkpoints" / "who_won")
-    atlas = HeadAtlas.of(classifier)
-    assert atlas is not None
-    shown = [(one.text, TEAMS.index(one.winner)) for one in first_reports("train", 2000)]
-    rows = LabelledTexts([text for text, _ in shown], [label for _, label in shown], TEAMS)
-    trained_on = TokenisedTexts.encode(classifier.encoder, rows)
-    statistics = TokenStatistics.of(trained_on, n_classes=len(TEAMS), vocab_size=classifier.encoder.vocab_size)
-    new = first_reports("new", 400)
-    texts = statistics.read(
-        classifier.encoder,
-        [one.text for one in new],
-        [TEAMS.index(one.winner) for one in new],
-        roles=roles_by_answer(classifier, [one.text for one in new], [one.roles for one in new]),
-    )
-    confirmed = [head.story.story for head in atlas.heads if head.story.verdict == "confirmed"]
-    assert confirmed
-    for story in confirmed:
-        again = measure_story(classifier, texts, story, counts=statistics.counts)
-        assert again.accuracy - again.even > 0.03 and again.share >= 0.7 and again.control_share <= 0.3, story

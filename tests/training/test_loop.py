@@ -209,14 +209,6 @@ def test_time_that_runs_out_ends_the_schedule_and_the_training() -> None:
     assert result.history[-1].learning_rate < 0.1 * chosen.learning_rate
 
 
-@pytest.mark.parametrize("min_steps", [0, 60])
-def test_learning_rate_schedule_ends_at_the_last_step_with_token_batches(min_steps: int) -> None:
-    history = fit(model(), TRAIN, VALIDATION, config(batch_tokens=150, min_steps=min_steps)).history
-    assert [row.epoch for row in history] == list(range(1, len(history) + 1))
-    assert len(history) == 3 if not min_steps else history[-2].step < min_steps <= history[-1].step
-    assert history[-1].learning_rate < 1e-4 < history[-2].learning_rate
-
-
 def test_muon_makes_updates_of_layer_matrices_orthogonal_and_adamw_updates_the_rest() -> None:
     network, other = model(n_layers=2), model(n_layers=2)
     muon, adamw = (

@@ -86,16 +86,6 @@ def test_the_step_that_the_browser_wrote_into_the_address_is_kept_when_the_text_
     assert sent(app)["at"] == 3 and sent(app)["tokens"] == ["the", "bank", "raised", "its", "rates"]
 
 
-def test_a_text_too_long_for_the_address_survives_a_step_written_into_it() -> None:
-    app = open_page("film", checkpoint=FILMED)
-    long = "the bank raised its rates again " * 100
-    app.text_area[0].set_value(long).run()
-    assert "text" not in app.query_params
-    app.query_params["training_step"] = "5"
-    app.run()
-    assert app.text_area[0].value == long and app.query_params["training_step"] == "5"
-
-
 def test_a_long_text_is_shown_through_a_window() -> None:
     app = open_page("film", checkpoint=FILMED, text="the bank raised its rates again " * 12)
     [slider] = [control for control in app.slider if "64 of this text's" in control.label]

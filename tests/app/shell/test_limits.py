@@ -1,9 +1,5 @@
 """Limits on text length, memory and the number of waiting computations."""
 
-import platform
-import subprocess
-import sys
-
 import pytest
 
 from tests.app.drawn import body_text, figures_of, open_page
@@ -62,27 +58,3 @@ def test_a_computation_whose_visitor_typed_on_ends_at_its_next_step() -> None:
     with pytest.raises(LeftError), pausing(step):
         explain(checkpoints.classifier(checkpoints.source(PLAIN)), "the bank raised its rates again")
     assert len(steps) == 2
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="speaks to glibc")
-def test_freed_memory_goes_back_to_the_system() -> None:
-    code = (
-        "import numpy, threading, resource\n"
-        "from txcls.app.shell.memory import return_freed_memory\n"
-        "assert return_freed_memory()\n"
-        "def used(): return int(open('/proc/self/statm').read().split()[1]) * resource.getpagesize() / 1e6\n"
-        "def work():\n"
-        "    kept = []\n"
-        "    for n in range(40):\n"
-        "        made = [numpy.ones(3_000_000 // 8) for _ in range(10)]\n"
-        "        kept.append(numpy.ones(50_000))\n"
-        "        del made\n"
-        "    del kept\n"
-        "before = used()\n"
-        "threads = [threading.Thread(target=work) for _ in range(8)]\n"
-        "[one.start() for one in threads]; [one.join() for one in threads]\n"
-        "print(used() - before)\n"
-    )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert float(ran.stdout) < 15, f"{ran.stdout.strip()} MB are kept"
