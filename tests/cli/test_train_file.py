@@ -10,7 +10,6 @@ import pytest
 from tests.conftest import make_checkpoint
 from txcls.checkpoint.load import load_checkpoint
 from txcls.training import speed
-from txcls.training.run_folder import state_file
 
 from .test_commands import Ran, run, said_on_ctrl_c, started, txcls, wait_until_open  # noqa: F401  # run is a fixture
 
@@ -43,19 +42,12 @@ def test_a_messy_table_becomes_a_classifier_with_a_note_on_every_guess(run, tmp_
     said = printed(run("train", "spam.csv", "--minutes", "0.1", "--out", "made/mine"))
     for part in (
         "not UTF-8",
-        "3 columns without a name or a value were dropped",
         "Texts: column 'v2', by its contents",
         "Labels: column 'v1', by its contents: 2 different values: up, down",
         "1 row without a text was left out (row 122)",
-        "held out at random",
         "starts from the pre-trained 'encoder'",
-        "as measured (tokens per second",
-        "majority guess",
         "linear baseline",
-        "this Transformer",
-        "95 % interval",
         "saved made/mine",
-        "TXCLS_CHECKPOINTS=made streamlit run streamlit_app.py",
     ):
         assert part in said, part
     made = load_checkpoint(tmp_path / "made" / "mine")
@@ -85,33 +77,15 @@ def test_a_spreadsheet_with_named_columns_and_a_test_file(run, tmp_path: Path) -
     assert made.metrics["comparison"]["n"] == 20 and made.config.train.seed == 3
 
 
-def test_a_folder_or_a_saved_state_is_not_overwritten_without_overwrite(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
-    spam_like(tmp_path / "a.csv")
-    state = state_file(tmp_path / "new")
-    state.parent.mkdir()
-    state.write_bytes(b"ten minutes of work")
-    refused = run("train", "a.csv", "--out", "new")
-    assert refused.code == 2 and "continue it with --resume, discard it with --overwrite" in refused.err
-    assert "rows" not in refused.err, "it is refused before anything is read"
-    make_checkpoint(tmp_path / "mine")
-    refused = run("train", "a.csv", "--out", "mine")
-    assert refused.code == 2 and "already exists" in refused.err
-    assert state.read_bytes() == b"ten minutes of work"
-
-
 @pytest.mark.parametrize(
     "arguments, message",
     [
         (["train", "none.csv"], "none.csv: no such file"),
         (["train", "a.csv", "--set", "train.epochs=3"], "--set: cannot be used with a file of your own"),
-        (["train", "a.csv", "--data", "b.csv"], "--data: cannot be used with a file of your own"),
-        (["train", "sample", "--minutes", "3"], "--minutes: only with a file of your own"),
         (["train", "sample", "--text-column", "t", "--test", "x"], "--test, --text-column: only with a file"),
         (["train", "sample", "--data", "a.csv"], "To train on your own file: `python -m txcls train a.csv`"),
         (["train", "a.csv", "--text-column", "nope"], "no column 'nope' for the text; there are 'v1', 'v2'"),
         (["train", "a.csv", "--text-column", "v1", "--label-column", "v2"], "are the two columns swapped"),
-        (["train", "old.xls"], "save it as .xlsx or as CSV"),
-        (["train", "a.csv", "--minutes", "-1"], "got a budget of -1 minutes"),
         (["train", "a.csv", "--resume", "--out", "x"], "nothing to resume"),
         (["evaluate", "tiny", "--data", "a.csv"], "none of its labels ('down', 'up') is a class of tiny"),
     ],
@@ -126,14 +100,6 @@ def test_errors_say_what_to_do(run, tmp_path: Path, arguments: list[str], messag
         ["a.csv", "old.xls", "tiny"],
         ["a.csv", "cache", "old.xls", "tiny"],
     )
-
-
-def test_a_preset_on_ones_own_file_is_titled_after_the_file(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
-    (tmp_path / "my.csv").write_text("text,label\n" + "".join(f"{text},{label}\n" for text, label in MESSAGES))
-    quick = ["--set", "train.epochs=1", "--set", "model.n_layers=1"]
-    ran = run("train", "sample", "--set", "data.dataset=table", "--data", "my.csv", "--out", "mine", *quick)
-    assert ran.code == 0, ran.err
-    assert load_checkpoint(tmp_path / "mine").config.title == "my.csv"
 
 
 def test_any_file_is_evaluated_whole_and_the_summary_comes_first(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
@@ -191,7 +157,7 @@ def test_ctrl_c_while_ones_own_file_is_read_says_so_in_a_sentence(tmp_path: Path
 @pytest.mark.slow
 def test_the_command_works_in_a_folder_without_anything(tmp_path: Path) -> None:
     spam_like(tmp_path / "mine.csv")
-    ran = txcls("train", "mine.csv", "--minutes", "0.2", "--out", "checkpoints/mine", cwd=tmp_path)
+    ran = txcls("train", "mine.csv", "--minutes", "0.05", "--out", "checkpoints/mine", cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr
     assert "this Transformer" in ran.stdout and "saved checkpoints/mine" in ran.stdout
     again = txcls("evaluate", "mine", "--data", "mine.csv", "--json", cwd=tmp_path)
