@@ -65,8 +65,8 @@ types: .venv/.installed-dev
 lint: style types
 
 # Tests run side by side, one process per core and at most four, and the type checker beside them; those of one file share
-# a process, and with it a server, a Chromium or what else took long to make. `make test` takes files in their order, and
-# test-all those with most tests first. Then the browser and HAProxy have the machine to themselves, in two processes.
+# a process, and with it a server, a Chromium or what else took long to make. Files are taken in their order, and in
+# test-all those that take longest first. Then the browser and HAProxy have the machine to themselves, in two processes.
 # A choice in PYTEST may leave a run without any test (exit 5). A browser test that fails beside another gets one more try
 # by itself: what fails once in a hundred runs on a busy machine is to be mended, but says nothing about the change at hand.
 SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadfile
@@ -90,7 +90,8 @@ quick-tests: .venv/.installed-dev
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --no-loadscope-reorder -m "not slow$(LEFT_OUT)" $(PYTEST) || [ $$? -eq 5 ]
 
 unit-tests: .venv/.installed-dev
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(COVER) -m "not browser and not proxy" $(PYTEST) || [ $$? -eq 5 ]
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --no-loadscope-reorder $(COVER) -m "not browser and not proxy" \
+	  $(or $(PYTEST),tests/attack tests/training tests/cli tests) || [ $$? -eq 5 ]
 
 chromium: .venv/.installed-dev
 ifeq ($(BROWSER),0)
