@@ -36,13 +36,13 @@ POSITIONS = PageInfo("positions", "Positions", "How does the model know word ord
 LENS = PageInfo("lens", "Class lens", "In which layer does the prediction form?")
 SWITCHBOARD = PageInfo("switchboard", "Switchboard", "What is each part worth?")
 WHAT_IF = PageInfo("whatif", "What if", "What if the text were slightly different?")
-ATLAS = PageInfo("atlas", "Head atlas", "What does each head do, and is that what decides?")
+ATLAS = PageInfo("atlas", "Head atlas", "What does each head do?")
 EXPLANATION = PageInfo("explanation", "Explanation", "Is attention an explanation?")
 FILM = PageInfo("film", "Training film", "How did the model learn to answer this text?")
 NEIGHBOURHOOD = PageInfo("neighbourhood", "Neighbourhood", "What does the model consider similar?")
 LANGUAGE = PageInfo("language", "Language model", "Which word is missing, and which comes next?")
 TRAIN = PageInfo("train", "Train", "How do you get a classifier of your own texts?")
-REPORT = PageInfo("report", "Report", "How good is this classifier, and where does it fail?")
+REPORT = PageInfo("report", "Report", "How good is it, and where does it fail?")
 BATCH = PageInfo("batch", "Batch", "Which class does each row of a file belong to?")
 
 MENU = {

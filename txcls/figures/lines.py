@@ -276,9 +276,9 @@ def lens_lines(
     chosen = sorted(highest.tolist(), key=lambda index: -probabilities[-1, index])
     colours = class_colours(probabilities[-1])
     figure = new_figure(
-        height=430,
+        height=400,
         x={"type": "category", "tickfont": {"size": 13}, "title": "after …"},
-        y={"range": [0, 1.02], "tickformat": ".0%", "title": "probability"},
+        y={"range": [-0.02, 1.02], "tickformat": ".0%", "title": "probability"},
         hovermode="x unified",
         **legend_above(),
     )

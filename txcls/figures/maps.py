@@ -452,7 +452,7 @@ def patch_map(
     n_parts, n_tokens = values.shape
     axis = {"showgrid": False, "ticks": "", "fixedrange": True}
     figure = new_figure(
-        height=int(90 + np.clip(264 / n_parts, 13, 24) * n_parts),
+        height=int(90 + np.clip(264 / n_parts, 15, 24) * n_parts),
         x={
             "range": [-0.5, n_tokens - 0.5],
             "tickvals": list(range(n_tokens)),
@@ -465,7 +465,7 @@ def patch_map(
             "range": [-0.5, n_parts - 0.5],
             "tickvals": list(range(n_parts)),
             "ticktext": list(parts),
-            "tickfont": {"size": 13 if n_parts <= 12 else 10},
+            "tickfont": {"size": 13 if n_parts <= 12 else 12},
             **axis,
         },
         coloraxis=signed_colour_axis(1.0, title="share of the difference"),

@@ -136,7 +136,7 @@ def test_training_ends_in_a_comparison_and_a_classifier_for_this_visitor_alone()
     assert "Linear baseline" in html_of(app) and "Majority guess" in html_of(app)
     own = "yours · my_table"
     mine = open_page("classify", job=session.token, checkpoint=own)
-    assert mine.query_params["checkpoint"] == own and "my_table" in html_of(mine)
+    assert mine.query_params["checkpoint"] == own and mine.selectbox(key="checkpoint_box").value == own
     assert str(mine.text_area[0].value) in TABLE, "a held-out row of its own to try"
     others = open_page("classify", checkpoint=own)
     assert others.query_params["checkpoint"] == PLAIN and "There is no checkpoint" in body_text(others)

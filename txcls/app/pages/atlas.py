@@ -104,6 +104,11 @@ def _summary(atlas: HeadAtlas) -> None:
         f'<div class="txcls-answer">{n} of {len(atlas.heads)}<small>heads with a confirmed story: what they attend to, '
         "tested by intervention</small></div>"
     )
+    if lecture.is_on():
+        _all_together(atlas)
+
+
+def _all_together(atlas: HeadAtlas) -> None:
     st.markdown(" ".join(filter(None, (all_heads_sentence(atlas), spare_sentence(atlas)))))
 
 
@@ -132,6 +137,8 @@ def _heads(opened: layout.Page, classifier: Predictor, atlas: HeadAtlas, first: 
                     _card(opened, classifier, atlas, n, texts[n])
     if len(listed) < len(order):
         st.button(f"Show {len(order) - len(listed)} more heads", on_click=_show_all, args=(more,), key="atlas_more")
+    if not lecture.is_on():
+        _all_together(atlas)
     with st.expander("How this was measured"):
         st.markdown(ABOUT_TESTS)
         st.markdown(

@@ -117,8 +117,9 @@ def _draw(opened: layout.Page, classifier: Predictor, traced: compute.Patterns) 
 
 def _one_head(view: View, classifier: Predictor, shown: Shown) -> None:
     """Draw the map of the selected head."""
-    st.subheader(f"Layer {view.layer + 1}, head {view.head + 1}", anchor=False)
-    heads.draw_chip(classifier, view.layer, view.head)
+    with st.container(key="head_heading", horizontal=True, vertical_alignment="center", gap="small"):
+        st.subheader(f"Layer {view.layer + 1}, head {view.head + 1}", anchor=False, width="content")
+        heads.draw_chip(classifier, view.layer, view.head)
     st.markdown("Each **row** is a query; its attention over the keys (**columns**) sums to 1.")
     elsewhere = None
     if shown.is_part:
@@ -142,10 +143,7 @@ def _all_heads(opened: layout.Page, traced: compute.Patterns, shown: Shown) -> N
     n_layers, n_heads = traced.attention.shape[:2]
     st.subheader("All heads", anchor=False)
     if not lecture.is_on():
-        st.markdown(
-            "Click a map to enlarge it; Classify and Switchboard switch heads off. All maps share one colour scale "
-            "from 0 to 1, finer for small weights."
-        )
+        st.markdown("Click a map to enlarge it. Rows are queries, columns keys.")
     chart(
         attention_grid(traced.attention[:, :, shown.places][:, :, :, shown.places], selected=(view.layer, view.head)),
         key="chart_grid",

@@ -1,14 +1,17 @@
 """Classify each row of an uploaded file."""
 
+import secrets
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas
 import streamlit as st
 
 from txcls.app import menu
 from txcls.app.jobs.own_files import file_name
 from txcls.app.jobs.queue import JobState
-from txcls.app.shell import checkpoints, layout, lecture, own, table_html, uploads, waiting
+from txcls.app.shell import checkpoints, layout, lecture, own, state, table_html, uploads, waiting
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart
 from txcls.app.shell.downloads import download_link
@@ -16,6 +19,8 @@ from txcls.app.shell.limits import limits
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import load_classifier
 from txcls.data.columns import JOINED, text_columns
+from txcls.data.examples import Example
+from txcls.errors import DataError
 from txcls.evaluation.report import CONFIDENCES
 from txcls.figures import class_counts
 from txcls.wording import percentage
@@ -31,7 +36,7 @@ def main() -> None:
     peek, batch = own.job("peek"), own.job("batch")
     with lecture.slide():
         st.subheader("1 · A file of texts", anchor=False)
-        _file(peek)
+        _file(opened, peek)
     if peek.status == "done":
         with lecture.slide():
             st.subheader("2 · Classify its rows", anchor=False)
@@ -48,7 +53,7 @@ def main() -> None:
     layout.close_page(opened)
 
 
-def _file(peek: JobState) -> None:
+def _file(opened: layout.Page, peek: JobState) -> None:
     """Draw an uploader, or the uploaded file and a choice of its text column."""
     if peek.status == "done":
         table = peek.result
@@ -80,6 +85,9 @@ def _file(peek: JobState) -> None:
             "Upload a spreadsheet, CSV, TSV, JSON Lines, JSON or Parquet file with a column of texts. You get it back "
             f"with new columns: the class and its probability, and the next-best classes with theirs. {COMMAND}"
         )
+        if limits().uploads:
+            examples = checkpoints.examples(opened.view.checkpoint)
+            st.button(f"Try it with {len(examples)} example texts", key="try_examples", on_click=_try, args=(examples,))
     uploads.start_job(
         "peek",
         "Your file",
@@ -87,6 +95,19 @@ def _file(peek: JobState) -> None:
         complete=lambda spec: {**spec, "only_columns": True},
         on_start=lambda spec: _forget_result(),
     )
+
+
+def _try(examples: Sequence[Example]) -> None:
+    """Take example texts as if they had been uploaded."""
+    file = f"files/{secrets.token_hex(8)}.csv"
+    table = pandas.DataFrame({"text": [example.text for example in examples]})
+    try:
+        own.open_session().save_upload(Path(file).name, table.to_csv(index=False).encode())
+    except DataError as error:
+        state.add_note(str(error))
+        return
+    _forget_result()
+    waiting.start("peek", {"file": file, "names": {file: "examples.csv"}, "only_columns": True})
 
 
 def _sheet_changed() -> None:

@@ -179,7 +179,7 @@ def _two(opened: layout.Page) -> Predictor:
     for column, (of, shown, key) in zip(columns, pairs, strict=True):
         with column:
             st.subheader(plain(shown.checkpoint.config.title or shown.name), anchor=False)
-            st.html(f'<div class="txcls-facts">{facts_of(shown)}</div>')
+            st.html(f'<div class="txcls-facts">{facts_of(shown, named=True)}</div>')
             if opened.has_text:
                 answered.append(_answer(opened, of, shown, key=key))
     if any(answered):

@@ -75,6 +75,7 @@ def main() -> None:
 
 
 def _one_text(opened: layout.Page, classifier: Predictor) -> None:
+    scores = st.container()
     controls = st.container(horizontal=True, gap="medium")
     starts = {"blank": f"{_blank(classifier)}s", "zero": "zero vectors"}
     for field, title, options in (
@@ -85,7 +86,7 @@ def _one_text(opened: layout.Page, classifier: Predictor) -> None:
     explained = compute.explain(
         opened.source, opened.view.text, target=opened.view.target, baseline=opened.view.baseline
     )
-    with lecture.slide(lecture.WORDS, lecture.CLASSES):
+    with scores, lecture.slide(lecture.WORDS, lecture.CLASSES):
         _scores(opened.view.text, explained, _blank(classifier))
     names = [METHODS[name] for name in explained.scores]
     agree, gone = st.columns(2, gap="large")
@@ -111,7 +112,7 @@ def _scores(text: str, explained: Explanation, blank: str) -> None:
         f'<p class="txcls-key"><span style="background: rgba({FOR_RGB}, 0.7)">orange</span>evidence for '
         f"{html.escape(visible(explained.label))}, or much attention &nbsp; "
         f'<span style="background: rgba({AGAINST_RGB}, 0.7)">blue</span>evidence against it. '
-        "Colours are scaled to each method's largest score; hover for numbers.</p>"
+        "Scaled to each method's largest score.</p>"
     )
     ways = "".join(_way(text, name, explained.words, scores) for name, scores in explained.scores.items())
     st.html(f'<div class="txcls-ways">{ways}</div>')

@@ -54,9 +54,9 @@ def _film(opened: layout.Page, checkpoint: Checkpoint) -> None:
         patched=patched,
     )
     training_film(data, key="training_film")
-    st.caption(_about(checkpoint, film))
     if patched is not None:
         st.caption(_about_patch(patched))
+    st.caption(_about(checkpoint, film))
     with st.expander("The film as a table", key="film_table", on_change="rerun") as table:
         if table.open:
             st.markdown(_table(film, checkpoint.classes))

@@ -41,8 +41,8 @@ def _decision(opened: layout.Page, classes: tuple[str, ...]) -> None:
     lens = compute.class_lens(opened.source, opened.view.text)
     st.subheader("What would the model predict if it stopped here?", anchor=False)
     st.markdown(
-        "Every block adds to the residual stream. Here the model's own final steps (norm, pooling, class head) are "
-        "applied to the state after each block, as if it were the last one (the “logit lens”)."
+        "The model's own final steps (norm, pooling, class head), applied to the residual stream after each block as "
+        "if it were the last one: the “logit lens”."
     )
     lines, steps = st.columns([3, 2], gap="large")
     with lines:

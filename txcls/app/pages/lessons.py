@@ -17,14 +17,17 @@ def main() -> None:
     layout.open_plain_page(menu.LESSONS)
     st.markdown(
         "A lesson leads through the app's pages, asks questions before it shows answers, and computes every answer "
-        "from the model. PageDown and PageUp (also on a presenter's remote) turn its steps; F9 shows them as slides. "
-        "Your own lesson is a text file: `python -m txcls lesson new mine.en.yaml` writes one; `TXCLS_LESSONS=FOLDER` "
-        "lists it here."
+        "from the model."
     )
     if why := not_offered():
         st.warning(plain(why))
     for number, name in enumerate(lesson_names()):
         _lesson_card(name, number)
+    st.caption(
+        "PageDown and PageUp (also on a presenter's remote) turn a lesson's steps; F9 shows them as slides. A lesson "
+        "of your own is a text file: `python -m txcls lesson new mine.en.yaml` writes one; `TXCLS_LESSONS=FOLDER` "
+        "lists it here."
+    )
     lecture.end()
 
 
@@ -32,6 +35,7 @@ def _lesson_card(name: str, number: int) -> None:
     """Draw one lesson, with a link for each of its languages."""
     with st.container(border=True, key=f"lesson_card_{number}", gap="small"):
         languages = sorted(languages_of(name), key=lambda language: (language != "en", language))
+        heading, links = st.container(gap="xsmall"), st.container(horizontal=True, gap="medium")
         for language in languages:
             try:
                 shown = find_lesson(name, language)
@@ -40,11 +44,11 @@ def _lesson_card(name: str, number: int) -> None:
                 continue
             if language == languages[0]:
                 minutes = words_in(language)["minutes"].format(minutes=f"{shown.minutes:g}")
-                st.subheader(f"{shown.title} · {minutes}", anchor=False)
-                st.markdown(shown.summary)
+                heading.subheader(f"{shown.title} · {minutes}", anchor=False)
+                heading.markdown(f"Afterwards: {shown.summary[0].lower()}{shown.summary[1:]}")
             first = lesson.Place(shown.name, shown.language, 0)
             title = "" if language == languages[0] else f": {shown.title}"
-            st.page_link(
+            links.page_link(
                 first.page.path,
                 label=f"{panel.LANGUAGES.get(language, language)}{title} →",
                 query_params=first.params,

@@ -246,9 +246,8 @@ def _compare_models(opened: layout.Page) -> None:
         return
     _accuracies()
     st.markdown(
-        "Right answers to “Which team won?” on test reports. They were trained in the same way on the same reports. "
-        "**Drag the words into another order** and see which predictions change; on the keyboard, Shift and an "
-        "arrow key move the focused word."
+        "Accuracy on “Which team won?”, after the same training on the same reports. **Drag the words into another "
+        "order** (or move the focused word with Shift and an arrow key) and see which predictions change."
     )
     words = _text_for_the_three(opened.view.text).split()[:MAX_WORDS]
     typed = " ".join(words)

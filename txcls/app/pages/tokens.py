@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from txcls.app import menu
-from txcls.app.shell import compute, layout, lecture, token_html
+from txcls.app.shell import checkpoints, compute, layout, lecture, token_html
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import ask_for_text, load_classifier, loading_placeholder, say_no_tokens
 from txcls.inspection.vocabulary import Tokenizers
@@ -26,7 +26,7 @@ SIZES = (300, 500, 1000, 2000, 4000, 8000)
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_page(menu.TOKENS)
+    opened = layout.open_page(menu.TOKENS, first_text=_most_split)
     placeholder = loading_placeholder(opened, height=480)
     encoder = load_classifier(opened).encoder
     placeholder.empty()
@@ -44,6 +44,13 @@ def main() -> None:
     with lecture.slide(lecture.WORDS):
         _vocabulary(opened, encoder)
     layout.close_page(opened)
+
+
+def _most_split(name: str) -> str:
+    """The example of a checkpoint with the most subwords per word, so that the page opens on words that are split."""
+    encoder = checkpoints.classifier(checkpoints.source(name)).encoder
+    texts = [example.text for example in checkpoints.examples(name)]
+    return max(texts, key=lambda text: len(encoder.encode(text).tokens) / len(text.split()))
 
 
 def _cleaning(text: str, encoder: TextEncoder) -> None:
@@ -98,7 +105,8 @@ def _tokens(opened: layout.Page, encoder: TextEncoder) -> Tokenizers:
         with column:
             st.markdown(f"**{kind}**, " + ("as this checkpoint reads them" if own else "for comparison"))
             cut = encoding.truncated_at
-            st.html(token_html.marked_text(text, encoding.tokens, truncated_at=cut, limit=of.max_length))
+            lower = "lowercase" in of.config.cleaning
+            st.html(token_html.marked_text(text, encoding.tokens, truncated_at=cut, limit=of.max_length, lower=lower))
             st.caption(f"Learned from {origin}.{_bytes_note(encoding)}")
     _comparison(encodings, (tokenizers.words, tokenizers.subwords))
     return tokenizers

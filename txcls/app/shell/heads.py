@@ -130,14 +130,16 @@ def link_where_heads_matter(
     spare = spare_heads(classifier, shown)
     if not spare:
         return
-    if len(spare) > 1:
-        which = f"{len(spare)} of {len(shown)} heads can each be removed at almost no cost"
+    if target is menu.ATLAS:  # which says so itself
+        which = ""
+    elif len(spare) > 1:
+        which = f"{len(spare)} of {len(shown)} heads can each be removed at almost no cost. "
     else:
         [(layer, head)] = spare
-        which = f"Head {layer + 1}.{head + 1} can be removed at almost no cost"
+        which = f"Head {layer + 1}.{head + 1} can be removed at almost no cost. "
     st.page_link(
         target.path,
-        label=f"{which}. In {CHECKPOINT_WHERE_HEADS_MATTER}, heads decide the prediction →",
+        label=f"{which}In {CHECKPOINT_WHERE_HEADS_MATTER}, heads decide the prediction →",
         query_params=state.link_params(View(checkpoint=CHECKPOINT_WHERE_HEADS_MATTER, text=REPORTS[0].text)),
     )
 

@@ -74,6 +74,7 @@ def open_page(
     welcome: Callable[[], None] | None = None,
     shows: Callable[[Summary], bool] = lambda checkpoint: True,
     why_not: str = "",
+    first_text: Callable[[str], str] | None = None,
 ) -> Page:
     """Draw the heading, the checkpoint picker, the text box and the examples.
 
@@ -89,10 +90,11 @@ def open_page(
         welcome: draws the part below the heading for visitors who came without a link to a view.
         shows: whether the page has something to show for a checkpoint; if not, the first such checkpoint is opened.
         why_not: the reason why it has nothing to show, after the checkpoint's name.
+        first_text: the text of a checkpoint for visitors who came without one; the default is its first example.
     """
     is_newcomer = st.session_state.setdefault("_is_newcomer", not st.query_params)  # a link says what to look at
     names = checkpoints.names()
-    view, text_box = _begin(info, names, questions or {})
+    view, text_box, pickers = _begin(info, names, questions or {}, first_text)
     if welcome is not None and is_newcomer and not lecture.is_on() and lesson.now() is None:
         welcome()
     usable = [name for name in names if shows(checkpoints.summary(name))]
@@ -108,59 +110,63 @@ def open_page(
             "`python -m txcls train ag_news`, then reload this page."
         )
         st.stop()
-    line = st.container(horizontal=True, vertical_alignment="center", gap="medium", key="checkpoint_line")
     if len(names) > 1 and not lecture.is_on():
         picker(
-            line,
+            pickers,
             "checkpoint",
             names,
             view.checkpoint,
             on_change=lambda: change_checkpoint(str(st.session_state["checkpoint_box"]), text_box),
         )
-        if compare:
-            others = [other for other in names if other != view.checkpoint]
-            picker(line, "versus", others, view.versus or None, placeholder="Compare with another checkpoint")
     try:
         source = checkpoints.source(view.checkpoint)
     except TxclsError as error:
         stop_with(error)
-    facts = line.empty()
+    if has_box:
+        others = [other for other in names if other != view.checkpoint] if compare else []
+        facts, answer, unknown = _draw_text_box(
+            info, view, text_box, box_height=box_height, examples=examples, others=others
+        )
+    else:
+        facts, answer, unknown = st.empty(), st.empty(), st.empty()
+        _show_notes(info, view)
     if not checkpoints.is_loaded(source) and not lecture.is_on():
         facts.html(facts_html(f"<b>{html.escape(view.checkpoint)}</b> · loading …"))
-    dataset = checkpoints.summary(view.checkpoint).dataset
-    if has_box:
-        answer, unknown = _draw_text_box(info, view, text_box, dataset, box_height=box_height, examples=examples)
-    else:
-        answer, unknown = st.empty(), st.empty()
-        _show_notes(info, view)
     return Page(info, view, source, facts, answer, unknown)
 
 
 def open_language_page(info: PageInfo, *, dataset: str) -> Opened:
     """Draw the heading, the text box and examples for `dataset`; the page draws its own checkpoint pickers."""
-    view, text_box = _begin(info, checkpoints.names(), {})
-    _draw_text_box(info, view, text_box, dataset, box_height=84, examples="menu")
+    view, text_box, _ = _begin(info, checkpoints.names())
+    _draw_text_box(info, view, text_box, dataset=dataset)
     return Opened(info, view)
 
 
 def open_plain_page(info: PageInfo) -> Opened:
     """Draw the heading of a page without text box and model; the view is carried to the next page."""
-    view, _ = _begin(info, checkpoints.names(), {})
+    view, _, _ = _begin(info, checkpoints.names())
     _show_notes(info, view)
     return Opened(info, view)
 
 
-def _begin(info: PageInfo, names: Sequence[str], questions: Mapping[str, str]) -> tuple[View, str]:
-    """Draw the heading; returns the view and the key of the page's text box."""
+def _begin(
+    info: PageInfo,
+    names: Sequence[str],
+    questions: Mapping[str, str] | None = None,
+    first_text: Callable[[str], str] | None = None,
+) -> tuple[View, str, DeltaGenerator]:
+    """Draw the heading; returns the view, the key of the page's text box, and the place for pickers in the heading."""
     st.html(STYLE_SHEET)
     text_box = f"{TEXT_BOX}_{info.name}"  # a separate key per page: Streamlit drops a box when its page is left
-    view = state.current_view(names, text_box=text_box, first_text=lambda name: checkpoints.examples(name)[0].text)
-    question = questions.get(checkpoints.summary(view.checkpoint).dataset, info.question)
+    view = state.current_view(names, text_box=text_box, first_text=first_text or _first_example)
+    question = (questions or {}).get(checkpoints.summary(view.checkpoint).dataset, info.question)
     lecture.begin(info, question)
     panel.draw()
+    pickers = st.container()
     if not lecture.is_on():
-        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-            st.title(question, anchor=False, width="content")
+        with pickers.container(key="heading", horizontal=True, vertical_alignment="center", gap="small"):
+            st.title(question, anchor=False)
+            pickers = st.container(key="pickers", width="content")
             with st.container(key="page_tools", horizontal=True, gap="small", width="content"):
                 share.share_button(view)
                 lecture.start_button()
@@ -169,7 +175,11 @@ def _begin(info: PageInfo, names: Sequence[str], questions: Mapping[str, str]) -
         lecture.end()
         st.session_state.pop(text_box, None)  # set again when the box is drawn; else the browser shows the old text
         st.stop()
-    return view, text_box
+    return view, text_box, pickers
+
+
+def _first_example(name: str) -> str:
+    return checkpoints.examples(name)[0].text
 
 
 def change_checkpoint(name: str, text_box: str) -> None:
@@ -202,18 +212,34 @@ def picker(
         on_change=on_change or state.follow(field, key),
         placeholder=placeholder,
         label_visibility="collapsed",
-        width=460,
+        width="stretch",
     )
 
 
 def _draw_text_box(
-    info: PageInfo, view: View, text_box: str, dataset: str, *, box_height: int, examples: Literal["buttons", "menu"]
-) -> tuple[DeltaGenerator, DeltaGenerator]:
-    """Draw the text box, the examples and the notices; returns placeholders beside the examples and below them.
+    info: PageInfo,
+    view: View,
+    text_box: str,
+    *,
+    dataset: str | None = None,
+    box_height: int = 84,
+    examples: Literal["buttons", "menu"] = "menu",
+    others: Sequence[str] = (),
+) -> tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator]:
+    """Draw the text box, the examples and the notices.
 
     In lecture mode the box is a strip with the prediction at its end, and there are no examples.
+
+    Args:
+        info, view, text_box: the page, its view and the key of its text box.
+        dataset: the data set that the examples are for; the default is that of the view's checkpoint.
+        box_height, examples: as for `open_page`.
+        others: checkpoints to compare with.
+
+    Returns:
+        Placeholders for the line about the classifier, for its prediction, and for what is below it.
     """
-    strip = st.container(key="lecture_strip", horizontal=True) if lecture.is_on() else st
+    strip = st.container(key="lecture_strip" if lecture.is_on() else "text_row", horizontal=True)
     strip.text_area(
         "Text",
         # If the browser draws the box only after a second run, it gets the text only from the default value.
@@ -224,18 +250,15 @@ def _draw_text_box(
         on_change=state.follow("text", text_box),
         label_visibility="collapsed",
     )
-    if isinstance(strip, DeltaGenerator):
+    if lecture.is_on():
         answer, below = strip.empty(), st.empty()
         _show_notes(info, view)
-        return answer, below
-    row = st.container(
-        key=f"examples_as_{examples}",
-        horizontal=True,
-        vertical_alignment="center",
-        gap="xsmall" if examples == "buttons" else "medium",
-    )
-    offered = checkpoints.examples(view.checkpoint) if checkpoints.summary(view.checkpoint).dataset == dataset else ()
-    offered = offered or examples_for(dataset)
+        return st.empty(), answer, below
+    own = checkpoints.summary(view.checkpoint).dataset
+    dataset = own if dataset is None else dataset
+    offered = (checkpoints.examples(view.checkpoint) if own == dataset else ()) or examples_for(dataset)
+    beside = strip.container(key="beside_text", gap="xsmall")
+    row = st.container(key=f"examples_as_{examples}", horizontal=True, vertical_alignment="center", gap="small")
     if examples == "buttons":
         for example in offered:
             row.button(
@@ -243,19 +266,24 @@ def _draw_text_box(
             )
     else:
         texts = {example.title: example.text for example in offered}
-        row.menu_button(
+        beside.menu_button(
             "Try another text",
             list(texts),
             key="examples",
             on_click=lambda: state.put_text(texts[st.session_state["examples"]], text_box),
+            width="stretch",
         )
+    if others:
+        picker(beside, "versus", others, view.versus or None, placeholder="Compare with …")
     if dataset == "who_won":
         sentence_builder.draw(row, text_box)
     if dataset == "agreement":
         subject_builder.draw(row, text_box)
-    answer, below = row.empty(), st.empty()
+    answer = row.empty()
+    facts = (beside if examples == "buttons" else row).empty()
+    below = st.empty()
     _show_notes(info, view)
-    return answer, below
+    return facts, answer, below
 
 
 def _show_notes(info: PageInfo, view: View) -> None:

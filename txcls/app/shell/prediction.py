@@ -1,6 +1,7 @@
 """The prediction of a page's classifier: load it and classify the text, or ask for one if there is none."""
 
 import html
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -55,19 +56,20 @@ def classify_text(page: layout.Page, purpose: str, *, before: str = "Prediction"
     if prediction.label is None:
         say_no_tokens()
     else:
-        draw_prediction(page, prediction, before=before)
-        warn_if_unlike(classifier, prediction)
+        draw_prediction(page, prediction, before=before, unlike=_unlike(classifier, prediction))
     return ClassifiedText(classifier, prediction)
 
 
-def draw_prediction(page: layout.Page, prediction: Prediction, *, before: str = "Prediction") -> None:
-    """Draw the prediction next to the examples, and a warning if it means nothing; in lecture mode, both in the
-    strip."""
+def draw_prediction(
+    page: layout.Page, prediction: Prediction, *, before: str = "Prediction", unlike: Sequence[str] = ()
+) -> None:
+    """Draw the prediction below the text with how the text is unlike the validation texts, and a warning if it means
+    nothing; in lecture mode, the prediction or the warning in the strip."""
     if not lecture.is_on():
         warn_if_unknown(prediction)
     elif prediction.unknown_share >= MOSTLY_UNKNOWN:
         before = f"<b>Means nothing</b>, {percentage(prediction.unknown_share, 0)} is unknown"
-    page.answer.html(prediction_html(prediction, before=before))
+    page.answer.html(prediction_html(prediction, before=before, unlike=unlike))
 
 
 def warn_if_unknown(prediction: Prediction) -> None:
@@ -83,10 +85,14 @@ def warn_if_unknown(prediction: Prediction) -> None:
 
 def warn_if_unlike(classifier: Predictor, prediction: Prediction) -> None:
     """Draw a note on how the text differs from those that the probabilities were calibrated on."""
-    if lecture.is_on():
-        return
-    for sentence in unlike_validation(classifier.checkpoint, prediction.text, prediction.tokens):
+    for sentence in _unlike(classifier, prediction):
         st.caption(f"**Unlike the validation texts**: {sentence}.")
+
+
+def _unlike(classifier: Predictor, prediction: Prediction) -> list[str]:
+    if lecture.is_on():
+        return []
+    return unlike_validation(classifier.checkpoint, prediction.text, prediction.tokens)
 
 
 def load_classifier(page: layout.Page) -> Predictor:
@@ -103,23 +109,30 @@ def load_classifier(page: layout.Page) -> Predictor:
     return classifier
 
 
-def facts_of(classifier: Predictor) -> str:
-    """One line of HTML: name, title (unless the picker shows it), test accuracy, number of parameters."""
+def facts_of(classifier: Predictor, *, named: bool = False) -> str:
+    """One line of HTML: test accuracy and number of parameters; name and title unless the picker shows them.
+
+    `named` puts the name first in any case.
+    """
     checkpoint = classifier.checkpoint
-    parts = [f"<b>{html.escape(classifier.name)}</b>"]
-    if checkpoint.config.title and len(checkpoints.names()) < 2:
+    is_alone = len(checkpoints.names()) < 2
+    parts = [f"<b>{html.escape(classifier.name)}</b>"] if named or is_alone else []
+    if is_alone and checkpoint.config.title:
         parts.append(html.escape(checkpoint.config.title))
     if split := next((split for split in ("test", "validation") if split in checkpoint.metrics), None):
         metrics = checkpoint.metrics[split]
         parts.append(f"<b>{percentage(metrics['accuracy'])}</b> accuracy on {metrics['n']:,} {split} texts")
-    parts.append(f"<b>{classifier.n_parameters:,}</b> parameters")
-    return " · ".join(parts)
+    size = f"<b>{classifier.n_parameters:,}</b> parameters"
+    return f"{' · '.join(parts)}<span> · {size}</span>" if parts else size
 
 
-def prediction_html(prediction: Prediction, *, large: bool = False, before: str = "Prediction") -> str:
+def prediction_html(
+    prediction: Prediction, *, large: bool = False, before: str = "Prediction", unlike: Sequence[str] = ()
+) -> str:
     """The predicted class and its probability, as HTML; a text that seems out of scope is marked as such.
 
-    `before` is the text before a small prediction.
+    `before` is the text before a small prediction; `unlike` says how the text is unlike the validation texts
+    (`unlike_validation`), folded behind a small prediction.
     """
     best = prediction.ranked[0]
     label, probability = html.escape(visible(best.label)), percent(best.probability)
@@ -132,7 +145,9 @@ def prediction_html(prediction: Prediction, *, large: bool = False, before: str 
     words = f"<b>{label}</b>, {probability}"
     if is_outside:
         words = f"<b>probably none of these</b> (nearest: {label}, {probability})"
-    return f'<div class="txcls-strip" role="status">{before}: {words}</div>'
+    why = html.escape(" ".join(f"{sentence}." for sentence in unlike))
+    folded = f"<details><summary>unlike the validation texts</summary>{why}</details>" if why else ""
+    return f'<div class="txcls-strip" role="status">{before}: {words}{folded}</div>'
 
 
 def ask_for_text(purpose: str) -> None:

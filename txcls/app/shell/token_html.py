@@ -23,7 +23,9 @@ def escape(text: str) -> str:
     return html.escape("\n".join(visible(line) for line in text.replace("\t", "    ").split("\n")))
 
 
-def marked_text(text: str, tokens: Sequence[Token], *, truncated_at: int | None, limit: int) -> str:
+def marked_text(
+    text: str, tokens: Sequence[Token], *, truncated_at: int | None, limit: int, lower: bool = False
+) -> str:
     """`text` with its tokens marked, and a legend of these marks with counts.
 
     Args:
@@ -31,6 +33,7 @@ def marked_text(text: str, tokens: Sequence[Token], *, truncated_at: int | None,
         tokens: the tokens that the model read, with offsets into `text`.
         truncated_at: offset of the first character that was not read; None if all were.
         limit: the model's maximum number of tokens, for the legend of a truncated text.
+        lower: whether to show the tokens in lower case, as a model reads them that lower-cases texts.
     """
     parts = [f'<span class="txcls-special">{escape(token.text)}</span> ' for token in tokens if token.is_special]
     end_of_read = len(text) if truncated_at is None else truncated_at
@@ -43,7 +46,9 @@ def marked_text(text: str, tokens: Sequence[Token], *, truncated_at: int | None,
         kind = "unknown" if token.is_unknown else "token"
         further = takewhile(lambda other: other.end <= end, islice(tokens, place + 1, place + MAX_SHARING))  # noqa: B023
         title = "; ".join(_details(number, other) for number, other in enumerate((token, *further), start=place + 1))
-        parts.append(f'<span class="txcls-{kind}" title="{escape(title)}">{escape(text[start:end][:2000])}</span>')
+        typed = text[start:end][:2000]
+        shown = escape(typed.lower() if lower else typed)
+        parts.append(f'<span class="txcls-{kind}" title="{escape(title)}">{shown}</span>')
         at = end
     parts.append(escape(text[at:end_of_read]))
     if truncated_at is not None:

@@ -83,13 +83,13 @@ def looks_clear(measured: MeasuredStory) -> bool:
 
 
 def verdict_words(record: HeadRecord) -> str:
-    """The verdict with the share it is based on: "confirmed 1.00", "looks clear, not needed by itself"."""
+    """The verdict with the share it is based on: "confirmed, restores 100 %", "looks clear, not needed by itself"."""
     measured = record.story
     if measured.verdict == "idle":
         return f"looks clear, {_without(record)}" if looks_clear(measured) else _without(record)
     if measured.verdict == "wrong":
         return "refuted"
-    return f"{measured.verdict} {measured.share:.2f}"
+    return f"{measured.verdict}, restores {percentage(measured.share, 0)}"
 
 
 def worth_words(record: HeadRecord) -> str:
@@ -98,7 +98,7 @@ def worth_words(record: HeadRecord) -> str:
 
 
 def chip(record: HeadRecord) -> str:
-    """A head in one line: "class token → verb · confirmed 1.00 · worth 15 points"."""
+    """A head in one line: "class token → verb · confirmed, restores 100 % · worth 15 points"."""
     words = [_short(record.story), verdict_words(record), worth_words(record)]
     return " · ".join(words[:1] + words[2:] if record.story.verdict == "wrong" else words)
 

@@ -37,7 +37,7 @@ def _fill_blank(opened: layout.Opened) -> None:
         return
     blank = opened.view.blank if 1 <= opened.view.blank <= len(words) else _worth_guessing(encoding, words)
     place = words[blank - 1]
-    st.markdown("**Click a word to mask it.** The model reads the tokens on both sides and ranks what could be there:")
+    st.markdown("**Click a word to mask it.** The model ranks what could be there; ␣ is the space before a word:")
     token_strip(
         [
             StripToken(

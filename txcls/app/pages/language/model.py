@@ -77,7 +77,7 @@ def _facts(model: TextModel, *, with_title: bool) -> str:
     kinds = {"word": "words", "whitespace": "words", "basic_english": "words", "bpe": "subwords"}
     parts = [f"<b>{token_html.escape(model.name)}</b>"]
     if with_title and model.title:
-        parts.append(token_html.escape(model.title))
+        parts = [token_html.escape(model.title)]
     if model.perplexity is not None:
         of = "" if model.model.config.causal else " of masked tokens"
         parts.append(f"perplexity <b>{model.perplexity:,.1f}</b>{of} on validation texts")

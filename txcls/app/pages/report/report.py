@@ -64,9 +64,6 @@ def main() -> None:
                 "figures are better than on other texts. Use its test rows for a fair estimate."
             )
         _headline(report, checkpoint.metrics if of_table is None else {})
-    if len(report.history) > 1:
-        with lecture.slide(lecture.CLASSES):
-            _curves(report, checkpoint.config.train.runs)
     if report.figures:
         with lecture.slide(lecture.CLASSES):
             _confusion(opened, report)
@@ -75,6 +72,9 @@ def main() -> None:
             with lecture.slide(lecture.CLASSES):
                 _reliability(report)
         _groups(report.figures)
+    if len(report.history) > 1:
+        with lecture.slide(lecture.CLASSES):
+            _curves(report, checkpoint.config.train.runs)
     if of_table is None and (agreement := checkpoint.metrics.get("agreement")):
         with lecture.slide(lecture.WORDS):
             _attractors(agreement["attractors"])

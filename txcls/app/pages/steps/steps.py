@@ -88,10 +88,11 @@ def main() -> None:
 
 def _step(opened: layout.Page, classifier: Predictor, walk: Walk, step: WalkStep) -> None:
     """Draw a step: description, numbers, formula and code."""
-    if not lecture.is_on():
-        st.subheader(_heading(opened.view, step), anchor=False)
-    if step.by_head and step.layer is not None:
-        heads.draw_chip(classifier, step.layer, opened.view.head)
+    with st.container(key="step_heading", horizontal=True, vertical_alignment="center", gap="small"):
+        if not lecture.is_on():
+            st.subheader(_heading(opened.view, step), anchor=False, width="content")
+        if step.by_head and step.layer is not None:
+            heads.draw_chip(classifier, step.layer, opened.view.head)
     with st.container(key="step_says"):
         st.markdown(plain(step.says))
     hidden = _is_hidden(opened, step)
@@ -165,7 +166,7 @@ def _navigate(view: View, walk: Walk, place: int) -> None:
         format_func=lambda number: f"{number + 1} of {n} · {titles[number]}",
         on_change=lambda: _go(*addresses[st.session_state["step_box"]]),
         label_visibility="collapsed",
-        width=430,
+        width=345,
     )
     _choose_layer_and_head(row, view, walk, step)
     st.session_state["predict_first"] = view.predict

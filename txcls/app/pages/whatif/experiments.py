@@ -35,8 +35,8 @@ def grid_of(opened: layout.Page, changed: str) -> PatchGrid | str:
         return str(error)
 
 
-def patching(opened: layout.Page, classifier: Predictor, grid: PatchGrid, left: Any, right: Any) -> None:
-    """Draw the grid, and the predictions with one cell patched."""
+def patching(opened: layout.Page, classifier: Predictor, grid: PatchGrid, left: Any, right: Any, line: Any) -> None:
+    """Draw the grid, and the predictions with one cell patched; the choice of direction goes into `line`."""
     part, token = _patched_cell(opened.view.patched, grid)
     before, after, source, into = grid.corrupted, grid.logits[part, token], "first", "second"
     if grid.direction == "noising":
@@ -52,13 +52,13 @@ def patching(opened: layout.Page, classifier: Predictor, grid: PatchGrid, left: 
         _moved(classifier, len(names), before, after, names_of_bars, key="chart_patched")
     with right:
         choice(
-            st, "Patch", get_args(Direction), opened.view, "direction", key="patch_direction",
+            line, "Patch", get_args(Direction), opened.view, "direction", key="patch_direction",
             names=DIRECTIONS.__getitem__, label_visibility="collapsed",
         )  # fmt: skip
         if not lecture.is_on():
             st.caption(
-                f"Each cell: this part at this token is taken from the {source} text. How much of the way to its "
-                f"answer does the {into} text's answer move? 1 is all of it."
+                f"Each cell: this part at this token, taken from the {source} text, moves the {into} text's answer by "
+                "this share of the difference."
             )
         key = f"chart_patching_{part + 1}_{token + 1}"  # a new key per cell: a chart reports only a new selection
         chart(

@@ -120,7 +120,7 @@ def _experiment(opened: layout.Page, classifier: Predictor, changed: str, left: 
     if chosen == "patch" and isinstance(grid, str):
         right.info(f"There is no grid for these two texts: {plain(grid)}.")
     elif chosen == "patch" and not isinstance(grid, str):
-        experiments.patching(opened, classifier, grid, left, right)
+        experiments.patching(opened, classifier, grid, left, right, line)
     elif chosen == "point" and circuit is not None:
         experiments.pointing(opened, classifier, circuit, left, right)
     elif chosen == "circuit" and circuit is not None:
