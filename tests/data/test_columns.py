@@ -50,24 +50,6 @@ def test_the_column_that_texts_predict_best_is_the_label_column() -> None:
     assert label_predictability(texts, ["x"] * 90) == label_predictability([None] * 90, queue) == 0.0
 
 
-def test_named_columns_override_the_guess() -> None:
-    columns = {"text": TEXTS, "other": TEXTS[::-1], "label": LABELS, "kind": LABELS}
-    guess = guess_of(columns, text_column="other", label_column="kind")
-    assert (guess.text_column, guess.label_column, guess.guessed) == ("other", "kind", False)
-    assert guess_of(columns, text_column="other").guessed
-
-
-def test_the_text_column_of_a_table_without_labels_is_found() -> None:
-    for columns, expected in (
-        ({"id": range(60), "message": LABELS}, "message"),
-        ({"anything": LABELS}, "anything"),
-        ({"a": range(60), "b": TEXTS, "c": LABELS}, "b"),
-    ):
-        assert guess_text_column(columns, file="t.csv") == expected
-    with pytest.raises(DataError, match="which column holds the text"):
-        guess_text_column({"a": range(60), "b": LABELS, "c": LABELS}, file="t.csv")
-
-
 def test_subject_and_body_are_joined_and_are_not_labels() -> None:
     subjects = [f"my order {n % 30} is late" for n in range(60)]
     for names, joined in (

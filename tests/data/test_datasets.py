@@ -68,8 +68,3 @@ def test_a_users_table_is_opened_by_path(tmp_path: Path) -> None:
     assert len(opened.train.texts) == 17 and set(opened.validation.labels) == {"a", "b"}
     assert repr(opened) == "SplitDataset('table': 2 classes; .train, .validation)"
     assert repr(opened.train) == "Rows(17 texts, 2 classes)"
-
-
-def test_published_splits_keep_their_sizes(published_data: Path) -> None:
-    news = txcls.dataset("ag_news", path=published_data / "ag_news")
-    assert len(news.test.texts) == 7600 and set(news.test.labels) == set(news.classes)

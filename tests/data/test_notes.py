@@ -2,7 +2,6 @@
 
 import pytest
 
-from txcls.data.html import without_html
 from txcls.data.labels import label_notes, label_variants, merged_names, placeholders, several_labels
 
 
@@ -28,9 +27,3 @@ def test_variants_and_placeholders_are_found() -> None:
 def test_several_labels_in_a_cell_are_recognised(counts: dict[str, int], separator: str) -> None:
     assert several_labels(counts) == separator
     assert any("several labels" in note for note in label_notes(counts)) == bool(separator)
-
-
-def test_html_is_reduced_to_what_is_seen() -> None:
-    assert without_html("a < b and c > d") == "a < b and c > d"
-    assert without_html("<p>one<p>two <script>x()</script><!-- y -->three") == "one\ntwo three"
-    assert without_html("<table><tr><td>a</td><td>b</td></tr></table>") == "a b"

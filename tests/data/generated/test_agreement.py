@@ -51,12 +51,6 @@ def test_sentences_whose_verb_agrees_with_no_noun_before_it_are_left_out(sentenc
     assert row_of(sentence) is None
 
 
-def test_attractors_are_nouns_of_the_other_number_after_the_last_noun_of_the_verbs_own() -> None:
-    assert NOUNS.places("The keys to the cabinet, in the city", 1) == (1, [4, 7])
-    assert NOUNS.places("The keys to the cabinet", 0) == (4, [])
-    assert NOUNS.places("Nothing of the kind", 0) == (None, [])
-
-
 def texts(n: int) -> list[tuple[Part, str]]:
     """Texts of one sentence each; every third is plural, every tenth for validation, and every eleventh for test."""
     made: list[tuple[Part, str]] = []

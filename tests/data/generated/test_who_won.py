@@ -3,12 +3,7 @@
 import re
 from collections import Counter
 from itertools import islice
-from pathlib import Path
 
-import pytest
-
-from txcls.config import load_preset
-from txcls.data.datasets import open_dataset
 from txcls.data.generated.who_won import (
     HELD_OUT,
     MAINS,
@@ -24,8 +19,6 @@ from txcls.data.generated.who_won import (
     roles_of_text,
     split_of,
 )
-from txcls.data.splits import training_and_validation
-from txcls.errors import DataError
 
 SOME = list(islice(reports(3000, seed=5), 6000))
 TEAM = f"({'|'.join(TEAMS)})"
@@ -99,23 +92,6 @@ def test_no_text_is_in_two_splits() -> None:
     texts = [{example.text for example in reports_of(split)} for split in ("train", "validation", "test", "new")]
     assert len(set().union(*texts)) == sum(map(len, texts))
     assert min(map(len, texts)) > 3000
-
-
-def test_teams_win_and_lose_equally_often() -> None:
-    training = reports_of("train")
-    for count in (Counter(example.winner for example in training), Counter(example.loser for example in training)):
-        assert set(count) == set(TEAMS)
-        assert max(count.values()) < 1.1 * min(count.values())
-
-
-def test_who_won_opens_like_any_data_set() -> None:
-    config = load_preset("who_won").data
-    dataset = open_dataset(config)
-    train, validation = training_and_validation(dataset, config)
-    assert train.classes == TEAMS and len(train) == len(reports_of("train")) and len(validation) > 3000
-    assert dataset.load("new").texts[0] == reports_of("new")[0].text
-    with pytest.raises(DataError, match="leave out"):
-        open_dataset(config, path=Path("somewhere"))
 
 
 def test_the_roles_of_a_text_are_those_of_the_grammar() -> None:

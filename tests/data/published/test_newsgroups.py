@@ -7,7 +7,6 @@ from tests.data.tars import tar, write_folder
 from txcls.config import DataConfig, PostPart
 from txcls.data.datasets import open_dataset
 from txcls.data.published.newsgroups import CLASSES, strip_post
-from txcls.errors import DataError
 
 CONFIG = DataConfig(dataset="20news")
 POST = b"""From: someone@example.org (Some One)
@@ -55,19 +54,6 @@ def test_posts_lose_the_configured_parts(tmp_path: Path, remove: tuple[PostPart,
     dataset = open_dataset(config, path=write_folder(tmp_path, FILES))
     assert dataset.load("train").texts[1] == left
     assert all(part in dataset.description for part in remove)
-
-
-@pytest.mark.parametrize(
-    "files, problem",
-    [
-        ({"20news-bydate-test/rec.autos/1": b"x"}, "no posts in 20news-bydate-train; expected the folders"),
-        ({**FILES, "20news-bydate-train/sci.maths/1": b"x"}, "group 'sci.maths' is none of the 20"),
-    ],
-)
-def test_incomplete_or_other_set_is_refused(tmp_path: Path, files: dict[str, bytes], problem: str) -> None:
-    (tmp_path / "20news-bydate.tar").write_bytes(tar(files))
-    with pytest.raises(DataError, match=problem):
-        open_dataset(CONFIG, path=tmp_path).load("train")
 
 
 @pytest.mark.parametrize(

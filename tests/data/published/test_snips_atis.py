@@ -7,7 +7,6 @@ import pytest
 from txcls.config import DataConfig
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
-from txcls.errors import DataError
 
 SNIPS = DataConfig(dataset="snips")
 ATIS = DataConfig(dataset="atis")
@@ -57,25 +56,6 @@ def test_intent_that_only_the_test_rows_have_stays_a_class_and_is_named(tmp_path
     dataset = open_dataset(ATIS, path=tmp_path)
     assert [dataset.classes[label] for label in dataset.load("test").labels] == ["day_name"]
     assert dataset.description.endswith(": day_name")
-
-
-@pytest.mark.parametrize(
-    "changed, problem",
-    [
-        ({"valid_label": None}, r"valid.label: no such file, nor label\.gz; expected label and seq\.in"),
-        ({"train_label": "PlayMusic\nRateBook\n"}, r"train: seq\.in has 3 lines, label 2"),
-        ({"train_label": "PlayMusic\n \nRateBook\n"}, r"train.label, line 2 is empty"),
-        ({"train_label": "PlayMusic\nRateBook\n#RateBook\n"}, r"label, line 3 is empty"),
-        ({"train_seq": "\ntwo\nthree\n"}, r"train.seq\.in, line 1 is empty"),
-        ({"test_label": ""}, r"test.label: empty"),
-        ({"valid_seq": b"caf\xe9\n"}, r"valid.seq\.in, line 1: byte 0xe9 is not utf-8"),
-    ],
-)
-def test_incomplete_or_damaged_set_is_refused_with_file_and_line_named(
-    tmp_path: Path, changed: dict[str, str | bytes | None], problem: str
-) -> None:
-    with pytest.raises(DataError, match=problem):
-        open_dataset(SNIPS, path=write(tmp_path, **changed))
 
 
 def test_published_files_hold_the_published_rows(published_data: Path) -> None:

@@ -36,21 +36,6 @@ def test_a_preset_reads_the_same_rows_from_every_format(tmp_path: Path, name: st
     assert (dataset.classes, dataset.splits, dataset.source) == (("neg", "pos"), ("train",), name)
 
 
-def test_a_folder_holds_train_and_test(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no train file there"):
-        open_file(tmp_path)
-    (tmp_path / "train.csv").write_text("text,label\na,x\nb,y\n", encoding="utf-8")
-    (tmp_path / "test.jsonl").write_text('{"text": "c", "label": "y"}', encoding="utf-8")
-    dataset = open_file(tmp_path)
-    assert dataset.load("test") == LabelledTexts(["c"], [1], ("x", "y"))
-    (tmp_path / "test.jsonl").write_text('{"text": "c", "label": "z"}', encoding="utf-8")
-    with pytest.raises(DataError, match="label 'z' does not occur in the training rows"):
-        open_file(tmp_path)
-    (tmp_path / "train.tsv").write_text("", encoding="utf-8")
-    with pytest.raises(DataError, match=r"several train files \('train\.csv', 'train\.tsv'\)"):
-        open_file(tmp_path)
-
-
 # Rows for `train FILE`
 
 
@@ -93,13 +78,6 @@ def test_rows_of_unknown_classes_are_left_out() -> None:
     assert in_classes(rows, ("z", "x", "y"), loosely=True)[0].labels == [1, 0, 2]
     old = LabelledTexts(["a"], [0], ("4",))
     assert in_classes(old, ("3.0", "4.0"), loosely=True)[0].labels == [1]
-
-
-def test_another_file_is_read_by_the_column_that_holds_the_classes(tmp_path: Path) -> None:
-    rows = "".join(f"message number {n},{'xy'[n % 2]},{'HAM' if n % 3 else 'Spam'}\n" for n in range(30))
-    (tmp_path / "t.csv").write_text("what,part,which one\n" + rows, encoding="utf-8")
-    _, guess = read_labelled(tmp_path / "t.csv", DataConfig(text_column="gone"), classes=("ham", "spam"))
-    assert (guess.text_column, guess.label_column) == ("what", "which one")
 
 
 def test_variants_of_a_label_are_merged_and_placeholders_dropped_on_request(tmp_path: Path) -> None:

@@ -93,27 +93,6 @@ def test_row_numbers_match_a_spreadsheet(
     assert table.unit in (unit, "row")
 
 
-def test_a_sample_is_drawn_at_random_from_all_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("txcls.data.tables.table.SAMPLED_ROWS", 100)
-    table = opened(tmp_path / "t.csv", "n,label\n" + "".join(f"{n},{'ab'[n % 2]}\n" for n in range(10_000)))
-    numbers = [int(str(n)) for n in table.sample["n"]]
-    assert len(numbers) == 100 and numbers == sorted(numbers) and table.n_rows == 10_000
-    assert 3500 < sum(numbers) / 100 < 6500 and 25 < table.sample["label"].count("a") < 75
-
-
-def test_nested_objects_are_columns(tmp_path: Path) -> None:
-    table = opened(tmp_path / "t.jsonl", '{"ticket": {"subject": "a", "by": {"name": "b"}}, "x": {}}\n{"ticket": 5}\n')
-    assert values_of(table)[0] == {"ticket.subject": "a", "ticket.by.name": "b", "x": {}}
-    assert table.columns == ("ticket.subject", "ticket.by.name", "x", "ticket")
-    assert next(table.rows(flat=False)).values["ticket"]["subject"] == "a"
-
-
-def test_lines_of_fasttext_give_label_and_text(tmp_path: Path) -> None:
-    table = opened(tmp_path / "t.txt", "__label__a some  words \n__label__b __label__c more\n\n__label__d\n")
-    assert [tuple(row.values.values()) for row in table.rows()] == [("a", "some  words"), ("b;c", "more"), ("d", "")]
-    assert table.columns == ("label", "text")
-
-
 @pytest.mark.parametrize(
     "content, rows",
     [
