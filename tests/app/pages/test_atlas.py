@@ -25,10 +25,6 @@ def heads(app: AppTest) -> list[str]:
     return re.findall(r"<b>Head (\d+\.\d+)</b>", html_of(app))
 
 
-def labels(app: AppTest) -> list[str]:
-    return [link.proto.label for link in app.get("page_link")]
-
-
 def test_every_head_has_a_card_with_its_map_story_verdict_and_figures() -> None:
     app = open_page("atlas", checkpoint="who_won")
     shown = html_of(app)
@@ -49,21 +45,6 @@ def test_every_head_has_a_card_with_its_map_story_verdict_and_figures() -> None:
     assert "4 tokens" not in chart(app, "chart_head_1_1").alt and "head 2.2" in chart(app, "chart_head_1_1").alt
 
 
-@pytest.mark.parametrize(
-    "order, expected",
-    [
-        ("worth", ["2.2", "1.1", "1.2", "2.1"]),
-        ("entropy", ["2.2", "1.1", "1.2", "2.1"]),
-        ("number", ["1.1", "1.2", "2.1", "2.2"]),
-    ],
-)
-def test_heads_are_sorted_and_the_order_is_in_the_address(order: str, expected: list[str]) -> None:
-    app = open_page("atlas", checkpoint="who_won")
-    app.segmented_control(key="atlas_sort").set_value(order).run()
-    assert heads(app) == expected and app.query_params["sort"] == order
-    assert heads(open_page("atlas", checkpoint="who_won", sort=order)) == expected
-
-
 def test_the_selected_heads_attention_by_kinds_is_drawn_against_chance() -> None:
     app = open_page("atlas", checkpoint="who_won")
     assert "head 2.2" in chart(app, "chart_kinds").alt, "the head that is worth most"
@@ -73,12 +54,6 @@ def test_the_selected_heads_attention_by_kinds_is_drawn_against_chance() -> None
     assert numbers(drawn.figure["data"][0]["z"]) == pytest.approx(table.attention[0, 1] - table.chance, abs=1e-5)
     assert "head 1.2" in drawn.alt and "team it names to team it names" in drawn.alt
     assert (app.query_params["layer"], app.query_params["head"]) == ("1", "2")
-
-
-def test_a_checkpoint_without_an_atlas_names_the_command_and_those_that_have_one() -> None:
-    app = open_page("atlas", checkpoint=PLAIN)
-    assert app.code[0].value == f"python -m txcls evaluate {PLAIN} --heads --write"
-    assert [label for label in labels(app) if label.startswith(("news", "who"))] == ["news →", "who\\_won →"]
 
 
 def test_pages_open_on_the_head_worth_most_unless_the_address_names_one() -> None:

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import os
 from pathlib import Path
 
 import openpyxl
@@ -11,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.app.drawn import chart, charts_of, html_of, open_page
 from tests.app.jobs.conftest import finish, put
-from tests.app.pages.test_train import has_button, limited, until
+from tests.app.pages.test_train import has_button, until
 from tests.app.shell.test_charts import described
 from tests.app.tiny import PLAIN
 from tests.conftest import TEXTS
@@ -101,27 +100,9 @@ def test_a_spreadsheets_csv_comes_back_as_that_spreadsheet_reads_it(content: byt
     assert found[0]["body"].startswith("café müde") and found[0]["predicted_label"] and found[1]["id"] == "2"
 
 
-def test_too_many_rows_are_refused_by_the_name_of_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    limited(monkeypatch, TXCLS_MAX_ROWS="5")
-    _, app = with_file()
-    assert "10 rows, and this server takes 5 at most (TXCLS_MAX_ROWS)" in app.error[0].value.replace("\\", "")
-
-
 @pytest.mark.slow
 def test_a_damaged_file_gets_an_error_message(tmp_path: Path) -> None:
     for name, content in (("in.parquet", b"PAR1 no"), ("in.xlsx", b"PK no"), ("in.json", b"{"), ("in.csv", b"\0" * 50)):
         _, app = with_file(name, content)
         (said,) = [error.value.replace("\\", "") for error in app.error]
         assert str(tmp_path) not in said and "inside the program" not in said, said
-
-
-def test_it_is_cancelled_and_leaves_nothing() -> None:
-    name, lock = queue.enter("batch", "somebody")
-    assert queue.take_turn(name)
-    session, app = with_file()
-    app.button(key="start_batch").click().run()
-    assert any("1 other is ahead of yours" in info.value for info in app.info)
-    app.button(key="cancel_batch").click().run()
-    until(app, lambda app: has_button("start_batch")(app))
-    assert not (session.job("batch") / "scored.csv").exists()
-    os.close(lock)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.drawn import body_text, chart, each_bad_text, figures_of, go_to, html_of, open_page
+from tests.app.drawn import body_text, chart, each_bad_text, figures_of, html_of, open_page
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
 from tests.conftest import TEXTS, make_checkpoint
 from txcls.address import MAX_LINKED_CHARACTERS
@@ -76,16 +76,6 @@ def test_two_checkpoints_answer_side_by_side_and_the_link_says_so() -> None:
     assert [h.value for h in app.subheader if h.value.endswith(" read")] == ["What ag\\_news read", "What learned read"]
     app.selectbox(key="versus_box").set_value(None).run()
     assert "versus" not in app.query_params and not app.exception
-
-
-def test_a_link_opens_the_comparison_and_other_pages_keep_it() -> None:
-    app = open_page("classify", checkpoint=PLAIN, versus=MANY, text="banks signed a deal")
-    assert app.selectbox(key="versus_box").value == MANY
-    go_to(app, "attention")
-    assert app.query_params["versus"] == MANY
-    go_to(app, "classify")
-    app.selectbox(key="checkpoint_box").set_value(MANY).run()
-    assert not app.exception and "versus" not in app.query_params  # a checkpoint is not compared with itself
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import body_text, each_bad_text, figures_of, go_to, html_of, open_page
+from tests.app.drawn import body_text, each_bad_text, figures_of, open_page
 from tests.app.tiny import FILLS, SAYS, SAYS_WORDS
 from txcls.app.shell import checkpoints
 from txcls.inspection.language_model import fill_blank, next_tokens, surprisal
@@ -55,12 +55,6 @@ def test_the_blank_of_a_link_is_filled_as_the_library_does() -> None:
     assert names == [model(FILLS).tokens[index] for index in ranked.ids]
 
 
-@pytest.mark.parametrize("blank", ["0", "99", "-4", "x"])
-def test_without_a_valid_blank_a_long_known_word_is_masked(blank: str) -> None:
-    app = open_language(text="the zyzzyvazyzzyva goalkeeper saved", blank=blank)
-    assert "**goalkeeper** was in the text" in body_text(app)
-
-
 def test_next_tokens_and_surprise_are_the_librarys() -> None:
     app = open_language(part="continue", text="the bank raised")
     ids = model(SAYS).encode("the bank raised")
@@ -105,13 +99,6 @@ def test_a_full_model_says_that_it_cannot_go_on() -> None:
     assert app.button(key="sample_1").disabled and not app.button(key="undo").disabled
 
 
-def test_nothing_typed_is_continued_from_the_start() -> None:
-    app = open_language(part="continue", text="")
-    assert strips_of(app)[1]
-    app.button(key="sample_10").click().run()
-    assert not app.exception and "<ins>" in html_of(app)
-
-
 def test_masks_stand_side_by_side_with_their_own_tokens() -> None:
     app = open_language(part="masks", text="the bank raised", causal=SAYS_WORDS)
     words = body_text(app)
@@ -139,32 +126,3 @@ def test_a_damaged_language_model_is_named_not_raised(
     (tmp_path / "hurt" / "model.safetensors").write_bytes(b"x")
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     assert "not a complete safetensors file" in open_language().error[0].value
-
-
-@pytest.mark.slow
-def test_a_published_gpt2_folder_continues_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tokenizers import ByteLevelBPETokenizer
-    from transformers import GPT2Config, GPT2LMHeadModel
-
-    folder = tmp_path / "small_gpt2"
-    folder.mkdir()
-    tokenizer = ByteLevelBPETokenizer()
-    tokenizer.train_from_iterator(["the bank raised its rates"] * 9, vocab_size=290, show_progress=False)
-    tokenizer.save_model(str(folder))
-    size = {"n_positions": 32, "n_embd": 16, "n_layer": 2, "n_head": 2, "bos_token_id": 0, "eos_token_id": 0}
-    GPT2LMHeadModel(GPT2Config(vocab_size=tokenizer.get_vocab_size(), **size)).save_pretrained(folder)
-    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    app = open_language(part="continue", text="The bank raised")
-    assert "a published GPT-2" in html_of(app)
-    app.button(key="sample_10").click().run()
-    assert not app.exception and len(app.query_params["added"].split(".")) == 10
-    app = open_language(part="continue", text="")
-    assert not app.exception and app.info
-
-
-def test_the_page_keeps_its_state_on_the_way_through_the_others() -> None:
-    app = open_language(part="continue", text="the bank", causal=SAYS_WORDS, top_k="5", added="8.9")
-    go_to(app, "attention")
-    go_to(app, "language")
-    assert app.query_params["part"] == "continue" and app.query_params["added"] == "8.9"
-    assert app.select_slider(key="top_k_box").value == 5

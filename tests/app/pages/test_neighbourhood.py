@@ -1,14 +1,10 @@
 """The Neighbourhood page."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from tests.app.drawn import body_text, figures_of, open_page
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
-from tests.conftest import make_checkpoint
 from txcls.app.pages.neighbourhood import CHOSEN_TEXT
 from txcls.app.shell import checkpoints, compute
 from txcls.data.examples import EXAMPLES
@@ -30,19 +26,6 @@ def test_words_and_texts_are_drawn_with_their_nearest(name: str) -> None:
     others = tuple(example.text for example in EXAMPLES)
     plane = compute.text_plane(checkpoints.source(name), TEXT, others)
     assert f"| {plane.cosines.max():.2f} |" in shown
-
-
-def test_without_the_data_it_says_so_and_draws_the_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    make_checkpoint(tmp_path / "tiny")
-    config = tmp_path / "tiny" / "config.json"
-    values = json.loads(config.read_text())
-    values["data"]["dataset"] = "clinc150"
-    config.write_text(json.dumps(values))
-    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "nothing"))
-    monkeypatch.delenv("TXCLS_DATA", raising=False)
-    app = open_page("neighbourhood", text=TEXT)
-    assert not app.exception and "clinc150" in body_text(app) and len(figures_of(app)) == 2
 
 
 def test_a_chosen_word_comes_first_with_its_nearest_and_they_are_named_in_the_plot() -> None:

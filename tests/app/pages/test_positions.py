@@ -68,29 +68,10 @@ def test_without_positions_no_order_changes_the_answer_and_with_them_some_does()
 
 
 @pytest.mark.usefixtures("three")
-def test_a_link_opens_with_the_order_of_the_words() -> None:
-    linked = open_page("positions", text=TEXT, order="5.0.1.2.3.4")
-    assert words_now(linked) == [TEXT.split()[-1], *TEXT.split()[:-1]]
-    other = open_page("positions", text=" ".join(words_now(linked)))
-    [moved], [typed] = ([row[2] for row in table(linked)][:1], [row[1] for row in table(other)][:1])
-    assert moved == typed, "the linked order is classified"
-    assert "order" not in open_page("positions", text="bank").query_params
-
-
-@pytest.mark.usefixtures("three")
 def test_a_text_that_the_three_models_do_not_know_gives_way_to_a_report() -> None:
     app = open_page("positions", text="xylophone zeppelin quixotic")
     assert table(app) == table(open_page("positions", text=REPORTS[0].text)) != table(open_page("positions", text=TEXT))
     assert says(app.markdown, "of your text is unknown to them")
-
-
-@pytest.mark.usefixtures("three")
-def test_another_text_starts_in_an_order_of_its_own() -> None:
-    app = open_page("positions", text=TEXT)
-    app.button(key="order_shuffle").click().run()
-    assert "order" in app.query_params
-    app.text_area[0].set_value("profits fell").run()
-    assert not app.exception and "order" not in app.query_params
 
 
 def test_without_the_three_models_it_says_how_to_train_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

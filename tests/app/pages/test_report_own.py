@@ -106,15 +106,6 @@ def test_only_downloads_are_made_safe_for_spreadsheets(session: Session) -> None
     assert same == [safe[0], '"=1+1","a"', *safe[2:]]
 
 
-def test_a_table_of_rows_that_it_learned_is_told_apart(session: Session, source: Source) -> None:
-    spec = {"checkpoint": str(source.folder), "state": source.state, "own": "letters"}
-    held_out = "body,kind\n" + "".join(f'"{ROWS[n][0]}",{ROWS[n][1]}\n' for n in HELD_OUT)
-    for table, n_learned in ((FILE, len(ROWS) - len(HELD_OUT)), (held_out, 0)):
-        job = finish(session, "report", {**put(session, "again.csv", table), **spec})
-        assert job.status == "done" and job.result["n_learned"] == n_learned, job.message
-        assert not (session.folder / "files/again.csv").exists()
-
-
 def test_a_report_on_a_table_is_what_the_classifier_answers(session: Session, source: Source) -> None:
     spec = {"checkpoint": str(source.folder), "state": source.state, "own": "letters"}
     job = finish(session, "report", {**put(session, "again.csv", FILE), **spec})

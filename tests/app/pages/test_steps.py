@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from streamlit.testing.v1 import AppTest
 
-from tests.app.drawn import each_bad_text, figures_of, go_to, html_of, numbers, open_page
+from tests.app.drawn import each_bad_text, figures_of, html_of, numbers, open_page
 from tests.app.tiny import MANY, PAIRS, PLAIN
 from tests.conftest import slow_but
 from txcls.app.shell import checkpoints, compute
@@ -68,15 +68,6 @@ def test_next_goes_through_every_step_and_back_again(name: str) -> None:
     assert app.button(key="step_next").disabled
     app.button(key="step_back").click().run()
     assert walk.steps[-2].title in heading(app)
-
-
-def test_a_link_opens_its_step_layer_and_head() -> None:
-    app = open_page("steps", text=TEXT, step="scores", layer="2", head="2")
-    assert heading(app) == "Layer 2 · Scores · head 2"
-    assert not app.button(key="step_back").disabled
-    go_to(app, "attention")
-    go_to(app, "steps")
-    assert heading(app) == "Layer 2 · Scores · head 2"
 
 
 def test_the_chosen_numbers_arithmetic_is_spelled_out_with_all_its_terms() -> None:

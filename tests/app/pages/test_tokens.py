@@ -40,18 +40,6 @@ def test_words_and_sub_words_stand_side_by_side_for_every_kind_of_checkpoint(nam
     assert ("sample set" if name == PAIRS else "vocabulary, weighted by") in shown
 
 
-def test_slider_goes_through_the_merges_from_bytes_to_the_last() -> None:
-    app = open_tokens(text="the goalkeeper saved")
-    slider = merges(app)
-    assert slider.min == 0 and slider.value == slider.max
-    slider.set_value(0).run()
-    assert "bytes**, before any merge" in body_text(app)
-    merges(app).set_value(1).run()
-    assert f"**Merge 1 of {slider.max:.0f}**" in body_text(app)
-    assert "txcls-chip new" in html_of(app)
-    assert "it occurred " in body_text(app)
-
-
 def test_vocabulary_search_finds_words_parts_and_ids() -> None:
     app = open_tokens(text="the bank")
     app.text_input(key="vocabulary_query").set_value("Bank").run()

@@ -13,11 +13,9 @@ from tests.app.drawn import body_text, chart, charts_of, html_of, open_page
 from tests.app.jobs.conftest import put
 from tests.app.shell.test_charts import described
 from tests.app.tiny import PLAIN
-from tests.conftest import make_checkpoint
 from txcls.app.jobs import queue
 from txcls.app.jobs.sessions import Session
 from txcls.app.shell import limits
-from txcls.checkpoint.archive import pack
 
 pytestmark = pytest.mark.usefixtures("jobs_folder")
 
@@ -59,13 +57,6 @@ def read(text: str = TABLE) -> tuple[Session, AppTest]:
     session = being_read(text)
     app = open_page("train", job=session.token)
     return session, until(app, lambda app: has_button("another_table")(app))
-
-
-def test_without_a_table_it_offers_samples_and_no_token_is_made() -> None:
-    app = open_page("train", text="banks signed a deal")
-    assert has_button("try_sample")(app) and has_button("try_who_won")(app)
-    assert "job" not in app.query_params and not app.error
-    assert "removed an hour after your last visit" in body_text(app)
 
 
 def test_a_table_is_surveyed_before_training() -> None:
@@ -155,13 +146,6 @@ def test_an_expired_session_token_is_explained() -> None:
         assert has_button("try_sample")(app) and not app.error
 
 
-def test_a_session_that_expires_during_a_visit_is_explained() -> None:
-    session, app = read()
-    session.remove()
-    app.run()
-    assert has_button("try_sample")(app) and not app.exception
-
-
 def test_a_host_switches_uploads_and_training_off(monkeypatch: pytest.MonkeyPatch) -> None:
     limited(monkeypatch, TXCLS_UPLOADS="off", TXCLS_TRAINING="off", TXCLS_MAX_MINUTES="3")
     app = open_page("train")
@@ -180,21 +164,6 @@ def test_markup_in_a_table_reaches_the_page_as_text() -> None:
     until(app, lambda app: bool(charts_of(app)))
     assert "<script>" not in html_of(app) and "<img" not in html_of(app)
     assert not [text for text in app.markdown if "<script>" in text.value]
-
-
-def test_a_downloaded_classifier_opens_again_and_a_bad_one_is_refused(tmp_path: Path) -> None:
-    made = make_checkpoint(tmp_path / "spam").path
-    assert made is not None
-    session = Session.new()
-    queue.start(session, "open", {**put(session, "model.zip", pack(made)), "as": "spam"})
-    app = open_page("train", job=session.token)
-    until(app, lambda app: any("Opened as yours · spam" in message.value for message in app.success))
-    queue.start(session, "open", {**put(session, "bad.zip", b"PK no"), "as": "bad"})
-    until(app.run(), lambda app: any("not a readable zip archive" in error.value for error in app.error))
-    assert "my bad" in app.error[0].value.replace("\\", "") and (session.own / "spam").is_dir()
-    for file in ("spam.zip", "spam.html"):
-        assert file in html_of(app) and (session.folder / "downloads" / file).is_file()
-    assert not (session.own / "bad").exists()
 
 
 def test_a_place_in_the_queue_is_shown_and_can_be_given_up() -> None:

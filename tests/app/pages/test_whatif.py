@@ -25,13 +25,6 @@ def change(app: AppTest, text: str) -> AppTest:
     return app.text_area(key=BOX).set_value(text).run()
 
 
-def test_the_second_box_starts_with_the_first_ones_text_and_follows_it() -> None:
-    app = open_page("whatif", text=TEXT)
-    assert app.text_area(key=BOX).value == TEXT and "Both boxes hold the same text" in body_text(app)
-    app.text_area[0].set_value("shares fell").run()
-    assert app.text_area(key=BOX).value == "shares fell" and "changed" not in app.query_params
-
-
 def test_a_changed_text_is_compared_shared_and_kept() -> None:
     app = change(open_page("whatif", text=TEXT), CHANGED)
     assert app.query_params["changed"] == CHANGED

@@ -6,9 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import get_ident
 
 import numpy as np
-import pytest
 
-from tests.app.shell.test_compute_queue import LeftError, until
+from tests.app.shell.test_compute_queue import until
 from txcls.app.shell.cache import Cache
 
 
@@ -53,25 +52,3 @@ def test_a_value_that_several_threads_request_is_computed_once() -> None:
         end.set()
         assert [request.result(5) for request in requests] == [7] * 8
     assert len(computed) == 1
-
-
-def test_a_visitor_who_leaves_stops_computing_and_stops_waiting() -> None:
-    cache, begun, end = Cache(1_000_000, seconds=60), threading.Event(), threading.Event()
-
-    def leave() -> int:
-        begun.set()
-        end.wait(10)
-        raise LeftError
-
-    def leave_queue() -> None:
-        raise LeftError
-
-    with ThreadPoolExecutor(2) as threads:
-        first = threads.submit(cache.get, "key", leave)
-        begun.wait(5)
-        with pytest.raises(LeftError):
-            cache.get("key", lambda: 7, wait=leave_queue)
-        second = threads.submit(cache.get, "key", lambda: 7, wait=end.set)
-        assert second.result(5) == 7, "the next one computes it"
-        with pytest.raises(LeftError):
-            first.result(5)

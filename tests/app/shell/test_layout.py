@@ -23,13 +23,6 @@ def test_text_and_checkpoint_are_carried_to_every_page() -> None:
         assert app.query_params["checkpoint"] == LEARNED
 
 
-def test_parameters_that_are_no_numbers_are_ignored_and_this_is_said() -> None:
-    app = open_page("classify", layer="99", k="abc", head="", checkpoint="nope <b>")
-    assert not app.error
-    notes = " ".join(warning.value for warning in app.warning)
-    assert "abc" in notes and "nope" in notes
-
-
 def test_a_checkpoint_that_cannot_be_loaded_is_named_without_the_servers_folders(
     tiny_checkpoints: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,6 @@ from tests.app.drawn import charts_of, open_page
 from tests.app.tiny import MANY, PLAIN
 from tests.conftest import slow_but
 from txcls.app.menu import PAGES
-from txcls.app.shell import lecture
 from txcls.app.shell.lecture import MIN_FONT_PX
 
 TEXT = "banks signed a deal after the election"
@@ -70,12 +69,3 @@ def test_the_button_starts_lecture_mode_which_links_keep_and_an_unknown_mode_is_
     assert slides(app) and not app.title and {chart.key for chart in charts_of(app)} >= set(usual)
     links = [parse_qs(link.proto.query_string) for link in app.get("page_link")]
     assert links and all(link["mode"] == ["lecture"] for link in links)
-
-
-@pytest.mark.parametrize("section", ["arcs", "rollout"])
-def test_each_part_of_attention_is_a_slide_whichever_one_is_chosen(section: str) -> None:
-    app = open_page("attention", mode="lecture", text=TEXT, section=section)
-    keys = {chart.key for chart in charts_of(app)}
-    assert keys > {"chart_arcs", "chart_query_key", "chart_entropy", "chart_rollout", "chart_pooling"}
-    assert len(slides(app)) == 6 and slides(app)[-1]["shows"] == (lecture.POOLING,)
-    assert ("section" in app.query_params) == (section != "arcs"), "kept for when lecture mode ends"
