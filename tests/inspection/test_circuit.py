@@ -5,9 +5,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import pytest
-import torch
 
 from tests.inspection.stories.planted import CLASSES, planted, random_texts
 from txcls.checkpoint.schema import read_metrics
@@ -68,17 +66,6 @@ def test_the_answer_follows_the_class_row_of_both_heads_onto_any_team() -> None:
     for place, token in enumerate(classifier.encoder.encode(text).tokens):
         if token.text.title() in TEAMS:
             assert classifier.classes[int(point(classifier, text, place, heads=(0, 1)).argmax())] == token.text.title()
-
-
-def test_pointing_puts_all_weight_on_the_token() -> None:
-    classifier = planted(reads={3: 1.0}, idle={5: 1.0})
-    text = "start gain dip rise dip fall"
-    at_3, at_5 = (point(classifier, text, place, heads=(0,)) for place in (3, 5))
-    as_it_is = classifier.logits(torch.tensor([classifier.encoder.encode(text).ids]))[0].numpy()
-    np.testing.assert_allclose(at_3, as_it_is, atol=1e-3)
-    np.testing.assert_allclose(at_5, at_3[::-1], atol=1e-3)
-    with pytest.raises(ValueError, match="token 9"):
-        point(classifier, text, 9, heads=(0,))
 
 
 @pytest.mark.slow

@@ -10,7 +10,6 @@ from tests.conftest import TEXTS, make_checkpoint
 from txcls.inspection.principal_components import (
     pool_texts,
     principal_plane,
-    text_plane,
     token_plane,
     vocabulary_plane,
 )
@@ -56,13 +55,3 @@ def test_pooled_vectors_of_a_batch_are_those_of_each_text_alone(tmp_path: Path, 
     for text, vector, label in zip(TEXTS, made.vectors, made.labels, strict=True):
         np.testing.assert_allclose(vector, trace_text(classifier, text).values["pooled"], atol=1e-5)
         assert label == classifier.predict([text])[0].label
-
-
-def test_equal_texts_have_equal_positions_in_the_plane(classifier: Predictor) -> None:
-    others = pool_texts(classifier, TEXTS)
-    made = text_plane(classifier, TEXTS[2], others)
-    np.testing.assert_allclose(made.own, made.points[2], atol=1e-4)
-    assert made.own_label == others.labels[2] and made.cosines[2] == pytest.approx(1.0, abs=1e-5)
-    assert made.cosines.argmax() == 2 and made.points.shape == (len(TEXTS), 2)
-    assert 0 < made.shares.sum() <= 1.0 + 1e-9
-    np.testing.assert_array_equal(text_plane(classifier, "bank", others).points, made.points)

@@ -27,15 +27,6 @@ def test_search_finds_by_spelling_by_beginning_by_part_and_by_likeness() -> None
     assert len(many.starting) == 5 and many.n_starting == 100
 
 
-def test_a_number_is_an_id_and_may_be_a_word_too() -> None:
-    matches = search_vocabulary(WORDS, "5")
-    assert matches.by_id == 5 and matches.exact is None
-    assert search_vocabulary(WORDS, "2004").exact == 8
-    assert search_vocabulary(WORDS, "10").by_id is None
-    assert search_vocabulary(WORDS, "9" * 5000).by_id is None
-    assert search_vocabulary(WORDS, "²").by_id is None
-
-
 @given(st.text(st.characters(codec=None)))
 def test_any_query_is_answered(query: str) -> None:
     matches = search_vocabulary(WORDS, query)

@@ -11,9 +11,6 @@ from txcls.inspection.stories.story import (
     MAX_BY_CONTROL,
     PART,
     _bootstrap,
-    right_answers,
-    spread,
-    story_masks,
 )
 
 NEXT = (Clause("first token", "next token"),)
@@ -91,13 +88,3 @@ def test_a_head_that_no_story_explains_gets_one_about_queries_that_matter() -> N
     [story, _] = find_stories(classifier, kinds_of(classifier, random_texts(150, seed=7)))
     found = measure_story(classifier, kinds_of(classifier, random_texts(300, seed=8)), story)
     assert found.accuracy - found.even > 0.1 and found.verdict in ("wrong", "part of it")
-
-
-def test_rows_that_a_story_is_not_about_keep_their_weights() -> None:
-    classifier = planted({1: 0.75, 3: 0.25}, {2: 1.0})
-    texts = kinds_of(classifier, random_texts(50, seed=10))
-    assert right_answers(classifier, texts).all()
-    last = [story_masks([Clause("last token", "itself")], text) for text in texts]
-    assert right_answers(classifier, texts, {(0, 0): lambda n: spread(last[n])}).all(), "only the first token is read"
-    first = [story_masks([Clause("first token", "itself")], text) for text in texts]
-    assert not right_answers(classifier, texts, {(0, 0): lambda n: spread(first[n])}).all()

@@ -1,7 +1,6 @@
 """A head's story in words, and the text that shows it best."""
 
 from dataclasses import replace
-from math import nan
 
 import pytest
 
@@ -13,7 +12,6 @@ from txcls.inspection.stories import (
     Story,
     chip,
     clearest_texts,
-    looks_clear,
     sentence,
 )
 from txcls.inspection.stories.kinds import NAMED, NOT_NAMED, roles_by_answer
@@ -23,7 +21,6 @@ CONFIRMED = MeasuredStory(
     control=0.17, share=1.0, interval=(1.0, 1.0), control_share=-0.09, attention=(0.99,), chance=(0.06,),
     verdict="confirmed",
 )  # fmt: skip
-IDLE = replace(CONFIRMED, even=1.0, share=nan, interval=(nan, nan), control_share=nan, verdict="idle")
 
 
 def record(measured: MeasuredStory, worth: float) -> HeadRecord:
@@ -34,17 +31,6 @@ def test_a_refuted_story_is_never_shown_as_what_a_head_does() -> None:
     wrong = replace(CONFIRMED, verdict="wrong", share=-0.2)
     assert chip(record(wrong, -0.004)) == "no story fits · worth −0.4 points"
     assert sentence(wrong).startswith("No story fits")
-
-
-def test_a_pattern_looks_clear_if_every_clause_stands_out_against_uniform_weights() -> None:
-    assert looks_clear(IDLE)
-    for attention, chance in ((0.3, 0.06), (0.5, 0.3)):
-        dull = replace(IDLE, attention=(attention,), chance=(chance,))
-        assert not looks_clear(dull)
-        weight = f"{100 * attention:.0f} % of the weight, {100 * chance:.0f} % if uniform"
-        assert sentence(dull) == f"Weak pattern: the class token attends to the team that it then names ({weight})"
-        assert chip(record(dull, 0.0)) == "class token → team it names · not needed by itself · worth 0.0 points"
-    assert not looks_clear(replace(IDLE, attention=(0.99, 0.1), chance=(0.06, 0.06)))
 
 
 def test_the_clearest_text_is_the_one_in_which_a_head_follows_its_story() -> None:
