@@ -13,7 +13,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -126,22 +125,6 @@ def test_rows_below_a_probability_are_marked_for_review(classifier: Predictor, t
     assert list(rows[0]) == ["id", "body", "predicted_label", "probability", "needs_review"]
     expected = ["no" if (prediction.probability or 0.0) >= below else "yes" for prediction in predictions]
     assert [row["needs_review"] for row in rows] == expected and len(set(expected)) == 2
-
-
-def test_other_columns_are_unchanged(classifier: Predictor, tmp_path: Path) -> None:
-    source = tmp_path / "in.parquet"
-    when = pd.to_datetime(["2020-01-01", None, "2021-05-05"])
-    frame = pd.DataFrame(
-        {"probability": ["x"] * 3, "text": TEXTS[:3], "when": when, "n": [1, 2, 3], "l": [[1], [], None]}
-    )
-    frame.to_parquet(source)
-    predict_file(classifier, source, tmp_path / "out.parquet")
-    written = pd.read_parquet(tmp_path / "out.parquet")
-    assert list(written.columns) == ["probability", "text", "when", "n", "l", "predicted_label"]
-    pd.testing.assert_frame_equal(written[["text", "when", "n"]], frame[["text", "when", "n"]])
-    assert written["probability"].dtype == np.float64
-    predict_file(classifier, source, tmp_path / "out.jsonl")
-    assert [row["when"] for row in read(tmp_path / "out.jsonl")][1] is None
 
 
 def test_an_interrupted_run_is_kept_and_resumed(classifier: Predictor, tmp_path: Path) -> None:

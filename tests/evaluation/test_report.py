@@ -5,8 +5,6 @@ import pytest
 
 from tests.conftest import CLASSES, TEXTS
 from txcls.data.types import LabelledTexts
-from txcls.errors import DataError
-from txcls.evaluation.baseline import answer_with_baseline
 from txcls.evaluation.evaluate import evaluate_rows
 from txcls.evaluation.report import (
     answer_rows,
@@ -55,13 +53,3 @@ def test_classes_that_are_confused_are_neighbours() -> None:
     for group in pairs:
         assert np.ptp(place[group]) == 2
     assert sorted(cluster_order(matrix)) == list(range(150))
-
-
-def test_the_baseline_maps_classes_by_name_and_refuses_strange_ones(classifier: Predictor) -> None:
-    answers = answer_rows(classifier, ROWS)
-    turned = LabelledTexts(ROWS.texts, [3 - label for label in ROWS.labels], CLASSES[::-1])
-    assert np.array_equal(
-        answer_with_baseline(answers, turned).predicted, answer_with_baseline(answers, ROWS).predicted
-    )
-    with pytest.raises(DataError, match="does not know"):
-        answer_with_baseline(answers, LabelledTexts(TEXTS, ROWS.labels, ("A", "B", "C", "D")))
