@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from txcls import cli
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.load import load_checkpoint
-from txcls.config import DataConfig, load_preset
+from txcls.config import DataConfig
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.texts import open_texts
@@ -40,17 +39,6 @@ def test_a_classifier_takes_over_text_and_model_settings(tmp_path: Path, other: 
     assert made.config.model == other.config.model.model_copy(update=own)
     assert (made.config.train, made.config.data) == (config.train, config.data)
     assert made.encoder.max_length == 33 and made.encoder.vocabulary == other.encoder.vocabulary
-
-
-def test_one_option_is_enough_on_the_command_line(
-    tmp_path: Path, other: Checkpoint, capsys: pytest.CaptureFixture[str]
-) -> None:
-    split = ["--set", "data.validation_fraction=0.1"]  # as other's, or it would have read rows to validate on
-    arguments = ["train", "sample", "--init", "other", *split, "--max-steps", "2", "--out", str(tmp_path / "made")]
-    assert cli.command_line()(arguments, standalone_mode=False) in (None, 0)
-    made = load_checkpoint(tmp_path / "made")
-    assert (made.config.model.d_model, made.config.text.tokenizer) == (24, "bpe")
-    assert made.config.train == load_preset("sample").train
 
 
 @pytest.mark.parametrize("assignment", ["model.d_model=64", "text.tokenizer=word", "model.positions=none"])

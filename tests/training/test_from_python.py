@@ -64,15 +64,6 @@ def test_an_existing_folder_is_replaced_only_with_overwrite() -> None:
     assert other.classes == txcls.load("mine").classes == ("x", "y")
 
 
-def test_validation_rows_are_given_or_a_share_of_the_rows() -> None:
-    shared = txcls.train(ROWS, LABELS, settings=SMALL, validation=0.25, progress=False)
-    assert shared.checkpoint.metrics["data"]["validation_rows"] == 7, "about a quarter, by hash"
-    given = txcls.train(ROWS, LABELS, settings=SMALL, validation=(ROWS[:4], LABELS[:4]), out="mine", progress=False)
-    facts = given.checkpoint.metrics["data"]
-    assert (facts["train_rows"], facts["validation_rows"]) == (24, 4)
-    assert "Validation rows were given beside the training rows." in Path("mine/README.md").read_text("utf-8")
-
-
 def test_training_starts_from_a_pretrained_model(tmp_path: Path) -> None:
     (tmp_path / "texts.txt").write_text("\n".join(ROWS))
     pretrain(run_config("masked", data={"dataset": "text"}), out=tmp_path / "start", data_path=tmp_path / "texts.txt")
