@@ -11,14 +11,12 @@ import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from tests.app.reports import REPORT, atlas, save_reports_model
 from tests.browser.exported import Open, bars, expected, write
 from tests.browser.visiting import wait_until_steady
 from tests.conftest import TEXTS, make_checkpoint
 from txcls.config import Calibration, ScopeRule
 from txcls.inspection.ablation import Change, ablate
 from txcls.inspection.lens import class_lens
-from txcls.inspection.stories import VERDICT_MARKS, head_chips
 from txcls.inspection.tracing import TracedText, trace_text
 from txcls.predictor import Predictor
 from txcls.web.export import export_page, packed
@@ -256,28 +254,6 @@ def test_a_click_or_enter_switches_a_head_off_and_on_as_python_would(
     page.locator("#all-on").click()
     page.wait_for_selector(".machine-bars .then", state="detached")
     assert shown(page) == expected(classifiers["first"], TEXTS[0])
-
-
-@pytest.mark.smoke
-def test_each_heads_map_carries_its_tested_story(tmp_path: Path, open_page: Open) -> None:
-    save_reports_model(tmp_path / "reports")
-    page = open_page(
-        export_page([tmp_path / "reports"], tmp_path / "page", single_file=True).as_uri(), width=1600, height=900
-    )
-    write(page, REPORT)
-    stories = head_chips(atlas())
-    assert page.locator(".machine-head").count() == len(stories) == 4
-    for name, story in stories.items():
-        head = page.locator(f'.machine-head[data-head="{name}"]')
-        assert head.get_attribute("aria-label") == f"Head {name}, on: {story['text']}"
-        assert head.locator(".machine-verdict").inner_text() == VERDICT_MARKS[story["verdict"]]
-        assert head.locator("small").inner_text() == story["story"]
-        head.hover()
-        assert sentence(page).startswith(f"Head {name}: {story['text']}. ")
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.wait_for_selector(".machine.vertical")
-    assert page.locator(".machine-head .machine-verdict:visible").count() == 4
-    assert page.locator(".machine-head small:visible").count() == 0, "there is no room for them"
 
 
 @pytest.mark.smoke

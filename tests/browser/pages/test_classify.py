@@ -8,25 +8,10 @@ import numpy as np
 import pytest
 from playwright.sync_api import BrowserContext, Page, Route, expect
 
-from tests.app.tiny import MANY
 from tests.browser.conftest import Server
-from tests.browser.visiting import CHART, settle, text_box, visit, wait_until_steady
+from tests.browser.visiting import settle, text_box, visit, wait_until_steady
 from txcls.inspection.ablation import Change, ablate
 from txcls.predictor import Predictor
-
-
-@pytest.mark.parametrize("width", [1280, 390])
-def test_many_classes_are_readable_at_any_width(context: BrowserContext, server: Server, width: int) -> None:
-    page = context.new_page()
-    page.set_viewport_size({"width": width, "height": 850})
-    visit(page, server, checkpoint=MANY, k=20)
-    names = page.locator(f".st-key-chart_bars {CHART} .annotation-text")
-    expect(names).to_have_count(21)
-    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= width
-    chart = page.locator(".st-key-chart_bars").bounding_box()
-    for name in names.all():
-        box = name.bounding_box()
-        assert box and chart and chart["x"] <= box["x"] and box["x"] + box["width"] <= chart["x"] + chart["width"]
 
 
 def test_a_classifier_is_downloaded_as_a_page_that_answers(
