@@ -71,13 +71,6 @@ def test_a_malformed_value_is_ignored_with_a_note(name: str, raw: str) -> None:
     notes[0].encode()
 
 
-@pytest.mark.parametrize("raw", ["0.1", "1", "1.FF", "t0", "t", "heads", "1.-1", "²", "\u0663.1", "\ud800", "9" * 6000])
-def test_what_is_no_part_of_a_model_is_not_switched_and_noted(raw: str) -> None:
-    view, notes = view_from_params({"switched": f"1.2,{raw},1.2", "heads": raw, "off": raw}, checkpoints=NAMES)
-    assert (view.switched, view.heads, view.off, len(notes)) == (("1.2",), "off", "zero", 1)
-    notes[0].encode()
-
-
 def test_long_texts_and_continuations_stay_out_of_the_url() -> None:
     assert "text" in params_from_view(View(text="x" * MAX_LINKED_CHARACTERS))
     assert "text" not in params_from_view(View(text="x" * (MAX_LINKED_CHARACTERS + 1)))

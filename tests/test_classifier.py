@@ -14,7 +14,6 @@ from txcls.data.given import given_rows
 from txcls.errors import CheckpointError, DataError
 from txcls.evaluation.evaluate import evaluate_rows
 from txcls.inspection.ablation import Change, ablate
-from txcls.inspection.attribution import METHODS, explain
 
 TEXT = TEXTS[1]
 
@@ -71,17 +70,6 @@ def test_all_calls_refuse_the_same_texts(made: txcls.Classifier, call: str) -> N
     if call != "__call__":
         with pytest.raises(TypeError, match="expected one value for each row"):
             ask(TEXT)
-
-
-def test_an_explanation_by_one_method_is_that_of_all(made: txcls.Classifier) -> None:
-    whole = explain(made, TEXT)
-    assert list(made.explain(TEXT).scores) == list(METHODS)
-    for method in METHODS:
-        one = made.explain(TEXT, method=method)
-        assert list(one.scores) == [method] and set(one.elsewhere) <= {method}
-        np.testing.assert_allclose(one.scores[method], whole.scores[method])
-        written = repr(one).splitlines()
-        assert written[1].split() == [method] and [line.split()[0] for line in written[2:]] == TEXT.split()
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Settings: which are refused and with what message, and that a round trip through JSON loses nothing."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -56,9 +55,3 @@ def test_settings_can_be_assigned_by_name() -> None:
     )
     assert (changed.model.n_layers, changed.train.learning_rate, changed.model.norm) == (3, 2e-4, "post")
     assert (changed.text.cleaning, changed.data.text_column) == (("urls",), "body")
-
-
-def test_a_preset_file_is_read(tmp_path: Path) -> None:
-    (tmp_path / "mine.toml").write_text('title = "mine"\n[model]\nn_layers = 1\n', encoding="utf-8")
-    preset = load_preset(tmp_path / "mine.toml")
-    assert (preset.name, preset.model.n_layers) == ("mine", 1)

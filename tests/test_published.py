@@ -58,20 +58,6 @@ def test_saving_a_shipped_checkpoint_writes_the_same_files(folder: Path, tmp_pat
         assert (folder / name).read_bytes() == (tmp_path / folder.name / name).read_bytes(), name
 
 
-@pytest.mark.parametrize(
-    "text, label",
-    [
-        ("The home side scored twice in stoppage time to reach the cup final", "Sports"),
-        ("Shares in the airline fell after it cut its profit forecast for the year", "Business"),
-        ("Foreign ministers agreed on a cease-fire line along the border", "World"),
-        ("The new operating system closes a security hole in its web browser", "Sci/Tech"),
-    ],
-)
-def test_the_news_checkpoint_knows_plain_cases(text: str, label: str) -> None:
-    [prediction] = Predictor.load(ROOT / "checkpoints" / "ag_news").predict([text])
-    assert prediction.label == label and prediction.ranked[0].probability > 0.5
-
-
 def test_the_documented_results_are_those_of_the_cards() -> None:
     section = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     table = [[cell.strip(" *†") for cell in line.split("|")[1:-1]] for line in section.splitlines() if line[:1] == "|"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from txcls.lessons import LessonError, find_lesson, languages_of, lesson_names, read_lesson
-from txcls.lessons.reading import not_offered, write_template
+from txcls.lessons.reading import not_offered
 
 HEAD = "title: A lesson\nlanguage: en\nminutes: 5\nsummary: One learns.\nsteps:\n"
 STEP = """  - title: First
@@ -97,11 +97,3 @@ def test_own_lessons_are_listed_with_the_shipped_ones(
     assert "mine" in lesson_names() and "Not offered: 'Mine.yaml'. A lesson's file is called" in not_offered()
     monkeypatch.setenv("TXCLS_LESSONS", str(tmp_path / "missing"))
     assert "is not a folder" in not_offered() and "attention" in lesson_names()
-
-
-def test_a_new_lesson_is_in_the_language_that_its_name_says(tmp_path: Path) -> None:
-    file = tmp_path / "new.de.yaml"
-    write_template(file)
-    assert read_lesson(file).language == "de"
-    with pytest.raises(LessonError, match="is de, but the file's name says fr"):
-        read_lesson(file.rename(tmp_path / "new.fr.yaml"))

@@ -89,13 +89,6 @@ def test_tokens_with_incomplete_characters_have_parts(typed: str) -> None:
             assert not token.parts
 
 
-def test_the_offset_of_truncation_is_the_first_unread_character() -> None:
-    encoding = fit(max_length=3).encode("the cat  sat  on the mat")
-    assert [token.text for token in encoding.tokens] == ["the", "cat", "sat"]
-    assert encoding.truncated_at == 14
-    assert fit(max_length=3).encode("the cat sat  ").truncated_at is None
-
-
 @pytest.mark.parametrize("tokenizer", ["word", "bpe"])
 @pytest.mark.parametrize("text", ["", " ", "\n\t\x00 \u200b", "<br>", "http://a.b"])
 def test_texts_without_words_have_no_tokens(tokenizer: str, text: str) -> None:
