@@ -8,16 +8,18 @@ from streamlit.testing.v1 import AppTest
 
 from tests.app.drawn import body_text, chart, html_of, numbers, open_page
 from tests.app.reports import REPORT, atlas, save_reports_model
-from tests.app.tiny import PLAIN
-from tests.conftest import make_checkpoint
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("models")
+    save_reports_model(folder / "who_won")
+    return folder
 
 
 @pytest.fixture(autouse=True)
-def _models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    save_reports_model(tmp_path / "who_won")
-    save_reports_model(tmp_path / "news", dataset="ag_news")
-    make_checkpoint(tmp_path / PLAIN, max_length=24)
+def _these_models_only(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(models))
 
 
 def heads(app: AppTest) -> list[str]:
