@@ -120,7 +120,8 @@ def test_any_file_is_evaluated_whole_and_the_summary_comes_first(run, tmp_path: 
 
 def test_held_out_figures_are_not_replaced_by_those_of_another_file(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
     spam_like(tmp_path / "a.csv")
-    assert run("train", "a.csv", "--minutes", "0.05", "--out", "mine").code == 0
+    done = run("train", "a.csv", "--minutes", "0.05", "--out", "mine", "--learning-curve")
+    assert done.code == 0 and "training rows, macro-F1 of the linear baseline changed by" in printed(done)
     before = json.loads((tmp_path / "mine" / "metrics.json").read_text())
     said = printed(run("evaluate", "mine", "--data", "a.csv"))
     assert "so these results are better than they would be on new texts" in said

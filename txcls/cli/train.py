@@ -81,6 +81,10 @@ def train(
     label_column: LabelColumnOption = None,
     sheet: SheetOption = None,
     merge_labels: MergeOption = False,
+    learning_curve: Annotated[
+        bool,
+        typer.Option("--learning-curve", help="FILE only: also say whether more rows would help."),
+    ] = False,
 ) -> None:
     """Train on a file of your own, or a preset; the result is saved as a checkpoint folder.
 
@@ -105,6 +109,7 @@ def train(
             init=init,
             resume=resume,
             overwrite=overwrite,
+            learning_curve=learning_curve,
         )
         return
     changes = [*(settings or ()), *([] if snapshots is None else [f"train.snapshots={snapshots}"])]

@@ -21,13 +21,14 @@ from txcls.data.tables.labelled import labelled_rows, notes_before_training, rea
 from txcls.data.tables.table import Table
 from txcls.data.types import LabelledTexts
 from txcls.errors import ConfigError
+from txcls.evaluation.learning_curve import CURVE_HEAD
 from txcls.training.auto.plan import TrainingPlan, checkpoint_name, plan_training
 from txcls.training.auto.run import TrainingResult, run_plan
 from txcls.training.display import TrainingDisplay
 from txcls.training.run_folder import refuse_existing, refuse_saved_state
 from txcls.wording import shown
 
-FILE_ONLY = ("test", "minutes", "text_column", "label_column", "sheet", "merge_labels")
+FILE_ONLY = ("test", "minutes", "text_column", "label_column", "sheet", "merge_labels", "learning_curve")
 """Options that apply only to training on a file."""
 PRESET_ONLY = ("data", "settings", "max_steps", "snapshots", "device")
 """Options that apply only to training a preset."""
@@ -48,6 +49,7 @@ def train_file(
     init: str | None,
     resume: bool,
     overwrite: bool,
+    learning_curve: bool,
 ) -> None:
     """Guess the columns, choose the settings, train, compare and save, with a note on each choice.
 
@@ -86,9 +88,12 @@ def train_file(
             out=folder,
             resume=resume,
             overwrite=overwrite,
+            learning_curve=learning_curve,
             command=f"python -m {shlex.join(['txcls', *words])}",
             **display.plan_callbacks,
         )
+    if learning_curve and result.curve is None:
+        note("too few rows for a learning curve")
     _print_result(result, folder)
 
 
@@ -114,6 +119,10 @@ def _read_test(file: Path, guess: Guess, *, merge: bool) -> LabelledTexts:
 def _print_result(result: TrainingResult, folder: Path) -> None:
     out = console()
     print_comparison(result.comparison)
+    if result.curve is not None:
+        points = [point.cells for point in result.curve.points]
+        print_rows(CURVE_HEAD, points, title=f"linear baseline, {result.curve.n_test:,} test rows")
+        out.print(Text(result.curve.verdict))
     minutes, seconds = divmod(round(result.seconds), 60)
     out.print(f"took {minutes} min {seconds} s" + (", ended early as asked" if result.stopped_early else ""))
     is_in_root = folder.resolve().parent == checkpoint_root().resolve()

@@ -287,6 +287,19 @@ def _without_repeats(right: NDArray[np.bool_], is_repeated: NDArray[np.bool_] | 
     return {"n_repeated": int(is_repeated.sum()), "unrepeated": unrepeated}
 
 
+def macro_f1_intervals(
+    truth: Sequence[int], answers: Mapping[str, ClassIndices], *, difference: tuple[str, str], seed: int = 0
+) -> tuple[dict[str, Measured], Measured]:
+    """Macro-F1 of each classifier on N rows, and that of the first named in `difference` less the second.
+
+    `answers` are the predictions of each, (N,). For the intervals see `compare`.
+    """
+    f1, without_row = _macro_f1_samples(np.asarray(truth, dtype=np.int64), answers, seed=seed)
+    first, second = difference
+    of_difference = _accelerated(f1[first] - f1[second], without_row[first] - without_row[second])
+    return {name: _accelerated(f1[name], without_row[name]) for name in answers}, of_difference
+
+
 def _macro_f1_samples(
     true: ClassIndices, answers: Mapping[str, ClassIndices], *, seed: int
 ) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]:

@@ -61,6 +61,16 @@ def test_mistakes_are_those_of_the_rows_held_out_by_their_numbers_in_the_file(se
         assert ROWS[row - 2][0] == text and row - 2 in HELD_OUT
 
 
+def test_the_learning_curve_is_that_of_the_rows_it_was_trained_on(session: Session, source: Source) -> None:
+    app = open_page("report", job=session.token, checkpoint=NAME)
+    app.button(key="report_curve").click().run()
+    result = end_of(session, "curve").result
+    n = len(ROWS) - len(HELD_OUT)
+    assert result["n_test"] == len(HELD_OUT) and [point[0] for point in result["points"]] == [f"{n // 2}", f"{n}"]
+    app.run()
+    assert not app.exception and f"From {n // 2} to {n} training rows" in body_text(app)
+
+
 def test_labels_of_all_rows_are_checked_and_corrections_go_to_the_page_train(
     session: Session, source: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,9 +42,10 @@ if sys.platform != "win32":
     import fcntl
     import resource
 
-Kind = Literal["read", "peek", "open", "report", "suspects", "correct", "plan", "train", "batch"]
+Kind = Literal["read", "peek", "open", "report", "suspects", "correct", "curve", "plan", "train", "batch"]
 """The kinds of jobs: read a table to train on, read the columns of a table to classify, open a model, measure one on a
-table, check the labels of a table, correct them, plan a training run, train, or classify a file."""
+table, check the labels of a table, correct them, fit the linear baseline to parts of it, plan a training run, train, or
+classify a file."""
 WORK: Mapping[Kind, tuple[str, str]] = {
     "read": ("read_table", "read"),
     "peek": ("read_table", "read"),
@@ -52,6 +53,7 @@ WORK: Mapping[Kind, tuple[str, str]] = {
     "report": ("report_table", "read"),
     "suspects": ("report_table", "read"),
     "correct": ("report_table", "read"),
+    "curve": ("report_table", "read"),
     "plan": ("train_model", "plan"),
     "train": ("train_model", "train"),
     "batch": ("batch_file", "batch"),

@@ -20,6 +20,7 @@ from txcls.evaluation.label_errors import (
     held_out_probabilities,
     suspect_rows,
 )
+from txcls.evaluation.learning_curve import linear_learning_curve
 from txcls.evaluation.predict_file import as_plain_text
 from txcls.evaluation.report import chosen_rows, report_on, some_rows
 from txcls.predictor import Predictor
@@ -38,8 +39,9 @@ REPORT = "report.json"
 
 def run(job: Job) -> dict[str, Any]:
     """Do the job: measure on a table (writes `REPORT`; returns notes and how many of its rows were trained on), check
-    labels (returns the suspect rows), or correct labels (returns the names of the corrected tables)."""
-    work = {"suspects": _suspects, "correct": _corrected, "report": _measured}
+    labels (returns the suspect rows), correct labels (returns the names of the corrected tables), or fit the linear
+    baseline to parts of the rows (returns the learning curve)."""
+    work = {"suspects": _suspects, "correct": _corrected, "report": _measured, "curve": _curve}
     return work[job.kind](job)
 
 
@@ -121,6 +123,23 @@ def _labelled(kept_rows: KeptRows, rows: Sequence[int], classes: Sequence[str]) 
     return LabelledTexts(
         [kept_rows.texts[row] for row in rows], [index[kept_rows.labels[row]] for row in rows], tuple(classes)
     )
+
+
+def _curve(job: Job) -> dict[str, Any]:
+    """The linear baseline's learning curve on the rows that a classifier was made from."""
+    job.progress("reading the rows")
+    kept_rows = read_kept(job.session / "kept", str(job.spec["own"]))
+    if kept_rows is None:
+        raise DataError("The rows that this classifier was trained on are no longer on this server.")
+    classes = sorted({*kept_rows.labels, *kept_rows.test_labels})
+    index = {name: number for number, name in enumerate(classes)}
+    test = LabelledTexts(kept_rows.test_texts, [index[label] for label in kept_rows.test_labels], tuple(classes))
+
+    def on_part(done: int, total: int) -> None:
+        job.progress(f"{done} of {total} parts of the rows")
+
+    curve = linear_learning_curve(_labelled(kept_rows, kept_rows.learned, classes), test, on_part=on_part)
+    return {"points": [point.cells for point in curve.points], "verdict": curve.verdict, "n_test": curve.n_test}
 
 
 def _corrected(job: Job) -> dict[str, Any]:

@@ -38,7 +38,7 @@ MAX_ROWS_SHARE = 0.8
 RESERVE = 0.1
 """Share of the budget kept free, since the machine may get busier."""
 MIN_SHARE = 0.3
-"""Minimum share of the budget for training, however long everything else takes."""
+"""Minimum share of the budget planned for training, however long everything else takes."""
 OVERHEAD_SECONDS = 3.0
 """Time for fitting the calibration, intervals and saving."""
 FORWARD = 3.0

@@ -16,10 +16,12 @@ from txcls.checkpoint.schema import HistoryRow
 from txcls.data.batches import TokenisedTexts
 from txcls.data.given import given_dataset
 from txcls.data.hashes import repeats
+from txcls.data.types import LabelledTexts
+from txcls.errors import DataError
 from txcls.evaluation.baseline import LinearBaseline, compare, fit_linear_baseline, majority_answers
 from txcls.evaluation.evaluate import Evaluation, measure, predict_logits, with_evaluation
+from txcls.evaluation.learning_curve import LearningCurve, linear_learning_curve
 from txcls.model import TextClassifier
-from txcls.training.auto.hyperparameters import MIN_SHARE
 from txcls.training.auto.plan import TrainingPlan, write_plan
 from txcls.training.loop import Progress
 from txcls.training.run_folder import check_writable, is_interrupted, plan_file, refuse_saved_state
@@ -28,6 +30,8 @@ from txcls.training.supervised import train
 
 MIN_SECONDS = 10.0
 """Training may always take this long, however short the budget."""
+MIN_LEFT = 0.2
+"""Minimum share of the budget for training if everything before it took longer than planned."""
 MAX_DELAY = 5.0
 """On a busy machine, measuring and saving is given up to this many times as long as planned."""
 Stage = Literal["prepare", "learn", "compare", "save"]
@@ -62,6 +66,7 @@ class TrainingResult:
         checkpoint: with "test" and "comparison" in its metrics.
         linear_answers, answers: the predictions of the linear baseline and of the Transformer for the test rows, (M,).
         stopped_early: whether `should_stop` ended training.
+        curve: the linear baseline's learning curve, if asked for and there are enough rows.
     """
 
     checkpoint: Checkpoint
@@ -70,6 +75,7 @@ class TrainingResult:
     answers: NDArray[np.int64]
     seconds: float
     stopped_early: bool
+    curve: LearningCurve | None = None
 
 
 def run_plan(
@@ -82,6 +88,7 @@ def run_plan(
     resume: bool = False,
     overwrite: bool = False,
     command: str = "",
+    learning_curve: bool = False,
 ) -> TrainingResult:
     """Fit the linear baseline, train as planned, compare both on the test rows, and save.
 
@@ -100,6 +107,7 @@ def run_plan(
         resume: continue an interrupted run of the same plan.
         overwrite: discard the saved state of an interrupted run.
         command: the command line, for the model card.
+        learning_curve: also fit the linear baseline to parts of the rows, within the same budget.
 
     Raises:
         TrainingError, TrainingInterruptedError, CheckpointError: as for `txcls.training.train`.
@@ -121,6 +129,13 @@ def run_plan(
     try:
         with using_threads(plan.speed.threads):
             linear, took = _fit_linear(plan)
+            curve = None
+            if learning_curve and not isinstance(linear, Exception):
+                reporter.stage("prepare", reporter.share, "fitting the linear baseline to parts of the rows")
+                with suppress(DataError):  # too few rows
+                    curve = linear_learning_curve(
+                        _known(plan), plan.parts.test, answers=linear[1], seed=plan.config.train.seed
+                    )
             reporter.measuring *= float(np.clip(took / plan.recipe.baseline, 1.0, MAX_DELAY))
             reporter.stage("prepare", reporter.share, "turning texts into tokens")
             checkpoint = train_as_planned(
@@ -148,7 +163,8 @@ def run_plan(
         reporter.stage("save", reporter.share, "saving")
         save_checkpoint(result.checkpoint)
     reporter.stage("save", 1.0, "done")
-    return replace(result, seconds=time.monotonic() - reporter.started, stopped_early=is_stopped)
+    seconds = time.monotonic() - reporter.started
+    return replace(result, seconds=seconds, stopped_early=is_stopped, curve=curve)
 
 
 def train_as_planned(plan: TrainingPlan, *, started: float, after: float = 0.0, **options: Any) -> Checkpoint:
@@ -157,7 +173,7 @@ def train_as_planned(plan: TrainingPlan, *, started: float, after: float = 0.0, 
     `started` is when the time budget began (`time.monotonic`), `after` how many seconds of it are needed afterwards.
     """
     budget = 60 * plan.minutes
-    left = max(started + budget - after - time.monotonic(), MIN_SHARE * budget, MIN_SECONDS)
+    left = max(started + budget - after - time.monotonic(), MIN_LEFT * budget, MIN_SECONDS)
     return train(
         plan.config,
         dataset=given_dataset(plan.parts.training, plan.parts.validation, source=plan.config.title),
@@ -209,10 +225,11 @@ class _Reporter:
         )
 
 
-def _known(plan: TrainingPlan) -> tuple[list[str], list[int]]:
-    """The texts and labels of all rows but the test rows."""
+def _known(plan: TrainingPlan) -> LabelledTexts:
+    """All rows but the test rows."""
     parts = (plan.parts.training, plan.parts.validation, plan.parts.unused)
-    return [text for rows in parts for text in rows.texts], [label for rows in parts for label in rows.labels]
+    texts, labels = ([value for rows in parts for value in getattr(rows, name)] for name in ("texts", "labels"))
+    return LabelledTexts(texts, labels, plan.parts.training.classes)
 
 
 _Linear = tuple[LinearBaseline, NDArray[np.int64]]
@@ -223,7 +240,8 @@ def _fit_linear(plan: TrainingPlan) -> tuple[_Linear | Exception, float]:
     """The linear baseline and how many seconds it took; an error instead, which must not prevent training."""
     started = time.monotonic()
     try:
-        baseline = fit_linear_baseline(*_known(plan), seed=plan.config.train.seed)
+        known = _known(plan)
+        baseline = fit_linear_baseline(known.texts, known.labels, seed=plan.config.train.seed)
         fitted: _Linear | Exception = baseline, baseline.predict(plan.parts.test.texts)
     except Exception as error:  # noqa: BLE001  # raised again after training
         fitted = error
@@ -235,7 +253,7 @@ def _compare_on_test_rows(
 ) -> TrainingResult:
     """Measure the checkpoint on the test rows, and compare it with the linear baseline, which took so many seconds."""
     test = plan.parts.test
-    known_texts, labels = _known(plan)
+    known = _known(plan)
     assert isinstance(checkpoint.model, TextClassifier)
     texts = TokenisedTexts.encode(checkpoint.encoder, test)
     logits = predict_logits(checkpoint.model, texts).numpy()  # M C
@@ -243,12 +261,12 @@ def _compare_on_test_rows(
     metrics = measure(logits, texts, checkpoint)
     comparison = compare(
         truth=test.labels,
-        majority=majority_answers(labels, len(test)),
+        majority=majority_answers(known.labels, len(test)),
         linear=linear,
         transformer=answers,
         baseline=baseline,
         seconds={"linear": seconds, "transformer": float(checkpoint.metrics["training"]["seconds"])},
-        is_repeated=repeats(test.texts, known_texts),
+        is_repeated=repeats(test.texts, known.texts),
         n_unseen=plan.parts.n_unseen,
     )
     checkpoint = with_evaluation(checkpoint, split="test", evaluation=Evaluation(metrics))

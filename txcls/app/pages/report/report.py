@@ -12,7 +12,7 @@ from txcls.app.pages.report import compute as compute_report
 from txcls.app.pages.report import labels as report_labels
 from txcls.app.pages.report import rows as report_rows
 from txcls.app.pages.report.compute import TableReport
-from txcls.app.shell import layout, lecture, own, uploads, waiting
+from txcls.app.shell import checkpoints, layout, lecture, own, uploads, waiting
 from txcls.app.shell.charts import chart
 from txcls.app.shell.limits import limits
 from txcls.app.shell.markdown import plain, table
@@ -21,6 +21,7 @@ from txcls.checkpoint.card import AGREEMENT, GROUPS, group_name
 from txcls.checkpoint.comparison import Comparison
 from txcls.errors import DataError
 from txcls.evaluation.costs import POLICY_HEAD, Costs, cheapest_policy
+from txcls.evaluation.learning_curve import CURVE_HEAD
 from txcls.evaluation.report import (
     CONFIDENCES,
     Answers,
@@ -90,6 +91,8 @@ def main() -> None:
             if of_table is None:
                 report_rows.baseline(opened)
             report_labels.draw(opened, measured.answers, of_table)
+            if of_table is None and checkpoints.has_kept_rows(opened.source):
+                _more_rows(opened)
     layout.close_page(opened)
     report_rows.open_chosen()
     report_labels.train_chosen()
@@ -266,6 +269,28 @@ def _left_to_a_human(answers: Answers) -> None:
         width=420,
     )
     st.markdown(plain(str(answered_above(answers, chosen))))
+
+
+def _more_rows(opened: layout.Page) -> None:
+    """Draw the button that starts a job, and once it is done the linear baseline's learning curve."""
+    st.subheader("Would more rows help?", anchor=False)
+    spec = {"own": opened.source.name.removeprefix(own.PREFIX), "state": opened.source.state}
+    job = own.job("curve")
+    if job.is_active:
+        waiting.watch("curve", task="Fitting to parts of the rows")
+    elif job.status == "done" and job.spec == spec:
+        st.markdown(plain(job.result["verdict"]))
+        st.markdown(table(CURVE_HEAD, job.result["points"]))
+        st.caption(
+            "The linear baseline is fitted to parts of the training rows, drawn at random, and measured on the same "
+            f"{job.result['n_test']:,} test rows. Training the Transformer on each part would take too long; its "
+            "curve may differ."
+        )
+    else:
+        waiting.failure(job)
+        if st.button("Fit the linear baseline to parts of the rows", key="report_curve"):
+            waiting.start("curve", spec)
+            st.rerun()
 
 
 def _costs(opened: layout.Page, answers: Answers) -> None:

@@ -1,0 +1,104 @@
+"""Would more rows help? The linear baseline fitted to parts of the training rows, measured on the same test rows.
+
+python -m txcls train mine.csv --learning-curve
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from txcls.checkpoint.comparison import Measured, with_interval
+from txcls.data.types import LabelledTexts
+from txcls.errors import DataError
+from txcls.evaluation.baseline import fit_linear_baseline, macro_f1_intervals
+
+PARTS = (8, 4, 2, 1)
+"""The training rows are divided by these; each part contains the smaller ones."""
+MIN_PART, MIN_OF_CLASS = 10, 3
+"""Minimum number of rows in a part, also per class on average."""
+HELPS, HARDLY = 0.01, 0.02
+"""Doubling the rows again is said to help if the last doubling raised macro-F1 by at least HELPS and by more than its
+interval, and hardly to help if the interval ends below HARDLY; otherwise the test rows cannot tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """Macro-F1 on the test rows after fitting to n rows, with a 95 % interval for these test rows."""
+
+    n: int
+    macro_f1: Measured
+
+    @property
+    def cells(self) -> tuple[str, str]:
+        """The cells of a table: rows and macro-F1."""
+        return f"{self.n:,}", with_interval(self.macro_f1)
+
+
+CURVE_HEAD = ("training rows", "macro-F1 (95 % CI)")
+"""Headings of `CurvePoint.cells`."""
+
+
+@dataclass(frozen=True, slots=True)
+class LearningCurve:
+    """The points, at least two, fewest rows first; and the last one's macro-F1 less the one before, paired."""
+
+    points: tuple[CurvePoint, ...]
+    gain: Measured
+    n_test: int
+
+    @property
+    def verdict(self) -> str:
+        """Whether more rows would help, by the rule at HELPS, in words."""
+        gain = self.gain
+        if gain.low > 0 and gain.value >= HELPS:
+            answer = "doubling the rows again would probably help"
+        elif gain.high < HARDLY:
+            answer = "doubling the rows again would hardly help (by less than two points)"
+        else:
+            answer = f"with only {self.n_test:,} test rows, it cannot be said whether doubling them again would help"
+        low, value, high = (f"{100 * share:+.1f}" for share in (gain.low, gain.value, gain.high))
+        return (
+            f"From {self.points[-2].n:,} to {self.points[-1].n:,} training rows, macro-F1 of the linear baseline "
+            f"changed by {value} points (95 % interval {low} to {high}): {answer}."
+        )
+
+
+def linear_learning_curve(
+    training: LabelledTexts,
+    test: LabelledTexts,
+    *,
+    answers: NDArray[np.int64] | None = None,
+    seed: int = 0,
+    on_part: Callable[[int, int], object] = lambda done, total: None,
+) -> LearningCurve:
+    """Fit the linear baseline to an eighth, a quarter, half and all of the training rows, drawn at random.
+
+    Args:
+        training, test: rows of the same classes.
+        answers: the predictions for the M test rows after fitting to all rows, (M,), if they are known.
+        seed: of the draw and of the baseline.
+        on_part: called with the number of parts done and their total.
+
+    Raises:
+        DataError: there are too few rows, or of a single class.
+    """
+    order = np.random.default_rng(seed).permutation(len(training))
+    sizes = [len(training) // part for part in PARTS]
+    n_classes = [len({training.labels[row] for row in order[:n]}) for n in sizes]
+    sizes = [n for n, c in zip(sizes, n_classes, strict=True) if c > 1 and n >= max(MIN_PART, MIN_OF_CLASS * c)]
+    if len(sizes) < 2 or not len(test):
+        raise DataError(f"{len(training):,} training rows are too few for a learning curve")
+    by_size = {}
+    for done, n in enumerate(sizes):
+        on_part(done, len(sizes))
+        if n == len(training) and answers is not None:
+            by_size[n] = answers
+            continue
+        rows = training.subset(np.sort(order[:n]))
+        by_size[n] = fit_linear_baseline(rows.texts, rows.labels, seed=seed).predict(test.texts)
+    names = {f"{n}": predicted for n, predicted in by_size.items()}
+    intervals, gain = macro_f1_intervals(test.labels, names, difference=(f"{sizes[-1]}", f"{sizes[-2]}"))
+    points = tuple(CurvePoint(n, intervals[f"{n}"]) for n in sizes)
+    return LearningCurve(points, gain, len(test))
