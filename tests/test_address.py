@@ -37,6 +37,7 @@ FIELDS = ("topk", *(field.name for field in fields(View)))
             {"cell": "row3.D15", "order": "2.0.1", "pair": "2.5", "predict": "on"},
         ),
         (View("learned", training_step=123_456), {"training_step": "123456"}),
+        (View("learned", playground="task=ends&layers=0&text=a+b"), {"playground": "task=ends&layers=0&text=a+b"}),
         (
             View("learned", experiment="circuit", direction="noising", patched=(3, 5), rows=2),
             {"patched": "3.5", "rows": "2"},
@@ -62,6 +63,7 @@ def test_a_view_survives_the_way_through_a_url(view: View, params: dict[str, str
         *((name, raw) for name in ("order", "pair") for raw in ("x", "1..2", "½", "9" * 6000, "\ud800", "row-1")),
         ("temperature", "nan"), ("top_p", "much"), ("seed", "1.5"), ("training_step", "early"),
         ("checkpoint", "../../etc"), ("versus", "gone"),
+        *(("playground", raw) for raw in ("ends", "task=gone", "layers=9", "\ud800", "text=" + "a" * 501, "mode=on")),
     ],
     ids=lambda value: str(value)[:10].encode("ascii", "replace").decode(),
 )  # fmt: skip

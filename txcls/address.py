@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
+from urllib.parse import parse_qsl
 
 from txcls.data.examples import EXAMPLES
 from txcls.inspection.ablation import Off
@@ -54,6 +55,20 @@ CELL = re.compile(r"(row|[A-Z])([0-9]{1,4})")
 SWITCH = re.compile(r"[1-9][0-9]{0,2}\.([1-9][0-9]{0,2}|ff)|t[1-9][0-9]{0,3}|positions")
 """A part that can be switched, as in the URL: layer.head, layer.ff, t and a token's position, or `positions`."""
 MAX_SWITCHED = 200
+PLAYGROUND: dict[str, tuple[str, ...]] = {
+    "task": ("messages", "winner", "agreement", "repeated", "ends", "majority", "own"),
+    "layers": ("0", "1", "2", "3"),
+    "heads": ("1", "2", "4"),
+    "width": ("16", "32", "64"),
+    "positions": ("sinusoidal", "learned", "none"),
+    "pooling": ("mean", "attention", "class_token"),
+    "rate": ("0.0003", "0.001", "0.003", "0.01", "0.1"),
+    "batch": ("8", "32", "128"),
+    "seed": ("1", "2", "3", "4", "5"),
+    "lesson": ("1", "2", "3", "4", "5"),
+}
+"""The settings of the playground (txcls/web/playground/settings.js) and the steps of its lesson, as in its address."""
+MAX_PLAYGROUND_TEXT = 500
 SLIDE = "slide"
 """The parameter for the slide number of a page in lecture mode, from 1. The browser writes it; links leave it out."""
 
@@ -92,6 +107,8 @@ class View:
         sort: the order of the heads on Head atlas.
         training_step: the optimiser step on Training film, 0 for the start of training. The browser itself writes it
             into the URL, so that a slider can move without the server.
+        playground: the settings of Playground, as its own address has them: `task=ends&layers=1`; "" for the defaults.
+            The browser itself writes it into the URL. A lesson's step that has it links to the playground.
         part: the section of the Language model page.
         masked, causal: the checkpoints of the Language model page, "" for the first available.
         blank: which word is blanked out, from 1; 0 lets the page choose.
@@ -130,6 +147,7 @@ class View:
     off: Off = "zero"
     sort: HeadOrder = "story"
     training_step: int = 0
+    playground: str = ""
     part: LanguagePart = "fill"
     masked: str = ""
     causal: str = ""
@@ -162,6 +180,15 @@ def _whole_numbers(limit: int, high: int = 10_000) -> Callable[[str], tuple[int,
     return lambda raw: tuple(min(max(int(number), 0), high) for number in raw.split(".")[:limit])
 
 
+def _playground(raw: str) -> str:
+    """The settings of the playground if all of them are valid."""
+    for name, value in parse_qsl(raw, keep_blank_values=True, strict_parsing=True, max_num_fields=20):
+        is_text = name == "text" and len(value) <= MAX_PLAYGROUND_TEXT
+        if not is_text and value not in PLAYGROUND.get(name, ()):
+            raise ValueError("not a setting of the playground")
+    return sendable(raw)
+
+
 def _name(raw: str) -> str:
     return sendable(raw[:MAX_NAME_LENGTH])
 
@@ -177,7 +204,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "order": _whole_numbers(_MAX_LENGTHS["order"]),
     "added": _whole_numbers(_MAX_LENGTHS["added"], 10**9),
     "cell": lambda raw: tuple(part for part in raw.split(".")[:10] if CELL.fullmatch(part)),
-    "step": _name, "masked": _name, "causal": _name,
+    "step": _name, "masked": _name, "causal": _name, "playground": _playground,
 }  # fmt: skip
 """Reads a field's parameter; ValueError if it is malformed."""
 _CHOICES: dict[str, Any] = {
@@ -258,6 +285,14 @@ def training_step(params: Mapping[str, str]) -> int:
         return 0
 
 
+def playground_settings(params: Mapping[str, str]) -> str:
+    """The settings of Playground, which the browser itself writes into the URL; "" if they are malformed."""
+    try:
+        return str(_PARSERS["playground"](params["playground"])) if params.get("playground") else ""
+    except ValueError:
+        return ""
+
+
 def params_from_view(view: View) -> dict[str, str]:
     """The URL parameters of a view: values that differ from the default, and always the text unless it is too long."""
     default = View()
@@ -283,13 +318,13 @@ def params_from_view(view: View) -> dict[str, str]:
 def page_names() -> tuple[str, ...]:
     """The names of the app's pages in URLs, in alphabetical order: files and folders of txcls/app/pages/.
 
-    The page Lessons is left out, since it shows no model.
+    The pages Lessons and Playground are left out, since they show no checkpoint.
     """
     folder = Path(__file__).parent / "app" / "pages"
     pages = {
         file.stem for file in (*folder.glob("*.py"), *folder.glob("*/*.py")) if file.parent.name in ("pages", file.stem)
     }
-    return tuple(sorted(pages - {"__init__", "lessons"}))
+    return tuple(sorted(pages - {"__init__", "lessons", "playground"}))
 
 
 def unusable(params: Mapping[str, str], *, checkpoints: Sequence[str]) -> dict[str, str]:

@@ -13,9 +13,12 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import PATIENCE_MS, Server, Watch
 from tests.browser.visiting import visit
+from txcls.address import PLAYGROUND
 from txcls.checkpoint.archive import unpack
 from txcls.classifier import load
 from txcls.data.generated.who_won import Form, report
+from txcls.lessons import given_lesson
+from txcls.web.lesson import export_lesson
 from txcls.web.playground import export_playground, playground
 from txcls.web.sources import script
 from txcls.wording import bounded_percentage
@@ -73,12 +76,30 @@ def test_a_model_learns_and_everything_follows(offline: "Page", address: str) ->
     offline.locator("#text").fill("red red red blue lamp stone river")
     expect(offline.locator(".machine-bars li").first).to_contain_text("red")
     offline.locator(".machine-head").first.click()
-    expect(offline.locator(".machine-bar p")).to_contain_text("Head 1.1 is switched off")
-    expect(offline.locator("#reading-note")).to_have_text(
-        re.compile(r"With all heads “red” .*%; without 1\.1 “(red|blue)” .*%\.")
+    expect(offline.locator(".machine-bar p")).to_have_text(
+        re.compile(r" ?Head 1\.1 is switched off: (red|blue) .*% \(with all heads on: .*%\)\.")
     )
     offline.get_by_role("button", name="Reset").click()
     expect(offline.locator("#progress")).to_contain_text("not trained yet")
+
+
+def test_links_may_set_what_the_menus_offer(offline: "Page", address: str) -> None:
+    offline.goto(address)
+    menus = offline.locator("select").evaluate_all(
+        "(all) => all.map((menu) => [...menu.options].map((one) => one.value))"
+    )
+    offered = [tuple(values) for values in menus if values != ["0", "100", "1000"]]
+    expected = [values for name, values in PLAYGROUND.items() if name not in ("task", "lesson")]
+    assert offered == [tuple(name for name in PLAYGROUND["task"] if name != "own"), *expected]
+    for step in PLAYGROUND["lesson"]:
+        offline.goto("about:blank")
+        offline.goto(f"{address}#lesson={step}")
+        expect(offline.locator("#lesson b")).to_contain_text(f"Build one, {step} of {len(PLAYGROUND['lesson'])}")
+        expect(offline.locator("#tasks")).to_have_value("ends")
+        assert offline.url.endswith(f"#lesson={step}")
+        assert offline.locator("#text").input_value()
+    offline.get_by_role("button", name="Close").click()
+    assert offline.url.endswith("#task=ends&rate=0.1")
 
 
 def test_a_link_opens_the_same_task_settings_and_sentence(offline: "Page", address: str) -> None:
@@ -131,6 +152,23 @@ def test_a_table_is_trained_on_and_the_model_opens_in_python(offline: "Page", ad
     prediction = load(tmp_path / "mine")("parcel is late")
     assert prediction.label == "delivery" and prediction.probability is not None
     assert bounded_percentage(prediction.probability) in shown.inner_text()
+
+
+def test_nothing_moves_when_a_head_is_switched_off(offline: "Page", address: str) -> None:
+    for width in (390, 1280):
+        offline.set_viewport_size({"width": width, "height": 844})
+        offline.goto("about:blank")
+        offline.goto(f"{address}#task=ends&width=16")
+        expect(offline.locator("#progress")).to_contain_text("not trained yet")
+        places = (
+            "() => ['.machine-stage', '#reading-note', '#errors'].map((one) => document.querySelector(one).offsetTop)"
+        )
+        before = offline.evaluate(places)
+        for head in range(4):
+            offline.locator(".machine-head").nth(head).click()
+            offline.mouse.move(2, 2)
+            expect(offline.locator(".machine-bar p")).to_contain_text("switched off")
+            assert offline.evaluate(places) == before
 
 
 def shown_bars(page: "Page") -> list[str]:
@@ -317,12 +355,59 @@ def test_the_lesson_asks_trains_and_tells(offline: "Page", address: str) -> None
     expect(offline.get_by_label("Positions")).to_have_value("none")
 
 
+LESSON = """
+title: One step
+language: en
+minutes: 1
+summary: A lesson
+steps:
+  - title: Without positions
+    page: classify
+    checkpoint: who_won
+    text: United beat Rovers.
+    state: {playground: "task=winner&positions=none"}
+    narration: Train it.
+"""
+
+
+def test_a_step_of_a_lesson_opens_the_playground_with_its_settings(offline: "Page", tmp_path: Path) -> None:
+    (tmp_path / "mine.en.yaml").write_text(LESSON, encoding="utf-8")
+    lesson = given_lesson(tmp_path / "mine.en.yaml")
+    offline.goto(export_lesson(lesson, tmp_path / "without", single_file=True).as_uri())
+    expect(offline.locator("#lesson")).to_contain_text("Train it.")
+    expect(offline.get_by_role("link", name="playground")).to_have_count(0)
+    expect(offline.get_by_role("link", name="Train a Transformer")).to_be_hidden()
+    offline.goto(export_lesson(lesson, tmp_path / "with", single_file=True, with_playground=True).as_uri())
+    expect(offline.get_by_role("link", name="Train a Transformer")).to_be_visible()
+    with offline.expect_popup() as opened:
+        offline.get_by_role("link", name="Train one yourself in the playground").click()
+    expect(opened.value.locator("#tasks")).to_have_value("winner")
+    expect(opened.value.get_by_label("Positions")).to_have_value("none")
+
+
 def test_the_app_has_the_page_in_a_frame(page: "Page", server: Server) -> None:
     visit(page, server, "playground", wait_for="iframe")
     frame = page.frame_locator("iframe")
     expect(frame.locator("#progress")).to_contain_text("bag-of-words baseline:")
     frame.get_by_role("button", name="One step").click()
     expect(frame.locator("#progress")).to_contain_text("step 1 ")
+
+
+def test_the_apps_address_holds_the_settings_of_the_playground(page: "Page", server: Server) -> None:
+    visit(page, server, "playground", wait_for="iframe", playground="task=ends&layers=0")
+    frame = page.frame_locator("iframe")
+    expect(frame.locator("#tasks")).to_have_value("ends")
+    expect(frame.get_by_label("Layers")).to_have_value("0")
+    frame.get_by_label("Layers").select_option("3")
+    frame.get_by_role("button", name="One step").click()
+    expect(frame.locator("#progress")).to_contain_text("step 1 ")
+    page.wait_for_url(re.compile("playground=task%3Dends%26layers%3D3"))
+    page.get_by_test_id("stPopover").get_by_role("button").first.click()  # a run of the server
+    expect(page.get_by_text("“Copy link” in the page copies the current ones")).to_be_visible()
+    assert "playground=task%3Dends%26layers%3D3" in page.url
+    expect(frame.locator("#progress")).to_contain_text("step 1 ")
+    page.reload()
+    expect(frame.get_by_label("Layers")).to_have_value("3")
 
 
 def test_the_page_is_small_and_asks_no_server() -> None:

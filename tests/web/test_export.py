@@ -25,6 +25,16 @@ def test_one_file_holds_everything_and_is_little_larger_than_the_weights(tmp_pat
     assert page.read_bytes() == single_page(tmp_path / "tiny")
 
 
+@pytest.mark.parametrize("single", [True, False])
+def test_the_playground_is_written_beside_the_page_and_replaced_with_it(tmp_path: Path, single: bool) -> None:
+    make_checkpoint(tmp_path / "tiny")
+    for content in (b"one", b"two", b""):
+        page = export_page([tmp_path / "tiny"], tmp_path / "page", single_file=single, playground=content)
+        beside = page.parent / "playground.html"
+        assert (beside.read_bytes() if beside.exists() else b"") == content
+        assert ('"playground":"playground.html"' in page.read_text("utf-8")) == bool(content)
+
+
 def test_a_folder_holds_the_weights_as_they_are_and_the_header_of_a_static_space(tmp_path: Path) -> None:
     for name in ("one", "two"):
         make_checkpoint(tmp_path / name)

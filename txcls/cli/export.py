@@ -10,6 +10,7 @@ from txcls.lessons import given_lesson
 from txcls.web.export import export_page
 from txcls.web.lesson import export_lesson
 from txcls.web.playground import export_playground
+from txcls.web.playground import playground as playground_page
 
 app = typer.Typer(no_args_is_help=True, help="Make a page of a model that needs no server.")
 
@@ -24,6 +25,13 @@ OutOption = Annotated[
 ]
 SingleFileOption = Annotated[
     bool, typer.Option("--single-file", help="Write only index.html, with the weights in it; it opens from a disk.")
+]
+PlaygroundOption = Annotated[
+    bool,
+    typer.Option(
+        "--playground",
+        help="Also write playground.html beside index.html, on which visitors train a model, and link it.",
+    ),
 ]
 
 
@@ -42,11 +50,19 @@ def page(
         ),
     ] = "",
     project: Annotated[str, typer.Option("--project", metavar="URL", help="A page that the footer links to.")] = "",
+    with_playground: PlaygroundOption = False,
 ) -> None:
     """Write a page that classifies in the visitor's browser: a folder for any static host, or a single file."""
     _print_written(
-        export_page(checkpoints, out, single_file=single_file, address=address, project=project),
-        single_file=single_file,
+        export_page(
+            checkpoints,
+            out,
+            single_file=single_file,
+            address=address,
+            project=project,
+            playground=playground_page() if with_playground else b"",
+        ),
+        single_file=single_file and not with_playground,
     )
 
 
@@ -64,9 +80,13 @@ def lesson(
     language: Annotated[
         str, typer.Option("--language", metavar="L", help="Language of a shipped lesson: en, de.")
     ] = "en",
+    with_playground: PlaygroundOption = False,
 ) -> None:
     """Write a lesson as a page that needs no server: the same steps and questions, the models in the browser."""
-    _print_written(export_lesson(given_lesson(lesson, language), out, single_file=single_file), single_file=single_file)
+    written = export_lesson(
+        given_lesson(lesson, language), out, single_file=single_file, with_playground=with_playground
+    )
+    _print_written(written, single_file=single_file and not with_playground)
 
 
 def _print_written(written: Path, *, single_file: bool) -> None:

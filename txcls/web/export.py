@@ -42,6 +42,8 @@ REFUSED = {
     "fixed_length": (True, "pads every text to max_length"),
 }
 """Settings of reference systems that a page does not support: the refused value, and what it does."""
+PLAYGROUND = "playground.html"
+"""The playground's file beside a page."""
 GENERATOR = '<meta name="generator" content="txcls '
 """Marks an exported page, which may be replaced."""
 SHEETS = (
@@ -74,13 +76,15 @@ def export_page(
     lesson: Mapping[str, Any] | None = None,
     address: str = "",
     project: str = "",
+    playground: bytes = b"",
 ) -> Path:
     """Write a page for these checkpoints into a folder, replacing an older page there, and return its index.html.
 
     With several checkpoints the page has a menu of them; a `lesson` (`txcls.web.lesson`) is shown beside them. A
     `single_file` page opens from disk. Otherwise the folder also holds the weights, and a README.md for a static Space
     on Hugging Face; any static file host can serve it. If the page's `address` is known, links to it are shown with a
-    preview image, a file beside the page; its footer links to `project`.
+    preview image, a file beside the page; its footer links to `project`. The page `playground`
+    (`txcls.web.playground.playground`), if given, is written beside it and linked.
 
     Raises:
         CheckpointError: an address does not begin with https:// or http://; a checkpoint cannot be read or has settings
@@ -94,10 +98,14 @@ def export_page(
     refuse_other_files(target)
     models = [_read(checkpoint) for checkpoint in checkpoints]
     _check(models)
-    links = _Links(address if not address or address.endswith("/") else f"{address}/", project)
+    links = _Links(
+        address if not address or address.endswith("/") else f"{address}/", project, PLAYGROUND if playground else ""
+    )
     files = {"index.html": _html(models, single_file=single_file, lesson=lesson, links=links)}
     if address:
         files[PREVIEW] = draw_preview([model.description for model in models])
+    if playground:
+        files[PLAYGROUND] = playground
     if not single_file:
         for model in models:
             files |= {f"{model.file}.json": page_json(model.description), f"{model.file}.safetensors": model.weights}
@@ -126,10 +134,11 @@ def write_page(target: Path, files: Mapping[str, bytes]) -> Path:
 
 @dataclass(frozen=True)
 class _Links:
-    """Where the page will be found, ending with a slash, and the project's page; "" if unknown."""
+    """Where the page will be found, ending with a slash, the project's page, and the playground; "" if unknown."""
 
     address: str = ""
     project: str = ""
+    playground: str = ""
 
 
 def single_page(checkpoint: str | Path) -> bytes:
@@ -187,6 +196,7 @@ def refuse_other_files(folder: Path) -> None:
         "index.html",
         "README.md",
         PREVIEW,
+        PLAYGROUND,
         *(f"{name}.{kind}" for name in models for kind in ("json", "safetensors")),
     }
     others = sorted(files - exported if is_exported else files)
@@ -333,8 +343,14 @@ def _html(
     ]
     names = ", ".join(description["title"] or description["name"] for description in descriptions)
     title = lesson["title"] if lesson else names
-    data = {"version": __version__, "tables": tables, "models": entries, "lesson": lesson}
     links = links or _Links()
+    data = {
+        "version": __version__,
+        "tables": tables,
+        "models": entries,
+        "lesson": lesson,
+        "playground": links.playground,
+    }
     megabytes = sum(len(model.weights) for model in models[: None if single_file else 1]) / 1e6
     return filled_page(
         "page/page.html",

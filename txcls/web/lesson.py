@@ -14,6 +14,7 @@ from txcls.lessons.pictures import picture_of
 from txcls.lessons.wording import words_in
 from txcls.predictor import Predictor
 from txcls.web.export import export_page
+from txcls.web.playground import playground
 from txcls.web.sources import HERE
 
 WORDS_FOLDER = HERE / "page" / "words"
@@ -25,8 +26,10 @@ PARTS = {"tokens": "details", "lens": "details", "attention": "attention"}
 """The section of page.html that shows what a page of the app shows, where it is not the picture of the whole model."""
 
 
-def export_lesson(lesson: Lesson, out: str | Path, *, single_file: bool = False) -> Path:
+def export_lesson(lesson: Lesson, out: str | Path, *, single_file: bool = False, with_playground: bool = False) -> Path:
     """Check a lesson's answers, and export it as a page with the checkpoints of its steps (see `export_page`).
+
+    With the playground, its page is written beside it, and steps that name settings of the playground link to it.
 
     Raises:
         LessonError: a statement in the lesson is not true of its model.
@@ -44,7 +47,9 @@ def export_lesson(lesson: Lesson, out: str | Path, *, single_file: bool = False)
         "spoken": lesson.language if page_words(lesson.language) else "en",
         "steps": [_step(step, load, lesson.language) for step in solved],
     }
-    return export_page(names, out, single_file=single_file, lesson=described)
+    return export_page(
+        names, out, single_file=single_file, lesson=described, playground=playground() if with_playground else b""
+    )
 
 
 @cache
@@ -74,6 +79,7 @@ def _step(solved: Solved, load: Any, language: str) -> dict[str, Any]:
         "off": heads,
         "how": view.off if view.heads == "off" else "uniform",
         "picture": picture,
+        "playground": view.playground,
         "part": "attention" if shows_weights else PARTS.get(step.page, ""),
         "question": _question(solved),
     }

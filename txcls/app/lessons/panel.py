@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -63,6 +64,9 @@ def draw() -> None:
             _question(place, solved, words)
         if solved.step.room and not lesson.is_open():
             _room(solved, words)
+        if (settings := solved.step.params.get("playground")) and not lesson.is_open():
+            address = f"playground?{urlencode({'playground': settings})}"
+            st.link_button(words["playground"], address)  # in a new tab: the lesson stays where it is
         if not lesson.is_covered():
             st.html(f'<button type="button" class="txcls-to-part">{html.escape(words["see"])}</button>')
         _changed(words)

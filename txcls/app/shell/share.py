@@ -14,8 +14,8 @@ MAX_IN_CODE = 1800
 """Maximum length of a link in a QR code: the modules of a longer one are too fine for phones in a lecture hall."""
 
 
-def share_button(view: View) -> None:
-    """Draw a button that opens a link to the view and its QR code."""
+def share_button(view: View, *, note: str = "") -> None:
+    """Draw a button that opens a link to the view and its QR code, with a note under them."""
     with st.popover("Share", key="share", on_change="rerun", help="Link and QR code to this view") as popover:
         if not popover.open:
             return
@@ -35,6 +35,8 @@ def share_button(view: View) -> None:
             st.html(f'<div class="txcls-qr"><img alt="QR code of the link above" src="{picture}"></div>')
         if len(view.text) > MAX_LINKED_CHARACTERS:
             st.caption(f"The text is longer than {MAX_LINKED_CHARACTERS:,} characters, so it is not in the link.")
+        if note:
+            st.caption(note)
 
 
 def link_to(view: View) -> str:

@@ -17,11 +17,14 @@ from txcls.address import (
     View,
     cut_text,
     params_from_view,
+    playground_settings,
     training_step,
     view_from_params,
 )
 from txcls.app.shell.limits import limits
 
+BROWSER = ("training_step", "playground", SLIDE)
+"""The parameters that the browser itself writes."""
 JOB = "job"
 """The URL parameter with the token of a visitor's files (`own.py`); only in the address bar, never in links."""
 JOB_TOKEN = "_job_token"
@@ -78,7 +81,8 @@ def current_view(checkpoints: Sequence[str], *, text_box: str, first_text: Calla
         state[text_box] = state["_view"].text
     view: View = state["_view"]
     if params:
-        view = replace(view, training_step=training_step(_absolute(params)))
+        from_browser = _absolute(params)
+        view = replace(view, training_step=training_step(from_browser), playground=playground_settings(from_browser))
     if view.checkpoint not in checkpoints:
         first = checkpoints[0] if checkpoints else ""
         if view.checkpoint and first:
@@ -93,7 +97,7 @@ def current_view(checkpoints: Sequence[str], *, text_box: str, first_text: Calla
 
 def _from_server(params: Mapping[str, str]) -> dict[str, str]:
     """The parameters that the server compares: all except the browser's and the token of the visitor's files."""
-    return {name: value for name, value in params.items() if name not in ("training_step", SLIDE, JOB)}
+    return {name: value for name, value in params.items() if name not in (*BROWSER, JOB)}
 
 
 def change_view(**changes: Any) -> None:

@@ -47,10 +47,11 @@ function isAnswerTo({kind, offered, groups}, value) {
 
 export class LessonPanel {
   /** @param {HTMLElement} root @param {any} lesson
-   * @param {{show: (step: any, at: number, how: {fresh: boolean, isNew: boolean}) => void, cover: (covered: boolean) => void}} page
-   * functions that show a step's view and hide the page; a `fresh` view is the lesson's, `isNew` adds it to the history */
-  constructor(root, lesson, {show, cover}) {
-    Object.assign(this, {root, lesson, showStep: show, cover});
+   * @param {{show: (step: any, at: number, how: {fresh: boolean, isNew: boolean}) => void, cover: (covered: boolean) => void, playground: string}} page
+   * functions that show a step's view and hide the page; a `fresh` view is the lesson's, `isNew` adds it to the history;
+   * and the address of the playground, "" if there is none */
+  constructor(root, lesson, {show, cover, playground}) {
+    Object.assign(this, {root, lesson, showStep: show, cover, playground});
     this.at = 0;
     /** One for each step. @type {(Given | null)[]} */
     this.given = lesson.steps.map(() => null);
@@ -148,6 +149,11 @@ export class LessonPanel {
     const parts = [element("b", {text: title}), element("span", {text: stepOf}), marks, element("h2", {text: step.title}), fromMarkup("div", step.narration)];
     if (step.question) parts.push(...this.question());
     if (step.room && !this.isOpen) parts.push(fromMarkup("div", `<b>${words.room}:</b> ${step.room}`));
+    if (this.playground && step.playground && !this.isOpen) {
+      const link = element("a", {text: words.playground});
+      Object.assign(link, {href: `${this.playground}#${step.playground}`, target: "_blank", rel: "noopener"});
+      parts.push(element("p", {}, link));
+    }
     if (this.at === steps.length - 1 && !this.isOpen) parts.push(...this.end());
     const back = button({text: words.back, onClick: () => this.turn(-1)});
     const next = button({text: words.next, className: "main", onClick: () => this.turn(1)});

@@ -393,6 +393,7 @@ if (find("article")) {
   });
 }
 find("version").textContent = page.version;
+find("to-playground").hidden = !page.playground;
 find("picker").hidden = page.models.length < 2;
 find("models").replaceChildren(...page.models.map((model, place) => {
   const option = element("option", {text: model.title ? `${model.name}: ${model.title}` : model.name});
@@ -406,6 +407,7 @@ find("text").value = view.text;
 find("models").value = String(view.model);
 if (page.lesson) {
   lesson = new LessonPanel(find("lesson"), page.lesson, {
+    playground: page.playground,
     show: ({model, text, head, off, how, part, picture}, at, {fresh, isNew}) => {
       const before = view.model;
       view.step = at;

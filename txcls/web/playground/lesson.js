@@ -45,7 +45,7 @@ export const STEPS = [
 
 export class BuildOne {
   /** @param {HTMLElement} root @param {{begin: (settings: object, steps: number) => void,
-   *   prepare: (settings: object) => void}} actions */
+   *   prepare: (settings: object) => void, close: () => void}} actions */
   constructor(root, actions) {
     Object.assign(this, {root, actions});
     this.at = -1;
@@ -57,7 +57,10 @@ export class BuildOne {
     this.answer = null;
     this.isRunning = false;
     this.root.hidden = this.at < 0;
-    if (this.at < 0) return;
+    if (this.at < 0) {
+      this.actions.close();
+      return;
+    }
     const {title, text, question, settings} = STEPS[at];
     this.actions.prepare(settings);
     this.said = element("p");

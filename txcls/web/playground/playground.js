@@ -14,7 +14,7 @@ import {randomNumbers} from "../training/optimizer.js";
 import {MAX_LABELS, MAX_MEGABYTES, MAX_ROWS, readTable, textOf, withHeldOut} from "../training/table.js";
 import {tasksOf} from "../training/tasks.js";
 import {Curves, Plane, drawConfusions} from "./charts.js";
-import {BuildOne} from "./lesson.js";
+import {BuildOne, STEPS} from "./lesson.js";
 import {MAX_TOKENS, MAX_VOCABULARY, SPECIAL, TEXT, packed, unpacked} from "./saving.js";
 import {Controls, configOf, fromHash, toHash} from "./settings.js";
 
@@ -31,13 +31,22 @@ const MAX_WORDS_DRAWN = 60, MAX_WRONG = 6, MAX_CLASSES_NAMED = 6;
 const FEW_HELD_OUT = 20;
 
 const tasks = tasksOf(page);
+/** The settings. @type {import("./settings.js").Chosen} */
+let chosen;
 const own = {name: "own", title: "Your own table", about: "", text: "", rows: () => []};
-let chosen = fromHash(location.hash, tasks.map(({name}) => name));
 /** The current training run, with the last report of its worker; null if there is none. */
 let training = null;
 const off = new Set();
-/** Whether the page is in the app's frame, where it has no address of its own. */
+/** Whether the page is in the app's frame: then its settings are a parameter of the app's address. */
 const inFrame = location.protocol === "about:";
+/** The window with the address; null in a frame of another site. */
+const outer = (() => {
+  try {
+    return inFrame ? parent.location.href && parent : window;
+  } catch {
+    return null;
+  }
+})();
 
 const taskNamed = (name) => [own, ...tasks].find((task) => task.name === name);
 
@@ -240,20 +249,18 @@ function drawSentence() {
   }
   const heads = [...off].map((name) => name.split(".").map((one) => Number(one) - 1)).map(([layer, head]) => ({layer, head}));
   const pass = heads.length ? classifier.read(text, {edit: headsOff(heads, "zero", null)}) : whole;
-  say("reading-note", noteOn(whole, pass));
+  say("reading-note", noteOn(whole));
   machine.show(sceneOf(classifier, pass), {off, how: "zero", before: heads.length ? whole.probabilities : null, stories: {}});
 }
 
-/** What limits the answer: no training, words that were not in the training texts, heads that are off. */
-function noteOn(whole, pass) {
+/** What limits the answer: no training, words that were not in the training texts. */
+function noteOn(whole) {
   const words = whole.encoding.tokens.filter(({isSpecial}) => !isSpecial), unknown = words.filter(({isUnknown}) => isUnknown);
   const names = [...new Set(unknown.map(({text}) => `“${text}”`))].slice(0, 4).join(", ");
-  const answer = ({ranked: [{label, probability}]}) => `“${label}” ${percent(probability)}`;
   return [
     ...(training.progress.steps || training.given ? [] : ["Not trained yet: the weights are random."]),
     ...(unknown.length ? [`Do not trust this answer: the model was not trained on ${unknown.length} of these ${words.length} words (${names}).`] : []),
-    ...(pass === whole ? [] : [`With all heads ${answer(whole)}; without ${[...off].join(", ")} ${answer(pass)}.`]),
-  ].join(" ").replaceAll(" %", "\u00a0%");
+  ].join(" ");
 }
 
 function drawErrors() {
@@ -271,10 +278,33 @@ function putText(text) {
   writeAddress();
 }
 
-/** Write the settings and the sentence into the address, unless the sentence is the task's own. */
+/** Write the settings and the sentence, unless it is the task's own, into the address; of the lesson, only the step. */
 function writeAddress() {
   const text = find("text").value;
-  if (!inFrame) history.replaceState(null, "", `#${toHash({...chosen, text: text === taskNamed(chosen.task).text ? "" : text})}`);
+  const settings = lesson.at >= 0 ? `lesson=${lesson.at + 1}` : toHash({...chosen, text: text === taskNamed(chosen.task).text ? "" : text});
+  if (!outer) return;
+  const address = new URL(outer.location.href);
+  if (!inFrame) address.hash = settings;
+  else if (settings === toHash(fromHash("", []))) address.searchParams.delete("playground");
+  else address.searchParams.set("playground", settings);
+  if (address.href !== outer.location.href) outer.history.replaceState(outer.history.state, "", address);
+}
+
+/** Show what the address says. */
+function followAddress() {
+  const {search, hash} = outer?.location ?? {search: "", hash: ""};
+  const given = inFrame ? new URLSearchParams(search).get("playground") ?? "" : hash.slice(1), step = STEPS[Number(new URLSearchParams(given).get("lesson")) - 1];
+  chosen = fromHash(given, tasks.map(({name}) => name));
+  find("text").value = chosen.text || taskNamed(chosen.task).text;
+  if (/\btask=own\b/.test(given)) {
+    find("own").open = true;
+    say("table-problem", "The table is not part of the link: paste it again.");
+  }
+  if (step) lesson.go(STEPS.indexOf(step));
+  else {
+    if (lesson.at >= 0) lesson.go(Infinity);
+    choose({text: chosen.text});
+  }
 }
 
 // Saving
@@ -363,7 +393,7 @@ const lossCurves = new Curves(find("loss-curves"), {title: "Loss", lines: ["trai
 const plane = new Plane(find("plane"));
 const controls = new Controls(find("settings"), (name, value) => choose({[name]: value}));
 const lesson = new BuildOne(find("lesson"), {
-  begin: (settings, steps) => { choose(settings); play(true, steps); }, prepare: (settings) => choose(settings),
+  begin: (settings, steps) => { choose(settings); play(true, steps); }, prepare: (settings) => choose(settings), close: () => writeAddress(),
 });
 tasks.forEach(addTask);
 find("tasks").addEventListener("change", () => {
@@ -422,7 +452,7 @@ find("model").addEventListener("change", () => {
 });
 find("link").addEventListener("click", async () => {
   writeAddress();
-  const copied = await navigator.clipboard.writeText(location.href).then(() => true, () => false);
+  const copied = await navigator.clipboard.writeText(outer.location.href).then(() => true, () => false);
   find("link").textContent = copied ? "Copied" : "Not copied";
   setTimeout(() => { find("link").textContent = "Copy link"; }, 2500);
 });
@@ -440,13 +470,9 @@ const foldSettings = () => { find("fold").open = wide.matches; };
 wide.addEventListener("change", foldSettings);
 foldSettings();
 find("limits").textContent = `At most ${MAX_ROWS.toLocaleString("en")} rows, ${MAX_LABELS} labels and ${MAX_MEGABYTES} MB. Only the first ${MAX_TOKENS} tokens of a text are used.`;
-addEventListener("hashchange", () => choose(fromHash(location.hash, tasks.map(({name}) => name))));
+addEventListener("hashchange", followAddress);
 document.addEventListener("keydown", machine.pressed);
-find("link").hidden = inFrame;
+find("link").hidden = !outer;
 document.body.classList.toggle("in-frame", inFrame);
 find("version").textContent = page.version;
-if (/\btask=own\b/.test(location.hash)) {
-  find("own").open = true;
-  say("table-problem", "The table is not part of the link: paste it again.");
-}
-choose({text: chosen.text});
+followAddress();

@@ -22,10 +22,10 @@ const DEFAULTS = {
   task: "agreement", text: "", layers: 2, heads: 2, width: 32, positions: "sinusoidal", pooling: "mean", rate: 0.003, batch: 32, seed: 1,
 };
 
-/** The settings from an address's fragment; missing and invalid ones get their defaults. @param {string} hash
+/** The settings from an address; missing and invalid ones get their defaults. @param {string} hash
  * @param {string[]} tasks @returns {Chosen} */
 export function fromHash(hash, tasks) {
-  const given = new URLSearchParams(hash.replace(/^#/, "")), chosen = {...DEFAULTS};
+  const given = new URLSearchParams(hash), chosen = {...DEFAULTS};
   if (tasks.includes(given.get("task"))) chosen.task = given.get("task");
   chosen.text = (given.get("text") ?? "").slice(0, 500);
   for (const {name, values} of SETTINGS) {
@@ -35,7 +35,7 @@ export function fromHash(hash, tasks) {
   return chosen;
 }
 
-/** The fragment with the task, and the text and the settings that differ from the defaults. @param {Chosen} chosen */
+/** The task, and the text and the settings that differ from the defaults, for the address. @param {Chosen} chosen */
 export function toHash(chosen) {
   const differing = Object.entries(chosen).filter(([name, value]) => value !== DEFAULTS[name]);
   return new URLSearchParams([["task", chosen.task], ...differing.filter(([name]) => name !== "task")].map((one) => one.map(String))).toString();
