@@ -53,11 +53,13 @@ class LearningCurve:
         """Whether more rows would help, by the rule at HELPS, in words."""
         gain = self.gain
         if gain.low > 0 and gain.value >= HELPS:
-            answer = "doubling the rows again would probably help"
+            answer = "doubling them again would probably help"
         elif gain.high < HARDLY:
-            answer = "doubling the rows again would hardly help (by less than two points)"
+            answer = "doubling them again would hardly help (by less than two points)"
         else:
-            answer = f"with only {self.n_test:,} test rows, it cannot be said whether doubling them again would help"
+            answer = (
+                f"with only {self.n_test:,} test rows, it cannot be said whether doubling the training rows again helps"
+            )
         low, value, high = (f"{100 * share:+.1f}" for share in (gain.low, gain.value, gain.high))
         return (
             f"From {self.points[-2].n:,} to {self.points[-1].n:,} training rows, macro-F1 of the linear baseline "
