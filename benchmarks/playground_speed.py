@@ -112,7 +112,8 @@ def main() -> None:
             opened.goto(f"{file.as_uri()}#task={task}&{TASKS[task]}")
             opened.locator("#play").click()
             opened.wait_for_timeout(1000 * options.seconds)
-            opened.locator("#play").click()
+            if "Pause" in opened.locator("#play").inner_text():  # it pauses by itself once the task is learned
+                opened.locator("#play").click()
             opened.wait_for_timeout(1500)
             print(f"{task:10} {opened.locator('#accuracy').inner_text()}, {opened.locator('#progress').inner_text()}")
             opened.close()
