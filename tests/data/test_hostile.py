@@ -308,3 +308,14 @@ def test_a_gzipped_table_of_20_megabytes_is_read_within_600(tmp_path: Path) -> N
     command = [sys.executable, "-c", IN_A_WORKER, str(tmp_path / "t.csv.gz")]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=100)
     assert ran.stdout == "100000\n", ran.stderr
+
+
+def test_lone_surrogates_in_json_are_read(tmp_path: Path) -> None:
+    lines = (
+        '{"text": "hello \\ud800", "label": "a\\udfff", "\\ud801": 1}\n{"text": "bye", "label": "b", "\\ud801": 2}\n'
+    )
+    (tmp_path / "t.jsonl").write_text(lines, encoding="utf-8")
+    dataset = open_dataset(DataConfig(dataset="table"), path=tmp_path / "t.jsonl")
+    assert len(dataset.load("train")) == 2
+    with pytest.raises(DataError, match=r"t\.jsonl.*write \.jsonl instead"):
+        Table(tmp_path / "t.jsonl").schema()

@@ -1,10 +1,12 @@
 from collections import Counter
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from txcls.data.splits import copies, hash_split, hold_out, stratified_split, validation_share
+from txcls.errors import DataError
 
 two_of_each = st.lists(st.integers(0, 4), min_size=1, max_size=60).map(lambda labels: labels * 2 + [0, 0, 7, 7])
 fractions = st.floats(0.01, 0.99)
@@ -104,3 +106,19 @@ def test_a_text_that_comes_again_and_again_is_held_out_like_other_rows() -> None
     _, held_out = hold_out([n // 2 % 3 for n in range(300)], n=60, seed=0, groups=copies(texts))
     assert 57 <= len(held_out) <= 63
     assert 20 <= sum(texts[row] == "see above" for row in held_out) <= 40
+
+
+@pytest.mark.parametrize(
+    "texts, labels, problem",
+    [
+        ([], [], "0 rows of 0 class"),
+        (["a", "b"], [1, 1], "2 rows of 1 class"),
+        (["a", "b", "c", "C ", "d"], [0, 0, 1, 1, 0], "only one row of class 'b'"),
+        (["a", "b", "c", "c", "d"], [0, 0, 1, 0, 1], "only one row of class 'b'"),
+    ],
+)
+def test_a_hash_split_refuses_classes_without_two_texts_of_their_own(
+    texts: list[str], labels: list[int], problem: str
+) -> None:
+    with pytest.raises(DataError, match=problem):
+        hash_split(texts, labels, fraction=0.1, seed=0, classes="ab")

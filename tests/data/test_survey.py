@@ -49,3 +49,11 @@ def test_planted_near_duplicates_among_many_rows_are_found_in_seconds() -> None:
     planted = {(row, row + 9) for row in range(0, 20_000, 200)}
     assert len(planted & {group.rows for group in result.near}) >= 98
     assert result.n_near <= 102 and time.process_time() - start < 20
+
+
+def test_many_copies_of_a_template_do_not_take_quadratic_time() -> None:
+    texts = [f"{LONG} order number {row}" for row in range(5_000)]
+    start = time.process_time()
+    result = survey(texts, ["a"] * 5_000)
+    assert len(result.near) == 1 and len(result.near[0].rows) == 5_000
+    assert time.process_time() - start < 20

@@ -178,3 +178,14 @@ def test_averages_are_means_over_texts_and_survive_the_checkpoint(classifier: Pr
     assert np.isnan(alone.overlaps).all() and alone.to_dict()["overlaps"][0][0] is None
     with pytest.raises(ValueError, match="at least one"):
         measure_explanations(classifier, [" "])
+
+
+def test_steps_are_doubled_until_integrated_gradients_are_complete(tmp_path: Path) -> None:
+    fitted = replace(make_checkpoint(tmp_path / "tiny"), calibration=Calibration(temperature=0.02))
+    for text in TEXTS[:4]:
+        rough, enough = (
+            explain(Predictor(fitted), text, target="probability", steps=steps, methods=["integrated"]).integrated
+            for steps in (4, None)
+        )
+        assert enough.completeness_error < 0.01 * abs(enough.value - enough.baseline_value)
+        assert rough.steps == 4 and enough.steps in (32, 64, 128, 256, 512, 1024)

@@ -85,3 +85,11 @@ def test_a_circuit_is_measured_on_splits_it_was_not_chosen_on_and_kept(
     assert Circuit.of(Predictor(kept)) == found
     smaller = replace(found, kept=(replace(found.kept[0], row=Row(5, 0, "class token")),))
     assert Circuit.of(Predictor(classifier.checkpoint.with_metrics(circuit=smaller.to_dict()))) is None
+
+
+def test_keeping_all_rows_changes_nothing() -> None:
+    classifier, batches = who_won()
+    rows = all_rows(classifier, batches)
+    assert len(rows) == 2 * 2 * 8 and not {"winner", "loser"} & {row.role for row in rows}
+    right = sum(int((classifier.logits(one.ids).argmax(-1) == one.labels).sum()) for one in batches)
+    assert accuracy_of_rows(classifier, batches, rows) == right / 300

@@ -10,6 +10,7 @@ from tests.training.test_pretraining import run_config
 from txcls.config import RunConfig
 from txcls.data.texts import UnlabelledTexts
 from txcls.data.types import DatasetInfo
+from txcls.text.vocabulary import CLS
 from txcls.training import TrainingInterruptedError, pretrain
 from txcls.training.corpus import Corpus, make_corpus, read_corpus, windows
 
@@ -71,3 +72,14 @@ def test_a_resumed_run_reads_no_texts_and_ends_as_if_it_had_not_been_interrupted
     for name, tensor in whole.model.state_dict().items():
         assert np.array_equal(tensor, again.model.state_dict()[name]), name
     assert not (tmp_path / "again.training").exists()
+
+
+def test_every_word_of_long_texts_is_read_once_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = run_config("masked", text={"tokenizer": "bpe", "max_vocabulary": 300, "cleaning": ["whitespace"]})
+    encoder = made(tmp_path / "corpus", config).encoder
+    text = "\n".join(f"line {n} of a long text" for n in range(200)) + "\n" + "word " * 60
+    whole = windows(encoder, [text])
+    monkeypatch.setattr("txcls.training.corpus.WINDOW", 100)
+    split = windows(encoder, [text])
+    ordinary = [made.ids[made.ids != CLS] for made in (whole, split)]
+    assert len(split) > len(whole) and np.array_equal(*ordinary)

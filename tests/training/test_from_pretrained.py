@@ -110,3 +110,25 @@ def test_leaks_are_impossible_with_hash_splits_and_refused_with_random_splits(
             assert leaked
             with pytest.raises(TrainingError, match="pre-trained with 900 rows of ag_news, here are 600"):
                 check_unread(init, dataset, own)
+
+
+def test_a_class_so_small_that_its_validation_row_may_have_been_read_is_refused(
+    tmp_path: Path, other: Checkpoint
+) -> None:
+    for name, n in (("all", 16), ("part", 8)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "train.csv").write_text(messages(n), encoding="utf-8")
+    init = pretrained_on(tmp_path / "all", other, validation_fraction=0.01)
+    own = run_config("classify", data={"dataset": "ag_news", "validation_fraction": 0.01})
+    check_unread(init, open_dataset(own.data, path=tmp_path / "all"), own)
+    with pytest.raises(TrainingError, match="pre-trained with 16 rows of ag_news, here are 8"):
+        check_unread(init, open_dataset(own.data, path=tmp_path / "part"), own)
+
+
+def test_rows_are_held_out_like_those_of_the_pretrained_model(other: Checkpoint) -> None:
+    old = replace(other, config=other.config.model_copy(update={"data": DataConfig(validation="stratified")}))
+    assert settings_from(old, run_config("classify")).data.validation == "stratified"
+    elsewhere = run_config("classify", data={"dataset": "ag_news"})
+    assert settings_from(old, elsewhere).data.validation == "hash", "it has read none of these rows"
+    with pytest.raises(TrainingError, match=r"data\.validation is stratified in other, from which the run starts"):
+        settings_from(old, run_config("classify"), assignments=["data.validation=hash"])

@@ -44,3 +44,10 @@ def test_under_autocast_it_multiplies_in_bfloat16_and_gradients_keep_their_types
     loss.backward()
     assert states.grad is not None and states.grad.dtype == torch.float32
     torch.testing.assert_close(states.grad, torch.autograd.grad(exact, states)[0], atol=2e-3, rtol=0.1)
+
+
+def test_very_large_logits_give_a_finite_loss() -> None:
+    states, matrix, _, targets = given(bias=False)
+    loss, _ = token_loss(states * 1e4, matrix, None, targets)
+    loss.backward()
+    assert torch.isfinite(loss) and states.grad is not None and torch.isfinite(states.grad).all()

@@ -179,3 +179,10 @@ def test_a_cancelled_training_leaves_nothing(session: Session) -> None:
     (session.own / "mine.training").mkdir()
     code = f"open('cancel', 'w').close()\n{ALWAYS}"
     assert ended(session, "train", code).status == "cancelled" and not list(session.own.iterdir())
+
+
+@pytest.mark.attack
+def test_exceeding_a_jobs_memory_names_the_limit(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    limited(monkeypatch, TXCLS_JOB_MB="60")
+    job = finish(session, "read", put(session, "table.csv", TABLE))
+    assert job.status == "failed" and "60 MB of memory that one job may have here (TXCLS_JOB_MB)" in job.message

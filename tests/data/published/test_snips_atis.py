@@ -69,3 +69,8 @@ def test_published_files_hold_the_published_rows(published_data: Path) -> None:
     assert not any("#" in name for name in atis.classes)
     for dataset, shared in ((snips, 25), (atis, 10)):
         assert len(set(dataset.load("train").texts) & set(dataset.load("test").texts)) == shared
+
+
+def test_windows_line_ends_and_a_missing_last_one_are_read(tmp_path: Path) -> None:
+    write(tmp_path, train_label="PlayMusic\r\nBookRestaurant\r\nRateBook")
+    assert open_dataset(SNIPS, path=tmp_path).load("train").labels == [1, 0, 2]

@@ -11,6 +11,7 @@ import openpyxl
 import pandas as pd
 import pytest
 
+from txcls.data.tables import delimited
 from txcls.data.tables.table import Table, is_table
 from txcls.errors import DataError
 
@@ -229,3 +230,9 @@ def test_a_bad_table_is_refused_with_file_and_place_named(
 ) -> None:
     with pytest.raises(DataError, match=rf"(?s){name}.*{problem}"):
         values_of(opened(tmp_path / name, content))
+
+
+def test_an_unclosed_quote_does_not_swallow_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delimited, "MAX_FIELD_CHARACTERS", 1000)
+    with pytest.raises(DataError, match="line 3: a field longer than 1,000 characters"):
+        values_of(opened(tmp_path / "t.csv", "text\na\n" + '"b' + "\nmore" * 100_000))

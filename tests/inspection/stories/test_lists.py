@@ -1,14 +1,19 @@
 """Word and distance lists: fitted, found where they were planted, and refuted where queries matter."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from tests.inspection.stories.planted import LENGTH, kinds_of, planted, random_texts
 from txcls.data.batches import TokenisedTexts
 from txcls.inspection.stories import (
+    ANY,
+    Clause,
     FittedLists,
     Lists,
     Story,
+    TextKinds,
     Verdict,
     find_stories,
     fit_lists,
@@ -109,3 +114,21 @@ def test_heads_whose_keys_depend_on_the_query_are_not_lists() -> None:
         for kind, of in (("words", lists[0].words), ("distances", lists[0].distances))
     }
     assert set(verdicts.values()) <= {"wrong", "part of it"}
+
+
+def test_the_control_keeps_the_weights_of_words_of_like_frequency() -> None:
+    words = np.arange(8.0)
+    often = np.array([1, 1, 1, 1, 500, 500, 500, 500])
+    shuffled = Lists(words, None).shuffled(often, np.random.default_rng(3))
+    assert shuffled.words is not None and shuffled.distances is None
+    assert sorted(shuffled.words[:4]) == [0, 1, 2, 3] and sorted(shuffled.words[4:]) == [4, 5, 6, 7]
+    assert not np.array_equal(shuffled.words, words)
+
+
+def test_clauses_that_add_nothing_are_left_out() -> None:
+    classifier = planted({1: 1.0}, {2: 1.0})
+    texts: list[TextKinds] = kinds_of(classifier, random_texts(200, seed=25))
+    reads = Clause("first token", "next token")
+    story = Story(0, 0, (Clause("last token", "itself"), reads, Clause(ANY, "itself")))
+    assert necessary_part(classifier, texts, story).clauses == (reads,)
+    assert necessary_part(classifier, texts, replace(story, clauses=(reads,))).clauses == (reads,)

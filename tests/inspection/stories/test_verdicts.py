@@ -8,9 +8,13 @@ from txcls.inspection.stories import ANY, Clause, Story, find_stories, measure_s
 from txcls.inspection.stories.story import (
     ATTENDS,
     CONFIRMED,
+    IDLE,
     MAX_BY_CONTROL,
     PART,
     _bootstrap,
+    _like_these,
+    story_masks,
+    verdict_of,
 )
 
 NEXT = (Clause("first token", "next token"),)
@@ -88,3 +92,42 @@ def test_a_head_that_no_story_explains_gets_one_about_queries_that_matter() -> N
     [story, _] = find_stories(classifier, kinds_of(classifier, random_texts(150, seed=7)))
     found = measure_story(classifier, kinds_of(classifier, random_texts(300, seed=8)), story)
     assert found.accuracy - found.even > 0.1 and found.verdict in ("wrong", "part of it")
+
+
+def test_the_control_draws_as_many_keys_of_like_frequency_that_the_story_does_not_name() -> None:
+    classifier = planted({1: 1.0}, {2: 1.0})
+    [text] = kinds_of(classifier, random_texts(1, seed=9))
+    counts = np.array([100, 100, 5, 5, 6, 100, 1000, 90])
+    text = type(text)(text.ids, text.label, {**text.kinds, "rare": np.array([0, 0, 1, 1, 0, 0, 0, 0], bool)}, counts)
+    drawn_of = {1: set(), 2: set()}
+    for seed in range(60):
+        random = np.random.default_rng(seed)
+        one = _like_these(story_masks([Clause("first token", "next token")], text), text, random, causal=False)
+        assert one.sum() == 1 and not one[1:].any()
+        drawn_of[1] |= set(np.flatnonzero(one[0]))
+        two = _like_these(story_masks([Clause("first token", "rare")], text), text, random, causal=False)
+        assert two.sum() == 2 and not two[0, [2, 3]].any() and two[0, 4]
+        drawn_of[2] |= set(np.flatnonzero(two[0]))
+    assert drawn_of[1] == {0, 5, 7}, "about as frequent as the named one"
+    assert drawn_of[2] == {0, 1, 4, 5, 6, 7}, "only one other is as rare, so that the second is any other"
+    later = _like_these(story_masks([Clause(ANY, "itself")], text, causal=True), text, random, causal=True)
+    assert not np.triu(later, k=1).any()
+    np.testing.assert_array_equal(later[0], [1, 0, 0, 0, 0, 0, 0, 0], "there is no other key to draw")
+
+
+def test_limits_of_the_verdicts() -> None:
+    clear = {"share": 1.0, "low": 0.9, "control_share": 0.0, "attention": 1.0}
+    assert verdict_of(IDLE, **clear) == "confirmed"
+    assert verdict_of(IDLE * 0.99, **clear) == "idle"
+    for worse in (
+        {"share": 0.79},
+        {"low": MAX_BY_CONTROL},
+        {"low": float("nan")},
+        {"control_share": 0.31},
+        {"attention": 0.49},
+        {"attention": float("nan")},
+    ):
+        assert verdict_of(0.5, **{**clear, **worse}) == "part of it", worse
+    assert verdict_of(0.5, **{**clear, "control_share": 1.0}) == "wrong"
+    assert verdict_of(0.5, **{**clear, "share": 0.29}) == "wrong"
+    assert verdict_of(0.5, **{**clear, "share": float("nan")}) == "wrong"

@@ -284,3 +284,25 @@ def test_only_a_run_of_the_same_rows_is_resumed(tmp_path: Path) -> None:
     (state_file(out).with_name("plan.json")).write_text("{")
     with pytest.raises(TrainingError, match="is damaged"):
         planned(resume=out)
+
+
+def test_given_test_rows_are_used_with_notes_on_those_left_out_or_repeated() -> None:
+    data = rows(90)
+    given = LabelledTexts([data.texts[0], "a new soup", "a bird"], [0, 0, 1], ("food", "bird"))
+    parts = split_rows(data, given, seed=0)
+    assert parts.test.texts == [data.texts[0], "a new soup"] and parts.test.classes == CLASSES
+    assert parts.test_rows is None and len(parts.training) + len(parts.validation) == 90
+    notes = " ".join(parts.notes)
+    assert "1 test rows have labels that no training row has ('bird')" in notes
+    assert "1 test rows (50 %) repeat the text of a training row" in notes
+    with pytest.raises(DataError, match="no test rows are left"):
+        split_rows(data, LabelledTexts(["a bird"], [0], ("bird",)), seed=0)
+
+
+def test_texts_are_said_to_be_read_whole_only_if_they_are() -> None:
+    short = rows(60)
+    long = LabelledTexts([f"{text} " + "and so on " * 400 for text in short.texts], short.labels, CLASSES)
+    plan = plan_training(long, minutes=5, speed=SPEED)
+    assert plan.inputs.lengths.min() > 1000
+    assert any("100 % of the texts are longer" in note for note in plan.notes)
+    assert any("read whole" in note for note in planned().notes)
