@@ -205,7 +205,9 @@ def test_training_from_random_weights_beats_the_majority_guess() -> None:
 @pytest.mark.parametrize(
     "good, bad, tokenizer",
     [
-        ("очень хороший номер, приедем ещё {}", "в номере {} грязно и холодно", "word"),
+        pytest.param(
+            "очень хороший номер, приедем ещё {}", "в номере {} грязно и холодно", "word", marks=pytest.mark.slow
+        ),
         ("这个酒店的服务非常好下次还会再来{}", "房间{}太小而且不干净价格也贵", "bpe"),
     ],
 )
