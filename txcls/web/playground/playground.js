@@ -200,8 +200,8 @@ function arrived(progress) {
   }
   find("accuracy").textContent = `Held-out texts: ${rightOf(heldOut.accuracy)} right`;
   const isLoaded = training.given && progress.seconds === 0;
-  find("progress").textContent = isLoaded ? `${loadedAt(steps)} · bag-of-words baseline: ${rightOf(baseline)}`
-    : steps === 0 ? `not trained yet · bag-of-words baseline: ${rightOf(baseline)}` : `step ${steps.toLocaleString("en")} · ${progress.seconds.toFixed(0)} s · ${Math.round(progress.perSecond).toLocaleString("en")} texts/s${endOf(training)}`;
+  find("progress").textContent = isLoaded ? `${loadedAt(steps)} · bag-of-words baseline: ${rightOf(baseline).replaceAll(" ", "\u00a0")}`
+    : steps === 0 ? `not trained yet · bag-of-words baseline: ${rightOf(baseline).replaceAll(" ", "\u00a0")}` : `step ${steps.toLocaleString("en")} · ${progress.seconds.toFixed(0)} s · ${Math.round(progress.perSecond).toLocaleString("en")} texts/s${endOf(training)}`;
   document.documentElement.dataset.steps = String(steps);
   lesson.progressed(progress);
   if (waiting) return; // the last report has not been drawn yet
