@@ -1,21 +1,29 @@
 """The exported page in a real Chromium: it classifies at every keystroke, from disk and without network."""
 
+import re
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
+from urllib.parse import unquote, urlsplit
 
+import numpy as np
 import pytest
+import torch
+from playwright.sync_api import expect
 
 from tests.browser.exported import HOSTILE, Open, bars, expected, write
 from tests.browser.visiting import wait_until_steady
 from tests.conftest import TEXTS
+from txcls.data.examples import examples_for
+from txcls.inspection.patching import Direction, PatchGrid, patch_grid
 from txcls.predictor import Predictor
 from txcls.web.export import export_page
 
 if TYPE_CHECKING:
-    pass
+    from playwright.sync_api import Page
 
 
 @pytest.fixture(scope="module")
@@ -109,3 +117,104 @@ def test_nothing_is_wider_than_the_screen(single: str, open_page: Open) -> None:
         page.set_viewport_size({"width": width, "height": 900})
         wait_until_steady(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.fixture(scope="module")
+def who_won(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of the page of who_won as a single file."""
+    return export_page(["who_won"], tmp_path_factory.mktemp("who_won") / "page", single_file=True).as_uri()
+
+
+def grid(page: "Page") -> list[list[str]]:
+    """The numbers in the cells of the patch grid, in the order of the forward pass."""
+    page.locator("#patch").scroll_into_view_if_needed()
+    expect(page.locator("#patch-grid")).to_have_attribute("aria-busy", "false", timeout=60_000)
+    rows: list[list[str]] = page.locator("#patch-grid tbody tr").evaluate_all(
+        "(rows) => rows.map((row) => [...row.querySelectorAll('td')].map((cell) => cell.textContent)).reverse()"
+    )
+    return rows
+
+
+def assert_shows(page: "Page", made: PatchGrid) -> None:
+    """The cells hold the values, rounded to two decimals."""
+    shown = [[float(number.replace("−", "-")) for number in row] for row in grid(page)]
+    np.testing.assert_allclose(shown, made.values, atol=0.0051, rtol=0)
+
+
+@pytest.mark.smoke
+def test_a_cell_of_the_patch_grid_is_patched_in_the_picture_and_taken_away(who_won: str, open_page: Open) -> None:
+    page, classifier = open_page(who_won, offline=True), Predictor.load("who_won")
+    example = next(one for one in examples_for("who_won") if one.changed)
+    page.get_by_role("button", name=example.title).click()
+    expect(page.locator("#changed")).to_have_value(example.changed)
+    for direction in get_args(Direction):
+        page.locator("#direction").select_option(direction)
+        made = patch_grid(classifier, example.text, example.changed, direction=direction)
+        assert_shows(page, made)
+        into = example.changed if direction == "denoising" else example.text
+        strongest = np.abs(made.values[1:3]).argmax() + made.values.shape[1]  # a head of the first layer
+        part, token = divmod(int(strongest), made.values.shape[1])
+        cell = page.locator(f"#patch-grid [data-part='{part}'][data-token='{token}']")
+        cell.click()
+        expect(cell).to_have_attribute("aria-selected", "true")
+        n = len(made.clean_tokens)
+        patched = classifier.calibrated(torch.from_numpy(made.logits[part, token])[None], n_tokens=n)[0].tolist()
+        answer = classifier.classes[int(np.argmax(patched))]
+        expect(page.locator("#answer")).to_contain_text(answer)
+        assert answer != classifier.predict([into])[0].label
+        assert page.locator(".machine-bars .then").count() == len(classifier.classes)
+        assert page.locator(".machine-patch").is_visible() and page.locator(".machine-head.patched").count() == 1
+        again = open_page(page.url, offline=True)
+        expect(again.locator("#answer")).to_contain_text(answer)
+        cell.press("Escape")
+        expect(page.locator(".machine-bars .then")).to_have_count(0)
+        expect(page.locator("#answer")).to_contain_text(str(classifier.predict([example.text])[0].label))
+        assert page.locator(".machine-patch").is_hidden()
+
+
+@pytest.mark.smoke
+def test_the_patch_grid_is_used_by_keyboard_and_a_head_switched_off_takes_the_patch_away(
+    who_won: str, open_page: Open
+) -> None:
+    page = open_page(who_won, offline=True)
+    grid(page)
+    page.locator("#patch-grid td[tabindex='0']").press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    focused = page.locator("#patch-grid td:focus")
+    assert (focused.get_attribute("data-part"), focused.get_attribute("data-token")) == ("9", "1")
+    page.keyboard.press("Enter")
+    expect(page.locator("#patch-grid [aria-selected]")).to_have_attribute("data-part", "9")
+    page.keyboard.press("Space")
+    expect(page.locator("#patch-grid [aria-selected]")).to_have_count(0)
+    page.keyboard.press("Enter")
+    page.locator(".head input").first.uncheck()
+    expect(page.locator(".head.off")).to_have_count(1)
+    expect(page.locator("#patch-grid [aria-selected]")).to_have_count(0)
+
+
+@pytest.mark.smoke
+def test_a_second_version_is_typed_or_found_and_texts_of_other_lengths_get_a_message(
+    who_won: str, open_page: Open
+) -> None:
+    page = open_page(who_won, offline=True)
+    readout = page.locator("#patch-readout")
+    write(page, "Rovers lost to City.")
+    expect(page.locator("#changed")).to_have_value("")
+    expect(readout).to_contain_text("Type a second version")
+    for second, message in (
+        ("Rovers beat City easily on Sunday", "The first text has 6 tokens and the second 7."),
+        ("Rovers lost to City!", "Both texts get the answer City"),
+    ):
+        page.fill("#changed", second)
+        expect(readout).to_contain_text(message)
+        assert page.locator("#patch-grid td").count() == 0
+    page.get_by_role("button", name="Find a version").click()
+    expect(page.locator("#changed")).to_have_value("City lost to Rovers.")
+    found = patch_grid(Predictor.load("who_won"), "Rovers lost to City.", "City lost to Rovers.", direction="noising")
+    assert_shows(page, found)
+
+
+def test_the_page_without_its_weights_is_small(who_won: str) -> None:
+    html = Path(unquote(urlsplit(who_won).path)).read_text("utf-8")
+    weights = re.search(r'<script type="text/plain" id="weights-0">.*?</script>', html, re.DOTALL)
+    assert weights and len((html.replace(weights[0], "")).encode()) <= 300_000

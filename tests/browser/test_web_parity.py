@@ -9,12 +9,14 @@ import string
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import pytest
 import regex
+import torch
 from tokenizers import pre_tokenizers
 
 from tests.conftest import TEXTS, make_checkpoint
@@ -27,6 +29,7 @@ from txcls.errors import TxclsError
 from txcls.evaluation.unlike import unlike_validation
 from txcls.inspection.ablation import Change, ablate, measure_means
 from txcls.inspection.lens import class_lens
+from txcls.inspection.patching import Direction, patch_grid
 from txcls.inspection.tracing import trace_text
 from txcls.predictor import Predictor
 from txcls.text.cleaning import clean
@@ -59,6 +62,24 @@ MODELS: dict[str, dict[str, Any]] = {
     "byte pairs": {"text": {"tokenizer": "bpe", "max_vocabulary": 300}, "max_length": 60},
 }
 
+MODULES = ("engine/classifier", "engine/ablation", "engine/patching", "picture/unlike")
+PAIRS = {
+    "who_won": (
+        "Rovers lost to Wanderers, who beat United last week.",
+        "Rovers easily beat Wanderers, who beat United last week.",
+    ),
+    "who_won_learned": ("City were beaten by Wanderers in the final.", "Wanderers were beaten by City in the final."),
+    "imdb": (
+        "It is cheap, silly and badly dubbed, and I have watched it four times. Terrible. Perfect.",
+        "It is cheap, silly and badly dubbed, and I have watched it four times. Wonderful. Perfect.",
+    ),
+    "clinc150": (
+        "is it going to rain on friday and should i book a table outside",
+        "is it going to rain on friday and should i book a hotel outside",
+    ),
+}
+"""For each shipped checkpoint, two versions of a text that get different answers."""
+
 IN_THE_PAGE = """
 globalThis.make = ({description, weights, tables}) => {
   globalThis.classifier = new Classifier(description, fromBase64(weights), tables);
@@ -83,6 +104,12 @@ globalThis.read = (text, names, off, how) => {
     lens: off.length ? [] : classifier.lens(pass.trace).map(({probabilities}) => [...probabilities]),
   };
 };
+globalThis.patch = (first, second, direction) => {
+  const pair = textPair(classifier, first, second);
+  if (pair.problem) return pair.problem;
+  const n = patchParts(classifier.model.config).length * pair.encodings[0].tokens.length;
+  return [...run(patchGrid(classifier, pair, direction, new Float64Array(n).fill(NaN)))];
+};
 globalThis.ready = true;
 """
 
@@ -91,9 +118,7 @@ globalThis.ready = true;
 def engine(browser: "Browser") -> "Iterator[Page]":
     """An empty page with the engine's modules."""
     page = browser.new_page()
-    page.add_script_tag(
-        type="module", content=script("engine/classifier", "engine/ablation", "picture/unlike") + IN_THE_PAGE
-    )
+    page.add_script_tag(type="module", content=script(*MODULES) + IN_THE_PAGE)
     page.wait_for_function("globalThis.ready")
     yield page
     page.close()
@@ -341,6 +366,56 @@ def test_short_and_unlike_texts_are_judged_as_in_python(engine: "Page", tmp_path
                 "(text) => unlikeValidation(classifier.description, classifier.encoder.encode(text))", text
             )
             assert said == unlike_validation(classifier.checkpoint, text, prediction.tokens)
+
+
+def assert_same_grid(engine: "Page", classifier: Predictor, first: str, second: str) -> None:
+    for direction in get_args(Direction):
+        expected = patch_grid(classifier, first, second, direction=direction).values
+        computed = engine.evaluate("(given) => patch(...given)", [first, second, direction])
+        np.testing.assert_allclose(np.reshape(computed, expected.shape), expected, atol=1e-4, rtol=0)
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("kind", [kind for kind in MODELS if kind != "byte pairs"])  # that one has only one answer
+def test_the_patch_grid_of_any_model_is_that_of_python(engine: "Page", tmp_path: Path, kind: str) -> None:
+    classifier = Predictor(make_checkpoint(tmp_path / "tiny", **MODELS[kind]))
+    make(engine, classifier)
+    words = " ".join(TEXTS).split()
+    texts = [" ".join(words[start : start + n]) for n in (1, 2, 4) for start in range(len(words) - n)]
+    ids = {text: classifier.encoder.encode(text).ids for text in texts}
+    logits = {text: classifier.logits(torch.tensor([ids[text]]))[0].numpy() for text in ids}
+    # Where the difference between the answers is tiny, dividing by it enlarges errors of rounding.
+    differences = {
+        (first, second): np.subtract(
+            *(logits[first] - logits[second])[[logits[first].argmax(), logits[second].argmax()]]
+        )
+        for first, second in combinations(ids, 2)
+        if len(ids[first]) == len(ids[second]) and logits[first].argmax() != logits[second].argmax()
+    }
+    assert_same_grid(engine, classifier, *max(differences, key=differences.__getitem__))
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("name", PAIRS)
+def test_the_patch_grid_of_a_shipped_classifier_is_that_of_python(engine: "Page", name: str) -> None:
+    classifier = Predictor.load(checkpoint_root() / name)
+    make(engine, classifier)
+    assert_same_grid(engine, classifier, *PAIRS[name])
+
+
+@pytest.mark.smoke
+def test_texts_without_a_patch_grid_are_refused_as_in_python(engine: "Page") -> None:
+    classifier = Predictor.load(checkpoint_root() / "who_won")
+    make(engine, classifier)
+    first = PAIRS["who_won"][0]
+    for second, problem, message in (
+        ("Rovers beat City", "lengths", "equally many"),
+        (first.replace("United", "City"), "answers", "both texts get the answer"),
+        (" \u200b", "words", "no word"),
+    ):
+        assert engine.evaluate("(given) => patch(...given)", [first, second, "noising"]) == problem
+        with pytest.raises(TxclsError, match=message):
+            patch_grid(classifier, first, second)
 
 
 def shipped() -> list[str]:

@@ -1,6 +1,7 @@
 """The rows that determine the prediction: found in a model whose circuit is known, and verified on `who_won`."""
 
 import json
+import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -11,11 +12,13 @@ from tests.inspection.stories.planted import CLASSES, planted, random_texts
 from txcls.checkpoint.schema import read_metrics
 from txcls.data.generated.who_won import TEAMS, first_reports
 from txcls.data.types import LabelledTexts
+from txcls.errors import TraceError
 from txcls.inspection import circuit as measuring
 from txcls.inspection.circuit import (
     Circuit,
     RoleBatch,
     Row,
+    accuracy_of_guess,
     accuracy_of_rows,
     all_rows,
     find_circuit,
@@ -93,3 +96,13 @@ def test_keeping_all_rows_changes_nothing() -> None:
     assert len(rows) == 2 * 2 * 8 and not {"winner", "loser"} & {row.role for row in rows}
     right = sum(int((classifier.logits(one.ids).argmax(-1) == one.labels).sum()) for one in batches)
     assert accuracy_of_rows(classifier, batches, rows) == right / 300
+
+
+def test_a_model_that_only_guesses_among_the_teams_has_no_circuit(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, batches = who_won()
+    classifier = Predictor.load("who_won_none")
+    named = [len(set(re.findall(r"\w+", one.text)) & set(TEAMS)) for one in first_reports("test", 300)]
+    assert accuracy_of_guess(classifier, batches) == pytest.approx(sum(1 / n for n in named) / 300)
+    monkeypatch.setattr(measuring, "role_batches", lambda *_: batches)
+    with pytest.raises(TraceError, match=r"no circuit to find: who_won_none is right on 3.* set of words"):
+        measure_circuit(classifier)

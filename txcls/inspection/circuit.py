@@ -29,6 +29,7 @@ from txcls.predictor import Predictor, padded
 from txcls.tap import Edit, trace
 from txcls.text.encoder import TextEncoder
 from txcls.text.tokens import Token
+from txcls.wording import percentage
 
 ANSWER_ROLES = ("winner", "loser")
 """Roles that reveal the true class: rows chosen by these roles would leak it."""
@@ -39,6 +40,8 @@ MAX_ROWS = 8
 """Maximum number of rows to keep."""
 MIN_GAIN = 0.001
 """Minimum gain in accuracy for keeping another row."""
+MIN_ABOVE_GUESS = 0.02
+"""Minimum accuracy above that of a guess among the classes that a text names, for a search."""
 N_CONTROLS = 20
 """Number of random control sets, each with as many other rows."""
 N_SEARCH = 2000
@@ -122,7 +125,7 @@ def accuracy_of_rows(classifier: Predictor, batches: Sequence[RoleBatch], kept: 
     for batch in batches:
         with trace(record=(), edit=row_edits(batch.roles, kept, classifier.checkpoint.config.model)):
             right += int((classifier.logits(batch.ids).argmax(dim=-1) == batch.labels).sum())
-    return right / sum(len(batch.ids) for batch in batches)
+    return right / _n(batches)
 
 
 @dataclass(frozen=True)
@@ -230,17 +233,49 @@ class Pointed:
     share: float
 
 
+def _tokens_of_classes(classifier: Predictor) -> dict[int, int]:
+    """The classes whose names are one token, by the token's id."""
+    return {
+        words[0]: number
+        for number, name in enumerate(classifier.classes)
+        if len(words := [token.id for token in classifier.encoder.encode(name).tokens if not token.is_special]) == 1
+    }
+
+
+def accuracy_of_guess(classifier: Predictor, batches: Sequence[RoleBatch]) -> float:
+    """The expected accuracy of picking one of the classes that a text names at random (of all, if it names none)."""
+    class_tokens = set(_tokens_of_classes(classifier))
+    named = [len(class_tokens & set(ids)) or len(classifier.classes) for batch in batches for ids in batch.ids.tolist()]
+    return float(np.mean([1 / n for n in named]))
+
+
+def _refuse_guesses(classifier: Predictor, batches: Sequence[RoleBatch], rows: Sequence[Row]) -> None:
+    """Raise a TraceError if the whole model, with all `rows`, is right no more often than a guess."""
+    whole, guess = accuracy_of_rows(classifier, batches, rows), accuracy_of_guess(classifier, batches)
+    if whole >= guess + MIN_ABOVE_GUESS:
+        return
+    config = classifier.checkpoint.config.model
+    is_order_blind = config.positions == "none" and not config.causal and config.pooling != "first"
+    why = ": without positions a text is a set of words to it, and the words alone do not say more" * is_order_blind
+    raise TraceError(
+        f"there is no circuit to find: {classifier.name} is right on {percentage(whole)} of {_n(batches):,} validation "
+        f"texts, and picking one of the classes that a text names at random would be right on {percentage(guess)}. "
+        f"It has not learned what decides between them{why}"
+    )
+
+
+def _n(batches: Sequence[RoleBatch]) -> int:
+    """The number of texts."""
+    return sum(len(batch.ids) for batch in batches)
+
+
 def measure_pointing(classifier: Predictor, batches: Sequence[RoleBatch], heads: Sequence[int]) -> Pointed:
     """Point the class token's attention at every class name in every text.
 
     Raises:
         TraceError: no text contains a class name as a token, or the prediction is not read from the first token.
     """
-    class_of = {
-        words[0]: number
-        for number, name in enumerate(classifier.classes)
-        if len(words := [token.id for token in classifier.encoder.encode(name).tokens if not token.is_special]) == 1
-    }
+    class_of = _tokens_of_classes(classifier)
     n = right = 0
     for batch in batches:
         tries = [(row, place) for row, place in torch.nonzero(torch.isin(batch.ids, torch.tensor(list(class_of))))]
@@ -317,6 +352,7 @@ def measure_circuit(classifier: Predictor, *, on_stage: Callable[[str], None] | 
 
     Raises:
         DataError: the data are missing, or do not give the roles of the words.
+        TraceError: the model is right no more often than a guess among the classes that a text names.
     """
     tell = on_stage or (lambda message: None)
     dataset = open_dataset(classifier.checkpoint.config.data)
@@ -330,14 +366,15 @@ def measure_circuit(classifier: Predictor, *, on_stage: Callable[[str], None] | 
         return role_batches(classifier.encoder, rows, roles_of_split(split))
 
     search = read("validation", N_SEARCH)
-    n_search = sum(len(batch.ids) for batch in search)
+    every = all_rows(classifier, search)
+    _refuse_guesses(classifier, search, every)
+    n_search = _n(search)
     tell(f"searching for rows on {n_search:,} validation texts")
     kept = find_circuit(
         classifier, search, on_row=lambda row, accuracy: tell(f"kept {row}: {100 * accuracy:.1f} % right")
     )
     test_splits: tuple[SplitName, ...] = ("test", "new")
     rows_of = {split: read(split) for split in test_splits}
-    every = all_rows(classifier, search)
     accuracy = {split: partial(accuracy_of_rows, classifier, batches) for split, batches in rows_of.items()}
     random = np.random.default_rng(0)
     measured = []
@@ -356,7 +393,7 @@ def measure_circuit(classifier: Predictor, *, on_stage: Callable[[str], None] | 
         )
     n_heads = classifier.checkpoint.config.model.n_heads
     return Circuit(
-        n={split: sum(len(batch.ids) for batch in batches) for split, batches in rows_of.items()},
+        n={split: _n(batches) for split, batches in rows_of.items()},
         n_search=n_search,
         n_rows=len(every),
         n_controls=N_CONTROLS,

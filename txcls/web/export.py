@@ -47,8 +47,8 @@ PLAYGROUND = "playground.html"
 GENERATOR = '<meta name="generator" content="txcls '
 """Marks an exported page, which may be replaced."""
 SHEETS = (
-    "page/theme", "picture/buttons", "page/page", "picture/machine", "picture/saving", "page/bins", "page/lesson",
-    "page/article",
+    "page/theme", "picture/buttons", "page/page", "picture/machine", "picture/saving", "page/patch", "page/bins",
+    "page/lesson", "page/article",
 )  # fmt: skip
 DESCRIPTION = (
     "See how a Transformer classifies a text, word by word and head by head, in your browser. No text leaves it."
@@ -248,7 +248,9 @@ def describe(classifier: Predictor) -> dict[str, Any]:
         "scope": None if checkpoint.scope is None else checkpoint.scope.model_dump(mode="json"),
         "means": None if means is None else {name: mean.round(4).tolist() for name, mean in means.taps.items()},
         "stories": {} if atlas is None else head_chips(atlas),
-        "examples": [[example.title, example.text] for example in examples],
+        "examples": [
+            [example.title, example.text, *([example.changed] if example.changed else [])] for example in examples
+        ],
         "start": start,
         "opening": [[ranked.label, round(ranked.probability, 4)] for ranked in answers[start].ranked[:4]],
         "card": _card(classifier),

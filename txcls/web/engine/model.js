@@ -67,16 +67,18 @@ export function run(steps) {
   }
 }
 
-/** Class logits (C,) for token ids; `trace` records and edits the tensors on the way.
- * @param {Model} model @param {number[]} ids @param {Trace} trace @returns {Generator<void, Tensor>} */
-export function* textClassifier(model, ids, trace = new Trace()) {
+/** Class logits (C,) for token ids; `trace` records and edits the tensors on the way. The pass can start before a later
+ * layer, with the state x (T, D) there.
+ * @param {Model} model @param {number[]} ids @param {Trace} trace @param {{layer: number, x: Tensor} | null} from
+ * @returns {Generator<void, Tensor>} */
+export function* textClassifier(model, ids, trace = new Trace(), from = null) {
   const {config} = model;
   if (!ids.length) throw new Error("got no token; the model needs at least one");
   if (ids.length > config.max_length) {
     throw new Error(`got ${ids.length} tokens; this model reads at most ${config.max_length}`);
   }
-  let x = embeddings(model, ids, trace); // T D
-  for (let layer = 0; layer < config.n_layers; layer++) {
+  let x = from ? from.x : embeddings(model, ids, trace); // T D
+  for (let layer = from ? from.layer : 0; layer < config.n_layers; layer++) {
     yield;
     x = yield* block(model, `layers.${layer}`, x, trace); // T D
   }
@@ -124,7 +126,7 @@ function embeddings(model, ids, trace) {
 }
 
 /** One layer: attention moves information between tokens, then feed-forward processes each token separately. */
-function* block(model, name, x, trace) {
+export function* block(model, name, x, trace) {
   const norm = (which, input) => trace.tap(`${name}.${which}.out`, layerNorm(model, `${name}.${which}`, input));
   const attention = (input) => selfAttention(model, `${name}.attn`, input, trace);
   const feed = (input) => feedForward(model, `${name}.ff`, input, trace);

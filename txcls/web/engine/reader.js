@@ -16,18 +16,19 @@ export class Reader {
     this.whole = null;
   }
 
-  /** Classify a text with some heads switched off; null if a newer call superseded this one.
+  /** Classify a text with some heads switched off, or with other edits; null if a newer call superseded this one.
    * @param {string} text @param {{layer: number, head: number}[]} off @param {import("./ablation.js").How} how
+   * @param {Record<string, import("./model.js").Edit> | null} edits
    * @returns {Promise<{whole: import("./classifier.js").Pass, pass: import("./classifier.js").Pass} | null>} `pass` is
-   *   `whole` itself if no head is off */
-  async read(text, off = [], how = "zero") {
+   *   `whole` itself if nothing is edited */
+  async read(text, off = [], how = "zero", edits = null) {
     const mine = ++this.turn, {classifier} = this;
     const record = text.length > FEW_CHARACTERS ? (name) => /resid|embeddings\.(out|positions)|pattern$|_out$/.test(name) : () => true;
     const whole = this.whole?.encoding.text === text ? this.whole : await this.sliced(classifier.reading(text, {record}), mine);
     if (!whole) return null;
     this.whole = whole;
-    if (!off.length || !whole.trace) return {whole, pass: whole};
-    const edit = headsOff(off, how, classifier.description.means);
+    if ((!off.length && !edits) || !whole.trace) return {whole, pass: whole};
+    const edit = edits ?? headsOff(off, how, classifier.description.means);
     const pass = await this.sliced(classifier.reading(text, {record, edit}), mine);
     return pass && {whole, pass};
   }

@@ -30,7 +30,7 @@ export function connectArticle(article, {part, section, text, off, on}) {
   const shows = {
     words: () => part("words"), positions: () => part("positions"), attention: () => part("layers.0.attn"),
     "feed-forward": () => part("layers.0.ff"), pool: () => part("pool"), answer: () => part("answer"),
-    map: () => section("attention"), lens: () => section("lens"), unlike: () => text(UNLIKE), again: () => text(null), off, on,
+    map: () => section("attention"), lens: () => section("lens"), patch: () => section("patch"), unlike: () => text(UNLIKE), again: () => text(null), off, on,
   };
   article.addEventListener("click", ({target}) => shows[/** @type {HTMLElement} */ (target).dataset?.show ?? ""]?.());
 }

@@ -14,12 +14,13 @@ import {sceneOf} from "../picture/scene.js";
 import {describe, drawAnswer, drawHeads, drawLens, drawMap, map, row, sharpest} from "./drawing.js";
 import {connectArticle, mostImportantHead} from "./article.js";
 import {LessonPanel} from "./lesson.js";
+import {PatchPanel} from "./patch.js";
 import {LONGEST_LINKED_TEXT, address, find, fromAddress, page, pair, remember, say, shown, view} from "./view.js";
 
 const machine = new Machine(find("picture"), {
   onSwitch: (head) => {
     if (!view.off.delete(head)) view.off.add(head);
-    answer();
+    switched();
   },
   onOpen: (layer, head) => {
     view.head = [layer, head];
@@ -28,6 +29,7 @@ const machine = new Machine(find("picture"), {
     find("attention").scrollIntoView();
   },
 });
+const patching = new PatchPanel(() => answer());
 let turn = 0;
 /** @type {LessonPanel | null} */
 let lesson = null;
@@ -93,7 +95,7 @@ function introduce({name, title, classes, config, card, examples, means}) {
   ].join(" · ");
   find("examples").replaceChildren(...examples.map(([label, text]) => button({text: label, title: text, onClick: () => {
     find("text").value = view.text = text;
-    view.query = null;
+    Object.assign(view, {query: null, changed: null, patched: null});
     answer();
   }})));
   find("how").querySelector("[value=mean]").hidden = !means;
@@ -133,7 +135,7 @@ function heads({n_layers, n_heads}) {
       box.addEventListener("change", () => {
         if (box.checked) view.off.delete(name);
         else view.off.add(name);
-        answer();
+        switched();
       });
       const cell = element("div", {className: "head"}, show, element("label", {}, box, name));
       cell.dataset.head = name;
@@ -141,6 +143,12 @@ function heads({n_layers, n_heads}) {
     });
     return element("div", {className: "layer"}, element("b", {text: tr("Layer {layer}", {layer: layer + 1})}), element("div", {}, ...cells));
   }));
+}
+
+/** Answer with other heads switched off; a patch is made in the model with all heads on. */
+function switched() {
+  view.patched = null;
+  answer();
 }
 
 // Classifying the text
@@ -153,7 +161,8 @@ async function answer() {
   const began = performance.now();
   if (shown.reader?.classifier !== classifier) shown.reader = new Reader(classifier);
   const off = [...view.off].map((one) => pair(one)).map(([layer, head]) => ({layer, head}));
-  const passes = await shown.reader.read(view.text, off, view.how);
+  const patch = patching.patch(classifier);
+  const passes = await shown.reader.read(patch?.text ?? view.text, off, view.how, patch?.edit);
   if (!passes || shown.classifier !== classifier) return;
   Object.assign(shown, passes);
   draw();
@@ -167,7 +176,7 @@ async function answer() {
 function draw() {
   const {pass} = shown;
   const empty = !pass.trace;
-  for (const id of ["picture", "details", "attention", "bars-caption"]) find(id).hidden = empty;
+  for (const id of ["picture", "patch", "details", "attention", "bars-caption"]) find(id).hidden = empty;
   if (empty) {
     machine.clear();
     find("tokens").replaceChildren();
@@ -182,16 +191,17 @@ function draw() {
   drawLens();
   drawHeads();
   drawMap();
+  patching.draw();
 }
 
 /** Draw the whole model, and what the switched-off heads change. */
 function drawMachine() {
   const {pass, whole, classifier} = shown, changed = pass !== whole;
   machine.show(sceneOf(classifier, pass), {off: view.off, how: view.how, before: changed ? whole.probabilities : null,
-    stories: classifier.description.stories});
+    stories: classifier.description.stories, patched: patching.described(pass, whole)});
   if (view.part && !machine.playing && machine.parts[machine.at ?? -1]?.part !== view.part) goTo(view.part);
   say(find("bars-caption"), tr("The probabilities of all classes sum to 100 %. They are calibrated on validation texts; on other kinds of text even a confident answer may be wrong.")
-    + (changed ? ` ${tr("The orange marks show the answer with all heads on.")}` : ""));
+    + (!changed ? "" : ` ${view.patched ? tr("The orange marks show the answer without the patch.") : tr("The orange marks show the answer with all heads on.")}`));
 }
 
 /** Show the picture up to a part of it; "" for the whole picture. */
@@ -217,12 +227,12 @@ document.addEventListener("keydown", (event) => {
 find("picture").addEventListener("click", () => machine.scene && !machine.playing && notePart());
 find("text").addEventListener("input", () => {
   view.text = find("text").value;
-  view.query = shown.key = null;
+  view.query = shown.key = view.patched = null;
   answer();
 });
 find("models").addEventListener("change", () => {
   view.model = Number(find("models").value);
-  Object.assign(view, {head: null, off: new Set(), query: null});
+  Object.assign(view, {head: null, off: new Set(), query: null, changed: null, patched: null});
   if (isExample(view.text)) view.text = ""; // the new model starts with one of its own examples
   start(true);
 });
@@ -236,7 +246,7 @@ find("all-on").addEventListener("click", () => {
 });
 find("all-off").addEventListener("click", () => {
   for (const cell of find("heads").querySelectorAll(".head")) view.off.add(cell.dataset.head);
-  answer();
+  switched();
 });
 find("window").addEventListener("input", () => {
   shown.first = Number(find("window").value);
@@ -361,7 +371,7 @@ async function start(fresh) {
 if (find("article")) {
   const show = (id) => scrollTo(find(id), "start");
   const write = (text) => {
-    Object.assign(view, {text, query: null, off: new Set(), part: ""});
+    Object.assign(view, {text, query: null, off: new Set(), part: "", changed: null, patched: null});
     restore();
     show("reading");
   };
@@ -377,7 +387,7 @@ if (find("article")) {
     off: () => {
       if (!shown.whole?.trace) return;
       const {name, how} = mostImportantHead(shown.classifier, shown.whole);
-      Object.assign(view, {off: new Set([name]), how, part: ""});
+      Object.assign(view, {off: new Set([name]), how, part: "", patched: null});
       restore();
       show("picture");
     },
@@ -413,7 +423,7 @@ if (page.lesson) {
       view.step = at;
       if (fresh) {
         view.model = page.models.findIndex((one) => one.name === model);
-        Object.assign(view, {text, head: pair(head), off: new Set(off), how, query: null, part: ""});
+        Object.assign(view, {text, head: pair(head), off: new Set(off), how, query: null, part: "", changed: null, patched: null});
       }
       if (isNew) history.pushState(null, "", address());
       find("models").value = String(view.model);
@@ -438,7 +448,7 @@ if (page.lesson) {
 
 /** Move a section of the page up to the text, as a lesson's step is about it; "" restores the usual order. @param {string} part */
 function arrange(part) {
-  for (const id of ["picture", "bars-caption", "details", "attention"]) {
+  for (const id of ["picture", "bars-caption", "patch", "details", "attention"]) {
     find("reading").parentElement.append(find(id));
     find(id).classList.toggle("lead", id === part);
   }

@@ -21,12 +21,16 @@ if (page.lesson) {
 
 /** What the visitor has chosen; all of it is kept in the address. */
 export const view = {step: /** @type {number | null} */ (null), model: 0, text: "", head: /** @type {[number, number] | null} */ (null), off: new Set(), how: "zero",
-  query: /** @type {number | null} */ (null), part: "", theme: ""};
+  query: /** @type {number | null} */ (null), part: "", theme: "",
+  /** The second version of the text (null: that of the example, if it has one), the direction of patching and the patched part
+   * and token, from 1, as in the app (txcls/address.py). */
+  changed: /** @type {string | null} */ (null), direction: "noising", patched: /** @type {[number, number] | null} */ (null)};
 /** What is shown: the classifier, the pass (`pass`; with all heads on, `whole`), and the marked cell (`key`). */
 export const shown = {classifier: /** @type {Classifier | null} */ (null), reader: /** @type {Reader | null} */ (null),
   pass: null, whole: null, key: null, first: 0};
 
-// The address: #step=3&model=ag_news&text=…&head=1.2&off=1.1,2.3&how=uniform&query=4&part=layers.0.attn&theme=dark
+// The address: #step=3&model=ag_news&text=…&head=1.2&off=1.1,2.3&how=uniform&query=4&part=layers.0.attn&changed=…
+// &direction=noising&patched=2,5&theme=dark
 
 /** Read the view from the address. @returns {boolean} whether the address contains a text */
 export function fromAddress() {
@@ -40,6 +44,11 @@ export function fromAddress() {
   view.how = ["zero", "uniform", "mean"].includes(given.get("how") ?? "") ? given.get("how") : "zero";
   view.query = /^\d{1,4}$/.test(given.get("query") ?? "") ? Number(given.get("query")) : null;
   view.part = /^[a-z0-9.]{1,20}$/.test(given.get("part") ?? "") ? given.get("part") : "";
+  view.changed = given.get("changed");
+  view.direction = given.get("direction") === "denoising" ? "denoising" : "noising";
+  const cell = /^([1-9]\d{0,3}),([1-9]\d{0,2})$/.exec(given.get("patched") ?? "");
+  view.patched = cell && [Number(cell[1]), Number(cell[2])];
+  if (cell) view.off.clear(); // the grid is that of the model with all heads on
   view.theme = ["light", "dark"].includes(given.get("theme") ?? "") ? given.get("theme") : "";
   return given.has("text");
 }
@@ -61,6 +70,9 @@ export function address() {
   if (view.how !== "zero") params.set("how", view.how);
   if (view.query !== null) params.set("query", String(view.query));
   if (view.part) params.set("part", view.part);
+  if (view.changed !== null && view.changed.length <= LONGEST_LINKED_TEXT) params.set("changed", view.changed);
+  if (view.patched) params.set("patched", view.patched.join());
+  if (view.patched || view.direction !== "noising") params.set("direction", view.direction);
   if (view.theme) params.set("theme", view.theme);
   return `#${params}`;
 }

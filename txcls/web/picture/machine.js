@@ -203,7 +203,7 @@ export class Machine {
     this.root.classList.toggle("part-by-part", at !== null);
     this.place.textContent = at === null ? "" : `${at + 1} / ${parts.length}`;
     this.title.textContent = part ? `${part.title}.` : "";
-    this.sentence.textContent = part ? part.text : this.state.off?.size ? this.offSentence() : parts[parts.length - 1].text;
+    this.sentence.textContent = part ? part.text : this.state.patched ? this.state.patched.note : this.state.off?.size ? this.offSentence() : parts[parts.length - 1].text;
     if (part) this.painting.scrollTo(part.part); // after the sentence, whose height moves the picture
   }
 

@@ -74,6 +74,7 @@ export class Painting {
     this.drawWords();
     scene.layers.forEach((layer, number) => this.drawHeads(layer, number));
     this.drawBars();
+    this.drawPatch();
     return true;
   }
 
@@ -133,7 +134,8 @@ export class Painting {
       list: {node: bars, values: {}},
       bars: new Keyed(bars, newBar),
     };
-    this.stage.append(bars, this.veil, this.mark);
+    this.ring = {node: element("div", {className: "machine-patch"})};
+    this.stage.append(bars, this.veil, this.mark, this.ring.node);
   }
 
   // Places
@@ -228,7 +230,7 @@ export class Painting {
       canvas.getContext("2d").putImageData(heatMap(pattern, N, N), 0, 0);
       write(one.canvas ??= {node: canvas, values: {}}, {width: `${round(size)}px`, height: `${round(size)}px`}, style);
       write(one, {
-        className: `machine-head${isBare ? " bare" : ""}${off ? " off" : ""}`, ariaPressed: String(!off),
+        className: `machine-head${isBare ? " bare" : ""}${off ? " off" : ""}${this.state.patched?.head === name ? " patched" : ""}`, ariaPressed: String(!off),
         ariaLabel: `${tr("Head {head}", {head: name})}, ${off ? tr("off") : tr("on")}${story ? `: ${story.text}` : ""}`,
         title: `${tr("Head {head}", {head: name})} · ${story ? `${story.text} · ` : ""}`
           + `${off ? tr("click: on") : tr("click: off")}${this.actions.onOpen ? ` · ${tr("double click: enlarge")}` : ""}`,
@@ -246,6 +248,13 @@ export class Painting {
     maps.finish();
   }
 
+  /** Mark the place of a patch on its lane. */
+  drawPatch() {
+    const {places, ring, state: {patched}} = this;
+    ring.node.hidden = !patched;
+    if (patched) this.put(ring, places.ends[patched.part], places.v(this.scene.lanes.findIndex((lane) => lane.places.includes(patched.token))));
+  }
+
   drawBars() {
     const {rows, drawn: {bars, list}} = this, {pitch, top, left, wide} = this.places.bars;
     const best = this.ranked.findIndex(({index}) => index === this.scene.ranked[0].index);
@@ -257,7 +266,8 @@ export class Painting {
       write(one.fill ??= {node: fill, values: {}}, {width: `${round(100 * now)}%`, background: colour}, style);
       one.tick?.remove();
       if (then !== null) {
-        one.tick = element("div", {className: "then", title: tr("with all heads on: {probability}", {probability: percent(then)})});
+        one.tick = element("div", {className: "then", title: this.state.patched ? tr("without the patch: {probability}", {probability: percent(then)})
+          : tr("with all heads on: {probability}", {probability: percent(then)})});
         one.tick.style.left = `${100 * then}%`;
         track.append(one.tick);
       }

@@ -31,9 +31,10 @@ const POSITION_CELLS = 8;
  * the verdict ("confirmed", "part of it", "wrong", "idle").
  * @typedef {{story: string, text: string, verdict: string}} Story */
 /** `off` names the switched-off heads as "layer.head", counted from 1, and `how` the way they are switched off;
- * `before` holds the class probabilities with all heads on, or null; `stories` are keyed by "layer.head".
+ * `before` holds the class probabilities without changes, or null; `stories` are keyed by "layer.head". `patched` is the
+ * part that a patch replaces (and its head as "layer.head", "" for none), the token, and a sentence about it.
  * @typedef {{off?: Set<string>, how?: import("../engine/ablation.js").How, before?: Float64Array | null,
- *   stories?: Record<string, Story>}} State */
+ *   stories?: Record<string, Story>, patched?: {part: string, head: string, token: number, note: string} | null}} State */
 
 /** Whether a head is switched off. @param {State} state @param {number} layer from 0 @param {number} head from 0 */
 export const isOff = (state, layer, head) => state.off?.has(`${layer + 1}.${head + 1}`) ?? false;
