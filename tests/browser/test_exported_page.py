@@ -164,6 +164,7 @@ def test_a_cell_of_the_patch_grid_is_patched_in_the_picture_and_taken_away(who_w
         assert answer != classifier.predict([into])[0].label
         assert page.locator(".machine-bars .then").count() == len(classifier.classes)
         assert page.locator(".machine-patch").is_visible() and page.locator(".machine-head.patched").count() == 1
+        page.wait_for_url(re.compile(f"patched={part + 1}%2C{token + 1}&direction={direction}"))
         again = open_page(page.url, offline=True)
         expect(again.locator("#answer")).to_contain_text(answer)
         cell.press("Escape")
