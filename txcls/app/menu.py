@@ -41,7 +41,7 @@ EXPLANATION = PageInfo("explanation", "Explanation", "Is attention an explanatio
 FILM = PageInfo("film", "Training film", "How did the model learn to answer this text?")
 NEIGHBOURHOOD = PageInfo("neighbourhood", "Neighbourhood", "What does the model consider similar?")
 LANGUAGE = PageInfo("language", "Language model", "Which word is missing, and which comes next?")
-TRAIN = PageInfo("train", "Train", "How do you get a classifier of your own texts?")
+TRAIN = PageInfo("train", "Train", "How do you train a classifier on your own texts?")
 REPORT = PageInfo("report", "Report", "How good is it, and where does it fail?")
 BATCH = PageInfo("batch", "Batch", "Which class does each row of a file belong to?")
 

@@ -99,7 +99,7 @@ def test_a_long_text_is_shown_through_a_window() -> None:
 def test_for_a_checkpoint_without_states_it_opens_on_one_with_them_and_says_so() -> None:
     app = open_page("film", checkpoint=PLAIN, text=TEXT)
     assert has_film(app) and app.query_params["checkpoint"] == FILMED and app.query_params["text"] == TEXT
-    assert app.warning[0].value == f"{PLAIN} was trained without snapshots, so this page shows {FILMED}\\."
+    assert app.warning[0].value == f"{PLAIN} has no snapshots of its training, so this page shows {FILMED} instead\\."
     assert app.run().warning, "the note stays while the page shows the same"
     assert not go_to(app, "batch").warning
 

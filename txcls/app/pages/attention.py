@@ -91,7 +91,7 @@ def _draw(opened: layout.Page, classifier: Predictor, traced: compute.Patterns) 
         file_name=f"{view.checkpoint}-layer{view.layer + 1}-head{view.head + 1}",
     )
     part = f"{lecture.ATTENTION}.{view.layer}"
-    with lecture.slide(part):
+    with lecture.slide(part), st.container(key="attention_maps"):
         overview, detail = st.columns([2, 3], gap="large")
     with detail:  # drawn first, because visitors wait for it
         _one_head(view, classifier, shown)

@@ -110,7 +110,7 @@ def _scores(text: str, explained: Explanation, blank: str) -> None:
     st.subheader(f"Which words led to {label}?", anchor=False)
     st.html(
         f'<p class="txcls-key"><span style="background: rgba({FOR_RGB}, 0.7)">orange</span>evidence for '
-        f"{html.escape(visible(explained.label))}, or much attention &nbsp; "
+        f"{html.escape(visible(explained.label))}, or high attention &nbsp; "
         f'<span style="background: rgba({AGAINST_RGB}, 0.7)">blue</span>evidence against it. '
         "Scaled to each method's largest score.</p>"
     )

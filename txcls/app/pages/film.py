@@ -26,7 +26,7 @@ def main() -> None:
         menu.FILM,
         box_height=68,
         shows=lambda checkpoint: checkpoint.has_snapshots,
-        why_not="was trained without snapshots",
+        why_not="has no snapshots of its training",
     )
     if not checkpoints.summary(opened.view.checkpoint).has_snapshots:
         st.info(f"No checkpoint here was trained with snapshots. `{COMMAND}` trains one in about two minutes.")

@@ -40,10 +40,6 @@ def main() -> None:
 def _decision(opened: layout.Page, classes: tuple[str, ...]) -> None:
     lens = compute.class_lens(opened.source, opened.view.text)
     st.subheader("What would the model predict if it stopped here?", anchor=False)
-    st.markdown(
-        "The model's own final steps (norm, pooling, class head), applied to the residual stream after each block as "
-        "if it were the last one: the “logit lens”."
-    )
     lines, steps = st.columns([3, 2], gap="large")
     with lines:
         chart(
@@ -54,6 +50,10 @@ def _decision(opened: layout.Page, classes: tuple[str, ...]) -> None:
                 f"{state}: {classes[int(row.argmax())][:30]} {percentage(row.max(), 0)}"
                 for state, row in zip(lens.states, lens.probabilities, strict=True)
             ),
+        )
+        st.caption(
+            "The model's own final steps (norm, pooling, class head), applied to the residual stream after each block "
+            "as if it were the last one: the “logit lens”."
         )
     with steps:
         cells = "".join(

@@ -16,8 +16,8 @@ def main() -> None:
     """Draw the page."""
     layout.open_plain_page(menu.LESSONS)
     st.markdown(
-        "A lesson leads through the app's pages, asks questions before it shows answers, and computes every answer "
-        "from the model."
+        "A lesson leads through the app's pages, asks questions before it shows answers, and takes every answer "
+        "from the live model."
     )
     if why := not_offered():
         st.warning(plain(why))

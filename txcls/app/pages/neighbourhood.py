@@ -164,7 +164,7 @@ def _other_texts(opened: layout.Page) -> tuple[list[str], str]:
     others = [example.text for example in examples if example.text != opened.view.text]
     what = f"{len(others)} {'of your test texts' if has_rows else 'example texts of this app'}"
     wanted = st.toggle(
-        f"With up to {N_TEST_TEXTS} test texts",
+        f"Show up to {N_TEST_TEXTS} test texts",
         value=True,
         key="with_test_texts",
         persist_state="session",
@@ -175,7 +175,7 @@ def _other_texts(opened: layout.Page) -> tuple[list[str], str]:
             drawn = compute.some_test_texts(opened.source, N_TEST_TEXTS)
             more = [text for text in drawn if text != opened.view.text and text not in others]
             others += more
-            what += f" and {len(more)} {'drawn at random' if has_rows else 'test texts from this machine'}"
+            what += f" and {len(more)} {'drawn at random' if has_rows else 'texts from the local test set'}"
         except TxclsError as error:
             st.caption(f"The examples only: {plain(str(error).replace('`', ''))}")
     return others, what

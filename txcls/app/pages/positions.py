@@ -239,16 +239,13 @@ def _shuffling(opened: layout.Page, classes: tuple[str, ...]) -> None:
 
 def _compare_models(opened: layout.Page) -> None:
     """Draw the predictions of three models for the text in another order, and their accuracy on shuffled test texts."""
-    st.subheader("Three models that differ only in their positions", anchor=False)
+    st.subheader("Three models that differ only in how they encode positions", anchor=False)
     if not set(MODELS) <= set(checkpoints.names()):
         st.markdown("These checkpoints are not installed. Each trains in about a minute:")
         st.code(TRAIN.strip(), language=None)
         return
     _accuracies()
-    st.markdown(
-        "Accuracy on “Which team won?”, after the same training on the same reports. **Drag the words into another "
-        "order** (or move the focused word with Shift and an arrow key) and see which predictions change."
-    )
+    st.markdown("**Drag the words into another order**: which predictions change?")
     words = _text_for_the_three(opened.view.text).split()[:MAX_WORDS]
     typed = " ".join(words)
     reordered = _reordered(opened.view, typed, words)
@@ -263,8 +260,9 @@ def _compare_models(opened: layout.Page) -> None:
     columns = ("positions", "as typed", "in this order", "test accuracy", "with words shuffled")
     st.markdown(table(columns, rows, right=columns[3:]))
     st.caption(
-        "Without positions word order cannot matter, so both columns agree. Accuracies were measured by "
-        "`python -m txcls evaluate` and are stored in the checkpoints."
+        "The percentages are accuracies on “Which team won?” (`python -m txcls evaluate`), after the same training on "
+        "the same reports. Without positions word order cannot matter, so both columns agree. Shift and an arrow key "
+        "move the focused word."
     )
 
 
@@ -273,9 +271,9 @@ def _text_for_the_three(text: str) -> str:
     share = compute.predict(checkpoints.source(next(iter(MODELS))), text).prediction.unknown_share
     if share < MOSTLY_UNKNOWN:
         return text
-    st.markdown(
-        f"They know only match reports, and {percentage(share, 0)} of your text is unknown to them, so they get this "
-        "one:"
+    st.caption(
+        f"{percentage(share, 0)} of your text is unknown to these models, which know only match reports, so they are "
+        "given this one:"
     )
     return REPORTS[0].text
 

@@ -41,7 +41,7 @@ def _experiment(opened: layout.Page, classifier: Predictor, winner: str) -> None
         left, right = st.columns([3, 2], gap="large")
     with left:
         st.subheader("Click a head to change it", anchor=False)
-        controls = st.container(horizontal=True, gap="medium")
+        controls = st.container(key="switch_controls", horizontal=True, gap="medium")
     with right:
         st.subheader("The prediction", anchor=False)
         bars = st.container()
@@ -88,11 +88,11 @@ def _experiment(opened: layout.Page, classifier: Predictor, winner: str) -> None
 
 def _choices(place: Any, view: View, means: Means | None) -> tuple[Off, HeadChange]:
     """Draw controls for what replaces a switched-off part, and for what is done to a head; returns their values."""
-    choice(place, "A changed head is …", get_args(HeadChange), view, "heads", key="switch_heads")
+    choice(place, "Set a clicked head to", get_args(HeadChange), view, "heads", key="switch_heads")
     if means is None:
         return "zero", view.heads
     choice(
-        place, "Off means replaced by …", list(OFF_TITLES), view, "off", key="switch_off", names=OFF_TITLES.__getitem__
+        place, "Replace its output with", list(OFF_TITLES), view, "off", key="switch_off", names=OFF_TITLES.__getitem__
     )
     return view.off, view.heads
 

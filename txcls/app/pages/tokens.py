@@ -37,6 +37,7 @@ def main() -> None:
             tokenizers = _tokens(opened, encoder)
         with lecture.slide(lecture.WORDS):
             _ids(opened, encoder)
+            _comparison(opened.view.text, tokenizers)
         with lecture.slide(lecture.WORDS):
             _merges(opened.view.text, encoder, tokenizers)
     else:
@@ -64,8 +65,8 @@ def _cleaning(text: str, encoder: TextEncoder) -> None:
         if step.edits:
             n = len(step.edits)
             st.markdown(
-                f"**{plain(step.name.replace('_', ' '))}** (step {number} of {len(steps)}): "
-                f"{plain(step.description)}. {n:,} change{'s' if n > 1 else ''} here:"
+                f"**{plain(step.name.replace('_', ' ').capitalize())}** (step {number} of {len(steps)}, "
+                f"{plain(step.description)}): {n:,} change{'s' if n > 1 else ''}"
             )
             st.html(token_html.edits(step))
     names = ", ".join(step.name.replace("_", " ") for step in idle)
@@ -94,21 +95,19 @@ def _tokens(opened: layout.Page, encoder: TextEncoder) -> Tokenizers:
             width=420,
         )
     tokenizers = compute.tokenizers(opened.source, size=size)
-    words_column, pairs_column = st.columns(2, gap="large")
-    encodings = []
-    for column, kind, of, own, origin in (
-        (words_column, "Words", tokenizers.words, not own_pairs, tokenizers.words_from),
-        (pairs_column, "Subwords", tokenizers.subwords, own_pairs, tokenizers.pairs_from),
-    ):
+    kinds = [
+        ("Words", tokenizers.words, not own_pairs, tokenizers.words_from),
+        ("Subwords", tokenizers.subwords, own_pairs, tokenizers.pairs_from),
+    ]
+    kinds.sort(key=lambda kind: not kind[2])  # the checkpoint's own first
+    for column, (kind, of, own, origin) in zip(st.columns(2, gap="large"), kinds, strict=True):
         encoding = of.encode(text)
-        encodings.append(encoding)
         with column:
             st.markdown(f"**{kind}**, " + ("as this checkpoint reads them" if own else "for comparison"))
             cut = encoding.truncated_at
             lower = "lowercase" in of.config.cleaning
             st.html(token_html.marked_text(text, encoding.tokens, truncated_at=cut, limit=of.max_length, lower=lower))
             st.caption(f"Learned from {origin}.{_bytes_note(encoding)}")
-    _comparison(encodings, (tokenizers.words, tokenizers.subwords))
     return tokenizers
 
 
@@ -121,8 +120,10 @@ def _bytes_note(encoding: Encoding) -> str:
     return f" {n:,} tokens are further bytes of characters that are already marked."
 
 
-def _comparison(encodings: Sequence[Encoding], encoders: Sequence[TextEncoder]) -> None:
-    rows = [[token for token in encoder.tokens if not token.is_special] for encoder in encodings]
+def _comparison(text: str, tokenizers: Tokenizers) -> None:
+    """Draw a table of words and subwords: tokens of this text, characters per token, unknown words, vocabulary."""
+    encoders = (tokenizers.words, tokenizers.subwords)
+    rows = [[token for token in encoder.encode(text).tokens if not token.is_special] for encoder in encoders]
     cells = [
         ("tokens of this text", *(f"{len(row):,}" for row in rows)),
         ("characters per token", *(_average(row) for row in rows)),

@@ -139,7 +139,7 @@ def link_where_heads_matter(
         which = f"Head {layer + 1}.{head + 1} can be removed at almost no cost. "
     st.page_link(
         target.path,
-        label=f"{which}In {CHECKPOINT_WHERE_HEADS_MATTER}, heads decide the prediction →",
+        label=f"{which}See {CHECKPOINT_WHERE_HEADS_MATTER}, where heads decide the prediction →",
         query_params=state.link_params(View(checkpoint=CHECKPOINT_WHERE_HEADS_MATTER, text=REPORTS[0].text)),
     )
 

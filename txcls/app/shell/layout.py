@@ -102,7 +102,7 @@ def open_page(
         welcome()
     usable = [name for name in names if shows(checkpoints.summary(name))]
     if usable and view.checkpoint not in usable:
-        state.add_note(f"{view.checkpoint} {why_not}, so this page shows {usable[0]}.")
+        state.add_note(f"{view.checkpoint} {why_not}, so this page shows {usable[0]} instead.")
         change_checkpoint(usable[0], text_box)
         state.follow_url()
         view = state.shown_view()

@@ -146,7 +146,7 @@ def prediction_html(
     if is_outside:
         words = f"<b>probably none of these</b> (nearest: {label}, {probability})"
     why = html.escape(" ".join(f"{sentence}." for sentence in unlike))
-    folded = f"<details><summary>unlike the validation texts</summary>{why}</details>" if why else ""
+    folded = f"<details><summary>unusual text</summary>Unlike the validation texts: {why}</details>" if why else ""
     return f'<div class="txcls-strip" role="status">{before}: {words}{folded}</div>'
 
 

@@ -103,9 +103,9 @@ export class Machine {
   drawLegend() {
     const key = (sign, text) => element("span", {}, element("i", {text: sign, className: "machine-key"}), text);
     const verdicts = Object.keys(this.state.stories ?? {}).length ? [
-      key("✓", tr("tested story of a head")), key("◐", tr("holds in part")), key("✗", tr("refuted")), key("○", tr("head not needed by itself"))] : [];
-    this.legend.replaceChildren(key("━", tr("a token, in the colour of the class read from it")),
-      key("~", tr("attention: thicker is more, coloured as the token attended to")), key("●", tr("feed-forward")), ...verdicts);
+      key("✓", tr("story of a head, confirmed by a test")), key("◐", tr("holds in part")), key("✗", tr("refuted")), key("○", tr("removing this head alone changes little"))] : [];
+    this.legend.replaceChildren(key("━", tr("token, coloured by the class that it favours")),
+      key("~", tr("attention: thicker means more; the colour is that of the token attended to")), key("●", tr("feed-forward")), ...verdicts);
   }
 
   /** Keep the picture of the last text in the background until there is another text. */

@@ -79,8 +79,8 @@ def _facts(model: TextModel, *, with_title: bool) -> str:
     if with_title and model.title:
         parts = [token_html.escape(model.title)]
     if model.perplexity is not None:
-        of = "" if model.model.config.causal else " of masked tokens"
-        parts.append(f"perplexity <b>{model.perplexity:,.1f}</b>{of} on validation texts")
+        of = "" if model.model.config.causal else "masked-token "
+        parts.append(f"{of}perplexity <b>{model.perplexity:,.1f}</b> on validation texts")
     parts.append(f"<b>{len(model.tokens):,}</b> {kinds[model.kind]}")
     parts.append(f"<b>{model.n_parameters:,}</b> parameters")
     return " · ".join(parts)

@@ -70,9 +70,9 @@ def _table(read: JobState) -> None:
         return
     if not read.is_active:
         st.markdown(
-            "A table with a column of texts and one of labels: a spreadsheet, CSV, TSV, JSON Lines, JSON or Parquet. A "
-            "few hundred rows are enough to begin with. You get a classifier that opens in every page, measured beside "
-            "the standard baseline."
+            "Upload a table with a text column and a label column: a spreadsheet, CSV, TSV, JSON Lines, JSON or "
+            "Parquet. A few hundred rows are enough to begin with. You get a classifier that every page can open, "
+            "compared with a linear baseline."
         )
     left, right = st.columns([3, 2], gap="large")
     with left:

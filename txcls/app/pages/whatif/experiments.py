@@ -57,8 +57,8 @@ def patching(opened: layout.Page, classifier: Predictor, grid: PatchGrid, left: 
         )  # fmt: skip
         if not lecture.is_on():
             st.caption(
-                f"Each cell: this part at this token, taken from the {source} text, moves the {into} text's answer by "
-                "this share of the difference."
+                f"Each cell: this part's output at this token is copied from the {source} text into the {into} one. "
+                "The number is the share of the difference between their answers that moves."
             )
         key = f"chart_patching_{part + 1}_{token + 1}"  # a new key per cell: a chart reports only a new selection
         chart(

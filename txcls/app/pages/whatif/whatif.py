@@ -52,7 +52,7 @@ STYLE = """
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(menu.WHAT_IF, box_height=68)
-    with lecture.slide(lecture.WORDS, lecture.CLASSES):
+    with lecture.slide(lecture.WORDS, lecture.CLASSES), st.container(key="whatif_columns"):
         left, right = st.columns([2, 3], gap="large")
     with left:
         changed = _second_box(opened.view) if opened.has_text else ""
