@@ -31,7 +31,7 @@ def test_every_head_has_a_card_with_its_map_story_verdict_and_figures() -> None:
     app = open_page("atlas", checkpoint="who_won")
     shown = html_of(app)
     for words in (
-        "1 of 4<small>heads with a confirmed story", "✓</span> confirmed, restores 100 %",
+        "1 of 4<small>heads have a story confirmed by intervention", "✓</span> confirmed, restores 100 %",
         "◐</span> part of it, restores 50 %",
         "✗</span> refuted", "○</span> looks clear, not needed by itself", "worth 76 points",
         "The class token attends to the team that it then names", "No story fits",

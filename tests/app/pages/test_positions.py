@@ -71,7 +71,7 @@ def test_without_positions_no_order_changes_the_answer_and_with_them_some_does()
 def test_a_text_that_the_three_models_do_not_know_gives_way_to_a_report() -> None:
     app = open_page("positions", text="xylophone zeppelin quixotic")
     assert table(app) == table(open_page("positions", text=REPORTS[0].text)) != table(open_page("positions", text=TEXT))
-    assert says(app.markdown, "of your text is unknown to them")
+    assert says(app.caption, "of your text is unknown to these models")
 
 
 def test_without_the_three_models_it_says_how_to_train_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
