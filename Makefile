@@ -4,6 +4,7 @@
 # make test-lowest   what needs neither browser nor proxy, with the lowest versions allowed
 # make lint   the linters and the type checker alone
 # make docs   write docs/command-line.md anew
+# make pictures   take the pictures in docs/ anew
 # make format rewrite the code's layout        make clean    remove what these leave behind
 # make lock   the newest versions that requirements*.txt allow, with their hashes, into requirements*.lock
 # make attack the tests marked `attack` at full size: more inputs, visitors and repeats than test-all has
@@ -26,7 +27,7 @@ PYTEST ?=
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-lowest quick-tests unit-tests chromium haproxy lint style types format docs bench lock attack clean
+.PHONY: help run test test-all test-lowest quick-tests unit-tests chromium haproxy lint style types format docs pictures bench lock attack clean
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
@@ -129,6 +130,9 @@ format: .venv/.installed-dev
 
 docs: .venv/.installed-dev
 	$(BIN)/python -m docs.command_line
+
+pictures: .venv/.installed-dev
+	$(BIN)/python -m docs.pictures
 
 bench: .venv/.installed-dev
 	@for file in benchmarks/*.py; do \

@@ -14,7 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 from txcls.address import View
 from txcls.app.components.live_text import submit_while_typing
 from txcls.app.lessons import lesson, panel
-from txcls.app.menu import MENU, PAGES, PLAYGROUND, PageInfo
+from txcls.app.menu import MENU, PAGES, PageInfo
 from txcls.app.shell import checkpoints, lecture, own, sentence_builder, share, state, subject_builder
 from txcls.app.shell.cache import Source
 from txcls.app.shell.limits import BusyError
@@ -31,10 +31,13 @@ ICON = str(Path(__file__).parent / "icon.png")
 
 STYLE_SHEET = Path(__file__).parent / "style.css"
 TEXT_BOX = "text_box"
-_SHARED_PLAYGROUND = (
-    "It has the settings with which the playground was opened; “Copy link” in the page copies the current ones."
-)
 """Start of the keys of the pages' text boxes."""
+SHARED = {
+    "playground": "It has the settings with which the playground was opened; “Copy link” in the page copies the "
+    "current ones.",
+    "film": "It opens the film at the step with which this page was opened; the browser's address has the current one.",
+}
+"""What a shared link lacks on pages whose browser changes the view without the server, keyed by page."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +174,7 @@ def _begin(
             st.title(question, anchor=False)
             pickers = st.container(key="pickers", width="content")
             with st.container(key="page_tools", horizontal=True, gap="small", width="content"):
-                share.share_button(view, note=_SHARED_PLAYGROUND if info is PLAYGROUND else "")
+                share.share_button(view, note=SHARED.get(info.name, ""))
                 lecture.start_button()
     if panel.covers(view):
         state.publish(view)
