@@ -288,7 +288,7 @@ def _more_rows(opened: layout.Page) -> None:
         )
     else:
         waiting.failure(job)
-        if st.button("Fit the linear baseline to parts of the rows", key="report_curve"):
+        if st.button("Draw the learning curve", key="report_curve"):
             waiting.start("curve", spec)
             st.rerun()
 
