@@ -12,7 +12,7 @@ def test_a_head_is_selected_sorted_and_opened_on_its_sentence(page: Page, server
     heads = page.locator('[class*="st-key-atlas_head"]')
     expect(heads).to_have_count(len(atlas().heads))
     expect(heads.first).to_contain_text("Head 2.2")
-    page.get_by_text("layer and head", exact=True).click()
+    page.get_by_text("layer", exact=True).click()
     expect(heads.first).to_contain_text("Head 1.1")
     settle(page)
     heads.nth(1).get_by_text("Figures", exact=True).click()

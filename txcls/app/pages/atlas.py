@@ -31,10 +31,10 @@ from txcls.inspection.stories import (
 from txcls.predictor import Predictor
 
 ORDERS: dict[HeadOrder, str] = {
-    "story": "confirmed first",
+    "story": "confirmed",
     "worth": "worth",
     "entropy": "entropy",
-    "number": "layer and head",
+    "number": "layer",
 }
 ABOUT_TESTS = (
     "A story says on which words a head puts its weight. It is tested on texts that it was not found on: the head’s "
@@ -105,9 +105,11 @@ def _summary(atlas: HeadAtlas) -> None:
     st.html(
         f'<div class="txcls-answer">{n} of {len(atlas.heads)}<small>heads have a story confirmed by intervention'
         "</small></div>"
-        '<div class="txcls-facts">A story says what a head attends to. <b>Restores</b>: the share of the accuracy lost '
-        "with uniform weights that comes back when the story replaces the head’s weights. <b>Worth</b>: the accuracy "
-        "lost when the head’s output is replaced by its mean.</div>"
+    )
+    st.container(key="atlas_terms").caption(
+        "A story says what a head attends to. **Restores**: the share of the accuracy lost with uniform weights that "
+        "comes back when the story replaces the head’s weights. **Worth**: the accuracy lost when the head’s output is "
+        "replaced by its mean."
     )
     if lecture.is_on():
         _all_together(atlas)

@@ -7,6 +7,7 @@ from typing import get_args
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
+from streamlit.delta_generator import DeltaGenerator
 
 from txcls.address import PositionVectors, View
 from txcls.app import menu
@@ -76,12 +77,16 @@ def main() -> None:
     classifier = load_classifier(opened)
     prediction = compute.predict(opened.source, opened.view.text).prediction if opened.has_text else None
     placeholder.empty()
-    if prediction is not None and prediction.label is not None:
-        draw_prediction(opened, prediction)
     model = classifier.checkpoint.config.model
     n_tokens = len(prediction.tokens) if prediction is not None else 0
     is_answered = prediction is not None and prediction.label is not None
     experiment = is_answered and set(MODELS) <= set(checkpoints.names())
+    if (
+        prediction is not None
+        and is_answered
+        and not (experiment and _share_unknown(opened.view.text) >= MOSTLY_UNKNOWN)
+    ):
+        draw_prediction(opened, prediction)
     words, vectors = st.columns(2, gap="large") if experiment else (st.container(), st.container())
     if experiment:
         with words, lecture.slide(lecture.VECTORS):
@@ -239,7 +244,7 @@ def _shuffling(opened: layout.Page, classes: tuple[str, ...]) -> None:
 
 def _compare_models(opened: layout.Page) -> None:
     """Draw the predictions of three models for the text in another order, and their accuracy on shuffled test texts."""
-    st.subheader("Three models that differ only in how they encode positions", anchor=False)
+    st.subheader("Test accuracy by position encoding", anchor=False)
     if not set(MODELS) <= set(checkpoints.names()):
         st.markdown("These checkpoints are not installed. Each trains in about a minute:")
         st.code(TRAIN.strip(), language=None)
@@ -248,7 +253,7 @@ def _compare_models(opened: layout.Page) -> None:
     st.markdown("**Drag the words into another order**: which predictions change?")
     words = _text_for_the_three(opened.view.text).split()[:MAX_WORDS]
     typed = " ".join(words)
-    reordered = _reordered(opened.view, typed, words)
+    reordered, answers_place = _reordered(opened.view, typed, words)
     rows = []
     for name, kind in MODELS.items():
         source = checkpoints.source(name)
@@ -256,19 +261,19 @@ def _compare_models(opened: layout.Page) -> None:
         figures = classifier.checkpoint.metrics.get("test", {})
         shuffled = figures.get("order", {}).get("words_shuffled")
         answers = [_answer(source, text) for text in (typed, reordered)]
-        rows.append((kind, *answers, _share(figures.get("accuracy")), _share(shuffled)))
-    columns = ("positions", "as typed", "in this order", "test accuracy", "with words shuffled")
-    st.markdown(table(columns, rows, right=columns[3:]))
+        rows.append((kind, *answers, _share(shuffled)))
+    columns = ("positions", "as typed", "in this order", "shuffled texts")
+    answers_place.markdown(table(columns, rows, right=columns[3:]))
     st.caption(
-        "The percentages are accuracies on “Which team won?” (`python -m txcls evaluate`), after the same training on "
-        "the same reports. Without positions word order cannot matter, so both columns agree. Shift and an arrow key "
-        "move the focused word."
+        "Accuracies on “Which team won?” (`python -m txcls evaluate`), after the same training on the same reports; "
+        "the last column is that on test texts with their words shuffled. Without positions word order cannot matter, "
+        "so both predictions agree. Shift and an arrow key move the focused word."
     )
 
 
 def _text_for_the_three(text: str) -> str:
     """The visitor's text, or a match report if at least half of the text is unknown to these models."""
-    share = compute.predict(checkpoints.source(next(iter(MODELS))), text).prediction.unknown_share
+    share = _share_unknown(text)
     if share < MOSTLY_UNKNOWN:
         return text
     st.caption(
@@ -276,6 +281,11 @@ def _text_for_the_three(text: str) -> str:
         "given this one:"
     )
     return REPORTS[0].text
+
+
+def _share_unknown(text: str) -> float:
+    """The share of a text that is unknown to the three models, which have the same vocabulary."""
+    return compute.predict(checkpoints.source(next(iter(MODELS))), text).prediction.unknown_share
 
 
 def _accuracies() -> None:
@@ -288,8 +298,10 @@ def _accuracies() -> None:
     st.html(f'<div class="txcls-answer txcls-beside">{parts}</div>')
 
 
-def _reordered(view: View, typed: str, words: Sequence[str]) -> str:
-    """Draw the reordered words, which the visitor moves by dragging and with buttons; returns the new text.
+def _reordered(view: View, typed: str, words: Sequence[str]) -> tuple[str, DeltaGenerator]:
+    """Draw the reordered words, which the visitor moves by dragging and with buttons.
+
+    Returns the new text, and a place between words and buttons.
 
     At first, two teams are swapped, or the whole text is reversed if it does not name two.
     """
@@ -302,12 +314,13 @@ def _reordered(view: View, typed: str, words: Sequence[str]) -> str:
         key="order_words",
         on_move=lambda rows: _arrange(_places(names, rows[0])),
     )
+    between = st.container()
     with st.container(horizontal=True, gap="small"):
         st.button("As typed", key="order_as_typed", on_click=_arrange, args=(range(len(words)),))
         st.button("Reverse", key="order_reverse", on_click=_arrange, args=(order[::-1],))
         shuffled = np.random.default_rng().permutation(len(words)).tolist()
         st.button("Shuffle", key="order_shuffle", on_click=_arrange, args=(shuffled,))
-    return arrange_words(typed, order)
+    return arrange_words(typed, order), between
 
 
 def _places(words: Sequence[str], arranged: Sequence[str]) -> list[int]:

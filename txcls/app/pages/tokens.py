@@ -61,19 +61,22 @@ def _cleaning(text: str, encoder: TextEncoder) -> None:
         return
     steps = explain_cleaning(text[:MAX_CLEANED_CHARACTERS], encoder.config.cleaning)
     idle = [step for step in steps if not step.edits]
+    line = st.container()
     for number, step in enumerate(steps, start=1):
         if step.edits:
             n = len(step.edits)
-            st.markdown(
+            line = st.container(horizontal=True, vertical_alignment="center", gap="medium")
+            line.markdown(
                 f"**{plain(step.name.replace('_', ' ').capitalize())}** (step {number} of {len(steps)}, "
-                f"{plain(step.description)}): {n:,} change{'s' if n > 1 else ''}"
+                f"{plain(step.description)}): {n:,} change{'s' if n > 1 else ''}",
+                width="content",
             )
             st.html(token_html.edits(step))
     names = ", ".join(step.name.replace("_", " ") for step in idle)
     if len(idle) == len(steps):
         st.markdown(f"Nothing to clean: none of the {len(steps)} steps ({names}) changed this text.")
     elif idle:
-        st.caption(f"No effect on this text: {names}.")
+        line.caption(f"No effect on this text: {names}.")
     if len(text) > MAX_CLEANED_CHARACTERS:
         st.caption(f"Shown for the first {MAX_CLEANED_CHARACTERS:,} of {len(text):,} characters.")
 
@@ -150,8 +153,8 @@ def _ids(opened: layout.Page, encoder: TextEncoder) -> None:
         say_no_tokens()
         return
     st.markdown(
-        "The model reads only these numbers. Below each token: its **id**, which is its index in the vocabulary, and "
-        "in small print where it starts and ends in the typed text, in characters from 0."
+        "The model reads only these numbers: each token's **id**, its index in the vocabulary. In small print: its "
+        "place in the typed text."
     )
     st.html(token_html.ids([_name(token, encoder) for token in encoding.tokens], encoding.tokens))
 

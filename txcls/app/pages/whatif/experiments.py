@@ -44,9 +44,9 @@ def patching(opened: layout.Page, classifier: Predictor, grid: PatchGrid, left: 
     names = [_both(old, new) for old, new in zip(grid.clean_tokens, grid.corrupted_tokens, strict=True)]
     with left:
         st.markdown(
-            f"**{grid.parts[part].name}** at **{plain(names[token])}** of the {source} text, put into the {into} text, "
-            f"moves **{percentage(grid.values[part, token], 0)}** of the difference between their answers (in logits, "
-            "before calibration). Click another cell to patch it."
+            f"**{grid.parts[part].name}** at **{plain(names[token])}**, copied from the {source} text into the {into}: "
+            f"moves **{percentage(grid.values[part, token], 0)}** of the difference between their answers (in logits). "
+            "Click another cell to patch it."
         )
         names_of_bars = (f"{into} text", "patched")
         _moved(classifier, len(names), before, after, names_of_bars, key="chart_patched")
@@ -56,7 +56,7 @@ def patching(opened: layout.Page, classifier: Predictor, grid: PatchGrid, left: 
             names=DIRECTIONS.__getitem__, label_visibility="collapsed",
         )  # fmt: skip
         if not lecture.is_on():
-            st.caption(
+            st.container(key="patch_caption").caption(
                 f"Each cell: this part's output at this token is copied from the {source} text into the {into} one. "
                 "The number is the share of the difference between their answers that moves."
             )
