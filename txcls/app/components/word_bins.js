@@ -1,11 +1,23 @@
-// Rows of words. They are redrawn only if the server sends rows that differ both from those it sent before and from
-// those shown, so that a rerun of the page neither undoes a move nor takes the focus.
+// Rows of words. They are redrawn only if the server sends rows that differ from those it sent before, from those shown,
+// and from the visitor's moves that it has not sent back yet: a rerun of the page neither undoes a move nor takes the
+// focus, also if the visitor moves words faster than the server answers.
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".bins")
-  const sent = JSON.stringify(data)
-  if (root.dataset.sent === sent) return
+  const sent = JSON.stringify(data), words = JSON.stringify(data.rows.map((row) => row.words))
+  root.moves ??= []
+  if (root.dataset.sent === sent) {
+    if (root.moves.at(-1) === words) root.moves = [] // moved there and back
+    return
+  }
   root.dataset.sent = sent
+  const answered = root.moves.indexOf(words)
+  root.moves.splice(0, answered + 1)
+  if (answered >= 0) return
   const shown = [...root.querySelectorAll(".bin-words")].map((row) => [row.dataset.name, ...wordsOf(row).map((word) => word.textContent)])
   if (JSON.stringify(shown) === JSON.stringify(data.rows.map(({ name, words }) => [name, ...words]))) return
-  wordBins(root, { rows: data.rows, label: data.label, onMove: (rows) => setTriggerValue("moved", rows) })
+  wordBins(root, { rows: data.rows, label: data.label, onMove })
+  function onMove(rows) {
+    root.moves.push(JSON.stringify(rows))
+    setTriggerValue("moved", rows)
+  }
 }

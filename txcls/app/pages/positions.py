@@ -24,6 +24,7 @@ from txcls.app.shell.prediction import (
     load_classifier,
     loading_placeholder,
     say_no_tokens,
+    warn_if_unknown,
 )
 from txcls.data.examples import REPORTS
 from txcls.data.generated.who_won import TEAMS
@@ -81,12 +82,11 @@ def main() -> None:
     n_tokens = len(prediction.tokens) if prediction is not None else 0
     is_answered = prediction is not None and prediction.label is not None
     experiment = is_answered and set(MODELS) <= set(checkpoints.names())
-    if (
-        prediction is not None
-        and is_answered
-        and not (experiment and _share_unknown(opened.view.text) >= MOSTLY_UNKNOWN)
-    ):
-        draw_prediction(opened, prediction)
+    if prediction is not None and is_answered:
+        if experiment and not lecture.is_on() and _share_unknown(opened.view.text) >= MOSTLY_UNKNOWN:
+            warn_if_unknown(prediction)  # the experiment below is about another text, so this one's answer is left out
+        else:
+            draw_prediction(opened, prediction)
     words, vectors = st.columns(2, gap="large") if experiment else (st.container(), st.container())
     if experiment:
         with words, lecture.slide(lecture.VECTORS):
