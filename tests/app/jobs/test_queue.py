@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -93,6 +94,15 @@ def test_a_job_waits_for_its_turn_says_so_and_can_leave_the_queue(session: Sessi
         queue.start(session, "read", {})
     queue.cancel(session, "read")
     assert end_of(session, "read").status == "cancelled"
+
+
+def test_a_job_asked_for_twice_at_once_is_started_once(session: Session, occupied: int) -> None:
+    spec = put(session, "table.csv", TABLE)
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda _: queue.start(session, "read", spec), range(4)))
+    assert queue.state(session, "read").status == "waiting" and queue.state(session, "read").ahead == 1
+    os.close(occupied)
+    assert end_of(session, "read").status == "done"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="finds the process in /proc")

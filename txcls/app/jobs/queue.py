@@ -223,10 +223,16 @@ class JobState:
 
 _children: list["subprocess.Popen[bytes]"] = []
 _children_lock = threading.Lock()
+_starting = threading.Lock()
+SAME_CLICK_SECONDS = 5.0
+"""A job that is to be started again within this time is the same one: Streamlit may run a click's callback twice, in
+two threads, if another message of the browser interrupts the first."""
 
 
 def start(session: Session, kind: Kind, spec: Mapping[str, Any], *, address: str | None = None) -> None:
     """Start a job, which waits for its turn; an earlier job of its kind that has ended is forgotten.
+
+    The same job, asked for twice within `SAME_CLICK_SECONDS`, is started once.
 
     Raises:
         JobError: the visitor's last job of this kind has not ended, the disk is full, or the system has no file locks.
@@ -234,25 +240,29 @@ def start(session: Session, kind: Kind, spec: Mapping[str, Any], *, address: str
     """
     if sys.platform == "win32":
         raise JobError("Work on your own files needs file locks, which this server's system (Windows) does not have")
-    if state(session, kind).is_active:
-        raise JobError("This is running already; wait for it, or stop it")
-    folder = session.job(kind)
-    shutil.rmtree(folder, ignore_errors=True)
-    left, limit = sessions.room(session.folder)
-    if left <= 0:
-        raise JobError(
-            f"There is no disk space for the result: {limit}. Remove some of your files, or try again later."
-        )
-    name, lock = enter(WORK[kind][1], session.folder.name, address)
-    try:
-        folder.mkdir(mode=0o700, parents=True)
-        write_json(folder / "job.json", {"kind": kind, "id": name, "spec": dict(spec), "since": time.monotonic()})
-        _launch(folder, lock)
-    except OSError as error:
+    with _starting:
+        before = state(session, kind)
+        if before.is_active and before.spec == dict(spec) and time.monotonic() - before.since < SAME_CLICK_SECONDS:
+            return
+        if before.is_active:
+            raise JobError("This is running already; wait for it, or stop it")
+        folder = session.job(kind)
         shutil.rmtree(folder, ignore_errors=True)
-        raise JobError(f"The server cannot start it ({error.strerror}); try again later") from None
-    finally:
-        os.close(lock)  # from now on the job's processes hold it
+        left, limit = sessions.room(session.folder)
+        if left <= 0:
+            raise JobError(
+                f"There is no disk space for the result: {limit}. Remove some of your files, or try again later."
+            )
+        name, lock = enter(WORK[kind][1], session.folder.name, address)
+        try:
+            folder.mkdir(mode=0o700, parents=True)
+            write_json(folder / "job.json", {"kind": kind, "id": name, "spec": dict(spec), "since": time.monotonic()})
+            _launch(folder, lock)
+        except OSError as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise JobError(f"The server cannot start it ({error.strerror}); try again later") from None
+        finally:
+            os.close(lock)  # from now on the job's processes hold it
 
 
 def _launch(folder: Path, lock: int) -> None:
