@@ -119,10 +119,13 @@ def _suspects(job: Job) -> dict[str, Any]:
 
 
 def _labelled(kept_rows: KeptRows, rows: Sequence[int], classes: Sequence[str]) -> LabelledTexts:
+    texts, labels = ([values[row] for row in rows] for values in (kept_rows.texts, kept_rows.labels))
+    return _of_classes(texts, labels, classes)
+
+
+def _of_classes(texts: Sequence[str], labels: Sequence[str], classes: Sequence[str]) -> LabelledTexts:
     index = {name: number for number, name in enumerate(classes)}
-    return LabelledTexts(
-        [kept_rows.texts[row] for row in rows], [index[kept_rows.labels[row]] for row in rows], tuple(classes)
-    )
+    return LabelledTexts(texts, [index[label] for label in labels], tuple(classes))
 
 
 def _curve(job: Job) -> dict[str, Any]:
@@ -132,8 +135,7 @@ def _curve(job: Job) -> dict[str, Any]:
     if kept_rows is None:
         raise DataError("The rows that this classifier was trained on are no longer on this server.")
     classes = sorted({*kept_rows.labels, *kept_rows.test_labels})
-    index = {name: number for number, name in enumerate(classes)}
-    test = LabelledTexts(kept_rows.test_texts, [index[label] for label in kept_rows.test_labels], tuple(classes))
+    test = _of_classes(kept_rows.test_texts, kept_rows.test_labels, classes)
 
     def on_part(done: int, total: int) -> None:
         job.progress(f"{done} of {total} parts of the rows")

@@ -2,7 +2,7 @@
 
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from typing import get_args
 
@@ -116,6 +116,7 @@ def _summary(atlas: HeadAtlas) -> None:
 
 
 def _all_together(atlas: HeadAtlas) -> None:
+    """Draw what all heads together, and all that can be spared, are worth."""
     st.markdown(" ".join(filter(None, (all_heads_sentence(atlas), spare_sentence(atlas)))))
 
 
@@ -180,10 +181,12 @@ def _card(opened: layout.Page, classifier: Predictor, atlas: HeadAtlas, n: int, 
     name = f"{layer + 1}.{head + 1}"
     traced = compute.patterns(opened.source, text)
     tokens, pattern = traced.tokens[:MAX_TOKENS], traced.attention[layer, head]
+    lists = record.story.story.lists if record.story.verdict != "wrong" else None
+    by_weight = _by_weight(lists, compute.spellings(opened.source)) if lists is not None else []
     with st.container(border=True, key=f"atlas_head_{layer}_{head}"):
         st.html(
             f'<div class="txcls-head"><b>Head {name}</b> {heads.verdict_html(record)} <b>{worth_words(record)}</b>'
-            f"<p>{html.escape(sentence(record.story) + _heaviest(record, compute.spellings(opened.source)))}</p></div>"
+            f"<p>{html.escape(sentence(record.story) + _heaviest(by_weight))}</p></div>"
         )
         cut = len(traced.tokens) > MAX_TOKENS
         chart(
@@ -195,10 +198,8 @@ def _card(opened: layout.Page, classifier: Predictor, atlas: HeadAtlas, n: int, 
             key=f"chart_head_{layer}_{head}",
             alt=f"Heat map of the attention of head {name} over {len(tokens)} tokens of “{text[:80]}”",
         )
-        lists = record.story.story.lists
-        if lists is not None and lists.words is not None and record.story.verdict != "wrong":
-            ids = [token.id for token in classifier.encoder.encode(text).tokens]
-            st.html(_word_list(lists, ids, compute.spellings(opened.source)))
+        if by_weight:
+            st.html(_word_list(by_weight, {token.id for token in classifier.encoder.encode(text).tokens}))
         if lecture.is_on():
             return
         with st.expander("Figures"):
@@ -215,26 +216,28 @@ def _card(opened: layout.Page, classifier: Predictor, atlas: HeadAtlas, n: int, 
         layout.link_to(there, menu.ATTENTION, f"Head {name} on this sentence →")
 
 
-def _heaviest(record: HeadRecord, words: Sequence[str]) -> str:
-    """The words with the largest weights of a story that is a list of words; "" for others."""
-    lists = record.story.story.lists
-    if lists is None or lists.words is None or record.story.verdict == "wrong":
-        return ""
-    order = [words[int(word)].strip(" ␣") for word in np.argsort(-lists.words, kind="stable")]
-    return "; the heaviest: " + ", ".join(visible(word) for word in [word for word in order if word][:N_HEAVIEST])
+def _by_weight(lists: Lists, words: Sequence[str]) -> list[tuple[int, str, float]]:
+    """The words of a list by decreasing weight: id, spelling and weight; none if the story has no list of words."""
+    if lists.words is None:
+        return []
+    order = map(int, np.argsort(-lists.words, kind="stable"))
+    return [(word, words[word].strip(), float(lists.words[word])) for word in order if words[word].strip()]
 
 
-def _word_list(lists: Lists, ids: Sequence[int], words: Sequence[str]) -> str:
+def _heaviest(by_weight: Sequence[tuple[int, str, float]]) -> str:
+    """The end of a story's sentence, with its heaviest words; "" for a story without a list of words."""
+    names = [name for _, spelling, _ in by_weight if (name := visible(spelling.strip(" ␣")))]
+    return f"; the heaviest: {', '.join(names[:N_HEAVIEST])}" if names else ""
+
+
+def _word_list(by_weight: Sequence[tuple[int, str, float]], ids: Set[int]) -> str:
     """The heaviest and lightest words of a list and those of the sentence (marked), by decreasing weight."""
-    weights = lists.words
-    assert weights is not None
-    order = [int(word) for word in np.argsort(-weights, kind="stable") if words[word].strip()]
-    shown = {*order[:HEAVIEST], *order[-LIGHTEST:], *ids}
+    shown = {word for word, _, _ in (*by_weight[:HEAVIEST], *by_weight[-LIGHTEST:])} | ids
     items = []
-    for word in order:
+    for word, spelling, weight in by_weight:
         if word in shown:
             tag = "mark" if word in ids else "span"
-            items.append(f'<{tag} title="{weights[word]:+.1f}">{html.escape(visible(words[word].strip()))}</{tag}>')
+            items.append(f'<{tag} title="{weight:+.1f}">{html.escape(visible(spelling))}</{tag}>')
     return (
         '<div class="txcls-word-list"><small>Words by weight, heaviest first (marked: in this sentence)</small>'
         f"<p>{' '.join(items)}</p></div>"

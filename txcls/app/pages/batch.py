@@ -1,6 +1,5 @@
 """Classify each row of an uploaded file."""
 
-import secrets
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import streamlit as st
 from txcls.app import menu
 from txcls.app.jobs.own_files import file_name
 from txcls.app.jobs.queue import JobState
-from txcls.app.shell import checkpoints, layout, lecture, own, state, table_html, uploads, waiting
+from txcls.app.shell import checkpoints, layout, lecture, own, table_html, uploads, waiting
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart
 from txcls.app.shell.downloads import download_link
@@ -20,7 +19,6 @@ from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import load_classifier
 from txcls.data.columns import JOINED, text_columns
 from txcls.data.examples import Example
-from txcls.errors import DataError
 from txcls.evaluation.report import CONFIDENCES
 from txcls.figures import class_counts
 from txcls.wording import percentage
@@ -99,15 +97,11 @@ def _file(opened: layout.Page, peek: JobState) -> None:
 
 def _try(examples: Sequence[Example]) -> None:
     """Take example texts as if they had been uploaded."""
-    file = f"files/{secrets.token_hex(8)}.csv"
     table = pandas.DataFrame({"text": [example.text for example in examples]})
-    try:
-        own.open_session().save_upload(Path(file).name, table.to_csv(index=False).encode())
-    except DataError as error:
-        state.add_note(str(error))
-        return
-    _forget_result()
-    waiting.start("peek", {"file": file, "names": {file: "examples.csv"}, "only_columns": True})
+    spec = uploads.save(table.to_csv(index=False).encode(), name="examples.csv")
+    if spec is not None:
+        _forget_result()
+        waiting.start("peek", {**spec, "only_columns": True})
 
 
 def _sheet_changed() -> None:

@@ -45,7 +45,7 @@ def _lesson_card(name: str, number: int) -> None:
             if language == languages[0]:
                 minutes = words_in(language)["minutes"].format(minutes=f"{shown.minutes:g}")
                 heading.subheader(f"{shown.title} · {minutes}", anchor=False)
-                heading.markdown(f"Afterwards: {shown.summary[0].lower()}{shown.summary[1:]}")
+                heading.markdown(shown.summary)
             first = lesson.Place(shown.name, shown.language, 0)
             title = "" if language == languages[0] else f": {shown.title}"
             links.page_link(

@@ -8,6 +8,7 @@ from txcls.app import menu
 from txcls.app.shell import checkpoints, compute, layout, lecture, token_html
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import ask_for_text, load_classifier, loading_placeholder, say_no_tokens
+from txcls.errors import TxclsError
 from txcls.inspection.vocabulary import Tokenizers
 from txcls.text.cleaning import clean, explain_cleaning
 from txcls.text.encoder import TextEncoder
@@ -34,10 +35,10 @@ def main() -> None:
         with lecture.slide(lecture.WORDS):
             _cleaning(opened.view.text, encoder)
         with lecture.slide(lecture.WORDS):
-            tokenizers = _tokens(opened, encoder)
+            tokenizers, encodings = _tokens(opened, encoder)
         with lecture.slide(lecture.WORDS):
             _ids(opened, encoder)
-            _comparison(opened.view.text, tokenizers)
+            _comparison(encodings, (tokenizers.words, tokenizers.subwords))
         with lecture.slide(lecture.WORDS):
             _merges(opened.view.text, encoder, tokenizers)
     else:
@@ -48,8 +49,14 @@ def main() -> None:
 
 
 def _most_split(name: str) -> str:
-    """The example of a checkpoint with the most subwords per word, so that the page opens on words that are split."""
-    encoder = checkpoints.classifier(checkpoints.source(name)).encoder
+    """The example of a checkpoint with the most subwords per word, so that the page opens on words that are split.
+
+    The first example if the checkpoint cannot be loaded, which the page then reports.
+    """
+    try:
+        encoder = checkpoints.classifier(checkpoints.source(name)).encoder
+    except TxclsError:
+        return layout.first_example(name)
     texts = [example.text for example in checkpoints.examples(name)]
     return max(texts, key=lambda text: len(encoder.encode(text).tokens) / len(text.split()))
 
@@ -81,7 +88,8 @@ def _cleaning(text: str, encoder: TextEncoder) -> None:
         st.caption(f"Shown for the first {MAX_CLEANED_CHARACTERS:,} of {len(text):,} characters.")
 
 
-def _tokens(opened: layout.Page, encoder: TextEncoder) -> Tokenizers:
+def _tokens(opened: layout.Page, encoder: TextEncoder) -> tuple[Tokenizers, tuple[Encoding, Encoding]]:
+    """Draw the text as words and as subwords; returns both tokenizers and what they make of the text."""
     st.subheader("2 · Tokens", anchor=False)
     text = opened.view.text
     own_pairs = encoder.byte_pairs is not None
@@ -98,20 +106,20 @@ def _tokens(opened: layout.Page, encoder: TextEncoder) -> Tokenizers:
             width=420,
         )
     tokenizers = compute.tokenizers(opened.source, size=size)
+    encodings = tokenizers.words.encode(text), tokenizers.subwords.encode(text)
     kinds = [
-        ("Words", tokenizers.words, not own_pairs, tokenizers.words_from),
-        ("Subwords", tokenizers.subwords, own_pairs, tokenizers.pairs_from),
+        ("Words", tokenizers.words, encodings[0], not own_pairs, tokenizers.words_from),
+        ("Subwords", tokenizers.subwords, encodings[1], own_pairs, tokenizers.pairs_from),
     ]
-    kinds.sort(key=lambda kind: not kind[2])  # the checkpoint's own first
-    for column, (kind, of, own, origin) in zip(st.columns(2, gap="large"), kinds, strict=True):
-        encoding = of.encode(text)
+    kinds.sort(key=lambda kind: not kind[3])  # the checkpoint's own first
+    for column, (kind, of, encoding, own, origin) in zip(st.columns(2, gap="large"), kinds, strict=True):
         with column:
             st.markdown(f"**{kind}**, " + ("as this checkpoint reads them" if own else "for comparison"))
             cut = encoding.truncated_at
             lower = "lowercase" in of.config.cleaning
             st.html(token_html.marked_text(text, encoding.tokens, truncated_at=cut, limit=of.max_length, lower=lower))
             st.caption(f"Learned from {origin}.{_bytes_note(encoding)}")
-    return tokenizers
+    return tokenizers, encodings
 
 
 def _bytes_note(encoding: Encoding) -> str:
@@ -123,10 +131,9 @@ def _bytes_note(encoding: Encoding) -> str:
     return f" {n:,} tokens are further bytes of characters that are already marked."
 
 
-def _comparison(text: str, tokenizers: Tokenizers) -> None:
+def _comparison(encodings: Sequence[Encoding], encoders: Sequence[TextEncoder]) -> None:
     """Draw a table of words and subwords: tokens of this text, characters per token, unknown words, vocabulary."""
-    encoders = (tokenizers.words, tokenizers.subwords)
-    rows = [[token for token in encoder.encode(text).tokens if not token.is_special] for encoder in encoders]
+    rows = [[token for token in encoding.tokens if not token.is_special] for encoding in encodings]
     cells = [
         ("tokens of this text", *(f"{len(row):,}" for row in rows)),
         ("characters per token", *(_average(row) for row in rows)),

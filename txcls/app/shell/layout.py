@@ -164,7 +164,7 @@ def _begin(
     """Draw the heading; returns the view, the key of the page's text box, and the place for pickers in the heading."""
     st.html(STYLE_SHEET)
     text_box = f"{TEXT_BOX}_{info.name}"  # a separate key per page: Streamlit drops a box when its page is left
-    view = state.current_view(names, text_box=text_box, first_text=first_text or _first_example)
+    view = state.current_view(names, text_box=text_box, first_text=first_text or first_example)
     question = (questions or {}).get(checkpoints.summary(view.checkpoint).dataset, info.question)
     lecture.begin(info, question)
     panel.draw()
@@ -184,7 +184,8 @@ def _begin(
     return view, text_box, pickers
 
 
-def _first_example(name: str) -> str:
+def first_example(name: str) -> str:
+    """The first example text of a checkpoint."""
     return checkpoints.examples(name)[0].text
 
 
@@ -260,9 +261,9 @@ def _draw_text_box(
         answer, below = strip.empty(), st.empty()
         _show_notes(info, view)
         return st.empty(), answer, below
-    own = checkpoints.summary(view.checkpoint).dataset
-    dataset = own if dataset is None else dataset
-    offered = (checkpoints.examples(view.checkpoint) if own == dataset else ()) or examples_for(dataset)
+    trained_on = checkpoints.summary(view.checkpoint).dataset
+    dataset = trained_on if dataset is None else dataset
+    offered = (checkpoints.examples(view.checkpoint) if trained_on == dataset else ()) or examples_for(dataset)
     beside = strip.container(key="beside_text", gap="xsmall")
     row = st.container(key=f"examples_as_{examples}", horizontal=True, vertical_alignment="center", gap="small")
     if examples == "buttons":

@@ -65,13 +65,24 @@ def _take(label: str, *, key: str, types: Sequence[str], limits_line: str) -> di
     if given is None:
         return None
     st.session_state[turn] = now + 1
-    file = f"{secrets.token_hex(8)}{_suffix(given.name, types)}"
+    spec = save(given.getbuffer(), name=given.name, types=types)
+    if spec is None:
+        st.rerun()
+    return spec
+
+
+def save(data: bytes | memoryview, *, name: str, types: Sequence[str] = TABLES) -> dict[str, Any] | None:
+    """Save a file in the visitor's session under a random name; returns the part of a job's spec that names it.
+
+    If there is no room for it, queue a notice with the reason and return None.
+    """
+    file = f"{secrets.token_hex(8)}{_suffix(name, types)}"
     try:
-        own.open_session().save_upload(file, given.getbuffer())
+        own.open_session().save_upload(file, data)
     except DataError as error:
         state.add_note(str(error))
-        st.rerun()
-    return {"file": f"files/{file}", "names": {f"files/{file}": given.name[-100:]}}
+        return None
+    return {"file": f"files/{file}", "names": {f"files/{file}": name[-100:]}}
 
 
 def _suffix(name: str, types: Sequence[str]) -> str:
