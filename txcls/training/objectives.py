@@ -146,11 +146,14 @@ def mask_tokens(
 ) -> tuple[Tensor, Tensor]:
     """Mask or replace some of the ids (B, T); also return which tokens to predict (B, T), unchanged ones included.
 
-    Special tokens are never predicted. If `random` is None, torch's global generator is used.
+    Special tokens are never predicted. If `random` is None, the global generator of the ids' device is used; otherwise
+    `random`, which is on the CPU.
     """
-    chance = torch.rand(ids.shape, generator=random).to(ids.device)  # B T
+    device = ids.device if random is None else random.device
+    chance = torch.rand(ids.shape, generator=random, device=device).to(ids.device)  # B T
     predicted = (chance < share) & (ids >= len(SPECIAL_TOKENS))  # B T
-    others = torch.randint(len(SPECIAL_TOKENS), max(vocab_size, len(SPECIAL_TOKENS) + 1), ids.shape, generator=random)
+    first, end = len(SPECIAL_TOKENS), max(vocab_size, len(SPECIAL_TOKENS) + 1)
+    others = torch.randint(first, end, ids.shape, generator=random, device=device)  # B T
     changed = torch.where(predicted & (chance < 0.8 * share), MASK, ids)  # B T
     replaced = predicted & (chance >= 0.9 * share)  # B T
     return torch.where(replaced, others.to(ids.device), changed), predicted
