@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import regex
 import torch
+import wasmtime
 from tokenizers import pre_tokenizers
 
 from tests.conftest import TEXTS, make_checkpoint
@@ -34,6 +35,7 @@ from txcls.inspection.tracing import trace_text
 from txcls.predictor import Predictor
 from txcls.text.cleaning import clean
 from txcls.text.encoder import TextEncoder
+from txcls.web import sources
 from txcls.web.export import describe, unsupported
 from txcls.web.patterns import to_javascript
 from txcls.web.sources import script
@@ -88,7 +90,12 @@ globalThis.encode = (encoder, texts) => texts.map((codes) => {
   const {tokens, truncatedAt} = encoder.encode(codes.map((code) => String.fromCodePoint(code)).join(""));
   return [tokens.map((token) => [token.id, token.start, token.end, token.text, token.label]), truncatedAt];
 });
-Object.assign(globalThis, {Cleaning, PARTS, erf, unlikeValidation});
+Object.assign(globalThis, {Cleaning, PARTS, erf, unlikeValidation, hasKernel: kernel !== null});
+globalThis.product = (x, w, b, T, K, N) => {
+  const y = new Float32Array(T * N);
+  multiply(Float32Array.from(x), Float32Array.from(w), b && Float32Array.from(b), y, T, K, N);
+  return [...y];
+};
 globalThis.makeEncoder = (description, tables) => new TextEncoder(description, tables);
 const sent = ({data}) => btoa(Array.from(new Uint8Array(data.buffer, data.byteOffset, data.byteLength),
   (byte) => String.fromCharCode(byte)).join(""));
@@ -122,6 +129,38 @@ def engine(browser: "Browser") -> "Iterator[Page]":
     page.wait_for_function("globalThis.ready")
     yield page
     page.close()
+
+
+@pytest.fixture(scope="module", params=["kernel", "no WebAssembly"])
+def multiplying(browser: "Browser", request: pytest.FixtureRequest) -> "Iterator[Page]":
+    """`engine`, and the same in a browser without WebAssembly."""
+    page = browser.new_page()
+    if request.param == "no WebAssembly":
+        page.evaluate("delete globalThis.WebAssembly")
+    page.add_script_tag(type="module", content=script(*MODULES) + IN_THE_PAGE)
+    page.wait_for_function("globalThis.ready")
+    assert page.evaluate("hasKernel") == (request.param == "kernel")
+    yield page
+    page.close()
+
+
+def test_a_product_of_any_shape_is_that_of_numpy(multiplying: "Page") -> None:
+    random = np.random.default_rng(0)
+    shapes = [(1, 1, 1), (800, 3, 9), *(tuple(map(int, random.integers(1, 60, 3))) for _ in range(40))]
+    for T, K, N in shapes:
+        x, w = random.normal(size=(T, K)).astype(np.float32), random.normal(size=(N, K)).astype(np.float32)
+        b = None if (T + N) % 2 else random.normal(size=N).astype(np.float32)
+        given = [x.ravel().tolist(), w.ravel().tolist(), None if b is None else b.tolist(), T, K, N]
+        computed = np.reshape(multiplying.evaluate("(given) => product(...given)", given), (T, N))
+        expected = x.astype(np.float64) @ w.T.astype(np.float64) + (0 if b is None else b)
+        np.testing.assert_allclose(computed, expected, atol=1e-5 * np.sqrt(K), rtol=0, err_msg=f"{T} {K} {N}")
+
+
+def test_the_kernel_is_what_its_source_assembles_to() -> None:
+    folder = Path(sources.__file__).with_name("engine")
+    assembled = wasmtime.wat2wasm((folder / "kernel.wat").read_text(encoding="utf-8"))
+    stored = (folder / "kernel.js").read_text(encoding="utf-8").split("`")[1]
+    assert base64.b64decode(stored) == bytes(assembled), "after a change, write the module's base64 to kernel.js"
 
 
 def unicode_texts(n: int, *, seed: int) -> list[str]:

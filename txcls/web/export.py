@@ -401,7 +401,7 @@ def filled_page(
     styles = style(*sheets)
     policy = {
         "default-src": "'none'",
-        "script-src": _hash(code),
+        "script-src": _hash(code) + (" 'wasm-unsafe-eval'" if "WebAssembly" in code else ""),  # the engine's kernel.wat
         "style-src": _hash(styles),
         **sources,
         "img-src": "data:",

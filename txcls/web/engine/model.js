@@ -6,7 +6,7 @@
 // The slow parts are generators that yield between pieces of work: the page runs them in time slices and abandons them
 // when the text changes. `run` runs them without a pause.
 
-import {inDouble, multiply, part, softmaxRows, transpose, zeros} from "./tensor.js";
+import {multiply, part, softmaxRows, transpose, zeros} from "./tensor.js";
 
 /** @typedef {import("./tensor.js").Tensor} Tensor */
 /** The settings of txcls/config.py's ModelConfig that a page supports (txcls/web/export.py refuses the others).
@@ -224,7 +224,7 @@ export function linear(model, name, x) {
   const bias = model.weights.get(`${name}.bias`); // N
   const [N, K] = weight.shape;
   const out = zeros(x.shape[0], N);
-  multiply(x.data, inDouble(weight.data), bias ? bias.data : null, out.data, x.shape[0], K, N);
+  multiply(x.data, weight.data, bias ? bias.data : null, out.data, x.shape[0], K, N, weight.constant);
   return out;
 }
 

@@ -1,8 +1,11 @@
 // Tensors and the expensive operations on them.
 
+import {KERNEL} from "./kernel.js";
+
 /**
  * An array in row-major order with its shape; there is no batch axis, since a page classifies one text at a time.
- * @typedef {{data: Float32Array, shape: number[]}} Tensor
+ * The numbers of a constant one never change.
+ * @typedef {{data: Float32Array, shape: number[], constant?: boolean}} Tensor
  */
 
 /** @param {...number} shape @returns {Tensor} */
@@ -17,68 +20,97 @@ export function part(tensor, index) {
   return tensor.data.subarray(index * size, (index + 1) * size);
 }
 
-/** y = x w^T + b, for x (T, K), w (N, K) and y (T, N), all row-major; sums are in double precision.
- *
- * Works in blocks of 4 rows of w and 3 of x: the 12 sums stay in registers, and each number loaded is used 3 or 4
- * times. Both are converted to double precision first, since converting inside the loop takes longer than the sums.
- * @param {Float32Array} x @param {Float32Array | Float64Array} w @param {Float32Array | null} b @param {Float32Array} y
- * @param {number} T @param {number} K @param {number} N */
-export function multiply(x, w, b, y, T, K, N) {
-  const left = copied(0, x, Math.ceil(T / 3) * 3 * K), right = w instanceof Float64Array ? w : copied(1, w, w.length);
-  const whole = N - (N % 4);
-  for (let n = 0; n < whole; n += 4) {
-    const w0 = n * K, w1 = w0 + K, w2 = w1 + K, w3 = w2 + K;
-    for (let t = 0; t < T; t += 3) {
-      const x0 = t * K, x1 = x0 + K, x2 = x1 + K;
-      let a0 = 0, a1 = 0, a2 = 0, a3 = 0;
-      if (b) { a0 = b[n]; a1 = b[n + 1]; a2 = b[n + 2]; a3 = b[n + 3]; }
-      let b0 = a0, b1 = a1, b2 = a2, b3 = a3, c0 = a0, c1 = a1, c2 = a2, c3 = a3;
-      for (let k = 0; k < K; k++) {
-        const p = left[x0 + k], q = left[x1 + k], r = left[x2 + k];
-        let v = right[w0 + k];
-        a0 += p * v; b0 += q * v; c0 += r * v;
-        v = right[w1 + k];
-        a1 += p * v; b1 += q * v; c1 += r * v;
-        v = right[w2 + k];
-        a2 += p * v; b2 += q * v; c2 += r * v;
-        v = right[w3 + k];
-        a3 += p * v; b3 += q * v; c3 += r * v;
-      }
-      const o = t * N + n;
-      y[o] = a0; y[o + 1] = a1; y[o + 2] = a2; y[o + 3] = a3;
-      if (t + 1 >= T) continue;
-      y[o + N] = b0; y[o + N + 1] = b1; y[o + N + 2] = b2; y[o + N + 3] = b3;
-      if (t + 2 >= T) continue;
-      y[o + 2 * N] = c0; y[o + 2 * N + 1] = c1; y[o + 2 * N + 2] = c2; y[o + 2 * N + 3] = c3;
-    }
-  }
-  for (let n = whole; n < N; n++) { // the columns left over
-    for (let t = 0; t < T; t++) {
-      let sum = b ? b[n] : 0;
-      for (let k = 0, i = t * K, j = n * K; k < K; k++, i++, j++) sum += left[i] * right[j];
+/** y = x w^T + b, for x (T, K), w (N, K) and y (T, N), all row-major.
+ * @param {Float32Array} x @param {Float32Array} w @param {Float32Array | null} b @param {Float32Array} y
+ * @param {number} T @param {number} K @param {number} N
+ * @param {boolean} constant whether w never changes: then it is converted for the kernel only once */
+export function multiply(x, w, b, y, T, K, N, constant = false) {
+  if (kernel) multiplyFast(x, w, y, T, K, N, constant);
+  else multiplyPlainly(x, w, y, T, K, N);
+  if (b) for (let t = 0, o = 0; t < T; t++) for (let n = 0; n < N; n++, o++) y[o] += b[n];
+}
+
+/** The definition, for browsers without the kernel: about 50 times as slow. */
+function multiplyPlainly(x, w, y, T, K, N) {
+  for (let t = 0; t < T; t++) {
+    for (let n = 0; n < N; n++) {
+      let sum = 0;
+      for (let k = 0; k < K; k++) sum += x[t * K + k] * w[n * K + k];
       y[t * N + n] = sum;
     }
   }
 }
 
-const memory = [new Float64Array(0), new Float64Array(0)];
+/** The functions and the memory of kernel.wat; null in browsers without WebAssembly's vectors (Safari before 16.4). */
+const kernel = (() => {
+  try {
+    const bytes = Uint8Array.from(atob(KERNEL), (letter) => letter.charCodeAt(0));
+    return /** @type {any} */ (new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports);
+  } catch {
+    return null;
+  }
+})();
 
-/** The numbers in double precision, padded with zeros to `length`; valid until the next call with the same `place`. */
-function copied(place, numbers, length) {
-  if (memory[place].length < length) memory[place] = new Float64Array(length);
-  memory[place].set(numbers);
-  return memory[place].fill(0, numbers.length, length);
+function multiplyFast(x, w, y, T, K, N, constant) {
+  const rows = Math.ceil(T / 4) * 4, columns = Math.ceil(N / 8) * 8;
+  const right = constant ? placed(w, K, N) : arranged(w, K, N, room.w.of(columns * K));
+  const left = room.x.of(rows * K), out = room.y.of(rows * columns);
+  const numbers = new Float32Array(kernel.memory.buffer); // a new view each time: one on memory that has grown is empty
+  numbers.set(x.subarray(0, T * K), left);
+  numbers.fill(0, left + T * K, left + rows * K);
+  kernel.multiply(4 * left, 4 * right, 4 * out, rows, K, columns);
+  if (columns === N) y.set(numbers.subarray(out, out + T * N));
+  else for (let t = 0; t < T; t++) y.set(numbers.subarray(out + t * columns, out + t * columns + N), t * N);
 }
 
-/** @type {WeakMap<Float32Array, Float64Array>} */
-const doubles = new WeakMap();
-
-/** Weights in double precision, converted once. @param {Float32Array} weights */
-export function inDouble(weights) {
-  let converted = doubles.get(weights);
-  if (!converted) doubles.set(weights, converted = new Float64Array(weights));
-  return converted;
+/** Write w (N, K) to the kernel's memory at `place` in groups of 8 rows, one number of each row in turn; return `place`.
+ * Places and sizes are in numbers of four bytes. */
+function arranged(w, K, N, place) {
+  const numbers = new Float32Array(kernel.memory.buffer);
+  for (let n = 0; n < Math.ceil(N / 8) * 8; n++) {
+    let o = place + (n - (n % 8)) * K + (n % 8);
+    for (let k = 0; k < K; k++, o += 8) numbers[o] = n < N ? w[n * K + k] : 0;
+  }
+  return place;
 }
+
+/** @type {WeakMap<Float32Array, number>} */
+const places = new WeakMap();
+
+/** The place in the kernel's memory of weights (N, K) that never change; it is never given back. */
+function placed(w, K, N) {
+  let place = places.get(w);
+  if (place === undefined) places.set(w, place = arranged(w, K, N, reserve(Math.ceil(N / 8) * 8 * K)));
+  return place;
+}
+
+let reserved = 0;
+
+/** The place of `size` more numbers in the kernel's memory. */
+function reserve(size) {
+  const place = reserved;
+  reserved += size;
+  const missing = 4 * reserved - kernel.memory.buffer.byteLength;
+  if (missing > 0) kernel.memory.grow(Math.ceil(missing / 65_536));
+  return place;
+}
+
+/** Room for one product's numbers, used again for the next. */
+class Room {
+  place = 0;
+  size = 0;
+
+  /** @param {number} size @returns {number} */
+  of(size) {
+    if (size > this.size) {
+      this.size = 2 * size;
+      this.place = reserve(this.size);
+    }
+    return this.place;
+  }
+}
+
+const room = {x: new Room(), w: new Room(), y: new Room()};
 
 /** The transpose (N, M) of a matrix (M, N).
  * @param {Float32Array} x @param {number} M @param {number} N @returns {Float32Array} */

@@ -15,7 +15,7 @@ export function readWeights(file) {
     const {dtype, shape, data_offsets: [begin, end]} = entry;
     const read = READERS[dtype];
     if (!read) throw new Error(`${name} is stored as ${dtype}; this page reads ${Object.keys(READERS).join(", ")}`);
-    weights.set(name, {data: read(file.slice(8 + size + begin, 8 + size + end)), shape});
+    weights.set(name, {data: read(file.slice(8 + size + begin, 8 + size + end)), shape, constant: true});
   }
   return weights;
 }
