@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 FEW_CLASSES = 10
 """Maximum number of classes for which a card shows the whole confusion matrix."""
+CURVE_ROWS = 12
+"""Maximum number of validations shown of a pre-training run."""
 ORDER = {
     "words_shuffled": "words of each text in random order",
     "positions_permuted": "position vectors of each text in random order",
@@ -75,8 +77,12 @@ def model_card(
     calibration: Calibration | None = None,
     scope: ScopeRule | None = None,
     metrics: Mapping[str, Any],
+    history: Sequence[Mapping[str, Any]] = (),
 ) -> str:
-    """The card of a classifier or, without `classes`, of a language model; `metrics` are those of metrics.json."""
+    """The card of a classifier or, without `classes`, of a language model.
+
+    `metrics` are those of metrics.json, `history` the rows of history.jsonl.
+    """
     from huggingface_hub import ModelCard
     from jinja2 import Environment, FileSystemLoader
 
@@ -103,6 +109,7 @@ def model_card(
         comparison=Comparison.from_dict(metrics["comparison"]) if "comparison" in metrics else None,
         validation_rows=_validation_rows(config, metrics.get("data", {})),
         tables=_tables(classes, metrics),
+        curve=_evenly([row for row in history if row.get("tokens")], CURVE_ROWS),
         table=_table,
         circuit_table=_circuit_table(metrics["circuit"]) if "circuit" in metrics else "",
         made=_TRAINING_FACTS,
@@ -112,6 +119,13 @@ def model_card(
     )
     metadata = _metadata(name, config, metrics, is_classifier=bool(classes))
     return str(ModelCard(f"---\n{metadata.to_yaml()}\n---\n\n{text}"))
+
+
+def _evenly(rows: Sequence[Mapping[str, Any]], n: int) -> list[Mapping[str, Any]]:
+    """At most n of the rows, evenly spaced, including the first and the last."""
+    if len(rows) <= n:
+        return list(rows)
+    return [rows[round(place * (len(rows) - 1) / (n - 1))] for place in range(n)]
 
 
 def most_confused(

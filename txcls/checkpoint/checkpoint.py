@@ -118,6 +118,7 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | Path | None = None) -> P
                 calibration=checkpoint.calibration,
                 scope=checkpoint.scope,
                 metrics=checkpoint.metrics,
+                history=checkpoint.history,
             )
             (temporary / "README.md").write_text(card, encoding="utf-8")
             for file in temporary.iterdir():

@@ -106,11 +106,8 @@ def _summary(atlas: HeadAtlas) -> None:
         f'<div class="txcls-answer">{n} of {len(atlas.heads)}<small>heads have a story confirmed by intervention'
         "</small></div>"
     )
-    st.container(key="atlas_terms").caption(
-        "A story says what a head attends to. **Restores**: the share of the accuracy lost with uniform weights that "
-        "comes back when the story replaces the head’s weights. **Worth**: the accuracy lost when the head’s output is "
-        "replaced by its mean."
-    )
+    with st.container(key="atlas_terms"):
+        st.html(f'<p class="txcls-terms">{heads.TERMS}</p>')
     if lecture.is_on():
         _all_together(atlas)
 

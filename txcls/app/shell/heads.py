@@ -82,6 +82,15 @@ def worth_of_heads(classifier: Predictor) -> Floats:
     return np.zeros((config.n_layers, config.n_heads))
 
 
+TERMS = (
+    "A story says what a head attends to. <b>Restores</b>: the share of the accuracy lost with uniform weights that "
+    "comes back when the story replaces the head’s weights. <b>Worth</b>: the accuracy lost when the head’s output is "
+    "replaced by its mean."
+)
+"""What the words of a chip mean, as HTML."""
+_TERMS_TO_OPEN = f'<details class="txcls-terms"><summary>what is this?</summary>{TERMS}</details>'
+
+
 def chip_html(record: HeadRecord, *, named: bool = False) -> str:
     """A head's story, verdict and worth in one line of HTML; `named` puts layer and head first."""
     story = record.story.story
@@ -104,7 +113,7 @@ def draw_chip(classifier: Predictor, layer: int, head: int) -> None:
     """Draw the story of one head if measured, and a link to another model if the head can be spared."""
     if (atlas := HeadAtlas.of(classifier)) is not None:
         record = atlas.heads[layer * classifier.checkpoint.config.model.n_heads + head]
-        st.html(f'<div class="txcls-stories">{chip_html(record)}</div>')
+        st.html(f'<div class="txcls-stories">{chip_html(record)}{_TERMS_TO_OPEN}</div>')
     link_where_heads_matter(classifier, [(layer, head)])
 
 
@@ -116,7 +125,7 @@ def draw_chips(classifier: Predictor) -> None:
     limit = MAX_CHIPS_ON_A_SLIDE if lecture.is_on() else MAX_CHIPS
     best = sorted(atlas.heads, key=lambda record: record.rank)[:limit]
     chips = "".join(chip_html(record, named=True) for record in best)
-    st.html(f'<div class="txcls-stories several">{chips}</div>')
+    st.html(f'<div class="txcls-stories several">{chips}{_TERMS_TO_OPEN}</div>')
     if len(best) < len(atlas.heads):
         st.caption(f"{limit} of {len(atlas.heads)} heads: those with a confirmed story first, then by worth.")
 

@@ -203,8 +203,24 @@ export class Machine {
     this.root.classList.toggle("part-by-part", at !== null);
     this.place.textContent = at === null ? "" : `${at + 1} / ${parts.length}`;
     this.title.textContent = part ? `${part.title}.` : "";
-    this.sentence.textContent = part ? part.text : this.state.patched ? this.state.patched.note : this.state.off?.size ? this.offSentence() : parts[parts.length - 1].text;
+    const rest = this.state.patched ? this.state.patched.note : this.state.off?.size ? this.offSentence() : parts[parts.length - 1].text;
+    this.sentence.replaceChildren(...(part ? [part.text] : this.coloured(rest)));
     if (part) this.painting.scrollTo(part.part); // after the sentence, whose height moves the picture
+  }
+
+  /** The sentence in pieces, with a square in the class's colour before each of the two likeliest classes that it names. */
+  coloured(sentence) {
+    const pieces = [];
+    for (const {label, index} of this.scene.ranked.slice(0, 2)) {
+      const at = sentence.indexOf(`${shortened(label, 30)} `);
+      if (at < 0) break;
+      const square = element("i", {className: "machine-class"});
+      square.style.background = this.painting.colour(index);
+      square.setAttribute("aria-hidden", "true");
+      pieces.push(sentence.slice(0, at), square);
+      sentence = sentence.slice(at);
+    }
+    return [...pieces, sentence];
   }
 
   offSentence() {

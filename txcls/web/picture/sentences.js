@@ -164,7 +164,7 @@ function answerSentence({ranked, outOfScope, isUnlike}) {
   const answer = (one) => `${shortened(one.label, 30)} ${percent(one.probability)}`;
   return (outOfScope ? `${tr("Probably none of the classes; nearest:")} ` : "")
     + (second ? tr("{first}, then {second}.", {first: answer(first), second: answer(second)}) : `${answer(first)}.`)
-    + (isUnlike ? ` ${tr("This text is unlike the validation texts.")}` : "");
+    + (isUnlike ? ` ${tr("Unlike the validation texts.")}` : "");
 }
 
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
