@@ -39,9 +39,10 @@ from txcls.predictor import Predictor
 MAX_TRAINING = (8000, 300_000)
 """Maximum number of training texts, and of their tokens in total, to which lists are fitted."""
 MAX_VALIDATION = (600, 15_000)
-"""Maximum number of validation texts, and of their tokens in total, on which stories are chosen."""
+"""Maximum number of validation texts, and of their tokens in total, on which stories are found."""
 MAX_TEST = (4000, 150_000)
-"""Maximum number of test texts, and of their tokens in total, on which stories are measured."""
+"""Maximum number of test texts, and of their tokens in total, on which stories are measured; also of the validation
+texts on which parts that add little are left out."""
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,7 @@ def measure_atlas(
     data_path: Path | None = None,
     on_stage: Callable[[str], None] | None = None,
 ) -> HeadAtlas:
-    """Every head's attention, worth and story; stories are chosen on validation texts and measured on test texts.
+    """Every head's attention, worth and story; stories are found on validation texts and measured on test texts.
 
     Args:
         classifier: is not modified.
@@ -219,6 +220,7 @@ def measure_atlas(
     tokens = TokenisedTexts.encode(classifier.encoder, training)
     statistics = TokenStatistics.of(tokens, n_classes=len(classifier.classes), vocab_size=classifier.encoder.vocab_size)
     validation_texts = _sample(classifier, statistics, validation, _roles(dataset, "validation"), MAX_VALIDATION)
+    held_out = _sample(classifier, statistics, validation, _roles(dataset, "validation"), MAX_TEST)
     test_texts = _sample(classifier, statistics, test, _roles(dataset, "test"), MAX_TEST)
     order = np.random.default_rng(0).permutation(len(tokens))[: MAX_TRAINING[0]]
     n_fitted = max(1, int((np.cumsum(tokens.lengths[order]) <= MAX_TRAINING[1]).sum()))
@@ -243,8 +245,8 @@ def measure_atlas(
         }
         even = accuracy_with(classifier, rows, [Change("head", "uniform", story.layer, story.head)])
         lost["uniform"] = effects["zero"].accuracy - even
-        necessary = necessary_part(classifier, test_texts, _testable(story, test_texts), fitted)
-        measured = measure_story(classifier, test_texts, necessary, counts=statistics.counts)
+        necessary = necessary_part(classifier, held_out, _testable(story, held_out), fitted)
+        measured = measure_story(classifier, test_texts, _testable(necessary, test_texts), counts=statistics.counts)
         records.append(HeadRecord(lost, measured))
         report(f"measured the stories of {len(records)} of {len(stories)} heads")
     report("replacing the weights of all heads together")
