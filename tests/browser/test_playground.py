@@ -77,7 +77,7 @@ def test_a_model_learns_and_everything_follows(offline: "Page", address: str) ->
     expect(offline.locator(".machine-bars li").first).to_contain_text("red")
     offline.locator(".machine-head").first.click()
     expect(offline.locator(".machine-bar p")).to_have_text(
-        re.compile(r" ?Head 1\.1 is switched off: (red|blue) .*% \(with all heads on: .*%\)\.")
+        re.compile(r" ?Head 1\.1 set to zero: (red|blue) .*% \(with all heads on: .*%\)\.")
     )
     offline.get_by_role("button", name="Reset").click()
     expect(offline.locator("#progress")).to_contain_text("not trained yet")
@@ -167,7 +167,7 @@ def test_nothing_moves_when_a_head_is_switched_off(offline: "Page", address: str
         for head in range(4):
             offline.locator(".machine-head").nth(head).click()
             offline.mouse.move(2, 2)
-            expect(offline.locator(".machine-bar p")).to_contain_text("switched off")
+            expect(offline.locator(".machine-bar p")).to_contain_text("set to zero")
             assert offline.evaluate(places) == before
 
 

@@ -108,6 +108,6 @@ def test_the_circuit_is_shown_beside_its_control(reports: Predictor) -> None:
     rows = (Row(1, 1, "class token"),)
     roles = roles_of(reports.encoder.encode(PAIR["text"]).tokens, roles_of_text(PAIR["text"]))
     answer = reports.classes[int(keep_rows(reports, PAIR["text"], roles, rows).kept.argmax())]
-    assert f"With this row alone: **{answer}**" in body_text(app)
+    assert f"With the weights of this row, and uniform weights in all others: **{answer}**" in body_text(app)
     assert "90.0\u00a0%" in body_text(app) and "26.0\u00a0%" in body_text(app)
     assert not open_page("whatif", **PAIR, experiment="circuit").exception

@@ -37,11 +37,13 @@ ORDERS: dict[HeadOrder, str] = {
     "number": "layer",
 }
 ABOUT_TESTS = (
-    "A story says on which words a head puts its weight. It is tested on texts that it was not found on: the head’s "
-    "weights are replaced by those of the story, by uniform ones and, as a control, by weight on as many other words "
-    "or the same list shuffled among words of like frequency. The story is **confirmed** if it brings back at least "
-    "0.8 of the accuracy lost with uniform weights, the control at most 0.3, and at least half of the head’s own "
-    "weight is where the story says."
+    "A story says on which words a head puts its weight. It is found, and parts that add little are left out, on "
+    "validation texts, and tested on test texts: the weights of the queries that it is about are replaced by those of "
+    "the story, by uniform ones and, as a control, by weight on as many other words or the same list shuffled among "
+    "words of like frequency. The story is **confirmed** if it brings back at least 0.8 of the accuracy lost with "
+    "uniform weights (the lower end of the interval above 0.3), the control at most 0.3, and at least half of the "
+    "head’s own weight is where the story says. Where the story’s key is the model’s own answer (the team that it then "
+    "names), this shows that the row is enough to name a team, not how the team is found."
 )
 ABLATION_TITLES: dict[How, str] = {"mean": "output at its mean", "zero": "output at zero", "uniform": "uniform weights"}
 MAX_LISTED = 4
@@ -101,15 +103,19 @@ def _not_measured(opened: layout.Page, classifier: Predictor) -> None:
 
 
 def _summary(atlas: HeadAtlas) -> None:
-    n = sum(head.story.verdict == "confirmed" for head in atlas.heads)
+    n = _n_confirmed(atlas)
     st.html(
         f'<div class="txcls-answer">{n} of {len(atlas.heads)}<small>heads have a story confirmed by intervention'
         "</small></div>"
     )
     with st.container(key="atlas_terms"):
         st.html(f'<p class="txcls-terms">{heads.TERMS}</p>')
-    if lecture.is_on():
+    if lecture.is_on() or not _n_confirmed(atlas):
         _all_together(atlas)
+
+
+def _n_confirmed(atlas: HeadAtlas) -> int:
+    return sum(head.story.verdict == "confirmed" for head in atlas.heads)
 
 
 def _all_together(atlas: HeadAtlas) -> None:
@@ -142,7 +148,7 @@ def _heads(opened: layout.Page, classifier: Predictor, atlas: HeadAtlas, first: 
                     _card(opened, classifier, atlas, n, texts[n])
     if len(listed) < len(order):
         st.button(f"Show {len(order) - len(listed)} more heads", on_click=_show_all, args=(more,), key="atlas_more")
-    if not lecture.is_on():
+    if not lecture.is_on() and _n_confirmed(atlas):
         _all_together(atlas)
     with st.expander("How this was measured"):
         st.markdown(ABOUT_TESTS)
@@ -245,8 +251,9 @@ def _figures(record: HeadRecord, entropy: float) -> str:
     """The metrics of a head as a small HTML table."""
     story = record.story
     lost = " · ".join(f"{name} <b>{_points(record.lost[how])}</b>" for how, name in ABLATION_TITLES.items())
-    if math.isnan(story.share):
-        back = "nothing is lost with uniform weights"
+    if story.verdict == "idle":
+        lost_there = _points(story.accuracy - story.even)
+        back = f"not computed: uniform weights for these queries cost <b>{lost_there} points</b> of {story.n:,} texts"
     else:
         low, high = story.interval
         interval = "" if math.isnan(low) else f" ({_two(low)} to {_two(high)})"
@@ -261,7 +268,7 @@ def _figures(record: HeadRecord, entropy: float) -> str:
         ("story tested", html.escape(str(story.story))),
         ("brought back", back),
         ("points lost", lost),
-        ("own weight there", attends),
+        ("overlap of the weights" if story.story.lists is not None else "own weight there", attends),
         ("entropy", f"<b>{entropy:.2f}</b> of uniform"),
     )
     cells = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows if value)

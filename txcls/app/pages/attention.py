@@ -29,8 +29,8 @@ from txcls.wording import percentage
 
 CAVEAT_IN_BRIEF = "**Attention is not by itself an explanation.**"
 CAVEAT = (
-    f"{CAVEAT_IN_BRIEF} It shows which tokens a head read from, not what the model did with them, and very different "
-    "patterns can lead to the same prediction."
+    f"{CAVEAT_IN_BRIEF} It shows how a head weights the tokens’ value vectors, not what the model does with them, and "
+    "very different patterns can lead to the same prediction."
 )
 SECTIONS = {
     "arcs": "as arcs",

@@ -74,9 +74,9 @@ def _about(checkpoint: Checkpoint, film: TrainingFilm) -> str:
         )
     return (
         f"{len(film.rows)} snapshots of the weights, more of early steps than of late ones; {end}. They are stored in "
-        "half precision, and each one classifies the text. Probabilities use the calibration of the trained model. ▲ "
-        "marks where the prediction changes to or from the final one. Keys: ← → or PageUp PageDown for the previous "
-        "and next snapshot, space to play."
+        "half precision, and each one classifies the text. Probabilities use the calibration of the trained model, "
+        "which does not fit early snapshots. ▲ marks where the prediction changes to or from the final one. Keys: ← → "
+        "or PageUp PageDown for the previous and next snapshot, space to play."
     )
 
 
@@ -85,8 +85,9 @@ def _about_patch(patched: PatchHistory) -> str:
     return (
         f"**When the patch begins to work**: in {patched.n:,} test reports that say “lost to”, the output of head "
         f"{head} at the {patched.row.role} is replaced by its output on the same report with “easily beat”. The brown "
-        f"line is the share of reports in which the answer becomes the other team; the grey line is the control, the "
-        f"same head at the {patched.control_role}. In the last snapshot: {percent(patched.moved[-1])} and "
+        "line is the share of reports whose answer is then the other team, the grey line the control, the same head at "
+        f"the {patched.control_role}. Early snapshots give the other team by mistake: there both lines are high, and "
+        f"only their difference counts. In the last snapshot: {percent(patched.moved[-1])} and "
         f"{percent(patched.control[-1])}."
     )
 

@@ -246,9 +246,10 @@ def _accuracy(classifier: Predictor, *, is_own: bool) -> None:
     together = ", ".join(f"{percentage(accuracy)} with every head {how}" for how, accuracy in all_heads if accuracy)
     st.caption(
         f"Worth: the change in accuracy on {effects.n:,} {effects.split} texts ({percentage(effects.accuracy, 2)} with "
-        "all parts), in percentage points, when only this part’s output is replaced by its mean over texts. Zeros and "
-        "uniform attention give the next layers inputs unlike any in training, so they cost more or less than what the "
-        f"part contributes.{f' All heads together: {together}.' if together else ''}"
+        "all parts), in percentage points, when only this part’s output is replaced by its mean over texts. The mean "
+        "is one vector, of all tokens of up to 1,000 validation texts. Means, zeros and uniform attention all give the "
+        "next layers inputs unlike those in training, zeros the most, so none is exactly what the part "
+        f"contributes.{f' All heads together: {together}.' if together else ''}"
     )
 
 

@@ -83,9 +83,9 @@ def worth_of_heads(classifier: Predictor) -> Floats:
 
 
 TERMS = (
-    "A story says what a head attends to. <b>Restores</b>: the share of the accuracy lost with uniform weights that "
-    "comes back when the story replaces the head’s weights. <b>Worth</b>: the accuracy lost when the head’s output is "
-    "replaced by its mean."
+    "A story says what a head attends to. <b>Restores</b>: the queries that the story is about get uniform weights, "
+    "which costs accuracy, and then the story’s weights, which bring back this share of it. <b>Worth</b>: the accuracy "
+    "lost when the head’s whole output is replaced by its mean."
 )
 """What the words of a chip mean, as HTML."""
 _TERMS_TO_OPEN = f'<details class="txcls-terms"><summary>what is this?</summary>{TERMS}</details>'
@@ -148,7 +148,7 @@ def link_where_heads_matter(
         which = f"Head {layer + 1}.{head + 1} can be removed at almost no cost. "
     st.page_link(
         target.path,
-        label=f"{which}See {CHECKPOINT_WHERE_HEADS_MATTER}, where heads decide the prediction →",
+        label=f"{which}See {CHECKPOINT_WHERE_HEADS_MATTER}, where single heads matter →",
         query_params=state.link_params(View(checkpoint=CHECKPOINT_WHERE_HEADS_MATTER, text=REPORTS[0].text)),
     )
 

@@ -2,7 +2,7 @@
 
 from txcls.inspection.stories.atlas import HeadAtlas, HeadRecord
 from txcls.inspection.stories.kinds import AGREEING, ANY, ATTRACTOR, NAMED, NOT_NAMED
-from txcls.inspection.stories.story import CONFIRMED, IDLE, MAX_BY_CONTROL, PART, Clause, MeasuredStory
+from txcls.inspection.stories.story import CONFIRMED, IDLE, MAX_BY_CONTROL, Clause, MeasuredStory
 from txcls.wording import percentage
 
 VERDICT_MARKS = {"confirmed": "✓", "part of it": "◐", "wrong": "✗", "idle": "○"}
@@ -13,6 +13,8 @@ at least CLEAR_TIMES what uniform weights would put there."""
 CLEAR_TIMES = 3.0
 FAINT_TIMES = 1.5
 """A clause whose keys get less than this many times the uniform weight is too faint to be named as a pattern."""
+HALF = 0.5
+"""Fraction of the lost accuracy that lists must restore for attention to be called a weighted bag of words in part."""
 NO_STORY = "no story fits"
 """Shown in place of a refuted story, which is never presented as what a head does."""
 
@@ -54,7 +56,7 @@ def sentence(measured: MeasuredStory) -> str:
     if measured.story.lists is not None:
         words, distances = measured.story.lists.words is not None, measured.story.lists.distances is not None
         each = "each word" if not distances else "each distance" if not words else "each word and each distance"
-        return f"{each[0].upper()}{each[1:]} has a fixed weight, whichever token asks"
+        return f"A fixed weight for {each}, whichever token asks"
     clauses = "; ".join(map(_clause, measured.story.clauses))
     if is_faint(measured):
         return "No clear pattern"
@@ -125,11 +127,11 @@ def all_heads_sentence(atlas: HeadAtlas) -> str:
     kept = (
         "with a fixed weight for each word and each distance, whichever token asks, "
         f"{percentage(together.lists)} {own} remain ({even}, with these weights shuffled "
-        f"{percentage(together.control)})."
+        f"{percentage(together.control)}; {together.n:,} test texts)."
     )
     if together.share >= CONFIRMED and together.control_share <= MAX_BY_CONTROL < together.interval[0]:
         return f"In this model attention is a weighted bag of words with positions: {kept}"
-    if together.share >= PART and together.share > together.control_share:
+    if together.share >= HALF and together.share > together.control_share:
         return f"In this model attention is in part a weighted bag of words with positions: {kept}"
     return f"In this model it matters which token asks: {kept}"
 
@@ -140,20 +142,20 @@ def spare_sentence(atlas: HeadAtlas) -> str:
     if atlas.spare_lost is None or not n:
         return ""
     if n == 1:
-        return "One head can be removed at almost no cost."
-    heads = f"{n} of {len(atlas.heads)} heads can each be removed at almost no cost"
-    return f"{heads}; without all of these, {_points(atlas.spare_lost)} of accuracy are lost."
+        return f"One head can be replaced by its mean at a cost of under {_points(IDLE)}."
+    heads = f"{n} of {len(atlas.heads)} heads can each be replaced by its mean at a cost of under {_points(IDLE)}"
+    return f"{heads}; with all of these replaced, {_points(atlas.spare_lost)} of accuracy are lost."
 
 
 def _points(lost: float) -> str:
     points = round(100 * lost, 1) + 0.0  # turns -0.0 into 0.0
-    rounded = f"{points:.0f}" if abs(points) >= 9.95 else f"{points:.1f}"
+    rounded = f"{100 * lost:.0f}" if abs(points) >= 9.95 else f"{points:.1f}"
     return f"{rounded.replace('-', '−')} points"
 
 
 def _without(record: HeadRecord) -> str:
-    """A short text for a head whose weights make no difference."""
-    return "not needed by itself" if record.is_spare else "uniform does as well"
+    """A short text for a head whose weights make no difference for the queries of its story."""
+    return "not needed by itself" if record.is_spare else "uniform does as well for these queries"
 
 
 def _caption(record: HeadRecord) -> str:

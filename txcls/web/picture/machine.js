@@ -93,7 +93,7 @@ export class Machine {
         ? tr("The first lane, the only one that pooling reads, has the colour of the class that the class head reads in it.")
         : tr("A lane has the colour of the class that the class head reads in it."),
       ...(Object.keys(this.state.stories ?? {}).length
-        ? [tr("Signs below the maps show how a head's story held up in tests: ✓ confirmed, ◐ part of it, ✗ refuted, ○ not needed by itself.")] : []),
+        ? [tr("Signs below the maps show how a head's story held up in tests: ✓ confirmed, ◐ part of it, ✗ refuted, ○ uniform weights do as well there.")] : []),
     ].join(" ");
     this.drawLegend();
     this.draw();
@@ -103,7 +103,7 @@ export class Machine {
   drawLegend() {
     const key = (sign, text) => element("span", {}, element("i", {text: sign, className: "machine-key"}), text);
     const verdicts = Object.keys(this.state.stories ?? {}).length ? [
-      key("✓", tr("story of a head, confirmed by a test")), key("◐", tr("holds in part")), key("✗", tr("refuted")), key("○", tr("removing this head alone changes little"))] : [];
+      key("✓", tr("story of a head, confirmed by a test")), key("◐", tr("holds in part")), key("✗", tr("refuted")), key("○", tr("uniform weights there do as well"))] : [];
     this.legend.replaceChildren(key("━", tr("token, coloured by the class that it favours")),
       key("~", tr("attention: thicker means more; the colour is that of the token attended to")), key("●", tr("feed-forward")), ...verdicts);
   }
@@ -227,8 +227,8 @@ export class Machine {
     const names = [...(this.state.off ?? [])].sort(), [best] = this.scene.ranked;
     const before = this.state.before?.[best.index];
     const values = {head: names[0], n: names.length, label: shortened(best.label, 30), probability: percent(best.probability)};
-    return (names.length === 1 ? tr("Head {head} is switched off: {label} {probability}", values)
-      : tr("{n} heads are switched off: {label} {probability}", values))
+    return (names.length === 1 ? tr("Head {head} set to zero: {label} {probability}", values)
+      : tr("{n} heads set to zero: {label} {probability}", values))
       + (before === undefined ? "." : ` (${tr("with all heads on: {probability}", {probability: percent(before)})}).`);
   }
 

@@ -45,8 +45,8 @@ def patching(opened: layout.Page, classifier: Predictor, grid: PatchGrid, left: 
     with left:
         st.markdown(
             f"**{grid.parts[part].name}** at **{plain(names[token])}**, copied from the {source} text into the {into}: "
-            f"moves **{percentage(grid.values[part, token], 0)}** of the difference between their answers (in logits). "
-            "Click another cell to patch it."
+            f"moves **{percentage(grid.values[part, token], 0)}** of the difference between their answers (the logit "
+            "of the first minus that of the second). Click another cell to patch it."
         )
         names_of_bars = (f"{into} text", "patched")
         _moved(classifier, len(names), before, after, names_of_bars, key="chart_patched")
@@ -58,7 +58,8 @@ def patching(opened: layout.Page, classifier: Predictor, grid: PatchGrid, left: 
         if not lecture.is_on():
             st.container(key="patch_caption").caption(
                 f"Each cell: this part's output at this token is copied from the {source} text into the {into} one. "
-                "The number is the share of the difference between their answers that moves."
+                "The number is the share of the difference between their answers that moves, for these two texts; the "
+                "cells’ shares do not add up to 1."
             )
         key = f"chart_patching_{part + 1}_{token + 1}"  # a new key per cell: a chart reports only a new selection
         chart(
@@ -155,7 +156,11 @@ def pointing(opened: layout.Page, classifier: Predictor, circuit: Circuit, left:
             for pointed in circuit.pointed
         ]
         columns = ("heads", "the answer is that team", "cases")
-        st.caption("Every team of every test text pointed at in turn:")
+        most = max((circuit.n["test"] / pointed.n for pointed in circuit.pointed), default=0.0)
+        st.caption(
+            "Every team of every test text pointed at in turn (without this, a team is the answer in at most "
+            f"{percentage(most)} of the cases):"
+        )
         st.markdown(table(columns, rows, right=columns[1:]))
 
 
@@ -189,8 +194,9 @@ def kept_rows(opened: layout.Page, classifier: Predictor, circuit: Circuit, left
         )  # fmt: skip
         answers = [classifier.classes[int(logits.argmax())] for logits in (found.original, found.kept)]
         probability = float(classifier.calibrated(torch.from_numpy(found.kept)[None], n_tokens=len(tokens)).max())
+        kept = "this row" if n_rows == 1 else f"these {n_rows} rows"
         st.markdown(
-            f"With {'this row' if n_rows == 1 else f'these {n_rows} rows'} alone: **{plain(answers[1])}** "
+            f"With the weights of {kept}, and uniform weights in all others: **{plain(answers[1])}** "
             f"({bounded_percentage(probability)}); with all rows: **{plain(answers[0])}**."
         )
         if "second team" not in roles:
