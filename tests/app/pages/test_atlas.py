@@ -42,7 +42,8 @@ def test_every_head_has_a_card_with_its_map_story_verdict_and_figures() -> None:
         assert words in shown, words
     assert "attends to markers" not in shown, "a refuted story is no caption"
     assert "In this model it matters which token asks" in body_text(app)
-    assert "1 of 4 heads" not in body_text(app) and "One head can be replaced by its mean at a cost of under 0.5 points" in body_text(app)
+    assert "1 of 4 heads" not in body_text(app)
+    assert "One head can be replaced by its mean at a cost of under 0.5 points" in body_text(app)
     assert heads(app) == ["2.2", "1.1", "1.2", "2.1"], "confirmed first, then by worth"
     assert "4 tokens" not in chart(app, "chart_head_1_1").alt and "head 2.2" in chart(app, "chart_head_1_1").alt
 
