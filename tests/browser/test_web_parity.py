@@ -77,7 +77,7 @@ PAIRS = {
     ),
     "clinc150": (
         "is it going to rain on friday and should i book a table outside",
-        "is it going to rain on friday and should i book a hotel outside",
+        "is it going to be busy on friday and should i book a table",
     ),
 }
 """For each shipped checkpoint, two versions of a text that get different answers."""

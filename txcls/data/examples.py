@@ -22,7 +22,7 @@ EXAMPLES = (
     Example(
         "Late chips",
         "Shares of the chip maker fell after its new phone processor was delayed",
-        changed="Shares of the chip maker fell after its new film studio was delayed",
+        changed="Sales of the chip maker fell after its new phone processor was delayed",
     ),
     Example("Phone bank", "Voters in the tiny republic chose a phone company as their bank"),
     Example("Lost match", "Peacekeepers lost the match against the village team by six goals"),
@@ -79,7 +79,7 @@ QUERIES = (
     Example(
         "Two wishes",
         "is it going to rain on friday and should i book a table outside",
-        changed="is it going to rain on friday and should i book a hotel outside",
+        changed="is it going to be busy on friday and should i book a table",
     ),
     Example("Move money", "please send two hundred euros from my checking to my savings account", label="transfer"),
     Example("Alarm", "wake me up at half past six tomorrow", label="alarm"),
