@@ -32,9 +32,11 @@ def take(address: str) -> None:
             page.wait_for_load_state("networkidle")
             page.wait_for_timeout(3000)  # charts are drawn after the last message of the server
             with Image.open(io.BytesIO(page.screenshot())) as picture:
-                picture.convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
-                    FOLDER / name, optimize=True
+                # With means of what falls to each colour, neither greys nor a map's few bright cells change.
+                few = picture.convert("RGB").quantize(
+                    COLOURS, Image.Quantize.MAXCOVERAGE, kmeans=4, dither=Image.Dither.NONE
                 )
+                few.save(FOLDER / name, optimize=True)
             page.close()
         browser.close()
 
