@@ -7,7 +7,7 @@ import {decimal, percent, shortened, tr, visible} from "./translate.js";
 import {MAX_RIBBONS, leastOf} from "./ribbons.js";
 import {Painting} from "./painting.js";
 import {saveButtons} from "./saving.js";
-import {narrate, traced} from "./sentences.js";
+import {narrate, traced, withProbability} from "./sentences.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./scene.js").State} State */
@@ -211,11 +211,11 @@ export class Machine {
   /** The sentence in pieces, with a square in the class's colour before each of the two likeliest classes that it names. */
   coloured(sentence) {
     const pieces = [];
-    for (const {label, index} of this.scene.ranked.slice(0, 2)) {
-      const at = sentence.indexOf(`${shortened(label, 30)} `);
+    for (const one of this.scene.ranked.slice(0, 2)) {
+      const at = sentence.indexOf(withProbability(one));
       if (at < 0) break;
       const square = element("i", {className: "machine-class"});
-      square.style.background = this.painting.colour(index);
+      square.style.background = this.painting.colour(one.index);
       square.setAttribute("aria-hidden", "true");
       pieces.push(sentence.slice(0, at), square);
       sentence = sentence.slice(at);

@@ -159,11 +159,15 @@ function poolingSentence({config, pool, lanes}) {
     {lane: quoted(lanes[most]), weight: share(pool[most]), even: share(1 / tokensOf(lanes))});
 }
 
+/** A class as sentences name it: its label and its probability. */
+export function withProbability({label, probability}) {
+  return `${shortened(label, 30)} ${percent(probability)}`;
+}
+
 function answerSentence({ranked, outOfScope, isUnlike}) {
   const [first, second] = ranked;
-  const answer = (one) => `${shortened(one.label, 30)} ${percent(one.probability)}`;
   return (outOfScope ? `${tr("Probably none of the classes; nearest:")} ` : "")
-    + (second ? tr("{first}, then {second}.", {first: answer(first), second: answer(second)}) : `${answer(first)}.`)
+    + (second ? tr("{first}, then {second}.", {first: withProbability(first), second: withProbability(second)}) : `${withProbability(first)}.`)
     + (isUnlike ? ` ${tr("Unlike the validation texts.")}` : "");
 }
 
