@@ -51,8 +51,11 @@ const kernel = (() => {
   }
 })();
 
+/** The smallest multiple of `step` that is at least n. */
+const roundedUp = (n, step) => Math.ceil(n / step) * step;
+
 function multiplyFast(x, w, y, T, K, N, constant) {
-  const rows = Math.ceil(T / 4) * 4, columns = Math.ceil(N / 8) * 8;
+  const rows = roundedUp(T, 4), columns = roundedUp(N, 8);
   const right = constant ? placed(w, K, N) : arranged(w, K, N, room.w.of(columns * K));
   const left = room.x.of(rows * K), out = room.y.of(rows * columns);
   const numbers = new Float32Array(kernel.memory.buffer); // a new view each time: one on memory that has grown is empty
@@ -67,7 +70,7 @@ function multiplyFast(x, w, y, T, K, N, constant) {
  * Places and sizes are in numbers of four bytes. */
 function arranged(w, K, N, place) {
   const numbers = new Float32Array(kernel.memory.buffer);
-  for (let n = 0; n < Math.ceil(N / 8) * 8; n++) {
+  for (let n = 0; n < roundedUp(N, 8); n++) {
     let o = place + (n - (n % 8)) * K + (n % 8);
     for (let k = 0; k < K; k++, o += 8) numbers[o] = n < N ? w[n * K + k] : 0;
   }
@@ -80,7 +83,7 @@ const places = new WeakMap();
 /** The place in the kernel's memory of weights (N, K) that never change; it is never given back. */
 function placed(w, K, N) {
   let place = places.get(w);
-  if (place === undefined) places.set(w, place = arranged(w, K, N, reserve(Math.ceil(N / 8) * 8 * K)));
+  if (place === undefined) places.set(w, place = arranged(w, K, N, reserve(roundedUp(N, 8) * K)));
   return place;
 }
 
