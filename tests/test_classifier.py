@@ -10,7 +10,7 @@ import pytest
 import txcls
 from tests.conftest import CLASSES, TEXTS, make_checkpoint, make_language_model
 from txcls.checkpoint.load import load_checkpoint
-from txcls.data.given import given_rows
+from txcls.data.from_python import rows_from_python
 from txcls.errors import CheckpointError, DataError
 from txcls.evaluation.evaluate import evaluate_rows
 from txcls.inspection.ablation import Change, ablate
@@ -98,7 +98,7 @@ def test_named_parts_are_changed_together(
 def test_rows_given_are_measured_as_those_of_a_data_set(made: txcls.Classifier) -> None:
     labels = [CLASSES[n % 4] for n in range(len(TEXTS))]
     found = made.evaluate(pd.Series(TEXTS), labels, without_order=True)
-    expected = evaluate_rows(made.checkpoint, given_rows(TEXTS, labels, classes=CLASSES))
+    expected = evaluate_rows(made.checkpoint, rows_from_python(TEXTS, labels, classes=CLASSES))
     assert found == expected and found.metrics.order and found.metrics.n == len(TEXTS)
     right = [made(text).label == label for text, label in zip(TEXTS, labels, strict=True)]
     assert found.metrics.accuracy == pytest.approx(np.mean(right)) and f"{100 * np.mean(right):.2f} %" in repr(found)

@@ -16,7 +16,7 @@ from txcls.checkpoint.comparison import Comparison
 from txcls.config import ModelConfig
 from txcls.errors import CheckpointError
 from txcls.predictor import Prediction, Predictor
-from txcls.text.given import given_text
+from txcls.text.checks import check_text
 from txcls.wording import listed, percentage, shown
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class Classifier(Predictor):
         changes += [Change("positions", how)] if positions else []
         if not changes:
             raise ValueError('got nothing to change; name parts, for example heads=(0, 2) or feed_forward="all"')
-        return ablate(self, given_text(text), [changes], means=means)
+        return ablate(self, check_text(text), [changes], means=means)
 
     def ablate_each(
         self, text: str, *, heads: "How" = "zero", feed_forward: "Off" = "zero", means: "Means | None" = None
@@ -195,10 +195,10 @@ class Classifier(Predictor):
             ValueError: the numbers of texts and labels differ.
             DataError: a row has no text or no label, or its label is not one of the classes.
         """
-        from txcls.data.given import given_rows
+        from txcls.data.from_python import rows_from_python
         from txcls.evaluation.evaluate import evaluate_rows
 
-        rows = given_rows(texts, labels, classes=self.classes)
+        rows = rows_from_python(texts, labels, classes=self.classes)
         return evaluate_rows(self.checkpoint, rows, measure_without_order=without_order)
 
     @property

@@ -25,8 +25,8 @@ from txcls.errors import CheckpointError
 from txcls.runtime.device import autocast_dtype
 from txcls.runtime.pause import may_pause
 from txcls.runtime.threads import map_in_threads
+from txcls.text.checks import check_texts
 from txcls.text.encoder import TextEncoder
-from txcls.text.given import given_texts
 from txcls.text.tokens import Encoding, Token, unknown_share
 from txcls.wording import percentage, shown
 
@@ -155,7 +155,7 @@ class Predictor:
         """
         if (top_k is not None and top_k < 1) or batch_size < 1:
             raise ValueError(f"got top_k={top_k}, batch_size={batch_size}; expected at least 1 of each")
-        encodings = [self.encoder.encode(text) for text in given_texts(texts)]
+        encodings = [self.encoder.encode(text) for text in check_texts(texts)]
         rows = [n for n, encoding in enumerate(encodings) if encoding.has_words]
         predictions = [
             Prediction(encoding.text, None, (), 0.0, encoding.tokens, (), encoding.truncated_at)
@@ -184,7 +184,7 @@ class Predictor:
         """
         dtype = autocast_dtype(precision, device=torch.device("cpu"), model=self.checkpoint.config.model)
         model = self.checkpoint.model if dtype is None else self._in_bfloat16
-        rows = self.encoder.encode_ids(given_texts(texts))
+        rows = self.encoder.encode_ids(check_texts(texts))
         empty = int(self.encoder.class_token)
         readable = np.array([n for n, row in enumerate(rows) if len(row) > empty], dtype=np.int64)
         probabilities = np.full((len(rows), len(self.classes)), np.nan)  # N C

@@ -19,8 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from txcls.classifier import Classifier
 from txcls.data.classes import label_name
-from txcls.data.given import given_rows
-from txcls.text.given import given_texts
+from txcls.data.from_python import rows_from_python
+from txcls.text.checks import check_texts
 from txcls.training.auto.plan import plan_training
 from txcls.training.auto.run import train_as_planned
 
@@ -65,7 +65,7 @@ class TransformerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         names = [label_name(label) for label in self.classes_.tolist()]
         if len(set(names)) < len(names) or "" in names:
             raise ValueError(f"labels: {names} are the names of the classes; expected each only once, and none empty")
-        rows = given_rows(X, [names[code] for code in codes])  # type: ignore[arg-type]  # checked by given_rows
+        rows = rows_from_python(X, [names[code] for code in codes])  # type: ignore[arg-type]  # checked by rows_from_python
         plan = plan_training(rows, test=rows.subset([0]), minutes=self.minutes, seed=self.random_state, name="own")
         self.classifier_ = Classifier(train_as_planned(plan, started=start))
         self.class_prior_ = counts / counts.sum()
@@ -75,7 +75,7 @@ class TransformerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Calibrated probabilities (N, C) of the classes in `classes_`; `class_prior_` for a text without words."""
         check_is_fitted(self)
-        probabilities = self.classifier_.probabilities(given_texts(X), precision="float32")[:, self._column]
+        probabilities = self.classifier_.probabilities(check_texts(X), precision="float32")[:, self._column]
         return np.where(np.isnan(probabilities), self.class_prior_, probabilities)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:

@@ -16,7 +16,7 @@ from tests.browser.visiting import visit
 from txcls.address import PLAYGROUND
 from txcls.checkpoint.archive import unpack
 from txcls.classifier import load
-from txcls.data.generated.who_won import Form, report
+from txcls.data.generated.who_won import Form, make_report
 from txcls.lessons import given_lesson
 from txcls.web.lesson import export_lesson
 from txcls.web.playground import export_playground, playground
@@ -520,5 +520,5 @@ def assert_is_a_report(text: str, winner: str) -> None:
     relative = () if third is None else (("first", "lost to" if other_to else "beat", other_verb, "last week", 0),)
     form = Form(main=main, verb=past, relatives=relative, manner=manner or "", ending=ending or "")  # type: ignore[arg-type]
     loser = second if winner == first else first
-    written = report(form, winner=winner, loser=loser, others=[third] if third else [])
+    written = make_report(form, winner=winner, loser=loser, others=[third] if third else [])
     assert written.text == text

@@ -20,7 +20,7 @@ def test_each_text_has_its_ids_and_label() -> None:
     assert tokenised.labels.tolist() == DATA.labels and tokenised.lengths.tolist() == [3, 1, 1, 4]
     with pytest.raises(IndexError, match="expected 0 to 3"):
         tokenised[4]
-    begun = tokenised.beginnings(np.array([2, 5, 1, 3]))
+    begun = tokenised.truncated(np.array([2, 5, 1, 3]))
     assert [begun[i].tolist() for i in range(4)] == [tokenised[i].tolist()[:n] for i, n in enumerate((2, 5, 1, 3))]
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from txcls.data.splits import copies, hash_split, hold_out, stratified_split, validation_share
+from txcls.data.splits import first_copies, hash_split, hold_out, stratified_split, validation_share
 from txcls.errors import DataError
 
 two_of_each = st.lists(st.integers(0, 4), min_size=1, max_size=60).map(lambda labels: labels * 2 + [0, 0, 7, 7])
@@ -95,7 +95,7 @@ def test_every_class_is_held_out_in_proportion_and_keeps_a_row() -> None:
 
 def test_copies_of_a_text_stay_together() -> None:
     texts = [f"text {n // 2}" if n % 2 else f"Text  {n // 2} " for n in range(400)]
-    groups = copies(texts)
+    groups = first_copies(texts)
     assert len(np.unique(groups)) == 200
     training, held_out = hold_out([n // 2 % 2 for n in range(400)], n=80, seed=0, groups=groups)
     assert not set(groups[training]) & set(groups[held_out]) and 70 <= len(held_out) <= 82
@@ -103,7 +103,7 @@ def test_copies_of_a_text_stay_together() -> None:
 
 def test_a_text_that_comes_again_and_again_is_held_out_like_other_rows() -> None:
     texts = ["see above" if n % 2 else f"text {n}" for n in range(300)]
-    _, held_out = hold_out([n // 2 % 3 for n in range(300)], n=60, seed=0, groups=copies(texts))
+    _, held_out = hold_out([n // 2 % 3 for n in range(300)], n=60, seed=0, groups=first_copies(texts))
     assert 57 <= len(held_out) <= 63
     assert 20 <= sum(texts[row] == "see above" for row in held_out) <= 40
 

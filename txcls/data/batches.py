@@ -47,7 +47,7 @@ class TokenisedTexts:
         rows = np.asarray(indices, dtype=np.int64)
         return _flatten([self[int(row)] for row in rows], self.labels[rows])
 
-    def beginnings(self, lengths: npt.NDArray[np.int64] | int) -> "TokenisedTexts":
+    def truncated(self, lengths: npt.NDArray[np.int64] | int) -> "TokenisedTexts":
         """The first tokens of each text: at most `lengths` of them, an array (N,) or one number for all."""
         kept = np.minimum(self.lengths, lengths)
         place = np.arange(len(self.ids)) - np.repeat(self.offsets[:-1], self.lengths)  # of each token in its text

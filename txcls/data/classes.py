@@ -40,7 +40,7 @@ def natural_order(label: str) -> tuple[int, int, str]:
     return (0, int(label), label) if is_number else (1, 0, label)
 
 
-def labelled(texts: Sequence[str], names: Sequence[str], classes: tuple[str, ...] | None = None) -> LabelledTexts:
+def labelled_texts(texts: Sequence[str], names: Sequence[str], classes: tuple[str, ...] | None = None) -> LabelledTexts:
     """Labelled rows from texts and their class names; `classes=None` takes the names in natural order.
 
     Raises:
@@ -51,7 +51,7 @@ def labelled(texts: Sequence[str], names: Sequence[str], classes: tuple[str, ...
     return LabelledTexts(texts, [ids[name] for name in names], known)
 
 
-def in_classes(
+def rows_in_classes(
     rows: LabelledTexts, classes: tuple[str, ...], *, loosely: bool = False
 ) -> tuple[LabelledTexts, npt.NDArray[np.int64]]:
     """The rows whose class is among `classes`, with ids in `classes`, and the indices of these rows.

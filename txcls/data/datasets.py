@@ -73,7 +73,7 @@ def open_dataset(config: DataConfig, *, path: Path | None = None) -> Dataset:
         if path is not None:
             raise DataError(f"{info.name} ships with txcls and is read from no file: leave out {path}")
         return sample.open_sample() if info is sample.INFO else who_won.open_who_won()
-    return _OPENERS[config.dataset](config, path or find(info))
+    return _OPENERS[config.dataset](config, path or dataset_folder(info))
 
 
 def check_settings(config: DataConfig) -> None:
@@ -109,7 +109,7 @@ def _folder_of(info: DatasetInfo) -> Path | None:
     return fetched_folder(info)
 
 
-def find(info: DatasetInfo) -> Path:
+def dataset_folder(info: DatasetInfo) -> Path:
     """The folder of a data set that does not ship with txcls.
 
     Raises:

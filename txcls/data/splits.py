@@ -99,7 +99,7 @@ def stratified_split(
     return np.flatnonzero(~chosen), np.flatnonzero(chosen)
 
 
-def copies(texts: Sequence[str]) -> Indices:
+def first_copies(texts: Sequence[str]) -> Indices:
     """(N,): for each text, the first row with the same text, ignoring case and whitespace."""
     first: dict[str, int] = {}
     return np.array([first.setdefault(normalised(text), row) for row, text in enumerate(texts)], dtype=np.int64)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from txcls.config import DataConfig
 from txcls.data.archives import MAX_FILES
-from txcls.data.datasets import check_settings, dataset_info, find, open_dataset
+from txcls.data.datasets import check_settings, dataset_folder, dataset_info, open_dataset
 from txcls.data.hashes import fingerprint, hashed_share
 from txcls.data.published import wikipedia
 from txcls.data.splits import training_and_validation
@@ -82,7 +82,7 @@ def open_texts(config: DataConfig, *, path: Path | None = None) -> UnlabelledTex
 
 def _wikipedia(config: DataConfig, path: Path | None) -> UnlabelledTexts:
     check_settings(config)
-    place = path or find(wikipedia.INFO)
+    place = path or dataset_folder(wikipedia.INFO)
     parts: dict[wikipedia.Part, list[str]] = {"training": [], "validation": [], "test": []}
     for article in wikipedia.articles(place):
         if (part := article.part) != "test":

@@ -18,7 +18,7 @@ from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.comparison import Comparison, Contestant, Measured, with_interval
 from txcls.data.batches import TokenisedTexts
 from txcls.data.datasets import open_dataset
-from txcls.data.splits import copies, hold_out, training_and_validation
+from txcls.data.splits import first_copies, hold_out, training_and_validation
 from txcls.data.types import LabelledTexts
 from txcls.errors import CheckpointError, DataError
 from txcls.evaluation.evaluate import in_classes_of, predict_logits
@@ -163,7 +163,7 @@ def fit_linear_baseline(
         return model.fit(_side_by_side(parts[:n_kinds])[rows], truth[rows])
 
     n_held_out = min(round(TUNING_SHARE * len(texts)), MAX_TUNING_ROWS)
-    known, held_out = hold_out(truth.tolist(), n=n_held_out, seed=seed, groups=copies(texts))
+    known, held_out = hold_out(truth.tolist(), n=n_held_out, seed=seed, groups=first_copies(texts))
     limit = MAX_TUNING_WORK / n_classes / sum(ENTRIES[kind] for kind in kinds) if bounded else np.inf
     known = known[_sample([texts[row] for row in known], truth[known], limit, seed=seed)]
     n_kinds, strength = 1, STRENGTHS[0]

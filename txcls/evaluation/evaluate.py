@@ -22,7 +22,7 @@ from txcls.checkpoint.probabilities import calibrated_probabilities, scope_score
 from txcls.checkpoint.schema import MEASURED_SPLITS, Metrics
 from txcls.config import Calibration, ScopeRule, ScopeScore
 from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
-from txcls.data.classes import in_classes
+from txcls.data.classes import rows_in_classes
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import Dataset, LabelledTexts, SplitName
@@ -215,7 +215,7 @@ def _fit_short(
     for over, up_to in pairwise((0, *LENGTH_BOUNDS)):
         if up_to > checkpoint.encoder.max_length or (texts.lengths <= up_to).mean() >= RARE:
             break
-        beginnings = texts.beginnings(random.integers(max(over + 1, shortest), up_to + 1, size=len(texts)))
+        beginnings = texts.truncated(random.integers(max(over + 1, shortest), up_to + 1, size=len(texts)))
         logits = predict_logits(_classifier_of(checkpoint), beginnings, device=device).numpy()  # N C
         fitted.append((up_to, round(fit_short(logits, texts.labels, calibration), 4)))
     return tuple(fitted)
@@ -363,7 +363,7 @@ def in_classes_of(rows: LabelledTexts, checkpoint: Checkpoint) -> LabelledTexts:
             f"the data have classes that {checkpoint.name} does not know: {', '.join(unknown[:5])}; "
             f"it knows {', '.join(checkpoint.classes)}"
         )
-    return in_classes(rows, checkpoint.classes)[0]
+    return rows_in_classes(rows, checkpoint.classes)[0]
 
 
 def _classifier_of(checkpoint: Checkpoint) -> TextClassifier:

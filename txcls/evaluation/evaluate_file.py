@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.data.classes import in_classes
+from txcls.data.classes import rows_in_classes
 from txcls.data.hashes import known_share
 from txcls.data.tables.labelled import read_labelled
 from txcls.data.types import LabelledTexts
@@ -48,7 +48,7 @@ def rows_of_file(checkpoint: Checkpoint, path: Path, *, name: str | None = None,
     rows, guess = read_labelled(path, checkpoint.config.data, classes=checkpoint.classes, name=name, sheet=sheet)
     notes = [*rows.notes, *(guess.sentences if guess.guessed else guess.hints)]
     labelled = rows.labelled
-    known, which = in_classes(labelled, checkpoint.classes, loosely=True)
+    known, which = rows_in_classes(labelled, checkpoint.classes, loosely=True)
     if not len(known):
         raise DataError(
             f"{name or path.name}: none of its labels ({listed(labelled.classes)}) is a class of {checkpoint.name} "

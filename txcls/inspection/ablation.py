@@ -27,7 +27,7 @@ from txcls.inspection.tracing import readable, texts_together
 from txcls.model import TextClassifier
 from txcls.predictor import Predictor
 from txcls.tap import Edit, trace
-from txcls.text.given import given_texts
+from txcls.text.checks import check_texts
 from txcls.wording import percentage, shown
 
 Part = Literal["head", "feed_forward", "positions", "token"]
@@ -119,7 +119,7 @@ def measure_means(classifier: Predictor, texts: Sequence[str], *, split: str) ->
     names = list(_mean_shapes(classifier))
     sums: dict[str, Tensor] = {}
     n_texts = n_tokens = 0
-    for text in given_texts(texts):
+    for text in check_texts(texts):
         encoding = classifier.encoder.encode(text)
         if not encoding.has_words:
             continue

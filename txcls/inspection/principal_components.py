@@ -11,7 +11,7 @@ from txcls.inspection.tracing import FloatArray, readable
 from txcls.inspection.vocabulary import nearest_by_cosine, token_cosines, token_vectors
 from txcls.predictor import Predictor, padded
 from txcls.tap import trace
-from txcls.text.given import given_texts
+from txcls.text.checks import check_texts
 from txcls.text.vocabulary import SPECIAL_TOKENS
 
 
@@ -106,7 +106,7 @@ def pool_texts(classifier: Predictor, texts: Sequence[str]) -> PooledTexts:
     Raises:
         TraceError: a text contains no token that the model reads.
     """
-    rows = [readable(classifier, text).ids for text in given_texts(texts)]
+    rows = [readable(classifier, text).ids for text in check_texts(texts)]
     vectors = np.zeros((len(rows), classifier.checkpoint.config.model.d_model), dtype=np.float32)
     labels = [""] * len(rows)
     for places in batches_by_length(map(len, rows), batch_size=64):

@@ -12,7 +12,7 @@ from txcls.config import ModelConfig
 from txcls.errors import TraceError, UnknownNameError
 from txcls.predictor import Prediction, Predictor
 from txcls.tap import trace
-from txcls.text.given import given_text
+from txcls.text.checks import check_text
 from txcls.text.tokens import Encoding, Token
 from txcls.text.vocabulary import PAD, SPECIAL_TOKENS
 
@@ -138,7 +138,7 @@ def readable(classifier: Predictor, text: str) -> Encoding:
         TraceError: the text contains no word.
         TypeError: it is not a string.
     """
-    encoding = classifier.encoder.encode(given_text(text))
+    encoding = classifier.encoder.encode(check_text(text))
     if not encoding.has_words:
         raise TraceError("there is no word in this text; give at least one")
     return encoding

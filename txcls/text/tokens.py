@@ -43,7 +43,7 @@ class Token:
         return " ".join(piece for piece in (*pieces, self.text[done:]) if piece)
 
     @property
-    def parts_in_words(self) -> str:
+    def parts_description(self) -> str:
         """`part 1 of 2 of é`; empty if every character is whole."""
         return ", ".join(f"part {part.number} of {part.of} of {self.text[part.at]}" for part in self.parts)
 

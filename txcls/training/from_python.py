@@ -7,7 +7,7 @@ from typing import Any
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.load import load_checkpoint
 from txcls.config import DataConfig, load_preset
-from txcls.data.given import given_dataset, given_rows
+from txcls.data.from_python import dataset_from_rows, rows_from_python
 from txcls.training.auto.plan import plan_training
 from txcls.training.auto.run import run_plan
 from txcls.training.display import TrainingDisplay
@@ -34,14 +34,14 @@ def train_by_preset(
     """Train with the settings of a preset; for arguments and errors see `txcls.train`."""
     if isinstance(settings, str):
         raise TypeError(f"settings: got one string; expected a list of settings, for example [{settings!r}]")
-    rows = given_rows(texts, labels)
+    rows = rows_from_python(texts, labels)
     assignments = [*settings, f"train.seed={seed}"]
     validation_rows = None
     if isinstance(validation, int | float):
         assignments.append(f"data.validation_fraction={validation}")
     elif validation is not None:
-        validation_rows = given_rows(*_pair(validation), classes=rows.classes, kind="validation ")
-    dataset = given_dataset(rows, validation_rows)
+        validation_rows = rows_from_python(*_pair(validation), classes=rows.classes, kind="validation ")
+    dataset = dataset_from_rows(rows, validation_rows)
     folder = _new_folder(out, overwrite=overwrite)
     config = load_preset(preset)
     if config.data.dataset != "table":  # a published data set's preset, used for other texts
@@ -75,8 +75,8 @@ def train_by_recipe(
     progress: bool,
 ) -> Checkpoint:
     """Train with settings chosen for the rows; for arguments and errors see `txcls.train`."""
-    rows = given_rows(texts, labels)
-    test_rows = None if test is None else given_rows(*_pair(test, "test"), kind="test ")
+    rows = rows_from_python(texts, labels)
+    test_rows = None if test is None else rows_from_python(*_pair(test, "test"), kind="test ")
     folder = _new_folder(out, overwrite=overwrite)
     plan = plan_training(
         rows,

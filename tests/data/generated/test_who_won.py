@@ -12,12 +12,12 @@ from txcls.data.generated.who_won import (
     SENTENCE,
     TEAMS,
     TIMES,
-    exchanged,
     other_construction,
     reports,
     reports_of,
     roles_of_text,
     split_of,
+    swap_teams,
 )
 
 SOME = list(islice(reports(3000, seed=5), 6000))
@@ -98,8 +98,8 @@ def test_the_roles_of_a_text_are_those_of_the_grammar() -> None:
     for made, its_twin in zip(SOME[:1000:2], SOME[1:1000:2], strict=True):
         expected = {role: list(ranges) for role, ranges in made.roles.items() if role not in ("winner", "loser")}
         assert {role: list(ranges) for role, ranges in roles_of_text(made.text).items()} == expected, made.text
-        assert exchanged(made.text) == its_twin.text
+        assert swap_teams(made.text) == its_twin.text
         if (other := other_construction(made)) is not None:
             assert re.match(SENTENCE, other, re.IGNORECASE) and len(other.split()) == len(made.text.split())
             assert as_read(other) == made.loser
-    assert roles_of_text("Rovers won.") == {} and exchanged("Rovers won.") is None
+    assert roles_of_text("Rovers won.") == {} and swap_teams("Rovers won.") is None

@@ -8,10 +8,10 @@ import pytest
 
 from tests.data.tables.test_table import FORMATS, TWO
 from txcls.config import DataConfig
-from txcls.data.classes import in_classes, label_name
+from txcls.data.classes import label_name, rows_in_classes
 from txcls.data.columns import Guess
 from txcls.data.datasets import open_dataset
-from txcls.data.given import given_rows
+from txcls.data.from_python import rows_from_python
 from txcls.data.tables.labelled import TableRows, labelled_rows, notes_before_training, read_labelled
 from txcls.data.tables.table import Table
 from txcls.data.types import Dataset, LabelledTexts
@@ -62,7 +62,7 @@ def test_rows_without_text_or_label_are_left_out_and_counted(tmp_path: Path) -> 
 def test_labels_have_the_same_names_from_files_and_python(tmp_path: Path) -> None:
     values: list[object] = [10, 9.0, "b", True, "10", "9.0", " a ", 1.5]
     rows = labelled(tmp_path / "t.jsonl", [{"t": "x", "y": value} for value in values])
-    assert rows.labelled == given_rows(["x"] * len(values), values)
+    assert rows.labelled == rows_from_python(["x"] * len(values), values)
     assert rows.labelled.classes == ("9", "10", "1.5", "a", "b", "true")
     (tmp_path / "t.csv").write_text("text,label\na,1\nb,1.0\nc,2.0\n", encoding="utf-8")
     read, _ = read_labelled(tmp_path / "t.csv")
@@ -73,11 +73,11 @@ def test_labels_have_the_same_names_from_files_and_python(tmp_path: Path) -> Non
 
 def test_rows_of_unknown_classes_are_left_out() -> None:
     rows = LabelledTexts(["a", "b", "c", "d"], [0, 1, 2, 3], ("x", "new", "z", "Y"))
-    known, which = in_classes(rows, ("z", "x", "y"))
+    known, which = rows_in_classes(rows, ("z", "x", "y"))
     assert known == LabelledTexts(["a", "c"], [1, 0], ("z", "x", "y")) and list(which) == [0, 2]
-    assert in_classes(rows, ("z", "x", "y"), loosely=True)[0].labels == [1, 0, 2]
+    assert rows_in_classes(rows, ("z", "x", "y"), loosely=True)[0].labels == [1, 0, 2]
     old = LabelledTexts(["a"], [0], ("4",))
-    assert in_classes(old, ("3.0", "4.0"), loosely=True)[0].labels == [1]
+    assert rows_in_classes(old, ("3.0", "4.0"), loosely=True)[0].labels == [1]
 
 
 def test_variants_of_a_label_are_merged_and_placeholders_dropped_on_request(tmp_path: Path) -> None:

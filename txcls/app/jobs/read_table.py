@@ -9,7 +9,7 @@ from typing import Any
 
 from txcls.app.jobs.own_files import guessed, labelled_rows, read_table
 from txcls.app.jobs.queue import Job
-from txcls.data.classes import label_name, labelled
+from txcls.data.classes import label_name, labelled_texts
 from txcls.data.columns import Guess, column_facts, guess_text_column, text_columns
 from txcls.data.labels import label_notes, merged_names
 from txcls.data.survey import DataSurvey, Group, survey
@@ -90,7 +90,9 @@ def _surveyed(job: Job, table: Table, guess: Guess, *, merge: bool) -> dict[str,
     if any(texts):
         usable = [(text, name) for text, name in zip(texts, used, strict=True) if text.strip() and name]
         checks["text_notes"] = (
-            list(text_notes(labelled([text for text, _ in usable], [name for _, name in usable]))) if usable else []
+            list(text_notes(labelled_texts([text for text, _ in usable], [name for _, name in usable])))
+            if usable
+            else []
         )
     return checks | _of_survey(job, survey(texts, used), texts, used, numbers)
 

@@ -20,7 +20,7 @@ from txcls.data.generated.who_won import (
     Main,
     Place,
     Relative,
-    report,
+    make_report,
 )
 from txcls.figures import visible
 from txcls.predictor import Predictor
@@ -102,7 +102,7 @@ def _write(text_box: str) -> None:
         ending=values["report_ending"],
     )
     others = [team for team in TEAMS if team not in (winner, loser)]
-    state.put_text(report(form, winner=winner, loser=loser, others=others).text, text_box)
+    state.put_text(make_report(form, winner=winner, loser=loser, others=others).text, text_box)
 
 
 def _relatives() -> tuple[tuple[Place, Relative, str, str, int], ...]:

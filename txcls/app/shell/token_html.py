@@ -62,7 +62,7 @@ def marked_text(
 
 def _details(number: int, token: Token) -> str:
     is_part = len(token.text) == 1 and token.parts
-    label = token.parts_in_words if is_part else token.label[:60]
+    label = token.parts_description if is_part else token.label[:60]
     return f"token {number}: {label}, {'not in the vocabulary' if token.is_unknown else f'id {token.id}'}"
 
 
@@ -119,7 +119,7 @@ def ids(names: Sequence[str], tokens: Sequence[Token]) -> str:
         kind = " unknown" if token.is_unknown else " special" if token.is_special else ""
         place = "added" if token.is_special else f"{token.start}–{token.end}"
         if token.parts:
-            place += f", {escape(token.parts_in_words)}"
+            place += f", {escape(token.parts_description)}"
         label = escape(name[:60]) + ("<sup>?</sup>" if token.is_unknown else "")
         parts.append(_chip(label, str(token.id), place, kind))
     rest = len(tokens) - MAX_CHIPS

@@ -118,7 +118,7 @@ _Words = list[tuple[str, str]]
 """Words with their roles; "" for none."""
 
 
-def report(form: Form, *, winner: str, loser: str, others: Sequence[str] = ()) -> Report:
+def make_report(form: Form, *, winner: str, loser: str, others: Sequence[str] = ()) -> Report:
     """The sentence with this form in which `winner` won; `others` are the teams of its relative clauses.
 
     Raises:
@@ -144,7 +144,7 @@ def reports(n_pairs: int = N_PAIRS, *, seed: int = SEED) -> Iterator[Report]:
     while len(seen) < n_pairs:
         form = _random_form(chance)
         winner, loser, *others = chance.sample(TEAMS, 4)
-        twins = [report(form, winner=a, loser=b, others=others) for a, b in ((winner, loser), (loser, winner))]
+        twins = [make_report(form, winner=a, loser=b, others=others) for a, b in ((winner, loser), (loser, winner))]
         key = min(made.text for made in twins)
         if key not in seen:
             seen.add(key)
@@ -243,7 +243,7 @@ def roles_of_text(text: str) -> Roles:
     return {role: tuple(ranges) for role, ranges in found.items()} if "second team" in found else {}
 
 
-def exchanged(text: str) -> str | None:
+def swap_teams(text: str) -> str | None:
     """The text with the two teams of its match exchanged; None if it does not name exactly two teams outside
     relative clauses."""
     roles = roles_of_text(text)

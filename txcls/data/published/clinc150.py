@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from txcls.config import DataConfig
-from txcls.data.classes import labelled
+from txcls.data.classes import labelled_texts
 from txcls.data.tables.lines import parse_json, read_text
 from txcls.data.types import OUT_OF_SCOPE, Dataset, DatasetInfo, LabelledTexts, RemoteFile, SplitName
 from txcls.errors import DataError
@@ -92,4 +92,4 @@ def _labelled(pairs: list[tuple[str, str]], classes: tuple[str, ...], where: str
             raise DataError(
                 f"{where}, item {number}: intent {intent[:40]!r}, expected one of {listed(classes, limit=5)}"
             )
-    return labelled([text for text, _ in pairs], [intent for _, intent in pairs], classes)
+    return labelled_texts([text for text, _ in pairs], [intent for _, intent in pairs], classes)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from txcls.config import DataConfig
-from txcls.data.classes import labelled
+from txcls.data.classes import labelled_texts
 from txcls.data.tables.lines import read_text
 from txcls.data.types import Dataset, DatasetInfo, RemoteFile, SplitName
 from txcls.errors import DataError
@@ -87,7 +87,7 @@ def _open(info: DatasetInfo, path: Path) -> Dataset:
         classes=classes,
         source=path.name,
         splits=tuple(pairs),
-        read=lambda split: labelled(
+        read=lambda split: labelled_texts(
             [text for text, _ in pairs[split]], [intent for _, intent in pairs[split]], classes
         ),
         description=f"not in the training rows, so it cannot be learned: {', '.join(unseen)}" if unseen else "",

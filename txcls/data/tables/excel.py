@@ -22,7 +22,7 @@ from txcls.data.limits import (
     MAX_SPARSE,
     MAX_WORKBOOK_BYTES,
 )
-from txcls.data.tables.lines import refuse_swollen
+from txcls.data.tables.lines import refuse_zip_bomb
 from txcls.errors import DataError
 from txcls.wording import listed
 
@@ -120,7 +120,7 @@ def _refuse_bomb(path: Path) -> None:
     except _DAMAGED as error:
         raise DataError(f"{path}: not a readable Excel file ({error}); save it as .xlsx or CSV") from None
     unpacked = sum(entry.file_size for entry in entries)
-    refuse_swollen(unpacked, path.stat().st_size, path)
+    refuse_zip_bomb(unpacked, path.stat().st_size, path)
     if unpacked > MAX_WORKBOOK_BYTES:
         raise DataError(f"{path}: unpacks to more than {MAX_WORKBOOK_BYTES:,} bytes, the maximum; save it as CSV")
     sheets = sum(entry.filename.startswith("xl/worksheets/") and "_rels" not in entry.filename for entry in entries)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from txcls.config import DataConfig
-from txcls.data.classes import in_classes, label_name, labelled
+from txcls.data.classes import label_name, labelled_texts, rows_in_classes
 from txcls.data.columns import Guess, guess_columns, has_text_column, text_columns
 from txcls.data.labels import label_notes, merge_labels
 from txcls.data.limits import MAX_FIELD_CHARACTERS, MAX_ROWS
@@ -87,7 +87,7 @@ def labelled_rows(table: Table, guess: Guess, *, merge: bool = False) -> TableRo
         names, places, more = merge_labels(names)
         texts, numbers = [texts[place] for place in places], [numbers[place] for place in places]
         notes += more
-    return TableRows(labelled(texts, names), numbers, tuple(notes))
+    return TableRows(labelled_texts(texts, names), numbers, tuple(notes))
 
 
 def notes_before_training(rows: LabelledTexts, *, merged: bool = False) -> Iterator[str]:
@@ -172,7 +172,7 @@ def table_dataset(config: DataConfig, path: Path) -> Dataset:
                 f"{files['test']}: label '{shown(unknown[0], limit=40)}' does not occur in the training rows; there "
                 f"are {listed(classes)}"
             )
-        parts["test"] = in_classes(test.labelled, classes)[0]
+        parts["test"] = rows_in_classes(test.labelled, classes)[0]
     return Dataset(
         info=DatasetInfo(name="table", title=f"{path.name}, a table of your own"),
         classes=classes,

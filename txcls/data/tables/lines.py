@@ -55,7 +55,7 @@ def refuse_unreachable(path: Path) -> None:
         raise DataError(f"{path}: cannot read it ({getattr(error, 'strerror', None) or error})") from None
 
 
-def refuse_swollen(unpacked: int, packed: int, path: Path) -> None:
+def refuse_zip_bomb(unpacked: int, packed: int, path: Path) -> None:
     """Raise DataError if the compression ratio is too high for text."""
     if unpacked > RATIO_FREE_BYTES and unpacked > MAX_RATIO * packed:
         raise DataError(
@@ -129,7 +129,7 @@ class _Unpacked(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         n: int = self._unpacked.readinto(buffer)
         self._n += n
-        refuse_swollen(self._n, self._file.tell(), self._path)
+        refuse_zip_bomb(self._n, self._file.tell(), self._path)
         return n
 
     def close(self) -> None:

@@ -144,7 +144,7 @@ def plan_training(
     lengths = texts.lengths
     if speed is None:
         model = TextClassifier(config.model, vocab_size=encoder.vocab_size, n_classes=len(rows.classes))
-        speed = measure_speed(model, texts.beginnings(min(longest_of(lengths), MEASURED_LENGTH)), config.train)
+        speed = measure_speed(model, texts.truncated(min(longest_of(lengths), MEASURED_LENGTH)), config.train)
     inputs = RecipeInputs(
         lengths,
         n=len(parts.training),

@@ -14,7 +14,7 @@ from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
 from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.schema import HistoryRow
 from txcls.data.batches import TokenisedTexts
-from txcls.data.given import given_dataset
+from txcls.data.from_python import dataset_from_rows
 from txcls.data.hashes import repeats
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
@@ -176,7 +176,7 @@ def train_as_planned(plan: TrainingPlan, *, started: float, after: float = 0.0, 
     left = max(started + budget - after - time.monotonic(), MIN_LEFT * budget, MIN_SECONDS)
     return train(
         plan.config,
-        dataset=given_dataset(plan.parts.training, plan.parts.validation, source=plan.config.title),
+        dataset=dataset_from_rows(plan.parts.training, plan.parts.validation, source=plan.config.title),
         init=plan.init,
         device="cpu",
         max_seconds=left,

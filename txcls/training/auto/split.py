@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from txcls.checkpoint.schema import labels_problem
-from txcls.data.classes import in_classes
+from txcls.data.classes import rows_in_classes
 from txcls.data.hashes import normalised
-from txcls.data.splits import copies, hold_out
+from txcls.data.splits import first_copies, hold_out
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.wording import listed, percentage, shown
@@ -87,7 +87,7 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
     notes: list[str] = []
     test_rows = None
     if test is None:
-        groups = copies(rows.texts)
+        groups = first_copies(rows.texts)
         if n_repeated := len(rows) - len(np.unique(groups)):
             notes.append(
                 f"{n_repeated:,} rows repeat the text of another; copies are kept in the same part, unless a text "
@@ -98,14 +98,14 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
         test_part = rows.subset(test_rows)
     else:
         known_rows = np.arange(len(rows))
-        test_part, _ = in_classes(test, rows.classes)
+        test_part, _ = rows_in_classes(test, rows.classes)
         notes += _notes_on_given_test(rows, test, test_part)
     if not len(test_part):
         raise DataError("no test rows are left; give more rows, or test rows of the same classes")
     known = rows.subset(known_rows)
     share = VALIDATION_SHARE * len(known)
     n = min(max(round(share), min(FEW_VALIDATION, round(2 * share)), 2), MAX_VALIDATION)
-    learned, validated = hold_out(known.labels, n=n, seed=seed + 1, groups=copies(known.texts))
+    learned, validated = hold_out(known.labels, n=n, seed=seed + 1, groups=first_copies(known.texts))
     if not len(validated):  # every class has a single row or copies of one text
         validated, learned = learned[:1], learned[1:]
     notes += _notes_on_small_classes(rows, test_part)

@@ -16,7 +16,7 @@ from txcls.app.shell.controls import choice
 from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import classify_text
 from txcls.data.generated.agreement import with_other_number
-from txcls.data.generated.who_won import exchanged
+from txcls.data.generated.who_won import swap_teams
 from txcls.figures import compared_bars, compared_effects, visible
 from txcls.inspection.circuit import Circuit
 from txcls.inspection.counterfactuals import FlipSearch, TextComparison, TokenPair
@@ -27,7 +27,7 @@ from txcls.wording import bounded_percentage, percentage
 BOX = f"{layout.TEXT_BOX}_changed"  # starts like the first box's key to submit while typing too
 EXPERIMENTS = {"words": "The words", "patch": "Patching", "point": "Point it", "circuit": "The circuit"}
 TWINS: Mapping[str, tuple[str, Callable[[str], str | None]]] = {
-    "who_won": ("Exchange the teams", exchanged),
+    "who_won": ("Exchange the teams", swap_teams),
     "agreement": ("Change the first noun's number", with_other_number),
 }
 """Keyed by data set: another version of the text that often gets another prediction, and the name of its button."""

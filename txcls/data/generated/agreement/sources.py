@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from txcls.config import DataConfig
-from txcls.data.datasets import dataset_info, dataset_names, find, open_dataset
+from txcls.data.datasets import dataset_folder, dataset_info, dataset_names, open_dataset
 from txcls.data.generated.agreement.rows import Part
 from txcls.data.hashes import hashed_share
 from txcls.data.published import wikipedia
@@ -27,9 +27,11 @@ def texts_of(source: str) -> Iterator[tuple[Part, str]]:
     """
     if source == wikipedia.INFO.name:
         parts: dict[wikipedia.Part, Part] = {"training": "train", "validation": "validation", "test": "test"}
-        yield from ((parts[article.part], article.text) for article in wikipedia.articles(find(wikipedia.INFO)))
+        yield from (
+            (parts[article.part], article.text) for article in wikipedia.articles(dataset_folder(wikipedia.INFO))
+        )
     elif source in dataset_names():
-        dataset = open_dataset(DataConfig(dataset=source), path=find(dataset_info(source)))
+        dataset = open_dataset(DataConfig(dataset=source), path=dataset_folder(dataset_info(source)))
         yield from ((_part(text, tests=False), text) for text in dataset.load("train").texts)
         if "test" in dataset.splits:
             yield from (("test", text) for text in dataset.load("test").texts)

@@ -3,7 +3,7 @@
 import csv
 from importlib import resources
 
-from txcls.data.classes import labelled
+from txcls.data.classes import labelled_texts
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
 
 INFO = DatasetInfo(
@@ -21,6 +21,6 @@ def open_sample() -> Dataset:
 
     def read(split: SplitName) -> LabelledTexts:
         of_split = [row for row in rows if row["split"] == split]
-        return labelled([row["text"] for row in of_split], [row["label"] for row in of_split], classes)
+        return labelled_texts([row["text"] for row in of_split], [row["label"] for row in of_split], classes)
 
     return Dataset(INFO, classes, "the txcls package", ("train", "test"), read)

@@ -10,7 +10,7 @@ import pytest
 
 from txcls.config import DataConfig
 from txcls.data.datasets import open_dataset
-from txcls.data.given import given_dataset, given_rows
+from txcls.data.from_python import dataset_from_rows, rows_from_python
 from txcls.errors import DataError
 
 
@@ -35,7 +35,7 @@ class Mood(enum.Enum):
     ids=str,
 )
 def test_labels_are_named_by_one_rule(labels: object, classes: tuple[str, ...]) -> None:
-    rows = given_rows(["one", "two", "three"], labels)  # type: ignore[arg-type]
+    rows = rows_from_python(["one", "two", "three"], labels)  # type: ignore[arg-type]
     assert rows.classes == classes and len(rows) == 3
 
 
@@ -44,7 +44,7 @@ def test_rows_from_python_equal_those_of_a_file(tmp_path: Path) -> None:
     with (tmp_path / "rows.csv").open("w", newline="") as file:
         csv.writer(file).writerows([("text", "label"), *zip(texts, labels, strict=True)])
     read = open_dataset(DataConfig(dataset="table"), path=tmp_path / "rows.csv")
-    assert given_dataset(given_rows(texts, labels)).load("train") == read.load("train")
+    assert dataset_from_rows(rows_from_python(texts, labels)).load("train") == read.load("train")
 
 
 @pytest.mark.parametrize(
@@ -66,4 +66,4 @@ def test_rows_from_python_equal_those_of_a_file(tmp_path: Path) -> None:
 )
 def test_wrong_rows_are_refused_with_their_number(texts: object, labels: object, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
-        given_rows(texts, labels)  # type: ignore[arg-type]
+        rows_from_python(texts, labels)  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from txcls.text.given import given_texts
+from txcls.text.checks import check_texts
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from txcls.text.given import given_texts
     ids=lambda texts: type(texts).__name__,
 )
 def test_any_iterable_of_strings_is_accepted(texts: object) -> None:
-    plain = given_texts(texts)
+    plain = check_texts(texts)
     assert plain == ["a", "b"] and {type(text) for text in plain} == {str}
 
 
@@ -54,4 +54,4 @@ def test_any_iterable_of_strings_is_accepted(texts: object) -> None:
 )
 def test_values_that_are_not_texts_are_refused(texts: object, message: str) -> None:
     with pytest.raises(TypeError, match=message):
-        given_texts(texts)
+        check_texts(texts)

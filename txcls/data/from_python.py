@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable
 
-from txcls.data.classes import label_name, labelled
+from txcls.data.classes import label_name, labelled_texts
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
 from txcls.errors import DataError
-from txcls.text.given import given_texts, given_values, is_missing, place
+from txcls.text.checks import check_column, check_texts, is_missing, place
 from txcls.wording import listed
 
 
-def given_rows(
+def rows_from_python(
     texts: Iterable[str], labels: Iterable[object], *, classes: tuple[str, ...] | None = None, kind: str = ""
 ) -> LabelledTexts:
     """Labelled rows from any two iterables of the same length; labels are named by `label_name`.
@@ -22,8 +22,8 @@ def given_rows(
         DataError: a row has no text or no label, a label is not among `classes`, or there are no rows.
     """
     of_texts, of_labels = f"{kind}texts", f"{kind}labels"
-    rows = given_texts(texts, name=of_texts)
-    values = given_values(labels, name=of_labels)
+    rows = check_texts(texts, name=of_texts)
+    values = check_column(labels, name=of_labels)
     if len(rows) != len(values):
         raise ValueError(
             f"got {len(rows):,} {of_texts} and {len(values):,} {of_labels}; expected one label for each text"
@@ -37,7 +37,7 @@ def given_rows(
     for row, name in enumerate(names):
         if classes is not None and name not in classes:
             raise DataError(f"{place(labels, row, name=of_labels)} is {name!r:.60}; the classes are {listed(classes)}")
-    return labelled(rows, names, classes)
+    return labelled_texts(rows, names, classes)
 
 
 def _name(value: object, where: str) -> str:
@@ -50,7 +50,7 @@ def _name(value: object, where: str) -> str:
     return name
 
 
-def given_dataset(
+def dataset_from_rows(
     rows: LabelledTexts,
     validation: LabelledTexts | None = None,
     *,

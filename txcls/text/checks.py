@@ -6,7 +6,7 @@ from typing import Any
 from txcls.wording import shown
 
 
-def given_text(text: object) -> str:
+def check_text(text: object) -> str:
     """Check one text.
 
     Raises:
@@ -17,14 +17,14 @@ def given_text(text: object) -> str:
     raise TypeError(f"got {_described(text)}; expected one text, a str")
 
 
-def given_texts(texts: object, *, name: str = "texts") -> list[str]:
+def check_texts(texts: object, *, name: str = "texts") -> list[str]:
     """Texts as a list, from any iterable of strings, such as a list, a tuple, a NumPy array (N,) or a pandas Series.
 
     Raises:
         TypeError: it is one string, a table, a mapping or a set, or a value in it is not a string; the message gives
             the row, counted from 0, and for a Series also its index label.
     """
-    values = given_values(texts, name=name)
+    values = check_column(texts, name=name)
     for row, value in enumerate(values):
         if not isinstance(value, str):
             hint = "fill it in or leave the row out" if is_missing(value) else "convert it with str() if it is a text"
@@ -32,7 +32,7 @@ def given_texts(texts: object, *, name: str = "texts") -> list[str]:
     return [str.__str__(value) for value in values]
 
 
-def given_values(values: object, *, name: str) -> list[object]:
+def check_column(values: object, *, name: str) -> list[object]:
     """One value per row as a list; the values themselves are not checked.
 
     Raises:
