@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 from urllib.parse import parse_qsl
 
 from txcls.data.examples import EXAMPLES
-from txcls.inspection.ablation import Off
+from txcls.inspection.ablation import OutputAblation
 from txcls.inspection.attribution import Baseline, Target
 from txcls.inspection.patching import Direction
 
@@ -144,7 +144,7 @@ class View:
     rows: int = 0
     switched: tuple[str, ...] = ()
     heads: HeadChange = "off"
-    off: Off = "zero"
+    off: OutputAblation = "zero"
     sort: HeadOrder = "story"
     training_step: int = 0
     playground: str = ""
@@ -208,7 +208,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
 }  # fmt: skip
 """Reads a field's parameter; ValueError if it is malformed."""
 _CHOICES: dict[str, Any] = {
-    "heads": HeadChange, "off": Off, "sort": HeadOrder, "target": Target, "baseline": Baseline,
+    "heads": HeadChange, "off": OutputAblation, "sort": HeadOrder, "target": Target, "baseline": Baseline,
     "encoding": PositionVectors, "section": Section, "part": LanguagePart, "mode": Mode,
     "experiment": Experiment, "direction": Direction,
 }  # fmt: skip

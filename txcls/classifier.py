@@ -21,7 +21,7 @@ from txcls.wording import listed, percentage, shown
 
 if TYPE_CHECKING:
     from txcls.evaluation.evaluate import Evaluation
-    from txcls.inspection.ablation import Ablation, How, Means, Off, PartEffects
+    from txcls.inspection.ablation import Ablation, AblationMethod, Means, OutputAblation, PartEffects
     from txcls.inspection.attribution import Baseline, Explanation, Target
     from txcls.inspection.tracing import TracedText
     from txcls.inspection.walk import Walk
@@ -130,7 +130,7 @@ class Classifier(Predictor):
         heads: Head | Sequence[Head] | Literal["all"] = (),
         feed_forward: int | Sequence[int] | Literal["all"] = (),
         positions: bool = False,
-        how: "How" = "zero",
+        how: "AblationMethod" = "zero",
         means: "Means | None" = None,
     ) -> "Ablation":
         """Change one or more parts of the model at once, and compare the prediction for one text.
@@ -166,7 +166,12 @@ class Classifier(Predictor):
         return ablate(self, check_text(text), [changes], means=means)
 
     def ablate_each(
-        self, text: str, *, heads: "How" = "zero", feed_forward: "Off" = "zero", means: "Means | None" = None
+        self,
+        text: str,
+        *,
+        heads: "AblationMethod" = "zero",
+        feed_forward: "OutputAblation" = "zero",
+        means: "Means | None" = None,
     ) -> "PartEffects":
         """Change each head and each feed-forward block, one at a time, and compare the prediction for one text.
 
@@ -177,7 +182,7 @@ class Classifier(Predictor):
         """
         from txcls.inspection.ablation import ablate_each
 
-        return ablate_each(self, text, heads=heads, off=feed_forward, means=means)
+        return ablate_each(self, text, heads=heads, feed_forward=feed_forward, means=means)
 
     def evaluate(self, texts: Iterable[str], labels: Iterable[object], *, without_order: bool = False) -> "Evaluation":
         """Accuracy, macro-F1, calibration error, confusion matrix and accuracy by length on labelled texts.

@@ -61,7 +61,7 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Predictor:
     classifier = Predictor(make_checkpoint(tmp_path / "mine"))
     rows = LabelledTexts(TEXTS, [0, 1, 2, 3] * 2, classifier.classes)
     means = measure_means(classifier, TEXTS, split="validation")
-    effects = {off: ablate_on_rows(classifier, rows, off=off, means=means) for off in ("zero", "mean")}
+    effects = {method: ablate_on_rows(classifier, rows, method=method, means=means) for method in ("zero", "mean")}
     with_effects = with_heads(classifier.checkpoint, means, effects)  # type: ignore[arg-type]
     averages = measure_explanations(classifier, TEXTS[:3])
     save_checkpoint(with_effects.with_metrics(explanations=averages.to_dict()))

@@ -1,6 +1,7 @@
-"""Switching parts off: an empty setting changes nothing; others equal a model that never had the part."""
+"""Ablating parts: an empty setting changes nothing; others equal a model without the part."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -38,12 +39,12 @@ SOME = [TEXTS[0], "bank", "zyzzyva", "the bank " * 30]
 
 def probabilities(classifier: Predictor, text: str) -> np.ndarray:
     [prediction] = classifier.predict([text])
-    found = {one.label: one.probability for one in prediction.ranked}
-    return np.array([found[name] for name in classifier.classes])
+    by_label = {ranked.label: ranked.probability for ranked in prediction.ranked}
+    return np.array([by_label[name] for name in classifier.classes])
 
 
 def altered(classifier: Predictor, change: Callable[[torch.nn.Module], None]) -> Predictor:
-    """The same checkpoint with its own copy of the weights, changed by hand."""
+    """The same checkpoint with a separate copy of the weights, which `change` edits in place."""
     copy = Predictor(load_checkpoint(classifier.checkpoint.path))
     with torch.no_grad():
         change(copy.checkpoint.model)
@@ -52,7 +53,7 @@ def altered(classifier: Predictor, change: Callable[[torch.nn.Module], None]) ->
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("text", SOME)
-def test_switching_off_nothing_changes_nothing(tmp_path: Path, model: dict[str, object], text: str) -> None:
+def test_an_empty_setting_changes_nothing(tmp_path: Path, model: dict[str, object], text: str) -> None:
     classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
     result = ablate(classifier, text, [[], []])
     expected = probabilities(classifier, text)
@@ -63,7 +64,7 @@ def test_switching_off_nothing_changes_nothing(tmp_path: Path, model: dict[str, 
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("text", SOME)
-def test_a_head_switched_off_equals_a_model_without_its_output_columns(
+def test_an_ablated_head_equals_a_model_without_its_output_columns(
     tmp_path: Path, model: dict[str, object], text: str
 ) -> None:
     classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
@@ -78,14 +79,14 @@ def test_a_head_switched_off_equals_a_model_without_its_output_columns(
                 network.layers[layer].attn.output.weight[:, columns] = 0
 
             after = probabilities(altered(classifier, without), text)
-            one = ablate(classifier, text, [[Change("head", "zero", layer, head)]])
-            np.testing.assert_allclose(one.changed[0], after, atol=1e-6)
-            moved = after[before.argmax()] - before.max()
-            assert effects.heads[layer, head] == pytest.approx(moved, abs=1e-6)
+            result = ablate(classifier, text, [[Change("head", "zero", layer, head)]])
+            np.testing.assert_allclose(result.changed[0], after, atol=1e-6)
+            expected = after[before.argmax()] - before.max()
+            assert effects.heads[layer, head] == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_other_parts_switched_off_equal_a_model_without_them(tmp_path: Path, model: dict[str, object]) -> None:
+def test_other_ablated_parts_equal_a_model_without_them(tmp_path: Path, model: dict[str, object]) -> None:
     classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
     config = classifier.checkpoint.config.model
 
@@ -99,48 +100,48 @@ def test_other_parts_switched_off_equal_a_model_without_them(tmp_path: Path, mod
     last = config.n_layers - 1
     cases = [(Change("feed_forward", layer=last), no_feed_forward, True)]
     cases += [(Change("positions"), no_positions, config.positions != "none")]
-    for change, by_hand, has_it in cases:
-        if not has_it:
+    for change, remove_part, has_part in cases:
+        if not has_part:
             with pytest.raises(TraceError, match="no tap named"):
                 ablate(classifier, TEXTS[1], [[change]])
             continue
         result = ablate(classifier, TEXTS[1], [[change]])
-        np.testing.assert_allclose(result.changed[0], probabilities(altered(classifier, by_hand), TEXTS[1]), atol=1e-6)
+        np.testing.assert_allclose(
+            result.changed[0], probabilities(altered(classifier, remove_part), TEXTS[1]), atol=1e-6
+        )
     effects = ablate_each(classifier, TEXTS[1])
-    alone = ablate(classifier, TEXTS[1], [[Change("feed_forward", layer=last)]])
-    assert effects.feed_forward[last] == pytest.approx(alone.effect[0], abs=1e-6)
+    last_block = ablate(classifier, TEXTS[1], [[Change("feed_forward", layer=last)]])
+    assert effects.feed_forward[last] == pytest.approx(last_block.effect[0], abs=1e-6)
 
 
-def test_a_token_switched_off_equals_a_zero_row_of_the_embedding(tmp_path: Path) -> None:
+def test_an_ablated_token_equals_a_zero_row_of_the_embedding(tmp_path: Path) -> None:
     classifier = Predictor(make_checkpoint(tmp_path / "tiny", positions="none"))
     place = 2
-    index = classifier.encoder.encode(TEXTS[1]).ids[place]
+    token_id = classifier.encoder.encode(TEXTS[1]).ids[place]
 
     def no_vector(network: torch.nn.Module) -> None:
-        network.embeddings.token.weight[index] = 0
+        network.embeddings.token.weight[token_id] = 0
 
     result = ablate(classifier, TEXTS[1], [[Change("token", index=place)]])
     np.testing.assert_allclose(result.changed[0], probabilities(altered(classifier, no_vector), TEXTS[1]), atol=1e-6)
 
 
-def test_even_attention_equals_a_head_that_asks_nothing(tmp_path: Path) -> None:
+def test_uniform_attention_equals_a_head_with_zero_queries(tmp_path: Path) -> None:
     for number, model in enumerate(MODELS):
         classifier = Predictor(make_checkpoint(tmp_path / f"tiny{number}", **model))
         rows = slice(0, classifier.checkpoint.config.model.d_head)
 
-        def no_question(network: torch.nn.Module, rows: slice = rows) -> None:
+        def zero_queries(network: torch.nn.Module, rows: slice = rows) -> None:
             network.layers[0].attn.query.weight[rows] = 0
             network.layers[0].attn.query.bias[rows] = 0
 
         result = ablate(classifier, TEXTS[0], [[Change("head", "uniform", 0, 0)]])
-        expected = probabilities(altered(classifier, no_question), TEXTS[0])
+        expected = probabilities(altered(classifier, zero_queries), TEXTS[0])
         np.testing.assert_allclose(result.changed[0], expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_shuffled_attention_keeps_each_rows_weights_and_what_it_may_see(
-    tmp_path: Path, model: dict[str, object]
-) -> None:
+def test_shuffled_attention_has_each_rows_weights_and_mask(tmp_path: Path, model: dict[str, object]) -> None:
     classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
     config = classifier.checkpoint.config.model
     before = trace_text(classifier, TEXTS[0]).attention[0, 0]
@@ -152,13 +153,13 @@ def test_shuffled_attention_keeps_each_rows_weights_and_what_it_may_see(
     np.testing.assert_allclose(np.sort(after, axis=1), np.sort(before, axis=1), atol=1e-6)
     np.testing.assert_array_equal(after == 0, before == 0)
     assert np.abs(after - before).max() > 1e-3
-    once, again, other = (
+    same_seed, repeated, other_seed = (
         ablate(classifier, TEXTS[0], [[Change("head", "shuffled", 0, 0)]] * n, seed=seed).changed[-1]
         for n, seed in ((1, 0), (3, 0), (1, 1))
     )
-    np.testing.assert_allclose(once, again, atol=1e-6)
-    sees_itself_only = config.causal and config.pooling == "class_token"
-    assert (np.abs(once - other).max() > 1e-7) == (not sees_itself_only)
+    np.testing.assert_allclose(same_seed, repeated, atol=1e-6)
+    attends_only_to_itself = config.causal and config.pooling == "class_token"
+    assert (np.abs(same_seed - other_seed).max() > 1e-7) == (not attends_only_to_itself)
 
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
@@ -168,8 +169,8 @@ def test_mean_ablation_equals_a_constant_in_the_bias(tmp_path: Path, positions: 
     assert means.n_texts == len(TEXTS)
     traced = [trace_text(classifier, text).values for text in TEXTS]
     for name, mean in means.taps.items():
-        everything = np.concatenate([values[name] for values in traced], axis=-2)
-        np.testing.assert_allclose(mean, everything.mean(axis=-2), atol=1e-5)
+        outputs = np.concatenate([values[name] for values in traced], axis=-2)
+        np.testing.assert_allclose(mean, outputs.mean(axis=-2), atol=1e-5)
 
     def constant(network: torch.nn.Module) -> None:
         output = network.layers[1].attn.output
@@ -182,42 +183,41 @@ def test_mean_ablation_equals_a_constant_in_the_bias(tmp_path: Path, positions: 
         assert ablate(classifier, TEXTS[0], [[Change(part, "mean")]], means=means).effect[0]  # type: ignore[arg-type]
 
 
-def test_several_changes_act_together_and_rows_keep_apart(classifier: Predictor) -> None:
+def test_ablations_in_a_setting_add_up_and_settings_are_independent(classifier: Predictor) -> None:
     first, second = Change("head", "zero", 0, 1), Change("feed_forward", "zero", 1)
     result = ablate(classifier, TEXTS[2], [[first], [second], [first, second], []])
-    alone = [ablate(classifier, TEXTS[2], [one]).changed[0] for one in ([first], [second], [first, second], [])]
-    np.testing.assert_allclose(result.changed, alone, atol=1e-6)
+    settings = ([first], [second], [first, second], [])
+    separately = [ablate(classifier, TEXTS[2], [setting]).changed[0] for setting in settings]
+    np.testing.assert_allclose(result.changed, separately, atol=1e-6)
     assert np.abs(result.changed[2] - result.changed[0]).max() > 1e-4
 
 
 def with_metrics(classifier: Predictor, metrics: dict[str, object]) -> Predictor:
-    from dataclasses import replace
-
     return Predictor(replace(classifier.checkpoint, metrics=metrics))
 
 
 def test_effects_on_accuracy_equal_a_loop_over_texts(classifier: Predictor) -> None:
     rows = LabelledTexts([*TEXTS, ""], [0, 1, 2, 3, 1, 2, 3, 0, 1], CLASSES)
     means = measure_means(classifier, TEXTS, split="train")
-    for off in ("zero", "mean"):
-        found = ablate_on_rows(classifier, rows, off=off, means=means)
-        assert (found.n, found.split) == (9, "test")
+    for method in ("zero", "mean"):
+        effects = ablate_on_rows(classifier, rows, method=method, means=means)
+        assert (effects.n, effects.split) == (9, "test")
 
         def accuracy(changes: list[Change], means: Means = means) -> float:
             texts = [*TEXTS, "zyzzyva"]  # an empty row counts as one unknown token
-            answers = [ablate(classifier, text, [changes], means=means).changed[0].argmax() for text in texts]
-            return float(np.mean(np.array(answers) == rows.labels))
+            predicted = [ablate(classifier, text, [changes], means=means).changed[0].argmax() for text in texts]
+            return float(np.mean(np.array(predicted) == rows.labels))
 
-        heads = [[Change("head", off, layer, head) for head in range(2)] for layer in range(2)]
+        heads = [[Change("head", method, layer, head) for head in range(2)] for layer in range(2)]
         for layer in range(2):
             for head in range(2):
-                assert found.heads[layer, head] == pytest.approx(accuracy([heads[layer][head]]))
-        assert found.all_heads == pytest.approx(accuracy([*heads[0], *heads[1]]))
-        kept = {"split": "test", "n": 9, "accuracy": found.accuracy, off: found.to_dict()}
-        again = AccuracyEffects.of(with_metrics(classifier, {"heads": kept}), off=off)
-        assert again is not None
-        np.testing.assert_allclose(again.heads, found.heads, atol=1e-6)
-        assert again.all_heads == pytest.approx(found.all_heads, abs=1e-6)
-        assert AccuracyEffects.of(with_metrics(classifier, {"heads": {off: 3}}), off=off) is None
+                assert effects.heads[layer, head] == pytest.approx(accuracy([heads[layer][head]]))
+        assert effects.all_heads == pytest.approx(accuracy([*heads[0], *heads[1]]))
+        metrics = {"split": "test", "n": 9, "accuracy": effects.accuracy, method: effects.to_dict()}
+        loaded = AccuracyEffects.of(with_metrics(classifier, {"heads": metrics}), method=method)
+        assert loaded is not None
+        np.testing.assert_allclose(loaded.heads, effects.heads, atol=1e-6)
+        assert loaded.all_heads == pytest.approx(effects.all_heads, abs=1e-6)
+        assert AccuracyEffects.of(with_metrics(classifier, {"heads": {method: 3}}), method=method) is None
     with pytest.raises(ValueError, match="no rows"):
         ablate_on_rows(classifier, LabelledTexts([], [], CLASSES))

@@ -1,6 +1,6 @@
-"""What does each part of the model contribute? Switch off or replace parts, and compare the predictions.
+"""What does each part of the model contribute? Ablate parts, and compare the predictions.
 
-Changes are edits at the model's taps: the model itself is not modified, and other threads are not affected
+Ablations are edits at the model's taps: the model itself is not modified, and other threads are not affected
 (txcls/tap.py). `ablate` and `ablate_each` work on one text, `ablate_on_rows` and `measure_heads` on labelled rows.
 """
 
@@ -31,25 +31,25 @@ from txcls.text.checks import check_texts
 from txcls.wording import percentage, shown
 
 Part = Literal["head", "feed_forward", "positions", "token"]
-How = Literal["zero", "mean", "uniform", "shuffled"]
-Off = Literal["zero", "mean"]
+AblationMethod = Literal["zero", "mean", "uniform", "shuffled"]
+OutputAblation = Literal["zero", "mean"]
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One part of the model, and what replaces it.
+    """The ablation of one part of the model.
 
     `part` is a head (`layer`, `index`), the feed-forward block of a layer (`layer`), the position vectors, or the first
-    layer's input at one token (`index`). `how` replaces its output with zeros ("zero") or with its mean ("mean", which
-    needs `Means`); a head may also attend uniformly to all unmasked keys ("uniform"), or have each query's weights
-    shuffled among its unmasked keys ("shuffled").
+    layer's input at one token (`index`). `how` is "zero" (zero ablation), "mean" (mean ablation, which needs `Means`),
+    or, for a head, "uniform" (uniform attention to all unmasked keys) or "shuffled" (each query's weights are shuffled
+    among its unmasked keys).
 
     Raises:
         ValueError: "uniform" or "shuffled" for a part that is not a head.
     """
 
     part: Part
-    how: How = "zero"
+    how: AblationMethod = "zero"
     layer: int = 0
     index: int = 0
 
@@ -59,9 +59,9 @@ class Change:
 
     @property
     def tap(self) -> str:
-        """The name of the tap at which the change is made."""
+        """The name of the tap that is edited."""
         if self.part == "head":
-            # Scores rather than the pattern: masked scores are minus infinity, and remain so.
+            # Scores rather than the pattern, since masked scores are recognised by their value, minus infinity.
             return f"layers.{self.layer}.attn.{'scores' if self.how in ('uniform', 'shuffled') else 'z'}"
         if self.part == "feed_forward":
             return f"layers.{self.layer}.ff_out"
@@ -70,7 +70,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Means:
-    """The mean output of each part over the tokens of `n_texts` texts: tap name to (H, E) or (D,)."""
+    """The mean output of each part over all tokens of `n_texts` texts: tap name to (H, E) or (D,)."""
 
     taps: Mapping[str, NDArray[np.float32]]
     n_texts: int
@@ -78,7 +78,7 @@ class Means:
 
     @classmethod
     def of(cls, classifier: Predictor) -> "Means | None":
-        """The means saved with the checkpoint; None if there are none, or if they do not fit the model."""
+        """The means stored in the checkpoint; None if there are none, or if they do not fit the model."""
         try:
             stored = classifier.checkpoint.metrics["means"]
             taps = {name: np.asarray(values, dtype=np.float32) for name, values in stored["taps"].items()}
@@ -94,7 +94,7 @@ class Means:
 
 
 def _mean_shapes(classifier: Predictor) -> dict[str, tuple[int, ...]]:
-    """The taps whose output can be replaced with a mean, with the shape of the values at one token."""
+    """The taps that mean ablation can replace, with the shape of their values at one token."""
     config = classifier.checkpoint.config.model
     shapes: dict[str, tuple[int, ...]] = {"embeddings.out": (config.d_model,)}
     if config.positions != "none":
@@ -106,15 +106,10 @@ def _mean_shapes(classifier: Predictor) -> dict[str, tuple[int, ...]]:
 
 
 def measure_means(classifier: Predictor, texts: Sequence[str], *, split: str) -> Means:
-    """The mean output of each part over all tokens of these texts.
-
-    Args:
-        classifier: is not modified.
-        texts: similar to the training texts; those without a token are skipped.
-        split: name of the split they come from.
+    """The mean output of each part over all tokens of these texts; texts without a word are skipped.
 
     Raises:
-        ValueError: no text contains a token.
+        ValueError: no text contains a word.
     """
     names = list(_mean_shapes(classifier))
     sums: dict[str, Tensor] = {}
@@ -130,15 +125,15 @@ def measure_means(classifier: Predictor, texts: Sequence[str], *, split: str) ->
             sums[name] = sums.get(name, 0.0) + value.sum(dim=-2)
         n_texts, n_tokens = n_texts + 1, n_tokens + value.shape[-2]
     if not n_texts:
-        raise ValueError("got no text that holds a token; the mean needs at least one")
+        raise ValueError("got no text with a word; expected at least one")
     return Means({name: (total / n_tokens).float().numpy() for name, total in sums.items()}, n_texts, split)
 
 
-def each_part(config: ModelConfig, *, heads: How, off: Off) -> list[Change]:
-    """A change for every head, layer by layer, and then for every feed-forward block."""
+def each_part(config: ModelConfig, *, heads: AblationMethod, feed_forward: OutputAblation) -> list[Change]:
+    """An ablation of every head, layer by layer, and then of every feed-forward block."""
     layers = range(config.n_layers)
     every_head = [Change("head", heads, layer, head) for layer in layers for head in range(config.n_heads)]
-    return every_head + [Change("feed_forward", off, layer) for layer in layers]
+    return every_head + [Change("feed_forward", feed_forward, layer) for layer in layers]
 
 
 def edits_of(
@@ -149,7 +144,7 @@ def edits_of(
     means: Means | None,
     seed: int = 0,
 ) -> dict[str, Edit]:
-    """The edit at each tap that makes these changes, each in its own row (or rows) of the batch.
+    """The edit at each tap for these ablations, each paired with the row or rows of the batch that it applies to.
 
     Raises:
         ValueError: as for `check_change`.
@@ -165,10 +160,10 @@ def edits_of(
 
 
 def check_change(change: Change, config: ModelConfig, *, length: int | None, means: Means | None) -> None:
-    """Check that a change is valid for a model and a text of `length` tokens (None for any length).
+    """Check an ablation for a model and a text of `length` tokens (None if the length is not known).
 
     Raises:
-        ValueError: there is no such layer, head or token, or the change needs a mean and there is none.
+        ValueError: there is no such layer, head or token, or `means` is missing for a mean ablation.
     """
     n_parts = {"head": config.n_heads, "token": length}.get(change.part, 1)
     if not 0 <= change.layer < config.n_layers:
@@ -176,19 +171,20 @@ def check_change(change: Change, config: ModelConfig, *, length: int | None, mea
     if n_parts is not None and not 0 <= change.index < n_parts:
         raise ValueError(f"got {change.part} {change.index}; expected 0 to {n_parts - 1}")
     if change.how == "mean" and means is None:
-        raise ValueError("a change to the mean needs the means of reference texts; measure_means finds them")
+        raise ValueError("got no means; a mean ablation needs the result of measure_means")
 
 
 def _apply(
     changes: Sequence[tuple[int | slice, Change]], mean: NDArray[np.float32] | None, seed: int, value: Tensor
 ) -> Tensor:
-    """The value at a tap, (B, …), with the changes applied."""
+    """The value at a tap, (B, …), with the ablations applied."""
     changed = value.clone()
     mean_tensor = None if mean is None else torch.from_numpy(mean).to(value)  # H E or D
     for row, change in changes:
         if change.part == "head" and change.how in ("uniform", "shuffled"):
             scores = value[row, change.index]  # T T
-            changed[row, change.index] = _even(scores) if change.how == "uniform" else _shuffled(scores, change, seed)
+            uniform = torch.where(torch.isfinite(scores), 0.0, scores)
+            changed[row, change.index] = uniform if change.how == "uniform" else _shuffled(scores, change, seed)
             continue
         place = (row, change.index) if change.part in ("head", "token") else (row,)
         if change.how == "zero" or mean_tensor is None:
@@ -198,19 +194,14 @@ def _apply(
     return changed
 
 
-def _even(scores: Tensor) -> Tensor:
-    """Zero scores for all unmasked query–key pairs, which gives uniform attention."""
-    return torch.where(torch.isfinite(scores), 0.0, scores)
-
-
 def _shuffled(scores: Tensor, change: Change, seed: int) -> Tensor:
     """Each query's scores, shuffled among its unmasked keys."""
     random = torch.Generator().manual_seed(seed * 1_000_003 + change.layer * 1009 + change.index)
     noise = torch.rand(scores.shape, generator=random).to(scores.device)
     mask = torch.isfinite(scores)  # T T
-    drawn = torch.where(mask, noise, torch.inf).argsort(dim=-1)  # T T: the unmasked keys first, in random order
-    places = torch.where(mask, 0.0, 1.0).argsort(dim=-1, stable=True)  # T T: the same keys, in their original order
-    return scores.scatter(-1, places, scores.gather(-1, drawn))
+    shuffled_keys = torch.where(mask, noise, torch.inf).argsort(dim=-1)  # T T: the unmasked keys first, in random order
+    keys = torch.where(mask, 0.0, 1.0).argsort(dim=-1, stable=True)  # T T: the same keys, in their original order
+    return scores.scatter(-1, keys, scores.gather(-1, shuffled_keys))
 
 
 Floats = NDArray[np.float64]
@@ -218,7 +209,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, repr=False)
 class Ablation:
-    """Class probabilities of a text under n settings, `changed` (n, C), and of the unchanged model, `original` (C,)."""
+    """Class probabilities of a text under n settings, `changed` (n, C), and without ablation, `original` (C,)."""
 
     classes: tuple[str, ...]
     original: Floats
@@ -231,20 +222,20 @@ class Ablation:
 
     @property
     def effect(self) -> Floats:
-        """The change in the originally predicted class's probability under each setting, (n,)."""
+        """The change in the probability of the originally predicted class under each setting, (n,)."""
         effect: Floats = self.changed[:, self.winner] - self.original[self.winner]
         return effect
 
     def __repr__(self) -> str:
-        """The original prediction, and a line per setting with the probability of that class and any new prediction."""
+        """The original prediction, then for each setting the probability of that class and any new prediction."""
         names = [shown(name, limit=60) for name in self.classes]
         best = names[self.winner]
-        lines = [f"Ablation: {best} {percentage(self.original[self.winner])} as the model is"]
+        lines = [f"Ablation: {best} {percentage(self.original[self.winner])} without ablation"]
         for number, (row, effect) in enumerate(zip(self.changed, self.effect, strict=True)):
-            now = f"{best} {percentage(row[self.winner])} ({100 * effect:+.1f} points)"
-            other = int(row.argmax())
-            flip = "" if other == self.winner else f", answer now {names[other]} {percentage(row[other])}"
-            lines.append(f"  setting {number}: {now}{flip}")
+            predicted = int(row.argmax())
+            flip = "" if predicted == self.winner else f", now predicts {names[predicted]} {percentage(row[predicted])}"
+            points = f"{100 * effect:+.1f} points"
+            lines.append(f"  setting {number}: {best} {percentage(row[self.winner])} ({points}){flip}")
         return "\n".join(lines)
 
 
@@ -259,53 +250,34 @@ def ablate(
     """Class probabilities of one text under each of n settings, in as few batched passes as its length allows.
 
     Args:
-        classifier: is not modified.
-        text: at least one token long.
-        settings: the changes of each setting; an empty setting changes nothing.
-        means: needed for changes to the mean.
-        seed: seed for shuffled patterns; how a head is shuffled does not depend on the other changes.
+        settings: the ablations made together in each setting; an empty setting changes nothing.
+        means: required for mean ablation.
+        seed: seed for shuffled patterns; how a head is shuffled does not depend on the other ablations.
 
     Raises:
-        TraceError: the text contains no token that the model reads, or the model has no position vectors to change.
-        ValueError: there is no such layer, head or token, or `means` is missing for a change to the mean.
+        TraceError: the text contains no word, or the model has no position vectors to ablate.
+        ValueError: there is no such layer, head or token, or `means` is missing for a mean ablation.
     """
     ids = readable(classifier, text).ids
     config = classifier.checkpoint.config.model
     length = config.max_length if config.fixed_length else len(ids)
-    for setting in settings:  # before anything is computed
-        for change in setting:
-            check_change(change, config, length=length, means=means)
     together = max(1, texts_together(length) - 1)  # every pass also includes the unchanged model
-    groups = [settings[first : first + together] for first in range(0, len(settings), together)] or [settings]
-    passes = [_ablate_together(classifier, ids, group, length=length, means=means, seed=seed) for group in groups]
+    passes: list[Floats] = []
+    for first in range(0, max(1, len(settings)), together):
+        group = settings[first : first + together]
+        rows = [(row, change) for row, setting in enumerate(group, start=1) for change in setting]
+        with trace(record=(), edit=edits_of(rows, config, length=length, means=means, seed=seed)):
+            logits = classifier.logits(torch.tensor([ids]).expand(1 + len(group), -1))  # 1+n C
+        passes.append(classifier.calibrated(logits, n_tokens=len(ids)).numpy())
     changed = np.concatenate([probabilities[1:] for probabilities in passes])
     return Ablation(classifier.classes, passes[0][0], changed)
 
 
-def _ablate_together(
-    classifier: Predictor,
-    ids: Sequence[int],
-    settings: Sequence[Sequence[Change]],
-    *,
-    length: int,
-    means: Means | None,
-    seed: int,
-) -> Floats:
-    """Class probabilities (1 + n, C) of token ids (T,): from the unchanged model, then under each of n settings."""
-    row_of_ids = torch.tensor([ids])  # 1 T
-    rows = [(row, change) for row, setting in enumerate(settings, start=1) for change in setting]
-    config = classifier.checkpoint.config.model
-    with trace(record=(), edit=edits_of(rows, config, length=length, means=means, seed=seed)):
-        logits = classifier.logits(row_of_ids.expand(1 + len(settings), -1))  # 1+n C
-    probabilities: Floats = classifier.calibrated(logits, n_tokens=len(ids)).numpy()
-    return probabilities
-
-
 @dataclass(frozen=True, repr=False)
 class PartEffects:
-    """The change in the winner's probability when a single part is changed: `heads` (L, H), `feed_forward` (L,).
+    """The change in the predicted class's probability when one part is ablated: `heads` (L, H), `feed_forward` (L,).
 
-    `original` (C,) holds the probabilities from the unchanged model.
+    `original` (C,) holds the probabilities without ablation.
     """
 
     original: Floats
@@ -314,7 +286,7 @@ class PartEffects:
 
     def __repr__(self) -> str:
         """A line per layer, in percentage points."""
-        lines = ["PartEffects: percentage points by which the winner's probability moves"]
+        lines = ["PartEffects: change in the predicted class's probability, in percentage points"]
         for layer, (heads, block) in enumerate(zip(self.heads, self.feed_forward, strict=True)):
             cells = "  ".join(f"{100 * effect:+6.1f}" for effect in heads)
             lines.append(f"  layer {layer}  heads {cells}  feed-forward {100 * block:+6.1f}")
@@ -322,50 +294,46 @@ class PartEffects:
 
 
 def ablate_each(
-    classifier: Predictor, text: str, *, heads: How = "zero", off: Off = "zero", means: Means | None = None
+    classifier: Predictor,
+    text: str,
+    *,
+    heads: AblationMethod = "zero",
+    feed_forward: OutputAblation = "zero",
+    means: Means | None = None,
 ) -> PartEffects:
-    """Change every head and switch off every feed-forward block, one at a time.
-
-    Args:
-        classifier: is not modified.
-        text: at least one token long.
-        heads: the change made to each head.
-        off: what replaces a feed-forward block.
-        means: needed for "mean".
+    """Ablate every head and every feed-forward block, one at a time.
 
     Raises:
         TraceError, ValueError: as for `ablate`.
     """
     config = classifier.checkpoint.config.model
-    settings = [[change] for change in each_part(config, heads=heads, off=off)]
+    settings = [[change] for change in each_part(config, heads=heads, feed_forward=feed_forward)]
     result = ablate(classifier, text, settings, means=means)
-    split = config.n_layers * config.n_heads
+    n_heads = config.n_layers * config.n_heads
     return PartEffects(
         original=result.original,
-        heads=result.effect[:split].reshape(config.n_layers, config.n_heads),
-        feed_forward=result.effect[split:],
+        heads=result.effect[:n_heads].reshape(config.n_layers, config.n_heads),
+        feed_forward=result.effect[n_heads:],
     )
 
 
 MEAN_TEXTS = 1000
-"""Number of texts for the means; validation texts, so as not to use the test texts to which the means are applied."""
+"""Number of texts for the means; validation texts, since the means are applied to test texts."""
 MAX_TOKENS = 800_000
-"""Maximum number of tokens of test rows in each of the roughly thirty passes of `measure_heads`; beyond it, rows are
-sampled."""
+"""Maximum number of tokens in each of the roughly thirty passes over the test rows; more rows than that are sampled."""
 
 
 @dataclass(frozen=True)
 class AccuracyEffects:
-    """Accuracy on `n` rows of a split with a single part switched off: `heads` (L, H), `feed_forward` (L,).
+    """Accuracy on `n` rows of a split with one part ablated by `method`: `heads` (L, H), `feed_forward` (L,).
 
-    `accuracy` is that of the unchanged model, and `off` is what replaces the part. `all_heads` is the accuracy with all
-    heads of all layers off together, `all_uniform` with uniform attention in all of them; both are None in older
-    records.
+    `accuracy` is the accuracy of the unchanged model, `all_heads` with all heads of all layers ablated together, and
+    `all_uniform` with uniform attention in all of them; the last two are None in older records.
     """
 
     split: str
     n: int
-    off: Off
+    method: OutputAblation
     accuracy: float
     heads: Floats
     feed_forward: Floats
@@ -373,17 +341,17 @@ class AccuracyEffects:
     all_uniform: float | None = None
 
     @classmethod
-    def of(cls, classifier: Predictor, *, off: Off = "zero") -> "AccuracyEffects | None":
-        """The effects saved with the checkpoint; None if there are none, or if they do not fit the model."""
+    def of(cls, classifier: Predictor, *, method: OutputAblation = "zero") -> "AccuracyEffects | None":
+        """The effects stored in the checkpoint; None if there are none, or if they do not fit the model."""
         config = classifier.checkpoint.config.model
         try:
             stored = classifier.checkpoint.metrics["heads"]
-            heads, feed_forward = (np.asarray(stored[off][name], dtype=float) for name in ("heads", "feed_forward"))
-            all_heads, all_uniform = stored[off].get("all_heads"), stored.get("all_uniform")
+            heads, feed_forward = (np.asarray(stored[method][name], dtype=float) for name in ("heads", "feed_forward"))
+            all_heads, all_uniform = stored[method].get("all_heads"), stored.get("all_uniform")
             effects = cls(
                 split=str(stored["split"]),
                 n=int(stored["n"]),
-                off=off,
+                method=method,
                 accuracy=float(stored["accuracy"]),
                 heads=heads,
                 feed_forward=feed_forward,
@@ -396,7 +364,7 @@ class AccuracyEffects:
         return effects if fits else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values, for `metrics["heads"][off]`."""
+        """Plain JSON values, for `metrics["heads"][method]`."""
         values: dict[str, Any] = {
             "heads": self.heads.astype(float).round(6).tolist(),
             "feed_forward": self.feed_forward.astype(float).round(6).tolist(),
@@ -405,51 +373,47 @@ class AccuracyEffects:
 
 
 def ablate_on_rows(
-    classifier: Predictor, rows: LabelledTexts, *, off: Off = "zero", means: Means | None = None, split: str = "test"
+    classifier: Predictor, rows: LabelledTexts, *, method: OutputAblation = "zero", means: Means | None = None
 ) -> AccuracyEffects:
-    """The accuracy on labelled rows with each head and feed-forward block off, one at a time, and with all heads off.
+    """The accuracy on test rows with each head and feed-forward block ablated, one at a time, and with all heads.
 
-    Args:
-        classifier: its classes are those of the rows, in the same order.
-        rows: at least one.
-        off: what replaces the part.
-        means: needed for "mean".
-        split: name of the split they come from.
+    The classifier must have the classes of the rows, in the same order.
 
     Raises:
-        ValueError: there are no rows, or "mean" was given without `means`.
+        ValueError: there are no rows, or `means` is missing for a mean ablation.
     """
     config = classifier.checkpoint.config.model
     if not len(rows):
         raise ValueError("got no rows; expected at least one")
     texts = TokenisedTexts.encode(classifier.encoder, rows)
-    changes = each_part(config, heads=off, off=off)
-    parts = np.array([accuracy_with(classifier, texts, [change], means=means) for change in changes])
-    split_at = config.n_layers * config.n_heads
+    changes = each_part(config, heads=method, feed_forward=method)
+    accuracies = np.array([accuracy_with(classifier, texts, [change], means=means) for change in changes])
+    n_heads = config.n_layers * config.n_heads
+    uniform = each_part(config, heads="uniform", feed_forward=method)[:n_heads]
     return AccuracyEffects(
-        split=split,
+        split="test",
         n=len(rows),
-        off=off,
+        method=method,
         accuracy=accuracy_with(classifier, texts, []),
-        heads=parts[:split_at].reshape(config.n_layers, config.n_heads),
-        feed_forward=parts[split_at:],
-        all_heads=accuracy_with(classifier, texts, changes[:split_at], means=means),
-        all_uniform=accuracy_with(classifier, texts, each_part(config, heads="uniform", off=off)[:split_at]),
+        heads=accuracies[:n_heads].reshape(config.n_layers, config.n_heads),
+        feed_forward=accuracies[n_heads:],
+        all_heads=accuracy_with(classifier, texts, changes[:n_heads], means=means),
+        all_uniform=accuracy_with(classifier, texts, uniform),
     )
 
 
 def accuracy_with(
     classifier: Predictor, texts: TokenisedTexts, changes: Sequence[Change], *, means: Means | None = None
 ) -> float:
-    """The accuracy on labelled texts with all of these changes made together.
+    """The accuracy on labelled texts with all of these ablations made together.
 
     Raises:
         ValueError: as for `ablate`.
     """
     model = classifier.checkpoint.model
     assert isinstance(model, TextClassifier)
-    everywhere = [(slice(None), change) for change in changes]
-    edits = edits_of(everywhere, classifier.checkpoint.config.model, length=None, means=means)
+    in_all_rows = [(slice(None), change) for change in changes]
+    edits = edits_of(in_all_rows, classifier.checkpoint.config.model, length=None, means=means)
     with trace(record=(), edit=edits), torch.inference_mode():
         logits = predict_logits(model, texts).numpy()  # N C
     return float((logits.argmax(axis=1) == texts.labels).mean())
@@ -457,49 +421,48 @@ def accuracy_with(
 
 def measure_heads(
     classifier: Predictor, *, data_path: Path | None = None, on_stage: Callable[[str], None] | None = None
-) -> tuple[Means, dict[Off, AccuracyEffects]]:
-    """The accuracy on test rows with each head and each feed-forward block set to zero, and set to its mean.
+) -> tuple[Means, dict[OutputAblation, AccuracyEffects]]:
+    """The accuracy on test rows under zero and mean ablation of each head and each feed-forward block.
 
     If the test rows have more than `MAX_TOKENS` tokens in total, a fixed sample is used.
 
     Args:
-        classifier: is not modified.
         data_path: folder or file in the data set's published format; None for the default location of `open_dataset`.
         on_stage: called with a description of each stage.
 
     Raises:
         DataError: the data are missing, have no test split, or have classes that the checkpoint does not have.
     """
-    tell = on_stage or (lambda message: None)
+    report = on_stage or (lambda message: None)
     checkpoint = classifier.checkpoint
     dataset = open_dataset(checkpoint.config.data, path=data_path)
-    tell("averaging the output of each part over validation texts")
+    report("averaging the output of each part over validation texts")
     validation = training_and_validation(dataset, checkpoint.config.data)[1].texts
     means = measure_means(classifier, random_texts(validation, n=MEAN_TEXTS), split="validation")
     rows = sampled(classifier, in_classes_of(dataset.load("test"), checkpoint))
-    effects: dict[Off, AccuracyEffects] = {}
-    for off in ("zero", "mean"):
-        tell(f"classifying {len(rows):,} test rows without each part ({off})")
-        effects[off] = ablate_on_rows(classifier, rows, off=off, means=means, split="test")
+    effects: dict[OutputAblation, AccuracyEffects] = {}
+    for method in ("zero", "mean"):
+        report(f"classifying {len(rows):,} test rows with each part ablated ({method})")
+        effects[method] = ablate_on_rows(classifier, rows, method=method, means=means)
     return means, effects
 
 
-def sampled(classifier: Predictor, rows: LabelledTexts, *, most_tokens: int = MAX_TOKENS) -> LabelledTexts:
-    """All rows, or a fixed random sample with about `most_tokens` tokens if they have more."""
+def sampled(classifier: Predictor, rows: LabelledTexts) -> LabelledTexts:
+    """All rows, or a fixed random sample with about `MAX_TOKENS` tokens if they have more."""
     n_tokens = int(TokenisedTexts.encode(classifier.encoder, rows).lengths.sum())
-    if n_tokens <= most_tokens:
+    if n_tokens <= MAX_TOKENS:
         return rows
-    n = max(1, len(rows) * most_tokens // n_tokens)
+    n = max(1, len(rows) * MAX_TOKENS // n_tokens)
     return rows.subset(np.sort(np.random.default_rng(0).choice(len(rows), n, replace=False)).tolist())
 
 
-def with_heads(checkpoint: Checkpoint, means: Means, effects: Mapping[Off, AccuracyEffects]) -> Checkpoint:
-    """A copy of the checkpoint with the results of `measure_heads` in its metrics (and model card, once saved)."""
+def with_heads(checkpoint: Checkpoint, means: Means, effects: Mapping[OutputAblation, AccuracyEffects]) -> Checkpoint:
+    """A copy of the checkpoint with the results of `measure_heads` in its metrics and, once saved, its model card."""
     heads: dict[str, Any] = {
         "split": effects["zero"].split,
         "n": effects["zero"].n,
         "accuracy": round(effects["zero"].accuracy, 6),
         **({} if effects["zero"].all_uniform is None else {"all_uniform": round(effects["zero"].all_uniform, 6)}),
-        **{off: measured.to_dict() for off, measured in effects.items()},
+        **{method: measured.to_dict() for method, measured in effects.items()},
     }
     return checkpoint.with_metrics(heads=heads, means=means.to_dict())

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from txcls.address import SWITCH
 from txcls.checkpoint.snapshots import SnapshotRow
 from txcls.errors import TxclsError
-from txcls.inspection.ablation import Ablation, AccuracyEffects, Change, How, Means, ablate, ablate_each
+from txcls.inspection.ablation import Ablation, AblationMethod, AccuracyEffects, Change, Means, ablate, ablate_each
 from txcls.inspection.attribution import explain
 from txcls.inspection.lens import class_lens
 from txcls.inspection.positions import shuffle_words
@@ -125,7 +125,7 @@ class _WithPartsOff(Measurement):
     """A quantity of the prediction, optionally with parts switched off: "2.1", "1.ff", "t3", "positions"."""
 
     switched: list[str] = Field(default_factory=list)
-    how: How = "zero"
+    how: AblationMethod = "zero"
 
     def _probabilities(self, classifier: Predictor, text: str) -> dict[str, float]:
         """Class to probability."""
@@ -197,7 +197,7 @@ class Accuracy(Measurement):
     without: Literal["nothing", "heads", "order"] = "nothing"
 
     def _value(self, classifier: Predictor, text: str) -> Result:
-        recorded, effects = classifier.checkpoint.metrics.get("test", {}), AccuracyEffects.of(classifier, off="mean")
+        recorded, effects = classifier.checkpoint.metrics.get("test", {}), AccuracyEffects.of(classifier, method="mean")
         accuracy = {
             "nothing": recorded.get("accuracy"),
             "order": recorded.get("order", {}).get("words_shuffled"),
@@ -216,7 +216,7 @@ class HeadsWorth(Measurement):
     points: float = Field(ge=0)
 
     def _value(self, classifier: Predictor, text: str) -> Result:
-        effects = AccuracyEffects.of(classifier, off="mean")
+        effects = AccuracyEffects.of(classifier, method="mean")
         if effects is None:
             raise MeasureError(
                 f"{classifier.name} does not record what its heads are worth; `txcls evaluate --heads --write` does"
@@ -236,7 +236,7 @@ class OutOfScope(Measurement):
         return "yes" if outside else "no"
 
 
-def _change(part: str, how: How) -> Change:
+def _change(part: str, how: AblationMethod) -> Change:
     """The change for a part named as in an address: "2.1", "1.ff", "t3" or "positions"."""
     if not SWITCH.fullmatch(part):
         raise MeasureError(f"{part!r} is not a part of a model; expected, for example, 2.1, 1.ff, t3 or positions")
@@ -327,7 +327,7 @@ class HeadEffect(_OfHead):
 
     LEAST_MARGIN = 2.0
     measure: Literal["head_effect"]
-    how: How = "zero"
+    how: AblationMethod = "zero"
 
     def _value(self, classifier: Predictor, text: str) -> Result:
         layer, head = self._index(classifier)
@@ -339,7 +339,7 @@ class StrongestHead(Measurement):
 
     LEAST_MARGIN = 5.0
     measure: Literal["strongest_head"]
-    how: How = "zero"
+    how: AblationMethod = "zero"
 
     def _value(self, classifier: Predictor, text: str) -> Result:
         effects = _effects(classifier, text, self.how)
@@ -355,7 +355,7 @@ class HeadsThatFlip(Measurement):
 
     LEAST_MARGIN = 10.0
     measure: Literal["heads_that_flip"]
-    how: How = "zero"
+    how: AblationMethod = "zero"
 
     def _value(self, classifier: Predictor, text: str) -> Result:
         names, ablation = self._each_off(classifier, text)
@@ -375,7 +375,7 @@ class HeadsThatFlip(Measurement):
         return names, ablate(classifier, text, settings, means=Means.of(classifier))
 
 
-def _effects(classifier: Predictor, text: str, how: How) -> NDArray[np.float64]:
+def _effects(classifier: Predictor, text: str, how: AblationMethod) -> NDArray[np.float64]:
     """The change in the winner's probability without each head, (L, H)."""
     return ablate_each(classifier, text, heads=how, means=Means.of(classifier)).heads
 

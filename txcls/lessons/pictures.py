@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from txcls.address import View, view_from_params
-from txcls.inspection.ablation import How, Means, ablate_each
+from txcls.inspection.ablation import AblationMethod, Means, ablate_each
 from txcls.inspection.attribution import explain
 from txcls.inspection.stories import HeadAtlas, head_chips
 from txcls.inspection.tracing import trace_text
@@ -187,7 +187,7 @@ def _map(classifier: Predictor, text: str, view: View, language: str) -> tuple[i
     return int(104 + size * len(names)), parts, described
 
 
-def _board(classifier: Predictor, text: str, how: How, language: str) -> tuple[int, list[str]]:
+def _board(classifier: Predictor, text: str, how: AblationMethod, language: str) -> tuple[int, list[str]]:
     """A cell for each head, with the change in the winner's probability in percentage points."""
     effects = 100 * ablate_each(classifier, text, heads=how, means=Means.of(classifier)).heads
     parts = []

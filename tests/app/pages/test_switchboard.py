@@ -75,7 +75,7 @@ def test_a_link_opens_with_its_switches_and_they_are_in_the_link() -> None:
 def test_mean_ablation_and_accuracy_come_with_a_measured_checkpoint(measured: Predictor) -> None:
     app = open_page("switchboard", text=TEXTS[0])
     app.segmented_control(key="switch_off").set_value("mean").run()
-    effects = ablate_each(measured, TEXTS[0], heads="mean", off="mean", means=Means.of(measured))
+    effects = ablate_each(measured, TEXTS[0], heads="mean", feed_forward="mean", means=Means.of(measured))
     expected = 100 * np.column_stack([effects.heads, effects.feed_forward])
     np.testing.assert_allclose(written(app, "chart_board"), expected, atol=0.0501)
     kept = measured.checkpoint.metrics["heads"]

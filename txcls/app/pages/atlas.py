@@ -18,7 +18,7 @@ from txcls.app.shell.controls import choice
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import load_classifier, loading_placeholder
 from txcls.figures import attention_map, minus, number_map, visible
-from txcls.inspection.ablation import How
+from txcls.inspection.ablation import AblationMethod
 from txcls.inspection.stories import (
     HeadAtlas,
     HeadRecord,
@@ -45,7 +45,11 @@ ABOUT_TESTS = (
     "head’s own weight is where the story says. Where the story’s key is the model’s own answer (the team that it then "
     "names), this shows that the row is enough to name a team, not how the team is found."
 )
-ABLATION_TITLES: dict[How, str] = {"mean": "output at its mean", "zero": "output at zero", "uniform": "uniform weights"}
+ABLATION_TITLES: dict[AblationMethod, str] = {
+    "mean": "output at its mean",
+    "zero": "output at zero",
+    "uniform": "uniform weights",
+}
 MAX_LISTED = 4
 """Maximum number of heads listed before a button shows the rest."""
 HEADS_OF_A_SLIDE = 2

@@ -15,7 +15,7 @@ from txcls.app.shell.heads import draw_chips, link_where_heads_matter
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text
 from txcls.figures import FEED_FORWARD, compared_bars, head_effects_map, label, percent
-from txcls.inspection.ablation import AccuracyEffects, Change, Means, Off
+from txcls.inspection.ablation import AccuracyEffects, Change, Means, OutputAblation
 from txcls.predictor import Predictor
 from txcls.text.tokens import Token
 from txcls.wording import percentage
@@ -50,7 +50,7 @@ def _experiment(opened: layout.Page, classifier: Predictor, winner: str) -> None
     how: Any = off if heads == "off" else heads
     with below:
         badges, changes = _switches(opened, classifier, off=off, how=how)
-    effects = compute.ablate_each(opened.source, opened.view.text, heads=how, off=off)
+    effects = compute.ablate_each(opened.source, opened.view.text, heads=how, feed_forward=off)
     with left:
         st.caption(
             f"Each cell: the change in the probability of **{plain(winner)}** "
@@ -86,7 +86,7 @@ def _experiment(opened: layout.Page, classifier: Predictor, winner: str) -> None
         _accuracy(classifier, is_own=opened.source.is_own)
 
 
-def _choices(place: Any, view: View, means: Means | None) -> tuple[Off, HeadChange]:
+def _choices(place: Any, view: View, means: Means | None) -> tuple[OutputAblation, HeadChange]:
     """Draw controls for what replaces a switched-off part, and for what is done to a head; returns their values."""
     choice(place, "Set a clicked head to", get_args(HeadChange), view, "heads", key="switch_heads")
     if means is None:
@@ -213,7 +213,7 @@ def _accuracy(classifier: Predictor, *, is_own: bool) -> None:
     """Draw the worth of each part over all test texts, with its mean output as replacement, regardless of the
     controls."""
     st.subheader("Test accuracy without each part", anchor=False)
-    effects = AccuracyEffects.of(classifier, off="mean")
+    effects = AccuracyEffects.of(classifier, method="mean")
     if effects is None:
         st.info(
             "Not measured: training in the app skips it. The board above shows the effect of each part for one text."
@@ -237,7 +237,7 @@ def _accuracy(classifier: Predictor, *, is_own: bool) -> None:
         alt=f"Board of {effects.heads.size} heads and {len(effects.feed_forward)} feed-forward blocks, coloured by the "
         f"change in {effects.split} accuracy without each, from {100 * lowest:.2f} to {100 * highest:.2f} points",
     )
-    zero = AccuracyEffects.of(classifier, off="zero")
+    zero = AccuracyEffects.of(classifier, method="zero")
     all_heads = (
         ("replaced by its mean", effects.all_heads),
         ("at zero", None if zero is None else zero.all_heads),

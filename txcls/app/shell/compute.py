@@ -27,7 +27,7 @@ from txcls.inspection import (
     principal_components,
     vocabulary,
 )
-from txcls.inspection.ablation import Ablation, Change, How, Means, Off, PartEffects
+from txcls.inspection.ablation import Ablation, AblationMethod, Change, Means, OutputAblation, PartEffects
 from txcls.inspection.attention import QueryKey
 from txcls.inspection.attribution import (
     Baseline,
@@ -174,10 +174,12 @@ def clearest_texts(source: Source) -> tuple[str, ...]:
 
 
 @cached(heavy=True)
-def ablate_each(source: Source, text: str, *, heads: How, off: Off) -> PartEffects:
+def ablate_each(source: Source, text: str, *, heads: AblationMethod, feed_forward: OutputAblation) -> PartEffects:
     """How much switching off each single head or feed-forward block moves the winner; TraceError without tokens."""
     classifier = checkpoints.classifier(source)
-    return inspection.ablation.ablate_each(classifier, text, heads=heads, off=off, means=Means.of(classifier))
+    return inspection.ablation.ablate_each(
+        classifier, text, heads=heads, feed_forward=feed_forward, means=Means.of(classifier)
+    )
 
 
 @cached()

@@ -77,7 +77,7 @@ def worth_of_heads(classifier: Predictor) -> Floats:
     config = classifier.checkpoint.config.model
     if (atlas := HeadAtlas.of(classifier)) is not None:
         return np.array([record.worth for record in atlas.heads]).reshape(config.n_layers, config.n_heads)
-    if (effects := AccuracyEffects.of(classifier, off="mean")) is not None:
+    if (effects := AccuracyEffects.of(classifier, method="mean")) is not None:
         return effects.accuracy - effects.heads
     return np.zeros((config.n_layers, config.n_heads))
 
@@ -155,7 +155,7 @@ def link_where_heads_matter(
 
 def spare_heads(classifier: Predictor, shown: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """The measured heads of `shown` without which the accuracy is almost unchanged."""
-    if HeadAtlas.of(classifier) is None and AccuracyEffects.of(classifier, off="mean") is None:
+    if HeadAtlas.of(classifier) is None and AccuracyEffects.of(classifier, method="mean") is None:
         return []
     worth = worth_of_heads(classifier)
     return [place for place in shown if worth[place] < IDLE]

@@ -12,7 +12,15 @@ from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import Dataset, LabelledTexts, Roles, SplitName
 from txcls.evaluation.evaluate import in_classes_of
-from txcls.inspection.ablation import AccuracyEffects, Change, How, Means, Off, accuracy_with, sampled
+from txcls.inspection.ablation import (
+    AblationMethod,
+    AccuracyEffects,
+    Change,
+    Means,
+    OutputAblation,
+    accuracy_with,
+    sampled,
+)
 from txcls.inspection.stories.all_heads import AllHeads, measure_all_heads
 from txcls.inspection.stories.kinds import (
     ANY,
@@ -55,7 +63,7 @@ class HeadRecord:
         story: its story, measured on texts that were not used to choose it.
     """
 
-    lost: Mapping[How, float]
+    lost: Mapping[AblationMethod, float]
     story: MeasuredStory
 
     @property
@@ -191,7 +199,7 @@ class HeadAtlas:
 def measure_atlas(
     classifier: Predictor,
     means: Means,
-    effects: Mapping[Off, AccuracyEffects],
+    effects: Mapping[OutputAblation, AccuracyEffects],
     *,
     data_path: Path | None = None,
     on_stage: Callable[[str], None] | None = None,
@@ -240,8 +248,9 @@ def measure_atlas(
         raise ValueError(f"effects were measured on {effects['zero'].n:,} rows; expected {len(rows):,}, as read here")
     records = []
     for story, fitted in zip(stories, lists, strict=True):
-        lost: dict[How, float] = {
-            off: effects[off].accuracy - float(effects[off].heads[story.layer, story.head]) for off in ("zero", "mean")
+        lost: dict[AblationMethod, float] = {
+            method: effects[method].accuracy - float(effects[method].heads[story.layer, story.head])
+            for method in ("zero", "mean")
         }
         even = accuracy_with(classifier, rows, [Change("head", "uniform", story.layer, story.head)])
         lost["uniform"] = effects["zero"].accuracy - even
