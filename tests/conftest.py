@@ -1,7 +1,7 @@
 """Tiny objects shared by many tests: a few texts, an untrained checkpoint on disk, its classifier."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -109,6 +109,14 @@ def make_language_model(
     record = {"training": {"seed": 0}, "language": {"loss": 3.0, "perplexity": 20.0855, "accuracy": 0.1}}
     save_checkpoint(Checkpoint(path, config, encoder, (), network, Calibration(), record, [{"epoch": 1}]))
     return load_checkpoint(path)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_waiting_for_the_disk() -> Iterator[None]:
+    """Save files without fsync, which only matters in a power cut and would take longer than many a test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda file: None)
+        yield
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ The text is the template `card.md.jinja`; huggingface_hub makes the metadata blo
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from txcls.wording import as_markdown, percentage
 
 if TYPE_CHECKING:
     from huggingface_hub import ModelCardData
+    from jinja2 import Template
 
 FEW_CLASSES = 10
 """Maximum number of classes for which a card shows the whole confusion matrix."""
@@ -84,18 +85,8 @@ def model_card(
     `metrics` are those of metrics.json, `history` the rows of history.jsonl.
     """
     from huggingface_hub import ModelCard
-    from jinja2 import Environment, FileSystemLoader
 
-    cards = Environment(
-        loader=FileSystemLoader(Path(__file__).parent), trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
-    )
-    cards.filters |= {
-        "thousands": "{:,}".format,
-        "decimals": _decimals,
-        "percent": percentage,
-        "text": lambda value: as_markdown(str(value)),
-    }
-    text = cards.get_template("card.md.jinja").render(
+    text = _template().render(
         name=name,
         config=config,
         classes=classes,
@@ -119,6 +110,22 @@ def model_card(
     )
     metadata = _metadata(name, config, metrics, is_classifier=bool(classes))
     return str(ModelCard(f"---\n{metadata.to_yaml()}\n---\n\n{text}"))
+
+
+@cache  # compiling it takes longer than filling it in
+def _template() -> "Template":
+    from jinja2 import Environment, FileSystemLoader
+
+    cards = Environment(
+        loader=FileSystemLoader(Path(__file__).parent), trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    cards.filters |= {
+        "thousands": "{:,}".format,
+        "decimals": _decimals,
+        "percent": percentage,
+        "text": lambda value: as_markdown(str(value)),
+    }
+    return cards.get_template("card.md.jinja")
 
 
 def _evenly(rows: Sequence[Mapping[str, Any]], n: int) -> list[Mapping[str, Any]]:
