@@ -22,7 +22,7 @@ from txcls.data.datasets import is_available, open_dataset
 from txcls.data.types import LabelledTexts
 from txcls.evaluation.evaluate import in_classes_of
 from txcls.evaluation.label_errors import held_out_probabilities, suspect_rows
-from txcls.evaluation.report import answer_rows, some_rows
+from txcls.evaluation.report import predict_rows, sample_rows
 from txcls.predictor import Predictor
 
 SETS = ("ag_news", "huffpost", "clinc150", "imdb", "who_won", "sample")
@@ -57,8 +57,8 @@ def measure(name: str, *, limit: int, share: float, seeds: int) -> None:
     else:
         train = dataset.load("train")
         clean = LabelledTexts([*train.texts, *clean.texts], [*train.labels, *clean.labels], clean.classes)
-    clean = some_rows(clean, limit=limit)
-    own = None if classifier is None else answer_rows(classifier, clean).probabilities
+    clean = sample_rows(clean, limit=limit)
+    own = None if classifier is None else predict_rows(classifier, clean).probabilities
     figures: dict[str, list[tuple[float, float, int]]] = {}
     for seed in range(seeds):
         rows, planted = plant(clean, share, seed=seed)

@@ -31,7 +31,7 @@ from txcls.data.splits import training_and_validation
 from txcls.data.types import Dataset, LabelledTexts, SplitName
 from txcls.evaluation.baseline import fit_linear_baseline
 from txcls.evaluation.evaluate import in_classes_of
-from txcls.evaluation.report import some_rows
+from txcls.evaluation.report import sample_rows
 from txcls.predictor import Predictor
 from txcls.text.cleaning import clean
 
@@ -60,7 +60,7 @@ class Rows:
         """The rows of this data set, with those of `split` as `test`; at most `limit` of each kind."""
         training, validation = training_and_validation(dataset, config.data)
         known = training if "validation" in dataset.splits else dataset.load("train")
-        return cls(*(some_rows(rows, limit=limit) for rows in (training, validation, known, dataset.load(split))))
+        return cls(*(sample_rows(rows, limit=limit) for rows in (training, validation, known, dataset.load(split))))
 
 
 def linear_baseline(rows: Rows) -> tuple[NDArray[np.int_], str]:
@@ -154,8 +154,8 @@ def compare(name: str, dataset: Dataset, split: SplitName, *, limit: int) -> Non
     }
     for model, classify in models.items():
         started = time.perf_counter()
-        answers, chosen = classify()
-        right = answers == np.asarray(rows.test.labels)  # N: in the data set's own class order
+        predictions, chosen = classify()
+        right = predictions == np.asarray(rows.test.labels)  # N: in the data set's own class order
         alone, other = int((own & ~right).sum()), int((right & ~own).sum())
         # Two models on the same rows differ only in the rows that just one of them gets right; if the models were
         # equally good, each of these rows would be equally likely to favour either (McNemar 1947, exact).

@@ -27,13 +27,13 @@ def test_a_published_system_trains_on_its_own_data(
 ) -> None:
     monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "cache"))
 
-    def some_rows(dataset: Dataset, config: DataConfig) -> tuple[LabelledTexts, LabelledTexts]:
+    def sample_rows(dataset: Dataset, config: DataConfig) -> tuple[LabelledTexts, LabelledTexts]:
         """A sample, since all rows would take minutes: texts of 512 tokens, models of width 512."""
         rows = dataset.load("train")
         step = max(1, len(rows) // 1000)
         return rows.subset(range(0, len(rows), step)), rows.subset(range(1, len(rows), 20 * step))
 
-    monkeypatch.setattr("txcls.training.supervised.training_and_validation", some_rows)
+    monkeypatch.setattr("txcls.training.supervised.training_and_validation", sample_rows)
     preset = load_preset(name)
     checkpoint = training.train(
         preset, out=tmp_path / name, data_path=published_data / preset.data.dataset, max_steps=2

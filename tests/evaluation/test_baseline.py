@@ -13,7 +13,7 @@ from txcls.evaluation import baseline
 from txcls.evaluation.baseline import (
     compare,
     fit_linear_baseline,
-    majority_answers,
+    majority_predictions,
 )
 from txcls.evaluation.metrics import paired_difference, wilson
 
@@ -29,7 +29,7 @@ FITTED = fit_linear_baseline(["good", "bad"] * 5, [0, 1] * 5)
 def compared(**changes: object) -> Comparison:
     arguments: dict[str, object] = {
         "truth": TRUE,
-        "majority": majority_answers(TRUE.tolist(), 300),
+        "majority": majority_predictions(TRUE.tolist(), 300),
         "linear": FAIR,
         "transformer": GOOD,
         "baseline": FITTED,
@@ -39,9 +39,9 @@ def compared(**changes: object) -> Comparison:
 
 def test_macro_f1_equals_scikit_learn() -> None:
     comparison = compared()
-    for answers, contestant in ((GOOD, comparison.transformer), (FAIR, comparison.linear)):
-        assert contestant.accuracy.value == pytest.approx((answers == TRUE).mean())
-        assert contestant.macro_f1.value == pytest.approx(f1_score(TRUE, answers, average="macro"))
+    for predictions, contestant in ((GOOD, comparison.transformer), (FAIR, comparison.linear)):
+        assert contestant.accuracy.value == pytest.approx((predictions == TRUE).mean())
+        assert contestant.macro_f1.value == pytest.approx(f1_score(TRUE, predictions, average="macro"))
         assert contestant.macro_f1.low < contestant.macro_f1.value < contestant.macro_f1.high
     assert comparison.majority.accuracy.value == pytest.approx(np.bincount(TRUE).max() / 300)
     assert comparison.only_transformer == ((GOOD == TRUE) & (FAIR != TRUE)).sum()
@@ -82,8 +82,8 @@ def test_a_comparison_is_read_back_from_json() -> None:
 
 def test_pairs_of_words_are_learned_and_any_text_gets_a_class() -> None:
     baseline = fit_linear_baseline(["not good", "good", "not bad", "bad"] * 20, [0, 1, 1, 0] * 20)
-    answers = baseline.predict(["bad", "not bad", "", "?!"])
-    assert answers.tolist()[:2] == [0, 1] and set(answers.tolist()) <= {0, 1} and answers.dtype == np.int64
+    predictions = baseline.predict(["bad", "not bad", "", "?!"])
+    assert predictions.tolist()[:2] == [0, 1] and set(predictions.tolist()) <= {0, 1} and predictions.dtype == np.int64
 
 
 @pytest.mark.parametrize(

@@ -9,28 +9,28 @@ import pytest
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.evaluation.costs import THRESHOLDS, cheapest_policy, make_costs
-from txcls.evaluation.report import Answers
+from txcls.evaluation.report import RowPredictions
 
 CLASSES = ("a", "b", "c")
 
 
-def some_answers(n: int) -> Answers:
+def some_predictions(n: int) -> RowPredictions:
     random = np.random.default_rng(0)
     probabilities = random.dirichlet(np.full(3, 0.4), size=n)
     labels = [int(random.choice(3, p=row)) for row in probabilities]
-    return Answers(LabelledTexts(["text"] * n, labels, CLASSES), probabilities, np.ones(n, int), np.zeros(n))
+    return RowPredictions(LabelledTexts(["text"] * n, labels, CLASSES), probabilities, np.ones(n, int), np.zeros(n))
 
 
 def test_the_cheapest_threshold_equals_a_search_row_by_row(tmp_path: Path) -> None:
     file = tmp_path / "costs.csv"
     file.write_text("true,predicted,cost\na,b,1\na,,20\nc,a,0\n")
     prices = {("a", "b"): 1, ("a", "c"): 20, ("b", "a"): 6, ("b", "c"): 6, ("c", "a"): 0, ("c", "b"): 6}
-    answers = some_answers(300)
-    found = cheapest_policy(answers, make_costs(CLASSES, error=6, human=1.5, file=file))
+    predictions = some_predictions(300)
+    found = cheapest_policy(predictions, make_costs(CLASSES, error=6, human=1.5, file=file))
 
     def cost(threshold: float) -> float:
         total = 0.0
-        for values, label in zip(answers.probabilities, answers.rows.labels, strict=True):
+        for values, label in zip(predictions.probabilities, predictions.rows.labels, strict=True):
             pair = CLASSES[label], CLASSES[max(range(3), key=lambda c: values[c])]
             total += 1.5 if max(values) < threshold else prices.get(pair, 0)
         return total / 3
@@ -39,16 +39,16 @@ def test_the_cheapest_threshold_equals_a_search_row_by_row(tmp_path: Path) -> No
     assert 0 < best < 1 and found.best.threshold == best
     assert found.best.cost == pytest.approx(cost(best)) and found.best.cost <= found.checked
     assert found.every.cost == pytest.approx(cost(0)) and found.none.cost == pytest.approx(150)
-    assert found.best.answered == np.mean(answers.probabilities.max(axis=1) >= best)
+    assert found.best.answered == np.mean(predictions.probabilities.max(axis=1) >= best)
     assert f"{cost(0):,.1f} to answer every text, 150.0 to leave every text to a human" in str(found)
 
 
 def test_plain_policies_can_be_the_cheapest() -> None:
-    answers = some_answers(200)
-    dear = cheapest_policy(answers, make_costs(CLASSES, error=6, human=7))
+    predictions = some_predictions(200)
+    dear = cheapest_policy(predictions, make_costs(CLASSES, error=6, human=7))
     assert dear.best.name == "answer every text" and len(dear.policies) == 2
-    labels = ((answers.predicted + 1) % 3).tolist()  # always wrong
-    wrong = replace(answers, rows=LabelledTexts(answers.rows.texts, labels, CLASSES))
+    labels = ((predictions.predicted + 1) % 3).tolist()  # always wrong
+    wrong = replace(predictions, rows=LabelledTexts(predictions.rows.texts, labels, CLASSES))
     assert cheapest_policy(wrong, make_costs(CLASSES, error=6, human=1)).best.cost == pytest.approx(100)
 
 

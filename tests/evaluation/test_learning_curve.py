@@ -30,7 +30,7 @@ def test_each_point_equals_a_baseline_fitted_to_part_of_the_rows() -> None:
     for n in (40, 80, 160, 320):
         part = training.subset(np.sort(order[:n]))
         expected.append(fit_linear_baseline(part.texts, part.labels).predict(test.texts))
-    scores = [f1_score(test.labels, answers, average="macro") for answers in expected]
+    scores = [f1_score(test.labels, predictions, average="macro") for predictions in expected]
     assert [point.macro_f1.value for point in curve.points] == pytest.approx(scores)
     assert curve.gain.value == pytest.approx(scores[3] - scores[2])
     random, gains = np.random.default_rng(5), []
@@ -39,7 +39,7 @@ def test_each_point_equals_a_baseline_fitted_to_part_of_the_rows() -> None:
         half, whole = (f1_score(np.array(test.labels)[drawn], expected[k][drawn], average="macro") for k in (2, 3))
         gains.append(whole - half)
     assert (curve.gain.low, curve.gain.high) == pytest.approx(np.quantile(gains, [0.025, 0.975]), abs=0.02)
-    assert linear_learning_curve(training, test, answers=expected[3]) == curve
+    assert linear_learning_curve(training, test, predictions=expected[3]) == curve
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from tests.conftest import CLASSES, TEXTS
 from txcls.data.types import LabelledTexts
 from txcls.evaluation.evaluate import evaluate_rows
 from txcls.evaluation.report import (
-    answer_rows,
     cluster_order,
+    predict_rows,
     report_on,
 )
 from txcls.predictor import Predictor
@@ -17,29 +17,29 @@ ROWS = LabelledTexts(TEXTS, [1, 2, 3, 0, 1, 2, 3, 0], CLASSES)
 
 
 def test_report_metrics_equal_evaluate(classifier: Predictor) -> None:
-    report = report_on(classifier, ROWS, rows_are="8 rows")
-    assert report.figures == evaluate_rows(classifier.checkpoint, ROWS, device="cpu").to_dict()
+    report = report_on(classifier, ROWS, rows_description="8 rows")
+    assert report.metrics == evaluate_rows(classifier.checkpoint, ROWS, device="cpu").to_dict()
     assert report.confusion is not None and report.confusion.sum() == len(TEXTS)
 
 
 def test_report_answers_equal_predict(classifier: Predictor) -> None:
     seen: list[tuple[int, int]] = []
-    answers = answer_rows(classifier, ROWS, on_rows=lambda *progress: seen.append(progress))
+    predictions = predict_rows(classifier, ROWS, on_rows=lambda *progress: seen.append(progress))
     assert seen[-1] == (8, 8)
     for row, prediction in enumerate(classifier.predict(TEXTS)):
-        found = answers.row(row)
+        found = predictions.row(row)
         assert found.predicted == prediction.label
         assert found.probability == pytest.approx(prediction.probability, abs=1e-5)
-        assert answers.lengths[row] == len(prediction.tokens)
+        assert predictions.lengths[row] == len(prediction.tokens)
 
 
 def test_all_mistakes_are_listed_most_confident_first(classifier: Predictor) -> None:
-    answers = answer_rows(classifier, ROWS)
-    mistakes = answers.mistakes()
-    assert sorted(one.row for one in mistakes) == np.flatnonzero(~answers.right).tolist()
+    predictions = predict_rows(classifier, ROWS)
+    mistakes = predictions.mistakes()
+    assert sorted(one.row for one in mistakes) == np.flatnonzero(~predictions.right).tolist()
     assert [one.probability for one in mistakes] == sorted((one.probability for one in mistakes), reverse=True)
     first = mistakes[0]
-    assert first in answers.confused(first.label, first.predicted)
+    assert first in predictions.confused(first.label, first.predicted)
 
 
 def test_classes_that_are_confused_are_neighbours() -> None:

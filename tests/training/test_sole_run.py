@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from txcls.checkpoint.folders import alone
+from txcls.checkpoint.folders import exclusive_lock
 from txcls.config import RunConfig, load_preset
 from txcls.errors import CheckpointError, TrainingError, TxclsError
 from txcls.training import pretrain, train
@@ -23,7 +23,7 @@ def quick() -> RunConfig:
 
 @pytest.mark.parametrize("run", [train, pretrain])
 def test_a_second_training_into_one_folder_is_refused(tmp_path: Path, quick: RunConfig, run: object) -> None:
-    with alone(state_file(tmp_path / "out").with_name("lock")) as free:
+    with exclusive_lock(state_file(tmp_path / "out").with_name("lock")) as free:
         assert free
         with pytest.raises(TrainingError, match=r"another training run is writing .*; wait for it"):
             run(quick, out=tmp_path / "out")  # type: ignore[operator]

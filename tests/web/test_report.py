@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from tests.conftest import CLASSES, TEXTS, make_checkpoint
 from txcls.cli import command_line
 from txcls.data.types import LabelledTexts
-from txcls.evaluation.baseline import answer_with_baseline
+from txcls.evaluation.baseline import predict_with_baseline
 from txcls.evaluation.label_errors import SuspectRow
 from txcls.evaluation.report import report_on
 from txcls.predictor import Predictor
@@ -19,10 +19,10 @@ ROWS = LabelledTexts([*TEXTS, "<script>alert(1)</script> shares"], [1, 2, 3, 0, 
 
 
 def test_the_file_needs_no_network_and_runs_nothing_of_the_rows(classifier: Predictor) -> None:
-    report = report_on(classifier, ROWS, rows_are="9 rows")
-    assert report.answers is not None
+    report = report_on(classifier, ROWS, rows_description="9 rows")
+    assert report.predictions is not None
     suspects = [SuspectRow(8, ROWS.texts[8], "Business", "World", 0.1, 0.8)]
-    page = report_html(report, baseline=answer_with_baseline(report.answers, ROWS), suspects=suspects)
+    page = report_html(report, baseline=predict_with_baseline(report.predictions, ROWS), suspects=suspects)
     assert "<script>alert(1)" not in page and "&lt;script&gt;alert(1)" in page
     markup = re.sub(r"<script[^>]*>.*?</script>", "", page, flags=re.DOTALL)  # without plotly's code
     assert len(markup) < 100_000 and "http" not in markup

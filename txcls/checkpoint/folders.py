@@ -81,7 +81,7 @@ def shared_lock(root: Path) -> Iterator[None]:
 def new_folder(target: Path) -> Iterator[Path]:
     """Yield an empty folder to write to, which replaces `target` at the end of the block unless an exception is raised.
 
-    A kill at any point leaves either the older or the new folder complete: see `settle`.
+    A kill at any point leaves either the older or the new folder complete: see `recover_saves`.
 
     Raises:
         OSError: the folder cannot be created, flushed or renamed; the older folder is unchanged.
@@ -91,13 +91,13 @@ def new_folder(target: Path) -> Iterator[Path]:
     root.mkdir(parents=True, exist_ok=True)
     if target.exists() and not target.is_dir():
         raise FileExistsError(errno.EEXIST, "a file with that name exists")
-    settle(root)
+    recover_saves(root)
     temporary, handle = _locked_folder(target)
     try:
         yield temporary
         _flush(temporary)
         with _locked(root):
-            temporary = temporary.rename(_hidden(target, "saved"))  # from here on `settle` can complete the save
+            temporary = temporary.rename(_hidden(target, "saved"))  # from here on `recover_saves` can complete the save
             _replace(target, temporary)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -117,7 +117,7 @@ def _locked_folder(target: Path) -> tuple[Path, int]:
             temporary.chmod(0o755)  # a server may run as another user
             handle = os.open(temporary, os.O_RDONLY)
         except FileNotFoundError:
-            continue  # another process's `settle` removed it before it was locked
+            continue  # another process's `recover_saves` removed it before it was locked
         if _lock(handle) is not False and temporary.is_dir():
             return temporary, handle
         os.close(handle)
@@ -166,7 +166,7 @@ def names_in(root: Path) -> list[str]:
         return []
 
 
-def settle(root: Path) -> None:
+def recover_saves(root: Path) -> None:
     """Complete or roll back interrupted saves below `root`; saves in progress are not touched.
 
     A complete new folder is moved into place, an incomplete one is removed, and an old one is restored if not replaced.
@@ -178,10 +178,10 @@ def settle(root: Path) -> None:
         order = ("saved", "old", "saving")  # an old folder is restored only if there is no complete new one
         for match in sorted(remains, key=lambda match: order.index(match["state"])):
             with suppress(OSError):  # no permission, or removed in the meantime
-                _settle_folder(match["state"], root / match[0], root / match["name"])
+                _recover_folder(match["state"], root / match[0], root / match["name"])
 
 
-def _settle_folder(state: str, entry: Path, target: Path) -> None:
+def _recover_folder(state: str, entry: Path, target: Path) -> None:
     handle = os.open(entry, os.O_RDONLY)
     try:
         held = _lock(handle)
@@ -228,7 +228,7 @@ def _locked(root: Path, *, shared: bool = False) -> Iterator[None]:
 
 
 @contextmanager
-def alone(file: Path) -> Iterator[bool]:
+def exclusive_lock(file: Path) -> Iterator[bool]:
     """Yield whether this process got the lock on `file`, which exists during the block; True without lock support.
 
     Raises:

@@ -14,7 +14,7 @@ from txcls.checkpoint.folders import (
     fingerprint,
     names_in,
     reason,
-    settle,
+    recover_saves,
     shared_lock,
 )
 from txcls.checkpoint.json_files import read_json
@@ -64,7 +64,7 @@ def list_checkpoints(folder: Path | None = None) -> Listing:
     folders contain, this does not raise. Interrupted saves are completed or rolled back first.
     """
     root = (folder or checkpoint_root()).absolute()
-    settle(root)
+    recover_saves(root)
     summaries: list[Summary] = []
     left_out: dict[str, str] = {}
     with shared_lock(root):

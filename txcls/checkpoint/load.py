@@ -5,7 +5,7 @@ from os import PathLike
 from pathlib import Path
 
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.checkpoint.folders import FILES, SNAPSHOTS, checkpoint_root, settle, shared_lock
+from txcls.checkpoint.folders import FILES, SNAPSHOTS, checkpoint_root, recover_saves, shared_lock
 from txcls.checkpoint.json_files import read_json
 from txcls.checkpoint.listing import checkpoint_names
 from txcls.checkpoint.schema import (
@@ -40,7 +40,7 @@ def find_checkpoint(path_or_name: str | Path) -> Path:
                 if candidate.is_dir():
                     return candidate
                 if not attempt:
-                    settle(candidate.parent)  # a save may be in progress there, or may have been killed
+                    recover_saves(candidate.parent)  # a save may be in progress there, or may have been killed
     known = ", ".join(checkpoint_names()) or "none yet: `python -m txcls train sample` makes one"
     raise CheckpointError(f"no checkpoint folder {str(path_or_name)!r:.200}; known names: {known}")
 

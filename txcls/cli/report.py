@@ -16,18 +16,18 @@ from txcls.data.splits import training_and_validation
 from txcls.data.tables.table import is_table
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
-from txcls.evaluation.baseline import BaselineAnswers, answer_with_baseline
+from txcls.evaluation.baseline import BaselinePredictions, predict_with_baseline
 from txcls.evaluation.costs import POLICY_HEAD, Cheapest, cheapest_policy, make_costs
 from txcls.evaluation.evaluate import in_classes_of
 from txcls.evaluation.evaluate_file import MIN_LEARNED, FileRows, rows_of_file
 from txcls.evaluation.label_errors import SuspectRow, held_out_probabilities, suspect_rows
 from txcls.evaluation.report import (
-    Answers,
     Report,
-    answered_by_confidence,
+    RowPredictions,
     class_counts_of,
+    coverage_by_confidence,
     report_on,
-    some_rows,
+    sample_rows,
     stored_report,
     worst_pairs,
 )
@@ -76,28 +76,28 @@ def report(
         own = _own_rows(classifier, data, sheet)
         given = own.labelled if own is not None else _test_rows(classifier, data)
     except DataError as error:
-        if data is not None or not measured.figures:
+        if data is not None or not measured.metrics:
             raise
         note(f"{error}; the report uses only stored metrics. A table of your own works too: --data FILE")
         own = given = None
     baseline, suspects = None, None
     if given is not None:
-        few = some_rows(given, limit=rows)
+        few = sample_rows(given, limit=rows)
         are = own.about if own is not None else f"{len(given):,} test rows"
         if len(few) < len(given):
             are = f"{len(few):,} of {are}, drawn at random"
         with console(error=True).status(f"answering {len(few):,} rows"):
-            measured = report_on(classifier, few, rows_are=are)
+            measured = report_on(classifier, few, rows_description=are)
         baseline, suspects = _more(classifier, measured, data, own, linear=linear, labels=labels)
         if own is not None:
             measured = replace(
-                measured, figures={**measured.figures, **figures_of_file(own, measured.figures["accuracy"])}
+                measured, metrics={**measured.metrics, **figures_of_file(own, measured.metrics["accuracy"])}
             )
     elif linear or chosen is not None:
         raise DataError(f"{'--linear' if linear else 'the costs'}: cannot be computed without the texts; see above")
     cheapest = None
-    if chosen is not None and measured.answers is not None:
-        cheapest = cheapest_policy(measured.answers, chosen)
+    if chosen is not None and measured.predictions is not None:
+        cheapest = cheapest_policy(measured.predictions, chosen)
     _show(measured, baseline, suspects, cheapest, as_json=as_json)
     if out is not None:
         page = report_html(measured, baseline=baseline, suspects=suspects, cheapest=cheapest)
@@ -126,31 +126,31 @@ def _test_rows(classifier: Predictor, data: Path | None) -> LabelledTexts:
 
 def _more(
     classifier: Predictor, measured: Report, data: Path | None, own: FileRows | None, *, linear: bool, labels: bool
-) -> tuple[BaselineAnswers | None, list[SuspectRow] | None]:
-    answers = measured.answers
-    assert answers is not None
+) -> tuple[BaselinePredictions | None, list[SuspectRow] | None]:
+    predictions = measured.predictions
+    assert predictions is not None
     baseline, suspects = None, None
     with console(error=True).status("fitting linear models"):
         if linear:
             config = classifier.checkpoint.config.data
             own_file = data is not None and data.is_file()
             training = training_and_validation(open_dataset(config, path=None if own_file else data), config)[0]
-            baseline = answer_with_baseline(answers, training)
+            baseline = predict_with_baseline(predictions, training)
         if labels:
             try:
                 learned = own is not None and own.learned >= MIN_LEARNED
-                probabilities = held_out_probabilities(answers.rows, None if learned else answers.probabilities)
+                probabilities = held_out_probabilities(predictions.rows, None if learned else predictions.probabilities)
             except DataError as error:
                 note(str(error))
             else:
-                suspects = suspect_rows(answers.rows, probabilities)
+                suspects = suspect_rows(predictions.rows, probabilities)
     return baseline, suspects
 
 
-def _answered(answers: Answers) -> list[dict[str, float]]:
+def _coverage_rows(predictions: RowPredictions) -> list[dict[str, float]]:
     return [
         {"confidence": used.confidence, "share": used.share, "right": used.right, "n": used.n}
-        for used in answered_by_confidence(answers)
+        for used in coverage_by_confidence(predictions)
     ]
 
 
@@ -168,7 +168,7 @@ def _costs(cheapest: Cheapest) -> dict[str, float | None]:
 
 def _show(
     measured: Report,
-    baseline: BaselineAnswers | None,
+    baseline: BaselinePredictions | None,
     suspects: list[SuspectRow] | None,
     cheapest: Cheapest | None,
     *,
@@ -178,30 +178,30 @@ def _show(
         print_json(
             {
                 "checkpoint": measured.name,
-                "rows": measured.rows_are,
-                **measured.figures,
-                **({} if measured.answers is None else {"answered": _answered(measured.answers)}),
+                "rows": measured.rows_description,
+                **measured.metrics,
+                **({} if measured.predictions is None else {"answered": _coverage_rows(measured.predictions)}),
                 **({} if cheapest is None else {"costs": _costs(cheapest)}),
                 **({} if baseline is None else {"linear": baseline.accuracy}),
                 **(
                     {}
-                    if measured.answers is None
-                    else {"mistakes": [asdict(row) for row in measured.answers.mistakes()]}
+                    if measured.predictions is None
+                    else {"mistakes": [asdict(row) for row in measured.predictions.mistakes()]}
                 ),
                 **({} if suspects is None else {"doubtful": [asdict(row) for row in suspects]}),
             }
         )
         return
     out = console()
-    out.print(Text(f"{measured.name}: {shown(measured.rows_are)}", style="bold"))
-    if measured.figures:
+    out.print(Text(f"{measured.name}: {shown(measured.rows_description)}", style="bold"))
+    if measured.metrics:
         out.print(
-            f"accuracy {percentage(measured.figures['accuracy'], 2)}   macro-F1 {measured.figures['macro_f1']:.4f}   "
-            f"calibration error {measured.figures['ece']:.4f}"
+            f"accuracy {percentage(measured.metrics['accuracy'], 2)}   macro-F1 {measured.metrics['macro_f1']:.4f}   "
+            f"calibration error {measured.metrics['ece']:.4f}"
         )
-        if "accuracy_with_unknown" in measured.figures:
+        if "accuracy_with_unknown" in measured.metrics:
             out.print(
-                f"accuracy {percentage(measured.figures['accuracy_with_unknown'], 2)} with unknown classes as errors"
+                f"accuracy {percentage(measured.metrics['accuracy_with_unknown'], 2)} with unknown classes as errors"
             )
     if baseline is not None:
         out.print(Text(baseline.verdict()))
@@ -217,14 +217,14 @@ def _show(
         pairs = worst_pairs(measured.classes, counts, n=LISTED)
         lines = [(pair.first, pair.second, f"{pair.n:,}", percentage(pair.share)) for pair in pairs]
         print_rows(("class", "other class", "rows", "share of both"), lines, title="most confused", limit=100)
-    if measured.answers is not None:
-        above = [used.cells for used in answered_by_confidence(measured.answers)]
+    if measured.predictions is not None:
+        above = [used.cells for used in coverage_by_confidence(measured.predictions)]
         print_rows(("answer only above", "rows answered", "of them right"), above, title="what to leave to a human")
         if cheapest is not None:
             lines_of = [policy.cells for policy in cheapest.policies]
-            print_rows(POLICY_HEAD, lines_of, title=f"costs on {measured.rows_are}")
+            print_rows(POLICY_HEAD, lines_of, title=f"costs on {measured.rows_description}")
             out.print(Text(str(cheapest)))
-        rows = measured.answers.mistakes(n=LISTED)
+        rows = measured.predictions.mistakes(n=LISTED)
         lines = [(row.text, row.label, row.predicted, percentage(row.probability)) for row in rows]
         head = ("text", "label", "predicted", "probability")
         print_rows(head, lines, title="the most confident mistakes", limit=100)

@@ -23,7 +23,7 @@ from txcls.data.types import LabelledTexts
 from txcls.errors import CheckpointError, DataError
 from txcls.evaluation.evaluate import in_classes_of, predict_logits
 from txcls.evaluation.metrics import paired_difference, wilson
-from txcls.evaluation.report import Answers, RowAnswer, some_rows
+from txcls.evaluation.report import RowPrediction, RowPredictions, sample_rows
 from txcls.model import TextClassifier
 from txcls.runtime.device import choose_device
 from txcls.runtime.pause import may_pause
@@ -63,7 +63,7 @@ MAX_CHARACTERS = 100_000
 BATCH_ROWS = 2048
 """Number of rows classified at once: their scores take 8 bytes per row and class."""
 REPORT_ROWS = 30_000
-"""Default maximum number of training rows that `answer_with_baseline` fits to."""
+"""Default maximum number of training rows that `predict_with_baseline` fits to."""
 
 RESAMPLES = 1000
 """Number of bootstrap samples for the intervals of macro-F1."""
@@ -170,8 +170,8 @@ def fit_linear_baseline(
     if len(held_out) and len(np.unique(truth[known])) > 1:
 
         def accuracy(n_kinds: int, strength: float) -> float:
-            answers = fit(n_kinds, strength, known).predict(_side_by_side(parts[:n_kinds])[held_out])
-            return float((answers == truth[held_out]).mean())
+            predictions = fit(n_kinds, strength, known).predict(_side_by_side(parts[:n_kinds])[held_out])
+            return float((predictions == truth[held_out]).mean())
 
         n_kinds = max(range(1, len(kinds) + 1), key=lambda n: accuracy(n, STRENGTHS[0]))
         strength = max(STRENGTHS, key=lambda strength: accuracy(n_kinds, strength))
@@ -209,7 +209,7 @@ def _side_by_side(parts: "Sequence[csr_array]") -> "csr_array":
     return parts[0] if len(parts) == 1 else hstack(parts, format="csr")
 
 
-def majority_answers(labels: Sequence[int], n: int) -> ClassIndices:
+def majority_predictions(labels: Sequence[int], n: int) -> ClassIndices:
     """The most frequent label, repeated n times."""
     return np.full(n, np.bincount(np.asarray(labels)).argmax(), dtype=np.int64)
 
@@ -244,18 +244,18 @@ def compare(
         ValueError: there are no rows, or the numbers of rows and predictions differ.
     """
     true = np.asarray(truth, dtype=np.int64)  # N
-    answers = {"majority": majority, "linear": linear, "transformer": transformer}
-    counts = [len(classes) for classes in answers.values()]
+    predictions = {"majority": majority, "linear": linear, "transformer": transformer}
+    counts = [len(classes) for classes in predictions.values()]
     if not len(true) or set(counts) != {len(true)}:
         raise ValueError(f"got {len(true)} rows and {counts} predictions; expected as many, and at least one")
-    f1, without_row = _macro_f1_samples(true, answers, seed=seed)
+    f1, without_row = _macro_f1_samples(true, predictions, seed=seed)
     contestants = {
         name: Contestant(
             accuracy=wilson(int((classes == true).sum()), len(true)),
             macro_f1=_accelerated(f1[name], without_row[name]),
             seconds=None if seconds is None or name not in seconds else round(seconds[name], 1),
         )
-        for name, classes in answers.items()
+        for name, classes in predictions.items()
     }
     transformer_right, linear_right = transformer == true, linear == true  # N
     only_transformer = int((transformer_right & ~linear_right).sum())
@@ -288,30 +288,30 @@ def _without_repeats(right: NDArray[np.bool_], is_repeated: NDArray[np.bool_] | 
 
 
 def macro_f1_intervals(
-    truth: Sequence[int], answers: Mapping[str, ClassIndices], *, difference: tuple[str, str], seed: int = 0
+    truth: Sequence[int], predictions: Mapping[str, ClassIndices], *, difference: tuple[str, str], seed: int = 0
 ) -> tuple[dict[str, Measured], Measured]:
     """Macro-F1 of each classifier on N rows, and that of the first named in `difference` less the second.
 
-    `answers` are the predictions of each, (N,). For the intervals see `compare`.
+    `predictions` are the predictions of each, (N,). For the intervals see `compare`.
     """
-    f1, without_row = _macro_f1_samples(np.asarray(truth, dtype=np.int64), answers, seed=seed)
+    f1, without_row = _macro_f1_samples(np.asarray(truth, dtype=np.int64), predictions, seed=seed)
     first, second = difference
     of_difference = _accelerated(f1[first] - f1[second], without_row[first] - without_row[second])
-    return {name: _accelerated(f1[name], without_row[name]) for name in answers}, of_difference
+    return {name: _accelerated(f1[name], without_row[name]) for name in predictions}, of_difference
 
 
 def _macro_f1_samples(
-    true: ClassIndices, answers: Mapping[str, ClassIndices], *, seed: int
+    true: ClassIndices, predictions: Mapping[str, ClassIndices], *, seed: int
 ) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]:
     """Macro-F1 of each classifier on the rows and on R bootstrap samples, (1 + R,), and without each row, (N,).
 
     For each sample, the mean is over the classes that occur in it.
     """
     n = len(true)
-    n_classes = 1 + int(max(true.max(), *(int(classes.max()) for classes in answers.values())))
+    n_classes = 1 + int(max(true.max(), *(int(classes.max()) for classes in predictions.values())))
     random = np.random.default_rng(seed)
     alike, row_of, counts = np.unique(
-        np.stack([true, *answers.values()]), axis=1, return_inverse=True, return_counts=True
+        np.stack([true, *predictions.values()]), axis=1, return_inverse=True, return_counts=True
     )  # rows with the same label and predictions: K N, U
     samples = [
         counts,
@@ -327,7 +327,7 @@ def _macro_f1_samples(
         return float(f1[support > 0].mean()) if (support > 0).any() else 0.0
 
     by_sample, by_row = {}, {}
-    for name, predicted in zip(answers, alike[1:], strict=True):
+    for name, predicted in zip(predictions, alike[1:], strict=True):
         by_sample[name] = np.array([macro_f1(predicted, weights) for weights in samples])
         by_row[name] = np.array([macro_f1(predicted, weights) for weights in leaving_out])[row_of]
     return by_sample, by_row
@@ -392,7 +392,7 @@ def compare_on_test_rows(
     checkpoint.model.cpu()
     return compare(
         truth=test.labels,
-        majority=majority_answers(labels, len(test)),
+        majority=majority_predictions(labels, len(test)),
         linear=linear,
         transformer=logits.numpy().argmax(axis=1),
         baseline=baseline,
@@ -400,13 +400,13 @@ def compare_on_test_rows(
 
 
 @dataclass(frozen=True, eq=False)
-class BaselineAnswers:
-    """Predictions of the Transformer (`answers`) and of the linear baseline (`predicted`, (N,)) for N rows.
+class BaselinePredictions:
+    """Predictions of the Transformer (`predictions`) and of the linear baseline (`predicted`, (N,)) for N rows.
 
     The baseline was fitted to `n_training` of `n_available` rows.
     """
 
-    answers: Answers
+    predictions: RowPredictions
     predicted: ClassIndices
     n_training: int
     n_available: int
@@ -414,7 +414,7 @@ class BaselineAnswers:
     @property
     def right(self) -> NDArray[np.bool_]:
         """Whether the baseline's prediction is correct, (N,)."""
-        right: NDArray[np.bool_] = self.predicted == self.answers.labels
+        right: NDArray[np.bool_] = self.predicted == self.predictions.labels
         return right
 
     @property
@@ -422,26 +422,26 @@ class BaselineAnswers:
         """The baseline's accuracy."""
         return float(self.right.mean())
 
-    def only_baseline_right(self) -> list[RowAnswer]:
+    def only_baseline_right(self) -> list[RowPrediction]:
         """The rows that only the baseline classifies correctly, most confident first."""
-        return self._most_confident_first(self.right & ~self.answers.right)
+        return self._most_confident_first(self.right & ~self.predictions.right)
 
-    def only_transformer_right(self) -> list[RowAnswer]:
+    def only_transformer_right(self) -> list[RowPrediction]:
         """The rows that only the Transformer classifies correctly, most confident first."""
-        return self._most_confident_first(self.answers.right & ~self.right)
+        return self._most_confident_first(self.predictions.right & ~self.right)
 
-    def _most_confident_first(self, rows: NDArray[np.bool_]) -> list[RowAnswer]:
+    def _most_confident_first(self, rows: NDArray[np.bool_]) -> list[RowPrediction]:
         places = np.flatnonzero(rows)
-        confidence = self.answers.probabilities[places].max(axis=1)
-        return [self.answers.row(int(n)) for n in places[np.argsort(-confidence, kind="stable")]]
+        confidence = self.predictions.probabilities[places].max(axis=1)
+        return [self.predictions.row(int(n)) for n in places[np.argsort(-confidence, kind="stable")]]
 
     def baseline_class(self, row: int) -> str:
         """The class that the baseline predicts for a row."""
-        return self.answers.rows.classes[int(self.predicted[row])]
+        return self.predictions.rows.classes[int(self.predicted[row])]
 
     def verdict(self) -> str:
         """Both accuracies and the 95 % interval of their difference, in words."""
-        n, right = len(self.answers), self.answers.right
+        n, right = len(self.predictions), self.predictions.right
         transformer, baseline = (with_interval(wilson(int(rows.sum()), n)) for rows in (right, self.right))
         difference = paired_difference(int((right & ~self.right).sum()), int((self.right & ~right).sum()), n)
         return (
@@ -454,22 +454,24 @@ def _points(share: float) -> str:
     return f"{100 * share:+.1f}".replace("-", "\N{MINUS SIGN}")
 
 
-def answer_with_baseline(
-    answers: Answers, training: LabelledTexts, *, limit: int = REPORT_ROWS, seed: int = 0
-) -> BaselineAnswers:
-    """Fit the linear baseline to at most `limit` training rows, and classify the rows of `answers` with it.
+def predict_with_baseline(
+    predictions: RowPredictions, training: LabelledTexts, *, limit: int = REPORT_ROWS, seed: int = 0
+) -> BaselinePredictions:
+    """Fit the linear baseline to at most `limit` training rows, and classify the rows of `predictions` with it.
 
     Raises:
         DataError: the training rows have fewer than two classes, or classes unknown to the classifier.
     """
-    place = {name: number for number, name in enumerate(answers.rows.classes)}
+    place = {name: number for number, name in enumerate(predictions.rows.classes)}
     if not set(training.classes) <= set(place):
         raise DataError(
             "the training rows have classes that the classifier does not know; pass the rows that it was trained on"
         )
-    used = some_rows(training, limit=limit, seed=seed)
+    used = sample_rows(training, limit=limit, seed=seed)
     labels = [place[training.classes[label]] for label in used.labels]
     if len(set(labels)) < 2:
         raise DataError(f"{len(used):,} training rows of one class; expected at least two classes")
     baseline = fit_linear_baseline(used.texts, labels)
-    return BaselineAnswers(answers, baseline.predict(answers.rows.texts), baseline.n_training, len(training))
+    return BaselinePredictions(
+        predictions, baseline.predict(predictions.rows.texts), baseline.n_training, len(training)
+    )

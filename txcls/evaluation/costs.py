@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from txcls.data.tables.table import Table, cell_text
 from txcls.errors import DataError
-from txcls.evaluation.report import Answers
+from txcls.evaluation.report import RowPredictions
 from txcls.wording import listed, percentage, shown
 
 Floats = NDArray[np.float64]
@@ -160,22 +160,22 @@ def _read(file: Path, classes: Sequence[str], wrong: Floats) -> None:
         wrong[i, j] = value
 
 
-def cheapest_policy(answers: Answers, costs: Costs, *, seed: int = 0) -> Cheapest:
+def cheapest_policy(predictions: RowPredictions, costs: Costs, *, seed: int = 0) -> Cheapest:
     """The cheapest of THRESHOLDS on at least one row, measured on the same rows.
 
     Since a threshold that is chosen on few rows looks cheaper than it is, `checked` measures it on other rows.
     """
-    confidence = answers.probabilities.max(axis=1)  # N
+    confidence = predictions.probabilities.max(axis=1)  # N
     is_answered = confidence >= np.array(THRESHOLDS)[:, None]  # K N
-    of_answer = costs.wrong[answers.labels, answers.predicted]  # N
+    of_answer = costs.wrong[predictions.labels, predictions.predicted]  # N
     cost = np.where(is_answered, of_answer, costs.human)  # K N
-    wrong = (is_answered & ~answers.right).mean(axis=1)  # K
+    wrong = (is_answered & ~predictions.right).mean(axis=1)  # K
     policies = [
         Policy(threshold, float(is_answered[k].mean()), float(wrong[k]), 100 * float(cost[k].mean()))
         for k, threshold in enumerate(THRESHOLDS)
     ]
     best = min(policies, key=lambda policy: round(policy.cost, 9))
-    n = len(answers)
+    n = len(predictions)
     half = np.random.default_rng(seed).permutation(n) < n // 2  # N
     checked = math.nan
     if n > 1:

@@ -71,7 +71,7 @@ def linear_learning_curve(
     training: LabelledTexts,
     test: LabelledTexts,
     *,
-    answers: NDArray[np.int64] | None = None,
+    predictions: NDArray[np.int64] | None = None,
     seed: int = 0,
     on_part: Callable[[int, int], object] = lambda done, total: None,
 ) -> LearningCurve:
@@ -95,8 +95,8 @@ def linear_learning_curve(
     by_size = {}
     for done, n in enumerate(sizes):
         on_part(done, len(sizes))
-        if n == len(training) and answers is not None:
-            by_size[n] = answers
+        if n == len(training) and predictions is not None:
+            by_size[n] = predictions
             continue
         rows = training.subset(np.sort(order[:n]))
         by_size[n] = fit_linear_baseline(rows.texts, rows.labels, seed=seed).predict(test.texts)

@@ -34,7 +34,7 @@ Counts = NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class RowAnswer:
+class RowPrediction:
     """One row, counted from 0, and its prediction with calibrated probabilities."""
 
     row: int
@@ -46,7 +46,7 @@ class RowAnswer:
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class RowPredictions:
     """A classifier's predictions for N rows.
 
     Attributes:
@@ -81,11 +81,11 @@ class Answers:
         right: NDArray[np.bool_] = self.predicted == self.labels
         return right
 
-    def row(self, n: int) -> RowAnswer:
+    def row(self, n: int) -> RowPrediction:
         """The row with this index."""
         label, predicted = self.rows.labels[n], int(self.predicted[n])
         classes, values = self.rows.classes, self.probabilities[n]
-        return RowAnswer(
+        return RowPrediction(
             n,
             self.rows.texts[n],
             classes[label],
@@ -94,13 +94,13 @@ class Answers:
             round(float(values[label]), 6),
         )
 
-    def mistakes(self, *, n: int | None = None) -> list[RowAnswer]:
+    def mistakes(self, *, n: int | None = None) -> list[RowPrediction]:
         """The n most confident wrong predictions, most confident first."""
         wrong = np.flatnonzero(~self.right)
         confidence = self.probabilities[wrong].max(axis=1)
         return [self.row(int(row)) for row in wrong[np.argsort(-confidence, kind="stable")][:n]]
 
-    def confused(self, first: str, second: str) -> list[RowAnswer]:
+    def confused(self, first: str, second: str) -> list[RowPrediction]:
         """The rows of class `first` predicted as `second`, most confident first."""
         return [row for row in self.mistakes() if (row.label, row.predicted) == (first, second)]
 
@@ -111,7 +111,7 @@ class Report:
 
     Attributes:
         rows_are: description of the measured rows, such as `7,600 test rows`.
-        figures: the metrics as returned by `Evaluation.to_dict`; empty if nothing was measured.
+        metrics: as returned by `Evaluation.to_dict`; empty if nothing was measured.
         history: one row per validation during training (history.jsonl).
         comparison: metrics["comparison"], if there is one.
         answers: None if the texts are not on this machine.
@@ -119,63 +119,63 @@ class Report:
 
     name: str
     classes: tuple[str, ...]
-    rows_are: str
-    figures: Mapping[str, Any]
+    rows_description: str
+    metrics: Mapping[str, Any]
     history: Sequence[Mapping[str, Any]] = ()
     comparison: Mapping[str, Any] | None = None
-    answers: Answers | None = None
+    predictions: RowPredictions | None = None
 
     @property
     def confusion(self) -> NDArray[np.int64] | None:
         """Number of rows of class i predicted as j, (C, C); None if it was not stored (with very many classes)."""
-        counts = self.figures.get("confusion")
+        counts = self.metrics.get("confusion")
         return np.asarray(counts, dtype=np.int64) if counts else None
 
 
 def stored_report(checkpoint: Checkpoint) -> Report:
     """The report from a checkpoint's own files, without texts: metrics on test rows, or else on validation rows."""
     splits = [split for split in ("test", "validation", "new") if split in checkpoint.metrics]
-    figures: Mapping[str, Any] = checkpoint.metrics[splits[0]] if splits else {}
+    metrics: Mapping[str, Any] = checkpoint.metrics[splits[0]] if splits else {}
     return Report(
         name=checkpoint.name,
         classes=checkpoint.classes,
-        rows_are=f"{figures['n']:,} {splits[0]} rows" if splits else "",
-        figures=figures,
+        rows_description=f"{metrics['n']:,} {splits[0]} rows" if splits else "",
+        metrics=metrics,
         history=checkpoint.history,
         comparison=checkpoint.metrics.get("comparison"),
     )
 
 
-def some_rows(rows: LabelledTexts, *, limit: int, seed: int = 0) -> LabelledTexts:
+def sample_rows(rows: LabelledTexts, *, limit: int, seed: int = 0) -> LabelledTexts:
     """The rows, or a random sample of `limit` of them, in their original order."""
-    return rows if len(rows) <= limit else rows.subset(chosen_rows(len(rows), limit=limit, seed=seed))
+    return rows if len(rows) <= limit else rows.subset(sample_indices(len(rows), limit=limit, seed=seed))
 
 
-def chosen_rows(n: int, *, limit: int, seed: int = 0) -> list[int]:
-    """The indices of the rows that `some_rows` takes, out of n."""
+def sample_indices(n: int, *, limit: int, seed: int = 0) -> list[int]:
+    """The indices of the rows that `sample_rows` takes, out of n."""
     return list(range(n)) if n <= limit else sorted(np.random.default_rng(seed).permutation(n)[:limit].tolist())
 
 
-def answer_rows(classifier: Predictor, rows: LabelledTexts, *, on_rows: OnRows | None = None) -> Answers:
+def predict_rows(classifier: Predictor, rows: LabelledTexts, *, on_rows: OnRows | None = None) -> RowPredictions:
     """The predictions for at least one labelled row; a text without words counts as one unknown word.
 
     Raises:
         DataError: some classes are unknown to the classifier.
     """
-    return _answered(classifier, rows, on_rows)[0]
+    return _predict(classifier, rows, on_rows)[0]
 
 
 def report_on(
     classifier: Predictor,
     rows: LabelledTexts,
     *,
-    rows_are: str,
+    rows_description: str,
     measure_without_order: bool = True,
     on_rows: OnRows | None = None,
 ) -> Report:
-    """The report measured on labelled rows; for arguments see `evaluate`, for errors `answer_rows`."""
+    """The report measured on labelled rows; for arguments see `evaluate`, for errors `predict_rows`."""
     checkpoint = classifier.checkpoint
-    answers, texts, logits = _answered(classifier, rows, on_rows)
+    predictions, texts, logits = _predict(classifier, rows, on_rows)
     measured = measure(logits, texts, checkpoint)
     if measure_without_order:
         order = accuracy_without_order(
@@ -188,16 +188,16 @@ def report_on(
     return Report(
         name=classifier.name,
         classes=classifier.classes,
-        rows_are=rows_are,
-        figures=Evaluation(measured).to_dict(),
+        rows_description=rows_description,
+        metrics=Evaluation(measured).to_dict(),
         history=checkpoint.history,
-        answers=answers,
+        predictions=predictions,
     )
 
 
-def _answered(
+def _predict(
     classifier: Predictor, rows: LabelledTexts, on_rows: OnRows | None
-) -> tuple[Answers, TokenisedTexts, NDArray[np.float32]]:
+) -> tuple[RowPredictions, TokenisedTexts, NDArray[np.float32]]:
     checkpoint = classifier.checkpoint
     own = in_classes_of(rows, checkpoint)
     texts = TokenisedTexts.encode(checkpoint.encoder, own)
@@ -213,7 +213,7 @@ def _answered(
     logits = predict_logits(checkpoint.model, texts, batch_size=128, on_batch=count).numpy()  # type: ignore[arg-type]  # N C
     lengths, unknown = texts.lengths, unknown_shares(texts, checkpoint.encoder)
     probabilities = calibrated_probabilities(logits, checkpoint.calibration, lengths).astype(np.float64)  # N C
-    return Answers(own, probabilities, lengths, unknown), texts, logits
+    return RowPredictions(own, probabilities, lengths, unknown), texts, logits
 
 
 CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
@@ -221,7 +221,7 @@ CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class Coverage:
     """The n rows predicted with at least this confidence: their share of all rows, and how many of them are right."""
 
     confidence: float
@@ -250,16 +250,16 @@ class Answered:
         )
 
 
-def answered_above(answers: Answers, confidence: float) -> Answered:
+def coverage_above(predictions: RowPredictions, confidence: float) -> Coverage:
     """What is answered if predictions below this confidence are left to a human."""
-    is_used = answers.probabilities.max(axis=1) >= confidence  # N
+    is_used = predictions.probabilities.max(axis=1) >= confidence  # N
     n = int(is_used.sum())
-    return Answered(confidence, n, n / len(answers), int((is_used & answers.right).sum()))
+    return Coverage(confidence, n, n / len(predictions), int((is_used & predictions.right).sum()))
 
 
-def answered_by_confidence(answers: Answers) -> list[Answered]:
+def coverage_by_confidence(predictions: RowPredictions) -> list[Coverage]:
     """What is answered above each of CONFIDENCES."""
-    return [answered_above(answers, confidence) for confidence in CONFIDENCES]
+    return [coverage_above(predictions, confidence) for confidence in CONFIDENCES]
 
 
 @dataclass(frozen=True, slots=True)

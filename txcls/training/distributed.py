@@ -46,7 +46,7 @@ class WholeBatch:
 
 
 class Processes:
-    """The only process of an ordinary run; `_Several` overrides every method."""
+    """The only process of an ordinary run; `_ProcessGroup` overrides every method."""
 
     rank = 0
     """0 for the first process, which writes files and prints."""
@@ -90,7 +90,7 @@ class Processes:
         yield
 
     @contextmanager
-    def talking(self) -> Iterator[None]:
+    def communicating(self) -> Iterator[None]:
         """Turn communication failures inside the block into LostProcessError."""
         yield
 
@@ -106,7 +106,7 @@ class _Learner(nn.Module):
         return self.objective.batch(self.model, ids, labels)  # type: ignore[arg-type]
 
 
-class _Several(Processes):
+class _ProcessGroup(Processes):
     """One of several processes in torch's process group; control messages are CPU tensors."""
 
     def __init__(self) -> None:
@@ -126,7 +126,7 @@ class _Several(Processes):
                 )
 
     def learner(self, model: nn.Module, objective: Objective) -> Callable[[Tensor, Tensor], Outcome]:
-        with self.talking():
+        with self.communicating():
             # DistributedDataParallel copies the first process's weights to the others; buffers follow from the
             # settings.
             wrapped: Callable[[Tensor, Tensor], Outcome] = DistributedDataParallel(
@@ -160,22 +160,22 @@ class _Several(Processes):
 
     def gather(self, value: T) -> list[T]:
         values: list[Any] = [None] * self.size
-        with self.talking():
+        with self.communicating():
             dist.all_gather_object(values, value)
         return values
 
     def broadcast_from_rank_zero(self, make: Callable[[], T]) -> T:
-        made: list[Any] = [None, None]
+        result_and_error: list[Any] = [None, None]
         if self.rank == 0:
             try:
-                made[0] = make()
+                result_and_error[0] = make()
             except TxclsError as error:
-                made[1] = error
-        with self.talking():
-            dist.broadcast_object_list(made, device=torch.device("cpu"))
-        if made[1] is not None:
-            raise made[1]
-        value: T = made[0]
+                result_and_error[1] = error
+        with self.communicating():
+            dist.broadcast_object_list(result_and_error, device=torch.device("cpu"))
+        if result_and_error[1] is not None:
+            raise result_and_error[1]
+        value: T = result_and_error[0]
         return value
 
     @contextmanager
@@ -187,7 +187,7 @@ class _Several(Processes):
             self.any()
 
     @contextmanager
-    def talking(self) -> Iterator[None]:
+    def communicating(self) -> Iterator[None]:
         try:
             yield
         except RuntimeError as error:
@@ -200,7 +200,7 @@ class _Several(Processes):
         """Sum each value over the processes, in the same order everywhere so that all get identical bits."""
         own = torch.tensor([*values, 0.0], dtype=torch.float64)
         gathered = [torch.empty_like(own) for _ in range(self.size)]
-        with self.talking():
+        with self.communicating():
             dist.all_gather(gathered, own)
         return [sum(column) for column in zip(*(row.tolist() for row in gathered), strict=True)][: len(values)]
 
@@ -208,9 +208,9 @@ class _Several(Processes):
 SINGLE_PROCESS = Processes()
 
 
-def here() -> Processes:
+def current_processes() -> Processes:
     """The processes of this run, as seen from this one."""
-    return _Several() if dist.is_available() and dist.is_initialized() else SINGLE_PROCESS
+    return _ProcessGroup() if dist.is_available() and dist.is_initialized() else SINGLE_PROCESS
 
 
 @contextmanager
@@ -220,7 +220,7 @@ def joined(device: str | None = None) -> Iterator[Processes]:
     NCCL exchanges CUDA tensors if every process has its own device; gloo exchanges everything else.
     """
     if "TORCHELASTIC_RUN_ID" not in os.environ or not dist.is_available() or dist.is_initialized():
-        yield here()
+        yield current_processes()
         return
     backend = "gloo"
     if torch.cuda.is_available() and not (device or "cuda").startswith("cpu"):
@@ -228,7 +228,7 @@ def joined(device: str | None = None) -> Iterator[Processes]:
         backend = f"cpu:gloo,cuda:{'nccl' if own_each and dist.is_nccl_available() else 'gloo'}"
         torch.cuda.set_device(own_device())
     dist.init_process_group(backend, timeout=TIMEOUT)
-    yield here()
+    yield current_processes()
     dist.destroy_process_group()  # not after an error: it would wait for dead processes
 
 
@@ -244,7 +244,7 @@ def training_device(name: str | None) -> torch.device:
         TrainingError: the device cannot be used here.
     """
     device = choose_device(name)
-    return own_device() if str(device) == "cuda" and here().size > 1 else device
+    return own_device() if str(device) == "cuda" and current_processes().size > 1 else device
 
 
 def launcher() -> str:

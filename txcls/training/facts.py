@@ -10,7 +10,7 @@ from txcls.config import RunConfig
 from txcls.data.hashes import sketch
 from txcls.data.types import Dataset, LabelledTexts
 from txcls.runtime.device import processor_name
-from txcls.training.distributed import here, launcher
+from txcls.training.distributed import current_processes, launcher
 from txcls.training.loop import FitResult
 
 
@@ -37,7 +37,7 @@ def data_facts(dataset: Dataset, training_rows: LabelledTexts, validation_rows: 
 
 def training_facts(result: FitResult, config: RunConfig, command: str, device: torch.device) -> dict[str, Any]:
     """The "training" entry of metrics.json."""
-    size = here().size
+    size = current_processes().size
     processor = torch.cuda.get_device_name(device) if device.type == "cuda" else processor_name()
     return {
         "command": command or f"{launcher()} txcls train {config.name}",

@@ -27,7 +27,7 @@ from txcls.model import Encoder, TextClassifier
 from txcls.runtime.device import autocast_dtype, bound_kernel_cache
 from txcls.runtime.files import replacing
 from txcls.runtime.interrupts import stop_requests
-from txcls.training.distributed import here
+from txcls.training.distributed import current_processes
 from txcls.training.objectives import Classify, Objective, Validated
 from txcls.training.optim import AveragedWeights, learning_rate, make_optimizer, set_learning_rate
 
@@ -171,7 +171,7 @@ class Trainer:
             raise TrainingError(
                 f"got {self.rows[0]} training and {self.rows[1]} validation rows; expected some of each"
             )
-        self.processes = here()
+        self.processes = current_processes()
         self.processes.check_same(train, validation, settings=config.model_dump_json())
         self.device = torch.device(device)
         self.model, self.train, self.validation = model.to(self.device), train, validation
@@ -305,7 +305,7 @@ class Trainer:
                 "or train.precision=float32"
             )
         self.optimizer.zero_grad(set_to_none=True)
-        with self.processes.talking():
+        with self.processes.communicating():
             (outcome.loss * whole.factor).backward()
         if self.config.gradient_clip:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.gradient_clip)

@@ -25,11 +25,11 @@ from txcls.data.texts import open_texts
 from txcls.errors import TrainingError
 from txcls.model import LanguageModel
 from txcls.training.corpus import make_corpus, read_corpus
-from txcls.training.distributed import here, training_device
+from txcls.training.distributed import current_processes, training_device
 from txcls.training.facts import training_facts
 from txcls.training.loop import Progress, fit
 from txcls.training.objectives import FillMasked, Objective, PredictNext
-from txcls.training.run_folder import check_writable, finished, one_run_per_folder, state_file
+from txcls.training.run_folder import check_writable, one_run_per_folder, save_finished, state_file
 
 COUNT_BATCH = 1 << 24
 """Number of ids counted at once; each takes eight bytes."""
@@ -67,8 +67,8 @@ def pretrain(
     chosen = training_device(device)
     check_writable(out)
     folder = state_file(out).with_name("corpus")
-    with here().one_before_others():
-        corpus = read_corpus(folder, config) if resume or here().rank else None
+    with current_processes().one_before_others():
+        corpus = read_corpus(folder, config) if resume or current_processes().rank else None
         if corpus is None:
             tell(f"reading {config.data.dataset}")
             corpus = make_corpus(folder, config, open_texts(config.data, path=data_path), on_stage=tell)
@@ -102,7 +102,7 @@ def pretrain(
     }
     history = [asdict(row) for row in result.history]
     checkpoint = Checkpoint(out, config, encoder, (), model.cpu().eval(), metrics=metrics, history=history)
-    return finished(checkpoint)
+    return save_finished(checkpoint)
 
 
 def _task(config: RunConfig, vocab_size: int, train: TokenisedTexts) -> tuple[LanguageModel, Objective]:

@@ -21,7 +21,7 @@ from txcls.data.batches import TokenisedTexts
 from txcls.errors import TrainingError
 from txcls.model import Encoder
 from txcls.runtime.files import replacing
-from txcls.training.distributed import here
+from txcls.training.distributed import current_processes
 from txcls.training.loop import FitResult, Progress, fit
 from txcls.training.run_folder import runs_file
 
@@ -95,7 +95,7 @@ def fit_repeatedly(
 
     if config.runs == 1:
         return fit_once(config, resume=resume, on_step=on_step, on_validation=on_validation, max_seconds=max_seconds)
-    file = None if state_path is None or here().rank else runs_file(state_path)
+    file = None if state_path is None or current_processes().rank else runs_file(state_path)
     finished = _Finished.load(runs_file(state_path)) if resume and state_path is not None else _Finished()
     if file is not None and not resume:
         file.unlink(missing_ok=True)

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import ParamSpec
 
 from txcls.checkpoint.checkpoint import Checkpoint, refuse_other_files, save_checkpoint
-from txcls.checkpoint.folders import alone
+from txcls.checkpoint.folders import exclusive_lock
 from txcls.checkpoint.load import load_checkpoint
 from txcls.errors import TrainingError
-from txcls.training.distributed import here
+from txcls.training.distributed import current_processes
 
 Run = ParamSpec("Run")
 
@@ -26,7 +26,7 @@ def check_writable(out: Path) -> None:
     Raises:
         TrainingError, CheckpointError: it cannot be written.
     """
-    if here().rank:
+    if current_processes().rank:
         return  # only the first process writes
     try:
         if out.exists() and not out.is_dir():
@@ -53,12 +53,12 @@ def one_run_per_folder(run: Callable[Run, Checkpoint]) -> Callable[Run, Checkpoi
     @wraps(run)
     def guarded(*args: Run.args, **kwargs: Run.kwargs) -> Checkpoint:
         out = kwargs.get("out")
-        if here().rank or not isinstance(out, Path):
+        if current_processes().rank or not isinstance(out, Path):
             return run(*args, **kwargs)
         check_writable(out)
         state = state_file(out)
-        with alone(state.with_name("lock")) as is_alone:
-            if not is_alone:
+        with exclusive_lock(state.with_name("lock")) as is_locked:
+            if not is_locked:
                 raise TrainingError(
                     f"another training run is writing {out}; wait for it, or choose another folder with --out DIR"
                 )
@@ -102,9 +102,9 @@ def refuse_saved_state(out: Path, *, resume: bool, overwrite: bool) -> None:
         )
 
 
-def finished(checkpoint: Checkpoint) -> Checkpoint:
+def save_finished(checkpoint: Checkpoint) -> Checkpoint:
     """Save the checkpoint, if it has a folder, and remove the run's state; only in the first process."""
-    if here().rank or checkpoint.path is None:
+    if current_processes().rank or checkpoint.path is None:
         return checkpoint
     made = load_checkpoint(save_checkpoint(checkpoint))
     shutil.rmtree(state_file(checkpoint.path).parent, ignore_errors=True)

@@ -24,13 +24,13 @@ from txcls.errors import DataError, TrainingError
 from txcls.evaluation.evaluate import with_calibration
 from txcls.model import TextClassifier
 from txcls.text.encoder import TextEncoder
-from txcls.training.distributed import here, training_device
+from txcls.training.distributed import current_processes, training_device
 from txcls.training.facts import data_facts, training_facts
 from txcls.training.from_pretrained import check_unread, encoder_from, settings_from, start_from
 from txcls.training.loop import Progress
 from txcls.training.objectives import Classify
 from txcls.training.repeated import fit_repeatedly
-from txcls.training.run_folder import check_writable, finished, one_run_per_folder, state_file
+from txcls.training.run_folder import check_writable, one_run_per_folder, save_finished, state_file
 from txcls.training.speed import measure_speed, processors
 
 MEASURED_TEXTS = 2000
@@ -101,7 +101,7 @@ def train(
     run = prepare(config, training_rows, validation_rows, init=init, tell=tell)
     model = run.model
     tell(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {chosen}")
-    if measure_threads and chosen.type == "cpu" and here().size == 1:
+    if measure_threads and chosen.type == "cpu" and current_processes().size == 1:
         _use_fastest_threads(run, config, tell)
     result = fit_repeatedly(
         model,
@@ -135,7 +135,7 @@ def train(
         history=history,
         snapshots=result.snapshots,
     )
-    return finished(with_calibration(checkpoint, dataset, run.validation, device="cpu"))
+    return save_finished(with_calibration(checkpoint, dataset, run.validation, device="cpu"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +169,7 @@ def prepare(
     else:
         encoder = encoder_from(init, config)
     tell(f"turning texts into ids with a vocabulary of {encoder.vocab_size:,}")
-    with here().one_before_others():
+    with current_processes().one_before_others():
         training = TokenisedTexts.encode(encoder, rows)
         validation = TokenisedTexts.encode(encoder, validation_rows)
     torch.manual_seed(config.train.seed)

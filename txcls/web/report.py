@@ -9,15 +9,15 @@ from plotly.offline import get_plotlyjs
 
 from txcls.checkpoint.card import GROUPS, ORDER, group_name
 from txcls.checkpoint.comparison import Comparison
-from txcls.evaluation.baseline import BaselineAnswers
+from txcls.evaluation.baseline import BaselinePredictions
 from txcls.evaluation.costs import POLICY_HEAD, Cheapest
 from txcls.evaluation.label_errors import SuspectRow
 from txcls.evaluation.report import (
     Report,
-    RowAnswer,
-    answered_by_confidence,
+    RowPrediction,
     class_counts_of,
     cluster_order,
+    coverage_by_confidence,
     worst_pairs,
 )
 from txcls.figures import confusion_map, group_bars, reliability_diagram, training_curves, visible
@@ -42,14 +42,14 @@ small {color: #555;}
 def report_html(
     report: Report,
     *,
-    baseline: BaselineAnswers | None = None,
+    baseline: BaselinePredictions | None = None,
     suspects: Sequence[SuspectRow] | None = None,
     cheapest: Cheapest | None = None,
 ) -> str:
     """The report as an HTML document, with the linear baseline, suspicious labels and costs, if given."""
     parts = [_headline(report), *_figures(report, cheapest)]
-    if report.answers is not None:
-        mistakes = report.answers.mistakes(n=MAX_LISTED)
+    if report.predictions is not None:
+        mistakes = report.predictions.mistakes(n=MAX_LISTED)
         parts += ["<h2>The most confident mistakes</h2>", _rows(mistakes)]
     if baseline is not None:
         parts += ["<h2>Compared with the linear baseline</h2>", f"<p>{_text(baseline.verdict())}.</p>"]
@@ -79,7 +79,7 @@ def _table(head: Sequence[str], lines: Sequence[Sequence[object]]) -> str:
     return f'<div class="list" tabindex="0"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def _rows(rows: Sequence[RowAnswer]) -> str:
+def _rows(rows: Sequence[RowPrediction]) -> str:
     if not rows:
         return "<p>None.</p>"
     lines = [(row.text[:600], row.label, row.predicted, percentage(row.probability)) for row in rows]
@@ -99,18 +99,18 @@ def _suspects(rows: Sequence[SuspectRow]) -> str:
 
 
 def _headline(report: Report) -> str:
-    figures = report.figures
-    if not figures:
+    metrics = report.metrics
+    if not metrics:
         return "<p>Nothing was measured.</p>"
     values = (
-        ("accuracy", percentage(figures["accuracy"])),
-        ("macro-F1", f"{figures['macro_f1']:.3f}"),
-        ("calibration error", f"{figures['ece']:.3f}"),
-        ("log loss", f"{figures['log_loss']:.3f}"),
+        ("accuracy", percentage(metrics["accuracy"])),
+        ("macro-F1", f"{metrics['macro_f1']:.3f}"),
+        ("calibration error", f"{metrics['ece']:.3f}"),
+        ("log loss", f"{metrics['log_loss']:.3f}"),
     )
     blocks = "".join(f"<div><b>{value}</b>{name}</div>" for name, value in values)
     today = f"{datetime.now().astimezone():%d %B %Y}"
-    headline = f'<p>On {_text(report.rows_are)}, {today}.</p><div class="figures">{blocks}</div>'
+    headline = f'<p>On {_text(report.rows_description)}, {today}.</p><div class="figures">{blocks}</div>'
     if report.comparison:
         compared = Comparison.from_dict(report.comparison)
         headline += _table(("on the test rows", "accuracy", "macro-F1"), compared.table)
@@ -124,7 +124,7 @@ def _chart(figure: go.Figure, *, alt: str) -> str:
 
 
 def _figures(report: Report, cheapest: Cheapest | None) -> list[str]:
-    figures, parts = report.figures, []
+    metrics, parts = report.metrics, []
     if len(report.history) > 1:
         drawn = _chart(training_curves(report.history), alt="Loss and accuracy over the steps of the training")
         parts += ["<h2>Learning curves</h2>", drawn]
@@ -141,8 +141,8 @@ def _figures(report: Report, cheapest: Cheapest | None) -> list[str]:
             "<p><small>Draw a rectangle to zoom in; a double click shows all again.</small></p>",
             _table(("class", "other class", "first taken for other", "other taken for first", "share of both"), lines),
         ]
-    if figures.get("per_class"):
-        by_f1 = sorted(figures["per_class"], key=lambda row: float(row["f1"]))
+    if metrics.get("per_class"):
+        by_f1 = sorted(metrics["per_class"], key=lambda row: float(row["f1"]))
         found = class_counts_of(report)
         lines_of = [
             (
@@ -154,11 +154,11 @@ def _figures(report: Report, cheapest: Cheapest | None) -> list[str]:
         ]
         head = ("class", *(("finds", "false alarms") if found else ()), "precision", "recall", "F1")
         parts += ["<h2>Class by class</h2>", _table(head, lines_of)]
-    if figures.get("reliability"):
-        drawn = _chart(reliability_diagram(figures["reliability"]), alt="Accuracy by confidence")
+    if metrics.get("reliability"):
+        drawn = _chart(reliability_diagram(metrics["reliability"]), alt="Accuracy by confidence")
         parts += ["<h2>Can its confidence be trusted?</h2>", drawn]
-    if report.answers is not None:
-        above = [used.cells for used in answered_by_confidence(report.answers)]
+    if report.predictions is not None:
+        above = [used.cells for used in coverage_by_confidence(report.predictions)]
         head = ("answer only above", "rows answered", "of them right")
         parts += ["<h2>What to leave to a human?</h2>", _table(head, above)]
     if cheapest is not None:
@@ -173,13 +173,13 @@ def _figures(report: Report, cheapest: Cheapest | None) -> list[str]:
 def _groups(report: Report) -> list[str]:
     parts = []
     for field, (quantity, bound) in GROUPS.items():
-        if slices := report.figures.get(field):
+        if slices := report.metrics.get(field):
             names = [group_name(part, bound) for part in slices]
             accuracies, counts = zip(*((part["accuracy"], part["n"]) for part in slices), strict=True)
             bars = group_bars(names, accuracies, counts, axis_title=quantity)
             parts += [f"<h2>Accuracy by {quantity}</h2>", _chart(bars, alt=f"Bars of accuracy by {quantity}")]
-    if order := report.figures.get("order"):
-        lines = [("as typed", percentage(report.figures["accuracy"]))]
+    if order := report.metrics.get("order"):
+        lines = [("as typed", percentage(report.metrics["accuracy"]))]
         lines += [(ORDER[name], percentage(accuracy)) for name, accuracy in order.items()]
         parts += ["<h2>Without word order</h2>", _table(("", "accuracy"), lines)]
     return parts

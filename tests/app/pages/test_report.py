@@ -13,7 +13,7 @@ from txcls.app.pages.report import compute as compute_report
 from txcls.app.shell import checkpoints
 from txcls.data.types import LabelledTexts
 from txcls.evaluation.costs import cheapest_policy, make_costs
-from txcls.evaluation.report import answer_rows
+from txcls.evaluation.report import predict_rows
 
 ROWS = LabelledTexts(
     [f"{text} {n} " * (1 + n % 3) for n in range(5) for text in TEXTS], [1, 2, 3, 0, 1, 2, 3, 0] * 5, CLASSES
@@ -49,7 +49,7 @@ def mistakes(app: AppTest) -> list[str]:
 
 def test_mistakes_are_listed_most_confident_first_and_open_in_classify(rows_here: None) -> None:
     app = open_page("report", checkpoint=PLAIN)
-    expected = answer_rows(checkpoints.classifier(checkpoints.source(PLAIN)), ROWS).mistakes()
+    expected = predict_rows(checkpoints.classifier(checkpoints.source(PLAIN)), ROWS).mistakes()
     assert mistakes(app) == [row.text for row in expected]
     app.session_state["_report_open"] = expected[1].text  # set by a click on the row
     app.run()
@@ -72,8 +72,8 @@ def test_the_cheapest_threshold_follows_the_costs(rows_here: None) -> None:
     app.number_input(key="report_cost_human").set_value(4.0).run()
     app.number_input(key="report_cost_error").set_value(5.0).run()
     assert not app.exception
-    answers = answer_rows(checkpoints.classifier(checkpoints.source(PLAIN)), ROWS)
-    cheapest = cheapest_policy(answers, make_costs(CLASSES, error=5, human=4))
+    predictions = predict_rows(checkpoints.classifier(checkpoints.source(PLAIN)), ROWS)
+    cheapest = cheapest_policy(predictions, make_costs(CLASSES, error=5, human=4))
     assert str(cheapest) in body_text(app).replace("\\", "")
 
 
@@ -88,8 +88,8 @@ def test_doubtful_labels_are_offered_for_correction(rows_here: None) -> None:
     app = open_page("report", checkpoint=PLAIN)
     app.button(key="report_suspects").click().run()
     assert not app.exception
-    answers = compute_report.on_test_rows(checkpoints.source(PLAIN)).answers
-    assert answers is not None
-    found = compute_report.check_answers(answers, has_learned=False, on_fold=lambda done, total: None).suspects
+    predictions = compute_report.on_test_rows(checkpoints.source(PLAIN)).predictions
+    assert predictions is not None
+    found = compute_report.check_row_labels(predictions, has_learned=False, on_fold=lambda done, total: None).suspects
     said = body_text(app)
     assert f"**{len(found):,}** of 40 labels look wrong" in said if found else "No label looks wrong" in said

@@ -22,7 +22,7 @@ from txcls.app.shell.cache import Source
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.config import DataConfig
 from txcls.evaluation.label_errors import SuspectRow
-from txcls.evaluation.report import answer_rows
+from txcls.evaluation.report import predict_rows
 
 pytestmark = pytest.mark.usefixtures("jobs_folder")
 
@@ -124,7 +124,7 @@ def test_a_report_on_a_table_is_what_the_classifier_answers(session: Session, so
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(st, "session_state", {})
         found = compute_report.on_own_table(source, job)
-    assert found is not None and found.report.answers is not None
-    expected = answer_rows(checkpoints.classifier(source), found.report.answers.rows)
-    np.testing.assert_allclose(found.report.answers.probabilities, expected.probabilities, atol=1e-6)
-    assert found.report.figures["n"] == len(ROWS)
+    assert found is not None and found.report.predictions is not None
+    expected = predict_rows(checkpoints.classifier(source), found.report.predictions.rows)
+    np.testing.assert_allclose(found.report.predictions.probabilities, expected.probabilities, atol=1e-6)
+    assert found.report.metrics["n"] == len(ROWS)

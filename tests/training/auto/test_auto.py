@@ -177,15 +177,15 @@ def test_the_result_is_compared_on_rows_it_never_saw_and_saved(tmp_path: Path) -
         plan, out=tmp_path / "mine", on_progress=reports.append, on_epoch=lambda row: epochs.append(row.epoch)
     )
     truth, n_test = np.array(plan.parts.test.labels), len(plan.parts.test)
-    assert result.comparison.transformer.accuracy.value == pytest.approx((result.answers == truth).mean())
-    assert result.comparison.linear.accuracy.value == pytest.approx((result.linear_answers == truth).mean())
+    assert result.comparison.transformer.accuracy.value == pytest.approx((result.predictions == truth).mean())
+    assert result.comparison.linear.accuracy.value == pytest.approx((result.linear_predictions == truth).mean())
     assert result.comparison.n == n_test and result.comparison.n_training == 150 - n_test
     shares = [progress.share for progress in reports]
     assert shares[0] == 0.0 and shares[-1] == 1.0 and all(0 <= share <= 1 for share in shares)
     assert shares == sorted(shares) and epochs == [1, 2]
     loaded = load_checkpoint(tmp_path / "mine")
     assert loaded.metrics["comparison"] == result.comparison.to_dict()
-    assert loaded.metrics["test"]["accuracy"] == pytest.approx((result.answers == truth).mean(), abs=1e-4)
+    assert loaded.metrics["test"]["accuracy"] == pytest.approx((result.predictions == truth).mean(), abs=1e-4)
     assert loaded.metrics["test"]["n"] == n_test and loaded.config.title == "mine.csv"
     assert (loaded.config.data.text_column, loaded.config.data.label_column) == ("text", "label")
     card = (tmp_path / "mine" / "README.md").read_text("utf-8")
@@ -271,7 +271,7 @@ def test_an_interrupted_run_is_not_overwritten_and_resumed_with_its_plan(tmp_pat
     assert (plan.config, plan.minutes, plan.speed) == (planned().config, planned().minutes, SPEED)
     resumed = run_plan(plan, out=out, resume=True)
     whole = run_plan(planned(), out=None)
-    np.testing.assert_array_equal(resumed.answers, whole.answers)
+    np.testing.assert_array_equal(resumed.predictions, whole.predictions)
     assert not state_file(out).parent.exists()
 
 

@@ -22,7 +22,7 @@ from txcls.evaluation.label_errors import (
 )
 from txcls.evaluation.learning_curve import linear_learning_curve
 from txcls.evaluation.predict_file import as_plain_text
-from txcls.evaluation.report import chosen_rows, report_on, some_rows
+from txcls.evaluation.report import report_on, sample_indices, sample_rows
 from txcls.predictor import Predictor
 
 MAX_ROWS = 1_000
@@ -55,27 +55,27 @@ def _measured(job: Job) -> dict[str, Any]:
         table.unlink()
     if len(own_rows) > limits().rows:
         raise DataError(f"{len(own_rows):,} rows; at most {limits().rows:,} are taken here: send a part of them")
-    rows = some_rows(own_rows, limit=min(MAX_ROWS, MAX_PROBABILITIES // len(classifier.classes)))
-    rows_are = f"{len(rows):,} rows of {name}"
+    rows = sample_rows(own_rows, limit=min(MAX_ROWS, MAX_PROBABILITIES // len(classifier.classes)))
+    rows_description = f"{len(rows):,} rows of {name}"
     if len(rows) < len(own_rows):
-        rows_are = f"{len(rows):,} of the {len(own_rows):,} rows of {name}, drawn at random"
+        rows_description = f"{len(rows):,} of the {len(own_rows):,} rows of {name}, drawn at random"
 
     def on_rows(done: int, total: int) -> None:
         job.progress(f"{done:,} of {total:,} rows", now=False, share=done / total)
 
-    report = report_on(classifier, rows, rows_are=rows_are, on_rows=on_rows)
-    answers = report.answers
-    assert answers is not None
+    report = report_on(classifier, rows, rows_description=rows_description, on_rows=on_rows)
+    predictions = report.predictions
+    assert predictions is not None
     write_json(
         job.folder / REPORT,
         {
-            "rows_are": report.rows_are,
-            "figures": dict(report.figures),
-            "texts": [text[: limits().characters] for text in answers.rows.texts],
-            "labels": list(answers.rows.labels),
-            "probabilities": answers.probabilities.tolist(),
-            "lengths": answers.lengths.tolist(),
-            "unknown": answers.unknown.tolist(),
+            "rows_are": report.rows_description,
+            "figures": dict(report.metrics),
+            "texts": [text[: limits().characters] for text in predictions.rows.texts],
+            "labels": list(predictions.rows.labels),
+            "probabilities": predictions.probabilities.tolist(),
+            "lengths": predictions.lengths.tolist(),
+            "unknown": predictions.unknown.tolist(),
         },
     )
     return {"notes": notes, "n_learned": max(_n_learned(job, rows), round(learned * len(rows)))}
@@ -97,7 +97,7 @@ def _suspects(job: Job) -> dict[str, Any]:
         raise DataError("The rows that this classifier was trained on are no longer on this server.")
     classes = load_checkpoint(job.session / "own" / job.spec["own"]).classes
     known = [row for row, label in enumerate(kept_rows.labels) if label in classes]
-    checked = [known[row] for row in chosen_rows(len(known), limit=MAX_LABELS)]
+    checked = [known[row] for row in sample_indices(len(known), limit=MAX_LABELS)]
     rows = _labelled(kept_rows, checked, classes)
 
     def on_fold(done: int, total: int) -> None:

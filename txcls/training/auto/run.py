@@ -18,7 +18,7 @@ from txcls.data.from_python import dataset_from_rows
 from txcls.data.hashes import repeats
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
-from txcls.evaluation.baseline import LinearBaseline, compare, fit_linear_baseline, majority_answers
+from txcls.evaluation.baseline import LinearBaseline, compare, fit_linear_baseline, majority_predictions
 from txcls.evaluation.evaluate import Evaluation, measure, predict_logits, with_evaluation
 from txcls.evaluation.learning_curve import LearningCurve, linear_learning_curve
 from txcls.model import TextClassifier
@@ -71,8 +71,8 @@ class TrainingResult:
 
     checkpoint: Checkpoint
     comparison: Comparison
-    linear_answers: NDArray[np.int64]
-    answers: NDArray[np.int64]
+    linear_predictions: NDArray[np.int64]
+    predictions: NDArray[np.int64]
     seconds: float
     stopped_early: bool
     curve: LearningCurve | None = None
@@ -134,7 +134,7 @@ def run_plan(
                 reporter.stage("prepare", reporter.share, "fitting the linear baseline to parts of the rows")
                 with suppress(DataError):  # too few rows
                     curve = linear_learning_curve(
-                        _known(plan), plan.parts.test, answers=linear[1], seed=plan.config.train.seed
+                        _known(plan), plan.parts.test, predictions=linear[1], seed=plan.config.train.seed
                     )
             reporter.measuring *= float(np.clip(took / plan.recipe.baseline, 1.0, MAX_DELAY))
             reporter.stage("prepare", reporter.share, "turning texts into tokens")
@@ -257,13 +257,13 @@ def _compare_on_test_rows(
     assert isinstance(checkpoint.model, TextClassifier)
     texts = TokenisedTexts.encode(checkpoint.encoder, test)
     logits = predict_logits(checkpoint.model, texts).numpy()  # M C
-    answers = logits.argmax(axis=1)
+    predictions = logits.argmax(axis=1)
     metrics = measure(logits, texts, checkpoint)
     comparison = compare(
         truth=test.labels,
-        majority=majority_answers(known.labels, len(test)),
+        majority=majority_predictions(known.labels, len(test)),
         linear=linear,
-        transformer=answers,
+        transformer=predictions,
         baseline=baseline,
         seconds={"linear": seconds, "transformer": float(checkpoint.metrics["training"]["seconds"])},
         is_repeated=repeats(test.texts, known.texts),
@@ -271,4 +271,4 @@ def _compare_on_test_rows(
     )
     checkpoint = with_evaluation(checkpoint, split="test", evaluation=Evaluation(metrics))
     checkpoint = checkpoint.with_metrics(comparison=comparison.to_dict())
-    return TrainingResult(checkpoint, comparison, linear, answers, seconds=0.0, stopped_early=False)
+    return TrainingResult(checkpoint, comparison, linear, predictions, seconds=0.0, stopped_early=False)

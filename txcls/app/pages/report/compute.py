@@ -18,9 +18,9 @@ from txcls.data.datasets import dataset_names, is_available, open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
-from txcls.evaluation.baseline import BaselineAnswers, answer_with_baseline
+from txcls.evaluation.baseline import BaselinePredictions, predict_with_baseline
 from txcls.evaluation.label_errors import SuspectRow, held_out_probabilities, suspect_rows
-from txcls.evaluation.report import Answers, Report, chosen_rows, report_on, some_rows, stored_report
+from txcls.evaluation.report import Report, RowPredictions, report_on, sample_indices, sample_rows, stored_report
 
 MAX_OWN_ROWS = 2_000
 """Maximum number of test rows classified for a visitor's own classifier."""
@@ -33,8 +33,10 @@ OnProgress = Callable[[int, int], object]
 
 
 def _size_of_report(report: Report) -> int:
-    answers = report.answers
-    return 200_000 + (0 if answers is None else size_of_texts(answers.rows.texts) + answers.probabilities.nbytes)
+    predictions = report.predictions
+    return 200_000 + (
+        0 if predictions is None else size_of_texts(predictions.rows.texts) + predictions.probabilities.nbytes
+    )
 
 
 def on_test_rows(source: Source, *, on_rows: OnProgress = lambda done, total: None) -> Report:
@@ -43,12 +45,16 @@ def on_test_rows(source: Source, *, on_rows: OnProgress = lambda done, total: No
     @cached(heavy=True, size=_size_of_report)
     def report_on_test_rows(source: Source, limit: int) -> Report:
         rows = checkpoints.test_rows(source)
-        sample = some_rows(rows, limit=limit)
+        sample = sample_rows(rows, limit=limit)
         description = f"{len(sample):,} test rows"
         if len(sample) < len(rows):
             description = f"{len(sample):,} of the {len(rows):,} test rows, drawn at random"
         return report_on(
-            checkpoints.classifier(source), sample, rows_are=description, measure_without_order=False, on_rows=on_rows
+            checkpoints.classifier(source),
+            sample,
+            rows_description=description,
+            measure_without_order=False,
+            on_rows=on_rows,
         )
 
     return report_on_test_rows(source, _most(source))
@@ -61,7 +67,7 @@ def _most(source: Source) -> int:
 def places(source: Source) -> list[int]:
     """For each row of `on_test_rows`, its number in the visitor's file; empty if that is not known."""
     known = own.kept(source.name).get("places", ())
-    return [known[row] for row in chosen_rows(len(known), limit=_most(source))]
+    return [known[row] for row in sample_indices(len(known), limit=_most(source))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,9 +95,15 @@ def on_own_table(source: Source, job: JobState) -> TableReport | None:
             return None
         stored = stored_report(checkpoints.classifier(source).checkpoint)
         rows = LabelledTexts(measured["texts"], measured["labels"], stored.classes)
-        answers = Answers(rows, *(np.array(measured[name]) for name in ("probabilities", "lengths", "unknown")))
+        predictions = RowPredictions(
+            rows, *(np.array(measured[name]) for name in ("probabilities", "lengths", "unknown"))
+        )
         report = replace(
-            stored, rows_are=measured["rows_are"], figures=measured["figures"], comparison=None, answers=answers
+            stored,
+            rows_description=measured["rows_are"],
+            metrics=measured["figures"],
+            comparison=None,
+            predictions=predictions,
         )
         known = job.since, TableReport(report, tuple(job.result["notes"]), int(job.result["n_learned"]))
         st.session_state[key] = known
@@ -131,12 +143,12 @@ def _labelled(source: Source, stored_rows: KeptRows, rows: Sequence[int]) -> Lab
     )
 
 
-@cached(heavy=True, size=lambda answers: 8 * len(answers.predicted) + 10_000)
-def baseline(source: Source) -> BaselineAnswers:
+@cached(heavy=True, size=lambda predictions: 8 * len(predictions.predicted) + 10_000)
+def baseline(source: Source) -> BaselinePredictions:
     """The linear baseline on the rows of `on_test_rows`; DataError if the training rows are not on this machine."""
-    answers = on_test_rows(source).answers
-    assert answers is not None
-    return answer_with_baseline(answers, training_rows(source), limit=MAX_TRAINING_ROWS)
+    predictions = on_test_rows(source).predictions
+    assert predictions is not None
+    return predict_with_baseline(predictions, training_rows(source), limit=MAX_TRAINING_ROWS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +172,7 @@ class LabelCheck:
     table: Mapping[str, Any] | None = None
 
 
-def check_answers(answers: Answers, *, has_learned: bool, on_fold: OnProgress) -> LabelCheck:
+def check_row_labels(predictions: RowPredictions, *, has_learned: bool, on_fold: OnProgress) -> LabelCheck:
     """Check the labels of classified rows; ignores the classifier's predictions if it was trained on these rows.
 
     Raises:
@@ -168,10 +180,12 @@ def check_answers(answers: Answers, *, has_learned: bool, on_fold: OnProgress) -
     """
     with my_turn():
         probabilities = held_out_probabilities(
-            answers.rows, None if has_learned else answers.probabilities, on_fold=on_fold
+            predictions.rows, None if has_learned else predictions.probabilities, on_fold=on_fold
         )
-        found = suspect_rows(answers.rows, probabilities)
-    return LabelCheck(found, len(found), len(answers), len(answers), answers.rows.classes, rows=answers.rows)
+        found = suspect_rows(predictions.rows, probabilities)
+    return LabelCheck(
+        found, len(found), len(predictions), len(predictions), predictions.rows.classes, rows=predictions.rows
+    )
 
 
 def check_of_own_rows(job: JobState) -> LabelCheck:

@@ -20,7 +20,7 @@ from txcls.app.shell.markdown import plain
 from txcls.errors import TxclsError
 from txcls.evaluation.label_errors import corrected_csv
 from txcls.evaluation.predict_file import as_plain_text
-from txcls.evaluation.report import Answers
+from txcls.evaluation.report import RowPredictions
 from txcls.figures import visible
 
 ABOUT_LABELS = (
@@ -31,13 +31,13 @@ ABOUT_LABELS = (
 _TRAIN = "_report_train"
 
 
-def draw(opened: layout.Page, answers: Answers, of_table: TableReport | None) -> None:
+def draw(opened: layout.Page, predictions: RowPredictions, of_table: TableReport | None) -> None:
     """Check all rows of a visitor's own classifier, or otherwise the rows that were classified, and draw the result."""
     st.subheader("Rows whose label looks wrong", anchor=False)
     if of_table is None and checkpoints.has_kept_rows(opened.source):
         check = _of_own_rows(opened)
     else:
-        check = _of_answers(opened, answers, of_table)
+        check = _of_predictions(opened, predictions, of_table)
     if check is None:
         return
     changed = _correct(check)
@@ -74,11 +74,13 @@ def _of_own_rows(opened: layout.Page) -> LabelCheck | None:
     return None
 
 
-def _of_answers(opened: layout.Page, answers: Answers, of_table: TableReport | None) -> LabelCheck | None:
+def _of_predictions(
+    opened: layout.Page, predictions: RowPredictions, of_table: TableReport | None
+) -> LabelCheck | None:
     """Draw the button that checks the rows; returns the result, None before a click or if they cannot be checked."""
     key = f"report_labels_{opened.source.name}_{opened.source.state}_{of_table is not None}"
     check: LabelCheck | None = st.session_state.get(key)
-    if check is not None and check.rows is answers.rows:
+    if check is not None and check.rows is predictions.rows:
         return check
     st.markdown(f"{ABOUT_LABELS}, and this classifier.")
     has_learned = of_table is not None and st.checkbox(
@@ -95,7 +97,7 @@ def _of_answers(opened: layout.Page, answers: Answers, of_table: TableReport | N
         bar.progress(done / total, f"{done} of {total} folds")
 
     try:
-        st.session_state[key] = compute_report.check_answers(answers, has_learned=has_learned, on_fold=on_fold)
+        st.session_state[key] = compute_report.check_row_labels(predictions, has_learned=has_learned, on_fold=on_fold)
     except TxclsError as error:
         bar.empty()
         st.info(plain(str(error)))

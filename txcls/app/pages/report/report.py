@@ -24,11 +24,11 @@ from txcls.evaluation.costs import POLICY_HEAD, Costs, cheapest_policy
 from txcls.evaluation.learning_curve import CURVE_HEAD
 from txcls.evaluation.report import (
     CONFIDENCES,
-    Answers,
     Report,
-    answered_above,
+    RowPredictions,
     class_counts_of,
     cluster_order,
+    coverage_above,
     stored_report,
     worst_pairs,
 )
@@ -55,42 +55,42 @@ def main() -> None:
     stored = stored_report(checkpoint)
     of_table = _own_table(opened)
     # Classifying test rows takes seconds, so it comes last, unless no metrics are stored.
-    measured = of_table.report if of_table else (None if stored.figures else _of_test_rows(opened))
+    measured = of_table.report if of_table else (None if stored.metrics else _of_test_rows(opened))
     report = measured or stored
     with lecture.slide(lecture.CLASSES):
         if of_table is not None and of_table.n_learned:
-            n = len(of_table.report.answers or ())
+            n = len(of_table.report.predictions or ())
             st.warning(
                 f"**{plain(opened.source.name)} was trained on {of_table.n_learned:,} of these {n:,} rows**, so the "
                 "figures are better than on other texts. Use its test rows for a fair estimate."
             )
         _headline(report, checkpoint.metrics if of_table is None else {})
-    if report.figures:
+    if report.metrics:
         with lecture.slide(lecture.CLASSES):
             _confusion(opened, report)
         _per_class(report)
-        if any(row["n"] for row in report.figures.get("reliability", ())):  # a slide cannot be empty
+        if any(row["n"] for row in report.metrics.get("reliability", ())):  # a slide cannot be empty
             with lecture.slide(lecture.CLASSES):
                 _reliability(report)
-        _groups(report.figures)
+        _groups(report.metrics)
     if len(report.history) > 1:
         with lecture.slide(lecture.CLASSES):
             _curves(report, checkpoint.config.train.runs)
     if of_table is None and (agreement := checkpoint.metrics.get("agreement")):
         with lecture.slide(lecture.WORDS):
             _attractors(agreement["attractors"])
-    if measured is None and stored.figures:
+    if measured is None and stored.metrics:
         measured = _of_test_rows(opened)
-    if measured is not None and measured.answers is not None:
+    if measured is not None and measured.predictions is not None:
         if not lecture.is_on():
-            _left_to_a_human(measured.answers)
-            _costs(opened, measured.answers)
+            _left_to_a_human(measured.predictions)
+            _costs(opened, measured.predictions)
         with lecture.slide(lecture.CLASSES):
             report_rows.mistakes(measured, compute_report.places(opened.source) if of_table is None else ())
         if not lecture.is_on():
             if of_table is None:
                 report_rows.baseline(opened)
-            report_labels.draw(opened, measured.answers, of_table)
+            report_labels.draw(opened, measured.predictions, of_table)
             if of_table is None and checkpoints.has_kept_rows(opened.source):
                 _more_rows(opened)
     layout.close_page(opened)
@@ -142,17 +142,17 @@ def _of_test_rows(opened: layout.Page) -> Report | None:
 
 
 def _headline(report: Report, metrics: Mapping[str, Any]) -> None:
-    if not report.figures:
+    if not report.metrics:
         st.info("No metrics were stored when this classifier was trained, and there are no rows to compute them on.")
         return
-    figures = report.figures
-    st.subheader(f"On {plain(report.rows_are)}", anchor=False)
+    metrics = report.metrics
+    st.subheader(f"On {plain(report.rows_description)}", anchor=False)
     columns = st.container(horizontal=True, gap="large")
     for name, value, meaning in (
-        ("Accuracy", percentage(figures["accuracy"]), "Share of rows whose predicted class is the label."),
-        ("Macro-F1", f"{figures['macro_f1']:.3f}", "Mean F1 of the classes; each class counts equally."),
-        ("Calibration error", f"{figures['ece']:.3f}", "Mean difference between confidence and accuracy, in 15 bins."),
-        ("Log loss", f"{figures['log_loss']:.3f}", "Mean negative logarithm of the label's probability."),
+        ("Accuracy", percentage(metrics["accuracy"]), "Share of rows whose predicted class is the label."),
+        ("Macro-F1", f"{metrics['macro_f1']:.3f}", "Mean F1 of the classes; each class counts equally."),
+        ("Calibration error", f"{metrics['ece']:.3f}", "Mean difference between confidence and accuracy, in 15 bins."),
+        ("Log loss", f"{metrics['log_loss']:.3f}", "Mean negative logarithm of the label's probability."),
     ):
         columns.metric(name, value, help=meaning, width="content")
     if stored := metrics.get("comparison"):
@@ -231,7 +231,7 @@ def _per_class(report: Report) -> None:
         return
     st.subheader("Class by class", anchor=False)
     names = {"class": "label", "rows": "support", "precision": "precision", "recall": "recall", "F1": "f1"}
-    per_class = sorted(report.figures["per_class"], key=lambda row: float(row["f1"]))
+    per_class = sorted(report.metrics["per_class"], key=lambda row: float(row["f1"]))
     columns: dict[str, Sequence[Any]] = {name: [row[field] for row in per_class] for name, field in names.items()}
     if found := class_counts_of(report):
         of_rows = [found[row["label"]] for row in per_class]
@@ -242,7 +242,7 @@ def _per_class(report: Report) -> None:
 
 
 def _reliability(report: Report) -> None:
-    bins = [row for row in report.figures["reliability"] if row["n"]]
+    bins = [row for row in report.metrics["reliability"] if row["n"]]
     st.subheader("Can its confidence be trusted?", anchor=False)
     largest = max(bins, key=lambda row: row["n"])
     chart(
@@ -257,7 +257,7 @@ def _reliability(report: Report) -> None:
     )
 
 
-def _left_to_a_human(answers: Answers) -> None:
+def _left_to_a_human(predictions: RowPredictions) -> None:
     """Draw a slider for the confidence from which predictions are used, and what is answered then."""
     st.subheader("What to leave to a human?", anchor=False)
     chosen = st.select_slider(
@@ -268,7 +268,7 @@ def _left_to_a_human(answers: Answers) -> None:
         key="report_confidence",
         width=420,
     )
-    st.markdown(plain(str(answered_above(answers, chosen))))
+    st.markdown(plain(str(coverage_above(predictions, chosen))))
 
 
 def _more_rows(opened: layout.Page) -> None:
@@ -293,7 +293,7 @@ def _more_rows(opened: layout.Page) -> None:
             st.rerun()
 
 
-def _costs(opened: layout.Page, answers: Answers) -> None:
+def _costs(opened: layout.Page, predictions: RowPredictions) -> None:
     """Draw fields for the costs, and the cheapest policy beside the plain ones."""
     with st.expander("What does it cost?", key="report_costs"):
         fields = st.container(horizontal=True)
@@ -304,10 +304,10 @@ def _costs(opened: layout.Page, answers: Answers) -> None:
                 ("A text left to a human costs", 1.0, "report_cost_human"),
             )
         )
-        wrong = np.full((len(answers.rows.classes),) * 2, error)
+        wrong = np.full((len(predictions.rows.classes),) * 2, error)
         if st.checkbox("Some classes cost more", key="report_cost_classes"):
             edited = st.data_editor(
-                {"true class": [visible(name) for name in answers.rows.classes], "a wrong answer costs": wrong[0]},
+                {"true class": [visible(name) for name in predictions.rows.classes], "a wrong answer costs": wrong[0]},
                 disabled=["true class"],
                 column_config={"a wrong answer costs": st.column_config.NumberColumn(min_value=0.0, required=True)},
                 hide_index=True,
@@ -315,7 +315,7 @@ def _costs(opened: layout.Page, answers: Answers) -> None:
             )
             wrong[:] = np.array(edited["a wrong answer costs"], dtype=np.float64)[:, None]
         np.fill_diagonal(wrong, 0.0)
-        cheapest = cheapest_policy(answers, Costs(wrong, human))
+        cheapest = cheapest_policy(predictions, Costs(wrong, human))
         st.markdown(plain(str(cheapest)))
         st.markdown(table(POLICY_HEAD, [policy.cells for policy in cheapest.policies]))
         st.caption(
@@ -324,18 +324,18 @@ def _costs(opened: layout.Page, answers: Answers) -> None:
         )
 
 
-def _groups(figures: Mapping[str, Any]) -> None:
+def _groups(metrics: Mapping[str, Any]) -> None:
     """Draw the accuracy by length, by share of unknown words, and without word order."""
     parts = []
     for field, title in (("by_length", "Long and short texts"), ("by_unknown", "Unknown words")):
-        slices = figures.get(field, ())
+        slices = metrics.get(field, ())
         if len(slices) > 1:  # a single group would be all rows
             quantity, bound = GROUPS[field]
             rows = [(f"{group_name(part, bound)} (n = {part['n']:,})", part["accuracy"], part["n"]) for part in slices]
             parts.append((field, title, quantity, rows))
-    if order := figures.get("order"):
-        accuracies = {"as typed": figures["accuracy"], **{SHORT_ORDER.get(name, name): order[name] for name in order}}
-        rows = [(name, accuracy, figures["n"]) for name, accuracy in accuracies.items()]
+    if order := metrics.get("order"):
+        accuracies = {"as typed": metrics["accuracy"], **{SHORT_ORDER.get(name, name): order[name] for name in order}}
+        rows = [(name, accuracy, metrics["n"]) for name, accuracy in accuracies.items()]
         parts.append(("order", "Without word order", "word order", rows))
     if not parts:
         return

@@ -13,7 +13,7 @@ from txcls.app.shell.markdown import plain
 from txcls.errors import TxclsError
 from txcls.evaluation.label_errors import table_csv
 from txcls.evaluation.predict_file import as_plain_text
-from txcls.evaluation.report import Report, RowAnswer
+from txcls.evaluation.report import Report, RowPrediction
 from txcls.figures import visible
 
 MAX_SHOWN = 500
@@ -63,7 +63,7 @@ def heights(texts: Sequence[str], *, limit: int) -> tuple[int, int]:
 
 
 def _rows_table(
-    rows: Sequence[RowAnswer], *, key: str, places: Sequence[int], beside: Mapping[str, Sequence[str]] | None = None
+    rows: Sequence[RowPrediction], *, key: str, places: Sequence[int], beside: Mapping[str, Sequence[str]] | None = None
 ) -> None:
     """Draw rows with labels and probabilities; a click on one opens its text in Classify.
 
@@ -107,16 +107,16 @@ def open_chosen() -> None:
 
 def mistakes(report: Report, places: Sequence[int]) -> None:
     """Draw the wrong predictions."""
-    assert report.answers is not None
+    assert report.predictions is not None
     st.subheader("The most confident mistakes", anchor=False)
-    wrong = report.answers.mistakes()
+    wrong = report.predictions.mistakes()
     if not wrong:
-        st.markdown(f"All predictions are right ({plain(report.rows_are)}).")
+        st.markdown(f"All predictions are right ({plain(report.rows_description)}).")
         return
     shown = f" The first {MAX_SHOWN} are listed." if len(wrong) > MAX_SHOWN else ""
     st.markdown(
-        f"**{len(wrong):,}** predictions are wrong ({plain(report.rows_are)}), most confident first. **Click the box "
-        f"at the start of a row to open it in Classify.**{shown}"
+        f"**{len(wrong):,}** predictions are wrong ({plain(report.rows_description)}), most confident first. **Click "
+        f"the box at the start of a row to open it in Classify.**{shown}"
     )
     _rows_table(wrong, key="mistakes", places=places)
 
