@@ -29,22 +29,20 @@ MAX_ROWS = 20
 """Maximum number of classes that are listed individually."""
 MAX_STEPS = 10**12
 MAX_LINKED_CONTINUATION = 200
-"""Longer continuations, counted in tokens, are left out of the URL too."""
+"""Maximum number of tokens of a continuation in the URL; longer ones are left out."""
 
 LanguagePart = Literal["fill", "continue", "masks"]
 """The sections of the Language model page."""
 HeadChange = Literal["off", "uniform", "shuffled"]
 """What the Switchboard does to a head."""
-
 HeadOrder = Literal["story", "worth", "entropy", "number"]
 """What the Head atlas is sorted by."""
 Experiment = Literal["", "words", "patch", "point", "circuit"]
-"""What What if shows next to the predictions; "" for the patching grid if the two texts allow it, else words."""
+"""The experiments on What if; "" is the patching grid if the two texts allow it, otherwise words."""
 Mode = Literal["", "lecture"]
 """How pages are shown: normally, or as slides (`lecture.py`)."""
 UNSET = -1
-"""Layer or head if the view names none: the page picks a head with a confirmed story, else the most important one."""
-
+"""`layer` or `head` of a view without one: the page picks a head with a confirmed story, or else the most important."""
 PositionVectors = Literal["learned", "formula"]
 """What Positions shows: the learned vectors or the sinusoidal ones."""
 Section = Literal["arcs", "score", "heads", "rollout", "pooling"]
@@ -67,7 +65,7 @@ PLAYGROUND: dict[str, tuple[str, ...]] = {
     "seed": ("1", "2", "3", "4", "5"),
     "lesson": ("1", "2", "3", "4", "5"),
 }
-"""The settings of the playground (txcls/web/playground/settings.js) and the steps of its lesson, as in its address."""
+"""The settings of the playground (txcls/web/playground/settings.js) and the steps of its lesson, as in its URL."""
 MAX_PLAYGROUND_TEXT = 500
 SLIDE = "slide"
 """The parameter for the slide number of a page in lecture mode, from 1. The browser writes it; links leave it out."""
@@ -75,10 +73,10 @@ SLIDE = "slide"
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a session shows.
+    """What a page shows.
 
     Attributes:
-        checkpoint: its name.
+        checkpoint: name of the checkpoint.
         versus: the checkpoint to compare with, "" for none.
         text: the text in the box.
         k: how many classes are listed individually.
@@ -96,19 +94,19 @@ class View:
         flips: whether What if has searched for the smallest change that flips the class.
         word: the id of the vocabulary token that is selected on Neighbourhood; 0 for none.
         changed: the second version of the text on What if, "" if it equals the first.
-        experiment: what What if shows.
+        experiment: the experiment shown on What if.
         direction: the direction of patching in its grid.
         patched: the part and the token of the cell that is patched, from 1; empty for the strongest head.
-        rows: how many attention rows are kept on What if; 0 for all that were found.
+        rows: how many attention rows of the circuit are kept on What if; 0 for all.
         switched: the parts that are changed on the Switchboard, each a `SWITCH`; parts that the checkpoint or text does
             not have are ignored.
         heads: how a switched head is changed.
         off: what replaces a part that is switched off.
         sort: the order of the heads on Head atlas.
-        training_step: the optimiser step on Training film, 0 for the start of training. The browser itself writes it
-            into the URL, so that a slider can move without the server.
-        playground: the settings of Playground, as its own address has them: `task=ends&layers=1`; "" for the defaults.
-            The browser itself writes it into the URL. A lesson's step that has it links to the playground.
+        training_step: the optimiser step on Training film, 0 for the start of training. The browser writes it into the
+            URL, so that the slider works without the server.
+        playground: the settings of Playground, as in its URL: `task=ends&layers=1`; "" for the defaults. The browser
+            writes it into the URL. A lesson step with such settings links to the playground.
         part: the section of the Language model page.
         masked, causal: the checkpoints of the Language model page, "" for the first available.
         blank: which word is blanked out, from 1; 0 lets the page choose.
@@ -236,32 +234,34 @@ def view_from_params(
     *,
     checkpoints: Sequence[str],
     first_text: Callable[[str], str] = lambda _: EXAMPLES[0].text,
-    most_characters: int = MAX_CHARACTERS,
+    max_characters: int = MAX_CHARACTERS,
 ) -> tuple[View, list[str]]:
     """The view that a URL's parameters describe, and a note about each unusable parameter.
 
-    `first_text` gives a checkpoint's text if the URL has none; at most `most_characters` of a text are read.
+    `first_text` gives a checkpoint's text if the URL has none; at most `max_characters` of a text are read.
     Never fails: unknown names and malformed numbers become the default, numbers out of range the nearest valid one.
     """
-    view, notes = View(checkpoint=checkpoints[0] if checkpoints else ""), []
+    view, notes = View(checkpoint=next(iter(checkpoints), "")), []
     name = params.get("checkpoint")
     if name is not None and name in checkpoints:
         view = replace(view, checkpoint=name)
     elif name is not None and checkpoints:
         notes.append(f"There is no checkpoint “{sendable(name)[:60]}” here; {view.checkpoint} is shown instead.")
-    other = params.get("versus", "")
-    if other in checkpoints and other != view.checkpoint:
-        view = replace(view, versus=other)
-    elif other and other not in checkpoints:
-        notes.append(f"There is no checkpoint “{sendable(other)[:60]}” here to compare with.")
+    versus = params.get("versus", "")
+    if versus in checkpoints and versus != view.checkpoint:
+        view = replace(view, versus=versus)
+    elif versus and versus not in checkpoints:
+        notes.append(f"There is no checkpoint “{sendable(versus)[:60]}” here to compare with.")
     if "text" in params:
-        view = replace(view, text=cut_text(params["text"], notes, limit=most_characters))
+        view = replace(view, text=cut_text(params["text"], notes, limit=max_characters))
     elif view.checkpoint:
         view = replace(view, text=first_text(view.checkpoint))
-    changes: dict[str, Any] = {name: params[name] for name, of in _CHOICES.items() if params.get(name) in get_args(of)}
+    changes: dict[str, Any] = {
+        name: params[name] for name, choices in _CHOICES.items() if params.get(name) in get_args(choices)
+    }
     changes |= {name: True for name in _SWITCHES if params.get(name) == "on"}
     if "changed" in params:
-        changes["changed"] = cut_text(params["changed"], notes, limit=most_characters)
+        changes["changed"] = cut_text(params["changed"], notes, limit=max_characters)
     if "topk" in params:  # the old name of `k`
         params = {"k": params["topk"], **params}
     for name, parse in _PARSERS.items():
@@ -272,13 +272,13 @@ def view_from_params(
                 notes.append(f"“{name}={sendable(params[name])[:20]}” in the link is malformed; it was ignored.")
     requested = [part for part in params.get("switched", "").split(",", 2 * MAX_SWITCHED) if part]
     changes["switched"] = tuple(dict.fromkeys(part for part in requested[:MAX_SWITCHED] if SWITCH.fullmatch(part)))
-    if strange := next((part for part in requested if not SWITCH.fullmatch(part)), None):
-        notes.append(f"“{sendable(strange)[:20]}” in the link is not a part of a model; it was ignored.")
+    if invalid := next((part for part in requested if not SWITCH.fullmatch(part)), None):
+        notes.append(f"“{sendable(invalid)[:20]}” in the link is not a part of a model; it was ignored.")
     return replace(view, **changes), notes
 
 
 def training_step(params: Mapping[str, str]) -> int:
-    """The step that Training film shows, which the browser itself writes into the URL."""
+    """The step that Training film shows, which the browser writes into the URL."""
     try:
         return int(_PARSERS["training_step"](params.get("training_step", "0")))
     except ValueError:
@@ -286,7 +286,7 @@ def training_step(params: Mapping[str, str]) -> int:
 
 
 def playground_settings(params: Mapping[str, str]) -> str:
-    """The settings of Playground, which the browser itself writes into the URL; "" if they are malformed."""
+    """The settings of Playground, which the browser writes into the URL; "" if they are malformed."""
     try:
         return str(_PARSERS["playground"](params["playground"])) if params.get("playground") else ""
     except ValueError:
@@ -294,7 +294,7 @@ def playground_settings(params: Mapping[str, str]) -> str:
 
 
 def params_from_view(view: View) -> dict[str, str]:
-    """The URL parameters of a view: values that differ from the default, and always the text unless it is too long."""
+    """The URL parameters of a view: the checkpoint, the text unless it is too long, and other values if not default."""
     default = View()
     params = {"checkpoint": view.checkpoint}
     if len(view.text) <= MAX_LINKED_CHARACTERS:
@@ -331,8 +331,8 @@ def unusable(params: Mapping[str, str], *, checkpoints: Sequence[str]) -> dict[s
     """Parameters that a URL would ignore or change, each with the reason; empty if all are usable."""
     problems: dict[str, str] = {}
     for name, value in params.items():
-        alone = {"checkpoint": params.get("checkpoint", ""), name: value}
-        view, notes = view_from_params(alone, checkpoints=checkpoints, first_text=lambda _: "")
+        single = {"checkpoint": params.get("checkpoint", ""), name: value}
+        view, notes = view_from_params(single, checkpoints=checkpoints, first_text=lambda _: "")
         written = params_from_view(view)
         if notes:
             problems[name] = notes[-1]
@@ -340,7 +340,7 @@ def unusable(params: Mapping[str, str], *, checkpoints: Sequence[str]) -> dict[s
             continue
         elif name not in written:
             is_known = name in View.__dataclass_fields__ or name == SLIDE
-            problems[name] = f"“{value[:40]}” is not a valid value" if is_known else "an address has no such parameter"
+            problems[name] = f"“{value[:40]}” is not a valid value" if is_known else "there is no such parameter"
         elif written[name] != value:
             problems[name] = f"“{value[:40]}” would be read as “{written[name][:40]}”"
     return problems

@@ -1,4 +1,4 @@
-"""How numbers, messages and outside text are written for people to read."""
+"""Write numbers, messages and text from outside in readable form."""
 
 import re
 import reprlib
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 MAX_MESSAGE_LENGTH = 2000
 """Maximum length of a message, in characters."""
 JOINERS = "\u200c\u200d"
-"""Zero-width joiners, which Persian and emoji need; messages keep them, as they do spaces of any width."""
+"""Zero-width joiners, which Persian and emoji need; messages keep them, and spaces of any width."""
 _NOT_ASCII = re.compile(r"[^\x20-\x7e]")
 _OUTLINE = reprlib.Repr()
 _OUTLINE.maxlevel = 4
@@ -33,7 +33,7 @@ def bounded_percentage(share: float) -> str:
 
 
 def shown(value: object, *, limit: int = 200) -> str:
-    """A label, file name or cell for a message or terminal: cut at `limit`, with invisible characters escaped."""
+    """A label, file name or cell for a message or terminal: cut to `limit`, with invisible characters escaped."""
     if not isinstance(value, str):
         value = _OUTLINE.repr(value) if isinstance(value, list | tuple | dict | set) else str(value)
     escaped = _NOT_ASCII.sub(_escape, value[: limit + 1])
@@ -62,7 +62,7 @@ def one_line(message: str, *, limit: int = MAX_MESSAGE_LENGTH) -> str:
 
 
 def _escape(match: re.Match[str]) -> str:
-    """The character itself if it is safe to show; escapes for controls, direction marks, tags and surrogates."""
+    """The character if it is safe to show; control characters, direction marks, tags and surrogates escaped."""
     character = match[0]
     if character.isprintable() or character in JOINERS or unicodedata.category(character) == "Zs":
         return character

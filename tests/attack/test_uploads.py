@@ -176,7 +176,7 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Left]:
                     visitor.open(page, checkpoint=name, text=f"a film about the sea and the {number}")
         for visitor in visitors:
             visitor.leave()
-        yield Left(memory, start + MAX_MB, time.monotonic() + server.REST_SECONDS + 80)
+        yield Left(memory, start + MAX_MB, time.monotonic() + server.IDLE_SECONDS + 80)
 
 
 def test_memory_comes_back_after_everybody_has_left(left: Left) -> None:

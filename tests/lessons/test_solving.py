@@ -73,7 +73,7 @@ def test_heads_that_flip_the_answer_are_found(tmp_path: Path, model: Predictor) 
 @pytest.mark.parametrize(
     "fields, message",
     [
-        ({"state": {"layer": 1, "colour": 2}}, r"step 1 \(One\): state\.colour: an address has no such parameter"),
+        ({"state": {"layer": 1, "colour": 2}}, r"step 1 \(One\): state\.colour: there is no such parameter"),
         ({"state": {"section": "arcs", "heads": "gone"}}, r"state\.heads: “gone” is not a valid value"),
         ({"checkpoint": "nobody"}, r"checkpoint: There is no checkpoint “nobody”"),
         ({"narration": "[[missing]]"}, r"narration: there is no fact \[\[missing\]\]"),

@@ -14,7 +14,7 @@ from tests.app.jobs.conftest import end_of, finish, put
 from tests.app.pages.test_train import has_button, until
 from tests.conftest import CLASSES, TEXTS, make_checkpoint
 from txcls.app.jobs import queue
-from txcls.app.jobs.own_files import KeptRows, write_kept
+from txcls.app.jobs.own_files import StoredRows, write_rows
 from txcls.app.jobs.sessions import Session, write_json
 from txcls.app.pages.report import compute as compute_report
 from txcls.app.shell import checkpoints, own
@@ -41,8 +41,8 @@ def session() -> Session:
     save_checkpoint(replace(plain, config=plain.config.model_copy(update={"data": data})))
     spec = {**put(made, "table.csv", FILE), "text_column": "body", "label_column": "kind"}
     texts, labels = ([row[n] for row in ROWS] for n in (0, 1))
-    kept = KeptRows(texts, labels, list(range(2, len(ROWS) + 2)), HELD_OUT, ((), ()), spec)
-    write_kept(made.folder / "kept", "letters", kept, texts[:2])
+    kept = StoredRows(texts, labels, list(range(2, len(ROWS) + 2)), HELD_OUT, ((), ()), spec)
+    write_rows(made.folder / "kept", "letters", kept, texts[:2])
     return made
 
 

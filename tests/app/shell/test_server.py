@@ -64,20 +64,20 @@ def test_sessions_of_visitors_who_did_not_come_back_are_removed(monkeypatch: pyt
 
 def test_memory_is_returned_once_after_the_last_visitor_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
     visited = SimpleNamespace(state=RuntimeState.ONE_OR_MORE_SESSIONS_CONNECTED)
-    rests: list[float] = []
-    monkeypatch.setattr(server, "REST_SECONDS", 0.06)
+    calls: list[float] = []
+    monkeypatch.setattr(server, "IDLE_SECONDS", 0.06)
     monkeypatch.setattr(server.runtime, "exists", lambda: True)
     monkeypatch.setattr(server.runtime, "get_instance", lambda: visited)
-    monkeypatch.setattr(server.memory, "rest", lambda: rests.append(time.monotonic()))
+    monkeypatch.setattr(server.memory, "free_when_idle", lambda: calls.append(time.monotonic()))
 
     async def visit() -> float:
-        resting = asyncio.create_task(server._rest_while_nobody_is_here())
+        freeing = asyncio.create_task(server._free_memory_when_idle())
         await asyncio.sleep(0.3)
-        assert not rests
+        assert not calls
         visited.state, left = RuntimeState.NO_SESSIONS_CONNECTED, time.monotonic()
         await asyncio.sleep(0.6)
-        resting.cancel()
+        freeing.cancel()
         return left
 
     left = asyncio.run(visit())
-    assert len(rests) == 1 and rests[0] - left > 0.03
+    assert len(calls) == 1 and calls[0] - left > 0.03

@@ -45,7 +45,7 @@ class Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class KeptRows:
+class StoredRows:
     """All rows that a model was made from, in the order of the visitor's file.
 
     Attributes:
@@ -140,7 +140,7 @@ def _sample(name: str) -> Rows:
     return Rows(dataset.load("train"), test, (), dataset.info.title)
 
 
-def write_kept(folder: Path, name: str, kept_rows: KeptRows, examples: Sequence[str]) -> None:
+def write_rows(folder: Path, name: str, kept_rows: StoredRows, examples: Sequence[str]) -> None:
     """Store the rows of a model and example texts for its pages; test rows get a separate file, which is read often."""
     test = {
         "texts": kept_rows.test_texts,
@@ -152,7 +152,7 @@ def write_kept(folder: Path, name: str, kept_rows: KeptRows, examples: Sequence[
     (folder / f"{name}.rows.json").write_text(json.dumps(asdict(kept_rows)), "utf-8")
 
 
-def read_kept(folder: Path, name: str) -> KeptRows | None:
+def read_rows(folder: Path, name: str) -> StoredRows | None:
     """The rows stored with a model; None for a model that was not trained here."""
     stored = read_json(folder / f"{name}.rows.json")
-    return None if stored is None else KeptRows(**stored)
+    return None if stored is None else StoredRows(**stored)

@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from txcls.app.jobs.own_files import KeptRows, file_name, guessed, read_kept, read_table
+from txcls.app.jobs.own_files import StoredRows, file_name, guessed, read_rows, read_table
 from txcls.app.jobs.queue import Job
 from txcls.app.jobs.sessions import write_json
 from txcls.app.shell.limits import limits
@@ -83,7 +83,7 @@ def _measured(job: Job) -> dict[str, Any]:
 
 def _n_learned(job: Job, rows: LabelledTexts) -> int:
     """How many of the rows have the same text as a training row of the visitor's own classifier."""
-    kept_rows = read_kept(job.session / "kept", str(job.spec.get("own", "")))
+    kept_rows = read_rows(job.session / "kept", str(job.spec.get("own", "")))
     learned = set() if kept_rows is None else {normalised(kept_rows.texts[row]) for row in kept_rows.learned}
     return sum(normalised(text) in learned for text in rows.texts)
 
@@ -92,7 +92,7 @@ def _suspects(job: Job) -> dict[str, Any]:
     """Check the labels of all rows that a classifier was made from, without its own predictions: most are training
     rows."""
     job.progress("reading the rows")
-    kept_rows = read_kept(job.session / "kept", str(job.spec["own"]))
+    kept_rows = read_rows(job.session / "kept", str(job.spec["own"]))
     if kept_rows is None:
         raise DataError("The rows that this classifier was trained on are no longer on this server.")
     classes = load_checkpoint(job.session / "own" / job.spec["own"]).classes
@@ -118,7 +118,7 @@ def _suspects(job: Job) -> dict[str, Any]:
     }
 
 
-def _labelled(kept_rows: KeptRows, rows: Sequence[int], classes: Sequence[str]) -> LabelledTexts:
+def _labelled(kept_rows: StoredRows, rows: Sequence[int], classes: Sequence[str]) -> LabelledTexts:
     texts, labels = ([values[row] for row in rows] for values in (kept_rows.texts, kept_rows.labels))
     return _of_classes(texts, labels, classes)
 
@@ -131,7 +131,7 @@ def _of_classes(texts: Sequence[str], labels: Sequence[str], classes: Sequence[s
 def _curve(job: Job) -> dict[str, Any]:
     """The linear baseline's learning curve on the rows that a classifier was made from."""
     job.progress("reading the rows")
-    kept_rows = read_kept(job.session / "kept", str(job.spec["own"]))
+    kept_rows = read_rows(job.session / "kept", str(job.spec["own"]))
     if kept_rows is None:
         raise DataError("The rows that this classifier was trained on are no longer on this server.")
     classes = sorted({*kept_rows.labels, *kept_rows.test_labels})
@@ -156,7 +156,7 @@ def _corrected(job: Job) -> dict[str, Any]:
             column = guessed(table, job.spec).label_column
             text = corrected_table_csv(table, corrections, label_column=column, plain=plain)
         else:
-            kept_rows = read_kept(job.session / "kept", str(job.spec["own"]))
+            kept_rows = read_rows(job.session / "kept", str(job.spec["own"]))
             assert kept_rows is not None
             rows = _labelled(kept_rows, range(len(kept_rows.texts)), list(dict.fromkeys(kept_rows.labels)))
             text = corrected_csv(rows, corrections, plain=plain)

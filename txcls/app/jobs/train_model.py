@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from txcls.app.jobs.open_model import write_downloads
-from txcls.app.jobs.own_files import READ_OPTIONS, KeptRows, Rows, labelled_rows, write_kept
+from txcls.app.jobs.own_files import READ_OPTIONS, Rows, StoredRows, labelled_rows, write_rows
 from txcls.app.jobs.queue import Job
 from txcls.app.jobs.sessions import append_line, write_json
 from txcls.app.shell.limits import limits
@@ -98,9 +98,9 @@ def forecast(found: Mapping[str, Any], minutes: int) -> dict[str, Any]:
     }
 
 
-def _trained(job: Job, plan: TrainingPlan, kept: KeptRows) -> dict[str, Any]:
+def _trained(job: Job, plan: TrainingPlan, kept: StoredRows) -> dict[str, Any]:
     out = job.session / "own" / str(job.spec["as"])
-    write_kept(job.session / "kept", out.name, kept, _examples(plan.parts.test.texts, plan.parts.test.labels))
+    write_rows(job.session / "kept", out.name, kept, _examples(plan.parts.test.texts, plan.parts.test.labels))
     curves = _Curves(job, out)
     job.end = min(job.end, time.monotonic() + 60 * plan.minutes)  # a busy server may be slower than measured
     result = run_plan(
@@ -123,12 +123,12 @@ def _trained(job: Job, plan: TrainingPlan, kept: KeptRows) -> dict[str, Any]:
     }
 
 
-def _kept_rows(rows: Rows, plan: TrainingPlan, spec: Mapping[str, Any]) -> KeptRows:
+def _kept_rows(rows: Rows, plan: TrainingPlan, spec: Mapping[str, Any]) -> StoredRows:
     """The rows to store with a classifier trained by this plan."""
     classes = rows.train.classes
     parts = plan.parts
     given = parts.test.subset([] if parts.test_rows is not None else range(len(parts.test)))
-    return KeptRows(
+    return StoredRows(
         texts=list(rows.train.texts),
         labels=[classes[label] for label in rows.train.labels],
         places=list(rows.places),

@@ -45,7 +45,7 @@ def main() -> None:
             _result(batch)
     load_classifier(opened)
     st.caption(
-        f"Your files stay on this server and are deleted {own.kept_for()} after your last visit. Anyone with the "
+        f"Your files stay on this server and are deleted {own.retention()} after your last visit. Anyone with the "
         "address of this page can open them."
     )
     layout.close_page(opened)
@@ -196,9 +196,9 @@ def _progress(now: JobState) -> None:
         words = plain(str(now.progress.get("stage", "starting")))
         if done is not None and rows:
             share = done / rows
-            passed = own.ago(now.since)
+            passed = own.seconds_since(now.since)
             words += f": {done:,} of {rows:,} rows"
-            words += f" · about {own.clock(passed * (1 - share) / share)} left" if share > 0.02 else ""
+            words += f" · about {own.duration(passed * (1 - share) / share)} left" if share > 0.02 else ""
         st.progress(min(max(float(now.progress.get("share") or 0.0), 0.0), 1.0), words)
     st.button("Cancel", key="cancel_batch", on_click=waiting.cancel, args=("batch",))
 

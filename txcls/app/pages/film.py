@@ -25,7 +25,7 @@ def main() -> None:
     opened = layout.open_page(
         menu.FILM,
         box_height=68,
-        shows=lambda checkpoint: checkpoint.has_snapshots,
+        supports=lambda checkpoint: checkpoint.has_snapshots,
         why_not="has no snapshots of its training",
     )
     if not checkpoints.summary(opened.view.checkpoint).has_snapshots:

@@ -159,7 +159,7 @@ def _texts(opened: layout.Page, classifier: Predictor) -> None:
 
 def _other_texts(opened: layout.Page) -> tuple[list[str], str]:
     """The texts to compare with, and what they are: examples, and test texts if they are on this machine."""
-    has_rows = checkpoints.has_kept_rows(opened.source)
+    has_rows = checkpoints.has_stored_rows(opened.source)
     examples = checkpoints.examples(opened.view.checkpoint)
     others = [example.text for example in examples if example.text != opened.view.text]
     what = f"{len(others)} {'of your test texts' if has_rows else 'example texts of this app'}"

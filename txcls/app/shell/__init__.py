@@ -1,1 +1,1 @@
-"""Parts shared by all pages: layout, state, lecture mode, and the cache and queue shared by all sessions."""
+"""Parts shared by all pages: layout, state, lecture mode, and the cache and compute queue of all sessions."""

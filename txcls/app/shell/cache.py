@@ -19,7 +19,7 @@ from cachetools import TTLCache
 from txcls.app.jobs.sessions import on_removal
 from txcls.app.shell.compute_queue import end_if_left, give_way, my_turn
 from txcls.app.shell.limits import limits
-from txcls.app.shell.memory import at_rest
+from txcls.app.shell.memory import on_idle
 from txcls.app.shell.own import PREFIX
 
 Value = TypeVar("Value")
@@ -30,10 +30,9 @@ PYTHON_OVERHEAD = 3
 
 
 class Cache:
-    """Values by key, at most `budget` bytes in total, each kept for `seconds` after its last use.
+    """Values by key, at most `budget` bytes in total; each expires `seconds` after its last use.
 
-    Thread-safe. A value that several threads request at once is computed once. Values are shared and must not be
-    modified.
+    Thread-safe. A value that several threads request at once is computed once. Values are shared: do not modify them.
     """
 
     def __init__(self, budget: int, *, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -73,12 +72,12 @@ class Cache:
         size: Callable[[Value], int] | None = None,
         wait: Callable[[], None] = lambda: None,
     ) -> Value:
-        """The value of a key, computed if it is missing; a value larger than the whole budget is not kept.
+        """The value of a key, computed if it is missing; a value larger than the whole budget is not cached.
 
         Args:
-            key: what the value depends on.
-            compute: computes the value. An exception propagates, and the next request computes it again.
-            size: returns the value's bytes; `size_of` if None.
+            key: identifies the value.
+            compute: computes the value. An exception propagates, and the next request tries again.
+            size: returns the size of the value in bytes; `size_of` if None.
             wait: called ten times a second while another thread computes the value; an exception ends the wait.
         """
         while True:
@@ -140,7 +139,7 @@ def size_of_texts(texts: Sequence[str]) -> int:
 class Source:
     """A checkpoint by name, a fingerprint of its files, and its folder: part of every cache key.
 
-    The folder distinguishes checkpoints of different visitors with the same name.
+    The folder distinguishes different visitors' checkpoints with the same name.
     """
 
     name: str
@@ -149,7 +148,7 @@ class Source:
 
     @property
     def is_own(self) -> bool:
-        """Whether it is the visitor's own classifier."""
+        """Whether it is a visitor's own classifier."""
         return self.name.startswith(PREFIX)
 
 
@@ -158,7 +157,7 @@ def shared_cache() -> Cache:
     """The cache of this process."""
     entries = Cache(1_000_000 * limits().cache_megabytes, seconds=limits().cache_seconds)
     on_removal(lambda folder: entries.remove(lambda key: _is_below(folder, key)))
-    at_rest(entries.clear)
+    on_idle(entries.clear)
     return entries
 
 
@@ -176,20 +175,20 @@ def cached(
 
     Args:
         heavy: such computations run one at a time (`compute_queue`), as do all with visitors' own models.
-        size: returns the bytes of a result; `size_of` if None.
+        size: returns the size of a result in bytes; `size_of` if None.
     """
 
     def decorate(function: Callable[Args, Value]) -> Callable[Args, Value]:
         @wraps(function)
-        def cached_function(*args: Args.args, **named: Args.kwargs) -> Value:
+        def cached_function(*args: Args.args, **kwargs: Args.kwargs) -> Value:
             def compute() -> Value:
-                own = any(isinstance(arg, Source) and arg.is_own for arg in args)
-                if not (heavy or own):
-                    return function(*args, **named)
-                with my_turn(with_own_model=own):
-                    return function(*args, **named)
+                is_own = any(isinstance(arg, Source) and arg.is_own for arg in args)
+                if not (heavy or is_own):
+                    return function(*args, **kwargs)
+                with my_turn(with_own_model=is_own):
+                    return function(*args, **kwargs)
 
-            key = _key(function, args, named)
+            key = _key(function, args, kwargs)
             value: Value = shared_cache().get(key, compute, size=size, wait=_wait_for_another_session)
             return value
 
@@ -203,11 +202,11 @@ def is_cached(function: Callable[..., Any], *args: Any) -> bool:
     return _key(function, args, {}) in shared_cache()
 
 
-def _key(function: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any]) -> Hashable:
-    return f"{function.__module__}.{function.__qualname__}", tuple(args), tuple(sorted(named.items()))
+def _key(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Hashable:
+    return f"{function.__module__}.{function.__qualname__}", tuple(args), tuple(sorted(kwargs.items()))
 
 
 def _wait_for_another_session() -> None:
-    """Called while another thread computes the value that this one needs."""
+    """Called repeatedly while another thread computes the value that this one needs."""
     end_if_left()
     give_way()  # this thread may hold the turn that the other one waits for

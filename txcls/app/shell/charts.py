@@ -1,4 +1,4 @@
-"""Charts on a page, with description and save buttons, and the window of tokens that a chart shows."""
+"""Charts on a page, with descriptions and save buttons, and the window of tokens that a chart shows."""
 
 from collections.abc import Callable, Sequence
 from typing import Literal
@@ -40,9 +40,9 @@ def chart(
 
     Args:
         figure: from `txcls.figures`.
-        key: key of the element: `chart_` and a name, with which the names of saved files end.
+        key: key of the element: `chart_` and a name, which is also the end of the names of saved files.
         alt: the description.
-        of: the start of the names of saved files; by default the view's checkpoint.
+        of: the start of the names of saved files; the default is the view's checkpoint.
         on_select: called when a point is clicked.
     """
     large = lecture.is_on()

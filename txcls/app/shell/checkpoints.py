@@ -10,7 +10,7 @@ import torch
 
 from txcls.app.shell import own
 from txcls.app.shell.cache import Source, cached, is_cached, size_of_texts
-from txcls.app.shell.memory import at_rest
+from txcls.app.shell.memory import on_idle
 from txcls.checkpoint.folders import checkpoint_root, fingerprint
 from txcls.checkpoint.listing import Listing, Summary, list_checkpoints
 from txcls.checkpoint.load import find_checkpoint
@@ -23,7 +23,7 @@ from txcls.language.generation import TextModel
 from txcls.predictor import Predictor
 from txcls.web.export import packed, single_page
 
-at_rest(reports_by_split.cache_clear)
+on_idle(reports_by_split.cache_clear)
 
 _listed: tuple[float, Path, Listing] | None = None
 
@@ -31,9 +31,9 @@ _listed: tuple[float, Path, Listing] | None = None
 def listing() -> Listing:
     """All checkpoints, and those that cannot be read; cached for half a second, since a page asks many times."""
     global _listed
-    now, root, known = time.monotonic(), checkpoint_root(), _listed
-    if known is not None and known[1] == root and now - known[0] < 0.5:
-        return known[2]
+    now, root = time.monotonic(), checkpoint_root()
+    if _listed is not None and _listed[1] == root and now - _listed[0] < 0.5:
+        return _listed[2]
     new = list_checkpoints()
     _listed = (now, root, new)
     return new
@@ -47,10 +47,9 @@ def names() -> tuple[str, ...]:
 
 def own_names() -> tuple[str, ...]:
     """Names of the visitor's own classifiers."""
-    mine = own.session()
-    return (
-        () if mine is None else tuple(own.PREFIX + summary.name for summary in list_checkpoints(mine.own).classifiers)
-    )
+    session = own.session()
+    classifiers = () if session is None else list_checkpoints(session.own).classifiers
+    return tuple(own.PREFIX + summary.name for summary in classifiers)
 
 
 Objective = Literal["masked", "causal"]
@@ -64,10 +63,10 @@ def language_names(objective: Objective) -> tuple[str, ...]:
 def summary(name: str) -> Summary:
     """A checkpoint's title, data set and metrics, without loading it; blank if it cannot be read."""
     if (folder := own.folder_of(name)) is not None:
-        known, plain = list_checkpoints(folder.parent).classifiers, folder.name
+        summaries, folder_name = list_checkpoints(folder.parent).classifiers, folder.name
     else:
-        known, plain = (*listing().classifiers, *listing().language_models), name
-    return next((replace(other, name=name) for other in known if other.name == plain), Summary(name))
+        summaries, folder_name = (*listing().classifiers, *listing().language_models), name
+    return next((replace(known, name=name) for known in summaries if known.name == folder_name), Summary(name))
 
 
 def examples(name: str) -> tuple[Example, ...]:
@@ -88,8 +87,8 @@ def _size_of_model(n_parameters: int, n_tokens: int) -> int:
 
 def _size_of_classifier(loaded: Predictor) -> int:
     snapshots = loaded.checkpoint.snapshots
-    stored = 0 if snapshots is None else 2 * len(snapshots) * loaded.n_parameters
-    return stored + _size_of_model(loaded.n_parameters, len(loaded.encoder.vocabulary.tokens))
+    snapshot_bytes = 0 if snapshots is None else 2 * len(snapshots) * loaded.n_parameters
+    return snapshot_bytes + _size_of_model(loaded.n_parameters, len(loaded.encoder.vocabulary.tokens))
 
 
 @cached(size=_size_of_classifier)
@@ -120,7 +119,7 @@ def is_loaded(source: Source) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """A loaded language model, and its V tokens in printable form."""
+    """A loaded language model, and its V tokens in printable form (`names`)."""
 
     model: TextModel
     names: tuple[str, ...]
@@ -141,15 +140,15 @@ def is_own_name(name: str) -> bool:
     return name.startswith(own.PREFIX)
 
 
-def has_kept_rows(source: Source) -> bool:
+def has_stored_rows(source: Source) -> bool:
     """Whether the test rows of a classifier that was trained in the app are still on this server."""
-    return bool(own.kept(source.name))
+    return bool(own.stored_data(source.name))
 
 
 @cached(size=lambda rows: size_of_texts(rows.texts))
 def test_rows(source: Source) -> LabelledTexts:
     """The test rows of the data set that the checkpoint was trained on; DataError if they cannot be read."""
-    if held_out := own.kept(source.name):
+    if held_out := own.stored_data(source.name):
         classes = classifier(source).classes
         return LabelledTexts(held_out["texts"], [classes.index(label) for label in held_out["labels"]], classes)
     with st.spinner("reading the test texts …"):

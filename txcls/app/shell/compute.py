@@ -29,22 +29,9 @@ from txcls.inspection import (
 )
 from txcls.inspection.ablation import Ablation, AblationMethod, Change, Means, OutputAblation, PartEffects
 from txcls.inspection.attention import QueryKey
-from txcls.inspection.attribution import (
-    Baseline,
-    DeletionCurves,
-    Target,
-    deletion_curves,
-)
+from txcls.inspection.attribution import Baseline, DeletionCurves, Target, deletion_curves
 from txcls.inspection.counterfactuals import FlipSearch, search_flips
-from txcls.inspection.language_model import (
-    MaskedAttention,
-    NextTokens,
-    RankedTokens,
-    Surprisal,
-    fill_blank,
-    masked_attention,
-    next_tokens,
-)
+from txcls.inspection.language_model import MaskedAttention, NextTokens, RankedTokens, Surprisal
 from txcls.inspection.principal_components import TextPlane, TokenPlane
 from txcls.inspection.stories import HeadAtlas
 from txcls.inspection.tracing import trace_text
@@ -66,12 +53,12 @@ def of_checkpoint(
     heavy: bool = False,
     size: Callable[[Any], int] | None = None,
 ) -> Callable[Concatenate[Source, Args], Result]:
-    """Cache the function's results, and let it take a checkpoint's `Source` instead of the classifier."""
+    """Cache the function's results, and make it take a checkpoint's `Source` instead of the classifier."""
 
     @cached(heavy=heavy, size=size)
     @wraps(function)
-    def compute(source: Source, /, *args: Args.args, **named: Args.kwargs) -> Result:
-        return function(checkpoints.classifier(source), *args, **named)
+    def compute(source: Source, /, *args: Args.args, **kwargs: Args.kwargs) -> Result:
+        return function(checkpoints.classifier(source), *args, **kwargs)
 
     return compute
 
@@ -81,7 +68,7 @@ def of_checkpoint(
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """A prediction, and its time in milliseconds from text to ranked classes."""
+    """A prediction, and the milliseconds from text to ranked classes."""
 
     prediction: Prediction
     milliseconds: float
@@ -89,7 +76,7 @@ class Timed:
 
 @cached()
 def predict(source: Source, text: str) -> Timed:
-    """All classes of a text, ranked, and the time this took."""
+    """All classes ranked for a text, and the time that this took."""
     classifier = checkpoints.classifier(source)
     start = time.perf_counter()
     prediction = classifier.predict([text])[0]
@@ -146,9 +133,8 @@ nearest_tokens = of_checkpoint(vocabulary.nearest_tokens)
 
 # Head atlas, Switchboard, Explanation, Class lens, Training film
 
-
 N_REPORTS = 64
-"""Number of test sentences of `who_won` from which each head's clearest one is chosen."""
+"""Number of test sentences of `who_won` from which each head's clearest text is chosen."""
 
 
 @cached(heavy=True)
@@ -184,7 +170,7 @@ def ablate_each(source: Source, text: str, *, heads: AblationMethod, feed_forwar
 
 @cached()
 def ablate(source: Source, text: str, changes: tuple[Change, ...]) -> Ablation:
-    """The text's class probabilities with all these changes at once, as the only row of `changed`."""
+    """The text's class probabilities with all these changes at once, in the only row of `changed`."""
     classifier = checkpoints.classifier(source)
     return inspection.ablation.ablate(classifier, text, [changes], means=Means.of(classifier))
 
@@ -204,7 +190,7 @@ class_lens = of_checkpoint(lens.class_lens)
 
 @cached(heavy=True)
 def solved_step(name: str, language: str, at: int, version: str, sources: tuple[Source, ...]) -> Solved:
-    """A lesson's step with all its values measured; `version` and `sources` change with the files."""
+    """A lesson's step with all its values measured; `version` and `sources` change when the files change."""
     lesson = find_lesson(name, language)
     return solve(
         lesson.steps[at],
@@ -261,7 +247,7 @@ def token_plane(source: Source, text: str) -> TokenPlane:
 
 @cached(heavy=True)
 def text_plane(source: Source, text: str, texts: tuple[str, ...]) -> TextPlane:
-    """A text among others in the plane of their principal components; TraceError if it has no tokens."""
+    """A text in the plane of the principal components of other texts; TraceError if it has no tokens."""
     return principal_components.text_plane(checkpoints.classifier(source), text, pool_texts(source, texts))
 
 
@@ -281,15 +267,15 @@ Ids = tuple[int, ...]
 
 
 @cached()
-def fill(source: Source, ids: Ids, place: int) -> RankedTokens:
-    """The masked-token model's predictions for a masked position."""
-    return fill_blank(checkpoints.language(source, "masked").model, ids, place)
+def fill_blank(source: Source, ids: Ids, place: int) -> RankedTokens:
+    """The masked language model's predictions for a masked position."""
+    return language_model.fill_blank(checkpoints.language(source, "masked").model, ids, place)
 
 
 @cached()
-def expect(source: Source, ids: Ids, sampling: Sampling, truth: int | None) -> NextTokens:
+def next_tokens(source: Source, ids: Ids, sampling: Sampling, truth: int | None) -> NextTokens:
     """The ranked next tokens, the candidates for sampling, and the rank of the true token."""
-    return next_tokens(checkpoints.language(source, "causal").model, ids, sampling=sampling, truth=truth)
+    return language_model.next_tokens(checkpoints.language(source, "causal").model, ids, sampling=sampling, truth=truth)
 
 
 @cached()
@@ -299,6 +285,6 @@ def surprisal(source: Source, ids: Ids) -> Surprisal:
 
 
 @cached()
-def sight(source: Source, objective: Objective, ids: Ids) -> MaskedAttention:
+def masked_attention(source: Source, objective: Objective, ids: Ids) -> MaskedAttention:
     """The attention mask and the attention patterns of all heads."""
-    return masked_attention(checkpoints.language(source, objective).model, ids)
+    return language_model.masked_attention(checkpoints.language(source, objective).model, ids)

@@ -20,13 +20,13 @@ from txcls.app.shell.limits import BusyError, limits
 from txcls.runtime.pause import pausing
 
 MAX_RUNNING = 4
-"""Number of computations that share the time; each holds its memory until it ends."""
+"""Number of computations that take turns; each holds its memory until it ends."""
 OWN_SECONDS = 60.0
 """Maximum time of a computation with a visitor's own model."""
 
 
 class ComputeQueue:
-    """Runs one computation at a time, round robin in time slices, so that a long one delays a short one by one slice.
+    """Runs one computation at a time, round robin in time slices: a long one delays a short one by only one slice.
 
     Args:
         max_waiting: how many computations may wait while one runs.
@@ -35,9 +35,9 @@ class ComputeQueue:
     """
 
     def __init__(self, *, max_waiting: int, slice_seconds: float = 0.25, max_seconds: float = float("inf")) -> None:
-        self._most_waiting = max_waiting
+        self._max_waiting = max_waiting
         self._slice = slice_seconds
-        self._most_seconds = max_seconds
+        self._max_seconds = max_seconds
         self._changed = threading.Condition()
         self._queue: list[object] = []  # the first one is running
 
@@ -61,7 +61,7 @@ class ComputeQueue:
         """
         computation = object()
         with self._changed:
-            if len(self._queue) > self._most_waiting:
+            if len(self._queue) > self._max_waiting:
                 n = len(self._queue) - 1
                 raise BusyError(f"This server is busy: {n} computations are already waiting. Try again in a moment.")
             self._queue.append(computation)
@@ -75,10 +75,10 @@ class ComputeQueue:
 
         def between_pieces(*, for_all: bool = False) -> None:
             wait(0)
-            if time.monotonic() - began > self._most_seconds:
+            if time.monotonic() - began > self._max_seconds:
                 raise BusyError(
-                    f"This took longer than the {self._most_seconds:g} s that one computation with an own model may "
-                    "take. Try a shorter text."
+                    f"This took longer than {self._max_seconds:g} s, the limit for one computation with your own "
+                    "model. Try a shorter text."
                 )
             is_over = for_all or time.monotonic() - began >= self._slice
             if is_over and self._hand_over(computation, len(self._queue) if for_all else MAX_RUNNING - 1):
@@ -94,14 +94,14 @@ class ComputeQueue:
                 self._changed.notify_all()
 
     def _ahead(self, computation: object) -> int:
-        """How many computations are ahead; if any, waits briefly for a change first."""
+        """How many computations are ahead; if there are any, wait briefly for a change first."""
         with self._changed:
             if self._queue[0] is not computation:
                 self._changed.wait(0.2)
             return self._queue.index(computation)
 
     def _hand_over(self, computation: object, place: int) -> bool:
-        """Move this computation to `place`, so that the next one runs; False if no other is in the queue."""
+        """Move this computation to `place`, so that the next one runs; False if it is the only one."""
         with self._changed:
             if len(self._queue) == 1:
                 return False
@@ -150,7 +150,7 @@ def my_turn(*, with_own_model: bool = False) -> Iterator[None]:
 
 
 def give_way() -> None:
-    """Let all computations go first while this one waits for another's result, which may be anywhere in the queue."""
+    """Let all others run first while this computation waits for a result of another, anywhere in the queue."""
     if (between_pieces := _turn.get()) is not None:
         between_pieces(for_all=True)
 
@@ -170,7 +170,7 @@ class _QueueLine:
         self._since = time.monotonic()
 
     def update(self, ahead: int) -> None:
-        """Show how many are ahead; ends the run if its visitor has left."""
+        """Show how many are ahead; end the run if its visitor has left."""
         if get_script_run_ctx(suppress_warning=True) is None:
             return
         end_if_left()

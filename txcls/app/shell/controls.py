@@ -1,4 +1,4 @@
-"""Controls that several pages have: a choice stored in the URL, and clicks on the points of a chart."""
+"""Controls that several pages share: a choice stored in the URL, and clicks on the points of a chart."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,11 +21,11 @@ def choice(
     selected: Any = None,
     label_visibility: str = "visible",
 ) -> None:
-    """A segmented control for a field of the view.
+    """Draw a segmented control for a field of the view.
 
     Args:
-        container: where it is drawn.
-        label: above it.
+        container: where the control is drawn.
+        label: the text above it.
         options: possible values of the field.
         view: the view that the page shows.
         field: name of the field.

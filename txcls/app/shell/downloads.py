@@ -1,7 +1,7 @@
-"""Files of a visitor's session, served from disk by a server route.
+"""Links to files of a visitor's session, which a route of the server sends from disk.
 
 Streamlit's download button would keep the whole file in the app's memory as long as a page shows it. A link here
-contains a random key instead, which opens one file while the process lives, and nothing else in the session.
+contains a random key, which gives access to one file, and to nothing else in the session, while the process runs.
 """
 
 import html
@@ -18,7 +18,7 @@ from txcls.app.jobs.sessions import on_removal
 ADDRESS = "files"
 """Path of the links, below the app's URL."""
 MAX_LINKS = 10_000
-"""Maximum number of links that are remembered; the oldest are dropped first."""
+"""Maximum number of valid links; the oldest expire first."""
 _links: dict[str, tuple[Path, str]] = {}
 _lock = threading.Lock()
 
@@ -31,12 +31,12 @@ def download_link(label: str, path: Path, *, name: str, key: str, is_primary: bo
         _links[link] = (path, name)
         while len(_links) > MAX_LINKS:
             del _links[next(iter(_links))]
-    kind = "txcls-download primary" if is_primary else "txcls-download"
-    st.html(f'<a class="{kind}" id="{key}" href="{ADDRESS}/{link}" download>{html.escape(label)}</a>', width="content")
+    style = "txcls-download primary" if is_primary else "txcls-download"
+    st.html(f'<a class="{style}" id="{key}" href="{ADDRESS}/{link}" download>{html.escape(label)}</a>', width="content")
 
 
 async def send(request: Request) -> Response:
-    """Send the file that a link leads to."""
+    """Send the file of a link."""
     with _lock:
         path, name = _links.get(request.path_params["link"], (None, ""))
     if path is None or not path.is_file():

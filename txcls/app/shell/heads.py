@@ -1,4 +1,4 @@
-"""Attention heads on the pages that show them: their worth and tested stories, the head shown first, and selectors."""
+"""What pages show about attention heads: worth, tested stories, the head shown first, and selectors."""
 
 import html
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from txcls.predictor import Predictor
 CHECKPOINT_WHERE_HEADS_MATTER = "who_won"
 """The checkpoint whose heads decide the prediction."""
 MAX_CHIPS, MAX_CHIPS_ON_A_SLIDE = 8, 3
-"""Maximum number of heads listed with their story, usually and in lecture mode; the Head atlas has all."""
+"""Maximum number of heads listed with their story, normally and in lecture mode; the Head atlas shows all."""
 
 Floats = NDArray[np.floating]
 
@@ -30,10 +30,10 @@ Floats = NDArray[np.floating]
 
 
 def open_on_head(page: layout.Page, classifier: Predictor, *, attention: Floats | None = None) -> layout.Page:
-    """The page with a head of its checkpoint: from the URL, or else the first by `HeadRecord.rank` or by worth.
+    """The page with a head selected: the one in the URL, or else the first by `HeadRecord.rank` or by worth.
 
-    With the `attention` (L, H, T, T) of the page's text, a head without a confirmed story gives way to the one whose
-    queries attend most to a single other token: its map has a pattern to see.
+    If `attention` (L, H, T, T), the attention on the page's text, is given and that head has no confirmed story, the
+    head is chosen whose queries attend most to a single other token, since its map shows a visible pattern.
     """
     model = classifier.checkpoint.config.model
     page = layout.fit_view(page, of=page.view.checkpoint, layer=model.n_layers - 1, head=model.n_heads - 1)
@@ -83,11 +83,11 @@ def worth_of_heads(classifier: Predictor) -> Floats:
 
 
 TERMS = (
-    "A story says what a head attends to. <b>Restores</b>: the queries that the story is about get uniform weights, "
-    "which costs accuracy, and then the story’s weights, which bring back this share of it. <b>Worth</b>: the accuracy "
-    "lost when the head’s whole output is replaced by its mean."
+    "A story describes what a head attends to. <b>Restores</b>: with uniform weights for the queries that the story "
+    "covers, accuracy drops; with the story’s weights instead, this share of the loss is restored. <b>Worth</b>: the "
+    "accuracy lost when the head’s whole output is replaced by its mean."
 )
-"""What the words of a chip mean, as HTML."""
+"""Definitions of the words on a chip, as HTML."""
 _TERMS_TO_OPEN = f'<details class="txcls-terms"><summary>what is this?</summary>{TERMS}</details>'
 
 
@@ -110,7 +110,7 @@ def _story_html(record: HeadRecord, text: str, *, before: str = "") -> str:
 
 
 def draw_chip(classifier: Predictor, layer: int, head: int) -> None:
-    """Draw the story of one head if measured, and a link to another model if the head can be spared."""
+    """Draw the story of a head if it was measured, and a link to another model if the head can be removed."""
     if (atlas := HeadAtlas.of(classifier)) is not None:
         record = atlas.heads[layer * classifier.checkpoint.config.model.n_heads + head]
         st.html(f'<div class="txcls-stories">{chip_html(record)}{_TERMS_TO_OPEN}</div>')
@@ -133,28 +133,28 @@ def draw_chips(classifier: Predictor) -> None:
 def link_where_heads_matter(
     classifier: Predictor, shown: Sequence[tuple[int, int]], *, target: menu.PageInfo = menu.ATTENTION
 ) -> None:
-    """If a head of `shown` (layer, head) can be spared, link to a model whose heads decide, if it is installed."""
+    """If a head of `shown` (layer, head) can be removed, link to a model in which heads matter, if it is installed."""
     if classifier.name == CHECKPOINT_WHERE_HEADS_MATTER or CHECKPOINT_WHERE_HEADS_MATTER not in checkpoints.names():
         return
-    spare = spare_heads(classifier, shown)
-    if not spare:
+    removable = removable_heads(classifier, shown)
+    if not removable:
         return
-    if target is menu.ATLAS:  # which says so itself
-        which = ""
-    elif len(spare) > 1:
-        which = f"{len(spare)} of {len(shown)} heads can each be removed at almost no cost. "
+    if target is menu.ATLAS:  # the Head atlas itself lists them
+        sentence = ""
+    elif len(removable) > 1:
+        sentence = f"{len(removable)} of {len(shown)} heads can each be removed at almost no cost. "
     else:
-        [(layer, head)] = spare
-        which = f"Head {layer + 1}.{head + 1} can be removed at almost no cost. "
+        [(layer, head)] = removable
+        sentence = f"Head {layer + 1}.{head + 1} can be removed at almost no cost. "
     st.page_link(
         target.path,
-        label=f"{which}See {CHECKPOINT_WHERE_HEADS_MATTER}, where single heads matter →",
+        label=f"{sentence}See {CHECKPOINT_WHERE_HEADS_MATTER}, where single heads matter →",
         query_params=state.link_params(View(checkpoint=CHECKPOINT_WHERE_HEADS_MATTER, text=REPORTS[0].text)),
     )
 
 
-def spare_heads(classifier: Predictor, shown: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The measured heads of `shown` without which the accuracy is almost unchanged."""
+def removable_heads(classifier: Predictor, shown: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The heads of `shown` that can be removed at almost no cost in accuracy; none if this was not measured."""
     if HeadAtlas.of(classifier) is None and AccuracyEffects.of(classifier, method="mean") is None:
         return []
     worth = worth_of_heads(classifier)

@@ -32,12 +32,13 @@ ICON = str(Path(__file__).parent / "icon.png")
 STYLE_SHEET = Path(__file__).parent / "style.css"
 TEXT_BOX = "text_box"
 """Start of the keys of the pages' text boxes."""
-SHARED = {
-    "playground": "It has the settings with which the playground was opened; “Copy link” in the page copies the "
+SHARE_NOTES = {
+    "playground": "This link has the settings with which the playground was opened; “Copy link” on the page copies the "
     "current ones.",
-    "film": "It opens the film at the step with which this page was opened; the browser's address has the current one.",
+    "film": "This link opens the film at the step at which this page was opened; the browser's address bar has the "
+    "current one.",
 }
-"""What a shared link lacks on pages whose browser changes the view without the server, keyed by page."""
+"""What is missing from a link to a page on which the browser changes the view without the server, keyed by page."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Opened:
 
     @property
     def has_text(self) -> bool:
-        """Whether the box holds more than whitespace."""
+        """Whether the box contains more than whitespace."""
         return bool(self.view.text.strip())
 
 
@@ -78,7 +79,7 @@ def open_page(
     has_box: bool = True,
     questions: Mapping[str, str] | None = None,
     welcome: Callable[[], None] | None = None,
-    shows: Callable[[Summary], bool] = lambda checkpoint: True,
+    supports: Callable[[Summary], bool] = lambda checkpoint: True,
     why_not: str = "",
     first_text: Callable[[str], str] | None = None,
 ) -> Page:
@@ -94,19 +95,19 @@ def open_page(
         has_box: whether there is a text box; without it, the page only carries the text to the next page.
         questions: headings, keyed by data set; the default is the page's question.
         welcome: draws the part below the heading for visitors who came without a link to a view.
-        shows: whether the page has something to show for a checkpoint; if not, the first such checkpoint is opened.
+        supports: whether the page has something to show for a checkpoint; if not, the first such checkpoint is opened.
         why_not: the reason why it has nothing to show, after the checkpoint's name.
-        first_text: the text of a checkpoint for visitors who came without one; the default is its first example.
+        first_text: returns a checkpoint's text for visitors who came without one; the default is its first example.
     """
-    is_newcomer = st.session_state.setdefault("_is_newcomer", not st.query_params)  # a link says what to look at
+    is_newcomer = st.session_state.setdefault("_is_newcomer", not st.query_params)
     names = checkpoints.names()
     view, text_box, pickers = _begin(info, names, questions or {}, first_text)
     if welcome is not None and is_newcomer and not lecture.is_on() and lesson.now() is None:
         welcome()
-    usable = [name for name in names if shows(checkpoints.summary(name))]
-    if usable and view.checkpoint not in usable:
-        state.add_note(f"{view.checkpoint} {why_not}, so this page shows {usable[0]} instead.")
-        change_checkpoint(usable[0], text_box)
+    supported = [name for name in names if supports(checkpoints.summary(name))]
+    if supported and view.checkpoint not in supported:
+        state.add_note(f"{view.checkpoint} {why_not}, so this page shows {supported[0]} instead.")
+        change_checkpoint(supported[0], text_box)
         state.follow_url()
         view = state.shown_view()
     if not names:
@@ -161,9 +162,9 @@ def _begin(
     questions: Mapping[str, str] | None = None,
     first_text: Callable[[str], str] | None = None,
 ) -> tuple[View, str, DeltaGenerator]:
-    """Draw the heading; returns the view, the key of the page's text box, and the place for pickers in the heading."""
+    """Draw the heading; return the view, the key of the page's text box, and the place for pickers in the heading."""
     st.html(STYLE_SHEET)
-    text_box = f"{TEXT_BOX}_{info.name}"  # a separate key per page: Streamlit drops a box when its page is left
+    text_box = f"{TEXT_BOX}_{info.name}"  # a separate key per page: Streamlit deletes a box when its page is left
     view = state.current_view(names, text_box=text_box, first_text=first_text or first_example)
     question = (questions or {}).get(checkpoints.summary(view.checkpoint).dataset, info.question)
     lecture.begin(info, question)
@@ -174,12 +175,12 @@ def _begin(
             st.title(question, anchor=False)
             pickers = st.container(key="pickers", width="content")
             with st.container(key="page_tools", horizontal=True, gap="small", width="content"):
-                share.share_button(view, note=SHARED.get(info.name, ""))
+                share.share_button(view, note=SHARE_NOTES.get(info.name, ""))
                 lecture.start_button()
     if panel.covers(view):
         state.publish(view)
         lecture.end()
-        st.session_state.pop(text_box, None)  # set again when the box is drawn; else the browser shows the old text
+        st.session_state.pop(text_box, None)  # otherwise the browser would show the old text when the box is drawn
         st.stop()
     return view, text_box, pickers
 
@@ -190,7 +191,7 @@ def first_example(name: str) -> str:
 
 
 def change_checkpoint(name: str, text_box: str) -> None:
-    """Change to a checkpoint and, if the text is an example, to the first example of the new one. For callbacks."""
+    """Change to a checkpoint and, if the text is an example, to the new one's first example; for callbacks."""
     view = state.shown_view()
     before, now = (checkpoints.examples(checkpoint) for checkpoint in (view.checkpoint, name))
     state.change_view(checkpoint=name)
@@ -207,7 +208,7 @@ def picker(
     placeholder: str | None = None,
     on_change: Callable[[], None] | None = None,
 ) -> None:
-    """A select box for a checkpoint, bound to a field of the view; with a placeholder it may be empty."""
+    """Draw a select box for a checkpoint, bound to a field of the view; with a placeholder it may be empty."""
     key = f"{field}_box"
     st.session_state[key] = chosen
     place.selectbox(
@@ -235,7 +236,7 @@ def _draw_text_box(
 ) -> tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator]:
     """Draw the text box, the examples and the notices.
 
-    In lecture mode the box is a strip with the prediction at its end, and there are no examples.
+    In lecture mode the box is in a strip that ends with the prediction, and there are no examples.
 
     Args:
         info, view, text_box: the page, its view and the key of its text box.
@@ -249,7 +250,7 @@ def _draw_text_box(
     strip = st.container(key="lecture_strip" if lecture.is_on() else "text_row", horizontal=True)
     strip.text_area(
         "Text",
-        # If the browser draws the box only after a second run, it gets the text only from the default value.
+        # If the browser draws the box only after a second run, only the default value sets its text.
         value=st.session_state[text_box],
         key=text_box,
         height=box_height,
@@ -304,15 +305,15 @@ def _show_notes(info: PageInfo, view: View) -> None:
 def close_page(page: Opened, *, at: tuple[int, int] | None = None) -> None:
     """Draw the end of a page: links to other pages (phones hide the menu), and the components for typing and keys.
 
-    The links lead to the other pages of its section of the menu, and to the first page of each other section. `at` is
-    the step that the page shows and the number of steps (`lecture.end`).
+    The links lead to the other pages in its section of the menu, and to the first page of each other section. `at` is
+    the step that the page shows and the number of steps (see `lecture.end`).
     """
-    here = PAGES.index(page.info)
+    index = PAGES.index(page.info)
     linked = {other for section in MENU.values() for other in (section if page.info in section else section[:1])}
     with st.container(horizontal=True, gap="medium"):
-        for place, other in enumerate(PAGES):
-            if other in linked and place != here:
-                link_to(page, other, f"← {other.question}" if place < here else f"{other.question} →")
+        for other_index, other in enumerate(PAGES):
+            if other in linked and other_index != index:
+                link_to(page, other, f"← {other.question}" if other_index < index else f"{other.question} →")
     _list_unreadable()
     submit_while_typing(TEXT_BOX, text=page.view.text)
     panel.draw_answer()
@@ -324,8 +325,8 @@ def close_page(page: Opened, *, at: tuple[int, int] | None = None) -> None:
 
 def _list_unreadable() -> None:
     """Draw a line about each checkpoint that cannot be read."""
-    for name, why in checkpoints.listing().left_out.items():
-        st.caption(f"Checkpoint **{plain(visible(name))}** cannot be read and is not listed. {plain(visible(why))}")
+    for name, reason in checkpoints.listing().left_out.items():
+        st.caption(f"Checkpoint **{plain(visible(name))}** cannot be read and is not listed. {plain(visible(reason))}")
 
 
 def show_busy(busy: BusyError) -> None:
@@ -347,10 +348,10 @@ def facts_html(line: str) -> str:
 
 
 def stop_with(error: TxclsError) -> NoReturn:
-    """Show an error message, without the server's folders, and end the run."""
+    """Show an error message, without the paths of the server's folders, and end the run."""
     session = own.session()
     folders = [checkpoint_root().absolute()] if session is None else [session.own, checkpoint_root().absolute()]
-    message = reduce(lambda shown, folder: shown.replace(f"{folder}{os.sep}", ""), folders, str(error))
+    message = reduce(lambda text, folder: text.replace(f"{folder}{os.sep}", ""), folders, str(error))
     st.error(plain(message))
     lecture.end(is_broken=True)
     st.stop()
@@ -376,11 +377,11 @@ def fit_view(page: AnyPage, *, of: str, **limit: int) -> AnyPage:
     `of` is the name of the checkpoint, for the warning.
     """
     view = page.view
-    for field, largest in limit.items():
+    for field, last in limit.items():
         value = getattr(view, field)
-        if value > largest:
-            st.warning(f"There is no {field} {value + 1} in {plain(of)}; showing {field} {largest + 1}, the last one.")
-            change: dict[str, Any] = {field: largest}
+        if value > last:
+            st.warning(f"There is no {field} {value + 1} in {plain(of)}; showing {field} {last + 1}, the last one.")
+            change: dict[str, Any] = {field: last}
             view = replace(view, **change)
     if view is not page.view:
         state.publish(view)

@@ -37,8 +37,6 @@ STEPS = {
     **dict.fromkeys(("logits", "class_softmax", "calibrated"), CLASSES),
 }
 """The part to which each step of the forward pass belongs; steps not listed belong to attention."""
-
-
 FIRST_STEPS = {
     WORDS: "tokens",
     VECTORS: "embeddings",
@@ -47,7 +45,7 @@ FIRST_STEPS = {
     POOLING: "pooled",
     CLASSES: "class_softmax",
 }
-"""The step that a click on a part of the map opens."""
+"""The step that a click on each part of the map opens."""
 
 
 def is_small() -> bool:
@@ -63,7 +61,7 @@ def is_on() -> bool:
 def begin(info: menu.PageInfo, title: str) -> None:
     """Begin a page without slides, or open the page that was requested by turning past the end of another.
 
-    `title` is the title of slides without a heading.
+    `title` is for slides without a heading.
     """
     st.session_state[_SLIDES], st.session_state[_PAGE], st.session_state[_TITLE] = [], info, title
     st.session_state[_PARTS] = 0
@@ -80,9 +78,9 @@ def slide(*shows: str, own_keys: bool = False) -> Iterator[None]:
     """In lecture mode, everything drawn in this block is a slide; its first heading is its title.
 
     Args:
-        shows: the parts of the architecture that it is about (`WORDS`, …).
-        own_keys: it holds a drawing that handles PageDown and PageUp itself and is enlarged as a whole; the slide is
-            turned only at the drawing's ends.
+        shows: the parts of the architecture that the slide is about (`WORDS`, …).
+        own_keys: whether the slide contains a drawing that handles PageDown and PageUp itself and is enlarged as a
+            whole; these keys leave the slide only at the beginning and the end of the drawing.
     """
     if not is_on():
         _mark_part()
@@ -98,7 +96,7 @@ def slide(*shows: str, own_keys: bool = False) -> Iterator[None]:
 def lesson_slide(*, hides_answer: bool = False) -> Iterator[None]:
     """In lecture mode, everything drawn in this block is a slide of the lesson, before or after those of the page.
 
-    `hides_answer` hides the prediction in the strip above it.
+    `hides_answer` hides the prediction in the strip above the slide.
     """
     slides: list[dict[str, Any]] = st.session_state[_SLIDES]
     slides.append({"shows": (), "own_keys": False, "n": len(slides), "lesson": True, "hides_answer": hides_answer})
@@ -119,17 +117,17 @@ def _mark_part() -> None:
 
 def _slide_of(place: lesson.Place) -> int:
     """The number, from 1, of the slide that a step is about."""
-    wanted = str(place.step.state.get(SLIDE, 1))
-    return int(wanted) if wanted.isdecimal() else 1
+    number = str(place.step.state.get(SLIDE, 1))
+    return int(number) if number.isdecimal() else 1
 
 
 def _slides_of_step(place: lesson.Place) -> list[dict[str, Any]]:
     """The lesson's slides, with the page's slide that the step is about between them."""
     slides: list[dict[str, Any]] = st.session_state[_SLIDES]
-    own = [slide for slide in slides if "lesson" in slide]
+    of_lesson = [slide for slide in slides if "lesson" in slide]
     of_page = [slide for slide in slides if "lesson" not in slide]
     number = _slide_of(place)
-    return own[:1] + of_page[number - 1 : number] + own[1:]
+    return of_lesson[:1] + of_page[number - 1 : number] + of_lesson[1:]
 
 
 def step_part(name: str, layer: int | None) -> str:
@@ -143,9 +141,9 @@ def end(*, layers: int | None = None, at: tuple[int, int] | None = None, is_brok
 
     Args:
         layers: number of layers of the page's model; None if it shows no model or several.
-        at: the step that the page shows, from 0, and the number of steps; None for a page without steps. The buttons
-            `step_back` and `step_next` turn them.
-        is_broken: the page ends with a message outside its slides.
+        at: the step that the page shows, from 0, and the number of steps, through which the buttons `step_back` and
+            `step_next` go; None for a page without steps.
+        is_broken: whether the page ends with a message outside its slides.
     """
     info: menu.PageInfo = st.session_state[_PAGE]
     data = {
@@ -168,25 +166,24 @@ def end(*, layers: int | None = None, at: tuple[int, int] | None = None, is_brok
             "first": place.at == 0,
             "last": place.at == n - 1 and not lesson.is_open(),
         }
-        bar_and_keys(data, on_mode=_switch, on_turn=lambda by: lesson.turn(by, to_last_slide=by < 0), on_jump=_jump)
+        bar_and_keys(data, on_mode=_switch, on_turn=lambda n: lesson.turn(n, to_last_slide=n < 0), on_jump=_jump)
         return
-    here = menu.PAGES.index(info) if info in menu.PAGES else -1
+    index = menu.PAGES.index(info) if info in menu.PAGES else -1
     bar_and_keys(
-        {**data, "first": here <= 0, "last": here in (-1, len(menu.PAGES) - 1)},
+        {**data, "first": index <= 0, "last": index in (-1, len(menu.PAGES) - 1)},
         on_mode=_switch,
-        on_turn=lambda by: _turn(_beside(here, by), to_last_slide=by < 0),
+        on_turn=lambda n: _turn(_neighbour(index, n), to_last_slide=n < 0),
         on_jump=_jump,
     )
 
 
-def _jump(to: str) -> None:
-    """Open a page, named like its path, or a part of the architecture ("attn.0") on Step by step."""
-    part, _, layer = to.partition(".")
+def _jump(target: str) -> None:
+    """Open a page by name, or Step by step at a part of the architecture ("attn.0")."""
+    part, _, layer = target.partition(".")
     if part in FIRST_STEPS:
         state.change_view(step=FIRST_STEPS[part], **({"layer": int(layer)} if layer.isdecimal() else {}))
         part = menu.STEPS.name
-    place = next((n for n, page in enumerate(menu.PAGES) if page.name == part), -1)
-    _turn(place, to_last_slide=False)
+    _turn(next((n for n, page in enumerate(menu.PAGES) if page.name == part), -1), to_last_slide=False)
 
 
 def _lesson_data(place: lesson.Place) -> dict[str, Any]:
@@ -216,30 +213,31 @@ def _switch() -> None:
     state.change_view(mode="" if is_on() else "lecture")
 
 
-def _beside(here: int, by: int) -> int:
+def _neighbour(index: int, offset: int) -> int:
     """The index of the next or previous page; skips the training film if the checkpoint has no snapshots."""
-    to = here + by
-    if 0 <= to < len(menu.PAGES) and menu.PAGES[to] is menu.FILM:
+    other = index + offset
+    if 0 <= other < len(menu.PAGES) and menu.PAGES[other] is menu.FILM:
         has_film = checkpoints.summary(state.shown_view().checkpoint).has_snapshots
-        return to if has_film else to + by
-    return to
+        return other if has_film else other + offset
+    return other
 
 
-def _turn(to: int, *, to_last_slide: bool) -> None:
-    if not 0 <= to < len(menu.PAGES):
+def _turn(index: int, *, to_last_slide: bool) -> None:
+    """Open the page with this index when the page is drawn next; do nothing if there is none."""
+    if not 0 <= index < len(menu.PAGES):
         return
     params = state.link_params(state.shown_view())
     if to_last_slide:
         params[SLIDE] = "last"
-    st.session_state[_TURN_TO] = (menu.PAGES[to], params)
+    st.session_state[_TURN_TO] = (menu.PAGES[index], params)
 
 
 def enlarge(figure: go.Figure) -> go.Figure:
-    """The figure with all fonts at least `MIN_FONT_PX` large, in a small window `MIN_FONT_PX_OF_SMALL`."""
+    """The figure with all fonts at least `MIN_FONT_PX` large, or `MIN_FONT_PX_OF_SMALL` in a small window."""
     return go.Figure(_enlarged(figure.to_dict()), skip_invalid=False)
 
 
-def _least_font() -> int:
+def _min_font() -> int:
     return MIN_FONT_PX_OF_SMALL if is_small() else MIN_FONT_PX
 
 
@@ -253,8 +251,8 @@ def _enlarged(drawn: dict[str, Any]) -> dict[str, Any]:
         bar = layout[name].get("colorbar", {})
         layout[name] = {**layout[name], "colorbar": {**_with_fonts(bar, "tickfont"), "thickness": 20}}
     layout["legend"] = _with_fonts(layout.get("legend", {}), "font")
-    layout["font"] = {**layout.get("font", {}), "size": _least_font()}
-    layout["hoverlabel"] = {**layout.get("hoverlabel", {}), "font": {"size": _least_font()}}
+    layout["font"] = {**layout.get("font", {}), "size": _min_font()}
+    layout["hoverlabel"] = {**layout.get("hoverlabel", {}), "font": {"size": _min_font()}}
     layout["annotations"] = [_with_fonts(note, "font") for note in layout.get("annotations", ())]
     for trace in drawn["data"]:
         if "colorbar" in trace:
@@ -267,7 +265,7 @@ def _enlarged(drawn: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_fonts(settings: dict[str, Any], font: str) -> dict[str, Any]:
-    """Settings of an axis, a colour bar, a legend or an annotation with large type, also in a title."""
+    """Settings of an axis, a colour bar, a legend or an annotation, with large type for the font and any title."""
     settings = {**settings, font: _large(settings.get(font, {}))}
     if title := settings.get("title"):
         title = {"text": title} if isinstance(title, str) else title
@@ -278,5 +276,5 @@ def _with_fonts(settings: dict[str, Any], font: str) -> dict[str, Any]:
 def _large(font: dict[str, Any]) -> dict[str, Any]:
     sizes = font.get("size", 0)
     if isinstance(sizes, Sequence):
-        return {**font, "size": [max(size, _least_font()) for size in sizes]}
-    return {**font, "size": max(sizes, _least_font())}
+        return {**font, "size": [max(size, _min_font()) for size in sizes]}
+    return {**font, "size": max(sizes, _min_font())}

@@ -17,9 +17,9 @@ class Limits:
     """The app's limits.
 
     Attributes:
-        cache_megabytes: memory for everything that sessions share, including loaded checkpoints. The default fits a
+        cache_megabytes: memory for everything that sessions share, including loaded checkpoints. The default suits a
             host with 1 GB.
-        cache_seconds: how long an entry of the cache is kept after its last use.
+        cache_seconds: time after its last use at which an entry of the cache expires.
         characters: maximum number of characters of a text that are read.
         waiting: maximum number of computations waiting in the queue; further ones are refused.
         uploads: whether visitors may upload files.
@@ -28,7 +28,7 @@ class Limits:
         rows: maximum number of rows in a table to train on or classify.
         minutes: maximum time for one training run, or for one file to classify.
         queued: maximum number of jobs waiting in one queue (half as many from one address); further ones are refused.
-        keep_seconds: how long a visitor's files are kept after the last visit.
+        keep_seconds: time after the last visit at which a visitor's files are deleted.
         session_megabytes: disk space for one visitor's files.
         disk_megabytes: disk space for all visitors' files together.
         job_megabytes: memory for a job's process; a job that needs more fails.

@@ -1,4 +1,4 @@
-"""The script of the app, run at each visit and each click: draws the menu and the selected page."""
+"""The script that Streamlit runs at each visit and each click: draws the menu and the selected page."""
 
 # Imported before any page is drawn: plotly looks for pandas in sys.modules, where it might be half imported by another
 # session's thread.

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 WORD_JOINER = "\u2060"
 _ADDRESS = re.compile(r"(?i)https?(?=:)|www(?=\.)|(?=@)")
-"""Where web and mail addresses would become links, even in escaped text."""
+"""Places where web and mail addresses would become links, even in escaped text."""
 
 
 def plain(text: str) -> str:

@@ -14,14 +14,11 @@ _BLOCK = 1 << 18
 
 @cache
 def return_freed_memory() -> bool:
-    """Once per process: return blocks of 256 kB and more as soon as they are freed, and let threads share two arenas.
+    """Make glibc return blocks of 256 kB and more as soon as they are freed; False if that is not possible.
 
     Each run of a page is a thread. By default, glibc keeps freed memory in one arena per thread, and raises the size
-    above which blocks are returned to up to 32 MB; after a few hundred long texts this amounts to hundreds of megabytes
-    of unused memory.
-
-    Returns:
-        Whether glibc is present and accepted the settings.
+    above which blocks are returned to up to 32 MB; after a few hundred long texts, hundreds of megabytes are unused.
+    Here, all threads share two arenas.
     """
     if not sys.platform.startswith("linux"):
         return False
@@ -34,18 +31,18 @@ def return_freed_memory() -> bool:
     return all(accepted)
 
 
-_at_rest: list[Callable[[], None]] = []
+_idle_callbacks: list[Callable[[], None]] = []
 
 
-def at_rest(empty: Callable[[], None]) -> None:
-    """Register a function that is called whenever nobody has been connected for a while."""
-    _at_rest.append(empty)
+def on_idle(callback: Callable[[], None]) -> None:
+    """Register a function to call whenever nobody has been connected for a while."""
+    _idle_callbacks.append(callback)
 
 
-def rest() -> None:
-    """Empty the caches that only speed up responses, and return their memory to the system."""
-    for empty in _at_rest:
-        empty()
+def free_when_idle() -> None:
+    """Call the registered functions, which empty caches, and return freed memory to the system."""
+    for callback in _idle_callbacks:
+        callback()
     gc.collect()
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)

@@ -1,7 +1,7 @@
-"""The visitor's own session folder, and the classifiers in it, which no other session sees.
+"""The visitor's own session folder and the classifiers in it, which no other session sees.
 
-The folder's token is in Streamlit's session state and in the URL (`job=…`), so that the folder is found again after a
-reload or a closed tab. Whoever has the URL has access to the folder, as with any secret link; no folder is ever listed.
+The folder's token is in Streamlit's session state and in the URL (`job=…`), so that the visitor can return after a
+reload or a closed tab. Anyone with the URL has access to the folder; folders are never listed.
 """
 
 import re
@@ -14,7 +14,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from txcls.app.jobs import queue
-from txcls.app.jobs.own_files import KeptRows, read_kept
+from txcls.app.jobs.own_files import StoredRows, read_rows
 from txcls.app.jobs.queue import JobState, Kind
 from txcls.app.jobs.sessions import Session, read_json, write_json
 from txcls.app.shell import state
@@ -24,9 +24,7 @@ from txcls.data.examples import Example
 
 PREFIX = "yours · "
 """Prefix of the names of a visitor's own classifiers in pickers and URLs."""
-SESSION_GONE_MESSAGE = (
-    "What this address led to is no longer here: a visitor's files are kept for {} after the last visit."
-)
+SESSION_GONE_MESSAGE = "The files behind this link are no longer here: they are deleted {} after the last visit."
 _SESSION, _CHECKED = "_own_session", "_own_session_checked"
 _MINUTES = "minutes.json"
 
@@ -43,14 +41,14 @@ def session() -> Session | None:
             st.session_state[state.JOB_TOKEN] = opened.token
         elif st.session_state.get(_SESSION) is None:
             state.add_note(SESSION_GONE_MESSAGE.format(_span(limits().keep_seconds)))
-    mine: Session | None = st.session_state.get(_SESSION)
-    if mine is not None and not mine.exists:
+    own_session: Session | None = st.session_state.get(_SESSION)
+    if own_session is not None and not own_session.exists:
         _leave()
         state.add_note(SESSION_GONE_MESSAGE.format(_span(limits().keep_seconds)))
         return None
-    if mine is not None:
-        mine.visit()
-    return mine
+    if own_session is not None:
+        own_session.visit()
+    return own_session
 
 
 def open_session() -> Session:
@@ -59,19 +57,19 @@ def open_session() -> Session:
     Raises:
         DataError: this server cannot store files.
     """
-    mine = session()
-    if mine is None:
-        mine = Session.new()
-        st.session_state[_SESSION] = mine
-        st.session_state[state.JOB_TOKEN] = st.session_state[_CHECKED] = mine.token
-    return mine
+    own_session = session()
+    if own_session is None:
+        own_session = Session.new()
+        st.session_state[_SESSION] = own_session
+        st.session_state[state.JOB_TOKEN] = st.session_state[_CHECKED] = own_session.token
+    return own_session
 
 
 def forget_session() -> None:
     """Remove all of this visitor's files immediately."""
-    mine = session()
-    if mine is not None:
-        mine.remove()
+    own_session = session()
+    if own_session is not None:
+        own_session.remove()
     _leave()
 
 
@@ -86,8 +84,8 @@ def _span(seconds: int) -> str:
     return "an hour" if seconds == 3600 else f"{max(seconds // 60, 1)} minutes"
 
 
-def kept_for() -> str:
-    """How long a visitor's files are kept after the last visit, in words."""
+def retention() -> str:
+    """How long a visitor's files are stored after the last visit, in words."""
     return _span(limits().keep_seconds)
 
 
@@ -96,40 +94,41 @@ def kept_for() -> str:
 
 def folder_of(name: str) -> Path | None:
     """The folder of this visitor's own classifier with this name; None if there is none."""
-    mine = session()
-    if mine is None or not name.startswith(PREFIX):
+    own_session = session()
+    if own_session is None or not name.startswith(PREFIX):
         return None
-    plain = name.removeprefix(PREFIX)
-    return mine.own / plain if plain in names_in(mine.own) and not plain.startswith(".") else None
+    folder = name.removeprefix(PREFIX)
+    is_here = folder in names_in(own_session.own) and not folder.startswith(".")
+    return own_session.own / folder if is_here else None
 
 
 def free_name(requested: str) -> str:
-    """A classifier name made from a file's name, different from those of the visitor's other classifiers."""
+    """A name for a classifier, made from a file's name and unused by the visitor's other classifiers."""
     stem = re.sub(r"(\.[a-z]{2,8})?(\.gz)?$", "", requested.lower(), count=1)
     stem = re.sub(r"[^a-z0-9]+", "_", stem).strip("_")[:30] or "mine"
-    taken = names_in(open_session().own)
-    return next(name for name in (stem, *(f"{stem}_{n}" for n in range(2, 10_000))) if name not in taken)
+    used_names = names_in(open_session().own)
+    return next(name for name in (stem, *(f"{stem}_{n}" for n in range(2, 10_000))) if name not in used_names)
 
 
-def kept(name: str) -> dict[str, Any]:
-    """The test rows, their numbers and the examples stored with a classifier trained here; empty for others."""
-    mine = session()
-    if mine is None or folder_of(name) is None:
+def stored_data(name: str) -> dict[str, Any]:
+    """The test rows, their row numbers and the examples of a classifier trained here; empty for others."""
+    own_session = session()
+    if own_session is None or folder_of(name) is None:
         return {}
-    return read_json(mine.folder / "kept" / f"{name.removeprefix(PREFIX)}.json") or {}
+    return read_json(own_session.folder / "kept" / f"{name.removeprefix(PREFIX)}.json") or {}
 
 
-def kept_rows(name: str) -> KeptRows | None:
+def stored_rows(name: str) -> StoredRows | None:
     """All rows of a classifier trained here; None for others. The file can be large: read it only when needed."""
-    mine = session()
-    if mine is None or folder_of(name) is None:
+    own_session = session()
+    if own_session is None or folder_of(name) is None:
         return None
-    return read_kept(mine.folder / "kept", name.removeprefix(PREFIX))
+    return read_rows(own_session.folder / "kept", name.removeprefix(PREFIX))
 
 
 def examples(name: str) -> tuple[Example, ...]:
     """Texts to try with a classifier trained here: some of its test rows."""
-    texts: Sequence[str] = kept(name).get("examples", ())
+    texts: Sequence[str] = stored_data(name).get("examples", ())
     titles: dict[str, str] = {}
     for text in texts:
         words = " ".join(text.split())
@@ -142,36 +141,36 @@ def examples(name: str) -> tuple[Example, ...]:
 
 def job(kind: Kind) -> JobState:
     """The state of this visitor's job of a kind."""
-    mine = session()
-    return JobState("none") if mine is None else queue.state(mine, kind)
+    own_session = session()
+    return JobState("none") if own_session is None else queue.state(own_session, kind)
 
 
-def keep_minutes(minutes: int) -> None:
-    """Remember the time budget that this visitor has chosen, for a reload."""
-    if (mine := session()) is not None:
-        write_json(mine.folder / _MINUTES, {"minutes": minutes})
+def remember_minutes(minutes: int) -> None:
+    """Store the time budget that this visitor has chosen, so that it survives a reload."""
+    if (own_session := session()) is not None:
+        write_json(own_session.folder / _MINUTES, {"minutes": minutes})
 
 
 def last_minutes() -> int | None:
     """The time budget that this visitor chose last; None if none was chosen."""
-    mine = session()
-    stored = None if mine is None else read_json(mine.folder / _MINUTES)
+    own_session = session()
+    stored = None if own_session is None else read_json(own_session.folder / _MINUTES)
     return None if stored is None else int(stored["minutes"])
 
 
 def download(name: str, suffix: str) -> Path | None:
-    """The file in which a worker packed this visitor's classifier, `.zip` or `.html`; None if there is none."""
-    mine = session()
-    file = None if mine is None else mine.folder / "downloads" / f"{name.removeprefix(PREFIX)}{suffix}"
+    """This visitor's classifier packed as `.zip` or `.html`; None if there is no such file."""
+    own_session = session()
+    file = None if own_session is None else own_session.folder / "downloads" / f"{name.removeprefix(PREFIX)}{suffix}"
     return file if file is not None and file.is_file() else None
 
 
-def clock(seconds: float) -> str:
-    """Remaining time as text: `40 s`, `3 min 20 s`."""
+def duration(seconds: float) -> str:
+    """A duration as text: `40 s`, `3 min 20 s`."""
     whole = max(round(seconds), 0)
     return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60:02} s"
 
 
-def ago(since: float) -> float:
-    """Seconds since a time on the `time.monotonic` clock."""
+def seconds_since(since: float) -> float:
+    """Seconds since a time of the `time.monotonic` clock."""
     return max(time.monotonic() - since, 0.0)

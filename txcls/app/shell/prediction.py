@@ -1,4 +1,4 @@
-"""The prediction of a page's classifier: load it and classify the text, or ask for one if there is none."""
+"""Classify a page's text and draw the prediction, or ask for a text if the box is empty."""
 
 import html
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from txcls.predictor import Prediction, Predictor
 from txcls.wording import percentage
 
 MOSTLY_UNKNOWN = 0.5
-"""Minimum share of unknown words at which a page warns that the prediction means nothing."""
+"""Minimum share of letters in unknown words at which a page warns that the prediction means nothing."""
 
 
 def loading_placeholder(page: layout.Page, *, height: int) -> DeltaGenerator:
@@ -63,8 +63,10 @@ def classify_text(page: layout.Page, purpose: str, *, before: str = "Prediction"
 def draw_prediction(
     page: layout.Page, prediction: Prediction, *, before: str = "Prediction", unlike: Sequence[str] = ()
 ) -> None:
-    """Draw the prediction below the text with how the text is unlike the validation texts, and a warning if it means
-    nothing; in lecture mode, the prediction or the warning in the strip."""
+    """Draw the prediction, or a warning if it means nothing: below the text, or in the strip in lecture mode.
+
+    `unlike` says how the text differs from the validation texts (see `unlike_validation`).
+    """
     if not lecture.is_on():
         warn_if_unknown(prediction)
     elif prediction.unknown_share >= MOSTLY_UNKNOWN:
@@ -76,15 +78,15 @@ def warn_if_unknown(prediction: Prediction) -> None:
     """Draw a warning if most of the text consists of words that the model does not know."""
     share = prediction.unknown_share
     if share >= MOSTLY_UNKNOWN:
-        how = "" if prediction.unknown else " (it reads them letter by letter or byte by byte)"
+        reading = "" if prediction.unknown else " (it reads them letter by letter or byte by byte)"
         st.warning(
             f"**This prediction means nothing**: {percentage(share, 0)} of this text's letters are in words that are "
-            f"not in the model's vocabulary{how}. The model always answers, even if it knows none of the words."
+            f"not in the model's vocabulary{reading}. The model always answers, even if it knows none of the words."
         )
 
 
 def warn_if_unlike(classifier: Predictor, prediction: Prediction) -> None:
-    """Draw a note on how the text differs from those that the probabilities were calibrated on."""
+    """Draw a note on how the text differs from the texts on which the probabilities were calibrated."""
     for sentence in _unlike(classifier, prediction):
         st.caption(f"**Unlike the validation texts**: {sentence}.")
 
@@ -110,14 +112,14 @@ def load_classifier(page: layout.Page) -> Predictor:
 
 
 def facts_of(classifier: Predictor, *, named: bool = False) -> str:
-    """One line of HTML: test accuracy and number of parameters; name and title unless the picker shows them.
+    """One line of HTML: test accuracy and number of parameters, after name and title if no picker shows them.
 
     `named` puts the name first in any case.
     """
     checkpoint = classifier.checkpoint
-    is_alone = len(checkpoints.names()) < 2
-    parts = [f"<b>{html.escape(classifier.name)}</b>"] if named or is_alone else []
-    if is_alone and checkpoint.config.title:
+    has_picker = len(checkpoints.names()) > 1
+    parts = [f"<b>{html.escape(classifier.name)}</b>"] if named or not has_picker else []
+    if not has_picker and checkpoint.config.title:
         parts.append(html.escape(checkpoint.config.title))
     if split := next((split for split in ("test", "validation") if split in checkpoint.metrics), None):
         metrics = checkpoint.metrics[split]
@@ -131,30 +133,30 @@ def prediction_html(
 ) -> str:
     """The predicted class and its probability, as HTML; a text that seems out of scope is marked as such.
 
-    `before` is the text before a small prediction; `unlike` says how the text is unlike the validation texts
-    (`unlike_validation`), folded behind a small prediction.
+    `before` is the text before a small prediction; `unlike` (see `draw_prediction`) is collapsed after it.
     """
     best = prediction.ranked[0]
     label, probability = html.escape(visible(best.label)), percent(best.probability)
-    is_outside = prediction.out_of_scope is True
+    is_out_of_scope = prediction.out_of_scope is True
     if large:
         words = f"{label}<small>{probability}</small>"
-        if is_outside:
+        if is_out_of_scope:
             words = f"? Probably none of these<small>nearest: {label}, {probability}</small>"
-        return f'<div class="txcls-answer{" txcls-outside" * is_outside}" role="status">{words}</div>'
+        return f'<div class="txcls-answer{" txcls-outside" * is_out_of_scope}" role="status">{words}</div>'
     words = f"<b>{label}</b>, {probability}"
-    if is_outside:
+    if is_out_of_scope:
         words = f"<b>probably none of these</b> (nearest: {label}, {probability})"
-    why = html.escape(" ".join(f"{sentence}." for sentence in unlike))
-    folded = f"<details><summary>unusual text</summary>Unlike the validation texts: {why}</details>" if why else ""
-    return f'<div class="txcls-strip" role="status">{before}: {words}{folded}</div>'
+    if unlike:
+        reasons = html.escape(" ".join(f"{sentence}." for sentence in unlike))
+        words += f"<details><summary>unusual text</summary>Unlike the validation texts: {reasons}</details>"
+    return f'<div class="txcls-strip" role="status">{before}: {words}</div>'
 
 
 def ask_for_text(purpose: str) -> None:
-    """Draw a friendly line for an empty text box."""
+    """Draw a line that asks for a text; `purpose` says what the page does with it."""
     st.info(f"Type a few words above, or pick one of the texts: {purpose}")
 
 
 def say_no_tokens() -> None:
-    """Draw a friendly line for a text without tokens."""
-    st.info("After cleaning, no tokens are left of this text. A few words are enough.")
+    """Draw a line for a text without tokens."""
+    st.info("After cleaning, this text has no tokens left. A few words are enough.")

@@ -1,4 +1,4 @@
-"""Sentences of `who_won` built from select boxes, and replacements for words that its model does not know."""
+"""Build sentences of `who_won` from select boxes, and offer replacements for words that its model does not know."""
 
 from typing import Any, get_args
 
@@ -49,7 +49,7 @@ MAX_UNKNOWN = 5
 
 def draw(row: DeltaGenerator, text_box: str) -> None:
     """Draw a button that opens select boxes, which write the text."""
-    # Stored separately: Streamlit drops the values of the boxes while a page without them is open.
+    # Stored separately: Streamlit deletes the values of the boxes while a page without them is open.
     teams = st.session_state.setdefault("_report_teams", ("Rovers", "City"))
     st.session_state["report_winner"], st.session_state["report_loser"] = teams
     with row.popover("Build a sentence", width="content"):
@@ -133,11 +133,11 @@ def offer_known_words(place: DeltaGenerator, classifier: Predictor, text: str, t
     row = place.container(horizontal=True, vertical_alignment="center", gap="small")
     row.markdown("**Words that this model does not know**; replace them:")
     for n, token in enumerate(unknown[:MAX_UNKNOWN]):
-        written = text[token.start : token.end]
+        word = text[token.start : token.end]
         key = f"known_word_{n}"
         row.menu_button(
-            visible(written[:30]),
-            [*TEAMS, *known] if written[:1].isupper() else [*known, *TEAMS],
+            visible(word[:30]),
+            [*TEAMS, *known] if word[:1].isupper() else [*known, *TEAMS],
             key=key,
             on_click=_replace_word,
             args=(token.start, token.end, key, text, text_box),

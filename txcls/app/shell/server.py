@@ -1,4 +1,4 @@
-"""The server around the pages: check its settings, sweep old sessions, serve files, return memory."""
+"""The server around the pages: checks its settings, deletes old sessions, serves files, frees memory."""
 
 import asyncio
 import sys
@@ -18,8 +18,8 @@ from txcls.app.shell.limits import limits
 from txcls.app.shell.upload_guard import BoundedUploads
 from txcls.errors import ConfigError
 
-REST_SECONDS = 120.0
-"""Time without connections after which nobody is expected to reconnect; Streamlit keeps sessions equally long."""
+IDLE_SECONDS = 120.0
+"""Time without connections after which nobody is expected to reconnect; Streamlit keeps sessions for the same time."""
 
 
 def check_settings() -> None:
@@ -35,28 +35,28 @@ def check_settings() -> None:
 async def lifespan(_: st.App) -> AsyncIterator[None]:
     """Prepare the process and start its background tasks before the server answers."""
     memory.return_freed_memory()
-    memory.at_rest(_forget_sessions)
+    memory.on_idle(_forget_sessions)
     sessions.start_sweeping(queue.busy_seconds)
-    resting = asyncio.create_task(_rest_while_nobody_is_here())
+    freeing = asyncio.create_task(_free_memory_when_idle())
     yield
-    resting.cancel()
+    freeing.cancel()
 
 
-async def _rest_while_nobody_is_here() -> None:
-    """Return memory to the system once nobody has been connected for `REST_SECONDS`."""
+async def _free_memory_when_idle() -> None:
+    """Return memory to the system once nobody has been connected for `IDLE_SECONDS`."""
     since = None
     while True:
-        await asyncio.sleep(REST_SECONDS / 12)
+        await asyncio.sleep(IDLE_SECONDS / 12)
         is_empty = runtime.exists() and runtime.get_instance().state is RuntimeState.NO_SESSIONS_CONNECTED
         if not is_empty:
             since = time.monotonic()  # from now on there may be memory to return
-        elif since is not None and time.monotonic() - since > REST_SECONDS:
-            memory.rest()
+        elif since is not None and time.monotonic() - since > IDLE_SECONDS:
+            memory.free_when_idle()
             since = None
 
 
 def _forget_sessions() -> None:
-    """Remove the sessions of visitors who did not come back; by itself, Streamlit waits until it stores another one."""
+    """Remove the sessions of visitors who did not come back; Streamlit only does so when it stores another one."""
     with suppress(AttributeError):  # the storage is not public
         runtime.get_instance()._session_mgr._session_storage._cache.expire()  # type: ignore[attr-defined]
 

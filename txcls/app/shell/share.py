@@ -1,4 +1,4 @@
-"""A link and a QR code to exactly the displayed view, generated on this machine."""
+"""A link to exactly the displayed view and its QR code, which is generated on this machine."""
 
 import base64
 import io
@@ -15,14 +15,14 @@ MAX_IN_CODE = 1800
 
 
 def share_button(view: View, *, note: str = "") -> None:
-    """Draw a button that opens a link to the view and its QR code, with a note under them."""
+    """Draw a button that shows a link to the view and its QR code, with `note` below them."""
     with st.popover("Share", key="share", on_change="rerun", help="Link and QR code to this view") as popover:
         if not popover.open:
             return
         if checkpoints.is_own_name(view.checkpoint):
             st.markdown(
-                "Only you can see this classifier: a link to it opens nothing for others. The page Train packs it as a "
-                "zip file, or as a page that needs no server."
+                "Only you can see this classifier, so a link to it would not work for anyone else. On the page Train "
+                "you can download it as a zip file, or as a page that needs no server."
             )
             return
         link = link_to(view)
@@ -49,7 +49,7 @@ def link_to(view: View) -> str:
 
 
 def qr_code(text: str) -> str | None:
-    """The QR code of a text as a data URL of an SVG, black on white with its margin; None if it would be too fine."""
+    """The QR code of a text as a data URL of an SVG, black on white with a margin; None if it would be too fine."""
     if len(text) > MAX_IN_CODE:
         return None
     svg = io.BytesIO()

@@ -23,8 +23,8 @@ from txcls.address import (
 )
 from txcls.app.shell.limits import limits
 
-BROWSER = ("training_step", "playground", SLIDE)
-"""The parameters that the browser itself writes."""
+BROWSER_PARAMS = ("training_step", "playground", SLIDE)
+"""The URL parameters that the browser writes."""
 JOB = "job"
 """The URL parameter with the token of a visitor's files (`own.py`); only in the address bar, never in links."""
 JOB_TOKEN = "_job_token"
@@ -66,15 +66,14 @@ def current_view(checkpoints: Sequence[str], *, text_box: str, first_text: Calla
     """
     state, params = st.session_state, st.query_params.to_dict()
     touched = state.pop("_touched", False)  # a widget has just changed the view, so the URL is out of date
-    published = state.get(
-        "_published", {}
-    )  # absent if the first run was interrupted, as by answers that a browser kept
+    # Absent if the first run was interrupted, for example by answers to a lesson that the browser had stored.
+    published = state.get("_published", {})
     if "_view" not in state or (params and _from_server(params) != _from_server(published) and not touched):
         state["_view"], state["_notes"] = view_from_params(
             _absolute(params),
             checkpoints=checkpoints,
             first_text=first_text,
-            most_characters=limits().characters,
+            max_characters=limits().characters,
         )
         state[text_box] = state["_view"].text
     elif text_box not in state:
@@ -97,14 +96,13 @@ def current_view(checkpoints: Sequence[str], *, text_box: str, first_text: Calla
 
 def _from_server(params: Mapping[str, str]) -> dict[str, str]:
     """The parameters that the server compares: all except the browser's and the token of the visitor's files."""
-    return {name: value for name, value in params.items() if name not in (*BROWSER, JOB)}
+    return {name: value for name, value in params.items() if name not in (*BROWSER_PARAMS, JOB)}
 
 
 def change_view(**changes: Any) -> None:
     """Change fields of this session's view; for callbacks, which run before the page is drawn.
 
-    A new text or model resets choices made for the old text, such as the continuation; a new text also resets its
-    switched tokens.
+    A new text or model resets choices that were made for the old text, such as the continuation or switched tokens.
     """
     notes: list[str] = []
     for field in ("text", "changed"):
@@ -125,7 +123,7 @@ def change_view(**changes: Any) -> None:
 
 
 def follow_url() -> None:
-    """Make the next page follow its URL, whatever widgets have changed in this run."""
+    """Make the next page use its URL, even if widgets have changed the view in this run."""
     st.session_state.pop("_touched", None)
 
 
@@ -177,13 +175,14 @@ def add_note(note: str) -> None:
 def notes_on(view: View, page: str) -> list[str]:
     """Notices about the link, the text or the checkpoint.
 
-    The last run's notes are repeated while page, text and checkpoint stay the same: the page may rerun before anyone
-    has read them.
+    The last run's notes are repeated while page, text and checkpoint stay the same: the page may rerun before the
+    visitor has read them.
     """
     notes: list[str] = st.session_state.pop("_notes", []) + st.session_state.pop("_more_notes", [])
     subject = (page, view.text, view.checkpoint)
     last: tuple[tuple[str, ...], list[str]] = st.session_state.get("_last_notes", ((), []))
-    if not notes and last[0] == subject:
-        return last[1]
+    last_subject, last_notes = last
+    if not notes and last_subject == subject:
+        return last_notes
     st.session_state["_last_notes"] = (subject, notes)
     return notes

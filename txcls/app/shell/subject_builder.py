@@ -1,4 +1,4 @@
-"""Beginnings of sentences for `agreement`, built from select boxes: subject, its number, and nouns in between."""
+"""Build beginnings of sentences of `agreement` from select boxes: the subject, its number, and nouns after it."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from txcls.data.generated.agreement import items
 from txcls.data.generated.agreement.rows import CLASSES
 
 PHRASES = ("in the old house", "near the windows", "beside the road", "of my two brothers", "from the other towns")
-"""Phrases that can follow, each with another noun."""
+"""Optional further phrases, each with another noun."""
 
 
 def draw(row: DeltaGenerator, text_box: str) -> None:

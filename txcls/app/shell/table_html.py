@@ -42,15 +42,15 @@ def table(
         numbers: columns with aligned digits.
         named: columns that are not wrapped, such as labels.
         texts: columns that may be broken within words to keep the table within the page.
-        goes_on: rows, from 0, without a line between them and the next row.
-        caption: for screen readers.
+        continued_rows: indices of rows without a line between them and the next row.
+        caption: the table's name for screen readers.
     """
     classes = {"txcls-number": numbers, "txcls-named": named, "txcls-prose": texts}
-    kinds = {column: f' class="{name}"' for name, columns_of in classes.items() for column in columns_of}
+    attributes = {column: f' class="{name}"' for name, styled in classes.items() for column in styled}
     head = "".join(f'<th scope="col">{_cell(name)}</th>' for name in columns)
     body = "".join(
         ('<tr class="txcls-goes-on">' if number in continued_rows else "<tr>")
-        + "".join(f"<td{kinds.get(name, '')}>{_cell(row.get(name, ''))}</td>" for name in columns)
+        + "".join(f"<td{attributes.get(name, '')}>{_cell(row.get(name, ''))}</td>" for name in columns)
         + "</tr>"
         for number, row in enumerate(rows)
     )

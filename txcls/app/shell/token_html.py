@@ -1,4 +1,4 @@
-"""A text's edits, tokens, ids and merges as HTML; no mark relies on colour only."""
+"""A text's edits, tokens, ids and merges as HTML; no mark relies on colour alone."""
 
 import html
 from collections.abc import Sequence
@@ -9,11 +9,11 @@ from txcls.text.cleaning import CleaningStep
 from txcls.text.tokens import Token
 
 MAX_TAIL_CHARACTERS = 600
-"""Number of characters shown of the part that was cut off; the rest is counted."""
+"""Number of characters shown of the truncated part; the rest is counted."""
 MAX_EDIT_CHARACTERS = 1200
 """Number of characters shown of a cleaning step, starting shortly before its first edit."""
-MAX_SHARING = 8
-"""Maximum number of tokens in the tooltip of one mark: several if they share the bytes of a character."""
+MAX_TOKENS_PER_MARK = 8
+"""Maximum number of tokens in the tooltip of a mark: it has several if they share the bytes of a character."""
 MAX_CHIPS = 200
 """Maximum number of tokens shown with their ids; the rest is counted."""
 
@@ -26,31 +26,32 @@ def escape(text: str) -> str:
 def marked_text(
     text: str, tokens: Sequence[Token], *, truncated_at: int | None, limit: int, lower: bool = False
 ) -> str:
-    """`text` with its tokens marked, and a legend of these marks with counts.
+    """`text` with its tokens marked, and a legend of the marks with counts.
 
     Args:
         text: the typed text.
         tokens: the tokens that the model read, with offsets into `text`.
         truncated_at: offset of the first character that was not read; None if all were.
         limit: the model's maximum number of tokens, for the legend of a truncated text.
-        lower: whether to show the tokens in lower case, as a model reads them that lower-cases texts.
+        lower: whether to show the tokens in lower case, for a model that lower-cases texts.
     """
     parts = [f'<span class="txcls-special">{escape(token.text)}</span> ' for token in tokens if token.is_special]
     end_of_read = len(text) if truncated_at is None else truncated_at
-    at = 0
+    position = 0
     for place, token in enumerate(tokens):
-        start, end = max(token.start, at), min(token.end, end_of_read)
+        start, end = max(token.start, position), min(token.end, end_of_read)
         if token.is_special or end <= start:
             continue
-        parts.append(escape(text[at:start]))
+        parts.append(escape(text[position:start]))
         kind = "unknown" if token.is_unknown else "token"
-        further = takewhile(lambda other: other.end <= end, islice(tokens, place + 1, place + MAX_SHARING))  # noqa: B023
-        title = "; ".join(_details(number, other) for number, other in enumerate((token, *further), start=place + 1))
+        next_tokens = islice(tokens, place + 1, place + MAX_TOKENS_PER_MARK)
+        sharing = (token, *takewhile(lambda other: other.end <= end, next_tokens))  # noqa: B023
+        title = "; ".join(_details(number, other) for number, other in enumerate(sharing, start=place + 1))
         typed = text[start:end][:2000]
         shown = escape(typed.lower() if lower else typed)
         parts.append(f'<span class="txcls-{kind}" title="{escape(title)}">{shown}</span>')
-        at = end
-    parts.append(escape(text[at:end_of_read]))
+        position = end
+    parts.append(escape(text[position:end_of_read]))
     if truncated_at is not None:
         tail = text[truncated_at : truncated_at + MAX_TAIL_CHARACTERS]
         parts.append(f'<span class="txcls-cut">✂ {escape(tail)}</span>')
@@ -147,7 +148,7 @@ def pieces(pieces: Sequence[str], *, new: int | None) -> str:
 
 
 def merges(rows: Sequence[tuple[str, str, str, str]], *, now: int) -> str:
-    """The merges of a word as a table of (pair, rank, frequency, pieces); merges after number `now` are pale."""
+    """The merges of a word as a table of (pair, rank, frequency, pieces); those after number `now` are pale."""
     lines = []
     for number, (pair, rank, frequency, pieces) in enumerate(rows, start=1):
         kind = "now" if number == now else "later" if number > now else ""

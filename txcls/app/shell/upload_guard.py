@@ -10,7 +10,7 @@ from streamlit.runtime.stats import CacheStat
 from txcls.app.shell.limits import limits
 
 UPLOADS = "/_stcore/upload_file/"
-"""URL path to which browsers send files; session and file id follow."""
+"""URL path to which browsers send files, before the session and the file id."""
 MAX_UPLOADS = 4
 """Number of files of the maximum size that fit into the memory for all uploads together."""
 UPLOAD_SECONDS = 120.0
@@ -39,9 +39,10 @@ class BoundedUploads:
         if not limits().uploads:
             return await _refuse(403, "Uploads are switched off here", scope, receive, send)
         if not size.isdigit():
-            return await _refuse(411, "An upload must say how long it is", scope, receive, send)
+            return await _refuse(411, "An upload must have a Content-Length", scope, receive, send)
         if int(size) > limit + FORM_BYTES:
-            return await _refuse(413, f"A file may have {limits().upload_megabytes} MB here", scope, receive, send)
+            message = f"A file may have at most {limits().upload_megabytes} MB here"
+            return await _refuse(413, message, scope, receive, send)
         files = runtime.get_instance().uploaded_file_mgr
         files.remove_session_files(session)
         held = sum(

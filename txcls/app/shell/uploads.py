@@ -1,4 +1,4 @@
-"""Uploaders that move the file to the visitor's session at once and start a job."""
+"""Uploaders that move a file to the visitor's session immediately and start a job."""
 
 import secrets
 from collections.abc import Callable, Sequence
@@ -26,15 +26,15 @@ def start_job(
     types: Sequence[str] = TABLES,
     limits_line: str = "",
 ) -> None:
-    """Draw an uploader whose file starts a job, or the progress of this job.
+    """Draw an uploader that starts a job for its file, or the progress of this job.
 
     Args:
         kind: kind of the job.
         label: label of the uploader.
         task: what the job does, shown while it runs.
         complete: makes the job's spec from the part that names the file.
-        on_start: called with that part once the job is queued.
-        on_done: called once the job is done.
+        on_start: called with that part when the job has been queued.
+        on_done: called when the job is done.
         types: accepted file extensions.
         limits_line: shown below the uploader, instead of the host's limits.
     """
@@ -50,29 +50,29 @@ def start_job(
 
 
 def _take(label: str, *, key: str, types: Sequence[str], limits_line: str) -> dict[str, Any] | None:
-    """Draw an uploader, or the reason why there is none; returns the spec of a newly arrived file, once.
+    """Draw an uploader, or the reason why there is none; return the spec of a newly arrived file, once.
 
-    The file is saved under a random name; the visitor's name for it appears only in messages. Then the uploader gets a
-    new key, so that Streamlit releases the file.
+    The file is saved under a random name; its original name appears only in messages. Then the uploader gets a new key,
+    so that Streamlit releases the file.
     """
     if not limits().uploads:
         st.info("Uploads are switched off on this server (TXCLS_UPLOADS=off).")
         return None
-    turn = f"_{key}_turn"
-    now = st.session_state.setdefault(turn, 0)
-    given = st.file_uploader(label, type=list(types), key=f"{key}_{now}", max_upload_size=limits().upload_megabytes)
+    counter = f"_{key}_turn"
+    n = st.session_state.setdefault(counter, 0)
+    upload = st.file_uploader(label, type=list(types), key=f"{key}_{n}", max_upload_size=limits().upload_megabytes)
     st.caption(limits_line or f"At most {limits().upload_megabytes} MB and {limits().rows:,} rows.")
-    if given is None:
+    if upload is None:
         return None
-    st.session_state[turn] = now + 1
-    spec = save(given.getbuffer(), name=given.name, types=types)
+    st.session_state[counter] = n + 1
+    spec = save(upload.getbuffer(), name=upload.name, types=types)
     if spec is None:
         st.rerun()
     return spec
 
 
 def save(data: bytes | memoryview, *, name: str, types: Sequence[str] = TABLES) -> dict[str, Any] | None:
-    """Save a file in the visitor's session under a random name; returns the part of a job's spec that names it.
+    """Save a file in the visitor's session under a random name; return the part of a job's spec that names it.
 
     If there is no room for it, queue a notice with the reason and return None.
     """

@@ -1,4 +1,4 @@
-"""Start and stop a visitor's jobs, and show a job's progress without redrawing the whole page."""
+"""Start and stop a visitor's jobs, and show their progress without redrawing the whole page."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -29,9 +29,9 @@ def watch(
     task: str = "",
     on_done: Callable[[JobState], None] = lambda job: None,
 ) -> None:
-    """Redraw an active job every second, and the whole page once it has ended, after calling `on_done` if it succeeded.
+    """Redraw an active job every second; once it has ended, call `on_done` if it succeeded and redraw the whole page.
 
-    Without `draw`, a line shows the task, and its current stage or its place in the queue.
+    Without `draw`, a line shows the task and its current stage, or its place in the queue.
     """
 
     @st.fragment(run_every=1.0, key=f"watch_{kind}")
@@ -63,7 +63,7 @@ def cancel(kind: Kind) -> None:
 
 
 def stop(kind: Kind) -> None:
-    """Ask a job to end soon with what it has; for callbacks."""
+    """Ask a job to end soon with its results so far; for callbacks."""
     if (session := own.session()) is not None:
         queue.stop(session, kind)
 
@@ -79,4 +79,4 @@ def failure(job: JobState) -> None:
     if job.status in ("failed", "lost"):
         st.error(plain(job.message))
     elif job.status == "cancelled":
-        st.info("Cancelled; nothing was kept.")
+        st.info("Cancelled; nothing was saved.")

@@ -98,7 +98,7 @@ def _predict_next(opened: layout.Opened) -> "tuple[Chosen, Sequence[Token], Surp
             )
         else:
             true = typed[upto] if upto < len(typed) and not added else None
-            expected = compute.expect(chosen.source, prompt, sampling, None if true is None else true.id)
+            expected = compute.next_tokens(chosen.source, prompt, sampling, None if true is None else true.id)
             _next(expected, chosen, sampling, true)
             filtering.markdown(_what_filtering_leaves(expected, len(chosen.names), sampling))
     return chosen, typed, surprisal

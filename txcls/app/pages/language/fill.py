@@ -55,7 +55,7 @@ def _fill_blank(opened: layout.Opened) -> None:
     )
     warn_if_cut(encoding, chosen)
     token = encoding.tokens[place]
-    ranked = compute.fill(chosen.source, tuple(encoding.ids), place)
+    ranked = compute.fill_blank(chosen.source, tuple(encoding.ids), place)
     st.markdown(rank_of_true_token(ranked, chosen.name_of(token), len(chosen.names), is_unknown=token.is_unknown))
     if token.text.strip().lower() in VERBS:
         _compare_number(opened, chosen, encoding, place)

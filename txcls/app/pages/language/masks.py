@@ -65,7 +65,7 @@ def _mask(opened: layout.Opened, chosen: Chosen) -> Seen | None:
     if not read:
         say_no_tokens()
         return None
-    attention = compute.sight(chosen.source, chosen.objective, tuple(token.id for token in read))
+    attention = compute.masked_attention(chosen.source, chosen.objective, tuple(token.id for token in read))
     names = [chosen.name_of(token) for token in read]
     n_seen, n_all = int(attention.mask.sum()), attention.mask.size
     st.markdown(f"**The mask**: {n_seen:,} of {n_all:,} query–key pairs are unmasked.")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from txcls.app.jobs.own_files import KeptRows
+from txcls.app.jobs.own_files import StoredRows
 from txcls.app.jobs.queue import JobState
 from txcls.app.jobs.report_table import MAX_ROWS, REPORT
 from txcls.app.jobs.sessions import read_json
@@ -61,12 +61,12 @@ def on_test_rows(source: Source, *, on_rows: OnProgress = lambda done, total: No
 
 
 def _most(source: Source) -> int:
-    return MAX_OWN_ROWS if checkpoints.has_kept_rows(source) else MAX_ROWS
+    return MAX_OWN_ROWS if checkpoints.has_stored_rows(source) else MAX_ROWS
 
 
 def places(source: Source) -> list[int]:
     """For each row of `on_test_rows`, its number in the visitor's file; empty if that is not known."""
-    known = own.kept(source.name).get("places", ())
+    known = own.stored_data(source.name).get("places", ())
     return [known[row] for row in sample_indices(len(known), limit=_most(source))]
 
 
@@ -113,7 +113,7 @@ def on_own_table(source: Source, job: JobState) -> TableReport | None:
 def why_no_rows(source: Source) -> str:
     """Why there are no test rows, and which parts of the page are therefore missing; "" if there are."""
     dataset = checkpoints.summary(source.name).dataset
-    if checkpoints.has_kept_rows(source) or (dataset in dataset_names() and is_available(dataset)):
+    if checkpoints.has_stored_rows(source) or (dataset in dataset_names() and is_available(dataset)):
         return ""
     how = "" if dataset not in dataset_names() else f" (`python -m txcls data fetch {dataset}`)"
     return (
@@ -125,7 +125,7 @@ def why_no_rows(source: Source) -> str:
 
 def training_rows(source: Source) -> LabelledTexts:
     """The training rows of the checkpoint's data set, without validation rows; DataError if they are not available."""
-    if (stored_rows := own.kept_rows(source.name)) is not None:
+    if (stored_rows := own.stored_rows(source.name)) is not None:
         return _labelled(source, stored_rows, stored_rows.learned)
     if checkpoints.summary(source.name).dataset == OWN_TABLE:
         raise DataError("They are not on this server: a classifier from a zip file comes without its rows.")
@@ -133,7 +133,7 @@ def training_rows(source: Source) -> LabelledTexts:
     return training_and_validation(open_dataset(config), config)[0]
 
 
-def _labelled(source: Source, stored_rows: KeptRows, rows: Sequence[int]) -> LabelledTexts:
+def _labelled(source: Source, stored_rows: StoredRows, rows: Sequence[int]) -> LabelledTexts:
     """Stored rows, with labels as indices of the classifier's classes."""
     classes = checkpoints.classifier(source).classes
     index = {name: number for number, name in enumerate(classes)}

@@ -34,7 +34,7 @@ _TRAIN = "_report_train"
 def draw(opened: layout.Page, predictions: RowPredictions, of_table: TableReport | None) -> None:
     """Check all rows of a visitor's own classifier, or otherwise the rows that were classified, and draw the result."""
     st.subheader("Rows whose label looks wrong", anchor=False)
-    if of_table is None and checkpoints.has_kept_rows(opened.source):
+    if of_table is None and checkpoints.has_stored_rows(opened.source):
         check = _of_own_rows(opened)
     else:
         check = _of_predictions(opened, predictions, of_table)

@@ -91,7 +91,7 @@ def main() -> None:
             if of_table is None:
                 report_rows.baseline(opened)
             report_labels.draw(opened, measured.predictions, of_table)
-            if of_table is None and checkpoints.has_kept_rows(opened.source):
+            if of_table is None and checkpoints.has_stored_rows(opened.source):
                 _more_rows(opened)
     layout.close_page(opened)
     report_rows.open_chosen()
@@ -118,7 +118,7 @@ def _own_table(opened: layout.Page) -> TableReport | None:
             complete=lambda spec: {**spec, "checkpoint": str(source.folder), "state": source.state, "own": own_name},
             limits_line=f"At most {limits().upload_megabytes} MB and {limits().rows:,} rows, of which {MAX_ROWS:,} are "
             "classified. Labels must be names of the classifier's classes. Nobody else sees the file. It is removed "
-            f"after it is read, and what is shown of it {own.kept_for()} after your last visit.",
+            f"after it is read, and what is shown of it {own.retention()} after your last visit.",
         )
     return None
 

@@ -52,7 +52,7 @@ def draw(read_spec: Mapping[str, Any], minutes: int) -> tuple[bool, dict[str, An
             epochs = f"{plan['runs']} runs of {epochs}"
         unused = f" {plan['unused']:,} rows do not fit into this time and are left out." if plan["unused"] else ""
         st.markdown(
-            f"Forecast: **{own.clock(plan['forecast'])}** for {epochs} over {plan['training']:,} rows; "
+            f"Forecast: **{own.duration(plan['forecast'])}** for {epochs} over {plan['training']:,} rows; "
             f"{plan['validation']:,} others fit the calibration, {plan['test']:,} test the result.{unused} This server "
             f"reads {plan['speed']['tokens_per_second']:,.0f} tokens per second in training."
         )

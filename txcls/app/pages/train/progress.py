@@ -33,7 +33,7 @@ def live(job: JobState) -> None:
     progress, folder = job.progress, session.job("train")
     share = min(max(float(progress.get("share") or 0.0), 0.0), 1.0)
     left = progress.get("seconds_left")
-    remaining = f" · {own.clock(left)} left" if left is not None and share else ""
+    remaining = f" · {own.duration(left)} left" if left is not None and share else ""
     st.progress(share, plain(str(progress["stage"])) + remaining)
     points, validations = (read_lines(folder / name) for name in ("curve.jsonl", "validations.jsonl"))
     plan = read_json(folder / "plan.json") or {}
@@ -117,7 +117,7 @@ def result(trained: Mapping[str, Any]) -> None:
         st.caption(
             f"On {comparison.n:,} held-out rows (95 % CI). Only the Transformer is right on "
             f"{comparison.only_transformer:,} of them, only the linear baseline on {comparison.only_linear:,}. "
-            f"{comparison.settings} Trained in {own.clock(trained['seconds'])}."
+            f"{comparison.settings} Trained in {own.duration(trained['seconds'])}."
         )
     with right:
         intervals = [

@@ -189,7 +189,7 @@ def _training(read: JobState) -> None:
         minutes = int(
             st.slider(
                 "Time budget, in minutes", 1, limit, min(own.last_minutes() or DEFAULT_MINUTES, limit), key="minutes",
-                persist_state="session", on_change=lambda: own.keep_minutes(st.session_state["minutes"]), width=420,
+                persist_state="session", on_change=lambda: own.remember_minutes(st.session_state["minutes"]), width=420,
             )
         )  # fmt: skip
     else:
@@ -238,7 +238,7 @@ def _privacy() -> None:
     """Draw who can see uploaded files, and how long they are kept."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(
-            f"Your files and classifiers are on this server only, and are removed {own.kept_for()} after your last "
+            f"Your files and classifiers are on this server only, and are removed {own.retention()} after your last "
             "visit. The address of this page leads to them: bookmark it to come back, and share it with nobody who "
             "should not see them. Links on the pages do not contain it."
         )
