@@ -41,7 +41,7 @@ def words_now(app: AppTest) -> list[str]:
     """The words in the order given in the URL, or in the page's own choice if the URL has none."""
     words = TEXT.split()
     linked = dict(app.query_params).get("order")
-    places = [int(one) for one in linked.split(".")] if linked else _suggested_order(words)
+    places = [int(one) for one in linked.split(".")] if linked else _suggested_order(words, None)
     return [words[place] for place in places]
 
 
@@ -72,6 +72,22 @@ def test_a_text_that_the_three_models_do_not_know_gives_way_to_a_report() -> Non
     app = open_page("positions", text="xylophone zeppelin quixotic")
     assert table(app) == table(open_page("positions", text=REPORTS[0].text)) != table(open_page("positions", text=TEXT))
     assert says(app.caption, "of your text is unknown to these models")
+
+
+@pytest.mark.parametrize(
+    "text, winner, suggested",
+    [
+        ("Rovers lost to Wanderers, who beat United.", "Wanderers", "Wanderers, lost to Rovers who beat United."),
+        ("rovers beat city", "Rovers", "city beat rovers"),
+        ("Rovers beat Rovers", "Rovers", "Rovers beat Rovers"),
+        ("The bank beat City", "Rovers", "City beat bank The"),
+    ],
+)
+def test_it_suggests_an_order_in_which_the_winner_and_another_team_are_swapped(
+    text: str, winner: str, suggested: str
+) -> None:
+    words = text.split()
+    assert [words[place] for place in _suggested_order(words, winner)] == suggested.split()
 
 
 def test_without_the_three_models_it_says_how_to_train_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

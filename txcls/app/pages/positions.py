@@ -303,10 +303,10 @@ def _reordered(view: View, typed: str, words: Sequence[str]) -> tuple[str, Delta
 
     Returns the new text, and a place between words and buttons.
 
-    At first, two teams are swapped, or the whole text is reversed if it does not name two.
+    At first, the winner and another team are swapped, or the whole text is reversed if it does not name two teams.
     """
     linked = sorted(view.order) == list(range(len(words)))
-    order = view.order if linked else tuple(_suggested_order(words))
+    order = view.order if linked else tuple(_suggested_order(words, _winner(typed)))
     names = [visible(word) for word in words]
     word_bins(
         {"": [names[place] for place in order]},
@@ -331,15 +331,21 @@ def _places(words: Sequence[str], arranged: Sequence[str]) -> list[int]:
     return places
 
 
-def _suggested_order(words: Sequence[str]) -> list[int]:
-    """The first and the last team swapped; all words reversed if there are no two teams."""
+def _winner(text: str) -> str | None:
+    """The team that the first of the three models names."""
+    return compute.predict(checkpoints.source(next(iter(MODELS))), text).prediction.label
+
+
+def _suggested_order(words: Sequence[str], winner: str | None) -> list[int]:
+    """The winner and the first other team swapped; all words reversed if the text does not name both."""
     order = list(range(len(words)))
-    words_only = [word.strip(",.") for word in words]
-    team_places = [place for place in order if words_only[place] in TEAMS]
-    others = [place for place in team_places if words_only[place] != words_only[team_places[0]]]
+    known = {team.casefold() for team in TEAMS}
+    teams = {place: team for place, word in enumerate(words) if (team := word.strip(",.").casefold()) in known}
+    winners = [place for place, team in teams.items() if winner is not None and team == winner.casefold()]
+    others = [place for place, team in teams.items() if winners and team != teams[winners[0]]]
     if not others:
         return order[::-1]
-    order[team_places[0]], order[others[-1]] = others[-1], team_places[0]
+    order[winners[0]], order[others[0]] = others[0], winners[0]
     return order
 
 
