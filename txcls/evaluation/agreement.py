@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from txcls.checkpoint.listing import checkpoint_names
-from txcls.data.datasets import dataset_info, find
+from txcls.data.datasets import dataset_folder, dataset_info
 from txcls.data.generated.agreement import INFO, minimal_pairs, read_rows
 from txcls.data.generated.agreement.rows import VERBS
 from txcls.errors import DataError
@@ -67,7 +67,7 @@ def measure_agreement(
     """
     if classifier.checkpoint.config.data.dataset != INFO.name:
         raise DataError(f"{classifier.name} is not a model of {INFO.name}; --agreement measures those")
-    folder = data_path or find(dataset_info(INFO.name))
+    folder = data_path or dataset_folder(dataset_info(INFO.name))
     rows, test = [*read_rows(folder, "train"), *read_rows(folder, "validation")], read_rows(folder, "test")
     labels = np.array([row.label for row in test])
     on_stage(f"fitting the linear baseline to {len(rows):,} rows")
