@@ -1,7 +1,7 @@
 """Tiny objects shared by many tests: a few texts, an untrained checkpoint on disk, its classifier."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,6 +34,7 @@ TEXTS = (
 CLASSES = ("World", "Sports", "Business", "Sci/Tech")
 SNAPSHOT_ROWS = (SnapshotRow(0, 1.4, 0.25), SnapshotRow(3, 1.0, 0.5, 1.2, 0.375), SnapshotRow(9, 0.5, 0.75, 0.8, 0.625))
 FITTED = Calibration(temperature=1.5, power=1.25)
+Untrained = Callable[..., Predictor]
 FULL_SIZE = os.environ.get("TXCLS_FULL_SIZE", "0") != "0"
 """Whether tests marked `attack` run with all their inputs, sessions and repeats, as in `make attack`."""
 
@@ -126,9 +127,23 @@ def checkpoint(tmp_path: Path) -> Checkpoint:
 
 
 @pytest.fixture(scope="session")
-def classifier(tmp_path_factory: pytest.TempPathFactory) -> Predictor:
+def classifier(untrained: Untrained) -> Predictor:
     """A classifier with random weights; tests must not change it."""
-    return Predictor(make_checkpoint(tmp_path_factory.mktemp("shared") / "tiny"))
+    return untrained()
+
+
+@pytest.fixture(scope="session")
+def untrained(tmp_path_factory: pytest.TempPathFactory) -> Untrained:
+    """A function from settings of `make_checkpoint` to a classifier, made once and shared: tests must not change it."""
+    root, classifiers = tmp_path_factory.mktemp("untrained"), dict[str, Predictor]()
+
+    def classifier_with(**settings: object) -> Predictor:
+        key = repr(sorted(settings.items()))
+        if key not in classifiers:
+            classifiers[key] = Predictor(make_checkpoint(root / f"tiny{len(classifiers)}", **settings))  # type: ignore[arg-type]
+        return classifiers[key]
+
+    return classifier_with
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 """Imports go one way: a module may import from its own layer and from later rows of LAYERS; no cycles."""
 
 import ast
-from collections.abc import Iterable, Mapping
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -17,19 +17,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("data", "model", "text"),
     ("config", "errors", "runtime", "tap", "wording"),
 )
-ROW = {part: row for row, parts in enumerate(LAYERS) for part in parts}
-ENTRANCES = ("txcls", "txcls.__main__")  # may import anything; nothing imports them, except for the version number
-
-
-def module_name(path: Path) -> str:
-    parts = path.with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-@cache
-def sources() -> dict[str, str]:
-    """The source text of every module in the package, keyed by module name."""
-    return {module_name(path.relative_to(ROOT)): path.read_text("utf-8") for path in (ROOT / "txcls").rglob("*.py")}
+LAYER_OF = {part: number for number, parts in enumerate(LAYERS) for part in parts}
+ENTRY_POINTS = ("txcls", "txcls.__main__")  # may import anything; nothing imports them, except for the version number
 
 
 @cache
@@ -45,91 +34,67 @@ def imported_names(source: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def imports(modules: Mapping[str, str]) -> dict[str, set[str]]:
+@cache
+def names_by_module() -> dict[str, tuple[str, ...]]:
+    """The names that each module of the package imports."""
+    names = {}
+    for path in (ROOT / "txcls").rglob("*.py"):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        names[module] = imported_names(path.read_text("utf-8"))
+    return names
+
+
+@cache
+def import_graph() -> dict[str, set[str]]:
     """The package's modules that each module imports; a name inside a module counts as that module."""
-    graph: dict[str, set[str]] = {}
-    for module, source in modules.items():
-        targets = graph.setdefault(module, set())
-        for name in imported_names(source):
-            if name.partition(".")[0] != "txcls" or name == "txcls.__version__":
-                continue
-            while name not in modules:
-                name = name.rpartition(".")[0]
-            targets.add(name)
+    modules = names_by_module()
+    graph: dict[str, set[str]] = {module: set() for module in modules}
+    for module, names in modules.items():
+        for name in names:
+            if name.partition(".")[0] == "txcls" and name != "txcls.__version__":
+                while name not in modules:
+                    name = name.rpartition(".")[0]
+                graph[module].add(name)
     return graph
 
 
 def part(module: str) -> str:
-    return module.split(".")[1]
+    return module if module in ENTRY_POINTS else module.split(".")[1]
 
 
-def part_or_entrance(module: str) -> str:
-    return module if module in ENTRANCES else part(module)
+def parts_that_import(library: str) -> set[str]:
+    return {
+        part(module)
+        for module, names in names_by_module().items()
+        if any(name.partition(".")[0] == library for name in names)
+    }
 
 
-def wrong_directions(modules: Mapping[str, str]) -> list[str]:
-    def allowed(module: str, target: str) -> bool:
-        if module in ENTRANCES or target in ENTRANCES:
-            return module in ENTRANCES
-        return ROW[part(module)] <= ROW[part(target)]
+def test_every_module_belongs_to_a_layer():
+    assert {part(module) for module in import_graph()} == {*LAYER_OF, *ENTRY_POINTS}
 
-    return [
+
+def test_imports_go_one_way():
+    assert not [
         f"{module} imports {target}"
-        for module, targets in imports(modules).items()
-        for target in sorted(targets)
-        if not allowed(module, target)
+        for module, targets in import_graph().items()
+        for target in targets
+        if module not in ENTRY_POINTS and (target in ENTRY_POINTS or LAYER_OF[part(module)] > LAYER_OF[part(target)])
     ]
 
 
-def cycle(graph: Mapping[str, Iterable[str]]) -> list[str]:
-    """One cycle, as the modules along it with the first repeated at the end; empty if there is none."""
-    done: set[str] = set()
-
-    def follow(module: str, path: list[str]) -> list[str]:
-        if module in path:
-            return [*path[path.index(module) :], module]
-        if module not in done:
-            for target in sorted(graph.get(module, ())):
-                if found := follow(target, [*path, module]):
-                    return found
-            done.add(module)
-        return []
-
-    return next((found for module in sorted(graph) if (found := follow(module, []))), [])
-
-
-def importers(modules: Mapping[str, str], library: str) -> set[str]:
-    return {
-        module
-        for module, source in modules.items()
-        if any(name.partition(".")[0] == library for name in imported_names(source))
-    }
-
-
-def strangers(modules: Mapping[str, str], library: str, *, allowed: Iterable[str]) -> set[str]:
-    """Modules outside `allowed` that import the library."""
-    return {module for module in importers(modules, library) if module in ENTRANCES or part(module) not in allowed}
-
-
-def test_every_module_has_a_place_in_the_order():
-    assert {part(module) for module in sources() if module not in ENTRANCES} <= set(ROW)
-
-
-def test_imports_run_one_way():
-    assert not wrong_directions(sources())
-
-
 def test_there_are_no_import_cycles():
-    assert not cycle(imports(sources()))
+    TopologicalSorter(import_graph()).prepare()  # raises CycleError
 
 
 def test_inference_never_imports_training():
-    users = {
+    importers = {
         module
-        for module, targets in imports(sources()).items()
-        if part_or_entrance(module) != "training" and any(target.startswith("txcls.training") for target in targets)
+        for module, targets in import_graph().items()
+        if part(module) != "training" and any(target.startswith("txcls.training") for target in targets)
     }
-    assert users == {
+    assert importers == {
         "txcls.classifier",
         "txcls.cli.train",
         "txcls.cli.train_file",
@@ -139,8 +104,8 @@ def test_inference_never_imports_training():
 
 
 def test_only_the_app_imports_streamlit():
-    assert not strangers(sources(), "streamlit", allowed=["app"])
+    assert parts_that_import("streamlit") == {"app"}
 
 
 def test_nothing_below_figures_imports_plotly():
-    assert not strangers(sources(), "plotly", allowed=[*LAYERS[0], *LAYERS[1], *LAYERS[2]])
+    assert parts_that_import("plotly") <= {*LAYERS[0], *LAYERS[1], *LAYERS[2]}

@@ -13,7 +13,7 @@ from axe_playwright_python.sync_playwright import Axe
 
 from tests.browser.exported import Open, bars, expected, write
 from tests.browser.visiting import wait_until_steady
-from tests.conftest import TEXTS, make_checkpoint
+from tests.conftest import TEXTS, Untrained, make_checkpoint
 from txcls.config import Calibration, ScopeRule
 from txcls.inspection.ablation import Change, ablate
 from txcls.inspection.lens import class_lens
@@ -92,8 +92,8 @@ def together(computed: dict[str, Any], matrix: np.ndarray) -> np.ndarray:
 @pytest.mark.smoke
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("text", [TEXTS[0], "striker", " ".join(TEXTS[:4]), LONG], ids=["8", "1", "40", "300"])
-def test_the_scene_holds_the_numbers_of_python(scenes: "Page", tmp_path: Path, kind: str, text: str) -> None:
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny", max_length=300, **KINDS[kind]))
+def test_the_scene_holds_the_numbers_of_python(scenes: "Page", untrained: Untrained, kind: str, text: str) -> None:
+    classifier = untrained(max_length=300, **KINDS[kind])
     traced, computed = trace_text(classifier, text), scene(scenes, classifier, text)
     n, lanes = len(traced.tokens), computed["lanes"]
     assert sorted(place for lane in lanes for place in lane["places"]) == list(range(n))
@@ -178,8 +178,8 @@ def assert_true_of_attention(
 @pytest.mark.smoke
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("text", [*TEXTS[:3], LONG])
-def test_each_sentence_is_true_of_this_text(scenes: "Page", tmp_path: Path, kind: str, text: str) -> None:
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny", max_length=300, **KINDS[kind]))
+def test_each_sentence_is_true_of_this_text(scenes: "Page", untrained: Untrained, kind: str, text: str) -> None:
+    classifier = untrained(max_length=300, **KINDS[kind])
     computed = scene(scenes, classifier, text)
     prediction, lanes, parts = (
         classifier.predict([text])[0],

@@ -20,7 +20,7 @@ import torch
 import wasmtime
 from tokenizers import pre_tokenizers
 
-from tests.conftest import TEXTS, make_checkpoint
+from tests.conftest import TEXTS, Untrained, make_checkpoint
 from tests.text.strategies import PIECES
 from txcls.checkpoint.folders import checkpoint_root
 from txcls.checkpoint.listing import list_checkpoints
@@ -343,11 +343,11 @@ def read(
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("kind", MODELS)
-def test_every_tap_holds_what_it_holds_in_python(engine: "Page", tmp_path: Path, kind: str) -> None:
+def test_every_tap_holds_what_it_holds_in_python(engine: "Page", untrained: Untrained, kind: str) -> None:
     scores = get_args(ScopeScore)
     score = scores[list(MODELS).index(kind) % len(scores)]
     scope = ScopeRule(score=score, threshold=1.4 if score == "standard_score" else 0.6)
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny", **MODELS[kind], scope=scope))
+    classifier = untrained(**MODELS[kind], scope=scope)
     make(engine, classifier)
     for text in (*TEXTS[:3], "the", "a word that was never seen, and more of them than it reads: " * 4):
         traced, computed = trace_text(classifier, text), read(engine, text)
@@ -365,8 +365,8 @@ def test_every_tap_holds_what_it_holds_in_python(engine: "Page", tmp_path: Path,
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("how", ["zero", "uniform", "mean"])
-def test_a_head_switched_off_changes_the_answer_as_in_python(engine: "Page", tmp_path: Path, how: Any) -> None:
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny", causal=True))
+def test_a_head_switched_off_changes_the_answer_as_in_python(engine: "Page", untrained: Untrained, how: Any) -> None:
+    classifier = untrained(causal=True)
     means = measure_means(classifier, TEXTS, split="test")
     make(engine, classifier)
     taps = {name: mean.tolist() for name, mean in means.taps.items()}
@@ -416,8 +416,8 @@ def assert_same_grid(engine: "Page", classifier: Predictor, first: str, second: 
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("kind", [kind for kind in MODELS if kind != "byte pairs"])  # that one has only one answer
-def test_the_patch_grid_of_any_model_is_that_of_python(engine: "Page", tmp_path: Path, kind: str) -> None:
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny", **MODELS[kind]))
+def test_the_patch_grid_of_any_model_is_that_of_python(engine: "Page", untrained: Untrained, kind: str) -> None:
+    classifier = untrained(**MODELS[kind])
     make(engine, classifier)
     words = " ".join(TEXTS).split()
     texts = [" ".join(words[start : start + n]) for n in (1, 2, 4) for start in range(len(words) - n)]

@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.conftest import TEXTS, make_checkpoint
+from tests.conftest import TEXTS, Untrained, make_checkpoint
 from txcls.errors import DataError, StoppedError
 from txcls.evaluation import predict_file as module
 from txcls.evaluation.predict_file import as_plain_text, predict_file
@@ -151,7 +151,9 @@ def test_an_interrupted_run_is_kept_and_resumed(classifier: Predictor, tmp_path:
         predict_file(classifier, source, target, resume=True)
 
 
-def test_a_run_with_another_input_or_checkpoint_cannot_be_resumed(classifier: Predictor, tmp_path: Path) -> None:
+def test_a_run_with_another_input_or_checkpoint_cannot_be_resumed(
+    classifier: Predictor, tmp_path: Path, untrained: Untrained
+) -> None:
     source, target = write(tmp_path / "in.csv", 20), tmp_path / "out.csv"
 
     def stop(done: int, total: int) -> None:
@@ -159,7 +161,7 @@ def test_a_run_with_another_input_or_checkpoint_cannot_be_resumed(classifier: Pr
 
     with pytest.raises(StoppedError):
         predict_file(classifier, source, target, on_rows=stop)
-    other = Predictor(make_checkpoint(tmp_path / "other", classes=("a", "b")))
+    other = untrained(classes=("a", "b"))
     with pytest.raises(DataError, match=r"different settings, which cannot be resumed \(checkpoint_sha256 differ\)"):
         predict_file(other, source, target, resume=True)
     with pytest.raises(DataError, match=r"cannot be resumed \(precision differ\)"):
@@ -233,8 +235,8 @@ FORMULAS = ["=cmd|' /C calc'!A0", "@SUM(A1)", "+1+cmd", "-2+3", "\tx y", "\rx y"
 
 
 @pytest.mark.parametrize("target", ["out.csv", "out.tsv"])
-def test_a_table_made_safe_for_spreadsheets_holds_no_formula(tmp_path: Path, target: str) -> None:
-    hostile = Predictor(make_checkpoint(tmp_path / "tiny", classes=("=1+1", "@b", "+c", "-d")))
+def test_a_table_made_safe_for_spreadsheets_holds_no_formula(tmp_path: Path, untrained: Untrained, target: str) -> None:
+    hostile = untrained(classes=("=1+1", "@b", "+c", "-d"))
     rows = [{"=id": number, "text": f"{text} the striker"} for text, number in zip(FORMULAS, "123", strict=False)]
     rows += [{"=id": "-5", "text": "-12.5 the"}, {"=id": "+3e5", "text": "plain the"}]
     (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")

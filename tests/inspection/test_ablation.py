@@ -1,15 +1,15 @@
 """Ablating parts: an empty setting changes nothing; others equal a model without the part."""
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
-from pathlib import Path
+from itertools import product
 
 import numpy as np
 import pytest
 import torch
 
-from tests.conftest import CLASSES, TEXTS, make_checkpoint
-from txcls.checkpoint.load import load_checkpoint
+from tests.conftest import CLASSES, TEXTS, Untrained
 from txcls.data.types import LabelledTexts
 from txcls.errors import TraceError
 from txcls.inspection.ablation import (
@@ -45,49 +45,47 @@ def probabilities(classifier: Predictor, text: str) -> np.ndarray:
 
 def altered(classifier: Predictor, change: Callable[[torch.nn.Module], None]) -> Predictor:
     """The same checkpoint with a separate copy of the weights, which `change` edits in place."""
-    copy = Predictor(load_checkpoint(classifier.checkpoint.path))
+    model = deepcopy(classifier.checkpoint.model)
     with torch.no_grad():
-        change(copy.checkpoint.model)
-    return copy
+        change(model)
+    return Predictor(replace(classifier.checkpoint, model=model))
 
 
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("text", SOME)
-def test_an_empty_setting_changes_nothing(tmp_path: Path, model: dict[str, object], text: str) -> None:
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
-    result = ablate(classifier, text, [[], []])
-    expected = probabilities(classifier, text)
-    np.testing.assert_allclose(result.original, expected, atol=1e-6)
-    np.testing.assert_array_equal(result.changed, [result.original] * 2)
-    assert result.winner == expected.argmax() and not result.effect.any()
+def test_an_empty_setting_changes_nothing(untrained: Untrained, model: dict[str, object]) -> None:
+    classifier = untrained(**model)
+    for text in SOME:
+        result = ablate(classifier, text, [[], []])
+        expected = probabilities(classifier, text)
+        np.testing.assert_allclose(result.original, expected, atol=1e-6)
+        np.testing.assert_array_equal(result.changed, [result.original] * 2)
+        assert result.winner == expected.argmax() and not result.effect.any()
 
 
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("text", SOME)
 def test_an_ablated_head_equals_a_model_without_its_output_columns(
-    tmp_path: Path, model: dict[str, object], text: str
+    untrained: Untrained, model: dict[str, object]
 ) -> None:
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
+    classifier = untrained(**model)
     config = classifier.checkpoint.config.model
-    effects = ablate_each(classifier, text)
-    before = probabilities(classifier, text)
-    for layer in range(config.n_layers):
-        for head in range(config.n_heads):
-            columns = slice(head * config.d_head, (head + 1) * config.d_head)
+    effects = {text: ablate_each(classifier, text) for text in SOME}
+    for layer, head in product(range(config.n_layers), range(config.n_heads)):
 
-            def without(network: torch.nn.Module, layer: int = layer, columns: slice = columns) -> None:
-                network.layers[layer].attn.output.weight[:, columns] = 0
+        def zero_columns(network: torch.nn.Module, layer: int = layer, head: int = head) -> None:
+            network.layers[layer].attn.output.weight[:, head * config.d_head : (head + 1) * config.d_head] = 0
 
-            after = probabilities(altered(classifier, without), text)
+        without_head = altered(classifier, zero_columns)
+        for text in SOME:
+            before, after = probabilities(classifier, text), probabilities(without_head, text)
             result = ablate(classifier, text, [[Change("head", "zero", layer, head)]])
             np.testing.assert_allclose(result.changed[0], after, atol=1e-6)
             expected = after[before.argmax()] - before.max()
-            assert effects.heads[layer, head] == pytest.approx(expected, abs=1e-6)
+            assert effects[text].heads[layer, head] == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_other_ablated_parts_equal_a_model_without_them(tmp_path: Path, model: dict[str, object]) -> None:
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
+def test_other_ablated_parts_equal_a_model_without_them(untrained: Untrained, model: dict[str, object]) -> None:
+    classifier = untrained(**model)
     config = classifier.checkpoint.config.model
 
     def no_feed_forward(network: torch.nn.Module) -> None:
@@ -97,25 +95,23 @@ def test_other_ablated_parts_equal_a_model_without_them(tmp_path: Path, model: d
     def no_positions(network: torch.nn.Module) -> None:
         network.embeddings.positional.zero_()
 
-    last = config.n_layers - 1
-    cases = [(Change("feed_forward", layer=last), no_feed_forward, True)]
-    cases += [(Change("positions"), no_positions, config.positions != "none")]
-    for change, remove_part, has_part in cases:
-        if not has_part:
-            with pytest.raises(TraceError, match="no tap named"):
-                ablate(classifier, TEXTS[1], [[change]])
-            continue
-        result = ablate(classifier, TEXTS[1], [[change]])
-        np.testing.assert_allclose(
-            result.changed[0], probabilities(altered(classifier, remove_part), TEXTS[1]), atol=1e-6
-        )
-    effects = ablate_each(classifier, TEXTS[1])
-    last_block = ablate(classifier, TEXTS[1], [[Change("feed_forward", layer=last)]])
-    assert effects.feed_forward[last] == pytest.approx(last_block.effect[0], abs=1e-6)
+    def assert_equal(change: Change, remove_part: Callable[[torch.nn.Module], None]) -> None:
+        expected = probabilities(altered(classifier, remove_part), TEXTS[1])
+        np.testing.assert_allclose(ablate(classifier, TEXTS[1], [[change]]).changed[0], expected, atol=1e-6)
+
+    last = Change("feed_forward", layer=config.n_layers - 1)
+    assert_equal(last, no_feed_forward)
+    expected = ablate(classifier, TEXTS[1], [[last]]).effect[0]
+    assert ablate_each(classifier, TEXTS[1]).feed_forward[-1] == pytest.approx(expected, abs=1e-6)
+    if config.positions == "none":
+        with pytest.raises(TraceError, match="no tap named"):
+            ablate(classifier, TEXTS[1], [[Change("positions")]])
+    else:
+        assert_equal(Change("positions"), no_positions)
 
 
-def test_an_ablated_token_equals_a_zero_row_of_the_embedding(tmp_path: Path) -> None:
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny", positions="none"))
+def test_an_ablated_token_equals_a_zero_row_of_the_embedding(untrained: Untrained) -> None:
+    classifier = untrained(positions="none")
     place = 2
     token_id = classifier.encoder.encode(TEXTS[1]).ids[place]
 
@@ -126,9 +122,9 @@ def test_an_ablated_token_equals_a_zero_row_of_the_embedding(tmp_path: Path) -> 
     np.testing.assert_allclose(result.changed[0], probabilities(altered(classifier, no_vector), TEXTS[1]), atol=1e-6)
 
 
-def test_uniform_attention_equals_a_head_with_zero_queries(tmp_path: Path) -> None:
-    for number, model in enumerate(MODELS):
-        classifier = Predictor(make_checkpoint(tmp_path / f"tiny{number}", **model))
+def test_uniform_attention_equals_a_head_with_zero_queries(untrained: Untrained) -> None:
+    for model in MODELS:
+        classifier = untrained(**model)
         rows = slice(0, classifier.checkpoint.config.model.d_head)
 
         def zero_queries(network: torch.nn.Module, rows: slice = rows) -> None:
@@ -141,8 +137,8 @@ def test_uniform_attention_equals_a_head_with_zero_queries(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_shuffled_attention_has_each_rows_weights_and_mask(tmp_path: Path, model: dict[str, object]) -> None:
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
+def test_shuffled_attention_has_each_rows_weights_and_mask(untrained: Untrained, model: dict[str, object]) -> None:
+    classifier = untrained(**model)
     config = classifier.checkpoint.config.model
     before = trace_text(classifier, TEXTS[0]).attention[0, 0]
     ids = torch.tensor([classifier.encoder.encode(TEXTS[0]).ids])
@@ -163,8 +159,8 @@ def test_shuffled_attention_has_each_rows_weights_and_mask(tmp_path: Path, model
 
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
-def test_mean_ablation_equals_a_constant_in_the_bias(tmp_path: Path, positions: str) -> None:
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny", positions=positions))
+def test_mean_ablation_equals_a_constant_in_the_bias(untrained: Untrained, positions: str) -> None:
+    classifier = untrained(positions=positions)
     means = measure_means(classifier, [*TEXTS, ""], split="train")
     assert means.n_texts == len(TEXTS)
     traced = [trace_text(classifier, text).values for text in TEXTS]

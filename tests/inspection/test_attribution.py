@@ -9,7 +9,7 @@ import pytest
 import torch
 from captum.attr import InputXGradient, IntegratedGradients
 
-from tests.conftest import TEXTS, make_checkpoint
+from tests.conftest import TEXTS, Untrained, make_checkpoint
 from tests.inspection.test_ablation import MODELS, SOME, with_metrics
 from txcls.config import Calibration
 from txcls.inspection.attribution import (
@@ -68,8 +68,10 @@ def captums(classifier: Predictor, text: str, target: str, baseline: str):  # ty
 @pytest.mark.parametrize("model", [*MODELS, {"text": {"tokenizer": "bpe", "max_vocabulary": 320}}])
 @pytest.mark.parametrize("target", ["probability", "logit"])
 @pytest.mark.parametrize("baseline", ["blank", "zero"])
-def test_gradients_agree_with_captum(tmp_path: Path, model: dict[str, object], target: str, baseline: str) -> None:
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
+def test_gradients_agree_with_captum(
+    untrained: Untrained, model: dict[str, object], target: str, baseline: str
+) -> None:
+    classifier = untrained(**model)
     for text in SOME:
         products, integrated, delta = captums(classifier, text, target, baseline)
         ours = explain(classifier, text, target=target, baseline=baseline, methods=["integrated"], steps=32).integrated  # type: ignore[arg-type]
@@ -105,8 +107,8 @@ def probability_of(classifier: Predictor, text: str, label: str) -> float:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_leave_one_out_equals_a_loop_over_shorter_texts(tmp_path: Path, model: dict[str, object]) -> None:
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
+def test_leave_one_out_equals_a_loop_over_shorter_texts(untrained: Untrained, model: dict[str, object]) -> None:
+    classifier = untrained(**model)
     for text in TEXTS[:3]:
         words = text.split()
         label = classifier.predict([text])[0].label
@@ -123,19 +125,19 @@ def test_leave_one_out_equals_a_loop_over_shorter_texts(tmp_path: Path, model: d
 
 
 @pytest.mark.parametrize("tokenizer, blank", [("word", UNK), ("bpe", MASK)])
-def test_a_text_without_any_token_is_a_blank_one(tmp_path: Path, tokenizer: str, blank: int) -> None:
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny", text={"tokenizer": tokenizer, "max_vocabulary": 320}))
+def test_a_text_without_any_token_is_a_blank_one(untrained: Untrained, tokenizer: str, blank: int) -> None:
+    classifier = untrained(text={"tokenizer": tokenizer, "max_vocabulary": 320})
     ids = classifier.encoder.encode(TEXTS[0]).ids
     [without] = logits_without(classifier, ids, [set(range(len(ids)))])
     assert torch.equal(without, classifier.logits(torch.tensor([[blank]]))[0])
 
 
-def test_attention_is_read_where_the_texts_vector_is(tmp_path: Path) -> None:
-    averaged = Predictor(make_checkpoint(tmp_path / "mean", pooling="mean"))
+def test_attention_is_read_where_the_texts_vector_is(untrained: Untrained) -> None:
+    averaged = untrained(pooling="mean")
     traced = trace_text(averaged, TEXTS[0])
     expected = traced.attention[-1].mean(axis=(0, 1))
     np.testing.assert_allclose(explain(averaged, TEXTS[0]).scores["attention"], expected, atol=1e-6)
-    first = Predictor(make_checkpoint(tmp_path / "class", pooling="class_token"))
+    first = untrained(pooling="class_token")
     row = trace_text(first, TEXTS[0]).attention[-1].mean(axis=0)[0]
     explained = explain(first, TEXTS[0])
     np.testing.assert_allclose(explained.scores["attention"], row[1:], atol=1e-6)
@@ -143,8 +145,8 @@ def test_attention_is_read_where_the_texts_vector_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("model", [{}, {"pooling": "class_token"}])
-def test_deletion_curves_equal_a_loop_over_texts(tmp_path: Path, model: dict[str, object]) -> None:
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
+def test_deletion_curves_equal_a_loop_over_texts(untrained: Untrained, model: dict[str, object]) -> None:
+    classifier = untrained(**model)
     text = "the bank raised rates"
     label = classifier.predict([text])[0].label
     curves = deletion_curves(classifier, text, {"mine": np.array([0.1, 3.0, -1.0, 3.0])})

@@ -1,11 +1,9 @@
 """Two versions of a text, and the search for a word that changes the class, compared with trying all changes."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from tests.conftest import TEXTS, make_checkpoint
+from tests.conftest import TEXTS, Untrained
 from txcls.inspection.counterfactuals import align_tokens, compare_texts, search_flips
 from txcls.inspection.vocabulary import nearest_tokens
 from txcls.predictor import Predictor
@@ -24,8 +22,8 @@ def test_every_token_of_both_texts_is_in_one_pair_and_in_order(seed: int) -> Non
 
 
 @pytest.mark.parametrize("model", [{}, {"pooling": "class_token"}])
-def test_leaving_out_agrees_with_leaving_out_in_the_typed_text(tmp_path: Path, model: dict[str, object]) -> None:
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
+def test_leaving_out_agrees_with_leaving_out_in_the_typed_text(untrained: Untrained, model: dict[str, object]) -> None:
+    classifier = untrained(**model)
     comparison = compare_texts(classifier, TEXTS[1], TEXTS[4])
     assert comparison.label == classifier.predict([TEXTS[1]])[0].label
     for text, effects, prediction in (
@@ -72,9 +70,9 @@ def test_the_search_finds_every_flip_that_trying_all_changes_finds(classifier: P
 
 @pytest.mark.parametrize("text", ["zyzzyva qwertz", "bank", "!", "the bank raised é its rates", "the bank " * 30])
 @pytest.mark.parametrize("tokenizer", ["word", "bpe"])
-def test_odd_texts_are_searched_to_the_end(tmp_path: Path, tokenizer: str, text: str) -> None:
+def test_odd_texts_are_searched_to_the_end(untrained: Untrained, tokenizer: str, text: str) -> None:
     settings = {"tokenizer": tokenizer, "max_vocabulary": 320, "cleaning": ()}
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny", text=settings, max_length=24))
+    classifier = untrained(text=settings, max_length=24)
     *_, last = search_flips(classifier, text, n_neighbours=2)
     assert last.done == last.total > 0
     for flip in last.flips:

@@ -1,12 +1,10 @@
 """The last state of the class lens gives the prediction, and the parts' contributions sum to the logits."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 
-from tests.conftest import TEXTS, make_checkpoint
+from tests.conftest import TEXTS, Untrained
 from tests.inspection.test_ablation import MODELS, SOME, altered, probabilities
 from txcls.inspection.lens import class_lens
 from txcls.inspection.tracing import trace_text
@@ -14,28 +12,27 @@ from txcls.predictor import Predictor
 
 
 @pytest.mark.parametrize("model", [*MODELS, {"norm": "post", "pooling": "mean"}])
-@pytest.mark.parametrize("text", SOME)
 def test_the_last_state_is_the_prediction_and_contributions_sum_to_the_logits(
-    tmp_path: Path, model: dict[str, object], text: str
+    untrained: Untrained, model: dict[str, object]
 ) -> None:
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
-    config = classifier.checkpoint.config.model
-    lens = class_lens(classifier, text)
-    length = len(lens.traced.tokens)
-    n_states = 2 * config.n_layers + 1
-    assert lens.probabilities.shape == (n_states, 4) and len(lens.states) == n_states
-    np.testing.assert_allclose(lens.probabilities[-1], probabilities(classifier, text), atol=1e-6)
-    np.testing.assert_allclose(lens.probabilities.sum(axis=1), 1.0)
-    assert lens.lengths.shape == (n_states, length)
-    assert lens.contributions.shape == (len(lens.sources), length, 4)
-    np.testing.assert_allclose(lens.contributions.sum(axis=(0, 1)) + lens.bias, lens.logits, atol=1e-4)
-    np.testing.assert_array_equal(lens.logits, lens.traced.values["logits"])
-    norms = np.linalg.norm(lens.traced.values["layers.0.resid_post"], axis=1)
-    np.testing.assert_allclose(lens.lengths[2], norms, rtol=1e-5)
+    classifier = untrained(**model)
+    n_states = 2 * classifier.checkpoint.config.model.n_layers + 1
+    for text in SOME:
+        lens = class_lens(classifier, text)
+        length = len(lens.traced.tokens)
+        assert lens.probabilities.shape == (n_states, 4) and len(lens.states) == n_states
+        np.testing.assert_allclose(lens.probabilities[-1], probabilities(classifier, text), atol=1e-6)
+        np.testing.assert_allclose(lens.probabilities.sum(axis=1), 1.0)
+        assert lens.lengths.shape == (n_states, length)
+        assert lens.contributions.shape == (len(lens.sources), length, 4)
+        np.testing.assert_allclose(lens.contributions.sum(axis=(0, 1)) + lens.bias, lens.logits, atol=1e-4)
+        np.testing.assert_array_equal(lens.logits, lens.traced.values["logits"])
+        norms = np.linalg.norm(lens.traced.values["layers.0.resid_post"], axis=1)
+        np.testing.assert_allclose(lens.lengths[2], norms, rtol=1e-5)
 
 
-def test_earlier_states_equal_a_model_cut_off_there(tmp_path: Path) -> None:
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny"))
+def test_earlier_states_equal_a_model_cut_off_there(untrained: Untrained) -> None:
+    classifier = untrained()
     lens = class_lens(classifier, TEXTS[0])
     for state, n_layers in ((0, 0), (2, 1)):
         shorter = altered(classifier, lambda network, n=n_layers: network.layers.__delitem__(slice(n, None)))  # type: ignore[misc]

@@ -1,11 +1,9 @@
 """Position vectors, linear maps that shift them, and reordered words."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from tests.conftest import TEXTS, make_checkpoint
+from tests.conftest import TEXTS, Untrained
 from txcls.inspection.positions import (
     arrange_words,
     fit_shift,
@@ -59,8 +57,8 @@ def test_shuffling_keeps_the_words_and_is_reproducible(classifier: Predictor) ->
         shuffle_words(classifier, text, n=0)
 
 
-def test_without_positions_the_order_of_words_does_not_matter(tmp_path: Path) -> None:
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny", positions="none"))
+def test_without_positions_the_order_of_words_does_not_matter(untrained: Untrained) -> None:
+    classifier = untrained(positions="none")
     result = shuffle_words(classifier, TEXTS[0], n=5)
     expected = {ranked.label: ranked.probability for ranked in result.original.ranked}
     for row in result.probabilities:

@@ -1,12 +1,10 @@
 """Vectors in the plane, compared with scikit-learn's principal components and a loop."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from tests.conftest import TEXTS, make_checkpoint
+from tests.conftest import TEXTS, Untrained
 from txcls.inspection.principal_components import (
     pool_texts,
     principal_plane,
@@ -15,7 +13,6 @@ from txcls.inspection.principal_components import (
 )
 from txcls.inspection.tracing import trace_text
 from txcls.inspection.vocabulary import nearest_tokens
-from txcls.predictor import Predictor
 
 
 @pytest.mark.parametrize("shape", [(50, 8), (5, 30), (3, 2)])
@@ -32,8 +29,8 @@ def test_the_plane_is_scikit_learns(shape: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("model", [{}, {"d_embedding": 6}, {"positions": "none"}])
-def test_the_texts_tokens_are_in_the_plane_with_their_nearest(tmp_path: Path, model: dict[str, object]) -> None:
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
+def test_the_texts_tokens_are_in_the_plane_with_their_nearest(untrained: Untrained, model: dict[str, object]) -> None:
+    classifier = untrained(**model)
     plane = vocabulary_plane(classifier)
     tokens = token_plane(classifier, "the bank zyzzyva the rates", plane)
     assert tokens.ids == tuple(range(4, classifier.encoder.vocab_size))
@@ -49,8 +46,8 @@ def test_the_texts_tokens_are_in_the_plane_with_their_nearest(tmp_path: Path, mo
 @pytest.mark.parametrize(
     "model", [{}, {"pooling": "class_token"}, {"fixed_length": True, "pooling": "mean"}, {"pooling": "first"}]
 )
-def test_pooled_vectors_of_a_batch_are_those_of_each_text_alone(tmp_path: Path, model: dict[str, object]) -> None:
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
+def test_pooled_vectors_of_a_batch_are_those_of_each_text_alone(untrained: Untrained, model: dict[str, object]) -> None:
+    classifier = untrained(**model)
     made = pool_texts(classifier, TEXTS)
     for text, vector, label in zip(TEXTS, made.vectors, made.labels, strict=True):
         np.testing.assert_allclose(vector, trace_text(classifier, text).values["pooled"], atol=1e-5)

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.conftest import TEXTS, make_checkpoint
+from tests.conftest import TEXTS, Untrained
+from tests.inspection.test_ablation import MODELS, SOME
 from txcls.errors import TraceError
 from txcls.inspection.attribution import explain
 from txcls.inspection.counterfactuals import search_flips
@@ -18,38 +18,27 @@ from txcls.inspection.walk import walk_through
 from txcls.predictor import Predictor
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        {},
-        {"n_layers": 1, "n_heads": 1, "pooling": "first", "norm": "post"},
-        {"pooling": "class_token", "positions": "learned", "causal": True},
-        {"pooling": "mean", "positions": "none"},
-    ],
-)
-@pytest.mark.parametrize("text", [TEXTS[0], "bank", "zyzzyva", "the bank " * 30])
-def test_a_traced_text_gets_the_answer_it_gets_untraced(tmp_path: Path, model: dict[str, object], text: str) -> None:
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
-    traced = trace_text(classifier, text)
-    [plain] = classifier.predict([text])
-    assert (traced.prediction.label, traced.tokens) == (plain.label, plain.tokens)
-    assert [ranked.probability for ranked in traced.prediction.ranked] == pytest.approx(
-        [ranked.probability for ranked in plain.ranked], abs=1e-6
-    )
+@pytest.mark.parametrize("model", MODELS[:4])
+def test_tracing_does_not_change_the_prediction(untrained: Untrained, model: dict[str, object]) -> None:
+    classifier = untrained(**model)
     config = classifier.checkpoint.config.model
-    length = len(traced.tokens)
-    assert traced.attention.shape == (config.n_layers, config.n_heads, length, length)
-    np.testing.assert_allclose(traced.attention.sum(-1), 1.0, atol=1e-5)
-    if config.pooling in ("mean", "attention"):
-        assert traced.pooling is not None and traced.pooling.sum() == pytest.approx(1.0, abs=1e-5)
-    else:
-        assert traced.pooling is None
-    sizes = {"B": 1, "T": length, "D": 16, "H": config.n_heads, "E": 16 // config.n_heads, "F": 32, "C": 4}
-    for stage in traced.stages:
-        assert stage.shape == tuple(sizes[letter] for letter in stage.letters.split()), stage.name
-        assert stage.note
-    names = [stage.name for stage in traced.stages]
-    assert names[0] == "ids" and names[-2:] == ["logits", "probabilities"] and len(names) == len(set(names))
+    for text in SOME:
+        traced, [plain] = trace_text(classifier, text), classifier.predict([text])
+        assert (traced.prediction.label, traced.tokens) == (plain.label, plain.tokens)
+        assert [ranked.probability for ranked in traced.prediction.ranked] == pytest.approx(
+            [ranked.probability for ranked in plain.ranked], abs=1e-6
+        )
+        length = len(traced.tokens)
+        assert traced.attention.shape == (config.n_layers, config.n_heads, length, length)
+        np.testing.assert_allclose(traced.attention.sum(-1), 1.0, atol=1e-5)
+        assert (traced.pooling is not None) == (config.pooling in ("mean", "attention"))
+        assert traced.pooling is None or traced.pooling.sum() == pytest.approx(1.0, abs=1e-5)
+        sizes = {"B": 1, "T": length, "D": 16, "H": config.n_heads, "E": 16 // config.n_heads, "F": 32, "C": 4}
+        for stage in traced.stages:
+            assert stage.shape == tuple(sizes[letter] for letter in stage.letters.split()), stage.name
+            assert stage.note
+        names = [stage.name for stage in traced.stages]
+        assert names[0] == "ids" and names[-2:] == ["logits", "probabilities"] and len(names) == len(set(names))
 
 
 def test_the_residual_stream_is_the_sum_of_what_was_written(classifier: Predictor) -> None:

@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from tests.conftest import TEXTS, make_checkpoint
+from tests.conftest import TEXTS, Untrained, make_checkpoint
 from txcls.inspection.walk import Walk, WalkStep, walk_through
 from txcls.inspection.walk.arithmetic import number, softmax_entry
 from txcls.inspection.walk.step import ask_largest
@@ -104,8 +104,8 @@ def test_a_layer_equals_torchs_encoder_layer(classifier: Predictor, layer: int) 
     np.testing.assert_allclose(find(walk, "project", layer).cells(), written[0].numpy(), atol=1e-5)
 
 
-def test_masked_scores_are_minus_infinity_and_the_unmasked_ones_are_shown_before(tmp_path: Path) -> None:
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny", causal=True))
+def test_masked_scores_are_minus_infinity_and_the_unmasked_ones_are_shown_before(untrained: Untrained) -> None:
+    classifier = untrained(causal=True)
     walk = walk_through(classifier, TEXTS[0])
     before, after = find(walk, "scores").cells(1), find(walk, "mask").cells(1)
     later = np.triu(np.ones_like(after, dtype=bool), 1)

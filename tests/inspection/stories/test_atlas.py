@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.conftest import CLASSES, TEXTS, make_checkpoint
+from tests.conftest import CLASSES, TEXTS, Untrained, make_checkpoint
 from tests.inspection.stories.planted import planted
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.checkpoint.load import load_checkpoint
@@ -44,8 +44,8 @@ def statistics_of(classifier: Predictor) -> TokenStatistics:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_attention_by_kinds_equals_a_loop_over_texts(tmp_path: Path, model: dict[str, object]) -> None:
-    classifier = Predictor(make_checkpoint(tmp_path / "tiny", **model))
+def test_attention_by_kinds_equals_a_loop_over_texts(untrained: Untrained, model: dict[str, object]) -> None:
+    classifier = untrained(**model)
     texts = statistics_of(classifier).read(classifier.encoder, TEXTS, [0] * len(TEXTS))
     table = measure_kinds(classifier, texts)
     causal = classifier.checkpoint.config.model.causal
