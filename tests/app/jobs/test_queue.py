@@ -76,10 +76,10 @@ def test_visitors_take_turns_however_many_sessions_one_of_them_opens(monkeypatch
 def test_one_address_cannot_fill_a_queue(monkeypatch: pytest.MonkeyPatch) -> None:
     limited(monkeypatch, TXCLS_MAX_QUEUED="4")
     locks = [queue.enter("plan", f"s{n}", f"2001:db8::{n}")[1] for n in range(3)]
-    with pytest.raises(BusyError, match="2 jobs from your address wait already"):
+    with pytest.raises(BusyError, match="2 jobs from your address are already waiting"):
         queue.enter("plan", "another", "2001:db8::ffff")
     locks += [queue.enter("plan", f"t{n}", f"2001:db8:0:{n}::1")[1] for n in range(1, 3)]
-    with pytest.raises(BusyError, match="4 others wait already"):
+    with pytest.raises(BusyError, match="4 jobs are already waiting"):
         queue.enter("plan", "another", "192.0.2.1")
     assert queue.enter("train", "another", "192.0.2.1"), "queues do not wait for each other"
     for lock in locks:
@@ -90,7 +90,7 @@ def test_a_job_waits_for_its_turn_says_so_and_can_leave_the_queue(session: Sessi
     queue.start(session, "read", put(session, "table.csv", TABLE))
     job = queue.state(session, "read")
     assert job.status == "waiting" and job.ahead == 1
-    with pytest.raises(queue.JobError, match="running already"):
+    with pytest.raises(queue.JobError, match="already running"):
         queue.start(session, "read", {})
     queue.cancel(session, "read")
     assert end_of(session, "read").status == "cancelled"
@@ -141,14 +141,14 @@ def test_a_session_is_swept_though_a_job_of_it_waits_and_the_job_ends(session: S
 # Limits: the working process is a child of the test
 
 
-def ended(session: Session, kind: Kind, code: str, *, most_bytes: int = 1 << 30) -> queue.JobState:
+def ended(session: Session, kind: Kind, code: str, *, max_bytes: int = 1 << 30) -> queue.JobState:
     """The state in which a job ends whose process runs this Python code."""
     folder = session.job(kind)
     folder.mkdir()
     sessions.write_json(folder / "job.json", {"kind": kind, "id": "x", "spec": {"as": "mine"}, "since": 0.0})
     job = Job(folder, kind, {"as": "mine"})
     child = subprocess.Popen([sys.executable, "-c", code], cwd=folder)
-    queue.supervise(job, child.pid, most_bytes=most_bytes, disk="no more than that (TXCLS_SESSION_MB)")
+    queue.supervise(job, child.pid, max_bytes=max_bytes, disk="no more than that (TXCLS_SESSION_MB)")
     child.wait()
     return queue.state(session, kind)
 
@@ -171,7 +171,7 @@ def test_a_job_that_a_limit_ended_says_which_and_leaves_nothing(
 ) -> None:
     monkeypatch.setattr(queue, "DISK_SECONDS", 0.2)
     monkeypatch.setattr(queue, "READ_SECONDS", 1.0 if "minutes" in limit else 30.0)
-    job = ended(session, "read", code, most_bytes=1_000_000)
+    job = ended(session, "read", code, max_bytes=1_000_000)
     assert job.status == "failed" and limit in job.message
     assert sorted(path.name for path in session.job("read").iterdir()) == ["error.json", "job.json"]
 
@@ -195,4 +195,4 @@ def test_a_cancelled_training_leaves_nothing(session: Session) -> None:
 def test_exceeding_a_jobs_memory_names_the_limit(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     limited(monkeypatch, TXCLS_JOB_MB="60")
     job = finish(session, "read", put(session, "table.csv", TABLE))
-    assert job.status == "failed" and "60 MB of memory that one job may have here (TXCLS_JOB_MB)" in job.message
+    assert job.status == "failed" and "60 MB of memory that a job may use here (TXCLS_JOB_MB)" in job.message

@@ -17,15 +17,14 @@ _PREVIEW_LENGTH = 200
 
 
 def run(job: Job) -> dict[str, Any]:
-    """Classify the file; returns the name of the result, the number of rows (total and per label), and the first
-    rows."""
+    """Classify the file; return the result's file name, the number of rows (total, per label) and the first rows."""
     job.progress("reading the file", share=0.0)
     table = Table(job.session / job.spec["file"], sheet=job.spec.get("sheet"))
     rows, text_column = checked_texts(table, text_column=str(job.spec["text_column"]))
     if rows > limits().rows:
         raise DataError(
-            f"{rows:,} rows, and this server classifies {limits().rows:,} at most (TXCLS_MAX_ROWS); upload a part of "
-            "them, or use `python -m txcls predict` on a machine of your own"
+            f"{rows:,} rows, and this server classifies at most {limits().rows:,} (TXCLS_MAX_ROWS); upload a part of "
+            "them, or use `python -m txcls predict` on your own machine"
         )
     job.progress("loading the model", share=0.0, rows=rows)
     classifier = Predictor.load(Path(job.spec["checkpoint"]))
@@ -53,20 +52,19 @@ def run(job: Job) -> dict[str, Any]:
     if table.suffix in EXCEL:
         target = _as_workbook(target, job.folder / "scored.xlsx")
     elif target.suffix == ".csv" and (table.delimiter, table.encoding) != (",", "utf-8"):
-        _write_as_given(target, table)
+        _rewrite_like(table, target)
     return {**result, "file": target.name, "label": LABEL, "probability": PROBABILITY}
 
 
-def _write_as_given(target: Path, table: Table) -> None:
-    """Write the classified CSV for the program that wrote the original: with the same delimiter, and with the
-    byte-order mark by which Excel recognises UTF-8."""
-    made = target.with_name(f"given-{target.name}")
-    with made.open("w", encoding="utf-8-sig", newline="") as file:
+def _rewrite_like(table: Table, target: Path) -> None:
+    """Rewrite the classified CSV with the delimiter of the uploaded table and the byte-order mark that Excel needs."""
+    rewritten = target.with_name(f"given-{target.name}")
+    with rewritten.open("w", encoding="utf-8-sig", newline="") as file:
         writer = csv.writer(file, delimiter=table.delimiter or ",", quoting=csv.QUOTE_ALL, lineterminator="\n")
         scored = Table(target)
         writer.writerow(scored.columns)
         writer.writerows(row.values.values() for row in scored.rows())
-    made.replace(target)
+    rewritten.replace(target)
 
 
 def _as_workbook(table: Path, path: Path) -> Path:
@@ -89,18 +87,18 @@ def _as_workbook(table: Path, path: Path) -> Path:
     return path
 
 
-def _as_text(kind: Any, sheet: Any, value: str) -> Any:
-    """A cell that holds text whatever its content looks like, without characters that a workbook cannot hold."""
+def _as_text(cell_class: Any, sheet: Any, value: str) -> Any:
+    """A text cell, even if the value looks like a number or formula; characters that a workbook forbids are removed."""
     from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
-    cell = kind(sheet, value="")
+    cell = cell_class(sheet, value="")
     cell.value = ILLEGAL_CHARACTERS_RE.sub("", value)[:32_767]
     cell.data_type = "s"
     return cell
 
 
 def _summary(target: Path, text_column: str) -> dict[str, Any]:
-    """The number of rows with each label, the number to review if this was asked for, and the first rows."""
+    """The number of rows with each label, the number to review if requested, and the first rows."""
     n_review, has_review = 0, False
     counts: Counter[str] = Counter()
     preview: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""A visitor's own checkpoints: open an archive after checking it, and pack a checkpoint for download."""
+"""A visitor's own checkpoints: check and open an archive, and pack a checkpoint for download."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -14,16 +14,16 @@ from txcls.predictor import Predictor
 from txcls.web.export import single_page
 
 MAX_MEGABYTES = 175
-"""Maximum memory, in the app's process, for a visitor's model on the most expensive page; `imdb` takes 171 MB."""
+"""Maximum memory, in the app's process, of a visitor's model on the most expensive page; `imdb` takes 171 MB."""
 
 
 def run(job: Job) -> dict[str, Any]:
-    """Open the model; returns its name and what it classifies."""
+    """Open the model; return its name, its number of classes and its number of parameters."""
     job.progress("checking the archive")
     archive = job.session / job.spec["file"]
     checkpoint = unpack(archive, job.session / "own", name=job.spec["as"], check=refuse_costly)
     assert checkpoint.path is not None
-    Predictor.load(checkpoint.path).predict(["a text to try it on"])  # check that it can predict
+    Predictor.load(checkpoint.path).predict(["check that it can classify a text"])
     write_downloads(job.session, checkpoint.path.name)
     archive.unlink(missing_ok=True)
     return {
@@ -34,11 +34,7 @@ def run(job: Job) -> dict[str, Any]:
 
 
 def refuse_costly(checkpoint: Checkpoint) -> None:
-    """Refuse a model for which a page may need more than `MAX_MEGABYTES`: a small file can describe a large model.
-
-    Raises:
-        CheckpointError: the model needs more.
-    """
+    """Raise a CheckpointError if a page may need more than `MAX_MEGABYTES`: a small file can describe a large model."""
     if (megabytes := page_bytes(checkpoint.config.model, checkpoint.n_parameters) >> 20) > MAX_MEGABYTES:
         model = checkpoint.config.model
         raise CheckpointError(
@@ -48,10 +44,10 @@ def refuse_costly(checkpoint: Checkpoint) -> None:
 
 
 def page_bytes(model: ModelConfig, n_parameters: int) -> int:
-    """Upper bound on the memory that the most expensive page takes for a text of full length, including the weights.
+    """Upper bound on the memory that the most expensive page needs for a text of full length, including the weights.
 
-    Largest of three estimates, each at most a third above the measured peak: for the arrays of Step by step, for the
-    averages over an attention map on Attention, and for the gradients on Explanation.
+    The largest of three estimates, each at most a third above the measured peak: for the arrays of Step by step, the
+    averages over an attention map on Attention, and the gradients on Explanation.
     """
     square, heads = model.max_length**2, model.n_layers * model.n_heads
     activations = activation_bytes(model) * model.max_length

@@ -1,4 +1,4 @@
-"""What workers read from a visitor's table: its columns, its labelled rows, and a note on each omission."""
+"""Read a visitor's table in a worker: its columns, its labelled rows, and a note on each omission."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 
 READ_OPTIONS = ("text_column", "label_column", "sheet", "merge")
-"""The keys of a spec that say how to read its table."""
+"""The keys of a spec that determine how its table is read."""
 SAMPLES = ("sample", "who_won")
 """Built-in data sets that can be trained on instead of a table."""
 
@@ -32,7 +32,7 @@ class Rows:
         test: separate test rows; None if some of `train` should be held out.
         places: the number of each row in the visitor's file; empty for a built-in data set.
         source: description of the data for the model card.
-        notes: sentences on what was left out.
+        notes: sentences about omitted rows.
         data: how the table was read; None for a built-in data set.
     """
 
@@ -46,7 +46,7 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class StoredRows:
-    """All rows that a model was made from, in the order of the visitor's file.
+    """All rows with which a model was trained and tested, in the order of the visitor's file.
 
     Attributes:
         texts, labels: N texts and the names of their classes.
@@ -79,23 +79,19 @@ class StoredRows:
         return [self.places[row] for row in self.test] if self.places else []
 
     @property
-    def learned(self) -> Sequence[int]:
+    def train(self) -> Sequence[int]:
         """Indices, from 0, of the rows that were not held out."""
         held_out = set(self.test)
         return [row for row in range(len(self.texts)) if row not in held_out]
 
 
 def read_table(session: Path, spec: Mapping[str, Any]) -> Table:
-    """The table that a job names.
-
-    Raises:
-        DataError: it cannot be read, or has more rows than the host allows.
-    """
+    """The table of a job; DataError if it cannot be read or has more rows than the host allows."""
     name = file_name(spec)
     table = Table(session / spec["file"], name=name, sheet=spec.get("sheet"))
     if table.sample and (table.n_rows or 0) > limits().rows:
         raise DataError(
-            f"{name}: {table.n_rows:,} rows, and this server takes {limits().rows:,} at most (TXCLS_MAX_ROWS); upload "
+            f"{name}: {table.n_rows:,} rows, and this server takes at most {limits().rows:,} (TXCLS_MAX_ROWS); upload "
             "a part of them"
         )
     return table
@@ -107,11 +103,7 @@ def file_name(spec: Mapping[str, Any]) -> str:
 
 
 def labelled_rows(session: Path, spec: Mapping[str, Any]) -> Rows:
-    """The rows to train on, from a built-in data set or from two columns of a table.
-
-    Raises:
-        DataError: they cannot be read.
-    """
+    """The rows to train on, from a built-in data set or two columns of a table; DataError if they cannot be read."""
     if "sample" in spec:
         return _sample(spec["sample"])
     table = read_table(session, spec)
@@ -123,33 +115,29 @@ def labelled_rows(session: Path, spec: Mapping[str, Any]) -> Rows:
 
 
 def guessed(table: Table, spec: Mapping[str, Any]) -> Guess:
-    """The columns that the visitor has chosen, or those that look right.
-
-    Raises:
-        DataError: no columns look right.
-    """
+    """The columns that the visitor has chosen, or else guessed ones; DataError if no columns look right."""
     columns = {key: spec.get(key) for key in ("text_column", "label_column")}
     return guess_columns(table.sample, file=table.name, **columns)
 
 
 def _sample(name: str) -> Rows:
     if name not in SAMPLES:
-        raise DataError(f"no sample {name!r:.40}; there are {', '.join(SAMPLES)}")
+        raise DataError(f"there is no sample {name!r:.40}; choose one of {', '.join(SAMPLES)}")
     dataset = open_dataset(DataConfig(dataset=name))
     test = dataset.load("test") if "test" in dataset.splits else None
     return Rows(dataset.load("train"), test, (), dataset.info.title)
 
 
-def write_rows(folder: Path, name: str, kept_rows: StoredRows, examples: Sequence[str]) -> None:
+def write_rows(folder: Path, name: str, stored_rows: StoredRows, examples: Sequence[str]) -> None:
     """Store the rows of a model and example texts for its pages; test rows get a separate file, which is read often."""
     test = {
-        "texts": kept_rows.test_texts,
-        "labels": kept_rows.test_labels,
-        "places": kept_rows.test_places,
+        "texts": stored_rows.test_texts,
+        "labels": stored_rows.test_labels,
+        "places": stored_rows.test_places,
         "examples": examples,
     }
     (folder / f"{name}.json").write_text(json.dumps({key: list(values) for key, values in test.items()}), "utf-8")
-    (folder / f"{name}.rows.json").write_text(json.dumps(asdict(kept_rows)), "utf-8")
+    (folder / f"{name}.rows.json").write_text(json.dumps(asdict(stored_rows)), "utf-8")
 
 
 def read_rows(folder: Path, name: str) -> StoredRows | None:

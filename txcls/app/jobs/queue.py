@@ -1,18 +1,18 @@
-"""Jobs on visitors' files: each runs in its own processes; jobs take turns and keep within limits.
+"""Jobs on visitors' files: each runs in its own processes; jobs take turns and have limits.
 
 A job is a folder in a visitor's session. `start` writes job.json there and starts a supervisor (`supervise`), which
-waits for its turn, forks the working process, and ends it at the first limit (time, memory, disk) or when the visitor
-asks. The working process leaves progress.json and result.json; the pages only read these. A supervisor does not depend
-on the app's process: training continues while the app is restarted.
+waits for its turn, forks the working process, and kills it at the first limit (time, memory, disk) or when the visitor
+cancels. The working process writes progress.json and result.json; the pages only read these. A supervisor does not
+depend on the app's process: training continues while the app is restarted.
 
 In each queue, one job runs at a time on this host. A job holds a lock on a file (flock) as long as its processes live,
-however they end, so the locks show which jobs exist without a monitoring process. The next job is from the visitor who
-was served least recently, by address and then by session.
+however they end, so the locks show which jobs exist without a monitoring process. The next job belongs to the visitor
+who was served least recently, by address and then by session.
 
-Why not a library: huey, RQ, Dramatiq and pools such as loky or pebble keep a list of tasks and hand them to long-lived
-workers. They have no memory or disk limit per task, do not report what killed a task, cannot end a running task (huey,
-RQ on SQLite) or not after a restart (pools), and serve in order of arrival. With any of them we would still need the
-processes, limits and messages below; it would replace only the waiting list.
+Why not a library: huey, RQ, Dramatiq and pools such as loky or pebble keep a list of tasks for long-lived workers. They
+have no memory or disk limit per task, do not report what killed a task, cannot end a running task at all (huey, RQ on
+SQLite) or after a restart (pools), and serve in order of arrival. With any of them we would still need the processes,
+limits and messages below; it would replace only the waiting list.
 """
 
 import ctypes
@@ -58,10 +58,10 @@ WORK: Mapping[Kind, tuple[str, str]] = {
     "train": ("train_model", "train"),
     "batch": ("batch_file", "batch"),
 }
-"""For each kind of job, the module of this package whose `run(job)` does it, and the queue that it waits in."""
+"""For each kind of job, the module of this package with the `run(job)` that does it, and the queue of the job."""
 READ_SECONDS = 300.0
-"""Maximum time of a job that reads or plans. Training and classifying run for up to `limits().minutes`, keep what they
-have done by then, and get the same time again to finish."""
+"""Maximum time of a job that reads or plans. Training and classifying stop after `limits().minutes` with their results
+so far, and get the same time again to finish."""
 POLL_SECONDS = 0.2
 """Seconds between checks of the queue and of the visitor's requests."""
 DISK_SECONDS = 2.0
@@ -90,12 +90,12 @@ class _Queues:
         """The jobs of a queue, in the order of their turns."""
         jobs = [job for job in self.jobs if job["queue"] == queue]
         return sorted(
-            jobs, key=lambda job: (not job["runs"], *(self.served.get(visitor, 0.0) for visitor in _visitor(job)))
+            jobs, key=lambda job: (not job["runs"], *(self.served.get(visitor, 0.0) for visitor in _visitor_keys(job)))
         )
 
 
-def _visitor(job: Mapping[str, Any]) -> tuple[str, str]:
-    """The keys under which a queue remembers a visitor as served: address and session."""
+def _visitor_keys(job: Mapping[str, Any]) -> tuple[str, str]:
+    """The keys of a visitor in `_Queues.served`: address and session."""
     return f"{job['queue']} {job['address']}", f"{job['queue']} {job['session']}"
 
 
@@ -142,7 +142,7 @@ def _is_held(lock: Path) -> bool:
 
 
 def enter(queue: str, session: str, address: str | None = None) -> tuple[str, int]:
-    """Join a queue; returns the job's id, and the open lock that keeps its place, which its processes inherit.
+    """Join a queue; return the job's id and the open lock that holds its place, which its processes inherit.
 
     Raises:
         BusyError: the maximum number of jobs, of all visitors or from this address, is already waiting.
@@ -152,15 +152,17 @@ def enter(queue: str, session: str, address: str | None = None) -> tuple[str, in
         jobs = queues.of(queue)
         if len(jobs) > limits().queued:
             raise BusyError(
-                f"{len(jobs) - 1} others wait already, the most that may (TXCLS_MAX_QUEUED). Try again later."
+                f"{len(jobs) - 1} jobs are already waiting, the maximum here (TXCLS_MAX_QUEUED). Try again later."
             )
         if (n := sum(job["address"] == visitor for job in jobs)) > max(limits().queued // 2, 1):
-            raise BusyError(f"{n - 1} jobs from your address wait already. Try again when one of them has ended.")
-        name = secrets.token_hex(8)
-        handle = os.open(_locks() / name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            raise BusyError(
+                f"{n - 1} jobs from your address are already waiting. Try again when one of them has ended."
+            )
+        job_id = secrets.token_hex(8)
+        handle = os.open(_locks() / job_id, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         fcntl.flock(handle, fcntl.LOCK_EX)
-        queues.jobs.append({"id": name, "queue": queue, "session": session, "address": visitor, "runs": False})
-    return name, handle
+        queues.jobs.append({"id": job_id, "queue": queue, "session": session, "address": visitor, "runs": False})
+    return job_id, handle
 
 
 def _group(address: str) -> str:
@@ -172,21 +174,21 @@ def _group(address: str) -> str:
     return address if parsed.version == 4 else str(ipaddress.ip_network(f"{address}/64", strict=False))
 
 
-def ahead(name: str) -> int | None:
+def ahead(job_id: str) -> int | None:
     """How many jobs are ahead of this one; None if its processes have ended."""
     with _queues() as queues:
-        job = next((job for job in queues.jobs if job["id"] == name), None)
+        job = next((job for job in queues.jobs if job["id"] == job_id), None)
         return None if job is None else queues.of(job["queue"]).index(job)
 
 
-def take_turn(name: str) -> bool:
-    """Whether it is this job's turn; if so, it keeps the turn until its processes end."""
+def take_turn(job_id: str) -> bool:
+    """Whether it is this job's turn; if so, the job has the turn until its processes end."""
     with _queues() as queues:
-        job = next((job for job in queues.jobs if job["id"] == name), None)
+        job = next((job for job in queues.jobs if job["id"] == job_id), None)
         if job is None or queues.of(job["queue"])[0] is not job:
             return False
         job["runs"] = True
-        queues.served |= dict.fromkeys(_visitor(job), time.monotonic())
+        queues.served |= dict.fromkeys(_visitor_keys(job), time.monotonic())
         return True
 
 
@@ -200,9 +202,9 @@ class JobState:
     Attributes:
         status: "lost" if its processes ended without a result: they were killed, or the machine was restarted.
         ahead: how many jobs are ahead of it, while it waits.
-        spec: what the page asked for.
+        spec: the request of the page.
         progress: the worker's last report.
-        result: what a finished worker returned.
+        result: the return value of a finished worker.
         message: why it failed or was lost, in a sentence.
         since: when it was started, on the `time.monotonic` clock.
     """
@@ -225,27 +227,27 @@ _children: list["subprocess.Popen[bytes]"] = []
 _children_lock = threading.Lock()
 _starting = threading.Lock()
 SAME_CLICK_SECONDS = 5.0
-"""A job that is to be started again within this time is the same one: Streamlit may run a click's callback twice, in
-two threads, if another message of the browser interrupts the first."""
+"""Equal requests within this time come from the same click: Streamlit may run a click's callback twice, in two threads,
+if another message from the browser interrupts the first."""
 
 
 def start(session: Session, kind: Kind, spec: Mapping[str, Any], *, address: str | None = None) -> None:
-    """Start a job, which waits for its turn; an earlier job of its kind that has ended is forgotten.
+    """Start a job, which waits for its turn; an earlier job of its kind that has ended is deleted.
 
-    The same job, asked for twice within `SAME_CLICK_SECONDS`, is started once.
+    The same job, requested twice within `SAME_CLICK_SECONDS`, is started once.
 
     Raises:
         JobError: the visitor's last job of this kind has not ended, the disk is full, or the system has no file locks.
         BusyError: too many jobs are waiting.
     """
     if sys.platform == "win32":
-        raise JobError("Work on your own files needs file locks, which this server's system (Windows) does not have")
+        raise JobError("Jobs on your own files need file locks, which this server's system (Windows) does not have")
     with _starting:
-        before = state(session, kind)
-        if before.is_active and before.spec == dict(spec) and time.monotonic() - before.since < SAME_CLICK_SECONDS:
+        last = state(session, kind)
+        if last.is_active and last.spec == dict(spec) and time.monotonic() - last.since < SAME_CLICK_SECONDS:
             return
-        if before.is_active:
-            raise JobError("This is running already; wait for it, or stop it")
+        if last.is_active:
+            raise JobError("This is already running; wait for it, or stop it")
         folder = session.job(kind)
         shutil.rmtree(folder, ignore_errors=True)
         left, limit = sessions.room(session.folder)
@@ -253,16 +255,16 @@ def start(session: Session, kind: Kind, spec: Mapping[str, Any], *, address: str
             raise JobError(
                 f"There is no disk space for the result: {limit}. Remove some of your files, or try again later."
             )
-        name, lock = enter(WORK[kind][1], session.folder.name, address)
+        job_id, lock = enter(WORK[kind][1], session.folder.name, address)
         try:
             folder.mkdir(mode=0o700, parents=True)
-            write_json(folder / "job.json", {"kind": kind, "id": name, "spec": dict(spec), "since": time.monotonic()})
+            write_json(folder / "job.json", {"kind": kind, "id": job_id, "spec": dict(spec), "since": time.monotonic()})
             _launch(folder, lock)
         except OSError as error:
             shutil.rmtree(folder, ignore_errors=True)
-            raise JobError(f"The server cannot start it ({error.strerror}); try again later") from None
+            raise JobError(f"The server cannot start this job ({error.strerror}); try again later") from None
         finally:
-            os.close(lock)  # from now on the job's processes hold it
+            os.close(lock)  # the job's processes hold it now
 
 
 def _launch(folder: Path, lock: int) -> None:
@@ -274,7 +276,7 @@ def _launch(folder: Path, lock: int) -> None:
         env={
             **os.environ,
             "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)),
-            "TXCLS_CACHE": str(folder / "cache"),  # token ids of the visitor's texts: removed with the session
+            "TXCLS_CACHE": str(folder / "cache"),  # with token ids of the visitor's texts, removed with the session
         },
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -293,52 +295,46 @@ def state(session: Session, kind: Kind) -> JobState:
     job = read_json(folder / "job.json")
     if job is None:
         return JobState("none")
-    # Ask who is ahead before reading the results: a worker writes its result before it releases its lock.
+    # Before reading the results, since a worker writes its result before it releases its lock.
     n_ahead = ahead(job["id"])
-    known: dict[str, Any] = {
-        "spec": job["spec"],
-        "progress": read_json(folder / "progress.json") or {},
-        "since": job["since"],
-    }
+    progress = read_json(folder / "progress.json") or {}
+    in_any_state: dict[str, Any] = {"spec": job["spec"], "progress": progress, "since": job["since"]}
     if (result := read_json(folder / "result.json")) is not None:
-        return JobState("done", result=result, **known)
+        return JobState("done", result=result, **in_any_state)
     if (error := read_json(folder / "error.json")) is not None:
         status: Status = "cancelled" if error.get("cancelled") else "failed"
-        return JobState(status, message=str(error.get("message", "")), **known)
+        return JobState(status, message=str(error.get("message", "")), **in_any_state)
     if n_ahead is None:
-        return JobState("lost", message=SERVER_LOST_MESSAGE, **known)
-    return JobState("running" if known["progress"] else "waiting", ahead=n_ahead, **known)
+        return JobState("lost", message=LOST_MESSAGE, **in_any_state)
+    return JobState("running" if progress else "waiting", ahead=n_ahead, **in_any_state)
 
 
-SERVER_LOST_MESSAGE = (
-    "The process working on this was killed, or the server was restarted. Nothing was saved; start it again."
-)
+LOST_MESSAGE = "The process working on this was killed, or the server was restarted. Nothing was saved; start it again."
 
 
 def stop(session: Session, kind: Kind) -> None:
-    """Ask a job to end soon and keep what it has; a training run keeps its best weights so far."""
-    _ask(session, kind, "stop")
+    """Ask a job to end soon with its results so far; a training run keeps its best weights so far."""
+    _request(session, kind, "stop")
 
 
 def cancel(session: Session, kind: Kind) -> None:
     """End a job and discard its results."""
-    _ask(session, kind, "cancel")
+    _request(session, kind, "cancel")
 
 
-def _ask(session: Session, kind: Kind, wish: str) -> None:
+def _request(session: Session, kind: Kind, request: str) -> None:
     with suppress(OSError):
-        (session.job(kind) / wish).touch(mode=0o600)
+        (session.job(kind) / request).touch(mode=0o600)
 
 
 def forget(session: Session, kind: Kind) -> None:
-    """Forget a job that has ended."""
+    """Delete a job that has ended."""
     if not state(session, kind).is_active:
         shutil.rmtree(session.job(kind), ignore_errors=True)
 
 
 def busy_seconds(folder: Path) -> float:
-    """Seconds for which a session's active jobs protect its folder from sweeping: the longest time that one may
-    take."""
+    """Seconds for which a session's active jobs protect its folder from removal: the maximum time of any of them."""
     kinds = [kind for file in (folder / "jobs").glob("*/job.json") if (kind := _kind_if_alive(file)) is not None]
     return max(map(max_seconds, kinds), default=0.0)
 
@@ -353,13 +349,13 @@ def _kind_if_alive(file: Path) -> Kind | None:
 
 @dataclass
 class Job:
-    """A job as its worker sees it: the request, the deadline, and the reports of progress.
+    """A job in its worker: the request, the deadline, and the reports of progress.
 
     Attributes:
         folder: the job's folder.
         kind: the kind of job.
-        spec: what the page asked for.
-        end: the deadline on the `time.monotonic` clock, at which the job finishes with what it has.
+        spec: the request of the page.
+        end: the deadline on the `time.monotonic` clock, at which the job finishes with its results so far.
         every: minimum number of seconds between two writes of the progress.
     """
 
@@ -388,7 +384,7 @@ class Job:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether it should end soon with what it has, because the visitor asked or the deadline has passed."""
+        """Whether it should end soon with its results so far: the visitor stopped it or the deadline has passed."""
         return time.monotonic() > self.end or (self.folder / "stop").exists()
 
 
@@ -407,7 +403,7 @@ def main() -> NoReturn:
     job = Job(folder, stored["kind"], stored["spec"])
     while not take_turn(stored["id"]):
         if job.is_cancelled:
-            _leave_error(job, "", cancelled=True)
+            _write_error(job, "", cancelled=True)
             sys.exit(0)
         time.sleep(POLL_SECONDS)
     left, limit = sessions.room(job.session)
@@ -416,102 +412,101 @@ def main() -> NoReturn:
         job.progress("starting")
     child = os.fork()
     if child == 0:
-        _work(job, most_bytes=max(left, 1))
+        _run(job, max_bytes=max(left, 1))
         os._exit(0)
-    supervise(job, child, most_bytes=left + sessions.size_of(job.session), disk=limit)
+    supervise(job, child, max_bytes=left + sessions.size_of(job.session), disk=limit)
     sys.exit(0)
 
 
-def supervise(job: Job, child: int, *, most_bytes: int, disk: str) -> None:
-    """Wait for the process and kill it at a limit. Afterwards, the job's folder contains the result or the reason."""
+def supervise(job: Job, child: int, *, max_bytes: int, disk: str) -> None:
+    """Wait for the process and kill it at a limit; afterwards, the job's folder contains the result or an error."""
     end, last_check = time.monotonic() + max_seconds(job.kind), time.monotonic()
     while True:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
-            return _note_death(job, status)
+            return _report_death(job, status)
         if job.is_cancelled:
-            return _end(job, child, "", cancelled=True)
+            return _kill(job, child, "", cancelled=True)
         if time.monotonic() > end:
-            return _end(job, child, f"This took longer than the {max_seconds(job.kind) / 60:.0f} minutes it may here.")
+            minutes = max_seconds(job.kind) / 60
+            return _kill(job, child, f"This took longer than {minutes:.0f} minutes, the limit on this server.")
         if time.monotonic() - last_check > DISK_SECONDS:
             last_check = time.monotonic()
-            if sessions.size_of(job.session) > most_bytes:
-                return _end(job, child, DISK_MESSAGE.format(disk))
+            if sessions.size_of(job.session) > max_bytes:
+                return _kill(job, child, DISK_MESSAGE.format(disk))
         time.sleep(POLL_SECONDS)
 
 
-def _end(job: Job, child: int, message: str, *, cancelled: bool = False) -> None:
+def _kill(job: Job, child: int, message: str, *, cancelled: bool = False) -> None:
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    _leave_error(job, message, cancelled=cancelled)
+    _write_error(job, message, cancelled=cancelled)
 
 
-def _note_death(job: Job, status: int) -> None:
+def _report_death(job: Job, status: int) -> None:
     """If a signal ended the process, write an error message that names the limit or the signal."""
     if not os.WIFSIGNALED(status):
         return
     number = os.WTERMSIG(status)
-    if number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS):  # C libraries that go on after a failed allocation
-        _leave_error(job, MEMORY_MESSAGE.format(limits().job_megabytes))
+    if number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS):  # from C libraries that ignore a failed allocation
+        _write_error(job, MEMORY_MESSAGE.format(limits().job_megabytes))
     else:
-        _leave_error(job, KILLED_MESSAGE.format(signal.Signals(number).name))
+        _write_error(job, KILLED_MESSAGE.format(signal.Signals(number).name))
 
 
 MEMORY_MESSAGE = (
-    "This needed more than the {:,} MB of memory that one job may have here (TXCLS_JOB_MB). Try again with fewer or "
+    "This needed more than the {:,} MB of memory that a job may use here (TXCLS_JOB_MB). Try again with fewer or "
     "shorter texts."
 )
 DISK_MESSAGE = "The result takes too much disk space: {}. Try again with fewer or shorter texts."
 KILLED_MESSAGE = "The process working on this was killed ({}); perhaps the server ran out of memory. Start it again."
 
 
-def _leave_error(job: Job, message: str, *, cancelled: bool = False) -> None:
-    """Write why there is no result. A training job with a saved classifier has a result, unless it was cancelled."""
-    made = job.session / "own" / str(job.spec.get("as", ""))
+def _write_error(job: Job, message: str, *, cancelled: bool = False) -> None:
+    """Write why there is no result; if a training job has saved a classifier, write a result unless cancelled."""
+    checkpoint = job.session / "own" / str(job.spec.get("as", ""))
     with suppress(OSError):  # the session may have been removed
-        if job.kind == "train" and made.is_dir() and not cancelled:
-            known = read_json(job.folder / "plan.json") or {}
-            write_json(job.folder / "result.json", {**known, "name": made.name, "problem": message})
+        if job.kind == "train" and checkpoint.is_dir() and not cancelled:
+            plan = read_json(job.folder / "plan.json") or {}
+            write_json(job.folder / "result.json", {**plan, "name": checkpoint.name, "problem": message})
             return
         for file in job.folder.iterdir():
             if file.name != "job.json":
                 shutil.rmtree(file) if file.is_dir() else file.unlink()
         if job.kind in ("train", "open"):
-            for path in (*made.parent.glob(f"{made.name}.training"), *made.parent.glob(f".{made.name}.*"), made):
+            own, name = checkpoint.parent, checkpoint.name
+            for path in (*own.glob(f"{name}.training"), *own.glob(f".{name}.*"), checkpoint):
                 shutil.rmtree(path, ignore_errors=True)
         write_json(job.folder / "error.json", {"cancelled": cancelled, "message": message})
 
 
-def _work(job: Job, *, most_bytes: int) -> None:
-    """In the working process: set the limits, do the job, and write result.json or error.json."""
-    _limit_resources(job, most_bytes)
+def _run(job: Job, *, max_bytes: int) -> None:
+    """In the working process: set the limits, run the job, and write result.json or error.json."""
+    _limit_resources(job, max_bytes)
     try:
         result = import_module(f"txcls.app.jobs.{WORK[job.kind][0]}").run(job)
         write_json(job.folder / "result.json", result)
     except TxclsError as error:
-        _leave_error(job, _without_paths(str(error), job))
-    except Exception as error:  # noqa: BLE001  # the visitor is told that it ended; the error's text could contain their data
-        if isinstance(error, MemoryError | ImportError) or "memory" in str(error):  # or no memory to load a library
+        _write_error(job, _without_paths(str(error), job))
+    except Exception as error:  # noqa: BLE001  # the message omits the error's text, which may contain visitors' data
+        if isinstance(error, MemoryError | ImportError) or "memory" in str(error):  # imports fail without memory
             message = MEMORY_MESSAGE.format(limits().job_megabytes)
         elif isinstance(error, OSError) and error.errno in (errno.EFBIG, errno.ENOSPC, errno.EDQUOT):
             message = DISK_MESSAGE.format(sessions.room(job.session)[1])
         else:
-            message = (
-                f"An error inside the program ended this ({type(error).__name__}). Perhaps your file is the cause."
-            )
-        _leave_error(job, message)
+            message = f"An internal error ended this job ({type(error).__name__}). Perhaps your file is the cause."
+        _write_error(job, message)
 
 
-def _limit_resources(job: Job, most_bytes: int) -> None:
-    """Set a low priority and limits on memory, file size and processor time, disable core dumps, and let the kernel
-    kill this process first if memory runs out."""
+def _limit_resources(job: Job, max_bytes: int) -> None:
+    """Lower the priority, limit memory, file size and CPU time, and be the first to be killed if memory runs out."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: end with the supervisor
     os.nice(4)  # pages have priority; on a busy machine the job still gets a share
     memory = limits().job_megabytes << 20
     seconds = int(max_seconds(job.kind)) * (os.cpu_count() or 1)  # in case the supervisor is killed
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (max_bytes, max_bytes))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     with suppress(OSError, ValueError):  # some systems lack this limit
         resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))

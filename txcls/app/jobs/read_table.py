@@ -1,4 +1,4 @@
-"""Read an uploaded table: its columns, which of them hold texts and labels, and the rows that need checking."""
+"""Read an uploaded table: its columns, those with the texts and labels, and the rows that need checking."""
 
 import csv
 import io
@@ -19,7 +19,7 @@ from txcls.errors import DataError
 from txcls.evaluation.predict_file import as_plain_text
 from txcls.wording import shown
 
-SHOWN_GROUPS = 200
+MAX_GROUPS = 200
 """Maximum number of groups of rows of each kind listed on the page; the file for download has more."""
 PREVIEW_ROWS = 5
 _PREVIEW_LENGTH = 300
@@ -27,7 +27,7 @@ _PREVIEW_LENGTH = 300
 
 
 def run(job: Job) -> dict[str, Any]:
-    """The page's data on the table; with `only_columns`, only its columns."""
+    """The data about the table that the page shows; with `only_columns`, without a check of its rows."""
     job.progress("reading the table")
     if "sample" in job.spec:
         return {"name": job.spec["sample"], "columns": [], "notes": [], "preview": [], **_sample(job)}
@@ -50,7 +50,7 @@ def run(job: Job) -> dict[str, Any]:
         return {**summary, "problem": str(error)}
     job.progress("looking for empty and repeated rows")
     summary |= {"text_column": guess.text_column, "label_column": guess.label_column, "reasons": list(guess.sentences)}
-    return summary | _surveyed(job, table, guess, merge=bool(job.spec.get("merge")))
+    return summary | _check_rows(job, table, guess, merge=bool(job.spec.get("merge")))
 
 
 def _columns(table: Table) -> list[dict[str, Any]]:
@@ -69,14 +69,15 @@ def _preview(table: Table) -> list[dict[str, Any]]:
 
 
 def _text_column(table: Table) -> str:
-    """The column that most looks like it holds texts."""
+    """The column that is most likely to contain texts."""
     try:
         return guess_text_column(table.sample, file=table.name)
     except DataError:
         return max(column_facts(table.sample).values(), key=lambda facts: (facts.numbers < 0.5, facts.characters)).name
 
 
-def _surveyed(job: Job, table: Table, guess: Guess, *, merge: bool) -> dict[str, Any]:
+def _check_rows(job: Job, table: Table, guess: Guess, *, merge: bool) -> dict[str, Any]:
+    """Notes on labels and texts, and the survey of the rows."""
     texts, labels, numbers = [], [], []
     for number, values in table.rows([*text_columns(guess.text_column, table.columns), guess.label_column]):
         where = f"{table.name}, {table.unit} {number}"
@@ -84,35 +85,33 @@ def _surveyed(job: Job, table: Table, guess: Guess, *, merge: bool) -> dict[str,
         labels.append(label_name(values.get(guess.label_column)))
         numbers.append(number)
     counts = Counter(filter(None, labels))
-    new = merged_names(counts)
-    used = [new.get(name, name) for name in labels] if merge else labels
-    checks = {"label_notes": list(label_notes(counts, merged=merge)), "can_merge": bool(new)}
+    merged = merged_names(counts)
+    class_names = [merged.get(name, name) for name in labels] if merge else labels
+    checks = {"label_notes": list(label_notes(counts, merged=merge)), "can_merge": bool(merged)}
     if any(texts):
-        usable = [(text, name) for text, name in zip(texts, used, strict=True) if text.strip() and name]
+        usable = [(text, name) for text, name in zip(texts, class_names, strict=True) if text.strip() and name]
         checks["text_notes"] = (
             list(text_notes(labelled_texts([text for text, _ in usable], [name for _, name in usable])))
             if usable
             else []
         )
-    return checks | _of_survey(job, survey(texts, used), texts, used, numbers)
+    return checks | _survey_data(job, survey(texts, class_names), texts, class_names, numbers)
 
 
 def _sample(job: Job) -> dict[str, Any]:
     rows = labelled_rows(job.session, job.spec)
     job.progress("looking for empty and repeated rows")
     texts, labels = list(rows.train.texts), [rows.train.classes[label] for label in rows.train.labels]
-    places = range(1, len(texts) + 1)
-    data_survey = _of_survey(job, survey(texts, labels), texts, labels, places)
-    return {"name": rows.source, "rows": len(texts), "unit": "row", **data_survey}
+    data = _survey_data(job, survey(texts, labels), texts, labels, range(1, len(texts) + 1))
+    return {"name": rows.source, "rows": len(texts), "unit": "row", **data}
 
 
-def _of_survey(
+def _survey_data(
     job: Job, data_survey: DataSurvey, texts: Sequence[str], labels: Sequence[str], places: Sequence[int]
 ) -> dict[str, Any]:
-    """The survey with row numbers of the file; also writes a file that lists the rows to check."""
+    """The survey as JSON, with row numbers of the file; also writes a file that lists the rows to check."""
     problems = list(_problems(data_survey, texts, labels, places))
-    (job.folder / "rows.csv").write_text(_listed(problems), encoding="utf-8-sig")
-    kinds = {kind: [one for one in problems if one["kind"] == kind] for kind in ("same", "conflict", "near", "empty")}
+    (job.folder / "rows.csv").write_text(_problems_csv(problems), encoding="utf-8-sig")
     counts = Counter(data_survey.words)
     return {
         "usable": data_survey.usable,
@@ -125,7 +124,9 @@ def _of_survey(
         "n_empty": len(data_survey.no_text) + len(data_survey.no_label),
         "n_no_text": len(data_survey.no_text),
         "n_no_label": len(data_survey.no_label),
-        "problems": {kind: ones[:SHOWN_GROUPS] for kind, ones in kinds.items()},
+        "problems": {
+            kind: [problem for problem in problems if problem["kind"] == kind][:MAX_GROUPS] for kind in KIND_TITLES
+        },
     }
 
 
@@ -134,18 +135,18 @@ def _problems(
 ) -> Iterator[dict[str, Any]]:
     """Each group of rows to check: its kind, and the numbers, labels and texts of its rows."""
 
-    def group(kind: str, one: Group) -> dict[str, Any]:
+    def problem(kind: str, group: Group) -> dict[str, Any]:
         return {
             "kind": kind,
-            "places": [places[row] for row in one.rows],
-            "labels": list(one.labels),
-            "texts": [_start(texts[row]) for row in one.rows[: 1 if kind == "same" else 10]],
-            "similarity": one.similarity,
+            "places": [places[row] for row in group.rows],
+            "labels": list(group.labels),
+            "texts": [_start(texts[row]) for row in group.rows[: 1 if kind == "same" else 10]],
+            "similarity": group.similarity,
         }
 
-    yield from (group("conflict", one) for one in data_survey.conflicts)
-    yield from (group("near", one) for one in data_survey.near)
-    yield from (group("same", one) for one in data_survey.duplicates)
+    yield from (problem("conflict", group) for group in data_survey.conflicts)
+    yield from (problem("near", group) for group in data_survey.near)
+    yield from (problem("same", group) for group in data_survey.duplicates)
     for row in (*data_survey.no_text, *data_survey.no_label)[:1000]:
         text = _start(texts[row])
         yield {"kind": "empty", "places": [places[row]], "labels": [labels[row]], "texts": [text], "similarity": 0.0}
@@ -162,17 +163,17 @@ KIND_TITLES: Mapping[str, str] = {
     "same": "same text and label",
     "empty": "no text or no label",
 }
-"""The kinds of rows to check, in words."""
+"""Descriptions of the kinds of rows to check."""
 
 
-def _listed(problems: Sequence[Mapping[str, Any]]) -> str:
+def _problems_csv(problems: Sequence[Mapping[str, Any]]) -> str:
     """The rows to check as CSV without formulas: reason, group, row, label, text."""
-    out = io.StringIO(newline="")
-    table = csv.writer(out, quoting=csv.QUOTE_ALL)
+    file = io.StringIO(newline="")
+    table = csv.writer(file, quoting=csv.QUOTE_ALL)
     table.writerow(("why", "group", "row", "label", "text"))
-    for number, one in enumerate(problems, start=1):
-        for at, place in enumerate(one["places"]):
-            text = one["texts"][min(at, len(one["texts"]) - 1)]
-            fields = (KIND_TITLES[one["kind"]], str(number), str(place), one["labels"][at], text)
+    for number, problem in enumerate(problems, start=1):
+        for i, place in enumerate(problem["places"]):
+            text = problem["texts"][min(i, len(problem["texts"]) - 1)]
+            fields = (KIND_TITLES[problem["kind"]], str(number), str(place), problem["labels"][i], text)
             table.writerow([as_plain_text(field) for field in fields])
-    return out.getvalue()
+    return file.getvalue()

@@ -38,27 +38,29 @@ REPORT = "report.json"
 
 
 def run(job: Job) -> dict[str, Any]:
-    """Do the job: measure on a table (writes `REPORT`; returns notes and how many of its rows were trained on), check
-    labels (returns the suspect rows), correct labels (returns the names of the corrected tables), or fit the linear
-    baseline to parts of the rows (returns the learning curve)."""
-    work = {"suspects": _suspects, "correct": _corrected, "report": _measured, "curve": _curve}
+    """Run a job that measures a classifier on a table, finds wrong labels, corrects them, or fits a learning curve."""
+    work = {"suspects": _suspects, "correct": _correct, "report": _measure, "curve": _curve}
     return work[job.kind](job)
 
 
-def _measured(job: Job) -> dict[str, Any]:
+def _measure(job: Job) -> dict[str, Any]:
+    """Measure the classifier on a table and write `REPORT`; return notes and how many rows it was trained on."""
     job.progress("reading the table")
     classifier, name = Predictor.load(Path(job.spec["checkpoint"])), file_name(job.spec)[-60:]
     table = job.session / job.spec["file"]
     try:
-        own_rows, notes, _, _, learned = rows_of_file(classifier.checkpoint, table, name=name)
+        table_rows = rows_of_file(classifier.checkpoint, table, name=name)
     finally:
         table.unlink()
-    if len(own_rows) > limits().rows:
-        raise DataError(f"{len(own_rows):,} rows; at most {limits().rows:,} are taken here: send a part of them")
-    rows = sample_rows(own_rows, limit=min(MAX_ROWS, MAX_PROBABILITIES // len(classifier.classes)))
+    n_rows = len(table_rows.labelled)
+    if n_rows > limits().rows:
+        raise DataError(
+            f"{n_rows:,} rows, and this server takes at most {limits().rows:,} (TXCLS_MAX_ROWS); upload a part of them"
+        )
+    rows = sample_rows(table_rows.labelled, limit=min(MAX_ROWS, MAX_PROBABILITIES // len(classifier.classes)))
     rows_description = f"{len(rows):,} rows of {name}"
-    if len(rows) < len(own_rows):
-        rows_description = f"{len(rows):,} of the {len(own_rows):,} rows of {name}, drawn at random"
+    if len(rows) < n_rows:
+        rows_description = f"{len(rows):,} of the {n_rows:,} rows of {name}, drawn at random"
 
     def on_rows(done: int, total: int) -> None:
         job.progress(f"{done:,} of {total:,} rows", now=False, share=done / total)
@@ -78,48 +80,48 @@ def _measured(job: Job) -> dict[str, Any]:
             "unknown": predictions.unknown.tolist(),
         },
     )
-    return {"notes": notes, "n_learned": max(_n_learned(job, rows), round(learned * len(rows)))}
+    n_trained = max(_count_trained(job, rows), round(table_rows.learned * len(rows)))
+    return {"notes": table_rows.notes, "n_learned": n_trained}
 
 
-def _n_learned(job: Job, rows: LabelledTexts) -> int:
+def _count_trained(job: Job, rows: LabelledTexts) -> int:
     """How many of the rows have the same text as a training row of the visitor's own classifier."""
-    kept_rows = read_rows(job.session / "kept", str(job.spec.get("own", "")))
-    learned = set() if kept_rows is None else {normalised(kept_rows.texts[row]) for row in kept_rows.learned}
-    return sum(normalised(text) in learned for text in rows.texts)
+    stored_rows = read_rows(job.session / "kept", str(job.spec.get("own", "")))
+    trained = set() if stored_rows is None else {normalised(stored_rows.texts[row]) for row in stored_rows.train}
+    return sum(normalised(text) in trained for text in rows.texts)
 
 
 def _suspects(job: Job) -> dict[str, Any]:
-    """Check the labels of all rows that a classifier was made from, without its own predictions: most are training
-    rows."""
+    """The rows of a classifier with labels that are probably wrong, judged by linear models: it was trained on most."""
     job.progress("reading the rows")
-    kept_rows = read_rows(job.session / "kept", str(job.spec["own"]))
-    if kept_rows is None:
+    stored_rows = read_rows(job.session / "kept", str(job.spec["own"]))
+    if stored_rows is None:
         raise DataError("The rows that this classifier was trained on are no longer on this server.")
     classes = load_checkpoint(job.session / "own" / job.spec["own"]).classes
-    known = [row for row, label in enumerate(kept_rows.labels) if label in classes]
-    checked = [known[row] for row in sample_indices(len(known), limit=MAX_LABELS)]
-    rows = _labelled(kept_rows, checked, classes)
+    labelled = [row for row, label in enumerate(stored_rows.labels) if label in classes]
+    checked = [labelled[row] for row in sample_indices(len(labelled), limit=MAX_LABELS)]
+    rows = _labelled(stored_rows, checked, classes)
 
     def on_fold(done: int, total: int) -> None:
         job.progress(f"{done} of {total} folds")
 
-    found = suspect_rows(rows, held_out_probabilities(rows, on_fold=on_fold))
-    places = [kept_rows.places[row] if kept_rows.places else row for row in checked]
+    suspects = suspect_rows(rows, held_out_probabilities(rows, on_fold=on_fold))
+    places = [stored_rows.places[row] if stored_rows.places else row for row in checked]
     return {
         "suspects": [
             asdict(replace(row, row=places[row.row], text=row.text[:MAX_SUSPECT_CHARACTERS]))
-            for row in found[:MAX_SUSPECTS]
+            for row in suspects[:MAX_SUSPECTS]
         ],
-        "n_suspects": len(found),
+        "n_suspects": len(suspects),
         "n_checked": len(rows),
-        "n_rows": len(kept_rows.texts),
+        "n_rows": len(stored_rows.texts),
         "classes": list(rows.classes),
-        "table": {**kept_rows.spec, "own": job.spec["own"]},
+        "table": {**stored_rows.spec, "own": job.spec["own"]},
     }
 
 
-def _labelled(kept_rows: StoredRows, rows: Sequence[int], classes: Sequence[str]) -> LabelledTexts:
-    texts, labels = ([values[row] for row in rows] for values in (kept_rows.texts, kept_rows.labels))
+def _labelled(stored_rows: StoredRows, rows: Sequence[int], classes: Sequence[str]) -> LabelledTexts:
+    texts, labels = ([values[row] for row in rows] for values in (stored_rows.texts, stored_rows.labels))
     return _of_classes(texts, labels, classes)
 
 
@@ -129,24 +131,23 @@ def _of_classes(texts: Sequence[str], labels: Sequence[str], classes: Sequence[s
 
 
 def _curve(job: Job) -> dict[str, Any]:
-    """The linear baseline's learning curve on the rows that a classifier was made from."""
+    """The linear baseline's learning curve on the training rows of a classifier."""
     job.progress("reading the rows")
-    kept_rows = read_rows(job.session / "kept", str(job.spec["own"]))
-    if kept_rows is None:
+    stored_rows = read_rows(job.session / "kept", str(job.spec["own"]))
+    if stored_rows is None:
         raise DataError("The rows that this classifier was trained on are no longer on this server.")
-    classes = sorted({*kept_rows.labels, *kept_rows.test_labels})
-    test = _of_classes(kept_rows.test_texts, kept_rows.test_labels, classes)
+    classes = sorted({*stored_rows.labels, *stored_rows.test_labels})
+    test = _of_classes(stored_rows.test_texts, stored_rows.test_labels, classes)
 
     def on_part(done: int, total: int) -> None:
         job.progress(f"{done} of {total} parts of the rows")
 
-    curve = linear_learning_curve(_labelled(kept_rows, kept_rows.learned, classes), test, on_part=on_part)
+    curve = linear_learning_curve(_labelled(stored_rows, stored_rows.train, classes), test, on_part=on_part)
     return {"points": [point.cells for point in curve.points], "verdict": curve.verdict, "n_test": curve.n_test}
 
 
-def _corrected(job: Job) -> dict[str, Any]:
-    """Write the whole table twice and return both names: for download, with cells safe for spreadsheets, and for
-    training, with unchanged cells."""
+def _correct(job: Job) -> dict[str, Any]:
+    """Write the corrected table, with safe cells for download and unchanged cells for training; return both names."""
     job.progress("writing the table")
     corrections = {int(place): str(label) for place, label in job.spec["corrections"].items()}
     as_given = f"files/{Path(job.spec.get('file', 'rows')).stem}-corrected.csv"
@@ -156,9 +157,9 @@ def _corrected(job: Job) -> dict[str, Any]:
             column = guessed(table, job.spec).label_column
             text = corrected_table_csv(table, corrections, label_column=column, plain=plain)
         else:
-            kept_rows = read_rows(job.session / "kept", str(job.spec["own"]))
-            assert kept_rows is not None
-            rows = _labelled(kept_rows, range(len(kept_rows.texts)), list(dict.fromkeys(kept_rows.labels)))
+            stored_rows = read_rows(job.session / "kept", str(job.spec["own"]))
+            assert stored_rows is not None
+            rows = _labelled(stored_rows, range(len(stored_rows.texts)), list(dict.fromkeys(stored_rows.labels)))
             text = corrected_csv(rows, corrections, plain=plain)
         file.write_bytes(text.encode("utf-8-sig", "backslashreplace"))
     return {"download": "corrected.csv", "file": as_given}

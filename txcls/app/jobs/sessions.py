@@ -4,8 +4,8 @@
     ROOT/sessions/NAME.seen   time of the last visit; created before the folder, and removed before it
 
 NAME is a hash of the token, so neither a listing of ROOT nor a path in a message reveals the token. Times are from
-`time.monotonic`, which all processes of a machine share and which clock changes do not affect. It starts again when the
-machine restarts; a stored time later than the current one is then taken as the restart.
+`time.monotonic`, which all processes of a machine share and which clock changes do not affect. It starts at zero when
+the machine restarts: a stored time later than the current time counts as the time of the restart.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ from txcls.runtime.files import replacing
 TOKEN = re.compile(r"[A-Za-z0-9_-]{32}")
 """The format of a token: 24 random bytes."""
 SWEEP_SECONDS = 30.0
-"""Seconds between sweeps for abandoned sessions."""
+"""Seconds between removals of abandoned sessions."""
 SEEN_SECONDS = 5.0
 """Minimum number of seconds between two writes of the visit time."""
 MAX_JSON_BYTES = 64 << 20
@@ -45,9 +45,9 @@ def root() -> Path:
     Raises:
         ConfigError: it cannot be created, or others can read it or own it.
     """
-    given = os.environ.get("TXCLS_JOBS")
+    setting = os.environ.get("TXCLS_JOBS")
     user = str(os.getuid()) if hasattr(os, "getuid") else "user"
-    folder = Path(given) if given else Path(tempfile.gettempdir()) / f"txcls-{user}"
+    folder = Path(setting) if setting else Path(tempfile.gettempdir()) / f"txcls-{user}"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         state = folder.lstat()
@@ -85,7 +85,7 @@ class Session:
 
     @classmethod
     def find(cls, token: str) -> "Session | None":
-        """The session that a token opens; None if there is none or it has been removed."""
+        """The session with this token; None if there is none or it has been removed."""
         if not TOKEN.fullmatch(token):
             return None
         session = cls._of(token)
@@ -166,12 +166,12 @@ def _disk_errors_as_data_errors() -> Iterator[None]:
 
 
 def size_of(folder: Path) -> int:
-    """Bytes of all files in a folder; skips files that disappear meanwhile."""
+    """Bytes of all files in a folder, without files that disappear meanwhile."""
     total = 0
     for parent, _, names in os.walk(folder):
         for name in names:
             with suppress(OSError):
-                total += os.lstat(os.path.join(parent, name)).st_size  # noqa: PTH118  # takes a third of Path's time
+                total += os.lstat(os.path.join(parent, name)).st_size  # noqa: PTH118  # three times as fast as Path
     return total
 
 
@@ -189,28 +189,27 @@ def room(folder: Path) -> tuple[int, str]:
 _listeners: list[Callable[[Path], None]] = []
 
 
-def on_removal(forget: Callable[[Path], None]) -> None:
-    """Register a function that is called with the folder of each session that this process removes."""
-    _listeners.append(forget)
+def on_removal(callback: Callable[[Path], None]) -> None:
+    """Register a function to call with the folder of each session that this process removes."""
+    _listeners.append(callback)
 
 
 def _delete(folder: Path) -> None:
     _seen_file(folder).unlink(missing_ok=True)
     shutil.rmtree(folder, ignore_errors=True)
-    for forget in _listeners:
-        forget(folder)
+    for callback in _listeners:
+        callback(folder)
 
 
 def sweep(busy_seconds: Callable[[Path], float] = lambda folder: 0.0) -> int:
-    """Remove the sessions not visited for `keep_seconds`; returns how many.
+    """Remove the sessions not visited for `keep_seconds`; return how many.
 
-    Args:
-        busy_seconds: returns how much longer a session may stay because of its active jobs.
+    `busy_seconds` returns how much longer a session may stay because of its active jobs.
     """
     removed = 0
-    place = root() / "sessions"
-    for entry in sorted(place.glob("*")):
-        folder = place / entry.name.removesuffix(".seen")
+    sessions = root() / "sessions"
+    for entry in sorted(sessions.glob("*")):
+        folder = sessions / entry.name.removesuffix(".seen")
         if entry.suffix == ".seen" and _seconds_since_visit(folder) <= limits().keep_seconds + busy_seconds(folder):
             continue
         if entry.suffix == ".seen" or (entry.is_dir() and not _seen_file(entry).exists()):
@@ -222,7 +221,7 @@ def sweep(busy_seconds: Callable[[Path], float] = lambda folder: 0.0) -> int:
 
 @cache
 def start_sweeping(busy_seconds: Callable[[Path], float]) -> threading.Thread:
-    """Sweep now, and regularly for as long as the process lives."""
+    """Sweep now and regularly, in a thread that runs until the process ends."""
     sweep(busy_seconds)
 
     def run() -> None:
@@ -236,7 +235,7 @@ def start_sweeping(busy_seconds: Callable[[Path], float]) -> threading.Thread:
     return thread
 
 
-# Small files between pages and workers: written atomically; readers do not rely on them being complete
+# Small files with which workers and pages communicate: written atomically, but readers accept incomplete ones
 
 
 def write_json(path: Path, values: Mapping[str, Any]) -> None:
@@ -263,7 +262,7 @@ def append_line(path: Path, values: Mapping[str, Any]) -> None:
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The objects of a JSON Lines file, without an incomplete last line."""
+    """The objects in a JSON Lines file, without an incomplete last line."""
     try:
         lines = path.read_bytes().split(b"\n")[:-1] if path.stat().st_size <= MAX_JSON_BYTES else []
     except OSError:

@@ -19,9 +19,9 @@ from txcls.training.speed import Speed
 MAX_POINTS = 2000
 """After this many points of a curve, only every second step is recorded; the interval doubles again each time half as
 many points have been added."""
-EXAMPLES, MAX_EXAMPLE_CHARACTERS, MAX_FALLBACK_CHARACTERS = 8, 400, 4000
-"""Number of test texts kept as examples; their maximum length in characters; the maximum if too few are that short."""
-SPEED_HOLDS = 300.0
+N_EXAMPLES, MAX_EXAMPLE_CHARACTERS, MAX_FALLBACK_CHARACTERS = 8, 400, 4000
+"""Number of test texts stored as examples; their maximum length in characters, and the maximum if too few are short."""
+SPEED_VALID_SECONDS = 300.0
 """For this many seconds after the forecast, training reuses its measured speed, so that it does what was forecast.
 Later, for example after a wait in the queue, the server may be more or less busy, and the speed is measured again."""
 
@@ -31,7 +31,7 @@ def run(job: Job) -> dict[str, Any]:
     job.progress("reading the rows", share=0.0)
     rows = labelled_rows(job.session, job.spec)
     job.progress("planning: counting tokens and measuring this server's speed", share=0.0)
-    plan = _planned(job, rows)
+    plan = _plan(job, rows)
     if job.spec.get("only_plan"):
         return {
             "measured": plan.inputs.to_dict(),
@@ -55,52 +55,46 @@ def run(job: Job) -> dict[str, Any]:
         "classes": len(plan.parts.training.classes),
     }
     write_json(job.folder / "plan.json", summary)
-    return summary | _trained(job, plan, _kept_rows(rows, plan, job.spec))
+    return summary | _train(job, plan, _rows_to_store(rows, plan, job.spec))
 
 
-def _planned(job: Job, rows: Rows) -> TrainingPlan:
+def _plan(job: Job, rows: Rows) -> TrainingPlan:
     minutes = min(float(job.spec.get("minutes", limits().minutes)), float(limits().minutes))
     name = str(job.spec.get("as", "mine"))
     speed = None
-    if (known := job.spec.get("speed")) and 0 <= time.monotonic() - known["at"] < SPEED_HOLDS:
-        threads, rate = int(known["threads"]), float(known["tokens_per_second"])
+    if (measured := job.spec.get("speed")) and 0 <= time.monotonic() - measured["at"] < SPEED_VALID_SECONDS:
+        threads, rate = int(measured["threads"]), float(measured["tokens_per_second"])
         speed = Speed(threads, rate, ((threads, rate),))
     return plan_training(
-        rows.train,
-        test=rows.test,
-        minutes=minutes,
-        name=name,
-        source=rows.source,
-        data=rows.data,
-        speed=speed,
+        rows.train, test=rows.test, minutes=minutes, name=name, source=rows.source, data=rows.data, speed=speed
     )
 
 
-def forecast(found: Mapping[str, Any], minutes: int) -> dict[str, Any]:
-    """What a training run would do within `minutes`, computed from the result of a job with `only_plan`.
+def forecast(plan: Mapping[str, Any], minutes: int) -> dict[str, Any]:
+    """Forecast a training run of `minutes` from `plan`, the result of a job with `only_plan`.
 
     Returns the total time in seconds ("forecast"), "epochs", "runs", the numbers of rows for training ("training"),
-    left out for lack of time ("unused"), for "validation" and for "test", and the measured "speed" for the job that
-    trains.
+    left out for lack of time ("unused"), for "validation" and for "test", and the measured "speed", which the training
+    job needs.
     """
-    inputs = RecipeInputs.from_dict(found["measured"])
+    inputs = RecipeInputs.from_dict(plan["measured"])
     recipe = choose_recipe(inputs, minutes=minutes)
-    speed = {"threads": found["threads"], "tokens_per_second": inputs.tokens_per_second, "at": found["at"]}
+    speed = {"threads": plan["threads"], "tokens_per_second": inputs.tokens_per_second, "at": plan["at"]}
     return {
         "forecast": recipe.forecast,
         "epochs": recipe.epochs,
         "runs": recipe.runs,
         "training": recipe.rows,
         "unused": inputs.n - recipe.rows,
-        "validation": found["validation"],
-        "test": found["test"],
+        "validation": plan["validation"],
+        "test": plan["test"],
         "speed": speed,
     }
 
 
-def _trained(job: Job, plan: TrainingPlan, kept: StoredRows) -> dict[str, Any]:
+def _train(job: Job, plan: TrainingPlan, rows: StoredRows) -> dict[str, Any]:
     out = job.session / "own" / str(job.spec["as"])
-    write_rows(job.session / "kept", out.name, kept, _examples(plan.parts.test.texts, plan.parts.test.labels))
+    write_rows(job.session / "kept", out.name, rows, _examples(plan.parts.test.texts, plan.parts.test.labels))
     curves = _Curves(job, out)
     job.end = min(job.end, time.monotonic() + 60 * plan.minutes)  # a busy server may be slower than measured
     result = run_plan(
@@ -123,7 +117,7 @@ def _trained(job: Job, plan: TrainingPlan, kept: StoredRows) -> dict[str, Any]:
     }
 
 
-def _kept_rows(rows: Rows, plan: TrainingPlan, spec: Mapping[str, Any]) -> StoredRows:
+def _rows_to_store(rows: Rows, plan: TrainingPlan, spec: Mapping[str, Any]) -> StoredRows:
     """The rows to store with a classifier trained by this plan."""
     classes = rows.train.classes
     parts = plan.parts
@@ -139,20 +133,17 @@ def _kept_rows(rows: Rows, plan: TrainingPlan, spec: Mapping[str, Any]) -> Store
 
 
 class _Curves:
-    """Writes the progress and the points of the curves, and packs the classifier once it is saved."""
+    """Writes the progress and the points of the curves, and packs the classifier when it has been saved."""
 
     def __init__(self, job: Job, out: Path) -> None:
         self.job, self.out, self.points, self.every = job, out, 0, 1
 
     def progress(self, now: RunProgress) -> None:
         """Write the progress; called after each step and at each stage."""
-        if now.stage == "compare":  # packed first, since comparing may run out of memory
+        if now.stage == "compare":  # packed before the comparison, which may run out of memory
             write_downloads(self.job.session, self.out.name)
-        known = {
-            name: getattr(now, name)
-            for name in ("share", "seconds_left", "epoch", "epochs", "step", "steps", "loss", "accuracy")
-        }
-        self.job.progress(now.message, now=not now.step, tokens_per_second=now.tokens_per_second, **known)
+        names = ("share", "seconds_left", "epoch", "epochs", "step", "steps", "loss", "accuracy", "tokens_per_second")
+        self.job.progress(now.message, now=not now.step, **{name: getattr(now, name) for name in names})
         if now.step and now.loss is not None and now.step % self.every == 0:
             row = {"step": now.step, "loss": now.loss, "accuracy": now.accuracy}
             append_line(self.job.folder / "curve.jsonl", row)
@@ -169,10 +160,10 @@ class _Curves:
 def _examples(texts: Sequence[str], labels: Sequence[int]) -> list[str]:
     """A few short test texts, from different classes where possible; if most texts are long, the shortest of those."""
     by_length = sorted(range(len(texts)), key=lambda place: len(texts[place]))
-    few = {place for place in by_length[: 2 * EXAMPLES] if len(texts[place]) <= MAX_FALLBACK_CHARACTERS}
+    shortest = {place for place in by_length[: 2 * N_EXAMPLES] if len(texts[place]) <= MAX_FALLBACK_CHARACTERS}
     short = [place for place, text in enumerate(texts) if len(text) <= MAX_EXAMPLE_CHARACTERS]
-    if len(short) < EXAMPLES:
-        short = sorted({*short, *few})
+    if len(short) < N_EXAMPLES:
+        short = sorted({*short, *shortest})
     first = {labels[place]: place for place in reversed(short)}
     order = [*sorted(first.values()), *(place for place in short if place not in first.values())]
-    return list(dict.fromkeys(texts[place].strip() for place in order))[:EXAMPLES]
+    return list(dict.fromkeys(texts[place].strip() for place in order))[:N_EXAMPLES]

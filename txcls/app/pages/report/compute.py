@@ -126,7 +126,7 @@ def why_no_rows(source: Source) -> str:
 def training_rows(source: Source) -> LabelledTexts:
     """The training rows of the checkpoint's data set, without validation rows; DataError if they are not available."""
     if (stored_rows := own.stored_rows(source.name)) is not None:
-        return _labelled(source, stored_rows, stored_rows.learned)
+        return _labelled(source, stored_rows, stored_rows.train)
     if checkpoints.summary(source.name).dataset == OWN_TABLE:
         raise DataError("They are not on this server: a classifier from a zip file comes without its rows.")
     config = checkpoints.classifier(source).checkpoint.config.data
