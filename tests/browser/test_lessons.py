@@ -143,9 +143,9 @@ def test_answers_are_judged_and_a_code_tells_of_them_at_the_end(visitor: Page, s
         settle(visitor)
     code = panel.locator("code").last.inner_text()
     assert read_code(code).answers == (True, False, False, None, None), "first answers count"
-    expect(panel).to_contain_text("1 of 5 right at the first try")
+    expect(panel).to_contain_text("1 of 5 right on the first try")
     visitor.reload()
-    expect(panel).to_contain_text("1 of 5 right at the first try")
+    expect(panel).to_contain_text("1 of 5 right on the first try")
     tab = visitor.context.new_page()
     begin(tab, shipped, "attention", 4)
     expect(tab.locator(PANEL)).to_contain_text("Your answer: lost. The right answer:")

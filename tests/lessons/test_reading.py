@@ -39,7 +39,7 @@ def test_a_file_becomes_a_lesson(write: Write) -> None:
     "text, message",
     [
         (HEAD + STEP + "    colour: red\n", r"mine\.yaml: step 1 \(First\): colour: unknown field"),
-        (HEAD + STEP + "    narrations: Look.\n", r"narrations: unknown field; is narration meant\?"),
+        (HEAD + STEP + "    narrations: Look.\n", r"narrations: unknown field; did you mean narration\?"),
         (HEAD + STEP.replace("    narration: Look.\n", ""), r"step 1 \(First\): narration: missing"),
         (HEAD + STEP.replace("classify", "classy"), r"step 1 \(First\): page: there is no page classy"),
         (HEAD.replace("minutes: 5", "minutes: soon") + STEP, r"mine\.yaml: minutes: input should be a valid number"),

@@ -10,7 +10,7 @@ from txcls.checkpoint.listing import list_checkpoints
 from txcls.cli.output import note, print_rows
 from txcls.lessons import Lesson, Solved, check_lesson, find_lesson, given_lesson, languages_of, lesson_names, read_code
 from txcls.lessons.measures import measures
-from txcls.lessons.reading import NAMING, SHIPPED, LessonError, is_offered, write_template
+from txcls.lessons.reading import NAMING_RULE, SHIPPED, LessonError, is_offered, write_template
 from txcls.lessons.worksheet import write_worksheet
 from txcls.predictor import Predictor
 
@@ -57,7 +57,7 @@ def _print_how_to_open(lesson: Lesson) -> None:
     if file.parent == SHIPPED:
         return
     if not is_offered(file):
-        note(f"The app would not offer it. {NAMING}")
+        note(f"The app would not offer it. {NAMING_RULE}")
         return
     language = "" if lesson.language == "en" else f"&lang={lesson.language}"
     note(

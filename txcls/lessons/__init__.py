@@ -1,10 +1,10 @@
-"""Lessons: text files that guide readers through the app's views and ask questions whose answers the models provide.
+"""Lessons: text files that guide readers through the app's views; the answers to their questions are measured.
 
-format     what a lesson file can contain
-measures   what can be measured on a model
+format     the contents of a lesson file
+measures   the quantities that can be measured on a model
 reading    loading and validating lesson files; the shipped lessons
 solving    computing answers and checking claims
-codes      which questions were answered, as a short code
+codes      a short code for the answers of a reader
 worksheet  a lesson on paper
 """
 

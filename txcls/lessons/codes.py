@@ -1,7 +1,7 @@
-"""A code that records which questions of a lesson were answered, created and read without a server.
+"""A code that records how a lesson's questions were answered, created and read without a server.
 
-`attention.RWR.7KQ2F`: the lesson, a letter for each question (R right, W wrong, N not answered), and a checksum. The
-checksum detects typing errors. It offers no protection: anyone who reads this file can create a code.
+`attention.RWR.7KQ2F`: the lesson, a letter for each question (R right, W wrong, N not answered), and a checksum, which
+detects typing errors. It does not prevent cheating: anyone who reads this file can create a code.
 txcls/web/page/lesson.js creates the same codes in exported pages.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from txcls.lessons.reading import LessonError
 
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-"""Crockford's base 32, without letters that look like digits or like each other."""
+"""Crockford's base 32, without letters that look like digits."""
 _CODE = re.compile(r"([a-z0-9_-]{1,80})\.([RWN]{1,100})\.([0-9A-Z]{5})", re.IGNORECASE)
 
 
@@ -39,7 +39,7 @@ def read_code(code: str) -> Answered:
     """
     match = _CODE.fullmatch("".join(code.split()))
     if match is None:
-        raise LessonError(f"{code[:60]!r} is not a code of a lesson; expected for example attention.RWR.7KQ2F")
+        raise LessonError(f"{code[:60]!r} is not a lesson code; expected, for example, attention.RWR.7KQ2F")
     lesson, letters, checksum = match[1].lower(), match[2].upper(), match[3].upper()
     if checksum.translate(str.maketrans("OIL", "011")) != _checksum(lesson, letters):
         raise LessonError(f"the checksum of {code[:60]!r} is wrong; was it copied in full?")

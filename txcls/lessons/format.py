@@ -47,9 +47,9 @@ class Option(LessonModel):
 
     text: Markdown
     value: Value | None = None
-    """The measured answer for which this option is right; its text if omitted."""
+    """The measured value for which this option is right; the default is its text."""
     claim: tuple[Claim, ...] = ()
-    """What makes this option right if the question itself has no answer: a claim, or several that must all hold."""
+    """If the question has no answer: the claim, or the claims, that must hold for this option to be right."""
 
     @model_validator(mode="before")
     @classmethod
@@ -76,7 +76,7 @@ class Choice(AnyQuestion):
     options: list[Option] = Field(min_length=2, max_length=8)
     """The options: values of the answer, or claims of which exactly one is true."""
     answer: Measure | None = None
-    """What is measured; omitted if the options are claims."""
+    """The measurement; omitted if the options are claims."""
     expected: Value | None = None
     """The result the author expects; the lesson is rejected if the measurement differs."""
 
@@ -112,7 +112,7 @@ class Drag(AnyQuestion):
 
     kind: Literal["drag"]
     answer: Measure
-    """What is measured: an order (`ranking`) or groups (`grouping`)."""
+    """The measurement of an order (`ranking`) or of groups (`grouping`)."""
     groups: list[str] = Field(default_factory=list, max_length=4)
     """Names of the groups, in the order of the measurement; empty for an order."""
     expected: list[str] | None = None
@@ -124,7 +124,7 @@ class Heads(AnyQuestion):
 
     kind: Literal["heads"]
     answer: Measure
-    """What is measured: one head, or several (`heads_that_flip`, `strongest_head`).
+    """The measurement of one head, or of several (`heads_that_flip`, `strongest_head`).
 
     With `look`, heads that are switched on the Switchboard count as chosen.
     """
@@ -145,11 +145,11 @@ class LessonStep(LessonModel):
 
     title: str = Field(min_length=1, max_length=120)
     page: str
-    """The page of the app, as in its address: classify, tokens, attention, …"""
+    """The page of the app, as in its URL: classify, tokens, attention, …"""
     checkpoint: str
     text: str = Field(min_length=1, max_length=2000)
     state: dict[str, Value] = Field(default_factory=dict)
-    """Further address parameters: layer, head, switched, …"""
+    """Further URL parameters: layer, head, switched, …"""
     narration: Markdown
     """The text before the question."""
     question: Question | None = None
@@ -159,11 +159,11 @@ class LessonStep(LessonModel):
     """Statements in the texts about the model; the lesson is rejected if one is false."""
     minutes: float | None = Field(None, gt=0, le=180)
     room: Markdown | None = None
-    """A question to discuss with the audience, without a right answer that could be measured."""
+    """A question to discuss with the audience, whose answer cannot be measured."""
 
     @property
     def params(self) -> dict[str, str]:
-        """The address parameters of the step."""
+        """The URL parameters of the step."""
         return {"checkpoint": self.checkpoint, "text": self.text} | {
             name: ("on" if value is True else str(value)) for name, value in self.state.items()
         }
@@ -174,7 +174,7 @@ class Include(LessonModel):
 
     lesson: str
     steps: list[int] = Field(default_factory=list)
-    """Which steps, from 1, in this order; all of them if omitted."""
+    """The numbers of the steps, from 1, in this order; all steps if omitted."""
     minutes: float | None = Field(None, gt=0, le=180)
     room: Markdown | None = None
     """A question to discuss with the audience after the last of these steps."""
@@ -185,9 +185,9 @@ class LessonFile(LessonModel):
 
     title: str = Field(min_length=1, max_length=120)
     language: str = Field(pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$")
-    """The language it is written in, as in HTML: en, de, …"""
+    """The language of its texts, as in HTML: en, de, …"""
     minutes: float = Field(gt=0, le=600)
     summary: Markdown
-    """What a reader knows afterwards, in a sentence or two."""
+    """What readers learn, in a sentence or two."""
     steps: list[LessonStep | Include] = Field(min_length=1, max_length=100)
     """Its steps, in order; an item with `lesson` includes steps of another lesson."""

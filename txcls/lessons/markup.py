@@ -12,24 +12,10 @@ from markdown_it import MarkdownIt
 _FORMULA = re.compile(r"\$\$(.+?)\$\$|\$(?!\s)([^$\n]+?)(?<!\s)\$", re.DOTALL)
 _PLACE = "\ue000{}\ue001"
 _MATHML = "http://www.w3.org/1998/Math/MathML"
-_ELEMENTS = {
-    *(
-        "math",
-        "menclose",
-        "mfrac",
-        "mi",
-        "mn",
-        "mo",
-        "mover",
-        "mpadded",
-        "mphantom",
-        "mroot",
-        "mrow",
-        "mspace",
-        "msqrt",
-    ),
-    *("mstyle", "msub", "msubsup", "msup", "mtable", "mtd", "mtext", "mtr", "munder", "munderover"),
-}
+_ELEMENT = re.compile(
+    r"math|menclose|mfrac|mi|mn|mo|mover|mpadded|mphantom|mroot|mrow|mspace|msqrt|mstyle|msub|msubsup|msup|mtable|mtd"
+    r"|mtext|mtr|munder|munderover"
+)
 _LINK_OR_SCRIPT = re.compile(r"on|class$|id$|.*(href|src|style|link)", re.IGNORECASE)
 """Matches attributes that would add links, scripts or styles to a formula."""
 ElementTree.register_namespace("", _MATHML)
@@ -40,8 +26,7 @@ def to_html(text: str) -> str:
     formulas: list[str] = []
 
     def placeholder(match: re.Match[str]) -> str:
-        shown_alone = match[1] is not None
-        formulas.append(_mathml((match[1] or match[2]).strip(), "block" if shown_alone else "inline"))
+        formulas.append(_mathml((match[1] or match[2]).strip(), "inline" if match[1] is None else "block"))
         return _PLACE.format(len(formulas) - 1)
 
     rendered: str = _markdown().render(_FORMULA.sub(placeholder, text.replace("\ue000", "").replace("\ue001", "")))
@@ -51,10 +36,10 @@ def to_html(text: str) -> str:
 
 
 def inline(text: str) -> str:
-    """The same for a single line, without a paragraph around it."""
+    """`to_html` for a single line, without a paragraph around it."""
     rendered = to_html(text)
-    single = rendered.startswith("<p>") and rendered.count("<p>") == 1 and rendered.endswith("</p>")
-    return rendered[3:-4] if single else rendered
+    is_paragraph = rendered.startswith("<p>") and rendered.count("<p>") == 1 and rendered.endswith("</p>")
+    return rendered[3:-4] if is_paragraph else rendered
 
 
 @cache
@@ -72,15 +57,15 @@ def _mathml(latex: str, display: str) -> str:
     errors = tuple(
         value for value in vars(exceptions).values() if isinstance(value, type) and issubclass(value, Exception)
     )
-    made = None
+    formula = None
     with suppress(ElementTree.ParseError, *errors):  # the result is not XML if \\text{…} contains <
-        made = ElementTree.fromstring(convert(latex, display=display))
-    if made is None or not all(map(_is_mathematics, made.iter())):
+        formula = ElementTree.fromstring(convert(latex, display=display))
+    if formula is None or not all(map(_is_mathematics, formula.iter())):
         return f"<code>{html.escape(latex)}</code>"
-    mathml = ElementTree.tostring(made, encoding="unicode", short_empty_elements=False)
+    mathml = ElementTree.tostring(formula, encoding="unicode", short_empty_elements=False)
     return mathml.replace("\N{REVERSE SOLIDUS OPERATOR}", "\\")  # \setminus, which most browser fonts lack
 
 
 def _is_mathematics(element: ElementTree.Element) -> bool:
     name = element.tag.removeprefix(f"{{{_MATHML}}}")
-    return name in _ELEMENTS and not any(map(_LINK_OR_SCRIPT.match, element.keys()))
+    return _ELEMENT.fullmatch(name) is not None and not any(map(_LINK_OR_SCRIPT.match, element.keys()))

@@ -1,4 +1,4 @@
-"""What a lesson can measure: each kind is a quantity, computed by the package's own inspection functions.
+"""The quantities that a lesson can measure, computed by the package's inspection functions.
 
 A measurement uses the step's checkpoint and text unless it specifies others. Layers, heads and words count from 1, as
 on screen. Probabilities are in per cent, effects in percentage points.
@@ -40,7 +40,7 @@ class Measurement(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    LEAST_MARGIN: ClassVar[float] = 0.0
+    MIN_MARGIN: ClassVar[float] = 0.0
     """The default of `margin`, in the unit of the measure."""
 
     checkpoint: str | None = None
@@ -48,26 +48,26 @@ class Measurement(BaseModel):
     text: str | None = None
     """A text to use in place of the step's."""
     margin: float | None = Field(None, ge=0)
-    """The least difference between a question's right answer and the next one, for `lesson check`."""
+    """The minimum difference between a question's right answer and the next one, for `lesson check`."""
 
     @property
-    def least_margin(self) -> float:
+    def min_margin(self) -> float:
         """`margin`, or the default of this kind of measure."""
-        return self.LEAST_MARGIN if self.margin is None else self.margin
+        return self.MIN_MARGIN if self.margin is None else self.margin
 
     def result(self, load: Load, checkpoint: str, text: str) -> Result:
         """Measure it.
 
         Raises:
-            TxclsError: the checkpoint cannot be loaded, or lacks what is measured.
+            TxclsError: the checkpoint cannot be loaded, or this cannot be measured on it.
         """
         return self._measured(self._value, load, checkpoint, text)
 
     def lead(self, load: Load, checkpoint: str, text: str) -> float:
-        """By how much the result leads the next possible one, in the unit of the measure; infinite if none competes.
+        """The margin between the result and the next possible one, in the measure's unit; infinite if there is none.
 
         Raises:
-            TxclsError: the checkpoint cannot be loaded, or lacks what is measured.
+            TxclsError: the checkpoint cannot be loaded, or this cannot be measured on it.
         """
         return self._measured(self._lead, load, checkpoint, text)
 
@@ -114,7 +114,7 @@ def _lead_of(values: Iterable[float]) -> float:
     return float(first - others[0]) if others else math.inf
 
 
-def _place(number: int, n_tokens: int) -> int:
+def _token_index(number: int, n_tokens: int) -> int:
     """The index of a token that is counted from 1; MeasureError if the text has fewer tokens."""
     if number > n_tokens:
         raise MeasureError(f"there is no token {number}; the text has {n_tokens}")
@@ -128,11 +128,11 @@ class _WithPartsOff(Measurement):
     how: AblationMethod = "zero"
 
     def _probabilities(self, classifier: Predictor, text: str) -> dict[str, float]:
-        """Class to probability."""
+        """The probability of each class."""
         if not self.switched:
             ranked = classifier.predict([text])[0].ranked
             if not ranked:
-                raise MeasureError(f"{classifier.name} reads no word in this text")
+                raise MeasureError(f"{classifier.name} finds no tokens in this text")
             return {ranked_class.label: ranked_class.probability for ranked_class in ranked}
         changes = [_change(part, self.how) for part in self.switched]
         ablation = ablate(classifier, text, [changes], means=Means.of(classifier))
@@ -142,7 +142,7 @@ class _WithPartsOff(Measurement):
 class PredictedClass(_WithPartsOff):
     """The predicted class, optionally with parts switched off: "2.1", "1.ff", "t3", "positions"."""
 
-    LEAST_MARGIN = 10.0
+    MIN_MARGIN = 10.0
     measure: Literal["predicted_class"]
 
     def _value(self, classifier: Predictor, text: str) -> Result:
@@ -156,7 +156,7 @@ class PredictedClass(_WithPartsOff):
 class Probability(_WithPartsOff):
     """The probability of a class in per cent (by default the predicted class), optionally with parts switched off."""
 
-    LEAST_MARGIN = 5.0
+    MIN_MARGIN = 5.0
     measure: Literal["probability"]
     of: str | None = None
 
@@ -170,7 +170,7 @@ class Probability(_WithPartsOff):
 class OrderKept(Measurement):
     """The percentage of 20 random word orders for which the predicted class stays the same."""
 
-    LEAST_MARGIN = 2.0
+    MIN_MARGIN = 2.0
     measure: Literal["order_kept"]
 
     def _value(self, classifier: Predictor, text: str) -> Result:
@@ -183,8 +183,8 @@ class FormedIn(Measurement):
     measure: Literal["lens_settled"]
 
     def _value(self, classifier: Predictor, text: str) -> Result:
-        answers = class_lens(classifier, text).probabilities.argmax(axis=1)
-        differing = np.flatnonzero(answers != answers[-1])
+        predictions = class_lens(classifier, text).probabilities.argmax(axis=1)
+        differing = np.flatnonzero(predictions != predictions[-1])
         return float(differing[-1] + 1 if len(differing) else 0)
 
 
@@ -192,7 +192,7 @@ class Accuracy(Measurement):
     """Accuracy in per cent on test rows, as recorded with the checkpoint: of the full model, with the outputs of all
     heads replaced by their means, or with the words of every text shuffled (without order)."""
 
-    LEAST_MARGIN = 2.0
+    MIN_MARGIN = 2.0
     measure: Literal["accuracy"]
     without: Literal["nothing", "heads", "order"] = "nothing"
 
@@ -204,7 +204,9 @@ class Accuracy(Measurement):
             "heads": None if effects is None else effects.all_heads,
         }[self.without]
         if accuracy is None:
-            raise MeasureError(f"{classifier.name} records no such accuracy; `txcls evaluate --heads --write` does")
+            raise MeasureError(
+                f"{classifier.name} has no record of this accuracy; `txcls evaluate --heads --write` adds it"
+            )
         return 100 * float(accuracy)
 
 
@@ -219,7 +221,7 @@ class HeadsWorth(Measurement):
         effects = AccuracyEffects.of(classifier, method="mean")
         if effects is None:
             raise MeasureError(
-                f"{classifier.name} does not record what its heads are worth; `txcls evaluate --heads --write` does"
+                f"{classifier.name} has no record of its heads' worth; `txcls evaluate --heads --write` adds it"
             )
         return float((100 * (effects.accuracy - effects.heads) > self.points).sum())
 
@@ -237,7 +239,7 @@ class OutOfScope(Measurement):
 
 
 def _change(part: str, how: AblationMethod) -> Change:
-    """The change for a part named as in an address: "2.1", "1.ff", "t3" or "positions"."""
+    """The change for a part named as in a URL: "2.1", "1.ff", "t3" or "positions"."""
     if not SWITCH.fullmatch(part):
         raise MeasureError(f"{part!r} is not a part of a model; expected, for example, 2.1, 1.ff, t3 or positions")
     off: Any = how if how in ("zero", "mean") else "zero"
@@ -268,7 +270,7 @@ class TokenText(Measurement):
 
     def _value(self, classifier: Predictor, text: str) -> Result:
         words = _words(classifier, text)
-        return words[_place(self.number, len(words))].text
+        return words[_token_index(self.number, len(words))].text
 
 
 class UnknownWords(Measurement):
@@ -286,7 +288,7 @@ class MostAttended(_OfHead):
     With `words_only`, special tokens that the model adds are ignored.
     """
 
-    LEAST_MARGIN = 10.0
+    MIN_MARGIN = 10.0
     measure: Literal["most_attended"]
     query: FromOne | None = None
     words_only: bool = False
@@ -302,7 +304,7 @@ class MostAttended(_OfHead):
         """The tokens and their weights, (T,)."""
         traced, (layer, head) = trace_text(classifier, text), self._index(classifier)
         pattern = traced.attention[layer, head].astype(np.float64)  # T T
-        row = pattern.mean(axis=0) if self.query is None else pattern[_place(self.query, len(pattern))]
+        row = pattern.mean(axis=0) if self.query is None else pattern[_token_index(self.query, len(pattern))]
         if self.words_only:
             row = np.where([token.is_special for token in traced.tokens], -1.0, row)
         return [token.label for token in traced.tokens], row
@@ -311,7 +313,7 @@ class MostAttended(_OfHead):
 class AttentionWeight(_OfHead):
     """The attention weight of a head from one token (the query) to another (the key), in per cent."""
 
-    LEAST_MARGIN = 2.0
+    MIN_MARGIN = 2.0
     measure: Literal["attention_weight"]
     query: FromOne
     key: FromOne
@@ -319,13 +321,13 @@ class AttentionWeight(_OfHead):
     def _value(self, classifier: Predictor, text: str) -> Result:
         traced, (layer, head) = trace_text(classifier, text), self._index(classifier)
         n = len(traced.tokens)
-        return 100 * float(traced.attention[layer, head, _place(self.query, n), _place(self.key, n)])
+        return 100 * float(traced.attention[layer, head, _token_index(self.query, n), _token_index(self.key, n)])
 
 
 class HeadEffect(_OfHead):
-    """The change in the winner's probability without a head, in percentage points."""
+    """The change in the predicted class's probability without a head, in percentage points."""
 
-    LEAST_MARGIN = 2.0
+    MIN_MARGIN = 2.0
     measure: Literal["head_effect"]
     how: AblationMethod = "zero"
 
@@ -335,9 +337,9 @@ class HeadEffect(_OfHead):
 
 
 class StrongestHead(Measurement):
-    """The head whose removal lowers the winner's probability most."""
+    """The head whose removal lowers the predicted class's probability most."""
 
-    LEAST_MARGIN = 5.0
+    MIN_MARGIN = 5.0
     measure: Literal["strongest_head"]
     how: AblationMethod = "zero"
 
@@ -353,21 +355,21 @@ class StrongestHead(Measurement):
 class HeadsThatFlip(Measurement):
     """All heads that change the predicted class when changed one at a time."""
 
-    LEAST_MARGIN = 10.0
+    MIN_MARGIN = 10.0
     measure: Literal["heads_that_flip"]
     how: AblationMethod = "zero"
 
     def _value(self, classifier: Predictor, text: str) -> Result:
-        names, ablation = self._each_off(classifier, text)
+        names, ablation = self._ablate_each_head(classifier, text)
         flips = ablation.changed.argmax(axis=1) != ablation.winner
         return [name for name, flip in zip(names, flips, strict=True) if flip]
 
     def _lead(self, classifier: Predictor, text: str) -> float:
-        _, ablation = self._each_off(classifier, text)
+        _, ablation = self._ablate_each_head(classifier, text)
         return 100 * min(map(_lead_of, ablation.changed))
 
-    def _each_off(self, classifier: Predictor, text: str) -> tuple[list[str], Ablation]:
-        """The names of the heads, and what the model answers with each of them changed."""
+    def _ablate_each_head(self, classifier: Predictor, text: str) -> tuple[list[str], Ablation]:
+        """The names of the heads, and the ablation with each of them changed."""
         config = classifier.checkpoint.config.model
         places = [(layer, head) for layer in range(config.n_layers) for head in range(config.n_heads)]
         settings = [[Change("head", self.how, layer, head)] for layer, head in places]
@@ -376,7 +378,7 @@ class HeadsThatFlip(Measurement):
 
 
 def _effects(classifier: Predictor, text: str, how: AblationMethod) -> NDArray[np.float64]:
-    """The change in the winner's probability without each head, (L, H)."""
+    """The change in the predicted class's probability without each head, (L, H)."""
     return ablate_each(classifier, text, heads=how, means=Means.of(classifier)).heads
 
 
@@ -386,7 +388,7 @@ Method = Literal["attention", "rollout", "pooling", "gradient", "integrated", "l
 class LargestAttribution(Measurement):
     """The word with the largest score of an attribution method."""
 
-    LEAST_MARGIN = 1.0
+    MIN_MARGIN = 1.0
     measure: Literal["largest_attribution"]
     method: Method = "leave_one_out"
 
@@ -399,26 +401,26 @@ class LargestAttribution(Measurement):
 
 
 class Attribution(Measurement):
-    """The score that a method gives one word; for leave_one_out, how much the winner's logit falls without the word."""
+    """The score of one word; for leave_one_out, the decrease in the predicted class's logit without the word."""
 
-    LEAST_MARGIN = 0.5
+    MIN_MARGIN = 0.5
     measure: Literal["attribution"]
     word: FromOne
     method: Method = "leave_one_out"
 
     def _value(self, classifier: Predictor, text: str) -> Result:
         _, scores = _scores(classifier, text, self.method)
-        return scores[_place(self.word, len(scores))]
+        return scores[_token_index(self.word, len(scores))]
 
 
 class Ranking(Measurement):
     """Words of the text, ordered by the scores of an attribution method, largest first."""
 
-    LEAST_MARGIN = 0.3
+    MIN_MARGIN = 0.3
     measure: Literal["ranking"]
     method: Method = "leave_one_out"
     words: list[str] = Field(min_length=2, max_length=12)
-    """Which words, each as tokenized by the model."""
+    """The words, each as tokenized by the model."""
 
     def _value(self, classifier: Predictor, text: str) -> Result:
         words, scores = _scores(classifier, text, self.method)
@@ -436,11 +438,11 @@ class Ranking(Measurement):
 class Grouping(Measurement):
     """Words in two groups: in the vocabulary or not, for or against the predicted class, one token or several."""
 
-    LEAST_MARGIN = 0.1
+    MIN_MARGIN = 0.1
     measure: Literal["grouping"]
     by: Literal["known", "sign", "pieces"]
     words: list[str] = Field(min_length=2, max_length=12)
-    """Which words; for `sign`, each as tokenized by the model."""
+    """The words; for `sign`, each as tokenized by the model."""
 
     def _value(self, classifier: Predictor, text: str) -> Result:
         if self.by == "sign":
@@ -481,24 +483,24 @@ class FilmStep(Measurement):
         for row in _snapshots(classifier):
             if 100 * row.validation_accuracy >= self.accuracy:
                 return float(row.step)
-        raise MeasureError(f"{classifier.name} never reaches {self.accuracy} % in its saved states")
+        raise MeasureError(f"{classifier.name} does not reach {self.accuracy} % in any snapshot")
 
 
 class FilmAccuracy(Measurement):
     """Validation accuracy at a saved training step, in per cent."""
 
-    LEAST_MARGIN = 2.0
+    MIN_MARGIN = 2.0
     measure: Literal["film_accuracy"]
     step: int = Field(ge=0)
 
     def _value(self, classifier: Predictor, text: str) -> Result:
-        return 100 * float(_snapshots(classifier)[_state_of(classifier, self.step)].validation_accuracy)
+        return 100 * float(_snapshots(classifier)[_snapshot_index(classifier, self.step)].validation_accuracy)
 
 
 class FilmClass(Measurement):
     """The class predicted for the text at a saved training step."""
 
-    LEAST_MARGIN = 10.0
+    MIN_MARGIN = 10.0
     measure: Literal["film_class"]
     step: int = Field(ge=0)
 
@@ -510,7 +512,7 @@ class FilmClass(Measurement):
 
     def _probabilities(self, classifier: Predictor, text: str) -> NDArray[np.float64]:
         film = training_film(classifier, text, shown=slice(0, 1))
-        probabilities: NDArray[np.float64] = film.probabilities[_state_of(classifier, self.step)]
+        probabilities: NDArray[np.float64] = film.probabilities[_snapshot_index(classifier, self.step)]
         return probabilities
 
 
@@ -531,11 +533,11 @@ def _snapshots(classifier: Predictor) -> tuple[SnapshotRow, ...]:
     return classifier.checkpoint.snapshots.rows
 
 
-def _state_of(classifier: Predictor, step: int) -> int:
-    """The index of the state saved at this step."""
+def _snapshot_index(classifier: Predictor, step: int) -> int:
+    """The index of the snapshot at this step."""
     steps = [row.step for row in _snapshots(classifier)]
     if step not in steps:
-        raise MeasureError(f"no state of step {step} was saved; there are {', '.join(map(str, steps))}")
+        raise MeasureError(f"there is no snapshot of step {step}; there are {', '.join(map(str, steps))}")
     return steps.index(step)
 
 
@@ -548,30 +550,30 @@ Measure = Annotated[
 
 
 def measures() -> list[tuple[str, str, str, str]]:
-    """Each kind of measurement: its name, its fields with their possible values, its least margin, and a description.
+    """Each measurement: its name, its fields with their possible values, its minimum margin, and a description.
 
-    Fields in brackets are optional. All kinds also accept `checkpoint`, `text` and `margin`, which are not listed.
+    Fields in brackets are optional. All measurements also accept `checkpoint`, `text` and `margin`.
     """
     rows = []
     for kind in get_args(get_args(Measure)[0]):
         fields = []
         for name, field in kind.model_fields.items():
             if name not in Measurement.model_fields and name != "measure":
-                values = f"{name}: {_kind(field.annotation)}"
+                values = f"{name}: {_describe_type(field.annotation)}"
                 fields.append(values if field.is_required() else f"[{values}]")
         (name,) = get_args(kind.model_fields["measure"].annotation)
-        margin = f"{kind.LEAST_MARGIN:g}" if kind.LEAST_MARGIN else "–"
+        margin = f"{kind.MIN_MARGIN:g}" if kind.MIN_MARGIN else "–"
         rows.append((name, ", ".join(fields), margin, " ".join((kind.__doc__ or "").split())))
     return sorted(rows)
 
 
-def _kind(annotation: Any) -> str:
+def _describe_type(annotation: Any) -> str:
     """The possible values of a field, in words."""
     if get_origin(annotation) is Literal:
         *others, last = map(str, get_args(annotation))
         return f"{', '.join(others)} or {last}"
     if get_origin(annotation) in (Union, UnionType, Annotated):
-        return _kind(get_args(annotation)[0])
+        return _describe_type(get_args(annotation)[0])
     if get_origin(annotation) is list:
         return "a list of words"
     return {int: "a number", float: "a number", bool: "true or false"}.get(annotation, "a word")

@@ -1,4 +1,4 @@
-"""A step's picture as SVG, drawn from measured numbers: for paper, and for pages without a server."""
+"""A step's picture as SVG, drawn from measured numbers, for paper and for pages without a server."""
 
 import html
 import re
@@ -48,8 +48,8 @@ def picture_of(step: LessonStep, load: Load, *, language: str = "en") -> Picture
     view, _ = view_from_params(step.params, checkpoints=[step.checkpoint])
     if step.page == "attention" or (step.page == "steps" and view.step in ("softmax", "scores", "weighted")):
         head = f"{max(view.layer, 0) + 1}.{max(view.head, 0) + 1}"
-        height, parts, strongest = _map(classifier, step.text, view, language)
-        return _picture((height, parts), words["alt_map"].format(head=head), strongest)
+        height, parts, largest = _map(classifier, step.text, view, language)
+        return _picture((height, parts), words["alt_map"].format(head=head), largest)
     if step.page == "atlas" and (atlas := HeadAtlas.of(classifier)) is not None:
         verdicts = [(name, chip["text"]) for name, chip in sorted(head_chips(atlas).items())]
         numbers = "; ".join(f"{name}: {verdict}" for name, verdict in verdicts)
@@ -64,17 +64,16 @@ def picture_of(step: LessonStep, load: Load, *, language: str = "en") -> Picture
     if step.page in ("tokens", "steps"):
         return _picture(_tokens(classifier, step.text), words["alt_tokens"])
     texts = [step.text, *([view.changed] if view.changed else [])]
-    return _picture(_answers(classifier, texts, language), words["alt_bars"])
+    return _picture(_predictions(classifier, texts, language), words["alt_bars"])
 
 
-def _picture(drawn: tuple[int, list[str]], caption: str, numbers: str = "") -> Picture:
-    """The SVG from its height and elements; its text alternative has `numbers`, or by default all text in the SVG."""
-    height, parts = drawn
-    inside = "".join(parts)
-    written = numbers or ", ".join(map(html.unescape, re.findall(r">([^<]+)</text>", inside)))
-    alt = f"{caption}: {written}"
+def _picture(drawing: tuple[int, list[str]], caption: str, numbers: str = "") -> Picture:
+    """A picture from its height and elements; its text alternative has `numbers`, or by default all text in the SVG."""
+    height, parts = drawing
+    content = "".join(parts)
+    alt = f"{caption}: {numbers or ', '.join(map(html.unescape, re.findall(r'>([^<]+)</text>', content)))}"
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" font-size="14"'
-    svg = f'{head} font-family="sans-serif" aria-label="{html.escape(alt, quote=True)}">{inside}</svg>'
+    svg = f'{head} font-family="sans-serif" aria-label="{html.escape(alt, quote=True)}">{content}</svg>'
     return Picture(svg, caption, alt)
 
 
@@ -86,9 +85,9 @@ def _text(
     anchor: str = "start",
     fill: str = INK,
     size: int = 14,
-    longest: int = MAX_LABEL_LENGTH,
+    max_length: int = MAX_LABEL_LENGTH,
 ) -> str:
-    shown = text if len(text) <= longest else text[: longest - 1] + "…"
+    shown = text if len(text) <= max_length else text[: max_length - 1] + "…"
     printable = "".join(character if character.isprintable() else "\ufffd" for character in shown)
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{fill}" font-size="{size}">'
@@ -100,32 +99,32 @@ def _box(x: float, y: float, width: float, height: float, fill: str) -> str:
     return f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0):.1f}" height="{height:.1f}" fill="{fill}"/>'
 
 
-def _bars(names: Sequence[str], values: Sequence[float], written: Sequence[str], top: int = 0) -> tuple[int, list[str]]:
-    """Horizontal bars; negative bars are orange and labelled with a minus sign, to not rely on colour."""
+def _bars(names: Sequence[str], values: Sequence[float], labels: Sequence[str], top: int = 0) -> tuple[int, list[str]]:
+    """Horizontal bars; negative bars are orange, and labelled with a minus sign so that colour is not needed."""
     largest = max(map(abs, values), default=1.0) or 1.0
     parts = []
-    for row, (name, value, number) in enumerate(zip(names, values, written, strict=True)):
+    for row, (name, value, label) in enumerate(zip(names, values, labels, strict=True)):
         y = top + 26 * row
         length = 250 * abs(value) / largest
         parts += [
             _text(148, y + 17, name, anchor="end"),
             _box(156, y + 4, length, 18, ORANGE if value < 0 else BLUE),
-            _text(162 + length, y + 17, number),
+            _text(162 + length, y + 17, label),
         ]
     return top + 26 * len(names) + 4, parts
 
 
-def _answers(classifier: Predictor, texts: Sequence[str], language: str) -> tuple[int, list[str]]:
+def _predictions(classifier: Predictor, texts: Sequence[str], language: str) -> tuple[int, list[str]]:
     height, parts = 0, []
     for number, text in enumerate(texts):
         if len(texts) > 1:
-            parts.append(_text(0, height + 16, f"{number + 1}: {text}", longest=60))
+            parts.append(_text(0, height + 16, f"{number + 1}: {text}", max_length=60))
             height += 24
         ranked = classifier.predict([text], top_k=5)[0].ranked
-        probabilities = [each.probability for each in ranked]
-        written = [in_notation(bounded_percentage(probability), language) for probability in probabilities]
-        height, drawn = _bars([each.label for each in ranked], probabilities, written, height)
-        parts += drawn
+        probabilities = [score.probability for score in ranked]
+        labels = [in_notation(bounded_percentage(probability), language) for probability in probabilities]
+        height, bars = _bars([score.label for score in ranked], probabilities, labels, height)
+        parts += bars
     return height, parts
 
 
@@ -134,8 +133,8 @@ def _scores(classifier: Predictor, text: str, language: str) -> tuple[int, list[
     scores = explanation.scores["leave_one_out"]
     strongest = sorted(np.argsort(-np.abs(scores))[:14].tolist())
     values = [float(scores[place]) for place in strongest]
-    written = [in_notation(f"{value:+.2f}".replace("-", "−"), language) for value in values]
-    return _bars([explanation.words[place].label for place in strongest], values, written)
+    labels = [in_notation(f"{value:+.2f}".replace("-", "−"), language) for value in values]
+    return _bars([explanation.words[place].label for place in strongest], values, labels)
 
 
 def _tokens(classifier: Predictor, text: str) -> tuple[int, list[str]]:
@@ -172,23 +171,23 @@ def _map(classifier: Predictor, text: str, view: View, language: str) -> tuple[i
         x = 122 + size * (row + 0.5)
         parts.append(f'<g transform="rotate(-50 {x:.1f} 92)">{_text(x, 92, name, size=12)}</g>')
         for column, weight in enumerate(pattern[row]):
-            at = (118 + size * column, 100 + size * row)
+            left, top = 118 + size * column, 100 + size * row
             shade = round(255 * (1 - float(weight)))
-            parts.append(_box(*at, size - 1, size - 1, f"#{shade:02x}{(shade + 2 * 255) // 3:02x}ff"))
+            parts.append(_box(left, top, size - 1, size - 1, f"#{shade:02x}{(shade + 2 * 255) // 3:02x}ff"))
             if weight >= 0.1 and size >= 26:
                 ink = "#ffffff" if weight > 0.7 else INK
-                written = in_notation(f"{float(weight):.1f}", language)
-                parts.append(_text(at[0] + size / 2, at[1] + size * 0.62, written, anchor="middle", fill=ink, size=11))
+                label = in_notation(f"{float(weight):.1f}", language)
+                parts.append(_text(left + size / 2, top + size * 0.62, label, anchor="middle", fill=ink, size=11))
     largest = [(int(row.argmax()), float(row.max())) for row in pattern]
-    described = "; ".join(
+    description = "; ".join(
         f"{name}: {names[key]} {in_notation(f'{weight:.2f}', language)}"
         for name, (key, weight) in zip(names, largest, strict=True)
     )
-    return int(104 + size * len(names)), parts, described
+    return int(104 + size * len(names)), parts, description
 
 
 def _board(classifier: Predictor, text: str, how: AblationMethod, language: str) -> tuple[int, list[str]]:
-    """A cell for each head, with the change in the winner's probability in percentage points."""
+    """A cell for each head, with the change in the predicted class's probability in percentage points."""
     effects = 100 * ablate_each(classifier, text, heads=how, means=Means.of(classifier)).heads
     parts = []
     step = min(130.0, WIDTH / effects.shape[1])
@@ -200,8 +199,8 @@ def _board(classifier: Predictor, text: str, how: AblationMethod, language: str)
             fill = f"#{pale:02x}{middle:02x}ff" if effect < 0 else f"#ff{middle:02x}{pale:02x}"
             parts.append(_box(x, y, step - 4, 58, fill))
             parts.append(_text(x + 8, y + 20, f"{layer + 1}.{head + 1}", size=13))
-            written = in_notation(f"{effect:+.1f}".replace("-", "−"), language)
-            parts.append(_text(x + step / 2 - 2, y + 42, written, anchor="middle", size=18))
+            label = in_notation(f"{effect:+.1f}".replace("-", "−"), language)
+            parts.append(_text(x + step / 2 - 2, y + 42, label, anchor="middle", size=18))
     return 62 * len(effects) + 2, parts
 
 
@@ -212,13 +211,13 @@ def _rows(rows: Sequence[tuple[str, str]]) -> tuple[int, list[str]]:
         lines = textwrap.wrap(sentence, 56)
         parts.append(_box(0, y, WIDTH, 18 * len(lines) + 8, PALE))
         parts.append(_text(8, y + 18, name))
-        parts += [_text(48, y + 18 * (n + 1), line, longest=60) for n, line in enumerate(lines)]
+        parts += [_text(48, y + 18 * (n + 1), line, max_length=60) for n, line in enumerate(lines)]
         y += 18 * len(lines) + 12
     return y, parts
 
 
-def _film(classifier: Predictor, at: int, language: str) -> tuple[int, list[str]]:
-    """Accuracy over the saved states, evenly spaced, with the step number below every third state."""
+def _film(classifier: Predictor, step: int, language: str) -> tuple[int, list[str]]:
+    """Accuracy over the snapshots, evenly spaced, with the step number below every third one and the selected one."""
     assert classifier.checkpoint.snapshots is not None
     rows = classifier.checkpoint.snapshots.rows
     xs = np.linspace(50, WIDTH - 20, len(rows))
@@ -228,9 +227,9 @@ def _film(classifier: Predictor, at: int, language: str) -> tuple[int, list[str]
     points = " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(xs, ys, strict=True))
     parts.append(f'<polyline points="{points}" fill="none" stroke="{BLUE}" stroke-width="2.5"/>')
     for number, (row, x, y) in enumerate(zip(rows, xs, ys, strict=True)):
-        here = row.step == at
-        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{6 if here else 3}" fill="{ORANGE if here else BLUE}"/>')
-        if number % 3 == 0 or here:
-            written = in_notation(f"{row.step:,}", language)
-            parts.append(_text(x, 220 if number % 3 == 0 else 236, written, anchor="middle", size=12))
+        radius, fill = (6, ORANGE) if row.step == step else (3, BLUE)
+        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{fill}"/>')
+        if number % 3 == 0 or row.step == step:
+            label = in_notation(f"{row.step:,}", language)
+            parts.append(_text(x, 220 if number % 3 == 0 else 236, label, anchor="middle", size=12))
     return 242, parts

@@ -1,4 +1,4 @@
-"""Lessons from files: YAML read with a safe loader and validated field by field, and the lessons in the package."""
+"""Read lessons from files, with a safe YAML loader and validation of each field, and find the shipped lessons."""
 
 import os
 import re
@@ -22,13 +22,13 @@ SHIPPED = Path(__file__).parent / "shipped"
 TEMPLATE = Path(__file__).parent / "template.yaml"
 """The file that `lesson new` writes."""
 ORDER = ("tokens", "attention", "positions", "agreement", "explanation", "training", "errors", "course")
-"""The shipped lessons, in the order in which they are listed."""
-_NAMED = re.compile(r"[a-z0-9_-]+\.[a-z]{2,3}(-[A-Za-z0-9]+)*\.yaml")
-NAMING = "A lesson's file is called NAME.LANGUAGE.yaml in lower case, such as mine.en.yaml."
+"""The shipped lessons, in the order of the list."""
+_FILE_NAME = re.compile(r"[a-z0-9_-]+\.[a-z]{2,3}(-[A-Za-z0-9]+)*\.yaml")
+NAMING_RULE = "A lesson's file is called NAME.LANGUAGE.yaml in lower case, such as mine.en.yaml."
 
 
 class LessonError(TxclsError):
-    """A lesson file cannot be read or is invalid, or makes a statement that the model contradicts."""
+    """A lesson file cannot be read, is invalid, or makes a false statement about a model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Lesson:
         source: the file, for messages.
         steps: all steps in order, including those of included lessons.
         chapters: for each step, the title of the lesson it was included from; "" for the lesson's own steps.
-        version: changes whenever the file changes.
+        version: differs after each change to the file.
     """
 
     name: str
@@ -55,12 +55,12 @@ class Lesson:
 
     def planned(self, step: int) -> tuple[float, float] | None:
         """The planned start and end, in minutes, of a step and the steps that share its time; None without a plan."""
-        minutes = [each.minutes for each in self.steps]
-        begin = next((place for place in range(step, -1, -1) if minutes[place]), None)
-        if begin is None:
+        minutes = [step.minutes or 0.0 for step in self.steps]
+        first = next((place for place in range(step, -1, -1) if minutes[place]), None)
+        if first is None:
             return None
-        start = sum(planned or 0.0 for planned in minutes[:begin])
-        return start, start + (minutes[begin] or 0.0)
+        start = sum(minutes[:first])
+        return start, start + minutes[first]
 
     def where(self, step: int, field: str = "") -> str:
         """The start of a message about a step, counted from 0."""
@@ -107,11 +107,11 @@ def read_lesson(path: str | Path, *, depth: int = 0) -> Lesson:
         parsed = LessonFile.model_validate(fields)
     except ValidationError as error:
         raise LessonError(f"{file}: {_explain(error, fields)}") from None
-    if (named := _language_in_name(file)) not in (None, parsed.language):
+    if (name_language := _language_in_name(file)) not in (None, parsed.language):
         raise LessonError(
-            f"{file}: language: is {parsed.language}, but the file's name says {named}; one of them is wrong"
+            f"{file}: language: is {parsed.language}, but {name_language} in the file's name; correct one of them"
         )
-    steps, chapters = _expanded(parsed, file, depth=depth)
+    steps, chapters = _expand(parsed, file, depth=depth)
     stem = file.name.removesuffix(".yaml").removesuffix(".yml").removesuffix(f".{parsed.language}")
     name = re.sub(r"[^a-z0-9_-]+", "-", stem.lower()).strip("-")[:80] or "lesson"
     lesson = Lesson(
@@ -126,26 +126,18 @@ def read_lesson(path: str | Path, *, depth: int = 0) -> Lesson:
 
 
 def find_lesson(name: str, language: str = "en") -> Lesson:
-    """A lesson by name: in this language, else in English, else in any language.
-
-    Raises:
-        LessonError: there is no lesson with that name.
-    """
+    """A lesson by name: in this language, or else in English or any language; LessonError if there is none."""
     file = lesson_file(name, language)
-    return _loaded(file, file.stat().st_mtime_ns)
+    return _load(file, file.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=200)
-def _loaded(file: Path, version: int) -> Lesson:
+def _load(file: Path, version: int) -> Lesson:
     return replace(read_lesson(file), version=str(version))
 
 
 def lesson_file(name: str, language: str = "en") -> Path:
-    """The file of a lesson, from the folder in TXCLS_LESSONS or from the shipped lessons.
-
-    Raises:
-        LessonError: there is no lesson with that name.
-    """
+    """The file of a lesson, in the folder TXCLS_LESSONS or among the shipped lessons; LessonError if there is none."""
     files = {file.name.split(".")[1]: file for file in reversed(_files()) if file.name.split(".")[0] == name}
     if not files:
         raise LessonError(f"there is no lesson {shown(name, limit=80)}; choose one of {listed(lesson_names())}")
@@ -153,7 +145,7 @@ def lesson_file(name: str, language: str = "en") -> Path:
 
 
 def lesson_names() -> tuple[str, ...]:
-    """Names of the lessons; those in TXCLS_LESSONS come first."""
+    """Names of all lessons; those in TXCLS_LESSONS come first."""
     return tuple(dict.fromkeys(file.name.split(".")[0] for file in _files()))
 
 
@@ -193,20 +185,20 @@ def write_template(file: str | Path) -> None:
 
 
 def not_offered() -> str:
-    """A sentence on why the app does not offer some files in TXCLS_LESSONS; "" if it offers all of them."""
-    own = os.environ.get("TXCLS_LESSONS")
-    if not own:
+    """Why the app does not offer some files in TXCLS_LESSONS, in a sentence; "" if it offers all of them."""
+    setting = os.environ.get("TXCLS_LESSONS")
+    if not setting:
         return ""
-    folder = Path(own)
+    folder = Path(setting)
     if not folder.is_dir():
-        return f"TXCLS_LESSONS names {shown(own)}, which is not a folder."
+        return f"TXCLS_LESSONS is {shown(setting)}, which is not a folder."
     misnamed = [file.name for file in sorted(folder.glob("*.y*ml")) if not is_offered(file)]
-    return f"Not offered: {listed(misnamed)}. {NAMING}" if misnamed else ""
+    return f"Not offered: {listed(misnamed)}. {NAMING_RULE}" if misnamed else ""
 
 
 def is_offered(file: Path) -> bool:
     """Whether the app would offer a file with this name."""
-    return _NAMED.fullmatch(file.name) is not None
+    return _FILE_NAME.fullmatch(file.name) is not None
 
 
 def _language_in_name(file: Path) -> str | None:
@@ -216,8 +208,8 @@ def _language_in_name(file: Path) -> str | None:
 
 def _files() -> list[Path]:
     """Lesson files: those in TXCLS_LESSONS sorted by name, then the shipped ones in the order of the course."""
-    own = os.environ.get("TXCLS_LESSONS")
-    files = sorted(Path(own).glob("*.yaml")) if own else []
+    folder = os.environ.get("TXCLS_LESSONS")
+    files = sorted(Path(folder).glob("*.yaml")) if folder else []
     files += sorted(SHIPPED.glob("*.yaml"), key=lambda file: (ORDER.index(file.name.split(".")[0]), file.name))
     return [file for file in files if is_offered(file)]
 
@@ -229,21 +221,21 @@ def _parse(file: Path) -> dict[str, Any]:
         text = file.read_text(encoding="utf-8")
         # With aliases, a few bytes can expand to gigabytes.
         if any(isinstance(event, yaml.events.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
-            raise LessonError(f"{file}: uses YAML anchors (& and *), which a lesson may not; write the value out")
+            raise LessonError(f"{file}: YAML anchors (& and *) are not allowed in a lesson; repeat the value instead")
         fields = yaml.load(text, _Loader)
     except OSError as error:
         raise LessonError(f"{file}: cannot be read: {error.strerror or error}; `txcls lesson new` writes one") from None
     except (UnicodeDecodeError, RecursionError):
         raise LessonError(f"{file}: is not valid YAML in UTF-8; `txcls lesson new` writes an example") from None
     except yaml.YAMLError as error:
-        raise LessonError(f"{file}: {_unreadable(error)}") from None
+        raise LessonError(f"{file}: {_describe_yaml_error(error)}") from None
     if not isinstance(fields, dict):
         raise LessonError(f"{file}: expected fields such as title and steps; `txcls lesson new` writes an example")
     return fields
 
 
-def _unreadable(error: yaml.YAMLError) -> str:
-    """What is wrong and where, in words for lesson authors."""
+def _describe_yaml_error(error: yaml.YAMLError) -> str:
+    """What is wrong and where, for authors of lessons."""
     mark: yaml.Mark | None = getattr(error, "problem_mark", None)
     if mark is None:
         return f"is not valid YAML: {error}"
@@ -252,7 +244,7 @@ def _unreadable(error: yaml.YAMLError) -> str:
     return f"line {mark.line + 1}, column {mark.column + 1}: is not valid YAML: {problem}{hint}"
 
 
-def _expanded(lesson: LessonFile, file: Path, *, depth: int) -> tuple[list[LessonStep], list[str]]:
+def _expand(lesson: LessonFile, file: Path, *, depth: int) -> tuple[list[LessonStep], list[str]]:
     """All steps, and for each the title of the lesson from which it was included."""
     steps: list[LessonStep] = []
     chapters: list[str] = []
@@ -261,24 +253,24 @@ def _expanded(lesson: LessonFile, file: Path, *, depth: int) -> tuple[list[Lesso
             steps.append(item)
             chapters.append("")
             continue
-        other = _included(item, lesson.language, file, f"{file}: step {number + 1}: lesson", depth)
-        chosen = item.steps or range(1, len(other.steps) + 1)
-        if wrong := [place for place in chosen if not 1 <= place <= len(other.steps)]:
+        other = _read_included(item, lesson.language, file, f"{file}: step {number + 1}: lesson", depth)
+        numbers = item.steps or range(1, len(other.steps) + 1)
+        if wrong := [n for n in numbers if not 1 <= n <= len(other.steps)]:
             raise LessonError(
                 f"{file}: step {number + 1}: steps: {item.lesson} has no step {wrong[0]}; it has {len(other.steps)}"
             )
-        taken = [other.steps[place - 1].model_copy(update={"minutes": None}) for place in chosen]
-        taken[0] = taken[0].model_copy(update={"minutes": item.minutes or other.minutes})
+        included = [other.steps[n - 1].model_copy(update={"minutes": None}) for n in numbers]
+        included[0] = included[0].model_copy(update={"minutes": item.minutes or other.minutes})
         if item.room is not None:
-            taken[-1] = taken[-1].model_copy(update={"room": item.room})
-        steps += taken
-        chapters += [other.title] * len(taken)
+            included[-1] = included[-1].model_copy(update={"room": item.room})
+        steps += included
+        chapters += [other.title] * len(included)
     return steps, chapters
 
 
-def _included(include: Include, language: str, file: Path, where: str, depth: int) -> Lesson:
+def _read_included(include: Include, language: str, file: Path, where: str, depth: int) -> Lesson:
     if depth >= 3:
-        raise LessonError(f"{where}: {include.lesson} is included too deep; do lessons include one another?")
+        raise LessonError(f"{where}: {include.lesson} is nested too deeply; do lessons include one another?")
     for candidate in (file.parent / f"{include.lesson}.{language}.yaml", file.parent / f"{include.lesson}.yaml"):
         if "/" not in include.lesson and candidate.is_file():
             return read_lesson(candidate, depth=depth + 1)
@@ -304,8 +296,8 @@ def _explain(error: ValidationError, fields: dict[str, Any]) -> str:
             path = path[2:]
         field = ".".join(str(part) for part in path)
         if item["type"] == "extra_forbidden":
-            meant = get_close_matches(field.rpartition(".")[2], _FIELDS, n=1)
-            problem = "unknown field" + (f"; is {meant[0]} meant?" if meant else "")
+            similar = get_close_matches(field.rpartition(".")[2], _FIELDS, n=1)
+            problem = "unknown field" + (f"; did you mean {similar[0]}?" if similar else "")
         elif item["type"] == "value_error":
             problem = str(item["ctx"]["error"])
         elif item["type"] == "missing":
@@ -313,15 +305,15 @@ def _explain(error: ValidationError, fields: dict[str, Any]) -> str:
         elif item["type"] == "model_attributes_type" and path and _holds_measurement(path):
             problem = (
                 f"got {shown(item['input'], limit=60)!r}, expected a measurement such as {{measure: predicted_class}}; "
-                + ("the answer is measured, and what you expect goes under expected; " if path[-1] == "answer" else "")
+                + ("the answer is measured; put the value that you expect under expected; " * (path[-1] == "answer"))
                 + "`txcls lesson measures` lists them"
             )
         elif item["type"] == "union_tag_invalid":
             context = item["ctx"]
-            known = re.findall(r"'([^']+)'", str(context["expected_tags"]))
-            meant = get_close_matches(str(context["tag"]), known, n=1)
+            tags = re.findall(r"'([^']+)'", str(context["expected_tags"]))
+            similar = get_close_matches(str(context["tag"]), tags, n=1)
             problem = f"there is no {str(context['discriminator']).strip(chr(39))} {shown(context['tag'], limit=60)}; "
-            problem += f"is {meant[0]} meant?" if meant else f"there are {listed(known)}"
+            problem += f"did you mean {similar[0]}?" if similar else f"there are {listed(tags)}"
         else:
             problem = f"{item['msg'][0].lower()}{item['msg'][1:]}, got {shown(item['input'], limit=60)!r}"
         problems.append(f"{where}{field}: {problem}" if field else f"{where}{problem}")

@@ -20,10 +20,10 @@ FACT = re.compile(r"\[\[([a-z_][a-z0-9_]*)\]\]")
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """A step with everything measured.
+    """A step with all measured values.
 
     Attributes:
-        narration, why: with facts filled in; `why` is "" without a question.
+        narration, why: the texts with facts filled in; `why` is "" without a question.
         answer: the right answer as Markdown; "" without a question.
         why_has_answer: whether `why` contains the answer.
         right: the right answer for `is_right`: an option's index, a number, words, words in groups, or heads.
@@ -53,15 +53,15 @@ def solve(step: LessonStep, load: Load, *, language: str = "en") -> Solved:
     answer = ""
     offered: tuple[str, ...] = ()
     if step.question is not None:
-        right, answer, offered = _answer(step.question, step, load, language)
-        if not isinstance(step.question, Choice):  # words and numbers of the model; an option is the author's Markdown
+        right, answer, offered = _right_answer(step.question, step, load, language)
+        if not isinstance(step.question, Choice):  # an option is already Markdown, by the author
             answer = as_markdown(answer)
         facts["answer"] = answer
     why = (step.question.why or "") if step.question is not None else ""
     return Solved(
         step=step,
-        narration=_filled(step.narration, facts, "narration"),
-        why=_filled(why, facts, "question.why"),
+        narration=_fill_in(step.narration, facts, "narration"),
+        why=_fill_in(why, facts, "question.why"),
         answer=answer,
         why_has_answer="[[answer]]" in why,
         right=right,
@@ -82,12 +82,12 @@ def is_right(solved: Solved, answer: Any) -> bool:
 
 
 def check_lesson(lesson: Lesson, load: Load, *, checkpoints: Sequence[str]) -> list[Solved]:
-    """Measure every step of a lesson; `checkpoints` are the names that are valid in an address.
+    """Measure every step of a lesson; `checkpoints` are the names that are valid in a URL.
 
     Raises:
-        LessonError: a step has a state that no address can have, a claim or an expected answer that the model
-            contradicts, a question whose right answer hardly differs from the next, or a quantity that cannot be
-            measured; the message gives the file, step and field.
+        LessonError: a step has an invalid state, a claim or an expected answer that the model contradicts, a question
+            whose right answer hardly differs from the next, or a quantity that cannot be measured; the message gives
+            the file, step and field.
     """
     solutions = []
     for number, step in enumerate(lesson.steps):
@@ -112,7 +112,7 @@ def check_lesson(lesson: Lesson, load: Load, *, checkpoints: Sequence[str]) -> l
 def as_text(value: Result, language: str = "en") -> str:
     """A measured value as text: whole numbers without decimals, others with one, in the language's notation.
 
-    Values that would round to 0, or to 100 from below, are shown as bounds, as everywhere in the app: < 0.1, > 99.9.
+    Values that would round to 0, or to 100 from below, are shown as bounds: < 0.1, > 99.9.
     """
     if isinstance(value, float):
         if 1e-9 < abs(value) < 0.05:
@@ -127,7 +127,7 @@ def as_text(value: Result, language: str = "en") -> str:
     return " · ".join(", ".join(group) if isinstance(group, list) else group for group in value)
 
 
-def _filled(text: str, facts: dict[str, str], field: str) -> str:
+def _fill_in(text: str, facts: dict[str, str], field: str) -> str:
     for name in FACT.findall(text):
         if name not in facts:
             raise LessonError(f"{field}: there is no fact [[{name}]]; add it under facts")
@@ -141,7 +141,7 @@ def _measure(measurement: Measurement, step: LessonStep, load: Load, field: str)
         raise LessonError(f"{field}: {error}") from None
 
 
-def _answer(question: Question, step: LessonStep, load: Load, language: str) -> tuple[Any, str, tuple[str, ...]]:
+def _right_answer(question: Question, step: LessonStep, load: Load, language: str) -> tuple[Any, str, tuple[str, ...]]:
     """The right answer, the right answer as text, and the options offered."""
     if isinstance(question, Choice):
         place = _right_option(question, step, load)
@@ -153,11 +153,11 @@ def _answer(question: Question, step: LessonStep, load: Load, language: str) -> 
         unit = f" {question.unit}" if question.unit else ""
         return value, as_text(value, language) + unit, ()
     if isinstance(value, str | float) or not value:
-        raise LessonError(f"question.answer: expected a list, {as_text(value)!r} was measured; use another measure")
+        raise LessonError(f"question.answer: expected a list, {as_text(value)!r} was measured; choose another measure")
     if isinstance(question, Heads):
         config = load(step.checkpoint).checkpoint.config.model
-        every = [f"{layer + 1}.{head + 1}" for layer in range(config.n_layers) for head in range(config.n_heads)]
-        return value, as_text(value), tuple(every)
+        heads = [f"{layer + 1}.{head + 1}" for layer in range(config.n_layers) for head in range(config.n_heads)]
+        return value, as_text(value), tuple(heads)
     is_grouped = isinstance(value[0], list)
     if is_grouped != bool(question.groups) or (is_grouped and len(value) != len(question.groups)):
         measured = f"{len(value)} groups" if is_grouped else "no groups"
@@ -172,21 +172,21 @@ def _answer(question: Question, step: LessonStep, load: Load, language: str) -> 
 
 def _right_option(question: Choice, step: LessonStep, load: Load) -> int:
     if question.answer is None:
-        true = [
+        places = [
             place
             for place, option in enumerate(question.options)
             if all(_check(claim, step, load)[0] for claim in option.claim)
         ]
-        if len(true) != 1:
-            texts = [question.options[place].text for place in true]
-            raise LessonError(f"question.options: exactly one claim must be true; true are {len(true)}: {texts}")
-        return true[0]
+        if len(places) != 1:
+            texts = [question.options[place].text for place in places]
+            raise LessonError(f"question.options: exactly one claim must be true, but {len(places)} are: {texts}")
+        return places[0]
     value = _measure(question.answer, step, load, "question.answer")
     stated = [option.text if option.value is None else option.value for option in question.options]
     places = [place for place, option in enumerate(stated) if _same(option, value)]
     if len(places) != 1:
         raise LessonError(
-            f"question.options: the model gives {as_text(value)!r}, which is {len(places)} of the options {stated}"
+            f"question.options: the model gives {as_text(value)!r}, which matches {len(places)} of the options {stated}"
         )
     return places[0]
 
@@ -209,8 +209,9 @@ def _check(claim: Claim, step: LessonStep, load: Load) -> tuple[bool, Result]:
     if claim.at_least is not None or claim.at_most is not None:
         if not isinstance(value, float):
             raise LessonError(f"claim: at_least and at_most need a number, {as_text(value)!r} was measured")
-        low, high = (-math.inf if claim.at_least is None else claim.at_least), claim.at_most
-        is_true = is_true and low <= value <= (math.inf if high is None else high)
+        low = -math.inf if claim.at_least is None else claim.at_least
+        high = math.inf if claim.at_most is None else claim.at_most
+        is_true = is_true and low <= value <= high
     return is_true, value
 
 
@@ -248,15 +249,15 @@ def _check_margins(step: LessonStep, load: Load) -> None:
         return
     if question.answer is not None:
         lead = question.answer.lead(load, step.checkpoint, step.text)
-        _demand_margin(question.answer, lead, "question.answer")
+        _require_margin(question.answer, lead, "question.answer")
     if isinstance(question, Choice):
         for number, option in enumerate(question.options, 1):
             for claim in option.claim:
-                _demand_margin(claim.measure, _distance(claim, step, load), f"question.options.{number}.claim")
+                _require_margin(claim.measure, _distance(claim, step, load), f"question.options.{number}.claim")
 
 
 def _distance(claim: Claim, step: LessonStep, load: Load) -> float:
-    """How far the measured value is from the one that would make the claim true or false, in the measure's unit."""
+    """The distance of the measured value from a value for which the claim changes its truth, in the measure's unit."""
     value = _measure(claim.measure, step, load, "claim")
     if isinstance(value, float):
         return min(
@@ -265,9 +266,9 @@ def _distance(claim: Claim, step: LessonStep, load: Load) -> float:
     return claim.measure.lead(load, step.checkpoint, step.text)
 
 
-def _demand_margin(measure: Measurement, lead: float, field: str) -> None:
-    if lead < measure.least_margin:
+def _require_margin(measure: Measurement, lead: float, field: str) -> None:
+    if lead < measure.min_margin:
         raise LessonError(
             f"{field}: {getattr(measure, 'measure', '')}: the right answer leads the next by {lead:.2g}, expected at "
-            f"least {measure.least_margin:g}; ask about a clearer case, or state a smaller `margin` in the measurement"
+            f"least {measure.min_margin:g}; ask about a clearer case, or set a smaller `margin` in the measurement"
         )

@@ -1,4 +1,4 @@
-"""The words around a lesson in the app, on worksheets and in exported pages, in its language."""
+"""The texts around a lesson in the app, on worksheets and in exported pages, in the lesson's language."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -10,7 +10,7 @@ FOLDER = Path(__file__).parent / "words"
 
 
 def words_in(language: str) -> Mapping[str, str]:
-    """Key to words in a language; in English if there is no file for that language."""
+    """The texts in a language, by key; in English if there is no file for that language."""
     return _words(language.partition("-")[0])
 
 
@@ -25,5 +25,5 @@ def _words(language: str) -> Mapping[str, str]:
     english: dict[str, str] = yaml.safe_load((FOLDER / "en.yaml").read_text(encoding="utf-8"))
     if not file.is_file():
         return english
-    own: dict[str, str] = yaml.safe_load(file.read_text(encoding="utf-8"))
-    return english | own
+    translated: dict[str, str] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return english | translated

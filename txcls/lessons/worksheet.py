@@ -27,24 +27,24 @@ def write_worksheet(lesson: Lesson, load: Load, target: str | Path) -> None:
 def worksheet(lesson: Lesson, load: Load) -> str:
     """The worksheet as HTML.
 
-    A step's picture is beside its question if it is needed to answer, and among the answers if it gives them away. Of
-    equal pictures in a row, one is shown: beside the last question, and beside the first answer.
+    A step's picture is beside its question, or among the answers if it would give the answer away. If the pictures of
+    consecutive steps are equal, only one is shown: beside the last question, and beside the first answer.
     """
     words = words_in(lesson.language)
     solutions = [solve(step, load, language=lesson.language) for step in lesson.steps]
     figures = [_figure(solved.step, load, lesson) for solved in solutions]
-    shown_early = ["" if _hides_picture(solved) else figure for solved, figure in zip(solutions, figures, strict=True)]
-    shown_late = [figure if _hides_picture(solved) else "" for solved, figure in zip(solutions, figures, strict=True)]
+    with_questions = ["" if _gives_answer(s) else figure for s, figure in zip(solutions, figures, strict=True)]
+    with_answers = [figure if _gives_answer(s) else "" for s, figure in zip(solutions, figures, strict=True)]
     questions = [
         _question(number, solved, "" if figure == following else figure, words)
         for number, (solved, figure, following) in enumerate(
-            zip(solutions, shown_early, [*shown_early[1:], ""], strict=True)
+            zip(solutions, with_questions, [*with_questions[1:], ""], strict=True)
         )
     ]
     answers = [
         _answer(number, solved, "" if figure == previous else figure)
         for number, (solved, figure, previous) in enumerate(
-            zip(solutions, shown_late, ["", *shown_late[:-1]], strict=True)
+            zip(solutions, with_answers, ["", *with_answers[:-1]], strict=True)
         )
         if solved.step.question is not None
     ]
@@ -77,8 +77,8 @@ content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-ac
 """
 
 
-def _hides_picture(solved: Solved) -> bool:
-    """Whether a step's picture would give the answer to its question away."""
+def _gives_answer(solved: Solved) -> bool:
+    """Whether a step's picture would give away the answer to its question."""
     return solved.step.question is not None and not solved.step.question.look
 
 
@@ -92,7 +92,7 @@ def _question(number: int, solved: Solved, figure: str, words: Mapping[str, str]
         f'<p class="text"><small>{html.escape(step.checkpoint)}</small>{html.escape(step.text)}</p>',
     ]
     if question is not None:
-        parts += [f'<div class="ask">{inline(question.ask)}</div>', _room_for(solved, words)]
+        parts += [f'<div class="ask">{inline(question.ask)}</div>', _answer_space(solved, words)]
     if step.room:
         parts.append(f'<div class="room"><b>{words["room"]}</b> {inline(step.room)}</div>')
     return f"<section>{''.join(parts)}</section>"
@@ -104,7 +104,7 @@ def _figure(step: LessonStep, load: Load, lesson: Lesson) -> str:
     return f"<figure>{picture.svg}<figcaption>{html.escape(picture.caption)}</figcaption></figure>"
 
 
-def _room_for(solved: Solved, words: Mapping[str, str]) -> str:
+def _answer_space(solved: Solved, words: Mapping[str, str]) -> str:
     """Boxes to tick, words to order, or lines to write on."""
     question = solved.step.question
     if isinstance(question, Choice | Heads):
@@ -113,8 +113,8 @@ def _room_for(solved: Solved, words: Mapping[str, str]) -> str:
     if isinstance(question, Drag):
         offered = "".join(f"<span>{html.escape(word)}</span>" for word in solved.offered)
         lines = [f"{html.escape(group)}: " for group in question.groups] or [words["words_in_order"]]
-        drawn = "".join(f'<div class="line"><b>{line}</b></div>' for line in lines)
-        return f'<div class="words">{offered}</div>{drawn}'
+        spaces = "".join(f'<div class="line"><b>{line}</b></div>' for line in lines)
+        return f'<div class="words">{offered}</div>{spaces}'
     unit = html.escape(question.unit) if isinstance(question, Number) else ""
     return f'<div class="line number">{unit}</div>'
 

@@ -1,1 +1,1 @@
-"""Lessons in the app: progress and the panel next to a page."""
+"""Lessons in the app: the progress in a lesson, and its panel next to a page."""

@@ -18,8 +18,8 @@ from txcls.errors import TxclsError
 from txcls.lessons import Lesson, Solved, find_lesson, is_right, make_code
 from txcls.lessons.format import Choice, Drag, LessonStep, Number, Question
 
-_ON, _GO, _LEFT, _CLEARED = "_lesson", "_lesson_go", "_lesson_left", "_lesson_cleared"
-_ANSWERS, _ASIDE, _OPENED = "_lesson_answers", "_lesson_aside", "_lesson_opened"
+_PLACE, _GO, _LEFT, _CLEARED = "_lesson", "_lesson_go", "_lesson_left", "_lesson_cleared"
+_ANSWERS, _SAVED_CHANGES, _OPENED = "_lesson_answers", "_lesson_aside", "_lesson_opened"
 _TURN = "_lesson_turn"
 
 
@@ -52,19 +52,19 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenAnswer:
     """A visitor's last answer to a question.
 
     Attributes:
         answer: None if the right answer was revealed without one.
         right: whether `answer` is right; None without one.
-        at_first: whether the first answer was right, which is what counts; None without one.
+        first_right: whether the first answer was right, which counts for the result; None without one.
         revealed: whether the right answer is shown.
     """
 
     answer: Any
     right: bool | None
-    at_first: bool | None
+    first_right: bool | None
     revealed: bool
 
 
@@ -74,28 +74,28 @@ LATE_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """The last change of the step, which messages sent by the browser before it must not undo.
+    """The last change of step, which must not be undone by messages that the browser sent before it.
 
-    For example, a picture may report the arrival of its weights just when the lecturer goes on: with the old step, or
-    from the old page.
+    For example, a picture may report the arrival of its weights with the old step, or from the old page, just when the
+    lecturer goes to the next step.
     """
 
-    before: Place | None
-    to: Place
+    old: Place | None
+    new: Place
     params: dict[str, str]
-    at: float
+    time: float
 
-    def is_undone_by(self, place: Place, here: menu.PageInfo) -> bool:
-        """Whether a run of page `here` with the URL of `place` would return to the state before the change."""
-        if now() != self.to or time.monotonic() - self.at > LATE_SECONDS:
+    def is_undone_by(self, place: Place, page: menu.PageInfo) -> bool:
+        """Whether a run of `page` with the URL of `place` would return to the state before the change."""
+        if now() != self.new or time.monotonic() - self.time > LATE_SECONDS:
             return False
-        is_old_page = self.before is not None and here is self.before.page and here is not self.to.page
-        return place == self.before != self.to or (place == self.to and is_old_page)
+        is_old_page = self.old is not None and page is self.old.page and page is not self.new.page
+        return place == self.old != self.new or (place == self.new and is_old_page)
 
 
 def now() -> Place | None:
     """The current step; None outside a lesson."""
-    place: Place | None = st.session_state.get(_ON)
+    place: Place | None = st.session_state.get(_PLACE)
     return place
 
 
@@ -105,7 +105,7 @@ def n_opened() -> int:
     return times
 
 
-def arrive(here: menu.PageInfo) -> None:
+def arrive(page: menu.PageInfo) -> None:
     """Start, change or end the lesson according to the URL; open the page of a newly selected step."""
     params = st.query_params.to_dict()
     if (target := st.session_state.pop(_GO, None)) is not None:
@@ -114,27 +114,27 @@ def arrive(here: menu.PageInfo) -> None:
         _begin(place)
         _open(place, params_of_target)
     if st.session_state.pop(_LEFT, False):
-        return  # the URL still names the lesson; the page rewrites it
+        return  # the URL still has the lesson; the page rewrites it
     if "lesson" in params:
         previous = now()
         place = _place_from_params(params)
         if place is None:
-            if here is not menu.LESSONS:
+            if page is not menu.LESSONS:
                 st.switch_page(menu.LESSONS.path)
             return
         turn: _Turn | None = st.session_state.get(_TURN)
-        if turn is not None and turn.is_undone_by(place, here):
-            _open(turn.to, turn.params)
+        if turn is not None and turn.is_undone_by(place, page):
+            _open(turn.new, turn.params)
         if place != previous:
             _begin(place)
-            is_root = here is menu.PAGES[0]
-            if is_root and place.page is not here and params.get("page") != here.name:
+            is_root = page is menu.PAGES[0]
+            if is_root and place.page is not page and params.get("page") != page.name:
                 st.switch_page(place.page.path, query_params={**params, **place.params})
     elif params:
         end()
     if (place := now()) is not None:
-        away = {"page": here.name} if here is menu.PAGES[0] and place.page is not here else {}
-        _anchor(place, away)
+        other_page = {"page": page.name} if page is menu.PAGES[0] and place.page is not page else {}
+        _anchor(place, other_page)
 
 
 def _open(place: Place, params: dict[str, str]) -> None:
@@ -143,7 +143,7 @@ def _open(place: Place, params: dict[str, str]) -> None:
 
 
 def _place_from_params(params: dict[str, str]) -> Place | None:
-    """The step that a URL names; numbers beyond the last step select the last."""
+    """The step in a URL; numbers beyond the last step select the last. None if there is no such lesson."""
     try:
         lesson = find_lesson(params["lesson"], params.get("lang", "en"))
         number = params.get("step", "1")
@@ -157,19 +157,19 @@ def _place_from_params(params: dict[str, str]) -> Place | None:
 
 
 def _begin(place: Place) -> None:
-    st.session_state[_ON] = place
+    st.session_state[_PLACE] = place
     st.session_state[_OPENED] = st.session_state.get(_OPENED, 0) + 1
     _anchor(place, {})
 
 
-def _anchor(place: Place, away: dict[str, str]) -> None:
+def _anchor(place: Place, other_page: dict[str, str]) -> None:
     view, _ = view_from_params(place.step.params, checkpoints=checkpoints.names())
-    state.anchor_to(Anchor({**place.params, **away}, params_from_view(view)))
+    state.anchor_to(Anchor({**place.params, **other_page}, params_from_view(view)))
 
 
 def end() -> None:
-    """End the lesson; the page stays as it is."""
-    st.session_state.pop(_ON, None)
+    """End the lesson; the page does not change."""
+    st.session_state.pop(_PLACE, None)
     state.anchor_to(None)
 
 
@@ -186,21 +186,21 @@ def go(at: int, *, language: str | None = None) -> None:
     if place is None or not 0 <= at < len(place.lesson.steps):
         return
     if changed := changes():
-        st.session_state.setdefault(_ASIDE, {})[place.name, place.at] = changed
+        st.session_state.setdefault(_SAVED_CHANGES, {})[place.name, place.at] = changed
     target = Place(place.name, language or place.language, at)
     view = state.shown_view()
     st.session_state[_GO] = (target, {"mode": view.mode} if view.mode else {})
 
 
-def turn(by: int, *, to_last_slide: bool = False) -> None:
-    """Go forward or back by a step; the answer to an open question is shown first."""
+def turn(offset: int, *, to_last_slide: bool = False) -> None:
+    """Go one step forward (1) or back (-1); going forward from an open question first shows its answer."""
     place = now()
     if place is None:
         return
-    if by > 0 and is_open():
+    if offset > 0 and is_open():
         reveal()
         return
-    go(place.at + by)
+    go(place.at + offset)
     if to_last_slide and _GO in st.session_state:
         st.session_state[_GO][1][SLIDE] = "last"
 
@@ -211,14 +211,14 @@ def changes() -> dict[str, str]:
     if place is None:
         return {}
     changed = changes_from_step(state.link_params(state.shown_view()))
-    here = st.session_state.get("_slides_of")
-    return changed | ({"page": here.name} if here is not None and here is not place.page else {})
+    page = st.session_state.get("_slides_of")
+    return changed | ({"page": page.name} if page is not None and page is not place.page else {})
 
 
 def saved_changes() -> dict[str, str]:
     """The saved changes to this step."""
     place = now()
-    changed: dict[str, str] = st.session_state.get(_ASIDE, {}).get((place.name, place.at), {}) if place else {}
+    changed: dict[str, str] = st.session_state.get(_SAVED_CHANGES, {}).get((place.name, place.at), {}) if place else {}
     return changed
 
 
@@ -244,26 +244,26 @@ def solved(place: Place) -> Solved:
     return compute.solved_step(place.name, place.language, place.at, lesson.version, sources)
 
 
-def answer_of(place: Place) -> Given | None:
+def answer_of(place: Place) -> GivenAnswer | None:
     """The visitor's answer to the step's question, in any language."""
-    answer: Given | None = st.session_state.get(_ANSWERS, {}).get((place.name, place.at))
+    answer: GivenAnswer | None = st.session_state.get(_ANSWERS, {}).get((place.name, place.at))
     return answer
 
 
 def answer(given: Any) -> None:
-    """Store an answer to this step's question; None reveals the right answer. A wrong answer may be changed."""
+    """Store an answer to this step's question; None reveals the right answer. A wrong answer can be changed."""
     place = now()
     if place is None:
         return
-    before = answer_of(place)
-    if before is not None and before.revealed:
+    old = answer_of(place)
+    if old is not None and old.revealed:
         return
     if given is None:
-        after = Given(None, None, None, True) if before is None else Given(before.answer, False, False, True)
+        new = GivenAnswer(None, None, None, True) if old is None else GivenAnswer(old.answer, False, False, True)
     else:
         right = is_right(solved(place), given)
-        after = Given(given, right, right if before is None else before.at_first, right)
-    st.session_state.setdefault(_ANSWERS, {})[place.name, place.at] = after
+        new = GivenAnswer(given, right, right if old is None else old.first_right, right)
+    st.session_state.setdefault(_ANSWERS, {})[place.name, place.at] = new
     st.session_state.get(_CLEARED, set()).discard(place.name)
 
 
@@ -273,7 +273,7 @@ def reveal() -> None:
 
 
 def clear_answers() -> None:
-    """Forget all answers in this lesson, and go to its first step."""
+    """Delete all answers in this lesson, and go to its first step."""
     if (place := now()) is not None:
         for key in [key for key in st.session_state.get(_ANSWERS, {}) if key[0] == place.name]:
             del st.session_state[_ANSWERS][key]
@@ -283,15 +283,15 @@ def clear_answers() -> None:
 
 def answers_to_store(place: Place) -> dict[str, list[Any]] | None:
     """The answers in this lesson as JSON values, for the browser; empty if they were cleared, None without any."""
-    answers: dict[tuple[str, int], Given] = st.session_state.get(_ANSWERS, {})
+    answers: dict[tuple[str, int], GivenAnswer] = st.session_state.get(_ANSWERS, {})
     stored = {str(at): list(astuple(given)) for (name, at), given in answers.items() if name == place.name}
     return stored or ({} if place.name in st.session_state.get(_CLEARED, ()) else None)
 
 
 def restore_answers(place: Place, stored: str) -> None:
-    """Take the answers in this lesson that the browser has stored; those of this session take precedence.
+    """Restore the answers in this lesson that the browser has stored; those of this session take precedence.
 
-    What is not an answer to a question of the lesson is ignored, as after a change to its file.
+    Entries that do not fit the questions, for example after a change to the lesson's file, are ignored.
     """
     try:
         fields = json.loads(stored)
@@ -305,7 +305,7 @@ def restore_answers(place: Place, stored: str) -> None:
         if question is None or len(results) != 3 or not all(result in (True, False, None) for result in results):
             continue
         if item[1] is None or _is_answer_to(question, item[1]):
-            given = Given(item[1], results[0], results[1], bool(results[2]))
+            given = GivenAnswer(item[1], results[0], results[1], bool(results[2]))
             st.session_state.setdefault(_ANSWERS, {}).setdefault((place.name, at), given)
 
 
@@ -348,5 +348,5 @@ def code(place: Place) -> tuple[str, int, int]:
     """The result code of the lesson, the number of right first answers, and the number of questions."""
     questions = [at for at, step in enumerate(place.lesson.steps) if step.question is not None]
     answers_given = [answer_of(Place(place.name, place.language, at)) for at in questions]
-    results = [None if answer is None else answer.at_first for answer in answers_given]
+    results = [None if answer is None else answer.first_right for answer in answers_given]
     return make_code(place.name, results), results.count(True), len(questions)

@@ -25,7 +25,7 @@ STYLE_SHEET = Path(__file__).parent / "lesson.css"
 LANGUAGES = {"en": "English", "de": "Deutsch", "fr": "Français", "es": "Español", "it": "Italiano", "pt": "Português"}
 """Names of languages on buttons; other languages are shown as their codes."""
 _NOTHING_CHOSEN = "_lesson_nothing_chosen"
-"""The key of the step in which Check was clicked without an answer."""
+"""The session key for the step in which Check was clicked without an answer."""
 
 
 def draw() -> None:
@@ -47,7 +47,7 @@ def draw() -> None:
         question = solved.step.question
         with lecture.lesson_slide(hides_answer=question is not None and lesson.answer_of(place) is None):
             st.subheader(solved.step.title, anchor=False)
-            st.markdown(_with_formulas(solved.narration))
+            st.markdown(_with_display_formulas(solved.narration))
             if question is not None:
                 _question(place, solved, words)
             elif solved.step.room:
@@ -57,7 +57,7 @@ def draw() -> None:
     with st.container(key="lesson_panel"):
         _progress(place, words)
         st.subheader(solved.step.title, anchor=False)
-        st.markdown(_with_formulas(solved.narration))
+        st.markdown(_with_display_formulas(solved.narration))
         if place.at == 0 and place.language.partition("-")[0] != "en":
             st.caption(words["app_language"])
         if solved.step.question is not None:
@@ -66,11 +66,11 @@ def draw() -> None:
             _room(solved, words)
         if (settings := solved.step.params.get("playground")) and not lesson.is_open():
             address = f"playground?{urlencode({'playground': settings})}"
-            st.link_button(words["playground"], address)  # in a new tab: the lesson stays where it is
+            st.link_button(words["playground"], address)  # opens a new tab, so the lesson remains open
         if not lesson.is_covered():
             st.html(f'<button type="button" class="txcls-to-part">{html.escape(words["see"])}</button>')
-        _changed(words)
-        _end(place, words)
+        _restore_buttons(words)
+        _result(place, words)
         _navigation(place, words)
 
 
@@ -93,14 +93,14 @@ def draw_answer() -> None:
 
 
 def covers(view: View) -> bool:
-    """Whether the page is hidden until its question is answered; if so, draw the text and a button instead."""
+    """If the page is hidden until its question is answered, draw the text and a button instead and return True."""
     place = lesson.now()
     if place is None or not lesson.is_covered():
         return False
     try:
         lesson.solved(place)
     except TxclsError:
-        return False  # the question cannot be shown; `draw` has reported the error
+        return False  # `draw` has shown the error
     words = words_in(place.language)
     with st.container(key="lesson_cover"):
         text = html.escape(view.text)
@@ -201,9 +201,9 @@ def _check(place: lesson.Place, solved: Solved) -> None:
     if isinstance(question, Drag):
         rows = st.session_state.get(f"{key}_rows", [list(solved.offered)])
         given = rows[1:] if question.groups else rows[0]
-        if question.groups and (len(rows) < 2 or rows[0]):
-            given = None  # some words are not in a group yet
-    if isinstance(question, Heads) and not given and question.look:  # the heads switched on the page
+        if question.groups and (len(rows) < 2 or rows[0]):  # some words are not in a group yet
+            given = None
+    if isinstance(question, Heads) and not given and question.look:  # the heads switched on the page count
         given = [part for part in state.shown_view().switched if part.replace(".", "").isdecimal()]
     if given is None or given == []:
         st.session_state[_NOTHING_CHOSEN] = place
@@ -211,13 +211,13 @@ def _check(place: lesson.Place, solved: Solved) -> None:
         lesson.answer(given)
 
 
-def _explanation(given: lesson.Given | None, solved: Solved, words: Mapping[str, str]) -> None:
+def _explanation(given: lesson.GivenAnswer | None, solved: Solved, words: Mapping[str, str]) -> None:
     """Draw the visitor's answer, the right one, and the reason."""
     right = None if given is None else given.right
     lead = words["shown"] if right is None else words["right"] if right else words["wrong"]
     if given is not None and right is False:
         lead = lead.format(answer=_as_text(given.answer, solved))
-    text = _with_formulas(
+    text = _with_display_formulas(
         f"**{lead}** {solved.why}" if solved.why_has_answer else f"**{lead}** {solved.answer}\n\n{solved.why}"
     )
     if right is None:
@@ -232,7 +232,7 @@ def _room(solved: Solved, words: Mapping[str, str]) -> None:
     st.markdown(f"**{words['room']}:** {(solved.step.room or '').strip()}")
 
 
-def _changed(words: Mapping[str, str]) -> None:
+def _restore_buttons(words: Mapping[str, str]) -> None:
     """Draw buttons that restore the step, or apply the saved changes again."""
     if lesson.changes():
         st.caption(words["changed"])
@@ -241,11 +241,9 @@ def _changed(words: Mapping[str, str]) -> None:
         st.button(words["mine"], key="lesson_mine", on_click=lesson.apply_saved_changes)
 
 
-def _end(place: lesson.Place, words: Mapping[str, str]) -> None:
+def _result(place: lesson.Place, words: Mapping[str, str]) -> None:
     """After the last step's question, draw the result and its code."""
-    if place.at < len(place.lesson.steps) - 1:
-        return
-    if lesson.is_open():
+    if place.at < len(place.lesson.steps) - 1 or lesson.is_open():
         return
     code, right, n_questions = lesson.code(place)
     if n_questions:
@@ -276,6 +274,6 @@ def _navigation(place: lesson.Place, words: Mapping[str, str]) -> None:
         st.button(words["leave"], key="lesson_leave", type="tertiary", on_click=lesson.leave)
 
 
-def _with_formulas(text: str) -> str:
-    """The text with formulas between $$ moved to separate blocks."""
+def _with_display_formulas(text: str) -> str:
+    """The text with each formula between $$ in a separate block."""
     return re.sub(r"\s*\$\$(.+?)\$\$\s*", r"\n\n$$\n\1\n$$\n\n", text, flags=re.DOTALL)
