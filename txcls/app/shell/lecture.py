@@ -257,8 +257,8 @@ def _enlarged(drawn: dict[str, Any]) -> dict[str, Any]:
     layout["annotations"] = [_with_fonts(note, "font") for note in layout.get("annotations", ())]
     for trace in drawn["data"]:
         if trace["type"] == "bar" and trace.get("textposition") == "outside":  # room for the number beside a full bar
-            size = trace.get("textfont", {}).get("size", _least_font())
-            layout["margin"] = {**layout["margin"], "r": round(right_margin * max(1.0, _least_font() / size))}
+            size = trace.get("textfont", {}).get("size", _min_font())
+            layout["margin"] = {**layout["margin"], "r": round(right_margin * max(1.0, _min_font() / size))}
         if "colorbar" in trace:
             trace["colorbar"] = _with_fonts(trace["colorbar"], "tickfont")
         if trace["type"] in ("bar", "heatmap", "scatter"):
