@@ -51,7 +51,7 @@ globalThis.sceneFor = (text, off = [], how = "zero") => {
     parts: narrate(scene, {off: names, how}),
   };
 };
-Object.assign(globalThis, {Machine, leastDrawn, leastOf});
+Object.assign(globalThis, {Machine, minDrawnWeight, minWeight});
 globalThis.ready = true;
 """
 
@@ -84,7 +84,7 @@ def pooled(traced: TracedText) -> np.ndarray:
 
 def together(computed: dict[str, Any], matrix: np.ndarray) -> np.ndarray:
     """Weights between lanes: mean over the query tokens, sum over the key tokens."""
-    places = [lane["places"] for lane in computed["lanes"]]
+    places = [lane["tokens"] for lane in computed["lanes"]]
     columns = np.stack([matrix[..., place].sum(-1) for place in places], -1)
     return np.stack([columns[..., place, :].mean(-2) for place in places], -2)
 
@@ -96,14 +96,14 @@ def test_the_scene_holds_the_numbers_of_python(scenes: "Page", untrained: Untrai
     classifier = untrained(max_length=300, **KINDS[kind])
     traced, computed = trace_text(classifier, text), scene(scenes, classifier, text)
     n, lanes = len(traced.tokens), computed["lanes"]
-    assert sorted(place for lane in lanes for place in lane["places"]) == list(range(n))
+    assert sorted(place for lane in lanes for place in lane["tokens"]) == list(range(n))
     assert len(lanes) == min(n, MAX_LANES) and computed["nTokens"] == n
-    assert [place for lane in lanes for place in lane["places"]] == list(range(n)), "lanes keep the order of the text"
+    assert [place for lane in lanes for place in lane["tokens"]] == list(range(n)), "lanes keep the order of the text"
     for lane in lanes:
-        if len(lane["places"]) > 1:
-            assert lane["name"] == f"⋯ {len(lane['places'])}" and lane["isSpecial"]
+        if len(lane["tokens"]) > 1:
+            assert lane["name"] == f"⋯ {len(lane['tokens'])}" and lane["isSpecial"]
     if n > MAX_LANES:
-        opened = {lane["places"][0] for lane in lanes if len(lane["places"]) == 1}
+        opened = {lane["tokens"][0] for lane in lanes if len(lane["tokens"]) == 1}
         assert int(pooled(traced).argmax()) in opened and len(opened) >= MAX_LANES // 3
     N = len(lanes)
     lengths = []
@@ -113,19 +113,19 @@ def test_the_scene_holds_the_numbers_of_python(scenes: "Page", untrained: Untrai
         np.testing.assert_allclose(patterns, together(computed, traced[f"layers.{number}.attn.pattern"]), atol=1e-5)
         states = {key: np.linalg.norm(traced[f"layers.{number}.resid_{key}"], axis=-1) for key in ("mid", "post")}
         lengths += [(layer[key]["size"], states[key]) for key in states]
-        alone = [i for i, lane in enumerate(lanes) if len(lane["places"]) == 1]
-        places = [lanes[i]["places"][0] for i in alone]
+        alone = [i for i, lane in enumerate(lanes) if len(lane["tokens"]) == 1]
+        places = [lanes[i]["tokens"][0] for i in alone]
         fed = np.linalg.norm(traced[f"layers.{number}.ff_out"], axis=-1) / states["mid"]
         np.testing.assert_allclose(np.array(layer["fed"])[alone], fed[places], rtol=1e-4)
-    longest = max(max(np.mean([state[i] for i in lane["places"]]) for lane in lanes) for _, state in lengths)
+    longest = max(max(np.mean([state[i] for i in lane["tokens"]]) for lane in lanes) for _, state in lengths)
     longest = max(
-        longest, max(np.linalg.norm(traced["embeddings.out"], axis=-1)[lane["places"]].mean() for lane in lanes)
+        longest, max(np.linalg.norm(traced["embeddings.out"], axis=-1)[lane["tokens"]].mean() for lane in lanes)
     )
     for size, state in lengths:
-        np.testing.assert_allclose(size, [state[lane["places"]].mean() / longest for lane in lanes], rtol=1e-4)
-    np.testing.assert_allclose(computed["pool"], [pooled(traced)[lane["places"]].sum() for lane in lanes], atol=1e-5)
+        np.testing.assert_allclose(size, [state[lane["tokens"]].mean() / longest for lane in lanes], rtol=1e-4)
+    np.testing.assert_allclose(computed["pool"], [pooled(traced)[lane["tokens"]].sum() for lane in lanes], atol=1e-5)
     if KINDS[kind]["pooling"] in ("first", "class_token"):  # Python's lens reads only this token
-        first = next(i for i, lane in enumerate(lanes) if lane["places"][0] == 0)
+        first = next(i for i, lane in enumerate(lanes) if lane["tokens"][0] == 0)
         stages = [computed["start"], *(layer[key] for layer in computed["layers"] for key in ("mid", "post"))]
         uncalibrated = class_lens(Predictor(replace(classifier.checkpoint, calibration=Calibration())), text)
         for stage, probabilities in zip(stages, uncalibrated.probabilities, strict=True):
@@ -154,8 +154,8 @@ def assert_true_of_attention(
     sentence: str, number: int, patterns: np.ndarray, lanes: list[dict[str, Any]], n: int
 ) -> None:
     """Check that a sentence about layer `number` is true of its patterns between lanes (heads, lanes, lanes)."""
-    share = np.array([len(lane["places"]) for lane in lanes]) / n
-    single = [i for i, lane in enumerate(lanes) if len(lane["places"]) == 1]
+    share = np.array([len(lane["tokens"]) for lane in lanes]) / n
+    single = [i for i, lane in enumerate(lanes) if len(lane["tokens"]) == 1]
     if match := NEXT.match(sentence):
         mean = np.diagonal(patterns[int(match[2]) - 1], -1 if match[3] == "before" else 1).mean()
         weight, even, of_even = match[4], match[5], 1 / len(lanes)
@@ -188,14 +188,14 @@ def test_each_sentence_is_true_of_this_text(scenes: "Page", untrained: Untrained
     )
     N, n = len(lanes), computed["nTokens"]
     assert parts["words"]["text"].startswith(f"The text becomes {n} tokens, each a vector of ")
-    n_open = sum(len(lane["places"]) == 1 for lane in lanes)
+    n_open = sum(len(lane["tokens"]) == 1 for lane in lanes)
     said = f"{n_open} of them, the heaviest and their neighbours, have a lane each"
     assert (said in parts["words"]["text"]) == (n > MAX_LANES)
     for number, layer in enumerate(computed["layers"]):
         patterns = np.array(layer["patterns"]).reshape(-1, N, N)
         assert_true_of_attention(parts[f"layers.{number}.attn"]["text"], number, patterns, lanes, n)
         fed, best = layer["fed"], layer["post"]["best"]
-        single = [i for i in range(N) if len(lanes[i]["places"]) == 1]
+        single = [i for i in range(N) if len(lanes[i]["tokens"]) == 1]
         limit = max(single, key=lambda i: fed[i])
         sentence = parts[f"layers.{number}.ff"]["text"]
         assert f"“{lanes[limit]['name']}” changes most, adding {fed[limit]:.2f} of its norm" in sentence

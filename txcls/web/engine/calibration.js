@@ -4,11 +4,11 @@
 
 /** @param {ArrayLike<number>} logits @returns {Float64Array} */
 export function logSoftmax(logits) {
-  return normalised(new Float64Array(logits));
+  return logSoftmaxInPlace(new Float64Array(logits));
 }
 
-/** Log-softmax in place. @param {Float64Array} values */
-function normalised(values) {
+/** @param {Float64Array} values */
+function logSoftmaxInPlace(values) {
   let highest = -Infinity, total = 0;
   for (let c = 0; c < values.length; c++) if (values[c] > highest) highest = values[c];
   for (let c = 0; c < values.length; c++) total += Math.exp(values[c] -= highest);
@@ -17,13 +17,13 @@ function normalised(values) {
   return values;
 }
 
-/** Calibrated class probabilities (C,) from the logits (C,) of a text of this many tokens; they sum to 1.
+/** Calibrated class probabilities (C,) from the logits (C,) of a text with `length` tokens.
  * @param {ArrayLike<number>} logits @param {Calibration} calibration @param {number} length @returns {Float64Array} */
 export function calibratedProbabilities(logits, {temperature, power, short = []}, length = Infinity) {
   const values = logSoftmax(logits);
-  temperature = short.find(([most]) => length <= most)?.[1] ?? temperature;
+  temperature = short.find(([maxLength]) => length <= maxLength)?.[1] ?? temperature;
   for (let c = 0; c < values.length; c++) values[c] = -((Math.max(-values[c], 0) / temperature) ** power);
-  normalised(values);
+  logSoftmaxInPlace(values);
   for (let c = 0; c < values.length; c++) values[c] = Math.exp(values[c]);
   return values;
 }
@@ -33,14 +33,14 @@ export function calibratedProbabilities(logits, {temperature, power, short = []}
  * @param {ArrayLike<number>} logits @param {Calibration} calibration
  * @param {"max_probability" | "energy" | "standard_score"} score @returns {number} */
 export function scopeScore(logits, calibration, score) {
+  const values = Array.from(logits), highest = Math.max(...values);
   if (score === "energy") {
-    const highest = Math.max(...Array.from(logits));
-    return highest + Math.log(Array.from(logits).reduce((total, value) => total + Math.exp(value - highest), 0));
+    return highest + Math.log(values.reduce((total, value) => total + Math.exp(value - highest), 0));
   }
   if (score === "standard_score") {
-    const all = Array.from(logits), mean = all.reduce((total, value) => total + value, 0) / all.length;
-    const deviation = Math.sqrt(all.reduce((total, value) => total + (value - mean) ** 2, 0) / all.length);
-    return (Math.max(...all) - mean) / (deviation || 1);
+    const mean = values.reduce((total, value) => total + value, 0) / values.length;
+    const deviation = Math.sqrt(values.reduce((total, value) => total + (value - mean) ** 2, 0) / values.length);
+    return (highest - mean) / (deviation || 1);
   }
   return Math.max(...calibratedProbabilities(logits, calibration));
 }

@@ -7,11 +7,11 @@ import {part} from "./tensor.js";
 import {readWeights} from "./weights.js";
 
 /** @typedef {import("./tensor.js").Tensor} Tensor */
-/** What txcls/web/export.py writes about a checkpoint, apart from its weights.
+/** A checkpoint as txcls/web/export.py describes it, without the weights.
  * @typedef {{name: string, title: string, classes: string[], config: import("./model.js").ModelConfig,
  *   tokenizer: object, calibration: import("./calibration.js").Calibration,
  *   scope: {score: "max_probability" | "energy" | "standard_score", threshold: number} | null,
- *   means: Record<string, number[][]> | null, stories: Record<string, import("../picture/machine.js").Story>,
+ *   means: Record<string, number[][]> | null, stories: Record<string, import("../picture/scene.js").Story>,
  *   unlike?: import("../picture/unlike.js").Unlike}} Description */
 /** The forward pass of one text.
  *
@@ -44,12 +44,12 @@ export class Classifier {
   /** Classify a text. @param {string} text @param {{record?: (name: string) => boolean, edit?: Record<string,
    *   import("./model.js").Edit>}} options of the trace @returns {Pass} */
   read(text, options = {}) {
-    return run(this.reading(text, options));
+    return run(this.classifySteps(text, options));
   }
 
   /** `read` as a generator that yields between pieces of work.
    * @param {string} text @returns {Generator<void, Pass>} */
-  *reading(text, options = {}) {
+  *classifySteps(text, options = {}) {
     const encoding = this.encoder.encode(text);
     if (!encoding.hasWords) {
       return {encoding, trace: null, logits: null, probabilities: null, ranked: [], outOfScope: null};
@@ -68,8 +68,8 @@ export class Classifier {
     return order.map((index) => ({index, label: this.classes[index], probability: probabilities[index]}));
   }
 
-  /** The class head applied to every state of the residual stream (nostalgebraist 2020, "the logit lens"): the names of
-   * the states and their calibrated probabilities (C,). Only the last state's are the model's prediction.
+  /** The logit lens (nostalgebraist 2020): the class head applied to every state of the residual stream. Returns each
+   * state's name and calibrated probabilities (C,); only those of the last state are the model's prediction.
    * @param {Trace} trace */
   lens(trace) {
     const {config} = this.model;

@@ -1,30 +1,30 @@
-// The cleaning steps of txcls/text/cleaning.py; each keeps its result aligned with the text as typed.
+// The cleaning steps of txcls/text/cleaning.py; each step keeps the offsets in the text as typed.
 //
 // Offsets are in UTF-16 code units, as in JavaScript; surrogate pairs are never split.
 
 import {compiled} from "./words.js";
 
-/** A cleaned text: its code unit i comes from code units `starts[i]` to `ends[i]` of the text as typed.
+/** A cleaned text; its code unit i comes from the code units `starts[i]` to `ends[i]` of the text as typed.
  * @typedef {{text: string, starts: number[], ends: number[]}} CleanedText */
-/** @typedef {(cleaned: CleanedText) => CleanedText} Pass */
+/** @typedef {(cleaned: CleanedText) => CleanedText} Step */
 
 export class Cleaning {
-  /** @param {string[]} steps names, in the order they run @param {import("./words.js").Tables} tables */
+  /** @param {string[]} steps names, in the order in which they run @param {import("./words.js").Tables} tables */
   constructor(steps, {patterns}) {
-    const replace = (name, replacement, hints) => replacing(compiled(patterns[name]), replacement, hints);
-    /** @type {Record<string, () => Pass[]>} */
-    const known = {
+    const replace = (name, replacement, hints) => replaceMatches(compiled(patterns[name]), replacement, hints);
+    /** @type {Record<string, () => Step[]>} */
+    const stepsByName = {
       html_entities: () => [replace("entity", unescape, [";"])],
       html_tags: () => [replace("tag", () => " ", ["<"])],
       urls: () => [replace("url", () => " ", ["://", "www.", "WWW.", "Www."])],
-      backslashes: () => [replacing(/\\/gu, () => " ")],
-      lowercase: () => [lowering],
+      backslashes: () => [replaceMatches(/\\/gu, () => " ")],
+      lowercase: () => [lowercase],
       punctuation: () => [replace("word_apostrophe", () => ""),
         replace("punctuation", (character) => (/\p{M}/u.test(character) ? character : " "))],
       whitespace: () => [replace("spaces", () => " "), strip],
     };
-    /** @type {Pass[]} */
-    this.passes = [composing(patterns), ...steps.flatMap((name) => known[name]())];
+    /** @type {Step[]} */
+    this.steps = [composeCharacters(patterns), ...steps.flatMap((name) => stepsByName[name]())];
   }
 
   /** @param {string} text @returns {CleanedText} */
@@ -32,31 +32,30 @@ export class Cleaning {
     const starts = [], ends = [];
     let repaired = "";
     for (const character of text) {
-      const at = starts.length, end = at + character.length;
-      for (let i = at; i < end; i++) {
-        starts.push(at);
+      const start = starts.length, end = start + character.length;
+      for (let i = start; i < end; i++) {
+        starts.push(start);
         ends.push(end);
       }
-      repaired += isSurrogate(character) ? "\ufffd" : character;
+      repaired += isLoneSurrogate(character) ? "\ufffd" : character;
     }
-    return this.passes.reduce((cleaned, pass) => pass(cleaned), {text: repaired, starts, ends});
+    return this.steps.reduce((cleaned, step) => step(cleaned), {text: repaired, starts, ends});
   }
 }
 
-/** Whether a character is a lone surrogate. */
-function isSurrogate(character) {
+function isLoneSurrogate(character) {
   const code = character.charCodeAt(0);
   return character.length === 1 && code >= 0xd800 && code < 0xe000;
 }
 
-/** A pass that replaces each match; texts that contain none of the hints are returned unchanged. */
-function replacing(pattern, replacement, hints = []) {
+/** A step that replaces each match; it skips texts that contain none of the hints. */
+function replaceMatches(pattern, replacement, hints = []) {
   return (cleaned) => {
     const {text, starts, ends} = cleaned;
     if (hints.length && !hints.some((hint) => text.includes(hint))) return cleaned;
     const out = {text: "", starts: [], ends: []};
     let done = 0;
-    const keep = (until) => {
+    const copyUntil = (until) => {
       out.text += text.slice(done, until);
       for (; done < until; done++) {
         out.starts.push(starts[done]);
@@ -67,7 +66,7 @@ function replacing(pattern, replacement, hints = []) {
       let first = match.index;
       const last = first + match[0].length, replaced = replacement(match[0]);
       if (replaced === match[0]) continue;
-      keep(first);
+      copyUntil(first);
       done = last;
       // The apostrophe that replaces " #39;" is not aligned with the space.
       while (!replaced.startsWith(" ") && first < last - 1 && text[first] === " ") first++;
@@ -78,40 +77,40 @@ function replacing(pattern, replacement, hints = []) {
       }
     }
     if (!done) return cleaned;
-    keep(text.length);
+    copyUntil(text.length);
     return out;
   };
 }
 
-/** NFC, applied only where Python's version of Unicode would change the text.
- * @param {Record<string, string>} patterns @returns {Pass} */
-function composing(patterns) {
-  /** @type {Pass | undefined} */
+/** A step that applies NFC only where Python's version of Unicode changes the text.
+ * @param {Record<string, string>} patterns @returns {Step} */
+function composeCharacters(patterns) {
+  /** @type {Step | undefined} */
   let compose;
   return (cleaned) => {
     if (cleaned.text.normalize("NFC") === cleaned.text) return cleaned;
-    compose ??= replacing(compiled(patterns.composed), (piece) => piece.normalize("NFC"));
+    compose ??= replaceMatches(compiled(patterns.composed), (piece) => piece.normalize("NFC"));
     return compose(cleaned);
   };
 }
 
-/** @type {Pass} */
-function lowering({text, starts, ends}) {
+/** @type {Step} */
+function lowercase({text, starts, ends}) {
   const lower = text.toLowerCase();
   if (lower.length === text.length) return {text: lower, starts, ends};
   const out = {text: lower, starts: [], ends: []}; // may be longer: "İ" becomes two characters
-  let at = 0;
+  let offset = 0;
   for (const character of text) {
     for (let i = character.toLowerCase().length; i > 0; i--) {
-      out.starts.push(starts[at]);
-      out.ends.push(ends[at]);
+      out.starts.push(starts[offset]);
+      out.ends.push(ends[offset]);
     }
-    at += character.length;
+    offset += character.length;
   }
   return out;
 }
 
-/** @type {Pass} */
+/** @type {Step} */
 function strip({text, starts, ends}) {
   let first = 0, last = text.length;
   while (first < last && text[first] === " ") first++;
@@ -119,12 +118,12 @@ function strip({text, starts, ends}) {
   return {text: text.slice(first, last), starts: starts.slice(first, last), ends: ends.slice(first, last)};
 }
 
-/** Python's html.unescape of one entity, with or (as in AG News) without its ampersand. The browser's parser decodes
- * it; numeric references to control characters and noncharacters are dropped.
+/** Python's html.unescape for a single entity, with or (as in AG News) without its ampersand. The browser's parser decodes
+ * the entity; numeric references to control characters and noncharacters become empty, as in Python.
  * @param {string} entity */
 function unescape(entity) {
-  const place = document.createElement("div");
-  place.innerHTML = `&${entity.replace(/^ *&?/, "")}`; // the pattern matches no markup
-  const character = place.textContent ?? "";
+  const decoder = document.createElement("div");
+  decoder.innerHTML = `&${entity.replace(/^ *&?/, "")}`; // the pattern matches no markup
+  const character = decoder.textContent ?? "";
   return entity.includes("#") && /^[\x01-\x08\x0b\x0e-\x1f\x7f\p{Noncharacter_Code_Point}]$/u.test(character) ? "" : character;
 }

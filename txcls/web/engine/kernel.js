@@ -1,4 +1,4 @@
-// kernel.wat, assembled by wasmtime.wat2wasm and in base64; a test compares the two.
+// kernel.wat, assembled by wasmtime.wat2wasm, in base64; a test compares the two files.
 
 export const KERNEL = `
 AGFzbQEAAAABCgFgBn9/f39/fwADAgEABQMBAAEHFQIGbWVtb3J5AgAIbXVsdGlwbHkAAAq/AwG8AwIIfwt7IARBAnQhBiAFQQJ0IQcgAiAH

@@ -1,7 +1,7 @@
 ;; Matrix products in WebAssembly, four numbers at a time: y = x w^T.
 ;;
-;; x is (T, K) and y is (T, N), both row-major; T is a multiple of 4 and N of 8. w is (N, K) in groups of 8 rows, one
-;; number of each row in turn, so that 8 columns of y are computed together. A block of 4 rows and 8 columns stays in 8
+;; x is (T, K) and y is (T, N), both row-major; T is a multiple of 4 and N of 8. w is (N, K) in groups of 8 interleaved
+;; rows, so that 8 columns of y are computed together. A block of 4 rows and 8 columns stays in 8
 ;; registers. All numbers are float32, all addresses are in bytes.
 (module
   (memory (export "memory") 1)
@@ -58,7 +58,7 @@
         (v128.store (local.get $o) (local.get $d0))
         (v128.store offset=16 (local.get $o) (local.get $d1))
         (local.set $o (i32.add (local.get $o) (local.get $out)))
-        ;; left is now at the second row of the block; the next block starts three rows later
+        ;; left is at the second row of the block; the next block starts three rows later
         (local.set $left
           (i32.add (i32.add (local.get $left) (local.get $row)) (i32.shl (local.get $row) (i32.const 1))))
         (br_if $rows (local.tee $t (i32.sub (local.get $t) (i32.const 4)))))

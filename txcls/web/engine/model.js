@@ -1,10 +1,10 @@
-// The Transformer of txcls/model.py for one text, with the same parts under the same names: ids, embeddings, blocks,
-// pooling, class logits. Intermediate tensors pass through taps named as in txcls/model.py.
+// The Transformer of txcls/model.py for a single text, with the same names for its parts and taps: ids, embeddings,
+// blocks, pooling, class logits.
 //
 //     T tokens   D d_model   H heads   E head width (D / H)   F d_ff   C classes   V vocabulary   L layers
 //
-// The slow parts are generators that yield between pieces of work: the page runs them in time slices and abandons them
-// when the text changes. `run` runs them without a pause.
+// The slow functions are generators, which the page runs in time slices and abandons when the text changes; `run` runs
+// them without interruption.
 
 import {multiply, part, softmaxRows, transpose, zeros} from "./tensor.js";
 
@@ -20,8 +20,8 @@ import {multiply, part, softmaxRows, transpose, zeros} from "./tensor.js";
 /** The tensors recorded by the taps of one forward pass, and the edits to make there (txcls/tap.py). */
 export class Trace {
   /** @param {{record?: (name: string) => boolean, edit?: Record<string, Edit>}} options
-   *   record: which taps to record, all by default; edit: functions keyed by tap name, each of which returns a
-   *   replacement of the same shape for the tensor there (a new one: the tensor may be recorded elsewhere). */
+   *   record: which taps to record, by default all; edit: functions keyed by tap name that return a new tensor of the
+   *   same shape to replace the tap's (they must not modify it, since it may be recorded elsewhere). */
   constructor({record = () => true, edit = {}} = {}) {
     this.record = record;
     this.edit = edit;
@@ -67,13 +67,13 @@ export function run(steps) {
   }
 }
 
-/** Class logits (C,) for token ids; `trace` records and edits the tensors on the way. The pass can start before a later
- * layer, with the state x (T, D) there.
+/** Class logits (C,) for token ids; `trace` records and edits the intermediate tensors. With `from`, the pass starts at
+ * that layer with the state x (T, D).
  * @param {Model} model @param {number[]} ids @param {Trace} trace @param {{layer: number, x: Tensor} | null} from
  * @returns {Generator<void, Tensor>} */
 export function* textClassifier(model, ids, trace = new Trace(), from = null) {
   const {config} = model;
-  if (!ids.length) throw new Error("got no token; the model needs at least one");
+  if (!ids.length) throw new Error("got no tokens; the model needs at least one");
   if (ids.length > config.max_length) {
     throw new Error(`got ${ids.length} tokens; this model reads at most ${config.max_length}`);
   }
@@ -127,7 +127,7 @@ function embeddings(model, ids, trace) {
 
 /** One layer: attention moves information between tokens, then feed-forward processes each token separately. */
 export function* block(model, name, x, trace) {
-  const norm = (which, input) => trace.tap(`${name}.${which}.out`, layerNorm(model, `${name}.${which}`, input));
+  const norm = (normName, input) => trace.tap(`${name}.${normName}.out`, layerNorm(model, `${name}.${normName}`, input));
   const attention = (input) => selfAttention(model, `${name}.attn`, input, trace);
   const feed = (input) => feedForward(model, `${name}.ff`, input, trace);
   if (model.config.norm === "pre") {
@@ -152,11 +152,11 @@ function* selfAttention(model, name, x, trace) {
   yield;
   const v = trace.tap(`${name}.v`, splitHeads(linear(model, `${name}.value`, x), H)); // H T E
   let scores = zeros(H, T, T);
-  const divided = {data: q.data.map((value) => value / Math.sqrt(E)), shape: q.shape}; // H T E
+  const scaledQ = {data: q.data.map((value) => value / Math.sqrt(E)), shape: q.shape}; // H T E
   for (let h = 0; h < H; h++) {
     yield;
     const rows = part(scores, h);
-    multiply(part(divided, h), part(k, h), null, rows, T, E, T);
+    multiply(part(scaledQ, h), part(k, h), null, rows, T, E, T);
     if (causal) for (let t = 0; t < T; t++) rows.fill(-Infinity, t * T + t + 1, (t + 1) * T);
   }
   scores = trace.tap(`${name}.scores`, scores); // H T T
@@ -188,7 +188,7 @@ export function layerNorm(model, name, x) {
   return out;
 }
 
-/** Two linear maps with an activation function between them, the same at every position. */
+/** Two linear maps with an activation function between them, applied to each token separately. */
 function* feedForward(model, name, x, trace) {
   const expanded = linear(model, `${name}.expand`, x); // T F
   expanded.data.forEach(ACTIVATIONS[model.config.activation]);
@@ -218,7 +218,7 @@ export function head(model, pooled) {
   return {data, shape: [data.length]};
 }
 
-/** x W^T + b with the weights of this name; the bias is optional. */
+/** x W^T + b with the weights `name.weight` and, if there is one, `name.bias`. */
 export function linear(model, name, x) {
   const weight = model.weights.get(`${name}.weight`); // N K
   const bias = model.weights.get(`${name}.bias`); // N
@@ -253,7 +253,7 @@ function joinHeads(z) {
   return out;
 }
 
-/** The feed-forward network's activation functions, in place: callbacks for `forEach` on the array. */
+/** The feed-forward network's activation functions, which modify an array in place as callbacks of `forEach`. */
 export const ACTIVATIONS = {
   relu: (x, i, all) => { if (x < 0) all[i] = 0; },
   gelu: (x, i, all) => { all[i] = 0.5 * x * (1 + erf(x * Math.SQRT1_2)); },
@@ -263,9 +263,9 @@ export const ACTIVATIONS = {
 };
 
 const STEP = 1 / 64, END = 6; // beyond END, erf is 1 in single precision
-const PLACES = Array.from({length: END / STEP + 2}, (_, i) => i * STEP);
-const VALUES = Float64Array.from(PLACES, erfSeries);
-const SLOPES = Float64Array.from(PLACES, (x) => (STEP * 2 * Math.exp(-x * x)) / Math.sqrt(Math.PI));
+const NODES = Array.from({length: END / STEP + 2}, (_, i) => i * STEP);
+const VALUES = Float64Array.from(NODES, erfSeries);
+const SLOPES = Float64Array.from(NODES, (x) => (STEP * 2 * Math.exp(-x * x)) / Math.sqrt(Math.PI));
 
 /** Abramowitz & Stegun, Handbook of Mathematical Functions (1964), 7.1.6: erf x =
  * 2 / sqrt(pi) exp(-x^2) (x + 2 x^3 / 3 + 4 x^5 / (3 * 5) + 8 x^7 / (3 * 5 * 7) + ...). */
@@ -275,9 +275,9 @@ function erfSeries(x) {
   return (2 * Math.exp(-x * x) * sum) / Math.sqrt(Math.PI);
 }
 
-/** The error function to within 1e-9, by cubic Hermite interpolation between its values at multiples of STEP. */
+/** The error function to within 1e-9, by cubic Hermite interpolation between its values at NODES. */
 export function erf(x) {
-  const place = Math.min(Math.abs(x), END) / STEP, i = Math.floor(place), t = place - i;
+  const position = Math.min(Math.abs(x), END) / STEP, i = Math.floor(position), t = position - i;
   const rise = VALUES[i + 1] - VALUES[i], m = SLOPES[i], n = SLOPES[i + 1];
   const value = VALUES[i] + t * (m + t * (3 * rise - 2 * m - n + t * (m + n - 2 * rise)));
   return x < 0 ? -value : value;

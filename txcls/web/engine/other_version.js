@@ -1,58 +1,56 @@
-// Another version of a text: as many tokens, one word changed or two exchanged, and another answer.
+// Find a counterfactual: a version of a text with the same number of tokens, one word replaced or two swapped, and
+// another predicted class.
 
-/** For each word, this many of its nearest words in the embedding are tried. */
-const NEAREST = 30;
-/** Maximum number of changed texts to classify. */
-const MOST_TRIED = 240;
+/** How many replacements are tried for each word. */
+const N_REPLACEMENTS = 30;
+/** Maximum number of versions to classify. */
+const MAX_VERSIONS = 240;
 
-/** The first change found that gives another answer; null if none does. Two class names that occur in the text (as in
- * match reports) are exchanged first; then a word is replaced, the most similar replacements first
+/** The first version that the model classifies differently; null if there is none. Class names in the text (as in match
+ * reports) are swapped first; then words are replaced, the most similar replacements first
  * (txcls/inspection/counterfactuals.py).
  * @param {import("./classifier.js").Classifier} classifier @param {string} text @returns {Generator<void, string | null>} */
 export function* otherVersion(classifier, text) {
   const {tokens, hasWords} = classifier.encoder.encode(text);
   if (!hasWords) return null;
-  const answer = (changed) => classifier.reading(changed, {record: () => false});
-  const [best] = (yield* answer(text)).ranked;
-  const read = tokens.filter(({end, start}) => end > start), names = new Set(classifier.classes.map((name) => name.toLowerCase()));
-  const spelled = ({start, end}) => text.slice(start, end), named = read.filter((token) => names.has(spelled(token).toLowerCase()));
-  const texts = [];
-  named.forEach((one, i) => named.slice(i + 1).forEach((other) => {
-    if (spelled(one) === spelled(other)) return;
-    texts.push(text.slice(0, one.start) + spelled(other) + text.slice(one.end, other.start) + spelled(one) + text.slice(other.end));
-  }));
+  const classify = (version) => classifier.classifySteps(version, {record: () => false});
+  const [best] = (yield* classify(text)).ranked;
+  const textTokens = tokens.filter(({end, start}) => end > start), names = new Set(classifier.classes.map((name) => name.toLowerCase()));
+  const spelling = ({start, end}) => text.slice(start, end), classNames = textTokens.filter((token) => names.has(spelling(token).toLowerCase()));
+  const swapped = classNames.flatMap((first, i) => classNames.slice(i + 1).filter((second) => spelling(first) !== spelling(second)).map((second) =>
+    text.slice(0, first.start) + spelling(second) + text.slice(first.end, second.start) + spelling(first) + text.slice(second.end)));
   const replaced = [];
-  for (const token of read) {
+  for (const token of textTokens) {
     yield;
-    const isWhole = !/[\p{L}\p{N}]$/u.test(text.slice(0, token.start)) && !/^[\p{L}\p{N}]/u.test(text.slice(token.end));
-    if (!isWhole || token.isUnknown || !/^\p{L}+$/u.test(spelled(token))) continue;
-    const isCapital = /^\p{Lu}/u.test(spelled(token));
-    for (const {word, cosine} of nearest(classifier, token)) {
-      const shown = isCapital ? word[0].toUpperCase() + word.slice(1) : word;
-      replaced.push({cosine, changed: text.slice(0, token.start) + shown + text.slice(token.end)});
+    const isWord = !/[\p{L}\p{N}]$/u.test(text.slice(0, token.start)) && !/^[\p{L}\p{N}]/u.test(text.slice(token.end));
+    if (!isWord || token.isUnknown || !/^\p{L}+$/u.test(spelling(token))) continue;
+    const isCapitalised = /^\p{Lu}/u.test(spelling(token));
+    for (const {word, cosine} of nearestWords(classifier, token)) {
+      const replacement = isCapitalised ? word[0].toUpperCase() + word.slice(1) : word;
+      replaced.push({cosine, version: text.slice(0, token.start) + replacement + text.slice(token.end)});
     }
   }
   replaced.sort((a, b) => b.cosine - a.cosine);
-  for (const changed of [...texts, ...replaced.map((one) => one.changed)].slice(0, MOST_TRIED)) {
-    if (classifier.encoder.encode(changed).tokens.length !== tokens.length) continue;
-    const [other] = (yield* answer(changed)).ranked;
-    if (other.index !== best.index) return changed;
+  for (const version of [...swapped, ...replaced.map(({version}) => version)].slice(0, MAX_VERSIONS)) {
+    if (classifier.encoder.encode(version).tokens.length !== tokens.length) continue;
+    const [predicted] = (yield* classify(version)).ranked;
+    if (predicted.index !== best.index) return version;
   }
   return null;
 }
 
-/** The nearest words of a token in the embedding, by cosine. */
-function nearest({encoder, model}, {id, text}) {
+/** The words nearest to a token in the embedding, by cosine similarity. */
+function nearestWords({encoder, model}, {id, text}) {
   const {data, shape: [V, width]} = model.weights.get("embeddings.token.weight"), isBytePairs = encoder.space >= 0;
-  const row = (place) => data.subarray(place * width, (place + 1) * width);
+  const row = (index) => data.subarray(index * width, (index + 1) * width);
   const product = (a, b) => a.reduce((sum, value, i) => sum + value * b[i], 0);
-  const own = row(id), norm = Math.sqrt(product(own, own)), found = [];
+  const own = row(id), norm = Math.sqrt(product(own, own)), words = [];
   for (let other = 0; other < V; other++) {
     const [, start, word] = /^(Ġ?)(\p{L}+)$/u.exec(encoder.tokens[other]) ?? [];
     if (!word || other === id || word === text.trim() || Boolean(start) !== isBytePairs) continue;
-    if (isBytePairs && !/^[a-z]+$/i.test(word)) continue; // other letters are spelled in bytes
+    if (isBytePairs && !/^[a-z]+$/i.test(word)) continue; // other letters are encoded as bytes
     const vector = row(other);
-    found.push({word, cosine: product(own, vector) / (norm * Math.sqrt(product(vector, vector)) || 1)});
+    words.push({word, cosine: product(own, vector) / (norm * Math.sqrt(product(vector, vector)) || 1)});
   }
-  return found.sort((a, b) => b.cosine - a.cosine).slice(0, NEAREST);
+  return words.sort((a, b) => b.cosine - a.cosine).slice(0, N_REPLACEMENTS);
 }

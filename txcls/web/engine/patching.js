@@ -1,4 +1,5 @@
-// Activation patching: which part, at which token, carries the difference between two texts? (txcls/inspection/patching.py)
+// Activation patching: which part of the model, at which token, carries the difference between two texts
+// (txcls/inspection/patching.py).
 
 import {Trace, block, textClassifier} from "./model.js";
 import {part} from "./tensor.js";
@@ -6,12 +7,12 @@ import {part} from "./tensor.js";
 /** Maximum number of tokens in a text for a patch grid. */
 export const MAX_PATCH_TOKENS = 64;
 
-/** What is patched at a token: the tensor at a tap, or one head of it (`head` is -1 for none).
+/** A part of the model that can be patched at a token: the tensor at a tap, or one head's part of it (else `head` is -1).
  * @typedef {{kind: "embeddings" | "head" | "attention" | "feed-forward" | "residual", layer: number, head: number, tap: string}} Part */
-/** Noising puts values of the second text into the pass over the first; denoising those of the first into the second.
+/** Noising patches values of the second text into the pass over the first; denoising does the reverse.
  * @typedef {"denoising" | "noising"} Direction */
-/** Two texts: `passes` records every part of each; `answers` are their predicted classes. `problem` says why they have
- * no grid, "" if they have one; only then are there passes.
+/** Two texts with their forward passes, in which every part is recorded, and their predicted classes (`answers`). If the
+ * texts have no grid, `problem` says why; otherwise it is "".
  * @typedef {{encodings: import("./encoder.js").Encoding[], problem: "" | "words" | "lengths" | "long" | "answers",
  *   passes: import("./classifier.js").Pass[], answers: number[]}} TextPair */
 
@@ -33,17 +34,17 @@ export function patchParts({n_layers, n_heads}) {
 export function textPair(classifier, first, second) {
   const encodings = [first, second].map((text) => classifier.encoder.encode(text));
   const [n, m] = encodings.map(({tokens}) => tokens.length);
-  const without = (problem) => ({encodings, problem, passes: [], answers: []});
-  if (!encodings.every(({hasWords}) => hasWords)) return without("words");
-  if (n !== m) return without("lengths");
-  if (n > MAX_PATCH_TOKENS) return without("long");
+  const withoutGrid = (problem) => ({encodings, problem, passes: [], answers: []});
+  if (!encodings.every(({hasWords}) => hasWords)) return withoutGrid("words");
+  if (n !== m) return withoutGrid("lengths");
+  if (n > MAX_PATCH_TOKENS) return withoutGrid("long");
   const taps = new Set(patchParts(classifier.model.config).map(({tap}) => tap));
   const passes = [first, second].map((text) => classifier.read(text, {record: (name) => taps.has(name)}));
   const answers = passes.map(({logits}) => logits.indexOf(Math.max(...logits)));
   return {encodings, problem: answers[0] === answers[1] ? "answers" : "", passes, answers};
 }
 
-/** The edit that substitutes a part's output at a token with that of another pass.
+/** The edit that replaces a part's output at a token with its output in another pass.
  * @param {Part} part @param {number} token @param {Trace} source @returns {Record<string, import("./model.js").Edit>} */
 export function patchEdit({tap, head}, token, source) {
   return {[tap]: ({data, shape}) => {
@@ -54,26 +55,25 @@ export function patchEdit({tap, head}, token, source) {
   }};
 }
 
-/** Fill `values` (P, T) with the fraction of the logit difference that each patch transfers: 0 for none of it, 1 for all.
+/** Fill `values` (P, T) with the fraction of the logit difference that each patch transfers, from 0 (none) to 1 (all).
  *
- * The difference is the logit of the first text's answer minus that of the second's.
+ * The logit difference is the logit of the first text's predicted class minus that of the second's.
  * Denoising: (patched - second) / (first - second). Noising: (first - patched) / (first - second).
  * @param {import("./classifier.js").Classifier} classifier @param {TextPair} pair without a problem @param {Direction} direction
  * @param {Float64Array} values @returns {Generator<void, Float64Array>} */
 export function* patchGrid({model}, {encodings, passes, answers}, direction, values) {
   const difference = (logits) => logits[answers[0]] - logits[answers[1]];
   const [first, second] = passes.map(({logits}) => difference(logits));
-  const [into, source] = direction === "denoising" ? [1, 0] : [0, 1], {trace} = passes[into];
-  const ids = encodings[into].tokens.map(({id}) => id), T = ids.length, others = passes[source].trace;
-  const unread = () => false;
+  const [target, source] = direction === "denoising" ? [1, 0] : [0, 1], {trace} = passes[target], sourceTrace = passes[source].trace;
+  const ids = encodings[target].tokens.map(({id}) => id), T = ids.length, record = () => false;
   for (const [number, {tap, head, layer, kind}] of patchParts(model.config).entries()) {
-    // After attention, a layer processes each token separately: one pass through the patched layer with all tokens patched
-    // gives the state of each token as if it alone were.
-    let base = trace.get("embeddings.out"), states = others.get(tap); // T D
+    // After attention, a layer processes each token separately. So a single pass through the layer with all tokens patched
+    // gives, for each token, the state that patching only this token would give.
+    let base = trace.get("embeddings.out"), states = sourceTrace.get(tap); // T D
     if (kind !== "embeddings") {
       const before = layer ? trace.get(`layers.${layer - 1}.resid_post`) : base;
-      const edit = {[tap]: (value) => (head < 0 ? states : withHead(value, others.get(tap), head))};
-      states = yield* block(model, `layers.${layer}`, before, new Trace({record: unread, edit}));
+      const edit = {[tap]: (value) => (head < 0 ? states : withHead(value, sourceTrace.get(tap), head))};
+      states = yield* block(model, `layers.${layer}`, before, new Trace({record, edit}));
       base = trace.get(`layers.${layer}.resid_post`);
     }
     const D = base.shape[1];
@@ -81,14 +81,14 @@ export function* patchGrid({model}, {encodings, passes, answers}, direction, val
       const x = {data: base.data.slice(), shape: base.shape};
       x.data.set(states.data.subarray(token * D, (token + 1) * D), token * D);
       const from = {layer: kind === "embeddings" ? 0 : layer + 1, x};
-      const patched = difference((yield* textClassifier(model, ids, new Trace({record: unread}), from)).data);
+      const patched = difference((yield* textClassifier(model, ids, new Trace({record}), from)).data);
       values[number * T + token] = (direction === "denoising" ? patched - second : first - patched) / (first - second);
     }
   }
   return values;
 }
 
-/** The tensor (H, T, E) with one head replaced by that of another. */
+/** The tensor (H, T, E) with one head's part replaced by that of another tensor. */
 function withHead({data, shape}, other, head) {
   const changed = {data: data.slice(), shape};
   part(changed, head).set(part(other, head));

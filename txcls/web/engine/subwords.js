@@ -4,7 +4,7 @@ import {isSpace} from "./words.js";
 
 /** @typedef {import("./words.js").Piece} Piece */
 
-/** The pre-tokens within which byte pairs are merged (Radford et al. 2019, as published with GPT-2): contractions;
+/** Pre-tokens, within which byte pairs are merged (Radford et al. 2019, as published with GPT-2): contractions;
  * words, numbers and runs of other characters, each with the space before it; and whitespace. */
 const PARTS = new RegExp(["'(?:s|t|re|ve|m|ll|d)", " ?\\p{L}+", " ?\\p{N}+", " ?[^\\p{White_Space}\\p{L}\\p{N}]+",
   "\\p{White_Space}+(?!\\P{White_Space})", "\\p{White_Space}+"].join("|"), "gu");
@@ -17,8 +17,8 @@ export class BytePairs {
     this.ids = new Map(tokens.map((token, id) => [token, id]));
     /** @type {Map<string, number>} */
     this.ranks = new Map(merges.map(([left, right], rank) => [`${left} ${right}`, rank]));
-    /** The pieces of each pre-token seen so far. @type {Map<string, string[]>} */
-    this.known = new Map();
+    /** The pieces of each pre-token split so far. @type {Map<string, string[]>} */
+    this.cache = new Map();
   }
 
   /** The tokens of a cleaned text. @param {string} text @returns {Piece[]} */
@@ -30,16 +30,16 @@ export class BytePairs {
     const first = String.fromCodePoint(/** @type {number} */ (stripped.codePointAt(0))).length;
     // A space is added before the text and aligned with the first character.
     for (const match of ` ${stripped}`.matchAll(PARTS)) {
-      // The offsets of the character that each byte of the pre-token belongs to, in code units.
+      // For each byte of the pre-token, the offsets of its character in code units.
       const starts = [], ends = [];
-      let bytes = "", at = match.index - 1;
+      let bytes = "", offset = match.index - 1;
       for (const character of match[0]) {
         for (const byte of UTF8.encode(character)) {
           bytes += BYTES[byte];
-          starts.push(Math.max(at, 0));
-          ends.push(at < 0 ? first : at + character.length);
+          starts.push(Math.max(offset, 0));
+          ends.push(offset < 0 ? first : offset + character.length);
         }
-        at += character.length;
+        offset += character.length;
       }
       let done = 0;
       for (const piece of this.pieces(bytes)) {
@@ -51,29 +51,29 @@ export class BytePairs {
     return pieces;
   }
 
-  /** The pieces of a pre-token in the byte alphabet: merge the adjacent pair that was learned first (the leftmost in a
-   * tie) until none is left. @param {string} part @returns {string[]} */
+  /** The pieces of a pre-token in the byte alphabet: repeatedly merge the adjacent pair that was learned first (in a tie,
+   * the leftmost). @param {string} part @returns {string[]} */
   pieces(part) {
-    let pieces = this.known.get(part);
+    let pieces = this.cache.get(part);
     if (!pieces) {
       pieces = [...part];
       for (;;) {
-        let best = Infinity, place = -1;
+        let best = Infinity, index = -1;
         for (let i = 0; i + 1 < pieces.length; i++) {
           const rank = this.ranks.get(`${pieces[i]} ${pieces[i + 1]}`);
-          if (rank !== undefined && rank < best) [best, place] = [rank, i];
+          if (rank !== undefined && rank < best) [best, index] = [rank, i];
         }
-        if (place < 0) break;
-        pieces.splice(place, 2, pieces[place] + pieces[place + 1]);
+        if (index < 0) break;
+        pieces.splice(index, 2, pieces[index] + pieces[index + 1]);
       }
-      if (this.known.size > 20000) this.known.clear();
-      this.known.set(part, pieces);
+      if (this.cache.size > 20000) this.cache.clear();
+      this.cache.set(part, pieces);
     }
     return pieces;
   }
 }
 
-/** A span without the whitespace at either end; a span of nothing but whitespace is returned unchanged. */
+/** A span without surrounding whitespace; a span of only whitespace is returned unchanged. */
 function trimmed(text, start, end) {
   let first = start, last = end;
   while (first < last && isSpace(text[first])) first++;

@@ -3,8 +3,8 @@
 import {KERNEL} from "./kernel.js";
 
 /**
- * An array in row-major order with its shape; there is no batch axis, since a page classifies one text at a time.
- * The numbers of a constant one never change.
+ * An array in row-major order with its shape; there is no batch axis, since a page classifies one text at a time. The
+ * numbers of a `constant` tensor never change.
  * @typedef {{data: Float32Array, shape: number[], constant?: boolean}} Tensor
  */
 
@@ -23,14 +23,14 @@ export function part(tensor, index) {
 /** y = x w^T + b, for x (T, K), w (N, K) and y (T, N), all row-major.
  * @param {Float32Array} x @param {Float32Array} w @param {Float32Array | null} b @param {Float32Array} y
  * @param {number} T @param {number} K @param {number} N
- * @param {boolean} constant whether w never changes: then it is converted for the kernel only once */
+ * @param {boolean} constant whether w never changes and can be converted for the kernel only once */
 export function multiply(x, w, b, y, T, K, N, constant = false) {
   if (kernel) multiplyFast(x, w, y, T, K, N, constant);
   else multiplyPlainly(x, w, y, T, K, N);
   if (b) for (let t = 0, o = 0; t < T; t++) for (let n = 0; n < N; n++, o++) y[o] += b[n];
 }
 
-/** The definition, for browsers without the kernel: about 50 times as slow. */
+/** The plain definition, for browsers without the kernel; about 50 times slower. */
 function multiplyPlainly(x, w, y, T, K, N) {
   for (let t = 0; t < T; t++) {
     for (let n = 0; n < N; n++) {
@@ -41,7 +41,7 @@ function multiplyPlainly(x, w, y, T, K, N) {
   }
 }
 
-/** The functions and the memory of kernel.wat; null in browsers without WebAssembly's vectors (Safari before 16.4). */
+/** The functions and memory of kernel.wat; null in browsers without WebAssembly SIMD (Safari before 16.4). */
 const kernel = (() => {
   try {
     const bytes = Uint8Array.from(atob(KERNEL), (letter) => letter.charCodeAt(0));
@@ -56,9 +56,9 @@ const roundedUp = (n, step) => Math.ceil(n / step) * step;
 
 function multiplyFast(x, w, y, T, K, N, constant) {
   const rows = roundedUp(T, 4), columns = roundedUp(N, 8);
-  const right = constant ? placed(w, K, N) : arranged(w, K, N, room.w.of(columns * K));
-  const left = room.x.of(rows * K), out = room.y.of(rows * columns);
-  const numbers = new Float32Array(kernel.memory.buffer); // a new view each time: one on memory that has grown is empty
+  const right = constant ? constantOffset(w, K, N) : interleave(w, K, N, buffers.w.fit(columns * K));
+  const left = buffers.x.fit(rows * K), out = buffers.y.fit(rows * columns);
+  const numbers = new Float32Array(kernel.memory.buffer); // a new view each time: growing the memory detaches old views
   numbers.set(x.subarray(0, T * K), left);
   numbers.fill(0, left + T * K, left + rows * K);
   kernel.multiply(4 * left, 4 * right, 4 * out, rows, K, columns);
@@ -66,54 +66,53 @@ function multiplyFast(x, w, y, T, K, N, constant) {
   else for (let t = 0; t < T; t++) y.set(numbers.subarray(out + t * columns, out + t * columns + N), t * N);
 }
 
-/** Write w (N, K) to the kernel's memory at `place` in groups of 8 rows, one number of each row in turn; return `place`.
- * Places and sizes are in numbers of four bytes. */
-function arranged(w, K, N, place) {
+/** Write w (N, K) to the kernel's memory at `offset`, interleaved in groups of 8 rows. Offsets and sizes count numbers, of
+ * four bytes each. */
+function interleave(w, K, N, offset) {
   const numbers = new Float32Array(kernel.memory.buffer);
   for (let n = 0; n < roundedUp(N, 8); n++) {
-    let o = place + (n - (n % 8)) * K + (n % 8);
+    let o = offset + (n - (n % 8)) * K + (n % 8);
     for (let k = 0; k < K; k++, o += 8) numbers[o] = n < N ? w[n * K + k] : 0;
   }
-  return place;
+  return offset;
 }
 
-/** @type {WeakMap<Float32Array, number>} */
-const places = new WeakMap();
+/** Offsets in the kernel's memory of weights that never change; this memory is never released.
+ * @type {WeakMap<Float32Array, number>} */
+const constantOffsets = new WeakMap();
 
-/** The place in the kernel's memory of weights (N, K) that never change; it is never given back. */
-function placed(w, K, N) {
-  let place = places.get(w);
-  if (place === undefined) places.set(w, place = arranged(w, K, N, reserve(roundedUp(N, 8) * K)));
-  return place;
+function constantOffset(w, K, N) {
+  if (!constantOffsets.has(w)) constantOffsets.set(w, interleave(w, K, N, reserve(roundedUp(N, 8) * K)));
+  return constantOffsets.get(w);
 }
 
 let reserved = 0;
 
-/** The place of `size` more numbers in the kernel's memory. */
+/** Reserve `size` numbers of the kernel's memory and return their offset. */
 function reserve(size) {
-  const place = reserved;
+  const offset = reserved;
   reserved += size;
   const missing = 4 * reserved - kernel.memory.buffer.byteLength;
   if (missing > 0) kernel.memory.grow(Math.ceil(missing / 65_536));
-  return place;
+  return offset;
 }
 
-/** Room for one product's numbers, used again for the next. */
-class Room {
-  place = 0;
+/** A buffer in the kernel's memory, reused from one product to the next. */
+class Buffer {
+  offset = 0;
   size = 0;
 
-  /** @param {number} size @returns {number} */
-  of(size) {
+  /** The buffer's offset, after growing it to at least `size` numbers. @param {number} size @returns {number} */
+  fit(size) {
     if (size > this.size) {
       this.size = 2 * size;
-      this.place = reserve(this.size);
+      this.offset = reserve(this.size);
     }
-    return this.place;
+    return this.offset;
   }
 }
 
-const room = {x: new Room(), w: new Room(), y: new Room()};
+const buffers = {x: new Buffer(), w: new Buffer(), y: new Buffer()};
 
 /** The transpose (N, M) of a matrix (M, N).
  * @param {Float32Array} x @param {number} M @param {number} N @returns {Float32Array} */

@@ -1,4 +1,4 @@
-// Read a checkpoint's model.safetensors: a JSON header of names, types, shapes and offsets, then the numbers.
+// Read a checkpoint's model.safetensors: a JSON header with names, types, shapes and offsets, followed by the numbers.
 
 /** @typedef {import("./tensor.js").Tensor} Tensor */
 

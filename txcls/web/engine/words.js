@@ -1,8 +1,8 @@
-// Word tokens with their offsets, by NLTK's Penn Treebank rules (txcls/text/words.py), and the simpler tokenizers that
-// published systems use. txcls/web/tables.py extracts the rules from the installed NLTK.
+// Split text into words with their offsets, by NLTK's Penn Treebank rules or a single pattern (txcls/text/words.py). The
+// rules come from txcls/web/tables.py.
 
-/** The tokenizer tables from txcls/web/tables.py: sources of regular expressions for the flags g and v, and pairs of
- * such a source and a replacement.
+/** The tokenizer tables from txcls/web/tables.py: sources of regular expressions with the flags g and v, and pairs of a
+ * source and its replacement.
  * @typedef {{patterns: Record<string, string>,
  *   words?: {full_stop: string, splits: [string, string][], endings: [string, string][]}}} Tables */
 /** @typedef {{start: number, end: number, id: number}} Piece */
@@ -41,13 +41,13 @@ export class Words {
 
   /** The spans of NLTK's words in the text. */
   spans(text) {
-    let at = 0;
+    let end = 0;
     return this.nltk(text.replace(this.fullStop, " .")).map((token) => {
-      while (isSpace(text[at])) at++;
+      let start = end;
+      while (isSpace(text[start])) start++;
       // The rules replace a double quote by `` or '', and '' by ``.
-      const length = text.startsWith(token, at) ? token.length : text[at] === '"' ? 1 : 2;
-      at += length;
-      return [at - length, at];
+      end = start + (text.startsWith(token, start) ? token.length : text[start] === '"' ? 1 : 2);
+      return [start, end];
     });
   }
 

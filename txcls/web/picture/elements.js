@@ -1,110 +1,111 @@
-// HTML and SVG elements: text is never parsed as markup, keyed elements are reused between drawings, and only
-// attributes that differ are written.
+// Create and update HTML and SVG elements. Text is never parsed as markup.
 
 /** Create an HTML element with text or children.
  * @param {string} name @param {{text?: string, className?: string, title?: string}} options @param {(Node | string)[]} children
  * @returns {any} */
 export function element(name, {text = "", className = "", title = ""} = {}, ...children) {
-  const made = document.createElement(name);
-  if (className) made.className = className;
-  if (title) made.title = title;
-  made.append(...(text ? [text] : []), ...children);
-  return made;
+  const node = document.createElement(name);
+  if (className) node.className = className;
+  if (title) node.title = title;
+  node.append(...(text ? [text] : []), ...children);
+  return node;
 }
 
-/** Scroll an element into view, without motion for readers who ask for none. @param {Element} shown @param {"start" | "nearest"} block */
-export function scrollTo(shown, block) {
+/** Scroll an element into view, without motion for visitors who prefer reduced motion.
+ * @param {Element} node @param {"start" | "nearest"} block */
+export function scrollTo(node, block) {
   const behavior = matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth";
-  shown.scrollIntoView({block, behavior});
+  node.scrollIntoView({block, behavior});
 }
 
-/** Create a button; screen readers read its label, if any, instead of its text.
+/** Create a button; screen readers read its `label`, if any, instead of its text.
  * @param {{text?: string, className?: string, title?: string, label?: string, onClick?: (event: Event) => void}} options
  * @param {(Node | string)[]} children @returns {any} */
 export function button({label = "", onClick, ...options}, ...children) {
-  const made = element("button", options, ...children);
-  made.type = "button";
-  if (label) made.setAttribute("aria-label", label);
-  if (onClick) made.addEventListener("click", onClick);
-  return made;
+  const node = element("button", options, ...children);
+  node.type = "button";
+  if (label) node.setAttribute("aria-label", label);
+  if (onClick) node.addEventListener("click", onClick);
+  return node;
 }
 
 export const SVG = "http://www.w3.org/2000/svg";
 
-/** Elements of one kind under one parent, keyed and reused between drawings: rebuilding the picture at every keystroke
- * would take several times as long as updating what differs. */
-export class Keyed {
-  /** @param {Element} parent @param {(key: number) => any} make creates an element, which is appended to the parent */
+/** Elements of one kind under one parent, keyed and reused from one drawing to the next: rebuilding the picture at every
+ * keystroke would take several times as long as updating what changes. */
+export class KeyedElements {
+  /** @param {Element} parent @param {(key: number) => any} make creates an element */
   constructor(parent, make) {
     this.parent = parent;
     this.make = make;
-    /** @type {Map<number, {node: any, values: Record<string, any>, turn: number}>} */
-    this.all = new Map();
-    this.turn = 0;
+    /** @type {Map<number, {node: any, values: Record<string, any>, drawing: number}>} */
+    this.records = new Map();
+    /** The number of the current drawing. */
+    this.drawing = 0;
   }
 
-  /** The record of the element with this key, for `write`; created if there is none. @param {number} key */
-  take(key) {
-    let one = this.all.get(key);
-    if (!one) {
-      one = {node: this.make(key), values: {}, turn: 0};
-      this.parent.append(one.node);
-      this.all.set(key, one);
+  /** The record of the element with this key, for `write`; if there is none, the element is created. @param {number} key */
+  use(key) {
+    let record = this.records.get(key);
+    if (!record) {
+      record = {node: this.make(key), values: {}, drawing: 0};
+      this.parent.append(record.node);
+      this.records.set(key, record);
     }
-    one.turn = this.turn;
-    return one;
+    record.drawing = this.drawing;
+    return record;
   }
 
-  /** Remove the elements that were not taken since the last call. */
+  /** Remove the elements that were not used in this drawing, and begin the next drawing. */
   finish() {
-    for (const [key, {node, turn}] of this.all) {
-      if (turn === this.turn) continue;
+    for (const [key, {node, drawing}] of this.records) {
+      if (drawing === this.drawing) continue;
       node.remove();
-      this.all.delete(key);
+      this.records.delete(key);
     }
-    this.turn++;
+    this.drawing++;
   }
 }
 
-/** Write with `set` the values that have changed since the last call. */
-export function write(one, values, set) {
+/** Set those values of a record's element that have changed since the last call. */
+export function write(record, values, set) {
   for (const name in values) {
-    if (one.values[name] === values[name]) continue;
-    one.values[name] = values[name];
-    set(one.node, name, values[name]);
+    if (record.values[name] === values[name]) continue;
+    record.values[name] = values[name];
+    set(record.node, name, values[name]);
   }
 }
 
-export const attribute = (node, name, value) => node.setAttribute(name, value);
-export const property = (node, name, value) => { node[name] = value; };
-export const style = (node, name, value) => node.style.setProperty(name, value);
+export const setAttribute = (node, name, value) => node.setAttribute(name, value);
+export const setProperty = (node, name, value) => { node[name] = value; };
+export const setStyle = (node, name, value) => node.style.setProperty(name, value);
 
-/** Two decimals are enough for drawing; numbers are faster to compare and write than strings. */
+/** Round to two decimals, which are enough for drawing. Numbers are faster to compare and write than strings. */
 export const round = (value) => Math.round(value * 100) / 100;
-/** Line widths in steps of a fifth of a pixel, opacities in twentieths: finer steps would not be visible, and the
- * browser recomputes the style of every line that changes. */
-export const thickness = (value) => Math.round(value * 5) / 5;
-export const opacity = (value) => Math.round(value * 20) / 20;
+/** Round line widths to fifths of a pixel, and opacities to twentieths: finer steps are invisible, and the browser
+ * recomputes the style of every line that changes. */
+export const roundWidth = (value) => Math.round(value * 5) / 5;
+export const roundOpacity = (value) => Math.round(value * 20) / 20;
 
 /** Create an SVG element; numeric attributes are rounded. @returns {any} */
 export function svgElement(name, attributes = {}, text = "") {
-  const made = document.createElementNS(SVG, name);
+  const node = document.createElementNS(SVG, name);
   for (const [key, value] of Object.entries(attributes)) {
-    made.setAttribute(key, typeof value === "number" ? String(round(value)) : value);
+    node.setAttribute(key, typeof value === "number" ? String(round(value)) : value);
   }
-  if (text) made.textContent = text;
-  return made;
+  if (text) node.textContent = text;
+  return node;
 }
 
 /** Keyed SVG elements in a new group. */
-export function shapes(svg, className, name, childClass = "") {
+export function keyedShapes(svg, className, name, childClass = "") {
   const group = svg.appendChild(svgElement("g", {class: className}));
-  return new Keyed(group, () => svgElement(name, childClass ? {class: childClass} : {}));
+  return new KeyedElements(group, () => svgElement(name, childClass ? {class: childClass} : {}));
 }
 
-/** Set a shape's tooltip. */
-export function titled(one, text) {
-  if (one.title === text) return;
-  if (!one.title) one.node.append(svgElement("title"));
-  one.title = one.node.firstChild.textContent = text;
+/** Set the tooltip of a shape. */
+export function setTitle(record, text) {
+  if (record.title === text) return;
+  if (!record.title) record.node.append(svgElement("title"));
+  record.title = record.node.firstChild.textContent = text;
 }

@@ -2,40 +2,40 @@
 
 /** Width in pixels below which the picture runs from top to bottom. */
 const NARROW = 720;
-/** Maximum number of heads in a layer for which the maps have their numbers below. */
+/** Maximum number of heads in a layer for which each map has its number below. */
 export const MANY_HEADS = 6;
 /** Minimum width of a map in pixels. */
 const MIN_MAP = 20;
 /** Minimum distance between lanes in pixels, if they run from left to right. */
 const MIN_PITCH = 12.5;
-/** Height of a head's map in pixels: minimum, maximum with lanes close together, maximum, maximum with many heads. */
-const LOWEST_MAP = 36, LOW_MAP = 48, HIGH_MAP = 84, HIGH_MAP_OF_MANY = 64;
-/** Distance between lanes in pixels from which the maps may be higher. */
-const EASY_PITCH = 18;
+/** Height of a head's map in pixels: the minimum, and the maximum with close lanes, in general and with more than 4 heads. */
+const MIN_MAP_HEIGHT = 36, MAX_HEIGHT_CLOSE_LANES = 48, MAX_MAP_HEIGHT = 84, MAX_HEIGHT_MANY_HEADS = 64;
+/** Minimum distance between lanes in pixels for higher maps. */
+const WIDE_PITCH = 18;
 /** Minimum width in pixels of a map with its number below. */
 const MIN_COLUMN = 39;
 /** Minimum width in pixels of a head's story below its map. */
 export const MIN_FOR_STORY = 100;
 /** Stories, in pixels: width of a character, height of a line, maximum width of a column. */
-const STORY_CHARACTER = 6.3, STORY_LINE = 16, WIDEST_STORY = 190;
-/** In a picture that runs down: pixels from the heading of the answer to the first bar, and between bars. */
+const STORY_CHARACTER = 6.3, STORY_LINE = 16, MAX_STORY_WIDTH = 190;
+/** In a picture that runs down: pixels from the heading "Answer" to the first bar, and between bars. */
 const BELOW_NAME = 32, BAR_PITCH = 38;
-/** The share of a layer's length above which its maps stand; the rest is feed-forward. */
-const MAPS = 0.8;
-/** Width in pixels from which everything is drawn larger. */
+/** The share of a layer's width that its maps take; below the rest is feed-forward. */
+const MAPS_SHARE = 0.8;
+/** Minimum width in pixels of a picture that is drawn larger. */
 const LARGE = 1500;
 
 /** Whether a picture of this width runs from top to bottom. @param {number} width */
 export const isNarrow = (width) => width < NARROW;
 
-/** A layer along the flow: its heads start at `start`, its ribbons run from `from` to `to`, feed-forward ends at `end`.
- * Its maps: `perRow` in a row, of this `size`, each with its label in a cell `wide` and `high`.
+/** A layer's positions along the flow: its heads start at `start`, its ribbons run from `from` to `to`, and feed-forward
+ * ends at `end`. Each row has `perRow` maps of this `size`, each in a cell with its label, `wide` by `high`.
  * @typedef {{start: number, from: number, to: number, end: number, perRow: number, size: number, wide: number,
  *   high: number}} Zone */
 
-export class Places {
+export class Layout {
   /** @param {import("./scene.js").Scene} scene
-   * @param {{width: number, room: number, bars: number, storyLength: number}} given the picture's width, the height
+   * @param {{width: number, room: number, bars: number, storyLength: number}} size the picture's width, the height
    * available in the window (unused if the picture runs down), the number of bars, and the length of the longest story
    * in characters */
   constructor({lanes, layers, config}, {width, room, bars, storyLength}) {
@@ -52,17 +52,16 @@ export class Places {
     this.ends = {words, positions};
     /** @type {Zone[]} */
     this.zones = [];
-    if (this.vertical) this.goDown(layers.length, config.n_heads, bars);
-    else this.goRight(layers.length, config.n_heads, {room, bars, storyLength});
+    if (this.vertical) this.placeDown(layers.length, config.n_heads, bars);
+    else this.placeRight(layers.length, config.n_heads, {room, bars, storyLength});
     this.ends.answer = this.length;
     this.middle = this.first + ((this.lanes - 1) / 2) * this.pitch;
-    /** The position and width of the list of bars, and the distance between bars. */
-    this.bars = this.barsAt(bars);
+    this.bars = this.placeBars(bars);
     /** Equal for equal layouts. */
     this.key = JSON.stringify([this.vertical, this.zones, this.ends, this.first, this.pitch, this.vector, this.length]);
   }
 
-  goDown(layers, H, bars) {
+  placeDown(layers, H, bars) {
     this.breadth = this.width;
     const perRow = Math.min(H, Math.floor((this.width - 8) / 56)), size = Math.min(72, (this.width - 8) / perRow - 8);
     const heads = Math.ceil(H / perRow) * (size + 24) + 26;
@@ -73,7 +72,7 @@ export class Places {
       this.ends[`layers.${layer}.ff`] = u += heads + 150;
     }
     this.pitch = (this.breadth - 12) / this.lanes;
-    // Words are set upright if slanted ones would stick out beyond the last lane.
+    // Words are upright if slanted ones would extend beyond the last lane.
     this.upright = this.longest * 0.47 > this.pitch / 2;
     this.first = 6 + this.pitch / 2;
     this.ends.pool = u + 104;
@@ -82,17 +81,17 @@ export class Places {
     this.length = u + 104 + BELOW_NAME + bars * BAR_PITCH + 6;
   }
 
-  goRight(layers, H, {room, bars, storyLength}) {
+  placeRight(layers, H, {room, bars, storyLength}) {
     const {width, large, lanes: N} = this;
     this.length = width;
     let u = this.ends.positions;
     const right = Math.max(190, Math.min(400, width * 0.21)), pooling = Math.max(70, width * 0.07);
     const wide = (width - u - right - pooling) / Math.max(layers, 1);
-    const legible = Math.max(190, N * MIN_PITCH), easy = Math.max(190, N * EASY_PITCH);
-    const {perRow, size, column, high} = H > MANY_HEADS ? manyHeads(H, wide * MAPS, room)
-      : fewHeads(H, wide * MAPS, {least: room - 38 - legible, most: room - 38 - easy, storyLength});
+    const minLanes = Math.max(190, N * MIN_PITCH), wideLanes = Math.max(190, N * WIDE_PITCH);
+    const {perRow, size, column, high} = H > MANY_HEADS ? manyHeads(H, wide * MAPS_SHARE, room)
+      : fewHeads(H, wide * MAPS_SHARE, {most: room - 38 - minLanes, comfortable: room - 38 - wideLanes, storyLength});
     const top = 30 + Math.ceil(H / perRow) * high + 8;
-    const tall = Math.max(legible, Math.min(N * 44 * large, room - top));
+    const tall = Math.max(minLanes, Math.min(N * 44 * large, room - top));
     this.breadth = top + Math.max(tall, bars * 34 * large - top + 40) + 8;
     this.pitch = Math.min(44 * large, (this.breadth - top - 8) / N);
     this.first = top + (this.breadth - top - 8 - this.pitch * N) / 2 + this.pitch / 2;
@@ -105,7 +104,8 @@ export class Places {
     this.ends.pool = u + pooling;
   }
 
-  barsAt(n) {
+  /** The position and width of the list of n bars, and the distance between bars. */
+  placeBars(n) {
     if (this.vertical) return {pitch: BAR_PITCH, top: this.ends.pool + BELOW_NAME, left: 4, wide: this.width - 8};
     const pitch = Math.min(58, Math.max(34, (this.breadth - 30) / Math.max(n, 5))), left = this.ends.pool + 26;
     const top = Math.max(24, Math.min(this.middle - (n * pitch) / 2, this.breadth - n * pitch - 4));
@@ -133,21 +133,21 @@ export class Places {
   }
 }
 
-/** The layout of a layer's maps above its lanes, each with its number below; `least` and `most` are the heights left
- * for them with lanes at MIN_PITCH and at EASY_PITCH. */
-function fewHeads(H, wide, {least, most, storyLength}) {
+/** The layout of a layer's maps above its lanes, each with its number below; `most` and `comfortable` are the heights left
+ * for the maps if the distance between lanes is MIN_PITCH or WIDE_PITCH. */
+function fewHeads(H, wide, {most, comfortable, storyLength}) {
   const fit = Math.max(1, Math.min(H, Math.floor(wide / MIN_COLUMN)));
   const rows = Math.ceil(H / fit), perRow = Math.ceil(H / rows); // balanced rows
   // The maps spread over the layer's width if there is room for their stories.
-  const roomy = storyLength > 0 && wide / perRow >= MIN_FOR_STORY, column = Math.min(WIDEST_STORY, wide / perRow);
-  const lines = roomy ? (storyLength * STORY_CHARACTER > column - 8 ? 2 : 1) : 0;
+  const hasStories = storyLength > 0 && wide / perRow >= MIN_FOR_STORY, column = Math.min(MAX_STORY_WIDTH, wide / perRow);
+  const lines = hasStories ? (storyLength * STORY_CHARACTER > column - 8 ? 2 : 1) : 0;
   const label = 24 + lines * STORY_LINE;
-  const high = Math.max(LOWEST_MAP, Math.min(LOW_MAP, least / rows - label), most / rows - label);
-  const size = Math.min(H > 4 ? HIGH_MAP_OF_MANY : HIGH_MAP, wide / perRow - 9, high);
-  return {perRow, size, column: roomy ? column : size + 8, high: size + label};
+  const high = Math.max(MIN_MAP_HEIGHT, Math.min(MAX_HEIGHT_CLOSE_LANES, most / rows - label), comfortable / rows - label);
+  const size = Math.min(H > 4 ? MAX_HEIGHT_MANY_HEADS : MAX_MAP_HEIGHT, wide / perRow - 9, high);
+  return {perRow, size, column: hasStories ? column : size + 8, high: size + label};
 }
 
-/** The layout for too many heads to show numbers: the largest maps that fit in a quarter of the height. */
+/** The layout of more than MANY_HEADS maps, without numbers: the largest size that fits in about a quarter of the height. */
 function manyHeads(H, wide, room) {
   for (let perRow = 1; ; perRow++) {
     const size = Math.min(40, wide / perRow - 4), high = size + 4;

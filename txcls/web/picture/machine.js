@@ -1,19 +1,19 @@
-// The whole model in one picture: words enter on the left, a class comes out on the right (on a narrow screen from top to
-// bottom). scene.js computes the numbers, painting.js draws; this module plays the picture part by part, handles
-// hovering and shows sentences about it.
+// The picture of the whole model, from the words on the left to the classes on the right (on a narrow screen from top to
+// bottom). scene.js computes its numbers and painting.js draws it; this module plays it part by part and shows a sentence
+// about the current part, or about the element under the pointer.
 
 import {button, element} from "./elements.js";
 import {decimal, percent, shortened, tr, visible} from "./translate.js";
-import {MAX_RIBBONS, leastOf} from "./ribbons.js";
+import {MAX_RIBBONS, minWeight} from "./ribbons.js";
 import {Painting} from "./painting.js";
 import {saveButtons} from "./saving.js";
-import {narrate, traced, withProbability} from "./sentences.js";
+import {narrate, traceOf, withProbability} from "./sentences.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./scene.js").State} State */
 
-/** While the picture plays, milliseconds for each character of a part's sentence, and at least for each part. */
-const READING = 55, LEAST_PACE = 2000;
+/** While the picture plays, milliseconds per character of a part's sentence, and the minimum for a part. */
+const MS_PER_CHARACTER = 55, MIN_MS_PER_PART = 2000;
 
 export class Machine {
   /** @param {HTMLElement} root an empty element @param {import("./painting.js").Actions} actions */
@@ -23,16 +23,16 @@ export class Machine {
     this.scene = null;
     /** @type {State} */
     this.state = {};
-    /** The last part shown; null if all are. @type {number | null} */
+    /** The index of the current part; null for the whole picture. @type {number | null} */
     this.at = null;
-    this.playing = 0;
+    this.playing = 0; // the timeout for the next part
     this.frame = 0; // the pending animation frame request; 0 if nothing was drawn in this frame
     root.classList.add("machine");
     this.stage = element("div", {className: "machine-stage"});
     this.painting = new Painting(this.stage, actions);
     /** The model's name, for file names. */
     this.name = "model";
-    const saving = saveButtons(() => ({root: this.stage, file: `${this.name}-picture`, label: this.described()}));
+    const saving = saveButtons(() => ({root: this.stage, file: `${this.name}-picture`, label: this.description()}));
     saving.classList.add("machine-saving");
     this.legend = element("p", {className: "machine-legend"});
     root.replaceChildren(this.newBar(), this.stage, element("div", {className: "machine-foot"}, this.legend, saving), this.newText());
@@ -41,11 +41,11 @@ export class Machine {
     this.stage.addEventListener("pointerleave", () => this.trace(null));
     this.stage.addEventListener("focusin", (event) => this.hover(event));
     this.stage.addEventListener("focusout", () => this.trace(null));
-    /** Handles the document's keydown events: PageDown and PageUp go part by part, Escape shows the whole picture. */
-    this.pressed = (event) => this.key(event);
+    /** The handler for the document's keydown events. */
+    this.pressed = (event) => this.pressKey(event);
   }
 
-  /** Create the buttons that play the picture, and the sentence about it. */
+  /** Create the bar above the picture: buttons that play it, and the sentence about it. */
   newBar() {
     this.title = element("b");
     this.sentence = element("span");
@@ -73,22 +73,22 @@ export class Machine {
       this.waits = true;
       return;
     }
-    this.shown();
+    this.update();
     this.frame = requestAnimationFrame(() => {
       this.frame = 0;
-      if (this.waits && this.scene) this.shown();
+      if (this.waits && this.scene) this.update();
       this.waits = false;
     });
   }
 
-  shown() {
+  update() {
     this.parts = narrate(this.scene, this.state);
     this.root.classList.remove("waiting");
     if (this.at !== null) this.at = Math.min(this.at, this.parts.length - 1);
     this.words.replaceChildren(...this.parts.map(({title, text}) => element("li", {}, element("b", {text: `${title}. `}), text)));
     this.note.textContent = [
       tr("Ribbons are attention weights of at least {least}; each layer shows at most the {most} largest.",
-        {least: decimal(leastOf(this.scene.lanes.length), 2), most: MAX_RIBBONS}),
+        {least: decimal(minWeight(this.scene.lanes.length), 2), most: MAX_RIBBONS}),
       ["first", "class_token"].includes(this.scene.config.pooling)
         ? tr("The first lane, the only one that pooling reads, has the colour of the class that the class head reads in it.")
         : tr("A lane has the colour of the class that the class head reads in it."),
@@ -99,16 +99,15 @@ export class Machine {
     this.draw();
   }
 
-  /** Say below the picture what its lines, colours and signs mean. */
   drawLegend() {
-    const key = (sign, text) => element("span", {}, element("i", {text: sign, className: "machine-key"}), text);
+    const entry = (sign, text) => element("span", {}, element("i", {text: sign, className: "machine-key"}), text);
     const verdicts = Object.keys(this.state.stories ?? {}).length ? [
-      key("✓", tr("story of a head, confirmed by a test")), key("◐", tr("holds in part")), key("✗", tr("refuted")), key("○", tr("uniform weights there do as well"))] : [];
-    this.legend.replaceChildren(key("━", tr("token, coloured by the class that it favours")),
-      key("~", tr("attention: thicker means more; the colour is that of the token attended to")), key("●", tr("feed-forward")), ...verdicts);
+      entry("✓", tr("story of a head, confirmed by a test")), entry("◐", tr("holds in part")), entry("✗", tr("refuted")), entry("○", tr("uniform weights there do as well"))] : [];
+    this.legend.replaceChildren(entry("━", tr("token, coloured by the class that it favours")),
+      entry("~", tr("attention: thicker means more; the colour is that of the token attended to")), entry("●", tr("feed-forward")), ...verdicts);
   }
 
-  /** Keep the picture of the last text in the background until there is another text. */
+  /** Fade the picture of the last text until there is another text. */
   wait() {
     this.stop();
     this.at = null;
@@ -119,12 +118,11 @@ export class Machine {
 
   draw() {
     if (!this.scene || !this.painting.draw(this.scene, this.state, this.parts)) return;
-    this.root.classList.toggle("vertical", this.painting.places.vertical);
+    this.root.classList.toggle("vertical", this.painting.layout.vertical);
     if (this.root.classList.contains("tracing")) this.trace(null);
     else this.reveal();
   }
 
-  /** Clear the picture, as there is no text. */
   clear() {
     this.stop();
     this.scene = null;
@@ -140,7 +138,7 @@ export class Machine {
   }
 
   /** A one-line description of the picture. */
-  described() {
+  description() {
     if (!this.scene) return this.name;
     const {lanes} = this.scene, words = lanes.filter(({isSpecial}) => !isSpecial).map(({name}) => visible(name)).join(" ");
     return `${words}: ${this.parts[this.parts.length - 1].text}`;
@@ -148,9 +146,10 @@ export class Machine {
 
   // Playing
 
-  key(event) {
-    const typing = event.composedPath()[0].closest?.("textarea, input:not([type=checkbox]), select, [contenteditable]");
-    if (!this.scene || typing || event.altKey || event.ctrlKey || event.metaKey || event.defaultPrevented) return;
+  /** PageDown and PageUp show the next and the previous part, Escape the whole picture. */
+  pressKey(event) {
+    const isTyping = event.composedPath()[0].closest?.("textarea, input:not([type=checkbox]), select, [contenteditable]");
+    if (!this.scene || isTyping || event.altKey || event.ctrlKey || event.metaKey || event.defaultPrevented) return;
     const {top, bottom} = this.stage.getBoundingClientRect();
     if (bottom < 0 || top > window.innerHeight) return; // out of sight: let these keys scroll the page
     if (event.key === "Escape" && this.at !== null) {
@@ -173,7 +172,7 @@ export class Machine {
   advance() {
     this.step(1, true);
     const last = this.at === this.parts.length - 1;
-    this.playing = last ? 0 : window.setTimeout(() => this.advance(), Math.max(LEAST_PACE, READING * this.parts[this.at].text.length));
+    this.playing = last ? 0 : window.setTimeout(() => this.advance(), Math.max(MIN_MS_PER_PART, MS_PER_CHARACTER * this.parts[this.at].text.length));
     this.play.textContent = last ? tr("▶ Play") : tr("❚❚ Pause");
   }
 
@@ -183,16 +182,16 @@ export class Machine {
     this.play.textContent = tr("▶ Play");
   }
 
-  /** Show one part more or less; past the last part or before the first, the whole picture. @param {number} by
-   * @returns {boolean} whether there was a part to go to */
+  /** Go to the next or previous part; from the last or the first part, back to the whole picture. @param {number} by
+   * @returns {boolean} whether there is such a part */
   step(by, isPlaying = false) {
     if (!this.scene) return false;
     if (!isPlaying) this.stop();
-    const to = this.at === null ? (by > 0 ? 0 : this.parts.length - 1) : this.at + by;
-    const inside = to >= 0 && to < this.parts.length;
-    this.at = inside ? to : null;
+    const next = this.at === null ? (by > 0 ? 0 : this.parts.length - 1) : this.at + by;
+    const exists = next in this.parts;
+    this.at = exists ? next : null;
     this.reveal();
-    return inside;
+    return exists;
   }
 
   /** Cover everything after the current part, and show its sentence. */
@@ -203,22 +202,22 @@ export class Machine {
     this.root.classList.toggle("part-by-part", at !== null);
     this.place.textContent = at === null ? "" : `${at + 1} / ${parts.length}`;
     this.title.textContent = part ? `${part.title}.` : "";
-    const rest = this.state.patched ? this.state.patched.note : this.state.off?.size ? this.offSentence() : parts[parts.length - 1].text;
-    this.sentence.replaceChildren(...(part ? [part.text] : this.coloured(rest)));
+    const summary = this.state.patched ? this.state.patched.note : this.state.off?.size ? this.offSentence() : parts[parts.length - 1].text;
+    this.sentence.replaceChildren(...(part ? [part.text] : this.withColours(summary)));
     if (part) this.painting.scrollTo(part.part); // after the sentence, whose height moves the picture
   }
 
-  /** The sentence in pieces, with a square in the class's colour before each of the two likeliest classes that it names. */
-  coloured(sentence) {
+  /** The sentence with a square in the class's colour before each of the two most probable classes. */
+  withColours(sentence) {
     const pieces = [];
-    for (const one of this.scene.ranked.slice(0, 2)) {
-      const at = sentence.indexOf(withProbability(one));
-      if (at < 0) break;
+    for (const prediction of this.scene.ranked.slice(0, 2)) {
+      const start = sentence.indexOf(withProbability(prediction));
+      if (start < 0) break;
       const square = element("i", {className: "machine-class"});
-      square.style.background = this.painting.colour(one.index);
+      square.style.background = this.painting.colour(prediction.index);
       square.setAttribute("aria-hidden", "true");
-      pieces.push(sentence.slice(0, at), square);
-      sentence = sentence.slice(at);
+      pieces.push(sentence.slice(0, start), square);
+      sentence = sentence.slice(start);
     }
     return [...pieces, sentence];
   }
@@ -235,19 +234,19 @@ export class Machine {
   // Hovering
 
   hover({target}) {
-    if (this.scene) this.trace(traced(/** @type {HTMLElement} */ (target), this.scene, this.state));
+    if (this.scene) this.trace(traceOf(/** @type {HTMLElement} */ (target), this.scene, this.state));
   }
 
-  /** Highlight the elements of a part and show its sentence; null resets both.
-   * @param {import("./sentences.js").Traced | null} about */
-  trace(about) {
+  /** Highlight elements and show a sentence about them; null resets both.
+   * @param {import("./sentences.js").Trace | null} traced */
+  trace(traced) {
     if (!this.scene) return;
-    this.root.classList.toggle("tracing", about !== null);
-    this.painting.light(about && about.lit);
-    if (about === null) this.reveal();
+    this.root.classList.toggle("tracing", traced !== null);
+    this.painting.highlight(traced && traced.isHighlighted);
+    if (traced === null) this.reveal();
     else {
       this.title.textContent = "";
-      this.sentence.textContent = about.say;
+      this.sentence.textContent = traced.sentence;
     }
   }
 }

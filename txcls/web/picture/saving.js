@@ -1,27 +1,27 @@
-// Save a picture made of SVG and HTML as a self-contained SVG, with styles as attributes, or as PNG. Everything visible
-// (text, maps, bars, lines) keeps its position.
+// Save a picture made of SVG and HTML as PNG or as a self-contained SVG, with styles as attributes. Everything visible
+// keeps its position.
 
 import {SVG, button, element, svgElement} from "./elements.js";
 import {tr} from "./translate.js";
 
 /** CSS properties of SVG shapes that are copied to attributes. */
-const STYLED = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-linecap", "stroke-linejoin",
+const COPIED_STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-linecap", "stroke-linejoin",
   "stroke-dasharray", "opacity", "font-family", "font-size", "font-weight", "text-anchor"];
-/** Pixels of the PNG per CSS pixel, and its maximum width and height. */
-const FINE = 2, LONGEST_SIDE = 8000;
+/** PNG pixels per CSS pixel, and the maximum width and height of a PNG. */
+const PNG_SCALE = 2, MAX_PNG_SIDE = 8000;
 /** Margin around the picture in pixels. */
-const AROUND = 12;
+const MARGIN_AROUND = 12;
 
 /** Create buttons that save a picture.
- * @param {() => {root: HTMLElement, file: string, label: string, skip?: string}} what the arguments of `svgOf`, and the
- * file name @returns {any} */
-export function saveButtons(what) {
+ * @param {() => {root: HTMLElement, file: string, label: string, skip?: string}} pictureOf returns the arguments of
+ * `svgOf`, and the file name @returns {any} */
+export function saveButtons(pictureOf) {
   const save = async (format) => {
-    const {root, file, ...options} = what();
+    const {root, file, ...options} = pictureOf();
     if (!root.offsetHeight) return; // nothing is drawn yet
     const svg = svgOf(root, options);
     const blob = format === "svg" ? new Blob([svg], {type: "image/svg+xml"}) : await asPng(svg);
-    handOver(blob, `${file.replace(/[^\p{L}\p{N}._-]+/gu, "-")}.${format}`);
+    download(blob, `${file.replace(/[^\p{L}\p{N}._-]+/gu, "-")}.${format}`);
   };
   const buttons = ["png", "svg"].map((format) => {
     const text = format.toUpperCase();
@@ -30,18 +30,19 @@ export function saveButtons(what) {
   return element("div", {className: "save-picture"}, tr("Save as"), ...buttons);
 }
 
-/** A picture as SVG. It must be on the page, since positions are measured.
+/** A picture as SVG. It must be displayed, since positions are measured.
  * @param {HTMLElement} root the element that contains it
  * @param {{label: string, skip?: string}} options title, and a selector of elements to leave out @returns {string} */
 export function svgOf(root, {label, skip = ""}) {
   const frame = root.getBoundingClientRect(), zoom = frame.width / root.offsetWidth || 1;
-  const wide = Math.ceil(frame.width / zoom) + 2 * AROUND, high = Math.ceil(frame.height / zoom) + 2 * AROUND;
-  const made = svgElement("svg", {xmlns: SVG, width: wide, height: high, viewBox: `${-AROUND} ${-AROUND} ${wide} ${high}`});
-  made.append(svgElement("title", {}, label), svgElement("rect", {x: -AROUND, y: -AROUND, width: wide, height: high, ...filled(groundOf(root))}));
+  const width = Math.ceil(frame.width / zoom) + 2 * MARGIN_AROUND, height = Math.ceil(frame.height / zoom) + 2 * MARGIN_AROUND;
+  const corner = {x: -MARGIN_AROUND, y: -MARGIN_AROUND};
+  const svg = svgElement("svg", {xmlns: SVG, width, height, viewBox: `${corner.x} ${corner.y} ${width} ${height}`});
+  svg.append(svgElement("title", {}, label), svgElement("rect", {...corner, width, height, ...fillOf(backgroundOf(root))}));
   const place = (box) => ({x: (box.left - frame.left) / zoom, y: (box.top - frame.top) / zoom,
     width: box.width / zoom, height: box.height / zoom});
-  copySeen(root, made, {place, skip, cuts: {n: 0}});
-  return new XMLSerializer().serializeToString(made).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "");
+  copyVisible(root, svg, {place, skip, clips: {n: 0}});
+  return new XMLSerializer().serializeToString(svg).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "");
 }
 
 /** @returns {Promise<Blob>} */
@@ -49,14 +50,14 @@ async function asPng(svg) {
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
   await image.decode();
-  const fine = Math.min(FINE, LONGEST_SIDE / Math.max(image.width, image.height));
+  const scale = Math.min(PNG_SCALE, MAX_PNG_SIDE / Math.max(image.width, image.height));
   const canvas = element("canvas");
-  [canvas.width, canvas.height] = [Math.round(image.width * fine), Math.round(image.height * fine)];
+  [canvas.width, canvas.height] = [Math.round(image.width * scale), Math.round(image.height * scale)];
   canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
   return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }
 
-function handOver(blob, name) {
+function download(blob, name) {
   const link = element("a");
   link.href = URL.createObjectURL(blob);
   link.download = name;
@@ -64,8 +65,9 @@ function handOver(blob, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-/** CSS colours converted to #rrggbb and opacity, which every SVG reader supports. */
 const KNOWN_COLOURS = new Map();
+
+/** A CSS colour as #rrggbb and opacity, which every SVG reader supports. */
 function asHex(colour) {
   if (!KNOWN_COLOURS.has(colour)) {
     const canvas = element("canvas");
@@ -74,105 +76,106 @@ function asHex(colour) {
     context.fillStyle = colour;
     context.fillRect(0, 0, 1, 1);
     const [r, g, b, alpha] = context.getImageData(0, 0, 1, 1).data;
-    KNOWN_COLOURS.set(colour, {hex: `#${[r, g, b].map((one) => one.toString(16).padStart(2, "0")).join("")}`, alpha: alpha / 255});
+    KNOWN_COLOURS.set(colour, {hex: `#${[r, g, b].map((value) => value.toString(16).padStart(2, "0")).join("")}`, alpha: alpha / 255});
   }
   return KNOWN_COLOURS.get(colour);
 }
 
-function filled(colour) {
+function fillOf(colour) {
   const {hex, alpha} = asHex(colour);
   return alpha < 1 ? {fill: hex, "fill-opacity": alpha} : {fill: hex};
 }
 
-/** The first opaque background colour among an element and its ancestors; white if there is none. */
-function groundOf(root) {
-  for (let one = root; one; one = one.parentElement ?? one.getRootNode().host) {
-    const {backgroundColor} = getComputedStyle(one);
+/** The nearest opaque background colour of an element and its ancestors; white if there is none. */
+function backgroundOf(root) {
+  for (let node = root; node; node = node.parentElement ?? node.getRootNode().host) {
+    const {backgroundColor} = getComputedStyle(node);
     if (asHex(backgroundColor).alpha === 1) return backgroundColor;
   }
   return "#ffffff";
 }
 
-/** Copy the visible parts of an element into a group. In rotated elements, `how.upright` is the unrotated box. */
-function copySeen(one, group, how) {
-  const style = getComputedStyle(one);
+/** Copy the visible parts of an element into a group. `context` holds the function that measures positions (`place`), and
+ * in rotated elements the unrotated box (`upright`). */
+function copyVisible(node, group, context) {
+  const style = getComputedStyle(node);
   const isHidden = style.display === "none" || style.visibility !== "visible" || Number(style.opacity) === 0;
-  if (isHidden || (how.skip && one.matches(how.skip))) return;
+  if (isHidden || (context.skip && node.matches(context.skip))) return;
   if (Number(style.opacity) < 1) group = group.appendChild(svgElement("g", {opacity: style.opacity}));
-  if (one instanceof SVGSVGElement) return void group.append(drawing(one, how.place(one.getBoundingClientRect())));
-  const turned = turnedGroup(one, style, how);
-  if (turned) {
-    group = group.appendChild(turned);
-    how = {...how, upright: {x: 0, y: 0, width: one.offsetWidth, height: one.offsetHeight}};
+  if (node instanceof SVGSVGElement) return void group.append(styledCopy(node, context.place(node.getBoundingClientRect())));
+  const rotated = rotatedGroup(node, style, context);
+  if (rotated) {
+    group = group.appendChild(rotated);
+    context = {...context, upright: {x: 0, y: 0, width: node.offsetWidth, height: node.offsetHeight}};
   }
-  const at = how.upright ?? how.place(one.getBoundingClientRect());
-  if (one instanceof HTMLCanvasElement) {
-    if (one.width && one.height) {
-      group.append(svgElement("image", {...at, href: one.toDataURL(), preserveAspectRatio: "none", "image-rendering": "pixelated"}));
+  const box = context.upright ?? context.place(node.getBoundingClientRect());
+  if (node instanceof HTMLCanvasElement) {
+    if (node.width && node.height) {
+      group.append(svgElement("image", {...box, href: node.toDataURL(), preserveAspectRatio: "none", "image-rendering": "pixelated"}));
     }
     return;
   }
-  backdrop(style, at, group);
-  if (style.overflowX !== "visible" && one.scrollWidth > one.clientWidth + 1 && style.textOverflow !== "ellipsis") {
-    const id = `cut${how.cuts.n++}`, clip = group.appendChild(svgElement("clipPath", {id}));
-    clip.append(svgElement("rect", at));
+  drawBackground(style, box, group);
+  if (style.overflowX !== "visible" && node.scrollWidth > node.clientWidth + 1 && style.textOverflow !== "ellipsis") {
+    const id = `clip${context.clips.n++}`, clip = group.appendChild(svgElement("clipPath", {id}));
+    clip.append(svgElement("rect", box));
     group = group.appendChild(svgElement("g", {"clip-path": `url(#${id})`}));
   }
-  for (const child of one.childNodes) {
-    if (child instanceof Element) copySeen(child, group, how);
-    else if (child instanceof Text && child.data.trim()) writeText(child, one, style, group, how);
+  for (const child of node.childNodes) {
+    if (child instanceof Element) copyVisible(child, group, context);
+    else if (child instanceof Text && child.data.trim()) drawText(child, node, style, group, context);
   }
 }
 
-/** A group with the transform of a rotated element, for drawing it unrotated at the origin; null if not rotated. */
-function turnedGroup(one, {transform, transformOrigin}, how) {
+/** A group with the transform of a rotated element, in which it is drawn unrotated at the origin; null if not rotated. */
+function rotatedGroup(node, {transform, transformOrigin}, context) {
   const {a, b, c, d, e, f} = new DOMMatrix(transform === "none" ? "" : transform);
-  if ((!b && !c) || !one.offsetParent) return null;
-  const {x, y} = how.place(one.offsetParent.getBoundingClientRect()), [ox, oy] = transformOrigin.split(" ").map(Number.parseFloat);
-  return svgElement("g", {transform: `translate(${x + one.offsetLeft + ox} ${y + one.offsetTop + oy}) `
+  if ((!b && !c) || !node.offsetParent) return null;
+  const {x, y} = context.place(node.offsetParent.getBoundingClientRect()), [ox, oy] = transformOrigin.split(" ").map(Number.parseFloat);
+  return svgElement("g", {transform: `translate(${x + node.offsetLeft + ox} ${y + node.offsetTop + oy}) `
     + `matrix(${a} ${b} ${c} ${d} ${e} ${f}) translate(${-ox} ${-oy})`});
 }
 
 /** A copy of an SVG with its styles as attributes. */
-function drawing(svg, at) {
-  const made = /** @type {any} */ (svg.cloneNode(true)), copies = [made, ...made.querySelectorAll("*")];
-  [svg, ...svg.querySelectorAll("*")].forEach((one, number) => {
-    const style = getComputedStyle(one), twin = copies[number];
-    for (const {name} of [...twin.attributes]) {
-      if (/^(class|style|tabindex|role|(data|aria)-.*)$/.test(name)) twin.removeAttribute(name);
+function styledCopy(svg, box) {
+  const copy = /** @type {any} */ (svg.cloneNode(true)), copies = [copy, ...copy.querySelectorAll("*")];
+  [svg, ...svg.querySelectorAll("*")].forEach((original, number) => {
+    const style = getComputedStyle(original), node = copies[number];
+    for (const {name} of [...node.attributes]) {
+      if (/^(class|style|tabindex|role|(data|aria)-.*)$/.test(name)) node.removeAttribute(name);
     }
-    if (style.display === "none") return twin.setAttribute("display", "none");
-    for (const name of STYLED) {
+    if (style.display === "none") return node.setAttribute("display", "none");
+    for (const name of COPIED_STYLES) {
       const value = style.getPropertyValue(name);
       const isColour = (name === "fill" || name === "stroke") && value !== "none" && !value.startsWith("url");
-      twin.setAttribute(name, isColour ? asHex(value).hex : value);
+      node.setAttribute(name, isColour ? asHex(value).hex : value);
       if (isColour && asHex(value).alpha < 1) {
-        twin.setAttribute(`${name}-opacity`, String(asHex(value).alpha * Number(style.getPropertyValue(`${name}-opacity`))));
+        node.setAttribute(`${name}-opacity`, String(asHex(value).alpha * Number(style.getPropertyValue(`${name}-opacity`))));
       }
     }
   });
-  for (const [name, value] of Object.entries(at)) made.setAttribute(name, String(Math.round(value * 100) / 100));
-  made.setAttribute("overflow", "visible");
-  return made;
+  for (const [name, value] of Object.entries(box)) copy.setAttribute(name, String(Math.round(value * 100) / 100));
+  copy.setAttribute("overflow", "visible");
+  return copy;
 }
 
 /** Draw an element's background and border, with rounded corners. */
-function backdrop(style, at, group) {
+function drawBackground(style, box, group) {
   const line = ["Top", "Right", "Bottom", "Left"].every((side) => style[`border${side}Style`] !== "none")
     ? Number.parseFloat(style.borderTopWidth) : 0;
-  const ground = asHex(style.backgroundColor), edge = asHex(style.borderTopColor);
-  if (!ground.alpha && !(line && edge.alpha)) return;
-  group.append(svgElement("rect", {x: at.x + line / 2, y: at.y + line / 2, width: Math.max(0, at.width - line), height: Math.max(0, at.height - line),
-    rx: Math.min(Number.parseFloat(style.borderTopLeftRadius) || 0, at.height / 2),
-    ...(ground.alpha ? filled(style.backgroundColor) : {fill: "none"}),
+  const background = asHex(style.backgroundColor), edge = asHex(style.borderTopColor);
+  if (!background.alpha && !(line && edge.alpha)) return;
+  group.append(svgElement("rect", {x: box.x + line / 2, y: box.y + line / 2, width: Math.max(0, box.width - line), height: Math.max(0, box.height - line),
+    rx: Math.min(Number.parseFloat(style.borderTopLeftRadius) || 0, box.height / 2),
+    ...(background.alpha ? fillOf(style.backgroundColor) : {fill: "none"}),
     ...(line && edge.alpha ? {stroke: edge.hex, "stroke-opacity": edge.alpha, "stroke-width": line} : {})}));
 }
 
 /** Draw a text node line by line at its position. */
-function writeText(text, parent, style, group, how) {
-  const range = document.createRange(), context = element("canvas").getContext("2d");
-  context.font = `${style.fontStyle} ${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
-  const {fontBoundingBoxAscent: ascent, fontBoundingBoxDescent: descent} = context.measureText("x");
+function drawText(text, parent, style, group, {place, upright}) {
+  const range = document.createRange(), canvas = element("canvas").getContext("2d");
+  canvas.font = `${style.fontStyle} ${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
+  const {fontBoundingBoxAscent: ascent, fontBoundingBoxDescent: descent} = canvas.measureText("x");
   const isRtl = style.direction === "rtl";
   for (const {line, start, end} of linesOf(text)) {
     range.setStart(text, start);
@@ -180,30 +183,30 @@ function writeText(text, parent, style, group, how) {
     const drawn = range.getBoundingClientRect();
     // Leave out the lines that -webkit-line-clamp hides.
     if (style.webkitLineClamp !== "none" && drawn.top >= parent.getBoundingClientRect().bottom - 2) return;
-    const box = how.place(drawn);
-    let [x, y, wide] = [box.x, box.y + (box.height - ascent - descent) / 2 + ascent, box.width];
-    if (how.upright) {
-      wide = context.measureText(line).width;
-      [x, y] = [Number.parseFloat(style.paddingLeft), (how.upright.height - ascent - descent) / 2 + ascent];
+    const box = place(drawn);
+    let [x, y, width] = [box.x, box.y + (box.height - ascent - descent) / 2 + ascent, box.width];
+    if (upright) {
+      width = canvas.measureText(line).width;
+      [x, y] = [Number.parseFloat(style.paddingLeft), (upright.height - ascent - descent) / 2 + ascent];
     }
     let shown = line;
-    const room = parent.clientWidth;
-    if (style.textOverflow === "ellipsis" && parent.scrollWidth > room) {
-      while (shown && context.measureText(`${shown}…`).width > room) shown = shown.slice(0, -1);
+    const available = parent.clientWidth;
+    if (style.textOverflow === "ellipsis" && parent.scrollWidth > available) {
+      while (shown && canvas.measureText(`${shown}…`).width > available) shown = shown.slice(0, -1);
       shown += "…";
-      wide = context.measureText(shown).width;
+      width = canvas.measureText(shown).width;
     }
-    const made = svgElement("text", {x: isRtl ? x + wide : x, y, textLength: wide, lengthAdjust: "spacingAndGlyphs", "xml:space": "preserve",
+    const node = svgElement("text", {x: isRtl ? x + width : x, y, textLength: width, lengthAdjust: "spacingAndGlyphs", "xml:space": "preserve",
       "font-family": style.fontFamily, "font-size": style.fontSize, "font-weight": style.fontWeight, "font-style": style.fontStyle,
-      direction: style.direction, ...filled(style.color)});
-    const under = parent.closest?.("button, span") ?? parent, lined = getComputedStyle(under).textDecorationLine;
-    if (lined !== "none") made.setAttribute("text-decoration", lined);
-    made.textContent = shown;
-    group.append(made);
+      direction: style.direction, ...fillOf(style.color)});
+    const {textDecorationLine} = getComputedStyle(parent.closest?.("button, span") ?? parent);
+    if (textDecorationLine !== "none") node.setAttribute("text-decoration", textDecorationLine);
+    node.textContent = shown;
+    group.append(node);
   }
 }
 
-/** The lines that a text node is broken into, with their start and end offsets. */
+/** The lines into which a text node is broken, with their start and end offsets. */
 function linesOf(text) {
   const range = document.createRange(), lines = [];
   for (const {index, 0: word} of text.data.matchAll(/\S+/g)) {

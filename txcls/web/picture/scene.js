@@ -1,5 +1,5 @@
-// The numbers in the picture of the whole model: one lane per token, what each layer moves between lanes and adds to
-// them, pooling, and the prediction.
+// Compute the numbers in the picture: one lane per token, what each layer moves between lanes and adds to them, pooling,
+// and the prediction.
 
 import {calibratedProbabilities} from "../engine/calibration.js";
 import {layerNorm, linear} from "../engine/model.js";
@@ -7,21 +7,21 @@ import {part} from "../engine/tensor.js";
 import {tr} from "./translate.js";
 import {unlikeValidation} from "./unlike.js";
 
-/** Maximum number of lanes; in a longer text, runs of tokens with little weight are folded into a lane each. */
+/** Maximum number of lanes; in a longer text, each run of tokens with little weight is folded into a single lane. */
 export const MAX_LANES = 24;
-/** The share of a token's weight that its neighbours get, so that words around the heaviest ones stay open. */
+/** The share of a token's weight that is added to its neighbours, so that the words around the heaviest get lanes too. */
 const TO_NEIGHBOURS = 0.3;
 /** Maximum number of values drawn for each position vector. */
 const POSITION_CELLS = 8;
 
-/** The residual stream of one token, or of several tokens together.
- * @typedef {{places: number[], name: string, isUnknown: boolean, isSpecial: boolean}} Lane */
-/** The lanes after a part of the model. `size` is the norm of each lane's state, relative to the largest of all; `best`
- * the class that the head reads from it (the "logit lens"; -1 if pooling ignores the lane); `certainty` that class's
- * uncalibrated probability.
+/** The residual stream of a token, or of several tokens together; `tokens` are their indices.
+ * @typedef {{tokens: number[], name: string, isUnknown: boolean, isSpecial: boolean}} Lane */
+/** The lanes after a part of the model. `size` is the norm of each lane's state, relative to the largest norm; `best` is
+ * the class that the class head reads in it (the "logit lens"; -1 if pooling ignores the lane), and `certainty` the
+ * uncalibrated probability of this class.
  * @typedef {{tap: string, size: Float32Array, best: Int32Array, certainty: Float32Array}} Stage */
 /** One layer: `patterns` holds each head's weights between lanes (N N; rows are queries and sum to 1); `attended` and
- * `fed` are the norms of what attention and feed-forward add to each lane, relative to the norm of its state before.
+ * `fed` are the norms of what attention and feed-forward add to each lane, relative to the norm of its previous state.
  * @typedef {{patterns: Float32Array[], attended: Float32Array, fed: Float32Array, mid: Stage, post: Stage}} Layer */
 /** @typedef {{lanes: Lane[], nTokens: number, config: import("../engine/model.js").ModelConfig, classes: string[],
  *   positions: Float32Array[] | null, start: Stage, layers: Layer[], pool: Float32Array,
@@ -30,9 +30,9 @@ const POSITION_CELLS = 8;
 /** The tested story of a head: what it attends to ("class token → winner"), the same with its metrics as `text`, and
  * the verdict ("confirmed", "part of it", "wrong", "idle").
  * @typedef {{story: string, text: string, verdict: string}} Story */
-/** `off` names the switched-off heads as "layer.head", counted from 1, and `how` the way they are switched off;
- * `before` holds the class probabilities without changes, or null; `stories` are keyed by "layer.head". `patched` is the
- * part that a patch replaces (and its head as "layer.head", "" for none), the token, and a sentence about it.
+/** `off` holds the switched-off heads as "layer.head", counted from 1, and `how` says how they are switched off; `before`
+ * holds the class probabilities without these changes, or null; `stories` are keyed by "layer.head". `patched` describes
+ * a patch: the part, the head as "layer.head" or "", the index of the token, and a sentence about it.
  * @typedef {{off?: Set<string>, how?: import("../engine/ablation.js").How, before?: Float64Array | null,
  *   stories?: Record<string, Story>, patched?: {part: string, head: string, token: number, note: string} | null}} State */
 
@@ -53,37 +53,39 @@ export function sceneOf(classifier, pass) {
   const layers = whole.map((patterns, number) => {
     const name = `layers.${number}`;
     const mid = stage(`${name}.resid_mid`), post = stage(`${name}.resid_post`);
-    const added = (tap, state) => grouped(lanes, lengths(trace.get(tap))).map((value, i) => value / (state.size[i] || 1));
+    const addedNorms = (tap, state) => laneMeans(lanes, norms(trace.get(tap))).map((value, i) => value / (state.size[i] || 1));
     const layer = {
-      patterns: Array.from({length: config.n_heads}, (_, h) => between(lanes, part(patterns, h), n)),
-      attended: added(`${name}.attn_out`, before), fed: added(`${name}.ff_out`, mid), mid, post,
+      patterns: Array.from({length: config.n_heads}, (_, h) => weightsBetween(lanes, part(patterns, h), n)),
+      attended: addedNorms(`${name}.attn_out`, before), fed: addedNorms(`${name}.ff_out`, mid), mid, post,
     };
     before = post;
     return layer;
   });
-  const longest = Math.max(...[start, ...layers.flatMap(({mid, post}) => [mid, post])].map(({size}) => Math.max(...size)));
-  for (const {size} of [start, ...layers.flatMap(({mid, post}) => [mid, post])]) size.forEach((_, i) => { size[i] /= longest; });
+  const sizes = [start, ...layers.flatMap(({mid, post}) => [mid, post])].map(({size}) => size);
+  const largest = Math.max(...sizes.flatMap((size) => [...size]));
+  for (const size of sizes) size.forEach((_, i) => { size[i] /= largest; });
   return {
     lanes, nTokens: n, config, classes: classifier.classes, positions: positionsOf(trace, lanes), start, layers,
-    pool: Float32Array.from(lanes, ({places}) => places.reduce((sum, place) => sum + pooling[place], 0)), ranked, outOfScope,
+    pool: Float32Array.from(lanes, ({tokens}) => tokens.reduce((sum, token) => sum + pooling[token], 0)), ranked, outOfScope,
     isUnlike: unlikeValidation(classifier.description, encoding).length > 0,
   };
 }
 
-/** Each token's pooling weight, (T,). */
+/** The pooling weight of each token, (T,). */
 function poolingWeights(config, trace, n) {
   const pattern = trace.values.get("pool.pattern");
-  return pattern ? pattern.data : Float32Array.from({length: n}, (_, place) => (place ? 0 : 1));
+  return pattern ? pattern.data : Float32Array.from({length: n}, (_, token) => (token ? 0 : 1));
 }
 
-/** One lane per token; with too many tokens, those with the largest weights in attention and pooling and their neighbours
- * keep their own, always including the token with the largest pooling weight, and the runs between them are folded. */
-function lanesOf({tokens}, whole, pooling, nHeads) {
-  const lane = (places) => ({
-    places, name: tokens[places[0]].label, isUnknown: tokens[places[0]].isUnknown, isSpecial: tokens[places[0]].isSpecial,
-  });
-  const n = tokens.length;
-  if (n <= MAX_LANES) return tokens.map((_, place) => lane([place]));
+/** One lane per token. If there are too many tokens, only those with the largest weights in attention and pooling, their
+ * neighbours and the token with the largest pooling weight have a lane each; the runs between them are folded. */
+function lanesOf(encoding, whole, pooling, nHeads) {
+  const lane = (token) => {
+    const {label, isUnknown, isSpecial} = encoding.tokens[token];
+    return {tokens: [token], name: label, isUnknown, isSpecial};
+  };
+  const n = encoding.tokens.length;
+  if (n <= MAX_LANES) return encoding.tokens.map((_, token) => lane(token));
   const weight = Float64Array.from(pooling);
   for (const {data} of whole) {
     for (let i = 0; i < data.length; i++) weight[i % n] += data[i] / (n * nHeads * whole.length);
@@ -92,41 +94,41 @@ function lanesOf({tokens}, whole, pooling, nHeads) {
   around[pooling.indexOf(Math.max(...pooling))] = Infinity; // named in the sentence about pooling
   const order = [...around.keys()].sort((a, b) => around[b] - around[a] || a - b);
   const open = new Uint8Array(n);
-  let lanes = 1; // one folded lane for all
-  for (const place of order) {
-    // An opened token is a lane more; so is each side that remains folded, less the run that it was in.
-    const more = Number(place > 0 && !open[place - 1]) + Number(place < n - 1 && !open[place + 1]);
-    if (lanes + more > MAX_LANES) continue;
-    open[place] = 1;
-    lanes += more;
+  let nLanes = 1; // all tokens folded into a single lane
+  for (const token of order) {
+    // Opening a token splits its run: the token becomes a lane, as does each side that stays folded, in place of the run.
+    const added = Number(token > 0 && !open[token - 1]) + Number(token < n - 1 && !open[token + 1]);
+    if (nLanes + added > MAX_LANES) continue;
+    open[token] = 1;
+    nLanes += added;
   }
   const runs = [];
-  for (let place = 0; place < n; place++) {
-    if (open[place] || !place || open[place - 1]) runs.push([place]);
-    else runs[runs.length - 1].push(place);
+  for (let token = 0; token < n; token++) {
+    if (open[token] || !token || open[token - 1]) runs.push([token]);
+    else runs[runs.length - 1].push(token);
   }
-  return runs.map((places) => (places.length === 1 ? lane(places)
-    : {places, name: `⋯ ${places.length}`, isUnknown: false, isSpecial: true}));
+  return runs.map((tokens) => (tokens.length === 1 ? lane(tokens[0])
+    : {tokens, name: `⋯ ${tokens.length}`, isUnknown: false, isSpecial: true}));
 }
 
-/** The mean of a per-token value over each lane's tokens. */
-function grouped(lanes, values) {
-  return Float32Array.from(lanes, ({places}) => places.reduce((sum, place) => sum + values[place], 0) / places.length);
+/** The mean of per-token values over each lane's tokens. */
+function laneMeans(lanes, values) {
+  return Float32Array.from(lanes, ({tokens}) => tokens.reduce((sum, token) => sum + values[token], 0) / tokens.length);
 }
 
-/** Weights between lanes: the total weight on the key lane's tokens, averaged over the query lane's tokens. */
-function between(lanes, pattern, n) {
+/** Attention weights between lanes: summed over the key lane's tokens, averaged over the query lane's tokens. */
+function weightsBetween(lanes, pattern, n) {
   const N = lanes.length, weights = new Float32Array(N * N);
   lanes.forEach((query, q) => lanes.forEach((key, k) => {
     let sum = 0;
-    for (const i of query.places) for (const j of key.places) sum += pattern[i * n + j];
-    weights[q * N + k] = sum / query.places.length;
+    for (const i of query.tokens) for (const j of key.tokens) sum += pattern[i * n + j];
+    weights[q * N + k] = sum / query.tokens.length;
   }));
   return weights;
 }
 
 /** The Euclidean norm of each row of (T, D). */
-function lengths({data, shape: [T, D]}) {
+function norms({data, shape: [T, D]}) {
   return Float32Array.from({length: T}, (_, t) => {
     let sum = 0;
     for (let i = t * D; i < (t + 1) * D; i++) sum += data[i] * data[i];
@@ -138,30 +140,30 @@ function stageOf(classifier, trace, lanes, tap) {
   const {model} = classifier, x = trace.get(tap), [T] = x.shape;
   const normed = model.config.norm === "pre" ? layerNorm(model, "norm", x) : x;
   const logits = linear(model, "head", normed); // T C
-  // Uncalibrated: calibration is fitted to the final logits only. If pooling reads only the first token, the class head
-  // means nothing in other lanes.
-  const read = Array.from({length: T}, (_, t) => calibratedProbabilities(part(logits, t), {temperature: 1, power: 1}));
+  // Not calibrated, since calibration is fitted only to the final logits. If pooling reads only the first token, the class
+  // head is meaningless in the other lanes.
+  const probabilities = Array.from({length: T}, (_, t) => calibratedProbabilities(part(logits, t), {temperature: 1, power: 1}));
   const readsFirst = ["first", "class_token"].includes(model.config.pooling);
   const C = classifier.classes.length;
   const best = new Int32Array(lanes.length).fill(-1), certainty = new Float32Array(lanes.length);
-  lanes.forEach(({places}, lane) => {
-    if (readsFirst && !places.includes(0)) return;
+  lanes.forEach(({tokens}, lane) => {
+    if (readsFirst && !tokens.includes(0)) return;
     for (let c = 0; c < C; c++) {
       let mean = 0;
-      for (const place of places) mean += read[place][c] / places.length;
+      for (const token of tokens) mean += probabilities[token][c] / tokens.length;
       if (mean > certainty[lane]) [best[lane], certainty[lane]] = [c, mean];
     }
   });
-  return {tap, size: grouped(lanes, lengths(x)), best, certainty};
+  return {tap, size: laneMeans(lanes, norms(x)), best, certainty};
 }
 
-/** A few numbers of each lane's position vector, scaled to -1 to 1; null if the model has no position vectors. */
+/** A few numbers of each lane's position vector, scaled to the range from -1 to 1; null for a model without positions. */
 function positionsOf(trace, lanes) {
   const positions = trace.values.get("embeddings.positions");
   if (!positions) return null;
-  const [, D] = positions.shape, highest = positions.data.reduce((most, value) => Math.max(most, Math.abs(value)), 1e-9);
+  const [, D] = positions.shape, largest = positions.data.reduce((max, value) => Math.max(max, Math.abs(value)), 1e-9);
   const cells = Math.min(POSITION_CELLS, D);
-  return lanes.map(({places}) => Float32Array.from({length: cells}, (_, i) => {
-    return positions.data[places[0] * D + Math.floor((i * D) / cells)] / highest;
+  return lanes.map(({tokens: [first]}) => Float32Array.from({length: cells}, (_, i) => {
+    return positions.data[first * D + Math.floor((i * D) / cells)] / largest;
   }));
 }

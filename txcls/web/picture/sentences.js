@@ -1,5 +1,5 @@
-// Sentences about the picture, made from the scene's numbers: one about each part of the model, and one about the
-// element under the pointer or with keyboard focus, with the elements to highlight for it.
+// Sentences about the picture: about each part of the model, and about the element under the pointer or with keyboard
+// focus.
 
 import {decimal, percent, shortened, tr} from "./translate.js";
 import {isOff} from "./scene.js";
@@ -7,15 +7,15 @@ import {isOff} from "./scene.js";
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./scene.js").State} State */
 /** Which elements to highlight, and the sentence to show.
- * @typedef {{lit: (one: any) => boolean, say: string}} Traced */
+ * @typedef {{isHighlighted: (element: any) => boolean, sentence: string}} Trace */
 
-/** Words and punctuation that sentences are rarely about: their patterns count less when the clearest is chosen. */
+/** Words that are rarely interesting: attention to them counts less in the choice of the clearest pattern. */
 const FUNCTION_WORDS = new Set(("a after all an and are as at be been but by for from had has have he her his i in is it its not of on or "
   + "our out she so than that the their they this to up was we were which who will with you").split(" "));
-/** The factor for those. */
-const FAINTER = 0.15;
+/** The factor for these words and for punctuation. */
+const FUNCTION_WORD_FACTOR = 0.15;
 
-/** Phrases for a switched-off head and for a layer with all heads switched off, keyed by how they are switched off. */
+/** Phrases for one head and for all heads of a layer, keyed by how they are switched off. */
 const SWITCHED = {
   zero: {one: () => tr("off"), all: () => tr("All heads of this layer are off: nothing moves between lanes.")},
   uniform: {one: () => tr("made to attend evenly"), all: () => tr("All heads of this layer are made to attend evenly.")},
@@ -38,9 +38,9 @@ export function narrate(scene, state = {}) {
   ];
   layers.forEach((layer, number) => {
     const off = layer.patterns.flatMap((_, h) => (isOff(state, number, h) ? [`${number + 1}.${h + 1}`] : []));
-    const some = off.length && off.length < layer.patterns.length;
+    const isPartlyOff = off.length && off.length < layer.patterns.length;
     const values = {heads: off.join(", "), how: SWITCHED[how].one()};
-    const switched = some ? ` ${off.length === 1 ? tr("Switched head: {heads} ({how}).", values) : tr("Switched heads: {heads} ({how}).", values)}` : "";
+    const switched = isPartlyOff ? ` ${off.length === 1 ? tr("Switched head: {heads} ({how}).", values) : tr("Switched heads: {heads} ({how}).", values)}` : "";
     parts.push(
       {part: `layers.${number}.attn`, title: tr("Layer {layer}: attention", {layer: number + 1}),
         text: (attentionSentence(layer.patterns, lanes, number, (h) => isOff(state, number, h)) || SWITCHED[how].all()) + switched},
@@ -53,16 +53,16 @@ export function narrate(scene, state = {}) {
   return parts;
 }
 
-/** A lane's name in a sentence. @param {Lane} lane */
-export const quoted = ({name, places}) => (places.length > 1 ? tr("the {n} tokens folded together", {n: places.length}) : tr("“{word}”", {word: shortened(name.trim() ? name : "␣", 20)}));
-/** The form of a verb for a lane of one token or of several. @param {Lane} lane */
-export const verb = ({places}, one, many) => (places.length > 1 ? many : one);
-const share = (value) => decimal(value, 2);
+/** A lane's name in a sentence. */
+const quoted = ({name, tokens}) => (tokens.length > 1 ? tr("the {n} tokens folded together", {n: tokens.length}) : tr("“{word}”", {word: shortened(name.trim() ? name : "␣", 20)}));
+/** The form of a verb for a lane of one token or of several tokens. */
+const verb = ({tokens}, singular, plural) => (tokens.length > 1 ? plural : singular);
+const twoDecimals = (value) => decimal(value, 2);
 const countOf = (n, all) => (n < all ? tr("{n} of {all} lanes", {n, all}) : n === 1 ? tr("the only lane") : tr("all {n} lanes", {n}));
 
 function wordsSentence({lanes, nTokens, config}) {
   const unknown = lanes.filter((lane) => lane.isUnknown).length;
-  const open = lanes.filter(({places}) => places.length === 1).length;
+  const open = lanes.filter(({tokens}) => tokens.length === 1).length;
   const values = {n: nTokens, numbers: config.d_model, unknown, open};
   return [
     nTokens === 1 ? tr("The text becomes 1 token, a vector of {numbers} numbers.", values)
@@ -72,68 +72,69 @@ function wordsSentence({lanes, nTokens, config}) {
   ].join(" ");
 }
 
-/** The clearest pattern among a layer's heads: attention to one token, or to neighbours; empty if all heads are off.
- * @param {Float32Array[]} patterns @param {Lane[]} lanes @param {number} layer from 0
+/** A sentence about the clearest pattern among a layer's heads: attention to one token, or to neighbours; empty if all
+ * heads are off. @param {Float32Array[]} patterns @param {import("./scene.js").Lane[]} lanes @param {number} layer from 0
  * @param {(head: number) => boolean} isHeadOff */
-export function attentionSentence(patterns, lanes, layer, isHeadOff = () => false) {
+function attentionSentence(patterns, lanes, layer, isHeadOff) {
   const N = lanes.length;
   if (N === 1) return tr("With a single token there is nothing else to attend to.");
   let clearest = {clarity: -Infinity, text: ""};
   patterns.forEach((pattern, h) => {
     if (isHeadOff(h)) return;
-    for (const one of [mostRead(pattern, lanes), neighbour(pattern, lanes, -1), neighbour(pattern, lanes, 1)]) {
-      if (one && one.clarity > clearest.clarity) clearest = {clarity: one.clarity, text: tr("In head {head}, {what}", {head: `${layer + 1}.${h + 1}`, what: one.text})};
+    for (const candidate of [mostAttended(pattern, lanes), neighbour(pattern, lanes, -1), neighbour(pattern, lanes, 1)]) {
+      if (!candidate || candidate.clarity <= clearest.clarity) continue;
+      clearest = {clarity: candidate.clarity, text: tr("In head {head}, {what}", {head: `${layer + 1}.${h + 1}`, what: candidate.text})};
     }
   });
   return clearest.text;
 }
 
 /** The number of tokens in all lanes together. */
-const tokensOf = (lanes) => lanes.reduce((n, {places}) => n + places.length, 0);
+const nTokensOf = (lanes) => lanes.reduce((n, {tokens}) => n + tokens.length, 0);
 
-/** Among the tokens with their own lane, the one with the largest mean weight over all queries, compared with uniform
- * attention. If most lanes give it their largest weight among these tokens, the sentence says how many do. */
-function mostRead(pattern, lanes) {
-  const N = lanes.length, n = tokensOf(lanes), single = lanes.flatMap(({places}, lane) => (places.length > 1 ? [] : [lane]));
+/** A sentence about the token with the largest mean weight over all queries, among the tokens with a lane. If most lanes
+ * give it their largest weight, the sentence says how many. */
+function mostAttended(pattern, lanes) {
+  const N = lanes.length, n = nTokensOf(lanes), single = lanes.flatMap(({tokens}, lane) => (tokens.length > 1 ? [] : [lane]));
   const mean = new Float32Array(N);
-  for (let i = 0; i < pattern.length; i++) mean[i % N] += (pattern[i] * lanes[Math.floor(i / N)].places.length) / n;
-  const largest = (weights) => single.reduce((most, lane) => (weights[lane] > weights[most] ? lane : most), single[0]);
+  for (let i = 0; i < pattern.length; i++) mean[i % N] += (pattern[i] * lanes[Math.floor(i / N)].tokens.length) / n;
+  const largest = (weights) => single.reduce((best, lane) => (weights[lane] > weights[best] ? lane : best), single[0]);
   const key = largest(mean);
-  let first = 0;
-  for (let q = 0; q < N; q++) if (largest(pattern.subarray(q * N, (q + 1) * N)) === key) first++;
-  const values = {lanes: countOf(first, N), key: quoted(lanes[key]), weight: share(mean[key]), even: share(1 / n)};
-  const meaning = FUNCTION_WORDS.has(lanes[key].name.trim().toLowerCase()) || !/\p{L}/u.test(lanes[key].name) ? FAINTER : 1;
-  return {clarity: meaning * (mean[key] - 1 / n), text: sentenceOfMost(2 * first > N, single.length < N, values)};
+  let nLanes = 0;
+  for (let q = 0; q < N; q++) if (largest(pattern.subarray(q * N, (q + 1) * N)) === key) nLanes++;
+  const values = {lanes: countOf(nLanes, N), key: quoted(lanes[key]), weight: twoDecimals(mean[key]), even: twoDecimals(1 / n)};
+  const meaning = FUNCTION_WORDS.has(lanes[key].name.trim().toLowerCase()) || !/\p{L}/u.test(lanes[key].name) ? FUNCTION_WORD_FACTOR : 1;
+  return {clarity: meaning * (mean[key] - 1 / n), text: mostAttendedSentence(2 * nLanes > N, single.length < N, values)};
 }
 
-function sentenceOfMost(isMostOften, someShare, values) {
-  if (!isMostOften) return tr("{key} gets the most weight of a single token, {weight} on average (even weights: {even}).", values);
-  return someShare
+function mostAttendedSentence(byMostLanes, hasFolded, values) {
+  if (!byMostLanes) return tr("{key} gets the most weight of a single token, {weight} on average (even weights: {even}).", values);
+  return hasFolded
     ? tr("{lanes} give {key} the most weight among the tokens with a lane ({weight} on average; even weights: {even}).", values)
     : tr("{lanes} attend most to {key} (weight {weight} on average; even weights: {even}).", values);
 }
 
-/** How much queries attend to the token before (-1) or after (1). */
+/** A sentence about attention to the token before (-1) or after (1) each token; null where it does not apply. */
 function neighbour(pattern, lanes, offset) {
   const N = lanes.length;
-  if (tokensOf(lanes) > N || N < 3) return null; // with a folded lane, lanes are not neighbouring tokens
+  if (nTokensOf(lanes) > N || N < 3) return null; // with a folded lane, lanes are not neighbouring tokens
   let sum = 0;
   for (let q = Math.max(0, -offset); q < N - Math.max(0, offset); q++) sum += pattern[q * N + q + offset];
   const mean = sum / (N - 1);
-  const values = {weight: share(mean), even: share(1 / N)};
+  const values = {weight: twoDecimals(mean), even: twoDecimals(1 / N)};
   return {clarity: mean - 1 / N, text: offset < 0
     ? tr("lanes attend to the token before them with weight {weight} on average (even weights: {even}).", values)
     : tr("lanes attend to the token after them with weight {weight} on average (even weights: {even}).", values)};
 }
 
 function feedForwardSentence({fed}, lanes) {
-  const single = fed.map((value, lane) => (lanes[lane].places.length > 1 ? 0 : value));
-  const most = single.indexOf(Math.max(...single));
+  const single = fed.map((value, lane) => (lanes[lane].tokens.length > 1 ? 0 : value));
+  const largest = single.indexOf(Math.max(...single));
   return tr("Each lane by itself: {lane} changes most, adding {times} of its norm.",
-    {lane: quoted(lanes[most]), times: share(fed[most])});
+    {lane: quoted(lanes[largest]), times: twoDecimals(fed[largest])});
 }
 
-/** The class that the class head, applied early, reads in most lanes. */
+/** A sentence about the class that the class head, applied early, reads in most lanes. */
 function readingSentence({best, certainty}, {classes, lanes, config}) {
   if (config.pooling === "first" || config.pooling === "class_token") {
     const first = best.findIndex((index) => index >= 0);
@@ -153,13 +154,13 @@ function poolingSentence({config, pool, lanes}) {
   }
   if (config.pooling === "mean") return tr("The text's vector is the mean of all tokens' last states.");
   if (lanes.length === 1) return tr("The text's vector is the last state of {lane}, its only token.", {lane: quoted(lanes[0])});
-  const single = [...lanes.keys()].filter((lane) => lanes[lane].places.length === 1);
-  const most = single.reduce((best, lane) => (pool[lane] > pool[best] ? lane : best), single[0]);
+  const single = [...lanes.keys()].filter((lane) => lanes[lane].tokens.length === 1);
+  const heaviest = single.reduce((best, lane) => (pool[lane] > pool[best] ? lane : best), single[0]);
   return tr("The text's vector is a weighted mean of the last states; {lane} has the most weight of a single token, {weight} (even weights: {even}).",
-    {lane: quoted(lanes[most]), weight: share(pool[most]), even: share(1 / tokensOf(lanes))});
+    {lane: quoted(lanes[heaviest]), weight: twoDecimals(pool[heaviest]), even: twoDecimals(1 / nTokensOf(lanes))});
 }
 
-/** A class as sentences name it: its label and its probability. */
+/** A class's label and probability, as in sentences. */
 export function withProbability({label, probability}) {
   return `${shortened(label, 30)} ${percent(probability)}`;
 }
@@ -173,50 +174,49 @@ function answerSentence({ranked, outOfScope, isUnlike}) {
 
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** What to highlight and show for an element of the picture; null if there is nothing to show.
- * @param {HTMLElement} target @param {Scene} scene @param {State} state @returns {Traced | null} */
-export function traced(target, scene, state) {
-  const over = /** @type {HTMLElement | null} */ (target.closest("[data-lane], [data-head], .ribbon"));
-  if (!over) return null;
-  if (over.matches(".ribbon")) return ofRibbon(over, scene);
-  return over.dataset.head ? ofHead(over.dataset.head, scene, state) : ofLane(Number(over.dataset.lane), scene, state);
+/** What to highlight and show for an element of the picture; null for the background.
+ * @param {HTMLElement} target @param {Scene} scene @param {State} state @returns {Trace | null} */
+export function traceOf(target, scene, state) {
+  const node = /** @type {HTMLElement | null} */ (target.closest("[data-lane], [data-head], .ribbon"));
+  if (!node) return null;
+  if (node.matches(".ribbon")) return traceOfRibbon(node, scene);
+  return node.dataset.head ? traceOfHead(node.dataset.head, scene, state) : traceOfLane(Number(node.dataset.lane), scene, state);
 }
 
-/** What to highlight and show for a head: its ribbons and its largest weight. @returns {Traced} */
-function ofHead(head, scene, state) {
-  const [layer, number] = head.split(".").map((one) => Number(one) - 1), story = state.stories?.[head];
-  if (isOff(state, layer, number)) return {lit: () => false, say: tr("Head {head} is switched off; click it to switch it on.", {head})};
+/** A head: its ribbons and its largest weight. @returns {Trace} */
+function traceOfHead(head, scene, state) {
+  const [layer, number] = head.split(".").map((number) => Number(number) - 1), story = state.stories?.[head];
+  if (isOff(state, layer, number)) return {isHighlighted: () => false, sentence: tr("Head {head} is switched off; click it to switch it on.", {head})};
   const pattern = scene.layers[layer].patterns[number], N = scene.lanes.length;
   const [i] = [...pattern.keys()].sort((a, b) => pattern[b] - pattern[a]);
-  return {lit: (one) => one.dataset.head === head, say: (story ? `${tr("Head {head}", {head})}: ${story.text}. ` : "")
-    + attends(scene, {query: Math.floor(i / N), key: i % N, head, weight: pattern[i]})};
+  return {isHighlighted: ({dataset}) => dataset.head === head, sentence: (story ? `${tr("Head {head}", {head})}: ${story.text}. ` : "")
+    + weightSentence(scene, {query: Math.floor(i / N), key: i % N, head, weight: pattern[i]})};
 }
 
-/** One lane: the largest weight that it gets from another lane, and its pooling weight. @returns {Traced} */
-function ofLane(lane, scene, state) {
+/** A lane: the largest weight that it gets from another lane, and its pooling weight. @returns {Trace} */
+function traceOfLane(lane, scene, state) {
   const {lanes, layers, pool} = scene, N = lanes.length;
-  let most = {weight: 0, query: 0, key: lane, head: ""}; // the largest weight from another lane
+  let largest = {weight: 0, query: 0, key: lane, head: ""};
   layers.forEach(({patterns}, layer) => patterns.forEach((pattern, h) => {
     for (let query = 0; query < N; query++) {
       const weight = pattern[query * N + lane];
-      if (query !== lane && !isOff(state, layer, h) && weight > most.weight) most = {...most, weight, query, head: `${layer + 1}.${h + 1}`};
+      if (query !== lane && !isOff(state, layer, h) && weight > largest.weight) largest = {...largest, weight, query, head: `${layer + 1}.${h + 1}`};
     }
   }));
-  return {lit: ({dataset}) => [dataset.lane, dataset.query, dataset.key].includes(String(lane)),
-    say: (most.head ? `${attends(scene, most)} ` : "") + pooled(scene, lane, pool[lane])};
+  return {isHighlighted: ({dataset}) => [dataset.lane, dataset.query, dataset.key].includes(String(lane)),
+    sentence: (largest.head ? `${weightSentence(scene, largest)} ` : "") + poolingWeightSentence(scene, lane, pool[lane])};
 }
 
-/** @returns {Traced} */
-function ofRibbon(ribbon, scene) {
+/** @returns {Trace} */
+function traceOfRibbon(ribbon, scene) {
   const {query, key, head} = ribbon.dataset, {weight} = ribbon;
   return {
-    lit: (one) => one === ribbon || one.dataset.lane === key || one.dataset.lane === query || (head && one.dataset.head === head && one.matches(".machine-head")),
-    say: query === "pool" ? pooled(scene, Number(key), weight) : attends(scene, {query: Number(query), key: Number(key), head, weight}),
+    isHighlighted: (node) => node === ribbon || [key, query].includes(node.dataset.lane) || (head && node.dataset.head === head && node.matches(".machine-head")),
+    sentence: query === "pool" ? poolingWeightSentence(scene, Number(key), weight) : weightSentence(scene, {query: Number(query), key: Number(key), head, weight}),
   };
 }
 
-/** A sentence about a lane's pooling weight. */
-function pooled(scene, lane, weight) {
+function poolingWeightSentence(scene, lane, weight) {
   const from = scene.lanes[lane], values = {name: capital(quoted(from)), weight: decimal(weight, 2)};
   if (weight >= 0.005) {
     return verb(from, tr("{name} has weight {weight} in the text's vector.", values),
@@ -227,8 +227,8 @@ function pooled(scene, lane, weight) {
     : verb(from, tr("{name} does not enter the text's vector.", values), tr("{name} do not enter the text's vector.", values));
 }
 
-/** A sentence about one attention weight. */
-function attends({lanes}, {query, key, head, weight}) {
+/** A sentence about an attention weight. */
+function weightSentence({lanes}, {query, key, head, weight}) {
   const from = lanes[query];
   const values = {query: capital(quoted(from)), weight: decimal(weight, 2), head,
     key: query !== key ? quoted(lanes[key]) : verb(from, tr("itself"), tr("each other"))};

@@ -1,4 +1,4 @@
-// Text for display: translation, numbers, percentages, and visible forms of tokens.
+// Text for display: translations, numbers, percentages, and tokens with their invisible characters shown.
 
 /** Translations keyed by the English text. @type {Record<string, string>} */
 let dictionary = {};
@@ -32,9 +32,9 @@ export function translate(root) {
     const node = /** @type {Text} */ (nodes.currentNode), text = plain(node.data);
     if (text && tr(text) !== text) node.data = node.data.replace(/\S[\s\S]*\S|\S/, () => tr(text));
   }
-  for (const one of [root, ...root.querySelectorAll("[aria-label], [title], [placeholder]")]) {
+  for (const node of [root, ...root.querySelectorAll("[aria-label], [title], [placeholder]")]) {
     for (const name of ["aria-label", "title", "placeholder"]) {
-      if (one.hasAttribute(name)) one.setAttribute(name, tr(plain(one.getAttribute(name))));
+      if (node.hasAttribute(name)) node.setAttribute(name, tr(plain(node.getAttribute(name))));
     }
   }
 }
@@ -57,8 +57,8 @@ export function visible(text) {
   });
 }
 
-/** A token made visible, and cut to at most this many characters. @param {string} text @param {number} most */
-export function shortened(text, most) {
+/** A token made visible and shortened to this many characters. @param {string} text @param {number} maxLength */
+export function shortened(text, maxLength) {
   const characters = [...visible(text)];
-  return characters.length > most ? characters.slice(0, most - 1).join("") + "…" : characters.join("");
+  return characters.length > maxLength ? characters.slice(0, maxLength - 1).join("") + "…" : characters.join("");
 }

@@ -1,8 +1,8 @@
-// How a text differs from those that the probabilities were calibrated on (txcls/evaluation/unlike.py).
+// How a text differs from the validation texts, on which the probabilities were calibrated (txcls/evaluation/unlike.py).
 
 import {decimal, tr} from "./translate.js";
 
-/** A bound, and the shares of validation and test texts beyond it. @typedef {[number, number, number | null]} Bound */
+/** A bound, and the shares of validation and test texts beyond this bound. @typedef {[number, number, number | null]} Bound */
 /** @typedef {{short: Bound[], unknown: Bound[], pattern: string | null}} Unlike */
 
 /** @param {import("../engine/classifier.js").Description} description
@@ -14,14 +14,14 @@ export function unlikeValidation({unlike}, {text, tokens}) {
   const sentences = [], percentage = (part, digits) => `${decimal(100 * part, digits)} %`;
   const rates = ([, validation, test]) => (test === null ? tr("{share} of the validation texts", {share: percentage(validation, 1)})
     : tr("{share} of the validation texts (and {test} of the test texts)", {share: percentage(validation, 1), test: percentage(test, 1)}));
-  const shortest = short.find(([most]) => n <= most), most = unknown.find(([least]) => share > least);
-  if (shortest) {
-    const values = {rates: rates(shortest), most: shortest[0], n};
+  const lengthBound = short.find(([most]) => n <= most), unknownBound = unknown.find(([least]) => share > least);
+  if (lengthBound) {
+    const values = {rates: rates(lengthBound), most: lengthBound[0], n};
     sentences.push(tr("{rates} have at most {most} tokens; this one has {n}", values));
   }
-  if (most) {
-    const values = {rates: rates(most), least: percentage(most[0], 0), share: percentage(share, 0)};
-    sentences.push(most[0] ? tr("{rates} have more than {least} unknown words; of this one, {share} is unknown", values)
+  if (unknownBound) {
+    const values = {rates: rates(unknownBound), least: percentage(unknownBound[0], 0), share: percentage(share, 0)};
+    sentences.push(unknownBound[0] ? tr("{rates} have more than {least} unknown words; of this one, {share} is unknown", values)
       : tr("{rates} have any unknown words; of this one, {share} is unknown", values));
   }
   if (pattern && !new RegExp(pattern, "i").test(text.trim())) {
@@ -30,7 +30,7 @@ export function unlikeValidation({unlike}, {text, tokens}) {
   return sentences;
 }
 
-/** The share of the characters in a text's words that belong to words which subwords can only spell out
+/** The share of the characters of a text's words that are in words split into nearly single characters
  * (`unknown_share` in txcls/text/tokens.py). @param {string} text
  * @param {import("../engine/encoder.js").Token[]} tokens @returns {number} */
 export function unknownShare(text, tokens) {
