@@ -1,11 +1,12 @@
-// The article below the picture: each paragraph's buttons show its part of the model on the text in the box.
+// The article below the picture: the buttons of each section show a part of the model on the text in the box.
 
 import {headsOff} from "../engine/ablation.js";
 
-/** A text of another kind than any that a model was trained on. */
+/** A text unlike those that the models were trained on. */
 const UNLIKE = "Lorem ipsum dolor sit amet, qwxz vrrp 0101 ñandú";
 
-/** The head whose output, replaced by its mean (else by zeros), lowers the probability of the predicted class most.
+/** The head that lowers the probability of the predicted class most when its output is replaced by its mean, or by zeros if
+ * the means are unknown.
  * @param {import("../engine/classifier.js").Classifier} classifier @param {import("../engine/classifier.js").Pass} whole
  * @returns {{name: string, how: import("../engine/ablation.js").How}} */
 export function mostImportantHead(classifier, whole) {
@@ -24,13 +25,13 @@ export function mostImportantHead(classifier, whole) {
 
 /** Connect the buttons of the article with the page.
  * @param {HTMLElement} article @param {{part: (name: string) => void, section: (id: string) => void, text: (text: string | null) => void,
- *   off: () => void, on: () => void}} page shows a part of the picture or a section, puts a text in the box (null for an
- *   example), and switches heads */
+ *   off: () => void, on: () => void}} page functions that show a part of the picture or a section, put a text in the box (null
+ *   for an example), and switch heads */
 export function connectArticle(article, {part, section, text, off, on}) {
-  const shows = {
+  const actions = {
     words: () => part("words"), positions: () => part("positions"), attention: () => part("layers.0.attn"),
     "feed-forward": () => part("layers.0.ff"), pool: () => part("pool"), answer: () => part("answer"),
     map: () => section("attention"), lens: () => section("lens"), patch: () => section("patch"), unlike: () => text(UNLIKE), again: () => text(null), off, on,
   };
-  article.addEventListener("click", ({target}) => shows[/** @type {HTMLElement} */ (target).dataset?.show ?? ""]?.());
+  article.addEventListener("click", ({target}) => actions[/** @type {HTMLElement} */ (target).dataset?.show ?? ""]?.());
 }

@@ -3,7 +3,7 @@
 import {heatMap} from "../picture/colours.js";
 import {shortened} from "../picture/translate.js";
 
-/** A large heat map of the attention weights between a range of tokens, labelled with them. */
+/** A heat map of the attention weights between a range of tokens, with their labels. */
 export class AttentionMap {
   /** @param {HTMLCanvasElement} canvas */
   constructor(canvas) {
@@ -13,14 +13,13 @@ export class AttentionMap {
     this.left = this.top = this.size = this.width = 0;
   }
 
-  /** Read the width, colour and font from the page; not at every drawing, since reading them forces a layout. */
+  /** Read the width, colour and font. Not done at every drawing, since it forces a layout. */
   measure() {
     const {color, fontFamily} = getComputedStyle(this.canvas);
     Object.assign(this, {width: this.canvas.clientWidth, color, fontFamily});
   }
 
-  /** The number of tokens that fit. */
-  room() {
+  maxTokens() {
     if (!this.width) this.measure();
     return Math.max(12, Math.min(48, Math.floor((this.width - 100) / 10)));
   }
@@ -31,13 +30,13 @@ export class AttentionMap {
   draw(pattern, names, {first, count, marked}) {
     const T = names.length, ratio = window.devicePixelRatio || 1, {width} = this;
     const labels = names.slice(first, first + count).map((name) => shortened(name, 13));
-    const draw = this.canvas.getContext("2d");
+    const context = this.canvas.getContext("2d");
     const font = (size) => `${size}px ${this.fontFamily}`;
-    draw.font = font(13);
-    const longest = Math.min(104, Math.max(24, ...labels.map((label) => draw.measureText(label).width)));
+    context.font = font(13);
+    const longest = Math.min(104, Math.max(24, ...labels.map((label) => context.measureText(label).width)));
     this.left = Math.ceil(longest) + 8;
     this.top = Math.ceil(longest * 0.87) + 10;
-    const tail = Math.ceil(longest * 0.5); // the last column's slanted name extends to the right
+    const tail = Math.ceil(longest * 0.5); // the slanted label of the last column extends to the right
     this.cell = Math.max(4, Math.min(46, (width - this.left - tail) / count));
     this.size = count;
     this.first = first;
@@ -45,47 +44,47 @@ export class AttentionMap {
     this.canvas.width = Math.round(width * ratio);
     this.canvas.height = Math.round(height * ratio);
     this.canvas.style.height = `${height}px`;
-    draw.scale(ratio, ratio); // resizing has reset the context
+    context.scale(ratio, ratio); // resizing resets the context
     const values = new Float32Array(count * count);
     for (let q = 0; q < count; q++) {
       values.set(pattern.subarray((first + q) * T + first, (first + q) * T + first + count), q * count);
     }
     this.pixels.width = this.pixels.height = count;
     this.pixels.getContext("2d").putImageData(heatMap(values, count, count), 0, 0);
-    draw.imageSmoothingEnabled = false;
-    draw.drawImage(this.pixels, this.left, this.top, this.cell * count, this.cell * count);
-    draw.font = font(Math.max(9, Math.min(14, this.cell * 0.95)));
-    draw.fillStyle = this.color;
-    draw.textBaseline = "middle";
-    draw.textAlign = "right";
+    context.imageSmoothingEnabled = false;
+    context.drawImage(this.pixels, this.left, this.top, this.cell * count, this.cell * count);
+    context.font = font(Math.max(9, Math.min(14, this.cell * 0.95)));
+    context.fillStyle = this.color;
+    context.textBaseline = "middle";
+    context.textAlign = "right";
     labels.forEach((label, i) => {
-      draw.fillText(label, this.left - 5, this.top + (i + 0.5) * this.cell, this.left - 5);
+      context.fillText(label, this.left - 5, this.top + (i + 0.5) * this.cell, this.left - 5);
     });
-    draw.textAlign = "left";
+    context.textAlign = "left";
     labels.forEach((label, i) => {
-      draw.save();
-      draw.translate(this.left + (i + 0.5) * this.cell, this.top - 5);
-      draw.rotate(-Math.PI / 3);
-      draw.fillText(label, 0, 0, longest);
-      draw.restore();
+      context.save();
+      context.translate(this.left + (i + 0.5) * this.cell, this.top - 5);
+      context.rotate(-Math.PI / 3);
+      context.fillText(label, 0, 0, longest);
+      context.restore();
     });
-    if (marked) this.mark(draw, marked);
+    if (marked) this.mark(context, marked);
   }
 
-  mark(draw, {query, key}) {
+  mark(context, {query, key}) {
     const row = query - this.first, column = key - this.first;
-    draw.strokeStyle = "#FF6A13";
-    draw.lineWidth = 2;
+    context.strokeStyle = "#FF6A13";
+    context.lineWidth = 2;
     if (row >= 0 && row < this.size) {
-      draw.strokeRect(this.left, this.top + row * this.cell, this.cell * this.size, this.cell);
+      context.strokeRect(this.left, this.top + row * this.cell, this.cell * this.size, this.cell);
       if (column >= 0 && column < this.size) {
-        draw.lineWidth = 4;
-        draw.strokeRect(this.left + column * this.cell, this.top + row * this.cell, this.cell, this.cell);
+        context.lineWidth = 4;
+        context.strokeRect(this.left + column * this.cell, this.top + row * this.cell, this.cell, this.cell);
       }
     }
   }
 
-  /** @param {PointerEvent | MouseEvent} event @returns {{query: number, key: number} | null} */
+  /** The cell under the pointer. @param {PointerEvent | MouseEvent} event @returns {{query: number, key: number} | null} */
   cellAt(event) {
     const box = this.canvas.getBoundingClientRect();
     const column = Math.floor((event.clientX - box.left - this.left) / this.cell);

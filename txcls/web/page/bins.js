@@ -1,15 +1,12 @@
-// Words in one or more labelled rows, which can be dragged within a row or to another, or moved by keyboard: arrow keys
-// move the focus between words and rows; with Shift, they move the word.
+// Words in labelled rows that can be reordered by dragging or by keyboard: arrow keys move the focus between words and
+// rows; with Shift, they move the word.
 
 import {button, element} from "../picture/elements.js";
 
 /** @typedef {{root: HTMLElement, lists: HTMLElement[], announcement: HTMLElement, onMove: (rows: string[][]) => void}} Bins */
 
-/**
- * Draw rows of words in an element.
- * @param {HTMLElement} root
- * @param {{rows: {name: string, words: string[]}[], label: string, onMove: (rows: string[][]) => void}} options
- */
+/** Draw rows of words in an element. @param {HTMLElement} root
+ * @param {{rows: {name: string, words: string[]}[], label: string, onMove: (rows: string[][]) => void}} options */
 export function wordBins(root, {rows, label, onMove}) {
   const announcement = element("div", {className: "bins-announcement"});
   announcement.setAttribute("role", "status");
@@ -26,8 +23,8 @@ export function wordBins(root, {rows, label, onMove}) {
   const all = lists.flatMap(wordsOf);
   for (const word of all) word.tabIndex = word === all[0] ? 0 : -1;
   const bins = {root, lists, announcement, onMove};
-  dragWords(bins);
-  moveByKeys(bins);
+  enableDragging(bins);
+  enableKeys(bins);
 }
 
 const isRightToLeft = (list) => getComputedStyle(list).direction === "rtl";
@@ -40,8 +37,8 @@ function focusOn({lists}, word) {
   word.focus();
 }
 
-/** Announce a word's new position, and report all rows. @param {Bins} bins @param {HTMLElement} word */
-function moved(bins, word) {
+/** Report a move: announce the word's new position, and call `onMove` with all rows. @param {Bins} bins @param {HTMLElement} word */
+function reportMove(bins, word) {
   const list = /** @type {HTMLElement} */ (word.parentElement), row = list.dataset.name ? `${list.dataset.name}, ` : "";
   bins.announcement.textContent = `${word.textContent}: ${row}${wordsOf(list).indexOf(word) + 1} / ${list.children.length}`;
   focusOn(bins, word);
@@ -49,12 +46,12 @@ function moved(bins, word) {
 }
 
 /** @param {Bins} bins */
-function dragWords(bins) {
+function enableDragging(bins) {
   const {root, lists} = bins;
   let drag = /** @type {any} */ (null);
-  /** Rows keep their height during a drag: if one lost a line, those below would move from under the finger. */
-  const keepHeights = (isKept) => {
-    for (const list of lists) list.style.minHeight = isKept ? `${list.offsetHeight}px` : "";
+  /** Rows have a fixed height during a drag; otherwise a row that lost a line would move those below under the finger. */
+  const fixHeights = (isFixed) => {
+    for (const list of lists) list.style.minHeight = isFixed ? `${list.offsetHeight}px` : "";
   };
   const inside = (box, {clientX, clientY}) =>
     clientX >= box.left && clientX <= box.right && clientY >= box.top && clientY <= box.bottom;
@@ -67,7 +64,7 @@ function dragWords(bins) {
   root.onpointermove = (event) => {
     if (!drag) return;
     if (!drag.moved && Math.hypot(event.clientX - drag.x, event.clientY - drag.y) < 4) return;
-    if (!drag.moved) keepHeights(true);
+    if (!drag.moved) fixHeights(true);
     drag.moved = true;
     drag.word.classList.add("dragged");
     const list = lists.find(({parentElement}) => inside(/** @type {Element} */ (parentElement).getBoundingClientRect(), event));
@@ -83,8 +80,8 @@ function dragWords(bins) {
     const {word, before} = drag;
     drag = null;
     word.classList.remove("dragged");
-    keepHeights(false);
-    if (JSON.stringify(textsOf(bins)) !== before) moved(bins, word);
+    fixHeights(false);
+    if (JSON.stringify(textsOf(bins)) !== before) reportMove(bins, word);
     else focusOn(bins, word);
   };
 }
@@ -93,25 +90,25 @@ function dragWords(bins) {
 const wordAt = ({target}) => target.closest?.(".bin-words > button");
 
 /** @param {Bins} bins */
-function moveByKeys(bins) {
+function enableKeys(bins) {
   const {root, lists} = bins;
   root.onkeydown = (event) => {
     const word = wordAt(event);
     const right = {ArrowLeft: -1, ArrowRight: 1}[event.key], down = {ArrowUp: -1, ArrowDown: 1}[event.key];
     if (!word || (!right && !down)) return;
     event.preventDefault();
-    const list = /** @type {HTMLElement} */ (word.parentElement), words = wordsOf(list), place = words.indexOf(word);
+    const list = /** @type {HTMLElement} */ (word.parentElement), words = wordsOf(list), index = words.indexOf(word);
     const by = right && (isRightToLeft(list) ? -right : right);
     const next = lists[lists.indexOf(list) + (down ?? 0)];
-    if (event.shiftKey && by && words[place + by]) {
-      list.insertBefore(word, by > 0 ? words[place + 1].nextSibling : words[place - 1]);
-      moved(bins, word);
+    if (event.shiftKey && by && words[index + by]) {
+      list.insertBefore(word, by > 0 ? words[index + 1].nextSibling : words[index - 1]);
+      reportMove(bins, word);
     } else if (event.shiftKey && down && next && lists.length > 1) {
       next.append(word);
-      moved(bins, word);
-    } else if (!event.shiftKey && by) focusOn(bins, words[place + by] ?? word);
+      reportMove(bins, word);
+    } else if (!event.shiftKey && by) focusOn(bins, words[index + by] ?? word);
     else if (!event.shiftKey && down && next?.children.length) {
-      focusOn(bins, next.children[Math.min(place, next.children.length - 1)]);
+      focusOn(bins, next.children[Math.min(index, next.children.length - 1)]);
     }
   };
 }

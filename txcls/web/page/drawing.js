@@ -1,62 +1,62 @@
-// Draws the parts of the page other than the picture: prediction, tokens, lens, heads, attention map, model card.
+// Draw the parts of the page other than the picture: prediction, tokens, lens, heads, attention map, model card.
 
 import {classColours, heatMap} from "../picture/colours.js";
 import {element} from "../picture/elements.js";
 import {decimal, percent, shortened, tr, visible} from "../picture/translate.js";
 import {AttentionMap} from "./attention_map.js";
 import {unlikeValidation} from "../picture/unlike.js";
-import {find, name, pair, say, shown, view} from "./view.js";
+import {byId, headName, parseHead, setText, shown, view} from "./view.js";
 
-export const map = new AttentionMap(find("map"));
+export const attentionMap = new AttentionMap(byId("map"));
 
 export function drawAnswer() {
-  const {pass, classifier} = shown, place = find("answer");
-  place.className = "";
+  const {pass, classifier} = shown, answer = byId("answer");
+  answer.className = "";
   const unlike = pass.trace ? unlikeValidation(classifier.description, pass.encoding) : [];
-  say(find("unlike"), unlike.map((sentence) => tr("Unlike the validation texts: {sentence}.", {sentence})).join(" "));
+  setText(byId("unlike"), unlike.map((sentence) => tr("Unlike the validation texts: {sentence}.", {sentence})).join(" "));
   if (!pass.trace) {
-    place.className = "quiet";
-    say(place, view.text.trim() ? tr("Cleaning removed everything from this text. Type a few words.")
+    answer.className = "quiet";
+    setText(answer, view.text.trim() ? tr("Cleaning removed everything from this text. Type a few words.")
       : tr("Type a few words above, or pick one of the texts."));
     return;
   }
   const [best] = pass.ranked;
-  place.classList.toggle("outside", pass.outOfScope === true);
-  place.replaceChildren(...(pass.outOfScope
+  answer.classList.toggle("outside", pass.outOfScope === true);
+  answer.replaceChildren(...(pass.outOfScope
     ? [tr("? Probably none of these"), element("small", {text: tr("nearest: {label}", {label: `${visible(best.label)}, ${percent(best.probability)}`})})]
     : [visible(best.label), element("small", {text: percent(best.probability)})]));
 }
 
-/** Draw the text as typed, with its tokens marked and shaded by their weight relative to the largest. */
+/** Draw the text as typed, with its tokens shaded by their weight relative to the largest weight. */
 function drawTokens() {
   const {pass, classifier} = shown, {encoding, trace} = pass;
   const {tokens, text, truncatedAt} = encoding;
   const pooling = trace.values.get("pool.pattern");
   let weights = pooling ? pooling.data : null;
-  if (view.query !== null) weights = row(view.query);
+  if (view.query !== null) weights = attentionRow(view.query);
   const largest = weights ? Math.max(...weights) : 1;
   const pieces = [];
-  let at = 0;
-  tokens.forEach((token, place) => {
+  let end = 0;
+  tokens.forEach((token, index) => {
     if (token.isSpecial) {
-      pieces.push(mark(element("span", {text: visible(token.text)}), place), " ");
-    } else if (token.start >= at) {
-      if (token.start > at) pieces.push(element("i", {text: visible(text.slice(at, token.start)).replace(/␊/g, "\n")}));
-      pieces.push(mark(element("span", {text: visible(text.slice(token.start, token.end))}), place));
-      at = token.end;
-    } // else it holds further bytes of a character that is already shown
+      pieces.push(mark(element("span", {text: visible(token.text)}), index), " ");
+    } else if (token.start >= end) {
+      if (token.start > end) pieces.push(element("i", {text: visible(text.slice(end, token.start)).replace(/␊/g, "\n")}));
+      pieces.push(mark(element("span", {text: visible(text.slice(token.start, token.end))}), index));
+      end = token.end;
+    } // else the token has further bytes of a character that is already shown
   });
-  if (at < text.length) pieces.push(element("i", {text: visible(text.slice(at)).replace(/␊/g, "\n")}));
-  find("tokens").replaceChildren(...pieces);
+  if (end < text.length) pieces.push(element("i", {text: visible(text.slice(end)).replace(/␊/g, "\n")}));
+  byId("tokens").replaceChildren(...pieces);
 
-  function mark(span, place) {
-    const token = tokens[place];
-    span.dataset.token = String(place);
-    if (weights) span.style.setProperty("--weight", String(weights[place] / largest));
+  function mark(span, index) {
+    const token = tokens[index];
+    span.dataset.token = String(index);
+    if (weights) span.style.setProperty("--weight", String(weights[index] / largest));
     span.classList.toggle("unknown", token.isUnknown);
-    span.classList.toggle("query", place === view.query);
+    span.classList.toggle("query", index === view.query);
     span.title = `${visible(token.label)}${token.isUnknown ? ` (${tr("unknown to the model")})` : ""}`
-      + (weights ? `: ${decimal(weights[place], 3)}` : "");
+      + (weights ? `: ${decimal(weights[index], 3)}` : "");
     return span;
   }
 
@@ -64,17 +64,17 @@ function drawTokens() {
   const sentences = [];
   if (view.query !== null) {
     sentences.push(tr("The bluer a token, the more “{word}” attends to it in head {head}. Click the framed token again to undo.",
-      {word: visible(tokens[view.query].label), head: name(view.head)}));
+      {word: visible(tokens[view.query].label), head: headName(view.head)}));
   } else if (pooling) {
-    sentences.push(tr("{n} tokens; the bluer, the more a token weighs in the text's vector. Click one to see what it attends to.",
+    sentences.push(tr("{n} tokens. The bluer a token, the larger its weight in the text's vector. Click a token to see what it attends to.",
       {n: words.length}));
   } else {
-    sentences.push(tr("{n} tokens. Click one to see what it attends to.", {n: words.length}));
+    sentences.push(tr("{n} tokens. Click a token to see what it attends to.", {n: words.length}));
   }
   if (unknown && unknown === words.length) sentences.push(tr("Every token is unknown to this model, so its answer means nothing."));
   else if (unknown) sentences.push(unknown === 1 ? tr("1 token is unknown to the model (dashed).") : tr("{n} tokens are unknown to the model (dashed).", {n: unknown}));
   if (truncatedAt !== null) sentences.push(tr("The model reads at most {n} tokens and ignores the rest of the text.", {n: classifier.encoder.maxLength}));
-  say(find("tokens-caption"), sentences.join(" "));
+  setText(byId("tokens-caption"), sentences.join(" "));
 }
 
 export function drawLens() {
@@ -83,16 +83,16 @@ export function drawLens() {
   const few = pass.ranked.slice(0, pass.ranked.length > 6 ? 5 : 6), others = pass.ranked.length - few.length;
   const colourOf = classColours(classifier.classes.length, pass.ranked);
   const legend = few.map(({index, label}) => {
-    const colour = element("i");
-    colour.style.background = colourOf(index);
-    return element("span", {}, colour, shortened(label, 26));
+    const square = element("i");
+    square.style.background = colourOf(index);
+    return element("span", {}, square, shortened(label, 26));
   });
   if (others) {
-    const colour = element("i");
-    colour.style.background = "var(--other)";
-    legend.push(element("span", {}, colour, tr("{n} others", {n: others})));
+    const square = element("i");
+    square.style.background = "var(--other)";
+    legend.push(element("span", {}, square, tr("{n} others", {n: others})));
   }
-  find("lens").replaceChildren(element("div", {className: "legend"}, ...legend), ...states.map(({name: stateName, probabilities}) => {
+  byId("lens").replaceChildren(element("div", {className: "legend"}, ...legend), ...states.map(({name: stateName, probabilities}) => {
     const name = lensName(stateName);
     const parts = few.map(({index, label}) => {
       const part = element("span", {title: `${name}: ${visible(label)} ${percent(probabilities[index])}`});
@@ -108,7 +108,7 @@ export function drawLens() {
   }));
 }
 
-/** The name of a state of the lens, in the page's language. @param {string} name */
+/** The name of a state in the page's language. @param {string} name */
 function lensName(name) {
   const [, layer, kind] = /^layer (\d+): (.*)$/.exec(name) ?? [];
   if (!layer) return tr("embeddings");
@@ -117,8 +117,8 @@ function lensName(name) {
 
 export function drawHeads() {
   const {pass, classifier} = shown, n = pass.encoding.tokens.length;
-  for (const cell of find("heads").querySelectorAll(".head")) {
-    const [layer, head] = pair(cell.dataset.head), canvas = cell.querySelector("canvas");
+  for (const cell of byId("heads").querySelectorAll(".head")) {
+    const [layer, head] = parseHead(cell.dataset.head), canvas = cell.querySelector("canvas");
     const image = heatMap(classifier.pattern(pass.trace, layer, head), n, n, 96);
     if (canvas.width !== image.width) canvas.width = canvas.height = image.width;
     canvas.getContext("2d").putImageData(image, 0, 0);
@@ -126,7 +126,7 @@ export function drawHeads() {
     cell.classList.toggle("off", off);
     cell.querySelector("input").checked = !off;
   }
-  find("all-on").disabled = !view.off.size;
+  byId("all-on").disabled = !view.off.size;
 }
 
 /** Draw the attention map of the chosen head, and the tokens, whose shading may depend on it. */
@@ -134,44 +134,44 @@ export function drawMap() {
   const {pass, classifier} = shown;
   if (!pass?.trace) return;
   const names = pass.encoding.tokens.map((token) => token.label), n = names.length;
-  const count = Math.min(n, map.room());
+  const count = Math.min(n, attentionMap.maxTokens());
   shown.first = Math.min(shown.first, n - count);
   if (view.query !== null && (view.query < shown.first || view.query >= shown.first + count)) {
     shown.first = Math.max(0, Math.min(n - count, view.query - Math.floor(count / 2)));
   }
   if (shown.key !== null && shown.key >= n) shown.key = null;
-  find("pan").hidden = count === n;
-  find("window").max = String(n - count);
-  find("window").value = String(shown.first);
-  say(find("window-text"), tr("tokens {first} to {last} of {n}", {first: shown.first + 1, last: shown.first + count, n}));
+  byId("pan").hidden = count === n;
+  byId("window").max = String(n - count);
+  byId("window").value = String(shown.first);
+  setText(byId("window-text"), tr("tokens {first} to {last} of {n}", {first: shown.first + 1, last: shown.first + count, n}));
   const [layer, head] = view.head;
   const marked = view.query === null ? null : {query: view.query, key: shown.key ?? -1};
-  map.draw(classifier.pattern(pass.trace, layer, head), names, {first: shown.first, count, marked});
-  say(find("map-title"), tr("Attention of head {head} in layer {layer}", {head: head + 1, layer: layer + 1})
-    + (view.off.has(name(view.head)) ? ` (${view.how === "uniform" ? tr("made even") : tr("switched off")})` : ""));
-  for (const cell of find("heads").querySelectorAll(".head")) {
-    cell.querySelector("button").setAttribute("aria-pressed", String(cell.dataset.head === name(view.head)));
+  attentionMap.draw(classifier.pattern(pass.trace, layer, head), names, {first: shown.first, count, marked});
+  setText(byId("map-title"), tr("Attention of head {head} in layer {layer}", {head: head + 1, layer: layer + 1})
+    + (view.off.has(headName(view.head)) ? ` (${view.how === "uniform" ? tr("made even") : tr("switched off")})` : ""));
+  for (const cell of byId("heads").querySelectorAll(".head")) {
+    cell.querySelector("button").setAttribute("aria-pressed", String(cell.dataset.head === headName(view.head)));
   }
-  find("map").setAttribute("aria-label",
+  byId("map").setAttribute("aria-label",
     tr("Heat map of {n} by {n} attention weights, head {head} of layer {layer}. Arrow keys choose a cell.", {n, head: head + 1, layer: layer + 1}));
   drawReadout();
   drawTokens();
 }
 
-/** Write a sentence about the chosen cell, or about the largest weights in the chosen row or the whole map. */
+/** Write a sentence about the chosen cell, the chosen row, or the whole map. */
 function drawReadout() {
   const {pass} = shown, {tokens} = pass.encoding, n = tokens.length;
-  const bold = (place) => element("b", {text: tr("“{word}”", {word: shortened(tokens[place].label, 24)})});
+  const bold = (index) => element("b", {text: tr("“{word}”", {word: shortened(tokens[index].label, 24)})});
   const parts = [];
   if (view.query !== null) {
-    const weights = row(view.query);
+    const weights = attentionRow(view.query);
     if (shown.key !== null) {
-      parts.push(bold(view.query), ` ${tr("attends to")} `, bold(shown.key), ` ${tr("with weight {weight}. Most:", {weight: decimal(weights[shown.key], 3)})} `);
+      parts.push(bold(view.query), ` ${tr("attends to")} `, bold(shown.key), ` ${tr("with weight {weight}. Its largest weights:", {weight: decimal(weights[shown.key], 3)})} `);
     } else {
       parts.push(bold(view.query), ` ${tr("attends most to")} `);
     }
-    const most = [...weights.keys()].sort((a, b) => weights[b] - weights[a]).slice(0, 4);
-    most.forEach((key, i) => parts.push(i ? ", " : "", bold(key), ` ${decimal(weights[key], 2)}`));
+    const largest = [...weights.keys()].sort((a, b) => weights[b] - weights[a]).slice(0, 4);
+    largest.forEach((key, i) => parts.push(i ? ", " : "", bold(key), ` ${decimal(weights[key], 2)}`));
     parts.push(".");
   } else {
     const pattern = shown.classifier.pattern(pass.trace, ...view.head);
@@ -181,33 +181,32 @@ function drawReadout() {
       return total / n;
     });
     const key = received.indexOf(Math.max(...received));
-    parts.push(`${tr("On average, tokens give the most weight to")} `, bold(key),
-      ` ${tr("here: {weight} (even weights would be {even}).", {weight: decimal(received[key], 2), even: decimal(1 / n, 2)})}`);
+    parts.push(`${tr("On average, tokens attend most to")} `, bold(key),
+      ` ${tr("with weight {weight} (even weights: {even}).", {weight: decimal(received[key], 2), even: decimal(1 / n, 2)})}`);
   }
-  find("readout").replaceChildren(...parts);
+  byId("readout").replaceChildren(...parts);
 }
 
 /** The attention weights (T,) of one token in the chosen head. */
-export function row(query) {
+export function attentionRow(query) {
   const n = shown.pass.encoding.tokens.length;
   return shown.classifier.pattern(shown.pass.trace, ...view.head).subarray(query * n, (query + 1) * n);
 }
 
-/** The head with the lowest mean entropy of its rows on this text. @returns {[number, number]} */
-export function sharpest() {
+/** The head whose attention has the lowest entropy on this text. @returns {[number, number]} */
+export function sharpestHead() {
   const {pass, classifier} = shown;
-  let lowest = Infinity, sharpestHead = /** @type {[number, number]} */ ([0, 0]);
+  let lowest = Infinity, sharpest = /** @type {[number, number]} */ ([0, 0]);
   for (let layer = 0; layer < classifier.model.config.n_layers; layer++) {
     for (let head = 0; head < classifier.model.config.n_heads; head++) {
       const entropy = classifier.pattern(pass.trace, layer, head).reduce((sum, p) => sum - (p > 0 ? p * Math.log(p) : 0), 0);
-      if (entropy < lowest) [lowest, sharpestHead] = [entropy, [layer, head]];
+      if (entropy < lowest) [lowest, sharpest] = [entropy, [layer, head]];
     }
   }
-  return sharpestHead;
+  return sharpest;
 }
 
-/** Write the model card. */
-export function describe(card) {
+export function drawCard(card) {
   const facts = element("dl", {}, ...card.facts.flatMap(([name, value]) => {
     return [element("dt", {text: name}), element("dd", {text: value})];
   }));
@@ -215,9 +214,9 @@ export function describe(card) {
   const parts = [facts, element("h2", {text: "Limits"}), limits];
   if (card.classes.length) {
     const columns = ["class", "precision", "recall", "F1", `${card.split} texts`];
-    const row = (cells, kind) => element("tr", {}, ...cells.map((cell) => element(kind, {text: visible(cell)})));
+    const row = (cells, tag) => element("tr", {}, ...cells.map((cell) => element(tag, {text: visible(cell)})));
     parts.push(element("h2", {text: "By class"}),
-      element("table", {}, row(columns, "th"), ...card.classes.map((one) => row(one, "td"))));
+      element("table", {}, row(columns, "th"), ...card.classes.map((cells) => row(cells, "td"))));
   }
-  find("card").querySelector("div").replaceChildren(...parts);
+  byId("card").querySelector("div").replaceChildren(...parts);
 }

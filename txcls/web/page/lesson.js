@@ -1,5 +1,5 @@
-// A lesson beside the page: narration, questions asked before the page is shown, answers checked here, a code at the
-// end. txcls/lessons/markup.py has converted the author's texts to HTML without letting through any markup in them.
+// A lesson beside the page: narration, questions that are asked before the page is shown and checked here, and a code at
+// the end. txcls/lessons/markup.py converts the author's texts to HTML and escapes any markup in them.
 
 import {button, element} from "../picture/elements.js";
 import {wordBins} from "./bins.js";
@@ -17,22 +17,22 @@ export function checksum(text) {
   return [20, 15, 10, 5, 0].map((shift) => ALPHABET[(crc >>> shift) & 31]).join("");
 }
 
-/** The code for a list of answers: true or false for right or wrong, null for unanswered. */
-export function lessonCode(name, answers) {
-  const letters = answers.map((one) => (one === null ? "N" : one ? "R" : "W")).join("");
+/** The code for a list of results: true (right), false (wrong) or null (not answered). */
+export function lessonCode(name, results) {
+  const letters = results.map((isRight) => (isRight === null ? "N" : isRight ? "R" : "W")).join("");
   return `${name}.${letters}.${checksum(`${name}.${letters}`)}`;
 }
 
 /** Whether an answer to a question is right. */
-export function isRight({kind, right, groups, tolerance}, given) {
-  if (kind === "number") return Math.abs(given - right) <= tolerance + 1e-9;
+export function isRight({kind, right, groups, tolerance}, answer) {
+  if (kind === "number") return Math.abs(answer - right) <= tolerance + 1e-9;
   const sorted = (list) => JSON.stringify([...list].sort());
-  if (kind === "heads") return sorted(given) === sorted(right);
-  if (kind === "drag" && groups.length) return given.every((row, place) => sorted(row) === sorted(right[place]));
-  return JSON.stringify(given) === JSON.stringify(right);
+  if (kind === "heads") return sorted(answer) === sorted(right);
+  if (kind === "drag" && groups.length) return answer.every((row, group) => sorted(row) === sorted(right[group]));
+  return JSON.stringify(answer) === JSON.stringify(right);
 }
 
-/** Whether a stored value is the visitor's answer to a question of this kind. */
+/** Whether a stored value can be an answer to this question. */
 function isAnswerTo({kind, offered, groups}, value) {
   const areWords = (list) => Array.isArray(list) && list.every((word) => offered.includes(word));
   if (kind === "number") return Number.isFinite(value);
@@ -41,19 +41,19 @@ function isAnswerTo({kind, offered, groups}, value) {
     : areWords(value);
 }
 
-/** The visitor's last answer to a question (undefined if the solution was shown without one), whether it is right, whether
- * the first answer was right, which is what counts, and whether the solution is shown.
+/** The visitor's last answer to a question (undefined if the solution was shown without an answer), whether it is right,
+ * whether the first answer was right (which the code reports), and whether the solution is shown.
  * @typedef {{answer?: any, right: boolean | null, atFirst: boolean | null, revealed: boolean}} Given */
 
 export class LessonPanel {
   /** @param {HTMLElement} root @param {any} lesson
    * @param {{show: (step: any, at: number, how: {fresh: boolean, isNew: boolean}) => void, cover: (covered: boolean) => void, playground: string}} page
-   * functions that show a step's view and hide the page; a `fresh` view is the lesson's, `isNew` adds it to the history;
-   * and the address of the playground, "" if there is none */
+   * functions that show a step's view (the lesson's own if `fresh`; added to the history if `isNew`) and hide the page, and
+   * the address of the playground, "" if there is none */
   constructor(root, lesson, {show, cover, playground}) {
     Object.assign(this, {root, lesson, showStep: show, cover, playground});
     this.at = 0;
-    /** One for each step. @type {(Given | null)[]} */
+    /** The answers to each step's question. @type {(Given | null)[]} */
     this.given = lesson.steps.map(() => null);
     this.restore();
     root.hidden = false;
@@ -68,7 +68,7 @@ export class LessonPanel {
     }, true);
   }
 
-  // The step and the answers, in the browser's storage; a browser may forbid it, and then they last as long as the page.
+  // The step and the answers are in the browser's storage; if the browser forbids that, they are lost with the page.
 
   get key() {
     return `txcls-lesson-${this.lesson.name}`;
@@ -78,9 +78,9 @@ export class LessonPanel {
     try {
       const {at, given} = JSON.parse(localStorage.getItem(this.key) ?? "{}");
       if (Number.isInteger(at) && at in this.lesson.steps) this.at = at;
-      this.lesson.steps.forEach(({question}, place) => {
-        const one = given?.[place];
-        if (one && question && (one.answer === undefined || isAnswerTo(question, one.answer))) this.given[place] = one;
+      this.lesson.steps.forEach(({question}, i) => {
+        const stored = given?.[i];
+        if (stored && question && (stored.answer === undefined || isAnswerTo(question, stored.answer))) this.given[i] = stored;
       });
     } catch {}
   }
@@ -95,7 +95,7 @@ export class LessonPanel {
     return this.lesson.steps[this.at];
   }
 
-  /** Whether the step has a question that is neither answered correctly nor its solution shown. */
+  /** Whether the step has a question that is not yet solved, by the visitor or by showing the solution. */
   get isOpen() {
     return Boolean(this.step.question && !this.given[this.at]?.revealed);
   }
@@ -104,13 +104,13 @@ export class LessonPanel {
     return this.isOpen && !this.step.question.look;
   }
 
-  /** Go to the next or previous step; going on shows the solution of an open question first. */
+  /** Go to the next or previous step; instead of going on from an open question, show its solution. */
   turn(by) {
     if (by > 0 && this.isOpen) this.answer(undefined);
     else this.go(this.at + by, {isNew: true});
   }
 
-  /** Show a step: as the lesson has it, or as the address says if it is not `fresh`. */
+  /** Show a step, with the lesson's own view if `fresh`, otherwise with the view in the address. */
   go(at, {fresh = true, isNew = false} = {}) {
     if (!(at in this.lesson.steps)) return;
     this.at = at;
@@ -119,14 +119,14 @@ export class LessonPanel {
     this.draw();
   }
 
-  /** @param {any} given undefined to show the solution; a wrong answer may be changed */
-  answer(given) {
+  /** Record an answer, or show the solution if it is undefined. A wrong answer can be changed. @param {any} answer */
+  answer(answer) {
     const before = this.given[this.at];
-    if (given === undefined) {
+    if (answer === undefined) {
       this.given[this.at] = before ? {...before, revealed: true} : {right: null, atFirst: null, revealed: true};
     } else {
-      const right = isRight(this.step.question, given);
-      this.given[this.at] = {answer: given, right, atFirst: before ? before.atFirst : right, revealed: right};
+      const right = isRight(this.step.question, answer);
+      this.given[this.at] = {answer, right, atFirst: before ? before.atFirst : right, revealed: right};
     }
     this.store();
     this.draw();
@@ -141,7 +141,7 @@ export class LessonPanel {
   draw() {
     const {words, title, steps} = this.lesson, {step} = this;
     this.cover(this.isCovered);
-    const marks = element("div", {className: "lesson-bar"}, ...steps.map((_, place) => element("i", {className: place <= this.at ? "done" : ""})));
+    const marks = element("div", {className: "lesson-bar"}, ...steps.map((_, i) => element("i", {className: i <= this.at ? "done" : ""})));
     const stepOf = words.step_of.replace("{step}", String(this.at + 1)).replace("{steps}", String(steps.length));
     marks.setAttribute("role", "progressbar");
     marks.setAttribute("aria-label", stepOf);
@@ -169,39 +169,39 @@ export class LessonPanel {
     const ask = fromMarkup("div", question.ask);
     ask.className = "lesson-ask";
     if (given?.revealed) {
-      const lead = given.right === null ? words.shown : given.right ? `✔ ${words.right}` : `✖ ${this.said(words.wrong, given.answer)}`;
+      const lead = given.right === null ? words.shown : given.right ? `✔ ${words.right}` : `✖ ${this.withAnswer(words.wrong, given.answer)}`;
       const verdict = element("div", {className: `lesson-verdict ${given.right === null ? "" : given.right ? "right" : "wrong"}`},
         element("b", {text: lead}), " ", fromMarkup("span", question.answer), fromMarkup("div", question.why));
       verdict.setAttribute("role", "status");
       return [ask, verdict];
     }
     const hint = given
-      ? element("div", {className: "lesson-verdict wrong", text: `✖ ${this.said(words.try_again, given.answer)}`})
+      ? element("div", {className: "lesson-verdict wrong", text: `✖ ${this.withAnswer(words.try_again, given.answer)}`})
       : element("p", {className: "caption", text: question.look ? words.look : words.predict});
     hint.setAttribute("role", "status");
-    const {field, value} = this.field(question);
+    const {field, value} = this.answerField(question);
     const missing = element("p", {className: "lesson-missing"});
     missing.setAttribute("role", "alert");
     const check = button({text: words.check, className: "main", onClick: () => {
-      const given = value();
-      if (given === null) missing.textContent = words.choose_first;
-      else this.answer(given);
+      const answer = value();
+      if (answer === null) missing.textContent = words.choose_first;
+      else this.answer(answer);
     }});
-    const shown = button({text: words.show, onClick: () => this.answer(undefined)});
-    return [ask, hint, field, missing, element("div", {className: "lesson-row"}, check, shown)];
+    const show = button({text: words.show, onClick: () => this.answer(undefined)});
+    return [ask, hint, field, missing, element("div", {className: "lesson-row"}, check, show)];
   }
 
-  /** A sentence with the visitor's answer in it. */
-  said(sentence, answer) {
+  /** A sentence with the visitor's answer filled in. */
+  withAnswer(sentence, answer) {
     const {kind, offered, groups, unit} = this.step.question;
     const text = kind === "choice" ? fromMarkup("span", offered[answer]).textContent
       : kind === "number" ? `${answer} ${unit}`.trim()
-      : groups.length ? groups.map((name, place) => `${name}: ${answer[place].join(", ") || "–"}`).join(" · ") : answer.join(" · ");
+      : groups.length ? groups.map((name, i) => `${name}: ${answer[i].join(", ") || "–"}`).join(" · ") : answer.join(" · ");
     return sentence.replace("{answer}", () => text);
   }
 
-  /** The input for an answer, and a function that returns the answer, null while there is none. */
-  field({kind, offered, groups, unit}) {
+  /** The field for an answer, and a function that returns the answer, or null while there is none. */
+  answerField({kind, offered, groups, unit}) {
     const {words} = this.lesson;
     if (kind === "number") {
       const input = element("input");
@@ -213,39 +213,39 @@ export class LessonPanel {
     if (kind === "drag") {
       const root = element("div");
       let rows = [offered, ...groups.map(() => [])];
-      wordBins(root, {label: words.your_answer, onMove: (now) => (rows = now),
+      wordBins(root, {label: words.your_answer, onMove: (moved) => (rows = moved),
         rows: [{name: "", words: offered}, ...groups.map((name) => ({name, words: []}))]});
       const help = element("p", {className: "caption", text: groups.length ? words.group_help : words.order_help});
       return {field: element("div", {}, help, root), value: () => (!groups.length ? rows[0] : rows[0].length ? null : rows.slice(1))};
     }
-    const boxes = offered.map((option, place) => {
+    const boxes = offered.map((option, i) => {
       const box = element("input");
-      Object.assign(box, {type: kind === "heads" ? "checkbox" : "radio", name: "lesson-option", value: String(place)});
+      Object.assign(box, {type: kind === "heads" ? "checkbox" : "radio", name: "lesson-option", value: String(i)});
       return {box, row: element("label", {}, box, kind === "heads" ? option : fromMarkup("span", option))};
     });
     const field = element("fieldset", {className: kind === "heads" ? "lesson-heads" : ""}, ...boxes.map(({row}) => row));
     field.setAttribute("aria-label", kind === "heads" ? words.heads_help : words.your_answer);
     return {field, value: () => {
-      const chosen = boxes.flatMap(({box}, place) => (box.checked ? [place] : []));
+      const chosen = boxes.flatMap(({box}, i) => (box.checked ? [i] : []));
       if (!chosen.length) return null;
-      return kind === "heads" ? chosen.map((place) => offered[place]) : chosen[0];
+      return kind === "heads" ? chosen.map((i) => offered[i]) : chosen[0];
     }};
   }
 
   end() {
     const {words, name, steps} = this.lesson;
-    const answers = this.given.filter((_, place) => steps[place].question).map((one) => (one ? one.atFirst : null));
-    if (!answers.length) return [];
-    const right = answers.filter((one) => one === true).length;
-    const result = words.result.replace("{right}", String(right)).replace("{questions}", String(answers.length));
+    const results = this.given.filter((_, i) => steps[i].question).map((given) => given?.atFirst ?? null);
+    if (!results.length) return [];
+    const right = results.filter((isRight) => isRight === true).length;
+    const result = words.result.replace("{right}", String(right)).replace("{questions}", String(results.length));
     return [element("p", {}, element("b", {text: words.done}), ` ${result}`), element("p", {text: `${words.code}:`}),
-      element("code", {className: "lesson-code", text: lessonCode(name, answers)}), element("p", {className: "caption", text: words.code_note})];
+      element("code", {className: "lesson-code", text: lessonCode(name, results)}), element("p", {className: "caption", text: words.code_note})];
   }
 }
 
 /** An element with HTML from txcls/lessons/markup.py. */
 function fromMarkup(name, markup) {
-  const made = element(name);
-  made.innerHTML = markup;
-  return made;
+  const node = element(name);
+  node.innerHTML = markup;
+  return node;
 }

@@ -1,5 +1,5 @@
-// The page: it classifies the text in the box at every keystroke. view.js holds what is chosen and shown, drawing.js
-// draws it.
+// The page, which classifies the text in the box at every keystroke. view.js holds the visitor's choices and what is
+// shown; drawing.js draws it.
 //
 // Everything that comes from a checkpoint or a visitor is set as text, never as markup.
 
@@ -11,26 +11,26 @@ import {button, element, scrollTo} from "../picture/elements.js";
 import {decimal, inNotation, tr, visible} from "../picture/translate.js";
 import {Machine} from "../picture/machine.js";
 import {sceneOf} from "../picture/scene.js";
-import {describe, drawAnswer, drawHeads, drawLens, drawMap, map, row, sharpest} from "./drawing.js";
+import {drawCard, drawAnswer, drawHeads, drawLens, drawMap, attentionMap, attentionRow, sharpestHead} from "./drawing.js";
 import {connectArticle, mostImportantHead} from "./article.js";
 import {LessonPanel} from "./lesson.js";
 import {PatchPanel} from "./patch.js";
-import {LONGEST_LINKED_TEXT, address, find, fromAddress, page, pair, remember, say, shown, view} from "./view.js";
+import {MAX_LINKED_TEXT, address, byId, fromAddress, headName, page, parseHead, saveView, setText, shown, view} from "./view.js";
 
-const machine = new Machine(find("picture"), {
+const machine = new Machine(byId("picture"), {
   onSwitch: (head) => {
     if (!view.off.delete(head)) view.off.add(head);
-    switched();
+    classifyUnpatched();
   },
   onOpen: (layer, head) => {
     view.head = [layer, head];
     drawMap();
-    remember();
-    find("attention").scrollIntoView();
+    saveView();
+    byId("attention").scrollIntoView();
   },
 });
-const patching = new PatchPanel(() => answer());
-let turn = 0;
+const patching = new PatchPanel(() => classify());
+let nClassified = 0;
 /** @type {LessonPanel | null} */
 let lesson = null;
 
@@ -41,40 +41,40 @@ async function load() {
   const model = page.models[view.model];
   shown.classifier = null;
   shown.pass = shown.whole = null;
-  say(find("problem"), "");
+  setText(byId("problem"), "");
   if (!model.classifier) {
-    const inside = find(`weights-${view.model}`);
+    const inside = byId(`weights-${view.model}`);
     let weights;
     if (inside) {
       weights = fromBase64(inside.textContent.trim());
       inside.remove();
     } else {
-      const [description, file] = await Promise.all([`${model.file}.json`, `${model.file}.safetensors`].map(fetched));
+      const [description, file] = await Promise.all([`${model.file}.json`, `${model.file}.safetensors`].map(fetchFile));
       model.description = await description.json();
-      weights = await received(file);
+      weights = await readWithProgress(file);
     }
     model.classifier = new Classifier(model.description, weights, page.tables);
   }
   if (model !== page.models[view.model]) return; // another model was chosen in the meantime
   shown.classifier = model.classifier;
-  introduce(model.description);
+  showCheckpoint(model.description);
 }
 
-async function fetched(name) {
+async function fetchFile(name) {
   if (location.protocol === "file:") {
-    throw new Error("browsers do not let a page opened from a disk read the files beside it; serve this folder "
+    throw new Error("a page opened from disk cannot read the files beside it; serve this folder "
       + "(python -m http.server), or export the page with --single-file");
   }
-  const answer = await fetch(name);
-  if (!answer.ok) throw new Error(`${name}: ${answer.status} ${answer.statusText}`);
-  return answer;
+  const response = await fetch(name);
+  if (!response.ok) throw new Error(`${name}: ${response.status} ${response.statusText}`);
+  return response;
 }
 
-/** The bytes of an answer; the bar shows how many have arrived. @param {Response} answer */
-async function received(answer) {
-  const total = Number(answer.headers.get("content-length")), bar = find("loaded"), chunks = [];
+/** Read the bytes of a response while showing the progress. @param {Response} response */
+async function readWithProgress(response) {
+  const total = Number(response.headers.get("content-length")), bar = byId("loaded"), chunks = [];
   let n = 0;
-  for (const reader = answer.body.getReader(); ;) {
+  for (const reader = response.body.getReader(); ;) {
     const {done, value} = await reader.read();
     if (done) break;
     chunks.push(value);
@@ -85,26 +85,26 @@ async function received(answer) {
 }
 
 /** Show a checkpoint's title, facts, examples, controls and card. */
-function introduce({name, title, classes, config, card, examples, means}) {
+function showCheckpoint({name, title, classes, config, card, examples, means}) {
   machine.name = name;
-  find("title").textContent = title || name;
-  find("facts").textContent = [
-    rightOn(card.accuracy), tr("{n} classes", {n: classes.length}),
+  byId("title").textContent = title || name;
+  byId("facts").textContent = [
+    accuracyText(card.accuracy), tr("{n} classes", {n: classes.length}),
     tr("{n} parameters", {n: inNotation(card.parameters)}),
     ...(card.language.startsWith("that") ? [] : [card.language]),
   ].join(" · ");
-  find("examples").replaceChildren(...examples.map(([label, text]) => button({text: label, title: text, onClick: () => {
-    find("text").value = view.text = text;
+  byId("examples").replaceChildren(...examples.map(([label, text]) => button({text: label, title: text, onClick: () => {
+    byId("text").value = view.text = text;
     Object.assign(view, {query: null, changed: null, patched: null});
-    answer();
+    classify();
   }})));
-  find("how").querySelector("[value=mean]").hidden = !means;
-  heads(config);
-  describe(card);
+  byId("how").querySelector("[value=mean]").hidden = !means;
+  createHeads(config);
+  drawCard(card);
 }
 
-/** A sentence about accuracy. @param {[string, string, string] | null} accuracy share, number of texts, which texts */
-function rightOn(accuracy) {
+/** @param {[string, string, string] | null} accuracy share of correct predictions, number of texts, and their split */
+function accuracyText(accuracy) {
   if (!accuracy) return tr("not evaluated");
   const [right, n] = accuracy.map(inNotation);
   return accuracy[2] === "test" ? tr("{right} correct on {n} test texts", {right, n})
@@ -112,22 +112,22 @@ function rightOn(accuracy) {
 }
 
 /** Remove from the view what this checkpoint does not have. */
-function fit({config, means}) {
+function restrictView({config, means}) {
   const has = ([layer, head]) => layer < config.n_layers && head < config.n_heads;
-  view.off = new Set([...view.off].filter((one) => has(pair(one))));
+  view.off = new Set([...view.off].filter((head) => has(parseHead(head))));
   if (view.head && !has(view.head)) view.head = null;
   if (view.how === "mean" && !means) view.how = "zero";
 }
 
 /** Create a small map and a switch for every head. */
-function heads({n_layers, n_heads}) {
-  find("heads").replaceChildren(...Array.from({length: n_layers}, (_, layer) => {
+function createHeads({n_layers, n_heads}) {
+  byId("heads").replaceChildren(...Array.from({length: n_layers}, (_, layer) => {
     const cells = Array.from({length: n_heads}, (_, head) => {
-      const name = `${layer + 1}.${head + 1}`;
+      const name = headName([layer, head]);
       const show = button({title: tr("Head {head}", {head: name}), label: tr("Show head {head}", {head: name}), onClick: () => {
         view.head = [layer, head];
         drawMap();
-        remember();
+        saveView();
       }}, element("canvas"));
       const box = element("input");
       box.type = "checkbox";
@@ -135,7 +135,7 @@ function heads({n_layers, n_heads}) {
       box.addEventListener("change", () => {
         if (box.checked) view.off.delete(name);
         else view.off.add(name);
-        switched();
+        classifyUnpatched();
       });
       const cell = element("div", {className: "head"}, show, element("label", {}, box, name));
       cell.dataset.head = name;
@@ -145,30 +145,30 @@ function heads({n_layers, n_heads}) {
   }));
 }
 
-/** Answer with other heads switched off; a patch is made in the model with all heads on. */
-function switched() {
+/** Classify after heads were switched; this removes a patch, since patches are made with all heads on. */
+function classifyUnpatched() {
   view.patched = null;
-  answer();
+  classify();
 }
 
 // Classifying the text
 
-/** Classify the text in the box in time slices, and draw the result; abandoned if the text changes in the meantime. */
-async function answer() {
+/** Classify the text in the box in time slices and draw the result, unless the text changes in the meantime. */
+async function classify() {
   const {classifier} = shown;
-  remember();
+  saveView();
   if (!classifier) return;
   const began = performance.now();
   if (shown.reader?.classifier !== classifier) shown.reader = new Reader(classifier);
-  const off = [...view.off].map((one) => pair(one)).map(([layer, head]) => ({layer, head}));
+  const off = [...view.off].map((head) => parseHead(head)).map(([layer, head]) => ({layer, head}));
   const patch = patching.patch(classifier);
   const passes = await shown.reader.read(patch?.text ?? view.text, off, view.how, patch?.edit);
   if (!passes || shown.classifier !== classifier) return;
   Object.assign(shown, passes);
   draw();
   const took = performance.now() - began;
-  find("took").textContent = tr("Read and drawn in {ms} ms.", {ms: decimal(took, took < 10 ? 1 : 0)});
-  document.documentElement.dataset.answered = String(++turn);
+  byId("took").textContent = tr("Computed and drawn in {ms} ms.", {ms: decimal(took, took < 10 ? 1 : 0)});
+  document.documentElement.dataset.answered = String(++nClassified);
 }
 
 // Drawing
@@ -176,17 +176,17 @@ async function answer() {
 function draw() {
   const {pass} = shown;
   const empty = !pass.trace;
-  for (const id of ["picture", "patch", "details", "attention", "bars-caption"]) find(id).hidden = empty;
+  for (const id of ["picture", "patch", "details", "attention", "bars-caption"]) byId(id).hidden = empty;
   if (empty) {
     machine.clear();
-    find("tokens").replaceChildren();
+    byId("tokens").replaceChildren();
     drawAnswer();
     return;
   }
   const n = pass.encoding.tokens.length;
   if (view.query !== null && view.query >= n) view.query = null;
-  view.head ??= sharpest();
-  drawMachine(); // first, as it measures the page: later it would force a layout
+  view.head ??= sharpestHead();
+  drawMachine(); // first: it measures the page, which would force a layout later
   drawAnswer();
   drawLens();
   drawHeads();
@@ -194,128 +194,128 @@ function draw() {
   patching.draw();
 }
 
-/** Draw the whole model, and what the switched-off heads change. */
+/** Draw the picture of the whole model, with the effect of switched-off heads or of a patch. */
 function drawMachine() {
   const {pass, whole, classifier} = shown, changed = pass !== whole;
   machine.show(sceneOf(classifier, pass), {off: view.off, how: view.how, before: changed ? whole.probabilities : null,
-    stories: classifier.description.stories, patched: patching.described(pass, whole)});
+    stories: classifier.description.stories, patched: patching.patchedState(pass, whole)});
   if (view.part && !machine.playing && machine.parts[machine.at ?? -1]?.part !== view.part) goTo(view.part);
-  say(find("bars-caption"), tr("The probabilities of all classes sum to 100 %. They are calibrated on validation texts; on other kinds of text even a confident answer may be wrong.")
+  setText(byId("bars-caption"), tr("The probabilities of all classes sum to 100 %. They are calibrated on validation texts; on other kinds of text even a confident answer may be wrong.")
     + (!changed ? "" : ` ${view.patched ? tr("The orange marks show the answer without the patch.") : tr("The orange marks show the answer with all heads on.")}`));
 }
 
-/** Show the picture up to a part of it; "" for the whole picture. */
+/** Show the picture up to a part, or the whole picture for "". */
 function goTo(part) {
-  const at = machine.parts.findIndex((one) => one.part === part);
+  const at = machine.parts.findIndex((candidate) => candidate.part === part);
   machine.stop();
   machine.at = at < 0 ? null : at;
   machine.reveal();
 }
 
-/** Note the part that the picture is at. */
-function notePart() {
+/** Save the current part of the picture in the view. */
+function savePart() {
   view.part = machine.at === null ? "" : machine.parts[machine.at].part;
-  remember();
+  saveView();
 }
 
 // Events
 
 document.addEventListener("keydown", (event) => {
   machine.pressed(event);
-  if (machine.scene && ["PageDown", "PageUp", "Escape"].includes(event.key)) notePart();
+  if (machine.scene && ["PageDown", "PageUp", "Escape"].includes(event.key)) savePart();
 });
-find("picture").addEventListener("click", () => machine.scene && !machine.playing && notePart());
-find("text").addEventListener("input", () => {
-  view.text = find("text").value;
+byId("picture").addEventListener("click", () => machine.scene && !machine.playing && savePart());
+byId("text").addEventListener("input", () => {
+  view.text = byId("text").value;
   view.query = shown.key = view.patched = null;
-  answer();
+  classify();
 });
-find("models").addEventListener("change", () => {
-  view.model = Number(find("models").value);
+byId("models").addEventListener("change", () => {
+  view.model = Number(byId("models").value);
   Object.assign(view, {head: null, off: new Set(), query: null, changed: null, patched: null});
   if (isExample(view.text)) view.text = ""; // the new model starts with one of its own examples
   start(true);
 });
-find("how").addEventListener("change", () => {
-  view.how = find("how").value;
-  answer();
+byId("how").addEventListener("change", () => {
+  view.how = byId("how").value;
+  classify();
 });
-find("all-on").addEventListener("click", () => {
+byId("all-on").addEventListener("click", () => {
   view.off.clear();
-  answer();
+  classify();
 });
-find("all-off").addEventListener("click", () => {
-  for (const cell of find("heads").querySelectorAll(".head")) view.off.add(cell.dataset.head);
-  switched();
+byId("all-off").addEventListener("click", () => {
+  for (const cell of byId("heads").querySelectorAll(".head")) view.off.add(cell.dataset.head);
+  classifyUnpatched();
 });
-find("window").addEventListener("input", () => {
-  shown.first = Number(find("window").value);
+byId("window").addEventListener("input", () => {
+  shown.first = Number(byId("window").value);
   view.query = shown.key = null;
   drawMap();
 });
-find("map").addEventListener("click", (event) => choose(map.cellAt(event)));
-find("map").addEventListener("pointermove", (event) => {
-  const cell = event.pointerType === "mouse" && map.cellAt(event);
-  find("map").title = "";
+byId("map").addEventListener("click", (event) => choose(attentionMap.cellAt(event)));
+byId("map").addEventListener("pointermove", (event) => {
+  const cell = event.pointerType === "mouse" && attentionMap.cellAt(event);
+  byId("map").title = "";
   if (!cell || !shown.pass?.trace) return;
   const {tokens} = shown.pass.encoding;
-  find("map").title = tr("“{query}” attends to “{key}”: {weight}", {query: visible(tokens[cell.query].label),
-    key: visible(tokens[cell.key].label), weight: decimal(row(cell.query)[cell.key], 3)});
+  byId("map").title = tr("“{query}” attends to “{key}”: {weight}", {query: visible(tokens[cell.query].label),
+    key: visible(tokens[cell.key].label), weight: decimal(attentionRow(cell.query)[cell.key], 3)});
 });
-find("map").addEventListener("keydown", (event) => {
+byId("map").addEventListener("keydown", (event) => {
   const step = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0]}[event.key];
   if (!shown.pass?.trace) return;
   if (event.key === "Escape") choose(null);
   if (!step) return;
   event.preventDefault();
-  const last = shown.pass.encoding.tokens.length - 1, inside = (place) => Math.max(0, Math.min(last, place));
-  choose({query: view.query === null ? shown.first : inside(view.query + step[0]),
-    key: view.query === null ? shown.first : inside((shown.key ?? -1) + step[1])});
+  const last = shown.pass.encoding.tokens.length - 1, clamp = (index) => Math.max(0, Math.min(last, index));
+  choose({query: view.query === null ? shown.first : clamp(view.query + step[0]),
+    key: view.query === null ? shown.first : clamp((shown.key ?? -1) + step[1])});
 });
-find("tokens").addEventListener("click", (event) => {
+byId("tokens").addEventListener("click", (event) => {
   const span = event.target.closest("[data-token]");
   if (!span) return;
-  const place = Number(span.dataset.token);
-  choose(place === view.query ? null : {query: place, key: null});
+  const query = Number(span.dataset.token);
+  choose(query === view.query ? null : {query, key: null});
 });
 
 function choose(cell) {
   view.query = cell ? cell.query : null;
   shown.key = cell ? cell.key : null;
   drawMap();
-  remember();
+  saveView();
 }
 
-find("link").addEventListener("click", async () => {
+byId("link").addEventListener("click", async () => {
   history.replaceState(null, "", address());
   let message = tr("Copied");
   try {
     await navigator.clipboard.writeText(location.href);
-  } catch { // some browsers do not allow it for a page opened from disk
-    message = tr("It is in the address bar");
+  } catch { // some browsers do not allow this for a page opened from disk
+    message = tr("The link is in the address bar");
   }
-  say(find("link"), view.text.length > LONGEST_LINKED_TEXT ? tr("{message}, without the long text", {message}) : message);
-  setTimeout(() => say(find("link"), tr("Copy link")), 2500);
+  setText(byId("link"), view.text.length > MAX_LINKED_TEXT ? tr("{message} (without the text, which is too long)", {message}) : message);
+  setTimeout(() => setText(byId("link"), tr("Copy link")), 2500);
 });
-find("theme").addEventListener("click", () => {
+byId("theme").addEventListener("click", () => {
   view.theme = isDark() ? "light" : "dark";
-  colour();
+  applyTheme();
   drawMap();
-  remember();
+  saveView();
 });
 
 function isDark() {
   return view.theme ? view.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
-function colour() {
+function applyTheme() {
   if (view.theme) document.documentElement.dataset.theme = view.theme;
   else delete document.documentElement.dataset.theme;
-  say(find("theme"), isDark() ? tr("Light") : tr("Dark"));
-  map.measure();
+  setText(byId("theme"), isDark() ? tr("Light") : tr("Dark"));
+  attentionMap.measure();
 }
 
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { colour(); drawMap(); });
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { applyTheme(); drawMap(); });
 addEventListener("hashchange", () => {
   const before = page.models[view.model];
   const hasText = fromAddress();
@@ -326,8 +326,8 @@ addEventListener("hashchange", () => {
   else start(false);
 });
 new ResizeObserver(() => requestAnimationFrame(() => {
-  if (find("map").clientWidth === map.width) return; // only the height has changed
-  map.measure();
+  if (byId("map").clientWidth === attentionMap.width) return; // only the height has changed
+  attentionMap.measure();
   drawMap();
 })).observe(document.querySelector(".large"));
 
@@ -342,48 +342,48 @@ function isExample(text) {
 
 /** Set the controls from the view, and classify the text. */
 function restore() {
-  if (!shown.classifier) return; // still loading; called again afterwards
+  if (!shown.classifier) return; // still loading; `start` calls this function again
   if (!view.part && machine.scene) goTo("");
-  fit(shown.classifier.description);
-  colour();
-  find("text").value = view.text;
-  find("how").value = view.how;
-  return answer();
+  restrictView(shown.classifier.description);
+  applyTheme();
+  byId("text").value = view.text;
+  byId("how").value = view.how;
+  return classify();
 }
 
-/** Load the chosen checkpoint and classify the text; if there is none, `fresh` fills in one of its examples. */
+/** Load the chosen checkpoint and classify the text; with `fresh`, an empty text is replaced by an example. */
 async function start(fresh) {
-  say(find("answer"), tr("Loading …"));
-  find("loading").hidden = false;
+  setText(byId("answer"), tr("Loading …"));
+  byId("loading").hidden = false;
   try {
     await load();
-    find("loading").hidden = true;
+    byId("loading").hidden = true;
     if (!shown.classifier) return;
     if (fresh && !view.text) view.text = firstExample();
     await restore();
   } catch (error) {
-    say(find("answer"), "");
-    find("loading").hidden = true;
-    say(find("problem"), tr("The model could not be loaded: {why}.", {why: error.message}));
+    setText(byId("answer"), "");
+    byId("loading").hidden = true;
+    setText(byId("problem"), tr("The model could not be loaded: {why}.", {why: error.message}));
   }
 }
 
-if (find("article")) {
-  const show = (id) => scrollTo(find(id), "start");
-  const write = (text) => {
+if (byId("article")) {
+  const show = (id) => scrollTo(byId(id), "start");
+  const classifyText = (text) => {
     Object.assign(view, {text, query: null, off: new Set(), part: "", changed: null, patched: null});
     restore();
     show("reading");
   };
-  connectArticle(find("article"), {
+  connectArticle(byId("article"), {
     part: (name) => {
       view.part = name;
       if (machine.scene) goTo(name);
-      remember();
+      saveView();
       show("picture");
     },
     section: show,
-    text: (text) => shown.classifier && write(text ?? firstExample()),
+    text: (text) => shown.classifier && classifyText(text ?? firstExample()),
     off: () => {
       if (!shown.whole?.trace) return;
       const {name, how} = mostImportantHead(shown.classifier, shown.whole);
@@ -397,41 +397,41 @@ if (find("article")) {
       show("picture");
     },
   });
-  find("to-article").addEventListener("click", (event) => { // the fragment holds the view
+  byId("to-article").addEventListener("click", (event) => { // not by its fragment, which holds the view
     event.preventDefault();
     show("article");
   });
 }
-find("version").textContent = page.version;
-find("to-playground").hidden = !page.playground;
-find("picker").hidden = page.models.length < 2;
-find("models").replaceChildren(...page.models.map((model, place) => {
+byId("version").textContent = page.version;
+byId("to-playground").hidden = !page.playground;
+byId("picker").hidden = page.models.length < 2;
+byId("models").replaceChildren(...page.models.map((model, number) => {
   const option = element("option", {text: model.title ? `${model.name}: ${model.title}` : model.name});
-  option.value = String(place);
+  option.value = String(number);
   return option;
 }));
-drawScale(find("scale").querySelector("canvas"));
-const given = fromAddress();
-colour();
-find("text").value = view.text;
-find("models").value = String(view.model);
+drawScale(byId("scale").querySelector("canvas"));
+const hasGivenText = fromAddress();
+applyTheme();
+byId("text").value = view.text;
+byId("models").value = String(view.model);
 if (page.lesson) {
-  lesson = new LessonPanel(find("lesson"), page.lesson, {
+  lesson = new LessonPanel(byId("lesson"), page.lesson, {
     playground: page.playground,
     show: ({model, text, head, off, how, part, picture}, at, {fresh, isNew}) => {
       const before = view.model;
       view.step = at;
       if (fresh) {
-        view.model = page.models.findIndex((one) => one.name === model);
-        Object.assign(view, {text, head: pair(head), off: new Set(off), how, query: null, part: "", changed: null, patched: null});
+        view.model = page.models.findIndex(({name}) => name === model);
+        Object.assign(view, {text, head: parseHead(head), off: new Set(off), how, query: null, part: "", changed: null, patched: null});
       }
       if (isNew) history.pushState(null, "", address());
-      find("models").value = String(view.model);
-      find("how").value = view.how;
-      find("text").value = view.text;
-      find("lesson-picture").innerHTML = picture; // drawn by txcls/lessons/pictures.py
-      find("lesson-picture").append(element("figcaption", {className: "caption", text: page.lesson.words.unread}));
-      find("lesson-picture").hidden = !picture;
+      byId("models").value = String(view.model);
+      byId("how").value = view.how;
+      byId("text").value = view.text;
+      byId("lesson-picture").innerHTML = picture; // drawn by txcls/lessons/pictures.py
+      byId("lesson-picture").append(element("figcaption", {className: "caption", text: page.lesson.words.unread}));
+      byId("lesson-picture").hidden = !picture;
       arrange(part);
       if (shown.classifier && before === view.model) restore();
       else start(false);
@@ -440,17 +440,17 @@ if (page.lesson) {
       const main = document.querySelector("main");
       if (main.hidden === covered) return;
       main.hidden = covered;
-      if (!covered) answer(); // drawing measures the page, which has to be visible
+      if (!covered) classify(); // drawing measures the page, which must be visible
     },
   });
-  lesson.go(view.step ?? lesson.at, {fresh: !given});
-} else start(!given);
+  lesson.go(view.step ?? lesson.at, {fresh: !hasGivenText});
+} else start(!hasGivenText);
 
-/** Move a section of the page up to the text, as a lesson's step is about it; "" restores the usual order. @param {string} part */
+/** Move the section that a lesson's step is about up to the text; "" restores the usual order. @param {string} part */
 function arrange(part) {
   for (const id of ["picture", "bars-caption", "patch", "details", "attention"]) {
-    find("reading").parentElement.append(find(id));
-    find(id).classList.toggle("lead", id === part);
+    byId("reading").parentElement.append(byId(id));
+    byId(id).classList.toggle("lead", id === part);
   }
-  if (part) find("lesson-picture").after(find(part));
+  if (part) byId("lesson-picture").after(byId(part));
 }

@@ -1,31 +1,32 @@
-// What the visitor has chosen, which is kept in the address, and what is shown.
+// The visitor's choices, which the address contains, and what the page shows.
 
 import {speak, translate} from "../picture/translate.js";
 
 /** @typedef {import("../engine/classifier.js").Classifier} Classifier */
 /** @typedef {import("../engine/reader.js").Reader} Reader */
 
-/** Maximum length in characters of a text in the address; longer ones are left out. */
-export const LONGEST_LINKED_TEXT = 4000;
+/** Maximum length in characters of a text in the address; longer texts are left out. */
+export const MAX_LINKED_TEXT = 4000;
 
-export const find = (id) => /** @type {any} */ (document.getElementById(id));
-export const page = JSON.parse(find("page-data").textContent);
+export const byId = (id) => /** @type {any} */ (document.getElementById(id));
+export const page = JSON.parse(byId("page-data").textContent);
 if (page.lesson) {
   speak(page.lesson.page);
   translate(document.body);
   document.documentElement.lang = page.lesson.spoken;
   // Texts from a checkpoint are in English.
-  for (const id of ["title", "facts", "models"]) find(id).lang = "en";
-  find("card").querySelector("div").lang = "en";
+  for (const id of ["title", "facts", "models"]) byId(id).lang = "en";
+  byId("card").querySelector("div").lang = "en";
 }
 
-/** What the visitor has chosen; all of it is kept in the address. */
+/** The visitor's choices. Layers and heads are counted from 0, except in `off`, which holds names such as "2.1". */
 export const view = {step: /** @type {number | null} */ (null), model: 0, text: "", head: /** @type {[number, number] | null} */ (null), off: new Set(), how: "zero",
   query: /** @type {number | null} */ (null), part: "", theme: "",
-  /** The second version of the text (null: that of the example, if it has one), the direction of patching and the patched part
-   * and token, from 1, as in the app (txcls/address.py). */
+  /** The second version of the text (null for the example's, if it has one), the direction of patching, and the patched part
+   * and token, counted from 1 as in the app (txcls/address.py). */
   changed: /** @type {string | null} */ (null), direction: "noising", patched: /** @type {[number, number] | null} */ (null)};
-/** What is shown: the classifier, the pass (`pass`; with all heads on, `whole`), and the marked cell (`key`). */
+/** What the page shows: the classifier, its passes with the visitor's changes (`pass`) and without (`whole`), the key of
+ * the marked cell, and the first token of the attention map. */
 export const shown = {classifier: /** @type {Classifier | null} */ (null), reader: /** @type {Reader | null} */ (null),
   pass: null, whole: null, key: null, first: 0};
 
@@ -35,12 +36,11 @@ export const shown = {classifier: /** @type {Classifier | null} */ (null), reade
 /** Read the view from the address. @returns {boolean} whether the address contains a text */
 export function fromAddress() {
   const given = new URLSearchParams(location.hash.slice(1));
-  const number = page.models.findIndex((model) => model.name === given.get("model"));
-  view.model = Math.max(0, number);
+  view.model = Math.max(0, page.models.findIndex((model) => model.name === given.get("model")));
   view.step = /^[1-9]\d{0,2}$/.test(given.get("step") ?? "") ? Number(given.get("step")) - 1 : null;
   view.text = given.get("text") ?? "";
-  view.head = pair(given.get("head"));
-  view.off = new Set((given.get("off") ?? "").split(",").filter((one) => pair(one)));
+  view.head = parseHead(given.get("head"));
+  view.off = new Set((given.get("off") ?? "").split(",").filter((head) => parseHead(head)));
   view.how = ["zero", "uniform", "mean"].includes(given.get("how") ?? "") ? given.get("how") : "zero";
   view.query = /^\d{1,4}$/.test(given.get("query") ?? "") ? Number(given.get("query")) : null;
   view.part = /^[a-z0-9.]{1,20}$/.test(given.get("part") ?? "") ? given.get("part") : "";
@@ -48,47 +48,48 @@ export function fromAddress() {
   view.direction = given.get("direction") === "denoising" ? "denoising" : "noising";
   const cell = /^([1-9]\d{0,3}),([1-9]\d{0,2})$/.exec(given.get("patched") ?? "");
   view.patched = cell && [Number(cell[1]), Number(cell[2])];
-  if (cell) view.off.clear(); // the grid is that of the model with all heads on
+  if (cell) view.off.clear(); // patches are made with all heads on
   view.theme = ["light", "dark"].includes(given.get("theme") ?? "") ? given.get("theme") : "";
   return given.has("text");
 }
 
-/** Parse "2.1" as layer 1 and head 0, counted from 0. @returns {[number, number] | null} */
-export function pair(text) {
+/** Parse the name of a head: "2.1" is layer 1 and head 0, counted from 0. @returns {[number, number] | null} */
+export function parseHead(text) {
   const match = /^(\d{1,2})\.(\d{1,3})$/.exec(text ?? "");
   return match && Number(match[1]) && Number(match[2]) ? [Number(match[1]) - 1, Number(match[2]) - 1] : null;
 }
 
-/** The view in the form of an address. */
+/** The view as the fragment of an address. */
 export function address() {
   const params = new URLSearchParams();
   if (page.lesson && view.step !== null) params.set("step", String(view.step + 1));
   if (page.models.length > 1) params.set("model", page.models[view.model].name);
-  if (view.text.length <= LONGEST_LINKED_TEXT) params.set("text", view.text);
+  if (view.text.length <= MAX_LINKED_TEXT) params.set("text", view.text);
   if (view.head) params.set("head", `${view.head[0] + 1}.${view.head[1] + 1}`);
   if (view.off.size) params.set("off", [...view.off].sort().join(","));
   if (view.how !== "zero") params.set("how", view.how);
   if (view.query !== null) params.set("query", String(view.query));
   if (view.part) params.set("part", view.part);
-  if (view.changed !== null && view.changed.length <= LONGEST_LINKED_TEXT) params.set("changed", view.changed);
+  if (view.changed !== null && view.changed.length <= MAX_LINKED_TEXT) params.set("changed", view.changed);
   if (view.patched) params.set("patched", view.patched.join());
   if (view.patched || view.direction !== "noising") params.set("direction", view.direction);
   if (view.theme) params.set("theme", view.theme);
   return `#${params}`;
 }
 
-let remembering = 0;
-/** Write the view to the address once it has not changed for a moment. */
-export function remember() {
-  clearTimeout(remembering);
-  remembering = setTimeout(() => history.replaceState(null, "", address()), 250);
+let saveTimeout = 0;
+
+/** Write the view to the address, after a short delay that combines quick changes. */
+export function saveView() {
+  clearTimeout(saveTimeout);
+  saveTimeout = setTimeout(() => history.replaceState(null, "", address()), 250);
 }
 
-/** The name of a head: layer and head counted from 1, such as "2.1". */
-export const name = ([layer, head]) => `${layer + 1}.${head + 1}`;
+/** The name of a head, such as "2.1", with layer and head counted from 1. */
+export const headName = ([layer, head]) => `${layer + 1}.${head + 1}`;
 
-/** Set an element's text, unless it is already set. */
-export function say(place, text) {
-  if (place.textContent !== text) place.textContent = text;
-  if (place.id === "problem") place.hidden = !text;
+/** Set the text of an element if it differs; the notice `problem` is hidden while it is empty. */
+export function setText(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+  if (node.id === "problem") node.hidden = !text;
 }
