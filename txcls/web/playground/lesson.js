@@ -1,13 +1,13 @@
-// The lesson "Build one": five predictions, each checked by a training run that the visitor watches.
+// The lesson "Build one": in five steps, the visitor predicts the accuracy of a model and then watches it being trained.
 
 import {button, element} from "../picture/elements.js";
 import {percent} from "../picture/translate.js";
 
 /** @typedef {{title: string, text: string, settings: object, question: string, steps: number, after: string}} Step
- *   steps: number of training steps */
+ *   steps: number of training steps; after: explanation shown after training */
 
 const BASE = {task: "ends", layers: 2, heads: 2, width: 32, positions: "sinusoidal", pooling: "mean", rate: 0.003, batch: 32, seed: 1};
-/** The predictions to choose from in each step, and which of them a held-out accuracy confirms. */
+/** The predictions to choose from, and the index of the one that a held-out accuracy confirms. */
 const CHOICES = ["About half: it guesses", "About three quarters", "Nearly all"];
 const rightChoice = (accuracy) => (accuracy < 0.62 ? 0 : accuracy < 0.9 ? 1 : 2);
 
@@ -21,25 +21,25 @@ export const STEPS = [
   },
   {
     title: "Attention, without positions", settings: {...BASE, positions: "none"}, steps: 600,
-    question: "Two layers of attention, but nothing tells the model the order. How many now?",
+    question: "Two layers of attention, but no information about the word order. How many now?",
     text: "Now tokens can attend to each other and find the word that occurs twice.",
     after: "Every text contains a word twice; the class depends on where. Without positions, the model cannot tell one word order from another.",
   },
   {
     title: "Positions", settings: BASE, steps: 1000, question: "The same model with a position vector added to each token. How many now?",
-    text: "Each position in the sentence has a vector of its own, which is added to the word's vector.",
+    text: "Each position in the sentence has its own vector, which is added to the word's vector.",
     after: "Look at the maps: which head compares the first word with the last?",
   },
   {
     title: "One head or two", settings: {...BASE, heads: 1, seed: 2}, steps: 1000, question: "One head in each layer instead of two. Is one enough?",
     text: "With one head, a layer has a single attention pattern, and the head is twice as wide.",
-    after: "One head is enough here. With seed 1 it still guesses after 1,000 steps: try several seeds before you conclude that "
-      + "a model cannot learn something.",
+    after: "One head is enough here. With seed 1, the model still guesses after 1,000 steps: try several seeds before you "
+      + "conclude that a model cannot learn something.",
   },
   {
     title: "Too high a learning rate", settings: {...BASE, rate: 0.1}, steps: 450, question: "A learning rate of 0.1 instead of 0.003. Does it learn faster?",
-    text: "Each step moves the weights 33 times as far.",
-    after: "Steps this large overshoot: watch the loss jump instead of falling.",
+    text: "Each step changes the weights 33 times as much.",
+    after: "Steps this large overshoot: the loss jumps instead of falling.",
   },
 ];
 
@@ -63,13 +63,13 @@ export class BuildOne {
     }
     const {title, text, question, settings} = STEPS[at];
     this.actions.prepare(settings);
-    this.said = element("p");
-    this.said.setAttribute("role", "status");
+    this.message = element("p");
+    this.message.setAttribute("role", "status");
     this.choices = CHOICES.map((choice, n) => button({text: choice, onClick: () => this.choose(n)}));
     const buttons = [button({text: "Close", onClick: () => this.go(STEPS.length)})];
     if (at + 1 < STEPS.length) buttons.unshift(button({text: "Next", onClick: () => this.go(at + 1)}));
     this.root.replaceChildren(element("b", {text: `Build one, ${at + 1} of ${STEPS.length}: ${title}`}), element("p", {text}),
-      element("p", {text: question}), element("div", {className: "choices"}, ...this.choices), this.said, element("div", {className: "choices"}, ...buttons));
+      element("p", {text: question}), element("div", {className: "choices"}, ...this.choices), this.message, element("div", {className: "choices"}, ...buttons));
   }
 
   choose(n) {
@@ -77,17 +77,17 @@ export class BuildOne {
     this.answer = n;
     this.choices[n].setAttribute("aria-pressed", "true");
     const {settings, steps} = STEPS[this.at];
-    this.said.textContent = `Training for ${steps.toLocaleString("en")} steps …`;
+    this.message.textContent = `Training for ${steps.toLocaleString("en")} steps …`;
     this.isRunning = true;
     this.actions.begin(settings, steps);
   }
 
   /** @param {import("../training/worker.js").Progress} progress */
-  progressed({heldOut}) {
+  update({heldOut}) {
     if (this.at < 0 || !this.isRunning || heldOut.steps < STEPS[this.at].steps) return;
     this.isRunning = false;
-    const {after} = STEPS[this.at], answer = rightChoice(heldOut.accuracy);
-    this.said.textContent = `${percent(heldOut.accuracy)} after ${heldOut.steps.toLocaleString("en")} steps: ${CHOICES[answer].toLowerCase()}. `
-      + `${answer === this.answer ? "You were right." : `You predicted: ${CHOICES[this.answer].toLowerCase()}.`} ${after}`;
+    const {after} = STEPS[this.at], right = rightChoice(heldOut.accuracy);
+    this.message.textContent = `${percent(heldOut.accuracy)} after ${heldOut.steps.toLocaleString("en")} steps: ${CHOICES[right].toLowerCase()}. `
+      + `${right === this.answer ? "You were right." : `You predicted: ${CHOICES[this.answer].toLowerCase()}.`} ${after}`;
   }
 }

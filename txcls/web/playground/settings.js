@@ -1,4 +1,4 @@
-// The visitor's choices (the task, the model and how it is trained), in controls and in the address.
+// The settings (the task, the model and how it is trained), as menus and in the address.
 
 import {element} from "../picture/elements.js";
 
@@ -8,9 +8,9 @@ export const SETTINGS = [
   {name: "layers", label: "Layers", about: "Each is attention followed by a feed-forward network. Without layers, word vectors are only averaged.", values: [0, 1, 2, 3]},
   {name: "heads", label: "Heads", about: "Attention patterns side by side in each layer.", values: [1, 2, 4]},
   {name: "width", label: "Width", about: "Numbers in each token's vector.", values: [16, 32, 64]},
-  {name: "positions", label: "Positions", about: "What tells the model the order of the words.", values: ["sinusoidal", "learned", "none"]},
+  {name: "positions", label: "Positions", about: "How the model knows the order of the words.", values: ["sinusoidal", "learned", "none"]},
   {name: "pooling", label: "Pooling", about: "How one vector per token becomes one for the text.", values: ["mean", "attention", "class_token"]},
-  {name: "rate", label: "Learning rate", about: "How far each step moves the weights.", values: [0.0003, 0.001, 0.003, 0.01, 0.1]},
+  {name: "rate", label: "Learning rate", about: "How much each step changes the weights.", values: [0.0003, 0.001, 0.003, 0.01, 0.1]},
   {name: "batch", label: "Batch", about: "Texts per step.", values: [8, 32, 128]},
   {name: "seed", label: "Seed", about: "Determines the initial weights, the generated texts and their order.", values: [1, 2, 3, 4, 5]},
 ];
@@ -29,16 +29,15 @@ export function fromHash(hash, tasks) {
   if (tasks.includes(given.get("task"))) chosen.task = given.get("task");
   chosen.text = (given.get("text") ?? "").slice(0, 500);
   for (const {name, values} of SETTINGS) {
-    const value = values.find((one) => String(one) === given.get(name));
-    if (value !== undefined) chosen[name] = value;
+    chosen[name] = values.find((value) => String(value) === given.get(name)) ?? chosen[name];
   }
   return chosen;
 }
 
-/** The task, and the text and the settings that differ from the defaults, for the address. @param {Chosen} chosen */
+/** The fragment of the address: the task, and whatever differs from the defaults. @param {Chosen} chosen */
 export function toHash(chosen) {
-  const differing = Object.entries(chosen).filter(([name, value]) => value !== DEFAULTS[name]);
-  return new URLSearchParams([["task", chosen.task], ...differing.filter(([name]) => name !== "task")].map((one) => one.map(String))).toString();
+  const entries = Object.entries(chosen).filter(([name, value]) => name === "task" || value !== DEFAULTS[name]);
+  return new URLSearchParams(entries.map(([name, value]) => [name, String(value)])).toString();
 }
 
 /** The model's configuration (txcls/config.py's ModelConfig) for these settings. @param {Chosen} chosen
@@ -50,8 +49,9 @@ export function configOf({layers, heads, width, positions, pooling}, length) {
   };
 }
 
-/** A menu for each setting. @param {HTMLElement} root @param {(name: string, value: string | number) => void} onChange */
+/** A menu for each setting. */
 export class Controls {
+  /** @param {HTMLElement} root @param {(name: string, value: string | number) => void} onChange */
   constructor(root, onChange) {
     /** @type {Map<string, HTMLSelectElement>} */
     this.menus = new Map();

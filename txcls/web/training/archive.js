@@ -1,6 +1,6 @@
-// A trained model as a zip file of a checkpoint folder, for the app's page Train; unpacked, also for `txcls.load`.
+// Write and read the zip file of a checkpoint.
 //
-// A zip file to read is untrusted: only the files that are asked for are unpacked, each to at most MAX_BYTES.
+// A zip file to read is not trusted: only the requested files are unpacked, each to at most MAX_BYTES.
 
 /** @typedef {import("../engine/tensor.js").Tensor} Tensor */
 
@@ -8,29 +8,29 @@
  * @param {[string, Uint8Array][]} files names and contents */
 export function zipOf(files) {
   const out = [], directory = [];
-  let place = 0;
+  let offset = 0;
   for (const [name, content] of files) {
     const path = new globalThis.TextEncoder().encode(name), sum = crc32(content);
     // version needed, flags, method, time, date (1980-01-01), checksum, sizes, length of the name, no extra field
     const common = [[20, 2], [0, 2], [0, 2], [0, 2], [33, 2], [sum, 4], [content.length, 4], [content.length, 4], [path.length, 2], [0, 2]];
     const entry = [littleEndian([[0x04034b50, 4], ...common]), path, content];
-    directory.push(littleEndian([[0x02014b50, 4], [20, 2], ...common, [0, 2], [0, 2], [0, 2], [0, 4], [place, 4]]), path);
+    directory.push(littleEndian([[0x02014b50, 4], [20, 2], ...common, [0, 2], [0, 2], [0, 2], [0, 4], [offset, 4]]), path);
     out.push(...entry);
-    place += lengthOf(entry);
+    offset += lengthOf(entry);
   }
   const end = littleEndian([
-    [0x06054b50, 4], [0, 2], [0, 2], [files.length, 2], [files.length, 2], [lengthOf(directory), 4], [place, 4], [0, 2],
+    [0x06054b50, 4], [0, 2], [0, 2], [files.length, 2], [files.length, 2], [lengthOf(directory), 4], [offset, 4], [0, 2],
   ]);
   return joined([...out, ...directory, end]);
 }
 
-/** Maximum number of bytes of a file in an archive. */
+/** Maximum size of a file in an archive. */
 const MAX_BYTES = 8e6;
 
-/** The contents of these files in a zip file, which may be in a folder; stored or deflated, as programs that pack it again do.
- * @param {ArrayBuffer} archive @param {string[]} wanted @returns {Promise<Map<string, Uint8Array>>}
- * @throws {Error} if a file is missing, too large, there twice or damaged */
-export async function filesOf(archive, wanted) {
+/** The contents of these files in a zip file, in any folder; stored, or deflated by a program that packed them again.
+ * @param {ArrayBuffer} archive @param {string[]} names @returns {Promise<Map<string, Uint8Array>>}
+ * @throws {Error} if a file is missing, duplicated, too large or damaged */
+export async function filesOf(archive, names) {
   const view = new DataView(archive), u16 = (at) => view.getUint16(at, true), u32 = (at) => view.getUint32(at, true);
   let end = archive.byteLength - 22; // the last record, if no comment follows it
   while (end >= 0 && u32(end) !== 0x06054b50) end--;
@@ -38,38 +38,38 @@ export async function filesOf(archive, wanted) {
   const files = new Map();
   for (let n = u16(end + 10), at = u32(end + 16); n > 0; n--, at += 46 + u16(at + 28) + u16(at + 30) + u16(at + 32)) {
     const path = new TextDecoder().decode(new Uint8Array(archive, at + 46, u16(at + 28))), name = path.slice(path.lastIndexOf("/") + 1);
-    if (!wanted.includes(name)) continue;
+    if (!names.includes(name)) continue;
     if (files.has(name)) throw new Error(`There are two files called ${name} in it. Expected one model.`);
     const [method, sum, packed, size, start] = [u16(at + 10), u32(at + 16), u32(at + 20), u32(at + 24), u32(at + 42)];
     if (Math.max(packed, size) > MAX_BYTES) throw new Error(`${name} in it is too large. Expected at most ${MAX_BYTES / 1e6} MB.`);
     const content = new Uint8Array(archive, start + 30 + u16(start + 26) + u16(start + 28), packed);
-    const unpacked = method === 8 ? await inflated(content, size) : content;
+    const unpacked = method === 8 ? await inflate(content, size) : content;
     if (unpacked.length !== size || crc32(unpacked) !== sum) throw new Error(`${name} in it is damaged.`);
     files.set(name, unpacked);
   }
-  const missing = wanted.filter((name) => !files.has(name));
+  const missing = names.filter((name) => !files.has(name));
   if (missing.length) throw new Error(`There is no ${missing[0]} in it. Expected a zip file that Save model wrote.`);
   return files;
 }
 
-/** The bytes of a deflated member; fails if there are more than `size`. */
-async function inflated(content, size) {
+/** The bytes of a deflated file. @throws {RangeError} if there are more than `size` */
+async function inflate(content, size) {
   const reader = new Blob([content]).stream().pipeThrough(new DecompressionStream("deflate-raw")).getReader();
   const out = new Uint8Array(size);
-  for (let place = 0; ;) {
+  for (let length = 0; ;) {
     const {done, value} = await reader.read();
-    if (done) return out.subarray(0, place);
-    out.set(value, place);
-    place += value.length;
+    if (done) return out.subarray(0, length);
+    out.set(value, length);
+    length += value.length;
   }
 }
 
 /** The bytes of a safetensors file. @param {Map<string, Tensor>} weights */
 export function safetensorsOf(weights) {
   const header = {}, data = [];
-  let place = 0;
+  let offset = 0;
   for (const [name, {data: values, shape}] of weights) {
-    header[name] = {dtype: "F32", shape, data_offsets: [place, place += values.byteLength]};
+    header[name] = {dtype: "F32", shape, data_offsets: [offset, offset += values.byteLength]};
     data.push(new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
   }
   const text = JSON.stringify(header), padded = new globalThis.TextEncoder().encode(text + " ".repeat((8 - (text.length % 8)) % 8));
@@ -84,15 +84,15 @@ const lengthOf = (parts) => parts.reduce((sum, part) => sum + part.length, 0);
 
 function joined(parts) {
   const out = new Uint8Array(lengthOf(parts));
-  let place = 0;
+  let offset = 0;
   for (const part of parts) {
-    out.set(part, place);
-    place += part.length;
+    out.set(part, offset);
+    offset += part.length;
   }
   return out;
 }
 
-/** The CRC-32 checksum of a member (ISO 3309). @param {Uint8Array} bytes */
+/** The CRC-32 checksum of a file (ISO 3309). @param {Uint8Array} bytes */
 function crc32(bytes) {
   let sum = 0xffffffff;
   for (const byte of bytes) {

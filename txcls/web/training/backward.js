@@ -1,9 +1,9 @@
 // The gradients of a batch's loss with respect to every weight of the classifier in engine/model.js.
 //
-// A batch is one matrix of the token vectors of all its texts, stacked without padding: a linear map is one product,
-// and only attention and pooling process texts separately. Each part returns its output and a function that takes the
+// The token vectors of all texts of a batch are stacked in a single matrix without padding; only attention and pooling
+// process each text separately. Each part returns its output and a function for the backward pass, which takes the
 // gradient of the loss with respect to this output, adds the gradients of the part's weights to `batch.gradients`, and
-// returns the gradient with respect to the part's input. The backward pass calls these functions in reverse order.
+// returns the gradient with respect to the part's input.
 //
 //     N tokens of the batch   B texts   T tokens of one text   D d_model   H heads   E head width   F d_ff   C classes
 
@@ -23,7 +23,7 @@ export function noGradients({weights, config}) {
   return new Map(trained.map(([name, {data}]) => [name, new Float32Array(data.length)]));
 }
 
-/** Add the gradients of these texts' summed cross-entropy divided by `n`.
+/** Add the gradients of the texts' summed cross-entropy divided by `n`.
  * @param {Model} model @param {Gradients} gradients @param {number[][]} texts ids @param {number[]} labels
  * @param {number} n number of texts in the whole batch, of which `texts` may be a part
  * @returns {{loss: number, right: number}} the summed loss, and the number of texts classified correctly */
@@ -54,25 +54,25 @@ function startsOf(texts) {
   return starts;
 }
 
-/** From ids (N,) to class logits (B, C). @param {Batch} batch @param {number[]} ids @returns {Part} */
+/** Class logits (B, C) from token ids (N,). @param {Batch} batch @param {number[]} ids @returns {Part} */
 function classifierPart(batch, ids) {
   const {config} = batch.model;
   const parts = [(x) => embeddingsPart(batch, x)];
   for (let layer = 0; layer < config.n_layers; layer++) parts.push((x) => blockPart(batch, `layers.${layer}`, x)); // N D
   if (config.norm === "pre") parts.push((x) => layerNormPart(batch, "norm", x)); // N D
   parts.push((x) => poolingPart(batch, x), (x) => linearPart(batch, "head", x)); // B D, B C
-  return inTurn(parts, ids);
+  return compose(parts, ids);
 }
 
-/** The composition of parts, each applied to the output of the one before. @returns {Part} */
-function inTurn(parts, x) {
+/** Apply parts in sequence, each to the output of the previous part. @returns {Part} */
+function compose(parts, x) {
   const backs = [];
   for (const part of parts) {
     const [output, back] = part(x);
     backs.unshift(back);
     x = output;
   }
-  return [x, (gradient) => backs.reduce((sofar, back) => back(sofar), gradient)];
+  return [x, (gradient) => backs.reduce((current, back) => back(current), gradient)];
 }
 
 /** Token vectors plus position vectors, (N, D). @returns {Part} */
@@ -81,18 +81,18 @@ function embeddingsPart({model: {config, weights}, gradients, starts}, ids) {
   const token = weights.get("embeddings.token.weight").data;
   const positional = config.positions === "none" ? null : weights.get("embeddings.positional").data;
   const x = zeros(ids.length, D); // N D
-  const places = starts.slice(1).flatMap((end, b) => Array.from({length: end - starts[b]}, (_, t) => t)); // N
+  const positions = starts.slice(1).flatMap((end, b) => Array.from({length: end - starts[b]}, (_, t) => t)); // N
   ids.forEach((id, n) => {
     for (let d = 0; d < D; d++) {
-      x.data[n * D + d] = token[id * D + d] * scale + (positional ? positional[places[n] * D + d] : 0);
+      x.data[n * D + d] = token[id * D + d] * scale + (positional ? positional[positions[n] * D + d] : 0);
     }
   });
   return [x, (gradient) => {
-    const ofTokens = gradients.get("embeddings.token.weight"), ofPositions = gradients.get("embeddings.positional");
+    const dtoken = gradients.get("embeddings.token.weight"), dpositional = gradients.get("embeddings.positional");
     ids.forEach((id, n) => {
       for (let d = 0; d < D; d++) {
-        ofTokens[id * D + d] += gradient.data[n * D + d] * scale;
-        if (ofPositions) ofPositions[places[n] * D + d] += gradient.data[n * D + d];
+        dtoken[id * D + d] += gradient.data[n * D + d] * scale;
+        if (dpositional) dpositional[positions[n] * D + d] += gradient.data[n * D + d];
       }
     });
     return gradient;
@@ -103,21 +103,21 @@ function embeddingsPart({model: {config, weights}, gradients, starts}, ids) {
 function blockPart(batch, name, x) {
   const attention = (input) => attentionPart(batch, `${name}.attn`, input);
   const feedForward = (input) => feedForwardPart(batch, `${name}.ff`, input);
-  const norm = (which) => (input) => layerNormPart(batch, `${name}.${which}`, input);
+  const norm = (normName) => (input) => layerNormPart(batch, `${name}.${normName}`, input);
   if (batch.model.config.norm === "pre") {
-    return inTurn([
-      (input) => added([norm("norm_attn"), attention], input),
-      (input) => added([norm("norm_ff"), feedForward], input),
+    return compose([
+      (input) => residualPart([norm("norm_attn"), attention], input),
+      (input) => residualPart([norm("norm_ff"), feedForward], input),
     ], x);
   }
-  return inTurn([
-    (input) => added([attention], input), norm("norm_attn"), (input) => added([feedForward], input), norm("norm_ff"),
+  return compose([
+    (input) => residualPart([attention], input), norm("norm_attn"), (input) => residualPart([feedForward], input), norm("norm_ff"),
   ], x);
 }
 
 /** A residual connection: x plus the output of the parts. @returns {Part} */
-function added(parts, x) {
-  const [output, back] = inTurn(parts, x);
+function residualPart(parts, x) {
+  const [output, back] = compose(parts, x);
   return [sum(x, output), (gradient) => sum(gradient, back(gradient))];
 }
 
@@ -125,10 +125,10 @@ function added(parts, x) {
 function attentionPart(batch, name, x) {
   const {n_heads: H, d_model: D, causal} = batch.model.config;
   const N = x.shape[0], E = D / H, z = zeros(N, D);
-  const [[q, backQ], [k, backK], [v, backV]] = ["query", "key", "value"].map((one) => linearPart(batch, `${name}.${one}`, x));
+  const [[q, backQ], [k, backK], [v, backV]] = ["query", "key", "value"].map((map) => linearPart(batch, `${name}.${map}`, x));
   const patterns = []; // T T, one for each text and head
   eachHead(batch, H, (start, T, h) => {
-    const [qh, kh, vh] = [q, k, v].map((one) => columns(one, start, T, h * E, E)); // T E
+    const [qh, kh, vh] = [q, k, v].map((matrix) => columns(matrix, start, T, h * E, E)); // T E
     const scores = product(qh, kh, T, E, T, 1 / Math.sqrt(E)); // T T
     if (causal) for (let t = 0; t < T; t++) scores.fill(-Infinity, t * T + t + 1, (t + 1) * T);
     const pattern = new Float32Array(T * T);
@@ -139,10 +139,10 @@ function attentionPart(batch, name, x) {
   const [output, backOutput] = linearPart(batch, `${name}.output`, z);
   return [output, (gradient) => {
     const dz = backOutput(gradient), dq = zeros(N, D), dk = zeros(N, D), dv = zeros(N, D);
-    let place = 0;
+    let i = 0;
     eachHead(batch, H, (start, T, h) => {
-      const pattern = patterns[place++];
-      const [qh, kh, vh, dzh] = [q, k, v, dz].map((one) => columns(one, start, T, h * E, E)); // T E
+      const pattern = patterns[i++];
+      const [qh, kh, vh, dzh] = [q, k, v, dz].map((matrix) => columns(matrix, start, T, h * E, E)); // T E
       const dpattern = product(dzh, vh, T, E, T); // T T
       addColumns(dv, product(transpose(pattern, T, T), transpose(dzh, T, E), T, T, E), start, T, h * E, E);
       const dscores = throughSoftmax(pattern, dpattern, T, 1 / Math.sqrt(E)); // T T
@@ -175,7 +175,7 @@ function layerNormPart({model, gradients}, name, x) {
   return [out, (gradient) => {
     const dweight = gradients.get(`${name}.weight`), dbias = gradients.get(`${name}.bias`), dx = zeros(N, D);
     for (let n = 0; n < N; n++) {
-      // Shifting or scaling a row does not change its output, so the gradient has no component in these directions.
+      // Shifting or scaling a row does not change the output, so the gradient has no component in these directions.
       let shift = 0, stretch = 0;
       for (let d = 0, i = n * D; d < D; d++, i++) {
         dweight[d] += gradient.data[i] * normed.data[i];
@@ -193,7 +193,7 @@ function layerNormPart({model, gradients}, name, x) {
 
 /** Two linear maps with an activation function between them. @returns {Part} */
 function feedForwardPart(batch, name, x) {
-  return inTurn([
+  return compose([
     (input) => linearPart(batch, `${name}.expand`, input), // N F
     (input) => activationPart(batch.model.config.activation, input), // N F
     (input) => linearPart(batch, `${name}.contract`, input), // N D

@@ -5,9 +5,9 @@ import {AdamW} from "./optimizer.js";
 
 const STEPS = 200;
 
-/** Fit multinomial logistic regression on the set of words in each text, with features scaled to unit norm.
+/** Fit multinomial logistic regression to the set of words in each text, with features scaled to unit norm.
  * @param {number[][]} texts ids @param {number[]} labels @param {number} V size of the vocabulary @param {number} C classes
- * @returns {(ids: number[]) => number} predicts the class of a text */
+ * @returns {(ids: number[]) => number} a function that predicts the class of a text */
 export function bagOfWords(texts, labels, V, C) {
   const weights = new Map([["words.weight", zeros(V, C)], ["bias", zeros(C)]]);
   const words = weights.get("words.weight").data, bias = weights.get("bias").data;

@@ -18,7 +18,7 @@ export function randomNumbers(seed) {
   };
 }
 
-/** A model with initial weights: random uniform matrices (Glorot & Bengio 2010), norms at the identity, the rest zero.
+/** A model with initial weights: matrices drawn uniformly (Glorot & Bengio 2010), identity norms, and zeros elsewhere.
  * @param {ModelConfig} config @param {number} V size of the vocabulary @param {number} C classes
  * @param {() => number} random @returns {Model} */
 export function newModel(config, V, C, random) {
@@ -66,7 +66,7 @@ export class AdamW {
 
   /** Update the weights. @param {import("./backward.js").Gradients} gradients */
   step(gradients) {
-    const scale = this.clip ? Math.min(1, this.clip / (length(gradients) + 1e-6)) : 1;
+    const scale = this.clip ? Math.min(1, this.clip / (normOf(gradients) + 1e-6)) : 1;
     const rate = this.rate * Math.min(1, (this.steps + 1) / (this.warmup || 1));
     this.steps++;
     const [b1, b2] = [0.9, 0.98], [c1, c2] = [1 - b1 ** this.steps, 1 - b2 ** this.steps];
@@ -76,19 +76,19 @@ export class AdamW {
         this.moments.set(name, {mean: new Float32Array(data.length), square: new Float32Array(data.length)});
       }
       const {mean, square} = this.moments.get(name);
-      const kept = shape.length >= 2 && !name.endsWith("positional") ? 1 - rate * this.decay : 1;
+      const decay = shape.length >= 2 && !name.endsWith("positional") ? 1 - rate * this.decay : 1;
       for (let i = 0; i < data.length; i++) {
         const g = gradient[i] * scale;
         mean[i] = b1 * mean[i] + (1 - b1) * g;
         square[i] = b2 * square[i] + (1 - b2) * g * g;
-        data[i] = data[i] * kept - ((rate / c1) * mean[i]) / (Math.sqrt(square[i] / c2) + 1e-8);
+        data[i] = data[i] * decay - ((rate / c1) * mean[i]) / (Math.sqrt(square[i] / c2) + 1e-8);
       }
     }
   }
 }
 
 /** The Euclidean norm of all gradients together. */
-function length(gradients) {
+function normOf(gradients) {
   let sum = 0;
   for (const gradient of gradients.values()) for (const value of gradient) sum += value * value;
   return Math.sqrt(sum);

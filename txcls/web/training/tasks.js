@@ -1,4 +1,4 @@
-// Tasks to train on in the browser, each designed to show one thing. All except the messages are generated.
+// Tasks to train on in the browser. All texts except the messages are generated.
 
 /** @typedef {{text: string, label: string, heldOut?: boolean}} Row */
 /** The vocabulary of the match reports (txcls/data/generated/who_won.py): past tenses with participles, verbs followed
@@ -16,7 +16,7 @@ const FEW_WORDS = "lamp river stone key door cloud table glass".split(" ");
 /** People and animals, each as singular and plural. */
 const NOUNS = ("actor artist baker bird boy cat child/children cook cow dancer doctor dog driver duck farmer friend girl guard horse "
   + "judge king lawyer lion man/men mouse/mice nurse owl painter pilot player poet queen rabbit sailor singer teacher tiger "
-  + "visitor waiter woman/women").split(" ").map((noun) => noun.split("/")).map(([one, many = `${one}s`]) => [one, many]);
+  + "visitor waiter woman/women").split(" ").map((noun) => noun.split("/")).map(([singular, plural = `${singular}s`]) => [singular, plural]);
 const PREPOSITIONS = "near behind beside".split(" "), PAST_TENSES = "saw met followed heard helped liked".split(" ");
 
 /** @param {{messages: Record<string, {train: string[], test: string[]}>, grammar: Grammar}} data messages by topic
@@ -25,8 +25,8 @@ export function tasksOf({messages, grammar}) {
   return [
     {
       name: "messages", title: "Messages on six topics",
-      about: "Short messages written for this project. The words decide, not their order. There are few texts, so many words in the "
-        + "held-out ones are new to the model.",
+      about: "Short messages written for this project. The class depends on the words, not on their order. There are few texts, so "
+        + "many words in the held-out texts are unknown to the model.",
       text: "The goalkeeper let two easy shots in",
       rows: () => Object.entries(messages).flatMap(([label, {train, test}]) => [
         ...train.map((text) => ({text, label, heldOut: false})), ...test.map((text) => ({text, label, heldOut: true})),
@@ -34,7 +34,7 @@ export function tasksOf({messages, grammar}) {
     },
     {
       name: "winner", title: "Who won the match?",
-      about: "Match reports: “City lost to County”. The same words in another order give another answer, so attention and "
+      about: "Match reports: “City lost to County”. The same words in another order have another answer, so attention and "
         + "positions are needed.",
       text: "City were beaten by County yesterday.",
       rows: (random) => Array.from({length: 1200}, () => matchReports(grammar, random)).flat(),
@@ -44,27 +44,27 @@ export function tasksOf({messages, grammar}) {
       about: "Does “is” or “are” fill the blank? The verb agrees with the subject, and most other nouns in the sentence have the "
         + "other number, so attention and positions are needed.",
       text: "The dog that the children followed ___",
-      rows: (random) => Array.from({length: 3000}, () => unfinished(random)),
+      rows: (random) => Array.from({length: 3000}, () => unfinishedSentence(random)),
     },
     {
       name: "repeated", title: "Is a word repeated?",
-      about: "Five words: one occurs twice, or all differ. Tokens have to be compared with each other, so attention is needed; "
-        + "positions are not, and it learns faster without them.",
+      about: "Five words: one occurs twice, or all differ. Tokens have to be compared with each other, so attention is needed. "
+        + "Positions are not needed, and the model learns faster without them.",
       settings: {positions: "none"},
       text: "river stone lamp river key",
       rows: (random) => Array.from({length: 4000}, () => {
-        const words = sample(FEW_WORDS, 5, random), yes = random() < 0.5;
-        if (yes) words[0] = words[1 + Math.floor(random() * 4)];
-        return {text: sample(words, 5, random).join(" "), label: yes ? "repeated" : "all different"};
+        const words = sample(FEW_WORDS, 5, random), isRepeated = random() < 0.5;
+        if (isRepeated) words[0] = words[1 + Math.floor(random() * 4)];
+        return {text: sample(words, 5, random).join(" "), label: isRepeated ? "repeated" : "all different"};
       }),
     },
     {
       name: "ends", title: "Is the first word also the last?",
-      about: "In six words, one occurs twice: at both ends, or elsewhere. Attention and positions are needed.",
+      about: "Six words, one of which occurs twice: at both ends, or elsewhere. Attention and positions are needed.",
       text: "stone lamp river key door stone",
       rows: (random) => Array.from({length: 2400}, () => {
-        const words = sample(WORDS, 5, random), yes = random() < 0.5;
-        if (yes) return {text: [...words, words[0]].join(" "), label: "same ends"};
+        const words = sample(WORDS, 5, random), hasSameEnds = random() < 0.5;
+        if (hasSameEnds) return {text: [...words, words[0]].join(" "), label: "same ends"};
         const at = 1 + Math.floor(random() * 4);
         words.splice(at, 0, words[Math.floor(random() * 5)]);
         if (words[0] === words[5]) [words[4], words[5]] = [words[5], words[4]];
@@ -84,10 +84,10 @@ export function tasksOf({messages, grammar}) {
   ];
 }
 
-/** A match report and its twin with the two teams exchanged, from a small grammar with four teams and one clause. */
+/** A match report and its twin with the two teams swapped, from a small grammar with four teams and one clause. */
 function matchReports({verbs, inverse, manners, endings, teams}, random) {
   const pick = (values) => values[Math.floor(random() * values.length)];
-  const [one, other, third] = sample(teams.slice(0, 4), 3, random), verb = pick(Object.keys(verbs)), lost = pick(inverse);
+  const [first, second, third] = sample(teams.slice(0, 4), 3, random), verb = pick(Object.keys(verbs)), lost = pick(inverse);
   const manner = random() < 0.25 ? `${pick(manners)} ` : "", ending = random() < 0.4 ? ` ${pick(endings)}` : "";
   const clause = random() < 0.4 ? `, who ${pick([`${pick(Object.keys(verbs))}`, `${pick(inverse)} to`])} ${third} last week,` : "";
   const form = pick([
@@ -95,12 +95,12 @@ function matchReports({verbs, inverse, manners, endings, teams}, random) {
     (a, b) => [`${a}${clause} were ${manner}${verbs[verb]} by ${b}`, b],
   ]);
   const heldOut = random() < 0.15; // twins stay together
-  return [form(one, other), form(other, one)].map(([text, label]) => ({text: `${text}${ending}.`, label, heldOut}));
+  return [form(first, second), form(second, first)].map(([text, label]) => ({text: `${text}${ending}.`, label, heldOut}));
 }
 
-/** The start of a sentence up to its verb, which is singular or plural like the subject; in three of four
- * sentences another noun has the other number. */
-function unfinished(random) {
+/** The start of a sentence, up to a verb that agrees with the subject in number; in three quarters of the sentences,
+ * another noun has the other number. */
+function unfinishedSentence(random) {
   const pick = (values) => values[Math.floor(random() * values.length)];
   const isPlural = random() < 0.5, numbers = [isPlural, random() < 0.75 ? !isPlural : isPlural, random() < 0.5];
   const [subject, other, third] = sample(NOUNS, 3, random).map((noun, n) => `the ${noun[Number(numbers[n])]}`);
@@ -110,7 +110,7 @@ function unfinished(random) {
   return {text: text[0].toUpperCase() + text.slice(1), label: isPlural ? "are" : "is"};
 }
 
-/** n values drawn without replacement. @template V @param {V[]} values @returns {V[]} */
+/** n values drawn at random without replacement. @template V @param {V[]} values @returns {V[]} */
 function sample(values, n, random) {
   const left = [...values];
   return Array.from({length: n}, () => left.splice(Math.floor(random() * left.length), 1)[0]);

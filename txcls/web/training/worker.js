@@ -1,23 +1,23 @@
-// Training in workers, which keeps the page responsive. The leader holds the weights and the optimizer; each helper
-// computes the gradients of a part of every batch.
+// Train in workers, so that the page stays responsive. The leader has the weights and the optimizer; each helper computes
+// the gradients of a part of every batch.
 
 import {part} from "../engine/tensor.js";
 import {addGradients, addTo, logitsOf, noGradients} from "./backward.js";
 import {bagOfWords} from "./baseline.js";
 import {AdamW, newModel, randomNumbers} from "./optimizer.js";
 
-/** Milliseconds between reports while training, and at most between measurements on held-out texts. */
-const REPORT = 150, MEASURE = 1000;
-/** Measurements may come sooner while they take at most one SHAREth of the time. */
-const SHARE = 20;
+/** Milliseconds between reports, and the maximum between evaluations on the held-out texts. */
+const REPORT_INTERVAL = 150, MAX_EVALUATION_INTERVAL = 1000;
+/** Evaluations come sooner if that takes at most one part in EVALUATION_SHARE of the time. */
+const EVALUATION_SHARE = 20;
 /** Number of texts whose logits are computed at once. */
-const AT_ONCE = 64;
+const EVALUATION_BATCH = 64;
 
-/** The data: ids and labels to train on, and held-out ones to measure on.
+/** The data: ids and labels of the training texts and of the held-out texts.
  * @typedef {{texts: number[][], labels: number[], heldOut: number[][], heldOutLabels: number[], V: number, C: number}} Rows */
 /** @typedef {{rate: number, batch: number, seed: number}} Options */
-/** A report to the page. `loss` and `accuracy` are means over the training texts since the last report, null if there
- * were none; `heldOut` is the last measurement: loss, accuracy and the predicted class of each held-out text.
+/** A report to the page. `loss` and `accuracy` are means over the training texts since the last report, null if there were
+ * none; `heldOut` is the last evaluation, with the predicted class of each held-out text in `answers`.
  * @typedef {{steps: number, seconds: number, perSecond: number, loss: number | null, accuracy: number | null,
  *   heldOut: {steps: number, loss: number, accuracy: number, answers: number[]}, baseline: number,
  *   model: import("../engine/model.js").Model}} Progress */
@@ -25,7 +25,7 @@ const AT_ONCE = 64;
 class Leader {
   /** @param {{config: import("../engine/model.js").ModelConfig, rows: Rows, options: Options, helpers: MessagePort[],
    *   given: {model: import("../engine/model.js").Model, steps: number} | null}} start
-   *   given: a model to continue with, and the steps that it has been trained for */
+   *   given: a model to continue training, and the number of steps so far */
   constructor({config, rows, options, helpers, given}) {
     Object.assign(this, {rows, options, helpers});
     this.random = randomNumbers(options.seed);
@@ -33,20 +33,20 @@ class Leader {
     this.optimizer = new AdamW(this.model, {rate: options.rate, warmup: 20});
     this.steps = given?.steps ?? 0;
     this.seconds = this.nTexts = 0;
-    this.forget();
-    /** @type {number[]} */
+    this.resetMeans();
+    /** The texts that remain in this epoch. @type {number[]} */
     this.order = [];
     const classOf = bagOfWords(rows.texts, rows.labels, rows.V, rows.C);
     this.baseline = share(rows.heldOut.map((ids, n) => classOf(ids) === rows.heldOutLabels[n]));
     this.isPlaying = false;
-    /** Shortest time of a step, in milliseconds, so that one can watch. */
+    /** Minimum time of a step in milliseconds, for watching the training. */
     this.pace = 0;
-    this.measure();
+    this.evaluate();
     this.report();
   }
 
-  forget() {
-    this.loss = this.right = this.seen = 0;
+  resetMeans() {
+    this.loss = this.right = this.nSinceReport = 0;
   }
 
   /** Train until paused, or up to this number of steps. @param {number} until */
@@ -58,50 +58,50 @@ class Leader {
       const began = performance.now();
       await this.step();
       if (this.pace) await sleep(began + this.pace - performance.now());
-      const wait = Math.min(MEASURE, Math.max(REPORT, SHARE * this.measuring));
-      if (performance.now() - this.measured > wait) this.measure();
-      if (!this.pace && performance.now() - reported < REPORT) continue;
+      const interval = Math.min(MAX_EVALUATION_INTERVAL, Math.max(REPORT_INTERVAL, EVALUATION_SHARE * this.evaluationTime));
+      if (performance.now() - this.evaluated > interval) this.evaluate();
+      if (!this.pace && performance.now() - reported < REPORT_INTERVAL) continue;
       this.report();
       reported = performance.now();
     }
     this.isPlaying = false;
-    this.measure();
+    this.evaluate();
     this.report();
   }
 
-  /** Train one step on the next batch; the texts are reshuffled for every epoch. */
+  /** Train on the next batch; the texts are reshuffled for every epoch. */
   async step() {
     const began = performance.now(), {texts, labels} = this.rows;
     while (this.order.length < Math.min(this.options.batch, texts.length)) this.order.unshift(...shuffled(texts.length, this.random));
     const batch = this.order.splice(-this.options.batch), size = Math.ceil(batch.length / (this.helpers.length + 1));
     const parts = [];
     for (let start = 0; start < batch.length; start += size) {
-      const chosen = batch.slice(start, start + size);
-      parts.push({texts: chosen.map((n) => texts[n]), labels: chosen.map((n) => labels[n]), n: batch.length});
+      const indices = batch.slice(start, start + size);
+      parts.push({texts: indices.map((n) => texts[n]), labels: indices.map((n) => labels[n]), n: batch.length});
     }
-    const asked = parts.slice(1).map((one, i) => ask(this.helpers[i], {...one, model: this.model}));
+    const requests = parts.slice(1).map((part, i) => ask(this.helpers[i], {...part, model: this.model}));
     const gradients = noGradients(this.model);
     const results = [addGradients(this.model, gradients, parts[0].texts, parts[0].labels, batch.length)];
-    // Await even without helpers, so that messages from the page are handled in between.
-    for (const answer of await Promise.all([...asked, pause()])) {
-      if (!answer) continue;
-      results.push(answer);
-      for (const [name, values] of answer.gradients) addTo(gradients.get(name), values);
+    // Pause even without helpers, so that messages from the page are handled.
+    for (const result of await Promise.all([...requests, pause()])) {
+      if (!result) continue;
+      results.push(result);
+      for (const [name, values] of result.gradients) addTo(gradients.get(name), values);
     }
     this.optimizer.step(gradients);
     this.steps++;
     for (const {loss, right} of results) [this.loss, this.right] = [this.loss + loss, this.right + right];
-    this.seen += batch.length;
+    this.nSinceReport += batch.length;
     this.nTexts += batch.length;
     this.seconds += (performance.now() - began) / 1000;
   }
 
-  /** Measure loss, accuracy and predicted classes on the held-out texts. */
-  measure() {
+  /** Compute the loss, the accuracy and the predicted classes on the held-out texts. */
+  evaluate() {
     const {heldOut, heldOutLabels} = this.rows, answers = [], began = performance.now();
     let loss = 0;
-    for (let start = 0; start < heldOut.length; start += AT_ONCE) {
-      const logits = logitsOf(this.model, heldOut.slice(start, start + AT_ONCE));
+    for (let start = 0; start < heldOut.length; start += EVALUATION_BATCH) {
+      const logits = logitsOf(this.model, heldOut.slice(start, start + EVALUATION_BATCH));
       for (let b = 0; b < logits.shape[0]; b++) {
         const row = part(logits, b), highest = Math.max(...row), label = heldOutLabels[answers.length];
         loss += Math.log(row.reduce((sum, value) => sum + Math.exp(value - highest), 0)) + highest - row[label];
@@ -110,17 +110,17 @@ class Leader {
     }
     const accuracy = share(answers.map((answer, n) => answer === heldOutLabels[n]));
     this.heldOut = {steps: this.steps, loss: loss / answers.length, accuracy, answers};
-    this.measured = performance.now();
-    this.measuring = this.measured - began;
+    this.evaluated = performance.now();
+    this.evaluationTime = this.evaluated - began;
   }
 
   report() {
-    const {steps, seconds, heldOut, baseline, seen, nTexts, model} = this;
+    const {steps, seconds, heldOut, baseline, nSinceReport, nTexts, model} = this;
     postMessage({
       steps, seconds, perSecond: nTexts / seconds, heldOut, baseline, model,
-      loss: seen ? this.loss / seen : null, accuracy: seen ? this.right / seen : null,
+      loss: nSinceReport ? this.loss / nSinceReport : null, accuracy: nSinceReport ? this.right / nSinceReport : null,
     });
-    this.forget();
+    this.resetMeans();
   }
 }
 
@@ -148,17 +148,17 @@ function ask(port, message) {
   });
 }
 
-const {port1: outside, port2: inside} = new MessageChannel();
+const {port1: sender, port2: receiver} = new MessageChannel();
 
 /** Let other messages be handled, without the minimum delay of a timer. */
 function pause() {
   return new Promise((resolve) => {
-    inside.onmessage = () => resolve(null);
-    outside.postMessage(null);
+    receiver.onmessage = () => resolve(null);
+    sender.postMessage(null);
   });
 }
 
-/** Compute gradients of parts of batches for the leader. @param {MessagePort} port */
+/** Compute the gradients of parts of batches for the leader. @param {MessagePort} port */
 function help(port) {
   port.onmessage = ({data: {model, texts, labels, n}}) => {
     const gradients = noGradients(model), {loss, right} = addGradients(model, gradients, texts, labels, n);
@@ -176,7 +176,7 @@ onmessage = async ({data}) => {
   if (data.pause) leader.isPlaying = false;
   if (data.step) {
     await leader.step();
-    leader.measure();
+    leader.evaluate();
     leader.report();
   }
 };
