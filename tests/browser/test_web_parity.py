@@ -448,8 +448,8 @@ def test_texts_without_a_patch_grid_are_refused_as_in_python(engine: "Page") -> 
     make(engine, classifier)
     first = PAIRS["who_won"][0]
     for second, problem, message in (
-        ("Rovers beat City", "lengths", "equally many"),
-        (first.replace("United", "City"), "answers", "both texts get the answer"),
+        ("Rovers beat City", "lengths", "the same number"),
+        (first.replace("United", "City"), "answers", "both texts are classified as"),
         (" \u200b", "words", "no word"),
     ):
         assert engine.evaluate("(given) => patch(...given)", [first, second, "noising"]) == problem

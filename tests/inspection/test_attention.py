@@ -15,26 +15,25 @@ def test_rollout_of_three_tokens_computed_by_hand() -> None:
     # Heads averaged, and half the weight on the token itself:
     # layer 1: [.75 0 .25] [.125 .625 .25] [0 0 1]    layer 2: [.5 .5 0] [0 .5 .5] [.1 .1 .8]
     expected = [[0.4375, 0.3125, 0.25], [0.0625, 0.3125, 0.625], [0.0875, 0.0625, 0.85]]
-    rolled = attention_rollout(np.stack([first, second]))
-    np.testing.assert_allclose(rolled, expected, atol=1e-12)
-    np.testing.assert_allclose(rolled.sum(axis=1), 1.0)
+    rollout = attention_rollout(np.stack([first, second]))
+    np.testing.assert_allclose(rollout, expected, atol=1e-12)
+    np.testing.assert_allclose(rollout.sum(axis=1), 1.0)
     np.testing.assert_allclose(attention_rollout(np.ones((1, 1, 1, 1))), [[1.0]])
 
 
-def test_entropy_and_distance_of_patterns_known_by_hand() -> None:
-    even, itself = np.full((4, 4), 0.25), np.eye(4)
-    before = np.eye(4, k=-1)
-    before[0, 0] = 1.0
-    statistics = head_statistics(np.stack([even, itself, before])[None])
+def test_entropy_and_distance_of_simple_patterns() -> None:
+    uniform, to_itself, to_previous = np.full((4, 4), 0.25), np.eye(4), np.eye(4, k=-1)
+    to_previous[0, 0] = 1.0
+    statistics = head_statistics(np.stack([uniform, to_itself, to_previous])[None])
     np.testing.assert_allclose(statistics.entropy, [[2.0, 0.0, 0.0]])
-    # distances 0 to 3 from the first and last token, 0 to 2 from those between
+    # distances 0 to 3 from the first and last token, 0 to 2 from the others
     np.testing.assert_allclose(statistics.distance, [[(6 + 4 + 4 + 6) / 16, 0.0, 3 / 4]])
     assert not np.signbit(statistics.entropy).any()
     single = head_statistics(np.ones((1, 1, 1, 1), dtype=np.float32))
     assert single.entropy.item() == single.distance.item() == 0.0
 
 
-def test_a_score_is_the_sum_of_its_dimensions_and_gives_the_weight(classifier: Predictor) -> None:
+def test_products_sum_to_the_score_which_gives_the_weight(classifier: Predictor) -> None:
     traced = trace_text(classifier, TEXTS[0])
     length = len(traced.tokens)
     for layer, head, query in ((0, 0, 0), (1, 1, 3)):

@@ -29,7 +29,7 @@ from txcls.text.vocabulary import MASK, UNK
 
 
 def after_embeddings(classifier: Predictor, states: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-    """Logits from states (B, T, D) at the first layer's input: the rest of the model, without taps or traces."""
+    """Logits for inputs of the first layer, `states` (B, T, D), computed without taps or traces."""
     model = classifier.checkpoint.model
     ids = model.pad(ids)
     mask = model.attention_mask(ids)
@@ -39,7 +39,7 @@ def after_embeddings(classifier: Predictor, states: torch.Tensor, ids: torch.Ten
     return model.head(model.pool(model.norm(states), real))
 
 
-def captums(classifier: Predictor, text: str, target: str, baseline: str):  # type: ignore[no-untyped-def]
+def captum_scores(classifier: Predictor, text: str, target: str, baseline: str):  # type: ignore[no-untyped-def]
     """(gradient × input, integrated gradients, completeness error) from Captum, for all tokens."""
     model = classifier.checkpoint.model
     ids = torch.tensor([classifier.encoder.encode(text).ids])
@@ -48,15 +48,15 @@ def captums(classifier: Predictor, text: str, target: str, baseline: str):  # ty
     states, start = (model.embeddings(model.pad(row)).detach() for row in (ids, blanks))
     if baseline == "zero":
         start = torch.zeros_like(states)
-    winner = classifier.classes.index(str(classifier.predict([text])[0].label))
+    predicted = classifier.classes.index(str(classifier.predict([text])[0].label))
 
     def forward(x: torch.Tensor) -> torch.Tensor:
         logits = after_embeddings(classifier, x, ids.expand(len(x), -1))
         if target == "logit":
-            return logits[:, winner]
-        fitted = classifier.checkpoint.calibration
-        likely = torch.exp(-((-torch.softmax(logits.double(), -1).log() / fitted.temperature) ** fitted.power))
-        return likely[:, winner] / likely.sum(-1)
+            return logits[:, predicted]
+        calibration = classifier.checkpoint.calibration
+        surprisal = -torch.softmax(logits.double(), -1).log()
+        return torch.softmax(-((surprisal / calibration.temperature) ** calibration.power), -1)[:, predicted]
 
     products = InputXGradient(forward).attribute(states.clone().requires_grad_())
     integrated, delta = IntegratedGradients(forward).attribute(
@@ -73,7 +73,7 @@ def test_gradients_agree_with_captum(
 ) -> None:
     classifier = untrained(**model)
     for text in SOME:
-        products, integrated, delta = captums(classifier, text, target, baseline)
+        products, integrated, delta = captum_scores(classifier, text, target, baseline)
         ours = explain(classifier, text, target=target, baseline=baseline, methods=["integrated"], steps=32).integrated  # type: ignore[arg-type]
         np.testing.assert_allclose(ours.scores, integrated.detach(), atol=1e-4)
         assert ours.completeness_error == pytest.approx(abs(delta), abs=1e-4)
@@ -82,8 +82,8 @@ def test_gradients_agree_with_captum(
 
 
 def test_integrated_gradients_sum_to_the_calibrated_probability(tmp_path: Path) -> None:
-    fitted = replace(make_checkpoint(tmp_path / "tiny"), calibration=Calibration(temperature=1.3, power=1.6))
-    classifier = Predictor(fitted)
+    calibration = Calibration(temperature=1.3, power=1.6)
+    classifier = Predictor(replace(make_checkpoint(tmp_path / "tiny"), calibration=calibration))
     rough, fine = (
         explain(classifier, TEXTS[0], target="probability", steps=steps, methods=["integrated"]).integrated
         for steps in (1, 32)
@@ -93,7 +93,7 @@ def test_integrated_gradients_sum_to_the_calibrated_probability(tmp_path: Path) 
     assert fine.scores.sum() == pytest.approx(fine.value - fine.baseline_value, abs=1e-4)
 
 
-def test_gradients_leave_the_shared_model_as_it_was(classifier: Predictor) -> None:
+def test_gradients_do_not_change_the_shared_model(classifier: Predictor) -> None:
     before = {name: tensor.clone() for name, tensor in classifier.checkpoint.model.state_dict().items()}
     explain(classifier, TEXTS[0])
     assert all(parameter.grad is None for parameter in classifier.checkpoint.model.parameters())
@@ -117,22 +117,22 @@ def test_leave_one_out_equals_a_loop_over_shorter_texts(untrained: Untrained, mo
             for target in ("probability", "logit")
         ]
         shorter = [" ".join(words[:place] + words[place + 1 :]) for place in range(len(words))]
-        whole = probability_of(classifier, text, label)
-        expected = [whole - probability_of(classifier, rest, label) for rest in shorter]
+        original = probability_of(classifier, text, label)
+        expected = [original - probability_of(classifier, rest, label) for rest in shorter]
         np.testing.assert_allclose(by_target[0], expected, atol=1e-6)
-        sees_itself_only = classifier.checkpoint.config.model.causal  # the class token, which comes first
-        assert (np.abs(by_target[1] - by_target[0]).max() < 1e-6) == sees_itself_only
+        attends_only_to_itself = classifier.checkpoint.config.model.causal  # the class token, which comes first
+        assert (np.abs(by_target[1] - by_target[0]).max() < 1e-6) == attends_only_to_itself
 
 
 @pytest.mark.parametrize("tokenizer, blank", [("word", UNK), ("bpe", MASK)])
-def test_a_text_without_any_token_is_a_blank_one(untrained: Untrained, tokenizer: str, blank: int) -> None:
+def test_a_text_without_tokens_becomes_one_blank_token(untrained: Untrained, tokenizer: str, blank: int) -> None:
     classifier = untrained(text={"tokenizer": tokenizer, "max_vocabulary": 320})
     ids = classifier.encoder.encode(TEXTS[0]).ids
     [without] = logits_without(classifier, ids, [set(range(len(ids)))])
     assert torch.equal(without, classifier.logits(torch.tensor([[blank]]))[0])
 
 
-def test_attention_is_read_where_the_texts_vector_is(untrained: Untrained) -> None:
+def test_attention_scores_are_weighted_by_pooling(untrained: Untrained) -> None:
     averaged = untrained(pooling="mean")
     traced = trace_text(averaged, TEXTS[0])
     expected = traced.attention[-1].mean(axis=(0, 1))

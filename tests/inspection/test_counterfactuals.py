@@ -1,4 +1,4 @@
-"""Two versions of a text, and the search for a word that changes the class, compared with trying all changes."""
+"""Two versions of a text, and the search for flips, compared with a loop over all changes."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from txcls.predictor import Predictor
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_every_token_of_both_texts_is_in_one_pair_and_in_order(seed: int) -> None:
+def test_every_token_of_both_texts_is_in_exactly_one_pair_in_order(seed: int) -> None:
     random = np.random.default_rng(seed)
     before, after = (["abcd"[n] for n in random.integers(4, size=random.integers(0, 12))] for _ in range(2))
     pairs = align_tokens(before, after)
@@ -22,7 +22,9 @@ def test_every_token_of_both_texts_is_in_one_pair_and_in_order(seed: int) -> Non
 
 
 @pytest.mark.parametrize("model", [{}, {"pooling": "class_token"}])
-def test_leaving_out_agrees_with_leaving_out_in_the_typed_text(untrained: Untrained, model: dict[str, object]) -> None:
+def test_leave_one_out_effects_equal_predictions_for_shorter_texts(
+    untrained: Untrained, model: dict[str, object]
+) -> None:
     classifier = untrained(**model)
     comparison = compare_texts(classifier, TEXTS[1], TEXTS[4])
     assert comparison.label == classifier.predict([TEXTS[1]])[0].label
@@ -34,13 +36,13 @@ def test_leaving_out_agrees_with_leaving_out_in_the_typed_text(untrained: Untrai
         parts = text.split()
         expected = []
         for place in range(len(parts)):
-            [left] = classifier.predict([" ".join(parts[:place] + parts[place + 1 :])])
-            expected.append(whole - {ranked.label: ranked.probability for ranked in left.ranked}[comparison.label])
+            [shorter] = classifier.predict([" ".join(parts[:place] + parts[place + 1 :])])
+            expected.append(whole - {ranked.label: ranked.probability for ranked in shorter.ranked}[comparison.label])
         assert len(effects) == len(prediction.tokens)
         np.testing.assert_allclose(effects[~np.isnan(effects)], expected, atol=1e-5)
 
 
-def test_the_search_finds_every_flip_that_trying_all_changes_finds(classifier: Predictor) -> None:
+def test_the_search_finds_the_same_flips_as_a_loop_over_all_changes(classifier: Predictor) -> None:
     n_flips = 0
     for text in TEXTS:
         [original] = classifier.predict([text])
@@ -70,7 +72,7 @@ def test_the_search_finds_every_flip_that_trying_all_changes_finds(classifier: P
 
 @pytest.mark.parametrize("text", ["zyzzyva qwertz", "bank", "!", "the bank raised é its rates", "the bank " * 30])
 @pytest.mark.parametrize("tokenizer", ["word", "bpe"])
-def test_odd_texts_are_searched_to_the_end(untrained: Untrained, tokenizer: str, text: str) -> None:
+def test_the_search_completes_on_unusual_texts(untrained: Untrained, tokenizer: str, text: str) -> None:
     settings = {"tokenizer": tokenizer, "max_vocabulary": 320, "cleaning": ()}
     classifier = untrained(text=settings, max_length=24)
     *_, last = search_flips(classifier, text, n_neighbours=2)

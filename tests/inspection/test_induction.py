@@ -1,4 +1,4 @@
-"""The induction test, on a model with planted induction and on a model without."""
+"""The induction scores of a model with a planted induction head."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from txcls.inspection.induction import measure_induction
 from txcls.model import LanguageModel, SelfAttention
 
 
-class Planted(SelfAttention):
+class InductionHead(SelfAttention):
     """Attention in which every token attends to the token after its own earlier occurrence, if there is one."""
 
     def forward(self, x: torch.Tensor, mask: object, cache: object = None) -> torch.Tensor:
@@ -21,16 +21,16 @@ class Planted(SelfAttention):
         return pattern[:, 0] @ x
 
 
-def test_planted_induction_is_found(tmp_path: Path) -> None:
+def test_a_planted_induction_head_has_a_high_score(tmp_path: Path) -> None:
     model = make_language_model(tmp_path / "lm", positions="none", n_layers=1, max_length=24).model
     assert isinstance(model, LanguageModel)
-    planted = Planted(model.config)
+    planted = InductionHead(model.config)
     planted.load_state_dict(model.layers[0].attn.state_dict())
     planted.pattern = model.layers[0].attn.pattern
     model.layers[0].attn = planted
     with torch.no_grad():  # only attention contributes, with large values
         model.layers[0].ff.contract.weight.zero_()
         model.embeddings.token.weight.copy_(torch.nn.functional.normalize(torch.randn_like(model.output_matrix), dim=1))
-    found = measure_induction(model, n=20)
-    assert found.heads[0][0] > 0.8 > 0.2 > found.even  # below 1, since a few tokens occur twice within a half
-    assert found.second < found.first
+    induction = measure_induction(model, n=20)
+    assert induction.heads[0][0] > 0.8 > 0.2 > induction.even  # below 1, since a few tokens occur twice within a half
+    assert induction.second < induction.first

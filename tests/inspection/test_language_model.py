@@ -47,7 +47,7 @@ def logits(model: TextModel, ids: list[int]) -> torch.Tensor:
         return model.model(torch.tensor([ids]))[0]
 
 
-def test_fillers_are_the_softmax_at_the_masked_place(masked: TextModel) -> None:
+def test_fill_blank_gives_the_softmax_at_the_masked_token(masked: TextModel) -> None:
     ids = masked.encode(TEXT)
     for place in range(1, len(ids)):
         blanked = [*ids]
@@ -65,7 +65,7 @@ def test_fillers_are_the_softmax_at_the_masked_place(masked: TextModel) -> None:
 
 
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=0.5, top_k=9, top_p=0.8), Sampling(0.0)])
-def test_next_tokens_are_the_softmax_after_the_last(causal: TextModel, sampling: Sampling) -> None:
+def test_next_tokens_are_the_softmax_at_the_last_token(causal: TextModel, sampling: Sampling) -> None:
     ids = causal.encode(TEXT)[:8]
     plain = logits(causal, ids)[-1]
     expected = torch.softmax(plain.double(), -1)
@@ -78,7 +78,7 @@ def test_next_tokens_are_the_softmax_after_the_last(causal: TextModel, sampling:
     assert predicted.ranked.true_rank == 1 + int((expected > expected[6]).sum())
 
 
-def test_surprisal_equals_reading_each_prefix_separately(causal: TextModel) -> None:
+def test_surprisal_equals_a_forward_pass_per_prefix(causal: TextModel) -> None:
     ids = causal.encode(TEXT)
     scored = surprisal(causal, ids)
     assert np.isnan(scored.bits[0])
@@ -89,7 +89,7 @@ def test_surprisal_equals_reading_each_prefix_separately(causal: TextModel) -> N
     assert scored.perplexity == pytest.approx(float(loss.exp()), rel=1e-4)
 
 
-def test_long_texts_are_scored_in_parts_with_equal_results(folder: Path) -> None:
+def test_surprisal_of_long_texts_is_computed_in_parts_with_equal_results(folder: Path) -> None:
     make_language_model(folder / "long", max_length=200)
     model = TextModel.load(folder / "long")
     ids = model.encode(" ".join(TEXTS) * 8)
@@ -98,23 +98,23 @@ def test_long_texts_are_scored_in_parts_with_equal_results(folder: Path) -> None
     np.testing.assert_allclose(surprisal(model, ids).bits[1:], expected, rtol=1e-4)
 
 
-def test_tokens_drawn_one_by_one_are_those_drawn_at_once(causal: TextModel) -> None:
+def test_sampling_token_by_token_gives_the_same_tokens_as_sampling_at_once(causal: TextModel) -> None:
     ids, sampling = causal.encode("the bank"), Sampling(temperature=1.3, seed=4)
-    at_once = [step.id for step in generate(causal.model, ids, n=8, sampling=sampling)]
+    expected = [step.id for step in generate(causal.model, ids, n=8, sampling=sampling)]
     drawn: list[int] = []
     for n in range(8):
         drawn += [step.id for step in generate(causal.model, [*ids, *drawn], n=1, sampling=sampling, drawn=n)]
-    assert drawn == at_once
+    assert drawn == expected
 
 
-def test_the_mask_is_a_triangle_or_full_and_patterns_keep_to_it(folder: Path) -> None:
+def test_the_mask_is_triangular_or_full_and_patterns_respect_it(folder: Path) -> None:
     for name, objective in (("words", "causal"), ("masked", "masked")):
         model = TextModel.load(folder / name, objective=objective)  # type: ignore[arg-type]
         ids = model.encode(TEXT)
         attention = masked_attention(model, ids)
         n = len(ids)
-        whole = np.ones((n, n), dtype=bool)
-        np.testing.assert_array_equal(attention.mask, np.tril(whole) if objective == "causal" else whole)
+        full = np.ones((n, n), dtype=bool)
+        np.testing.assert_array_equal(attention.mask, np.tril(full) if objective == "causal" else full)
         assert attention.patterns.shape == (2, 2, n, n)
         np.testing.assert_allclose(attention.patterns.sum(-1), 1.0, atol=1e-5)
         assert (attention.patterns[:, :, ~attention.mask] == 0).all() and (
@@ -122,7 +122,7 @@ def test_the_mask_is_a_triangle_or_full_and_patterns_keep_to_it(folder: Path) ->
         ).all()
 
 
-def test_sub_words_are_written_as_they_are_spelled(folder: Path) -> None:
+def test_subwords_are_written_with_their_spaces(folder: Path) -> None:
     model = TextModel.load(folder / "pairs")
     ids = model.encode("the goalkeeper's 🦊 saved it")
     whole = model.decode(ids)

@@ -23,15 +23,15 @@ def test_the_last_state_is_the_prediction_and_contributions_sum_to_the_logits(
         assert lens.probabilities.shape == (n_states, 4) and len(lens.states) == n_states
         np.testing.assert_allclose(lens.probabilities[-1], probabilities(classifier, text), atol=1e-6)
         np.testing.assert_allclose(lens.probabilities.sum(axis=1), 1.0)
-        assert lens.lengths.shape == (n_states, length)
+        assert lens.norms.shape == (n_states, length)
         assert lens.contributions.shape == (len(lens.sources), length, 4)
         np.testing.assert_allclose(lens.contributions.sum(axis=(0, 1)) + lens.bias, lens.logits, atol=1e-4)
         np.testing.assert_array_equal(lens.logits, lens.traced.values["logits"])
         norms = np.linalg.norm(lens.traced.values["layers.0.resid_post"], axis=1)
-        np.testing.assert_allclose(lens.lengths[2], norms, rtol=1e-5)
+        np.testing.assert_allclose(lens.norms[2], norms, rtol=1e-5)
 
 
-def test_earlier_states_equal_a_model_cut_off_there(untrained: Untrained) -> None:
+def test_earlier_states_equal_a_model_with_fewer_layers(untrained: Untrained) -> None:
     classifier = untrained()
     lens = class_lens(classifier, TEXTS[0])
     for state, n_layers in ((0, 0), (2, 1)):
@@ -47,7 +47,7 @@ def test_earlier_states_equal_a_model_cut_off_there(untrained: Untrained) -> Non
     )
 
 
-def test_a_parts_contribution_is_what_the_logits_lose_without_it_while_scale_and_pooling_are_held(
+def test_contributions_equal_the_loss_in_logits_with_scale_and_pooling_fixed(
     classifier: Predictor,
 ) -> None:
     lens = class_lens(classifier, TEXTS[0])

@@ -13,7 +13,7 @@ def count(config: RunConfig, *, vocab_size: int) -> int:
     return sum(part.total for part in part_sizes(build_without_memory(config, vocab_size=vocab_size, n_classes=2)))
 
 
-def test_gpt2_has_as_many_parameters_as_published() -> None:
+def test_gpt2_has_the_published_number_of_parameters() -> None:
     preset = load_preset("gpt2")
     assert preset.text.max_vocabulary == 50_257
     assert count(preset, vocab_size=50_257) == 124_439_808

@@ -1,4 +1,4 @@
-"""The patch in every snapshot of `who_won`, compared with the grid of activation patching."""
+"""Patching every snapshot of `who_won`, compared with the patch grid."""
 
 from dataclasses import replace
 
@@ -23,11 +23,11 @@ def circuit_of(classifier: Predictor) -> Circuit:
     return circuit
 
 
-def test_the_last_snapshot_moves_as_many_answers_as_the_grid(
+def test_the_share_in_the_last_snapshot_equals_that_in_the_patch_grid(
     who_won: Predictor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    few = [made for made in reports_of("test") if other_construction(made)][:6]
-    monkeypatch.setattr(measuring, "reports_of", lambda split: few)
+    reports = [report for report in reports_of("test") if other_construction(report)][:6]
+    monkeypatch.setattr(measuring, "reports_of", lambda split: reports)
     snapshots = who_won.checkpoint.snapshots
     assert snapshots is not None
     weights = {name: tensor[-1].float() for name, tensor in snapshots.weights.items()}
@@ -40,10 +40,10 @@ def test_the_last_snapshot_moves_as_many_answers_as_the_grid(
     last = Predictor(replace(who_won.checkpoint, model=model.eval()))
     for role, shares in (("second team", history.moved), ("first team", history.control)):
         moved = 0
-        for made in few:
-            grid = patch_grid(last, str(other_construction(made)), made.text)
-            [part] = [n for n, one in enumerate(grid.parts) if one.name == "head 1.2"]
-            start = made.roles[role][0][0]
-            [token] = [n for n, one in enumerate(grid.corrupted_tokens) if one.start == start and one.end]
-            moved += who_won.classes[int(grid.logits[part, token].argmax())] == made.loser
-        assert shares[-1] == moved / len(few)
+        for report in reports:
+            grid = patch_grid(last, str(other_construction(report)), report.text)
+            [part] = [n for n, part in enumerate(grid.parts) if part.name == "head 1.2"]
+            start = report.roles[role][0][0]
+            [token] = [n for n, token in enumerate(grid.corrupted_tokens) if token.start == start and token.end]
+            moved += who_won.classes[int(grid.logits[part, token].argmax())] == report.loser
+        assert shares[-1] == moved / len(reports)

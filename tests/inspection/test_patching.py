@@ -1,4 +1,4 @@
-"""Activation patching, compared with a separately written forward pass, and on a model whose circuit is known."""
+"""Activation patching, compared with an independent forward pass, and on a model with a known circuit."""
 
 import math
 from collections.abc import Callable
@@ -37,11 +37,12 @@ def plain_forward(classifier: Predictor, text: str, substitute: Substitute) -> T
 
     def attention(layer: int, x: Tensor) -> Tensor:
         name = f"layers.{layer}.attn"
-        q, k, v = (linear(f"{name}.{which}", x) for which in ("query", "key", "value"))
+        q, k, v = (linear(f"{name}.{projection}", x) for projection in ("query", "key", "value"))
         outputs = []
         for head in range(config.n_heads):
-            of = slice(head * width, (head + 1) * width)
-            outputs.append(torch.softmax(q[:, of] @ k[:, of].T / math.sqrt(width), -1) @ v[:, of])
+            columns = slice(head * width, (head + 1) * width)
+            pattern = torch.softmax(q[:, columns] @ k[:, columns].T / math.sqrt(width), -1)
+            outputs.append(pattern @ v[:, columns])
         z = substitute(("heads", layer), torch.stack(outputs))  # H T E
         return substitute(("attention", layer), linear(f"{name}.output", torch.cat(list(z), dim=-1)))
 
@@ -65,23 +66,23 @@ def plain_forward(classifier: Predictor, text: str, substitute: Substitute) -> T
     return linear("head", pooled)
 
 
-def replaced(kept: dict[Site, Tensor], target: Site, place: tuple[int, ...], site: Site, value: Tensor) -> Tensor:
-    """The value; at the site `target`, with one place replaced by the other text's."""
+def patch(source: dict[Site, Tensor], target: Site, index: tuple[int, ...], site: Site, value: Tensor) -> Tensor:
+    """The value at a site; at the site `target`, with the entry at `index` taken from `source`."""
     if site == target:
         value = value.clone()
-        value[place] = kept[site][place]
+        value[index] = source[site][index]
     return value
 
 
 def plain_grid(classifier: Predictor, clean: str, corrupted: str, direction: Direction) -> np.ndarray:
-    """The same grid, computed cell by cell."""
+    """The grid of logit differences, computed cell by cell."""
     config = classifier.checkpoint.config.model
-    into, source = (corrupted, clean) if direction == "denoising" else (clean, corrupted)
-    kept: dict[Site, Tensor] = {}
-    plain_forward(classifier, source, lambda site, value: kept.setdefault(site, value.clone()))
-    logits = {text: plain_forward(classifier, text, lambda site, value: value) for text in (clean, corrupted)}
-    right, wrong = (int(logits[text].argmax()) for text in (clean, corrupted))
-    difference = {text: float(of[right] - of[wrong]) for text, of in logits.items()}
+    text, source_text = (corrupted, clean) if direction == "denoising" else (clean, corrupted)
+    source: dict[Site, Tensor] = {}
+    plain_forward(classifier, source_text, lambda site, value: source.setdefault(site, value.clone()))
+    logits = [plain_forward(classifier, each, lambda site, value: value) for each in (clean, corrupted)]
+    clean_class, corrupted_class = (int(each.argmax()) for each in logits)
+    of_clean, of_corrupted = (float(each[clean_class] - each[corrupted_class]) for each in logits)
     sites: list[tuple[Site, int | None]] = [(("embeddings", 0), None)]
     for layer in range(config.n_layers):
         sites += [(("heads", layer), head) for head in range(config.n_heads)]
@@ -89,11 +90,11 @@ def plain_grid(classifier: Predictor, clean: str, corrupted: str, direction: Dir
     grid = np.zeros((len(sites), len(classifier.encoder.encode(clean).ids)))
     for row, (site, head) in enumerate(sites):
         for token in range(grid.shape[1]):
-            place = (token,) if head is None else (head, token)
-            patched = plain_forward(classifier, into, partial(replaced, kept, site, place))
-            of_patched = float(patched[right] - patched[wrong])
-            moved = of_patched - difference[corrupted] if direction == "denoising" else difference[clean] - of_patched
-            grid[row, token] = moved / (difference[clean] - difference[corrupted])
+            index = (token,) if head is None else (head, token)
+            patched = plain_forward(classifier, text, partial(patch, source, site, index))
+            of_patched = float(patched[clean_class] - patched[corrupted_class])
+            transferred = of_patched - of_corrupted if direction == "denoising" else of_clean - of_patched
+            grid[row, token] = transferred / (of_clean - of_corrupted)
     return grid
 
 
@@ -123,7 +124,7 @@ def test_a_known_circuit_is_found(direction: Direction) -> None:
     clean = " ".join(words)
     corrupted = " ".join("fall" if place == 3 else "dip" if place == 5 else word for place, word in enumerate(words))
     grid = patch_grid(classifier, clean, corrupted, direction=direction)
-    only = {place: np.eye(LENGTH)[place] for place in (0, 3)}
+    only = {token: np.eye(LENGTH)[token] for token in (0, 3)}
     np.testing.assert_allclose(row(grid, "embeddings"), only[3], atol=1e-3)  # token 5 differs, but nothing reads it
     np.testing.assert_allclose(row(grid, "head 1.1"), only[0], atol=1e-3)
     np.testing.assert_allclose(row(grid, "head 1.2"), 0.0, atol=1e-3)

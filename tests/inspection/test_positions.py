@@ -4,18 +4,13 @@ import numpy as np
 import pytest
 
 from tests.conftest import TEXTS, Untrained
-from txcls.inspection.positions import (
-    arrange_words,
-    fit_shift,
-    shift_map,
-    shuffle_words,
-)
+from txcls.inspection.positions import arrange_words, fit_shift, shift_map, shuffle_words
 from txcls.model import sinusoidal_encoding
 from txcls.predictor import Predictor
 
 
 @pytest.mark.parametrize("k", [1, 3, 40])
-def test_one_rotation_moves_every_sinusoid(k: int) -> None:
+def test_one_rotation_shifts_every_sinusoidal_position(k: int) -> None:
     values = sinusoidal_encoding(200, 32).double().numpy()
     rotation = shift_map(32, k)
     np.testing.assert_allclose(values[:-k] @ rotation.T, values[k:], atol=1e-5)
@@ -23,7 +18,7 @@ def test_one_rotation_moves_every_sinusoid(k: int) -> None:
     np.testing.assert_allclose(np.linalg.matrix_power(shift_map(32, 1), k), rotation, atol=1e-9)
 
 
-def test_a_fitted_map_is_exact_for_sinusoids_and_not_for_random_vectors() -> None:
+def test_a_fitted_shift_is_exact_for_sinusoids_but_not_for_random_vectors() -> None:
     for k in (1, 7):
         fitted = fit_shift(sinusoidal_encoding(128, 16).numpy(), k)
         assert fitted.fitted < 1e-4 and fitted.held_out < 1e-3
@@ -34,14 +29,14 @@ def test_a_fitted_map_is_exact_for_sinusoids_and_not_for_random_vectors() -> Non
             fit_shift(sinusoidal_encoding(6, 8).numpy(), k)
 
 
-def test_words_are_put_in_another_order() -> None:
+def test_words_are_rearranged() -> None:
     text = "the bank  raised its\nrates"
     assert arrange_words(text, range(5)) == "the bank raised its rates"
     assert arrange_words(text, (4, 0, 3, 1, 2)) == "rates the its bank raised"
     assert arrange_words(" ", ()) == ""
-    for places in ((0, 1, 2, 3), (0, 1, 2, 3, 3), (0, 1, 2, 3, 5), (-1, 0, 1, 2, 3)):
+    for order in ((0, 1, 2, 3), (0, 1, 2, 3, 3), (0, 1, 2, 3, 5), (-1, 0, 1, 2, 3)):
         with pytest.raises(ValueError, match="each of 0 to 4 once"):
-            arrange_words(text, places)
+            arrange_words(text, order)
 
 
 def test_shuffling_keeps_the_words_and_is_reproducible(classifier: Predictor) -> None:
@@ -50,14 +45,14 @@ def test_shuffling_keeps_the_words_and_is_reproducible(classifier: Predictor) ->
     assert all(sorted(order.split()) == sorted(text.split()) for order in result.texts)
     np.testing.assert_allclose(result.probabilities.sum(1), 1.0)
     assert result.texts == shuffle_words(classifier, text, n=7, seed=3).texts
-    winners = [classifier.classes[row.argmax()] for row in result.probabilities]
-    assert result.label_kept == pytest.approx(np.mean([winner == result.original.label for winner in winners]))
-    assert shuffle_words(classifier, "bank", n=2).label_kept == 1.0
+    predicted = [classifier.classes[row.argmax()] for row in result.probabilities]
+    assert result.share_unchanged == pytest.approx(np.mean([label == result.original.label for label in predicted]))
+    assert shuffle_words(classifier, "bank", n=2).share_unchanged == 1.0
     with pytest.raises(ValueError, match="got n = 0"):
         shuffle_words(classifier, text, n=0)
 
 
-def test_without_positions_the_order_of_words_does_not_matter(untrained: Untrained) -> None:
+def test_word_order_does_not_matter_without_positions(untrained: Untrained) -> None:
     classifier = untrained(positions="none")
     result = shuffle_words(classifier, TEXTS[0], n=5)
     expected = {ranked.label: ranked.probability for ranked in result.original.ranked}

@@ -1,4 +1,4 @@
-"""Vectors in the plane, compared with scikit-learn's principal components and a loop."""
+"""Principal components, compared with scikit-learn, and pooled vectors, compared with a loop."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from txcls.inspection.vocabulary import nearest_tokens
 
 
 @pytest.mark.parametrize("shape", [(50, 8), (5, 30), (3, 2)])
-def test_the_plane_is_scikit_learns(shape: tuple[int, int]) -> None:
+def test_the_plane_agrees_with_scikit_learn(shape: tuple[int, int]) -> None:
     vectors = np.random.default_rng(1).normal(size=shape).astype(np.float32) * np.linspace(3, 0.2, shape[1])
     vectors = vectors.astype(np.float32)
     plane, theirs = principal_plane(vectors), PCA(2).fit(vectors)
@@ -25,11 +25,13 @@ def test_the_plane_is_scikit_learns(shape: tuple[int, int]) -> None:
     np.testing.assert_allclose(plane.shares, theirs.explained_variance_ratio_, atol=1e-5)
     np.testing.assert_allclose(plane.points, theirs.transform(vectors) * signs, atol=1e-3)
     new = np.random.default_rng(2).normal(size=(4, shape[1])).astype(np.float32)
-    np.testing.assert_allclose(plane.place(new), theirs.transform(new) * signs, atol=1e-3)
+    np.testing.assert_allclose(plane.project(new), theirs.transform(new) * signs, atol=1e-3)
 
 
 @pytest.mark.parametrize("model", [{}, {"d_embedding": 6}, {"positions": "none"}])
-def test_the_texts_tokens_are_in_the_plane_with_their_nearest(untrained: Untrained, model: dict[str, object]) -> None:
+def test_the_plane_holds_a_texts_tokens_and_their_nearest_tokens(
+    untrained: Untrained, model: dict[str, object]
+) -> None:
     classifier = untrained(**model)
     plane = vocabulary_plane(classifier)
     tokens = token_plane(classifier, "the bank zyzzyva the rates", plane)
@@ -46,9 +48,9 @@ def test_the_texts_tokens_are_in_the_plane_with_their_nearest(untrained: Untrain
 @pytest.mark.parametrize(
     "model", [{}, {"pooling": "class_token"}, {"fixed_length": True, "pooling": "mean"}, {"pooling": "first"}]
 )
-def test_pooled_vectors_of_a_batch_are_those_of_each_text_alone(untrained: Untrained, model: dict[str, object]) -> None:
+def test_pooled_vectors_of_a_batch_equal_those_of_single_texts(untrained: Untrained, model: dict[str, object]) -> None:
     classifier = untrained(**model)
-    made = pool_texts(classifier, TEXTS)
-    for text, vector, label in zip(TEXTS, made.vectors, made.labels, strict=True):
+    pooled = pool_texts(classifier, TEXTS)
+    for text, vector, label in zip(TEXTS, pooled.vectors, pooled.labels, strict=True):
         np.testing.assert_allclose(vector, trace_text(classifier, text).values["pooled"], atol=1e-5)
         assert label == classifier.predict([text])[0].label

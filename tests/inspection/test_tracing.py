@@ -1,4 +1,4 @@
-"""The traced forward pass is the real one, and its tensors have the documented shapes."""
+"""A traced forward pass gives the same prediction, and its tensors have the documented shapes."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -23,10 +23,10 @@ def test_tracing_does_not_change_the_prediction(untrained: Untrained, model: dic
     classifier = untrained(**model)
     config = classifier.checkpoint.config.model
     for text in SOME:
-        traced, [plain] = trace_text(classifier, text), classifier.predict([text])
-        assert (traced.prediction.label, traced.tokens) == (plain.label, plain.tokens)
+        traced, [untraced] = trace_text(classifier, text), classifier.predict([text])
+        assert (traced.prediction.label, traced.tokens) == (untraced.label, untraced.tokens)
         assert [ranked.probability for ranked in traced.prediction.ranked] == pytest.approx(
-            [ranked.probability for ranked in plain.ranked], abs=1e-6
+            [ranked.probability for ranked in untraced.ranked], abs=1e-6
         )
         length = len(traced.tokens)
         assert traced.attention.shape == (config.n_layers, config.n_heads, length, length)
@@ -41,7 +41,7 @@ def test_tracing_does_not_change_the_prediction(untrained: Untrained, model: dic
         assert names[0] == "ids" and names[-2:] == ["logits", "probabilities"] and len(names) == len(set(names))
 
 
-def test_the_residual_stream_is_the_sum_of_what_was_written(classifier: Predictor) -> None:
+def test_the_residual_stream_is_the_sum_of_all_outputs(classifier: Predictor) -> None:
     values = trace_text(classifier, TEXTS[2]).values
     total = values["embeddings.tokens"] + values["embeddings.positions"]
     np.testing.assert_allclose(values["embeddings.out"], total, atol=1e-5)
@@ -52,14 +52,15 @@ def test_the_residual_stream_is_the_sum_of_what_was_written(classifier: Predicto
 
 @pytest.mark.parametrize("text", ["", "  \n "])
 @pytest.mark.parametrize(
-    "look", [trace_text, class_lens, explain, walk_through, shuffle_words, lambda c, text: next(search_flips(c, text))]
+    "inspect",
+    [trace_text, class_lens, explain, walk_through, shuffle_words, lambda *given: next(search_flips(*given))],
 )
-def test_a_text_without_words_is_refused(classifier: Predictor, look: Callable[..., object], text: str) -> None:
+def test_a_text_without_words_is_refused(classifier: Predictor, inspect: Callable[..., object], text: str) -> None:
     with pytest.raises(TraceError, match="no word in this text"):
-        look(classifier, text)
+        inspect(classifier, text)
 
 
-def test_threads_trace_side_by_side(classifier: Predictor) -> None:
+def test_threads_can_trace_at_the_same_time(classifier: Predictor) -> None:
     expected = {text: trace_text(classifier, text).attention for text in TEXTS}
     with ThreadPoolExecutor(4) as pool:
         jobs = [(text, pool.submit(trace_text, classifier, text)) for text in TEXTS * 10]

@@ -1,4 +1,4 @@
-"""One text in every training snapshot: the numbers equal those of each snapshot loaded in turn."""
+"""One text in every training snapshot: the results equal those of each snapshot loaded in turn."""
 
 import copy
 from dataclasses import replace
@@ -26,51 +26,50 @@ MODELS: dict[str, dict[str, object]] = {
 }
 
 
-def filmed(path: Path, **model: object) -> Predictor:
+def with_snapshots(path: Path, **model: object) -> Predictor:
     """A classifier with snapshots that differ in every weight."""
-    made = make_checkpoint(path, **model)
+    checkpoint = make_checkpoint(path, **model)
     torch.manual_seed(1)
-    weights = {name: torch.randn(N, *tensor.shape).mul(0.3).half() for name, tensor in made.model.state_dict().items()}
+    state = checkpoint.model.state_dict()
+    weights = {name: torch.randn(N, *tensor.shape).mul(0.3).half() for name, tensor in state.items()}
     rows = tuple(SnapshotRow(10 * n, 1.0, 0.5) for n in range(N))
-    return Predictor(replace(made, snapshots=Snapshots(rows, weights)))
+    return Predictor(replace(checkpoint, snapshots=Snapshots(rows, weights)))
 
 
-def one_after_another(classifier: Predictor) -> list[Predictor]:
+def single_snapshots(classifier: Predictor) -> list[Predictor]:
     """A classifier for each snapshot, with its weights loaded into a separate model."""
     snapshots = classifier.checkpoint.snapshots
     assert snapshots is not None
-    single_states = []
+    singles = []
     for n in range(len(snapshots)):
         single = replace(classifier.checkpoint, model=copy.deepcopy(classifier.checkpoint.model), snapshots=None)
         single.model.load_state_dict({name: tensor[n].float() for name, tensor in snapshots.weights.items()})
-        single_states.append(Predictor(single))
-    return single_states
+        singles.append(Predictor(single))
+    return singles
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())
-def test_all_states_at_once_give_the_numbers_of_each_state_loaded_in_turn(
-    tmp_path: Path, model: dict[str, object]
-) -> None:
-    classifier = filmed(tmp_path / "tiny", **model)
+def test_all_snapshots_at_once_equal_each_snapshot_loaded_in_turn(tmp_path: Path, model: dict[str, object]) -> None:
+    classifier = with_snapshots(tmp_path / "tiny", **model)
     before = {name: tensor.clone() for name, tensor in classifier.checkpoint.model.state_dict().items()}
     film = training_film(classifier, TEXTS[0])
     assert [row.step for row in film.rows] == [0, 10, 20, 30, 40]
     t = len(film.tokens)
-    for n, single in enumerate(one_after_another(classifier)):
+    for n, single in enumerate(single_snapshots(classifier)):
         lens = class_lens(single, TEXTS[0])
         np.testing.assert_allclose(film.logits[n], lens.traced["logits"], atol=1e-5, rtol=1e-4)
         np.testing.assert_allclose(film.probabilities[n], lens.probabilities[-1], atol=1e-5)
         np.testing.assert_allclose(film.attention[n], trace_text(single, TEXTS[0]).attention[..., :t, :t], atol=1e-5)
         np.testing.assert_allclose(film.lens[n], lens.probabilities, atol=1e-5)
         assert film.states == lens.states and film.tokens == lens.traced.prediction.tokens
-        assert film.answers[n] == lens.traced["logits"].argmax()
-    assert len({tuple(row) for row in film.logits}) == N, "the states differ"
+        assert film.predicted[n] == lens.traced["logits"].argmax()
+    assert len({tuple(row) for row in film.logits}) == N, "the snapshots differ"
     for name, tensor in classifier.checkpoint.model.state_dict().items():
-        assert torch.equal(tensor, before[name]), "the model that other threads use does not change"
+        assert torch.equal(tensor, before[name]), "the shared model does not change"
 
 
-def test_few_states_at_a_time_give_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    classifier = filmed(tmp_path / "tiny")
+def test_the_number_of_snapshots_in_a_pass_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    classifier = with_snapshots(tmp_path / "tiny")
     whole = training_film(classifier, TEXTS[1])
     monkeypatch.setattr(module, "WEIGHTS_TOGETHER", 2 * classifier.n_parameters)
     passes = []
@@ -82,7 +81,7 @@ def test_few_states_at_a_time_give_the_same(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize(
-    "answers, flipping, asked",
+    "predicted, expected_flips, expected_questions",
     [
         ([2, 2, 2], (), ()),
         ([0, 0, 0, 0, 1, 1], (4,), (2, 4)),
@@ -91,7 +90,7 @@ def test_few_states_at_a_time_give_the_same(tmp_path: Path, monkeypatch: pytest.
         ([0, 2, 3, 1, 1], (3,), (1, 3)),
     ],
 )
-def test_questions_are_asked_where_the_answer_flips_and_halfway_before(
-    answers: list[int], flipping: tuple[int, ...], asked: tuple[int, ...]
+def test_questions_are_asked_at_flips_and_halfway_to_them(
+    predicted: list[int], expected_flips: tuple[int, ...], expected_questions: tuple[int, ...]
 ) -> None:
-    assert flips(answers) == flipping and questions(answers) == asked
+    assert flips(predicted) == expected_flips and questions(predicted) == expected_questions

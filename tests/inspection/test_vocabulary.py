@@ -1,4 +1,4 @@
-"""Searching a vocabulary, and a second tokenizer beside a checkpoint's own."""
+"""Searching a vocabulary, by spelling and by cosine similarity."""
 
 import numpy as np
 import pytest
@@ -11,30 +11,30 @@ from txcls.predictor import Predictor
 WORDS = ("<pad>", "<unk>", "<mask>", "<cls>", "the", "then", "other", "bathe", "2004", "tehn")
 
 
-def named(ids: tuple[int, ...]) -> list[str]:
+def spelled(ids: tuple[int, ...]) -> list[str]:
     return [WORDS[index] for index in ids]
 
 
-def test_search_finds_by_spelling_by_beginning_by_part_and_by_likeness() -> None:
+def test_search_by_exact_prefix_partial_and_similar_spelling() -> None:
     matches = search_vocabulary(WORDS, "the")
     assert matches.exact == 4 and matches.by_id is None
-    assert named(matches.starting) == ["the", "then"] and matches.n_starting == 2
-    assert named(matches.containing) == ["other", "bathe"] and matches.n_containing == 2
-    assert "then" in named(matches.similar) and "the" not in named(matches.similar)
+    assert spelled(matches.starting) == ["the", "then"] and matches.n_starting == 2
+    assert spelled(matches.containing) == ["other", "bathe"] and matches.n_containing == 2
+    assert "then" in spelled(matches.similar) and "the" not in spelled(matches.similar)
     misspelt = search_vocabulary(WORDS, "othre")
-    assert misspelt.exact is None and named(misspelt.similar)[0] == "other"
+    assert misspelt.exact is None and spelled(misspelt.similar)[0] == "other"
     many = search_vocabulary([f"a{n}" for n in range(100)], "a", at_most=5)
     assert len(many.starting) == 5 and many.n_starting == 100
 
 
 @given(st.text(st.characters(codec=None)))
-def test_any_query_is_answered(query: str) -> None:
+def test_any_query_has_a_valid_result(query: str) -> None:
     matches = search_vocabulary(WORDS, query)
     assert query or not (matches.starting or matches.containing or matches.similar)
     assert len(matches.starting) <= matches.n_starting and len(matches.containing) <= matches.n_containing
 
 
-def test_nearest_tokens_are_those_of_the_highest_cosine(classifier: Predictor) -> None:
+def test_nearest_tokens_have_the_highest_cosine_similarity(classifier: Predictor) -> None:
     index = classifier.encoder.vocabulary.id_of("bank")
     vectors = classifier.checkpoint.model.embeddings.token.weight.detach().double().numpy()
     expected = [

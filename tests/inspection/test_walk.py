@@ -1,4 +1,4 @@
-"""The walk through the forward pass: its numbers are the model's, its arithmetic is right, its code is what runs."""
+"""The walk through the forward pass: its numbers, arithmetic and code agree with the model."""
 
 import math
 from pathlib import Path
@@ -32,7 +32,7 @@ Walks = list[tuple[Predictor, str, Walk]]
 
 @pytest.fixture(scope="module", params=MODELS)
 def walks(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Walks:
-    """Several texts walked through one model."""
+    """Walks of several texts through one model."""
     classifier = Predictor(make_checkpoint(tmp_path_factory.mktemp("walk") / "tiny", **MODELS[request.param]))
     texts = (TEXTS[0], "bank", "zyzzyva qwertz", "the bank " * 30)
     return [(classifier, text, walk_through(classifier, text)) for text in texts]
@@ -42,7 +42,7 @@ def find(walk: Walk, name: str, layer: int = 0) -> WalkStep:
     return walk.steps[walk.find(name, layer)]
 
 
-def test_the_arithmetic_of_every_number_gives_that_number(walks: Walks) -> None:
+def test_the_arithmetic_of_a_number_gives_that_number(walks: Walks) -> None:
     random = np.random.default_rng(0)
     for _, _, walk in walks:
         for step in walk.steps:
@@ -57,22 +57,23 @@ def test_the_arithmetic_of_every_number_gives_that_number(walks: Walks) -> None:
                     assert arithmetic.terms.shape == (len(arithmetic.labels), len(arithmetic.headers))
 
 
-def test_the_walk_ends_with_the_answer_that_predict_gives(walks: Walks) -> None:
+def test_the_walk_ends_with_the_prediction(walks: Walks) -> None:
     for classifier, text, walk in walks:
         [prediction] = classifier.predict([text])
-        shares = dict(zip(classifier.classes, walk.steps[-1].cells()[:, 0], strict=True))
-        assert shares == pytest.approx({ranked.label: ranked.probability for ranked in prediction.ranked}, abs=1e-6)
+        probabilities = dict(zip(classifier.classes, walk.steps[-1].cells()[:, 0], strict=True))
+        expected = {ranked.label: ranked.probability for ranked in prediction.ranked}
+        assert probabilities == pytest.approx(expected, abs=1e-6)
         best = find(walk, "logits").question()
         assert best is not None and best.options[best.answer] == prediction.label
 
 
-def test_every_line_of_code_is_in_the_source_where_the_step_says(walks: Walks) -> None:
+def test_the_code_of_a_step_is_at_the_stated_line(walks: Walks) -> None:
     for step in walks[0][2].steps:
         for code in step.code:
             lines = (ROOT / code.file).read_text(encoding="utf-8").splitlines()
             quoted = code.code.splitlines()
-            there = lines[code.line - 1 : code.line - 1 + len(quoted)]
-            assert [line.strip() for line in there] == [line.strip() for line in quoted], step.name
+            in_file = lines[code.line - 1 : code.line - 1 + len(quoted)]
+            assert [line.strip() for line in in_file] == [line.strip() for line in quoted], step.name
 
 
 @pytest.mark.parametrize("layer", [0, 1])
@@ -85,26 +86,26 @@ def test_a_layer_equals_torchs_encoder_layer(classifier: Predictor, layer: int) 
         projections = (block.attn.query, block.attn.key, block.attn.value)
         theirs.self_attn.in_proj_weight.copy_(torch.cat([linear.weight for linear in projections]))
         theirs.self_attn.in_proj_bias.copy_(torch.cat([linear.bias for linear in projections]))
-        for ours, other in (
+        for ours, copied in (
             (block.attn.output, theirs.self_attn.out_proj),
             (block.norm_attn, theirs.norm1),
             (block.norm_ff, theirs.norm2),
             (block.ff.expand, theirs.linear1),
             (block.ff.contract, theirs.linear2),
         ):
-            other.weight.copy_(ours.weight)
-            other.bias.copy_(ours.bias)
+            copied.weight.copy_(ours.weight)
+            copied.bias.copy_(ours.bias)
         before = find(walk, "sum") if layer == 0 else find(walk, "add_ff", layer - 1)
         x = torch.from_numpy(before.cells())[None]
         np.testing.assert_allclose(find(walk, "add_ff", layer).cells(), theirs(x)[0].numpy(), atol=1e-5)
         normed = theirs.norm1(x)
         np.testing.assert_allclose(find(walk, "norm_attn", layer).cells(), normed[0].numpy(), atol=1e-5)
-        written, pattern = theirs.self_attn(normed, normed, normed, average_attn_weights=False)
+        output, pattern = theirs.self_attn(normed, normed, normed, average_attn_weights=False)
     np.testing.assert_allclose(find(walk, "softmax", layer).values, pattern[0].numpy(), atol=1e-6)
-    np.testing.assert_allclose(find(walk, "project", layer).cells(), written[0].numpy(), atol=1e-5)
+    np.testing.assert_allclose(find(walk, "project", layer).cells(), output[0].numpy(), atol=1e-5)
 
 
-def test_masked_scores_are_minus_infinity_and_the_unmasked_ones_are_shown_before(untrained: Untrained) -> None:
+def test_masked_scores_are_minus_infinity_and_the_others_do_not_change(untrained: Untrained) -> None:
     classifier = untrained(causal=True)
     walk = walk_through(classifier, TEXTS[0])
     before, after = find(walk, "scores").cells(1), find(walk, "mask").cells(1)
@@ -117,7 +118,7 @@ def test_masked_scores_are_minus_infinity_and_the_unmasked_ones_are_shown_before
     assert question is not None and question.options[question.answer] == str(n * (n - 1) // 2)
 
 
-def test_a_softmax_entry_agrees_with_torch_even_for_huge_scores() -> None:
+def test_softmax_entries_agree_with_torch_for_large_scores() -> None:
     scores = np.array([3.0, -math.inf, 1000.0, 999.0])
     expected = F.softmax(torch.from_numpy(scores), dim=0).numpy()
     for place in range(4):
@@ -126,7 +127,7 @@ def test_a_softmax_entry_agrees_with_torch_even_for_huge_scores() -> None:
         np.testing.assert_allclose(entry.terms[:, -1], expected, atol=1e-12)
 
 
-def test_a_question_never_offers_two_right_answers() -> None:
+def test_a_question_has_exactly_one_correct_option() -> None:
     question = ask_largest("?", [str(n) for n in range(12)], [5.0, 9.0, 9.0, 9.0, *range(8)], lambda n: str(n))
     assert question is not None
     assert question.options[question.answer] == "1" == question.explanation

@@ -11,9 +11,9 @@ lens                  At which layer does the prediction form?
 parameters            How many parameters does each part have?
 patching              Which part, at which token, carries the difference between two texts?
 positions             How do positions enter the model, and does word order matter?
-principal_components  Which tokens and texts are close to each other?
-random_texts          Random texts of a data set, the same ones each time.
-stories               What do heads attend to, and does that determine the prediction?
+principal_components  Which tokens and texts are similar?
+random_texts          Random texts of a data set, the same texts for the same seed.
+stories               What does each head attend to, and does that determine the prediction?
 tracing               What happens inside the model for one text?
 training_film         How did the prediction for this text develop during training?
 vocabulary            Which tokens are in the vocabulary?

@@ -11,11 +11,11 @@ Floats = NDArray[np.floating]
 
 
 def attention_rollout(attention: Floats) -> Floats:
-    """How much each input token contributes to each token after the last layer, (T, T); rows sum to 1.
+    """Attention rollout: how much each input token contributes to each token's last state, (T, T); rows sum to 1.
 
     Abnar & Zuidema 2020, https://aclanthology.org/2020.acl-main.385, equation 1: average the heads of a layer, give the
-    residual connection half the weight (0.5 A + 0.5 I), and multiply the layers. This ignores values, feed-forward
-    blocks, and how much a layer adds relative to the residual stream. Takes patterns (L, H, T, T).
+    residual connection half the weight (0.5 A + 0.5 I), and multiply the layers. Rollout ignores values, feed-forward
+    blocks, and the size of a layer's output relative to the residual stream. `attention` holds patterns (L, H, T, T).
     """
     rollout: Floats = np.eye(attention.shape[-1])  # T T
     for layer in attention:  # H T T
@@ -24,7 +24,7 @@ def attention_rollout(attention: Floats) -> Floats:
 
 
 def readout_weights(traced: TracedText) -> FloatArray:
-    """Weight of each token's final state in the text vector, (T,): its pooling weight, or 1 for the first token."""
+    """The weight of each token's last state in the text vector, (T,): the pooling weights, or 1 for the first token."""
     if traced.pooling is not None:
         return traced.pooling
     first = np.zeros(len(traced.tokens), dtype=np.float32)
@@ -34,10 +34,10 @@ def readout_weights(traced: TracedText) -> FloatArray:
 
 @dataclass(frozen=True)
 class HeadStatistics:
-    """Statistics of each head, (L, H), averaged over queries.
+    """Entropy and distance of each head, (L, H), averaged over queries.
 
     `entropy` is the entropy of a query's weights in bits: 0 if all weight is on one key, log2(T) if it is uniform.
-    `distance` is the mean distance in tokens from query to key, weighted by attention.
+    `distance` is the attention-weighted mean distance from query to key, in tokens.
     """
 
     entropy: Floats
@@ -45,22 +45,22 @@ class HeadStatistics:
 
 
 def head_statistics(attention: Floats) -> HeadStatistics:
-    """Entropy and mean distance of every head's pattern, (L, H, T, T)."""
-    place = np.arange(attention.shape[-1])
-    distances = np.abs(place[:, None] - place[None, :])  # T T
+    """Entropy and mean distance of every head's pattern, from patterns (L, H, T, T)."""
+    positions = np.arange(attention.shape[-1])
+    distances = np.abs(positions[:, None] - positions[None, :])  # T T
     entropy, distance = np.zeros(attention.shape[:2]), np.zeros(attention.shape[:2])  # L H
     for head in np.ndindex(entropy.shape):  # one head at a time: the patterns of a long text are large
         pattern = attention[head].astype(np.float64)  # T T
         distance[head] = (pattern * distances).sum(axis=-1).mean()
         logs = np.log2(pattern, out=np.zeros_like(pattern), where=pattern > 0)
-        entropy[head] = -(pattern * logs).sum(axis=-1).mean() + 0.0  # never -0
+        entropy[head] = -(pattern * logs).sum(axis=-1).mean() + 0.0  # turns -0.0 into 0.0
     return HeadStatistics(entropy, distance)
 
 
 @dataclass(frozen=True)
 class QueryKey:
-    """Why a token attends to another in one head. `products` (E,) is the elementwise product of `query` and `key`,
-    divided by sqrt(E). It sums to `score`; softmax over the scores of all keys gives `weight`."""
+    """One attention score of one head: `products` (E,), the elementwise product of `query` and `key` divided by
+    sqrt(E), sums to `score`; the softmax over the scores of all keys gives `weight`."""
 
     query: FloatArray
     key: FloatArray
@@ -70,7 +70,7 @@ class QueryKey:
 
 
 def query_key(traced: TracedText, *, layer: int, head: int, query: int, key: int) -> QueryKey:
-    """The query of one token times the key of another, dimension by dimension."""
+    """The score of a query and a key, decomposed by dimension of the head."""
     prefix = f"layers.{layer}.attn"
     q, k = traced.values[f"{prefix}.q"][head, query], traced.values[f"{prefix}.k"][head, key]  # E
     products = q * k / np.float32(np.sqrt(len(q)))  # E

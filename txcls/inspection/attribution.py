@@ -1,4 +1,4 @@
-"""Which words led to the prediction? Methods that score the words of a text, and how good their explanations are.
+"""Which words led to the prediction? Methods that score the words of a text, and tests of how faithful they are.
 
 Jain & Wallace 2019 (https://aclanthology.org/N19-1357) and Wiegreffe & Pinter 2019
 (https://aclanthology.org/D19-1002) debate whether attention is an explanation; both studied recurrent models.
@@ -24,7 +24,7 @@ from txcls.text.tokens import Token
 from txcls.wording import shown
 
 ACTIVATION_BYTES = 64 << 20
-"""Memory budget for the activations of a backward pass, which processes at least one text."""
+"""Memory budget for the activations of a backward pass; a pass of one text may exceed it."""
 Target = Literal["logit", "probability"]
 Baseline = Literal["blank", "zero"]
 Floats = NDArray[np.float64]
@@ -39,16 +39,16 @@ METHODS = {
 }
 """Key to name. Pooling attention exists only in models that pool by attention."""
 SIGNED = ("gradient", "integrated", "leave_one_out")
-"""Methods with positive scores for words that support the class and negative scores for words against it; attention
-has no sign."""
+"""Methods whose scores are positive for words that support the class and negative for words against it; attention
+weights have no sign."""
 
 
 @dataclass(frozen=True)
 class IntegratedGradients:
     """`scores` (T,) of all tokens, from gradients at `steps` points.
 
-    In exact arithmetic the scores sum to `value`, the target of the text, minus `baseline_value`, the target of the
-    baseline (completeness); `completeness_error` comes from the finite number of steps.
+    Completeness: with infinitely many steps, the scores sum to `value`, the target of the text, minus `baseline_value`,
+    the target of the baseline.
     """
 
     scores: Floats
@@ -58,7 +58,7 @@ class IntegratedGradients:
 
     @property
     def completeness_error(self) -> float:
-        """Absolute difference between the sum of `scores` and `value - baseline_value`."""
+        """The absolute difference between the sum of `scores` and `value - baseline_value`."""
         return abs(float(self.scores.sum()) - (self.value - self.baseline_value))
 
 
@@ -69,14 +69,14 @@ def activation_bytes(model: ModelConfig) -> int:
 
 def methods_of(classifier: Predictor) -> tuple[str, ...]:
     """The keys of the methods that apply to this classifier."""
-    pools = classifier.checkpoint.config.model.pooling == "attention"
-    return tuple(name for name in METHODS if pools or name != "pooling")
+    has_pooling = classifier.checkpoint.config.model.pooling == "attention"
+    return tuple(name for name in METHODS if has_pooling or name != "pooling")
 
 
 class TargetFunction:
-    """The target of one text (the winning class's logit or probability) as a function of the first layer's input.
+    """The target of one text (the predicted class's logit or probability) as a function of the first layer's input.
 
-    `input` (T, D) is that input for the text.
+    `input` (T, D) is the first layer's input for the text itself.
     """
 
     def __init__(self, classifier: Predictor, traced: TracedText, target: Target) -> None:
@@ -85,45 +85,43 @@ class TargetFunction:
         self.index = classifier.classes.index(str(traced.prediction.label))
         self.input = torch.from_numpy(traced.values["embeddings.out"])  # T D
 
-    def of_logits(self, logits: Tensor) -> Tensor:
-        """The winner's logit or calibrated probability, (B,), from logits (B, C)."""
-        exact = logits.double()  # B C
+    def from_logits(self, logits: Tensor) -> Tensor:
+        """The predicted class's logit or calibrated probability, (B,), from logits (B, C)."""
+        values = logits.double()  # B C
         if self.target == "probability":
-            # `txcls.checkpoint.probabilities.calibrated_probabilities` in torch, for its gradient.
+            # Like `txcls.checkpoint.probabilities.calibrated_probabilities`, but in torch, to get gradients.
             calibration = self.classifier.checkpoint.calibration
             [temperature] = temperatures(calibration, len(self.traced.prediction.tokens))
-            surprisal = -exact.log_softmax(-1).clamp(max=-1e-12)  # B C
-            exact = (-((surprisal / temperature) ** calibration.power)).softmax(-1)  # B C
-        return exact[:, self.index]
+            surprisal = -values.log_softmax(-1).clamp(max=-1e-12)  # B C
+            values = (-((surprisal / temperature) ** calibration.power)).softmax(-1)  # B C
+        return values[:, self.index]
 
-    def without(self, removed: Sequence[Set[int]]) -> Floats:
-        """The target (n,) of the text without the tokens at each of n sets of positions."""
+    def without_tokens(self, removed: Sequence[Set[int]]) -> Floats:
+        """The target (n,) of the text with the tokens at each of n sets of positions removed."""
         ids = [token.id for token in self.traced.prediction.tokens]  # without padding to a fixed length
-        values: Floats = self.of_logits(logits_without(self.classifier, ids, removed)).numpy()
+        values: Floats = self.from_logits(logits_without(self.classifier, ids, removed)).numpy()
         return values
 
-    def of_points(self, points: Tensor) -> Tensor:
-        """The target (S,) with each of S points (S, T, D) as the first layer's input."""
+    def at_points(self, points: Tensor) -> Tensor:
+        """The target (S,) for each of S inputs of the first layer, (S, T, D)."""
         with trace(record=(), edit={"embeddings.out": lambda _: points}):
             logits = self.classifier.checkpoint.model(self.ids.expand(len(points), -1))  # S C
-        return self.of_logits(logits)
+        return self.from_logits(logits)
 
     def gradient(self, points: Tensor) -> Tensor:
-        """The target's gradient (S, T, D) at S points, computed in several passes for a long text."""
-        slopes = []
+        """The target's gradient (S, T, D) at S points, computed in several passes if the text is long."""
+        gradients = []
         model = self.classifier.checkpoint.config.model
         for part in points.split(max(1, ACTIVATION_BYTES // (activation_bytes(model) * self.ids.shape[1]))):
             may_pause()
             with torch.enable_grad():
                 leaves = part.detach().requires_grad_()
-                # Differentiate only with respect to the points: all threads share the parameters, whose gradients
-                # must not accumulate.
-                [slope] = torch.autograd.grad(self.of_points(leaves).sum(), leaves)
-                slopes.append(slope)
-        return torch.cat(slopes)
+                # Not `backward`: it would also accumulate gradients in the parameters, which all threads share.
+                gradients += torch.autograd.grad(self.at_points(leaves).sum(), leaves)
+        return torch.cat(gradients)
 
     def baseline(self, kind: Baseline) -> Tensor:
-        """The baseline, (T, D)."""
+        """The first layer's input for the baseline, (T, D)."""
         if kind == "zero":
             return torch.zeros_like(self.input)
         words = torch.tensor([not token.is_special for token in self.traced.tokens])  # T
@@ -136,17 +134,17 @@ def gradient_x_input(target_function: TargetFunction) -> Floats:
     """Score of each token, (T,): the first layer's input at that token times the target's gradient with respect to it.
 
     Shrikumar et al. 2016, https://arxiv.org/abs/1605.01713. The input is the sum of the token and position vectors. The
-    gradient of a probability vanishes where the model is certain.
+    gradient of a probability vanishes where the probability is close to 0 or 1.
     """
-    slope = target_function.gradient(target_function.input[None])[0]  # T D
-    scores: Floats = (slope * target_function.input).double().sum(dim=-1).numpy()  # T
+    gradient = target_function.gradient(target_function.input[None])[0]  # T D
+    scores: Floats = (gradient * target_function.input).double().sum(dim=-1).numpy()  # T
     return scores
 
 
 MIN_STEPS, MAX_STEPS = 32, 1024
-"""Initial number of points for integrated gradients, and the maximum number reached by doubling it."""
+"""Initial number of points for integrated gradients, and the maximum, reached by doubling."""
 MAX_ERROR = 0.01
-"""Tolerated completeness error, as a fraction of the difference that the scores should sum to."""
+"""Maximum completeness error, as a fraction of the difference that the scores should sum to."""
 
 
 def integrated_gradients(target_function: TargetFunction, baseline: Baseline, steps: int | None) -> IntegratedGradients:
@@ -165,22 +163,23 @@ def integrated_gradients(target_function: TargetFunction, baseline: Baseline, st
                 return result
             steps *= 2
     nodes, weights = np.polynomial.legendre.leggauss(steps)
-    at = torch.from_numpy((nodes + 1) / 2).float()[:, None, None]  # S 1 1: from 0 to 1
+    fractions = torch.from_numpy((nodes + 1) / 2).float()[:, None, None]  # S 1 1: from 0 to 1
     start, end = target_function.baseline(baseline), target_function.input  # T D each
-    slopes = target_function.gradient(start + at * (end - start))  # S T D
-    mean = torch.einsum("s,std->td", torch.from_numpy(weights / 2), slopes.double())  # T D
+    gradients = target_function.gradient(start + fractions * (end - start))  # S T D
+    mean = torch.einsum("s,std->td", torch.from_numpy(weights / 2), gradients.double())  # T D
     scores = (mean * (end - start).double()).sum(dim=-1)  # T
     with torch.no_grad():
-        value, baseline_value = target_function.of_points(torch.stack([end, start])).tolist()
+        value, baseline_value = target_function.at_points(torch.stack([end, start])).tolist()
     return IntegratedGradients(scores.numpy(), value, baseline_value, steps)
 
 
 def leave_one_out(target_function: TargetFunction) -> Floats:
-    """Score of each word, (W,), without special tokens: how much the target falls when the word is removed.
+    """Score of each word, (W,), special tokens excluded: how much the target falls when the word is removed.
 
-    The remaining tokens close the gap (Li et al. 2016, https://arxiv.org/abs/1612.08220).
+    The remaining tokens move together (Li et al. 2016, https://arxiv.org/abs/1612.08220).
     """
-    values = target_function.without([set(), *({int(word)} for word in word_positions(target_function.traced))])
+    words = word_positions(target_function.traced)
+    values = target_function.without_tokens([set(), *({int(position)} for position in words)])
     scores: Floats = values[0] - values[1:]
     return scores
 
@@ -191,13 +190,14 @@ def word_positions(traced: TracedText) -> NDArray[np.intp]:
 
 
 def logits_without(classifier: Predictor, ids: Sequence[int], removed: Sequence[Set[int]]) -> Tensor:
-    """Logits (n, C) of ids (T,) without each of n sets of positions; if none remain, of one blank token.
+    """Logits (n, C) of ids (T,) without each of n sets of positions; if no id is left, of one blank token.
 
-    Texts of equal length share passes of at most `texts_together`, so none needs padding.
+    Only texts of equal length share a pass, so no padding is needed.
     """
     blank = classifier.encoder.blank
     rows = [
-        [token_id for place, token_id in enumerate(ids) if place not in left_out] or [blank] for left_out in removed
+        [token_id for position, token_id in enumerate(ids) if position not in positions] or [blank]
+        for positions in removed
     ]
     by_length: dict[int, list[int]] = {}
     for number, row in enumerate(rows):
@@ -213,12 +213,12 @@ def logits_without(classifier: Predictor, ids: Sequence[int], removed: Sequence[
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """The scores that each method gives the W words of one text for the winning class `label`.
+    """The scores that each method gives the W words of one text for the predicted class `label`.
 
     Attributes:
-        words: the tokens that were typed, without the special tokens that the model adds.
+        words: the tokens of the text, without special tokens.
         scores: method to (W,).
-        elsewhere: method to the total score of the special tokens that the model adds.
+        elsewhere: method to the total score of the special tokens.
         integrated: integrated gradients of all tokens; None if the method was not requested.
     """
 
@@ -237,9 +237,9 @@ class Explanation:
         columns = {method: max(len(method), 8) for method in self.scores}
         heading = " " * width + "".join(f"  {method:>{columns[method]}}" for method in self.scores)
         lines = [f"Explanation of '{shown(self.label, limit=60)}' by {self.target}", heading]
-        for place, name in enumerate(names):
+        for position, name in enumerate(names):
             numbers = (
-                f"  {scores[place]:>{'+' if method in SIGNED else ''}{columns[method]}.3f}"
+                f"  {scores[position]:>{'+' if method in SIGNED else ''}{columns[method]}.3f}"
                 for method, scores in self.scores.items()
             )
             lines.append(f"{name:<{width}}" + "".join(numbers))
@@ -258,14 +258,14 @@ def explain(
     """Score the words of a text with all methods that apply to this classifier, or with those in `methods`.
 
     Attention (the mean over the last layer's heads) and rollout have one row per query; the rows are averaged with the
-    pooling weights of the queries. Pooling attention is those weights themselves.
+    pooling weights of the queries. The scores of pooling attention are these weights themselves.
 
     Args:
-        target: for the gradient methods and leave one out: the winning class's logit, or its calibrated probability.
-        baseline, steps: for integrated gradients; None uses as many steps as completeness needs.
+        target: for the gradient methods and leave one out: the predicted class's logit or calibrated probability.
+        baseline, steps: for integrated gradients; None for as many steps as completeness needs.
 
     Raises:
-        TraceError: the text contains no token that the model reads.
+        TraceError: the text contains no word.
         ValueError: there is no such method or target.
     """
     available = methods_of(classifier)
@@ -284,16 +284,16 @@ def explain(
         "pooling": lambda: queries,
         "gradient": lambda: gradient_x_input(target_function),
     }
-    of_tokens = {name: score() for name, score in score_tokens.items() if name in methods}
+    token_scores = {name: score() for name, score in score_tokens.items() if name in methods}
     if integrated is not None:
-        of_tokens["integrated"] = integrated.scores
+        token_scores["integrated"] = integrated.scores
     words = word_positions(traced)
-    scores = {name: values[words] for name, values in of_tokens.items()}
-    elsewhere = {name: float(values.sum() - scores[name].sum()) for name, values in of_tokens.items()}
+    scores = {name: values[words] for name, values in token_scores.items()}
+    elsewhere = {name: float(values.sum() - scores[name].sum()) for name, values in token_scores.items()}
     if "leave_one_out" in methods:
         scores["leave_one_out"] = leave_one_out(target_function)
-    typed = tuple(traced.tokens[place] for place in words)
-    return Explanation(str(traced.prediction.label), target, baseline, typed, scores, elsewhere, integrated)
+    tokens = tuple(traced.tokens[position] for position in words)
+    return Explanation(str(traced.prediction.label), target, baseline, tokens, scores, elsewhere, integrated)
 
 
 def n_top(n_words: int) -> int:
@@ -305,37 +305,37 @@ def top_overlaps(scores: Mapping[str, Floats]) -> Floats:
     """Fraction of the `n_top` words of largest magnitude that each pair of M methods has in common, (M, M).
 
     "Feature agreement" of Krishna et al. 2022 (https://arxiv.org/abs/2202.01602). Unlike rank correlation, it ignores
-    words with scores near zero. It compares magnitudes, since attention has no sign. Tied words share the last places.
-    NaN if a method gives all words the same score, or if there is only one word.
+    words with scores near zero. It compares magnitudes, since attention has no sign. Words tied for the last ranks
+    count as fractions. NaN if a method gives all words the same score, or if there is only one word.
     """
-    chosen = np.stack([_top(np.abs(values)) for values in scores.values()])  # M W
-    common: Floats = np.minimum(chosen[:, None], chosen[None, :]).sum(axis=-1)  # M M
-    shares: Floats = np.minimum(common / n_top(chosen.shape[1]), 1.0)
-    return shares
+    top = np.stack([_top_words(np.abs(values)) for values in scores.values()])  # M W
+    common: Floats = np.minimum(top[:, None], top[None, :]).sum(axis=-1)  # M M
+    overlaps: Floats = np.minimum(common / n_top(top.shape[1]), 1.0)
+    return overlaps
 
 
-def _top(strengths: Floats) -> Floats:
-    """1 for the top words, 0 for the rest, fractions for words tied for the last places."""
+def _top_words(magnitudes: Floats) -> Floats:
+    """1 for the top words, 0 for the rest, fractions for words tied for the last ranks."""
     # Rounded, since the last digits differ between machines.
-    strengths = (strengths / max(float(strengths.max(initial=0.0)), 1e-12)).round(6)
-    if strengths.max() == strengths.min():
-        return np.full(len(strengths), np.nan)
-    n = n_top(len(strengths))
-    last = np.sort(strengths)[-n]
-    above, level = strengths > last, strengths == last
-    chosen: Floats = above + level * (n - above.sum()) / level.sum()
-    return chosen
+    magnitudes = (magnitudes / max(float(magnitudes.max(initial=0.0)), 1e-12)).round(6)
+    if magnitudes.max() == magnitudes.min():
+        return np.full(len(magnitudes), np.nan)
+    n = n_top(len(magnitudes))
+    threshold = np.sort(magnitudes)[-n]
+    above, tied = magnitudes > threshold, magnitudes == threshold
+    top: Floats = above + tied * (n - above.sum()) / tied.sum()
+    return top
 
 
 @dataclass(frozen=True)
 class DeletionCurves:
-    """The winning class's probability as words are removed from the text, those with the highest score first.
+    """The predicted class's probability as words are removed from the text, highest score first.
 
     Attributes:
-        shares: (K,) fraction of the words that are removed, from 0 to 1.
+        shares: (K,) fraction of the words removed, from 0 to 1.
         curves: method to (K,) probabilities.
-        random: (R, K), the same for R random orders.
-        areas: method to the area under its curve. Smaller means that the words removed first mattered more.
+        random: (R, K) probabilities for R random orders.
+        areas: method to the area under its curve; a smaller area means that the words removed first mattered more.
         random_area: mean area over the random orders.
     """
 
@@ -349,11 +349,11 @@ class DeletionCurves:
 def deletion_curves(classifier: Predictor, text: str, scores: Mapping[str, Floats]) -> DeletionCurves:
     """Remove words in each method's order, and in ten random orders (Samek et al. 2017, DeYoung et al. 2020).
 
-    `scores` are those of `explain`; equal scores are removed from left to right. The remaining tokens close the gap;
-    once no word is left, the text is one blank token. In texts of more than 24 words, several are removed at a time.
+    `scores` come from `explain`; words with equal scores are removed from left to right. Once no word is left, the text
+    is one blank token. In texts of more than 24 words, several words are removed at a time.
 
     Raises:
-        TraceError: the text contains no token that the model reads.
+        TraceError: the text contains no word.
     """
     target_function = TargetFunction(classifier, trace_text(classifier, text, record=["embeddings.out"]), "probability")
     words = word_positions(target_function.traced)
@@ -362,7 +362,7 @@ def deletion_curves(classifier: Predictor, text: str, scores: Mapping[str, Float
     orders += [random.permutation(len(words)) for _ in range(10)]
     steps = np.unique(np.linspace(0, len(words), min(len(words), 24) + 1).round().astype(int))  # K
     removed = [set(words[order[:step]].tolist()) for order in orders for step in steps]
-    values = target_function.without(removed).reshape(len(orders), len(steps))
+    values = target_function.without_tokens(removed).reshape(len(orders), len(steps))
     shares = steps / len(words)
     areas: Floats = np.asarray(np.trapezoid(values, shares, axis=1))
     n = len(scores)
@@ -377,14 +377,14 @@ def deletion_curves(classifier: Predictor, text: str, scores: Mapping[str, Float
 
 @dataclass(frozen=True)
 class ExplanationAverages:
-    """The methods compared on `n` texts of a split.
+    """A comparison of the methods on `n` texts of a split.
 
     Attributes:
-        areas: the mean area under each of M methods' deletion curves.
-        random_area: the mean area for random orders.
-        overlaps: (M, M) from `top_overlaps`, averaged over the texts where each is defined; NaN if there is none.
-        chance: the mean overlap of two random choices of words.
-        completeness_error: mean error of integrated gradients, in logits.
+        areas: mean area under each of M methods' deletion curves.
+        random_area: mean area for random orders.
+        overlaps: (M, M) `top_overlaps`, averaged over the texts in which they are defined; NaN if there is none.
+        chance: mean overlap of two random choices of words.
+        completeness_error: mean completeness error of integrated gradients, in logits.
     """
 
     split: str
@@ -397,7 +397,7 @@ class ExplanationAverages:
 
     @classmethod
     def of(cls, classifier: Predictor) -> "ExplanationAverages | None":
-        """The averages saved with the checkpoint; None if a method of this classifier is missing."""
+        """The averages stored in the checkpoint; None if a method of this classifier is missing."""
         stored, names = classifier.checkpoint.metrics.get("explanations", {}), methods_of(classifier)
         if not set(names) <= set(stored.get("areas", ())) or len(stored.get("overlaps", ())) != len(names):
             return None
@@ -420,12 +420,12 @@ class ExplanationAverages:
 def measure_explanations(
     classifier: Predictor, texts: Sequence[str], *, on_text: Callable[[int, int], None] = lambda done, total: None
 ) -> ExplanationAverages:
-    """Evaluate the methods on test texts; those without a token are skipped.
+    """Compare the methods on test texts; texts without a word are skipped.
 
     `on_text` is called after each text with the number of texts done and their total.
 
     Raises:
-        ValueError: no text contains a token.
+        ValueError: no text contains a word.
     """
     curves, overlaps, chances, errors = [], [], [], []
     for number, text in enumerate(texts, start=1):
@@ -438,14 +438,14 @@ def measure_explanations(
             errors.append(explanation.integrated.completeness_error)
         on_text(number, len(texts))
     if not curves:
-        raise ValueError("no text holds a token; an average needs at least one")
+        raise ValueError("got no text with a word; expected at least one")
     stack = np.stack(overlaps)  # n M M
     n_defined = np.isfinite(stack).sum(axis=0)  # M M
     return ExplanationAverages(
         split="test",
         n=len(curves),
-        areas={name: float(np.mean([each.areas[name] for each in curves])) for name in methods_of(classifier)},
-        random_area=float(np.mean([each.random_area for each in curves])),
+        areas={name: float(np.mean([of_text.areas[name] for of_text in curves])) for name in methods_of(classifier)},
+        random_area=float(np.mean([of_text.random_area for of_text in curves])),
         overlaps=np.where(n_defined > 0, np.nansum(stack, axis=0) / np.maximum(n_defined, 1), np.nan),
         chance=float(np.mean(chances)),
         completeness_error=float(np.mean(errors)),

@@ -1,9 +1,9 @@
 """Which attention rows determine the prediction? Make all other rows uniform, and measure the remaining accuracy.
 
 A row is one head's attention from the tokens of one role: "2.2[class token]" is the attention of head 2 in layer 2
-from the class token. `find_circuit` keeps rows one by one, chosen on validation texts; `measure_circuit` measures the
-accuracy with them on other texts, and with the same number of random other rows as a control. `point` puts all of the
-class token's attention on one token.
+from the class token. `find_circuit` searches for the rows on validation texts; `measure_circuit` measures the accuracy
+with only these rows on other texts, and, as a control, with equally many other rows. `point_class_token` puts all of
+the class token's attention on one token.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,25 +32,25 @@ from txcls.text.tokens import Token
 from txcls.wording import percentage
 
 ANSWER_ROLES = ("winner", "loser")
-"""Roles that reveal the true class: rows chosen by these roles would leak it."""
+"""Roles that depend on the true class; choosing rows by them would leak it."""
 CLASS_TOKEN, OTHER = "class token", "other token"
-"""Roles of tokens to which the data set assigns none."""
+"""Roles of the tokens to which the data set assigns none."""
 BATCH = 256
 MAX_ROWS = 8
 """Maximum number of rows to keep."""
 MIN_GAIN = 0.001
 """Minimum gain in accuracy for keeping another row."""
 MIN_ABOVE_GUESS = 0.02
-"""Minimum accuracy above that of a guess among the classes that a text names, for a search."""
+"""Minimum difference between the model's accuracy and that of guessing among the classes that a text names."""
 N_CONTROLS = 20
-"""Number of random control sets, each with as many other rows."""
+"""Number of random sets of other rows used as controls."""
 N_SEARCH = 2000
 """Number of validation texts on which rows are chosen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The attention of one head from the tokens of one role."""
+    """The attention of one head from the tokens of one role, written 2.2[class token] (from 1)."""
 
     layer: int
     head: int
@@ -62,7 +62,7 @@ class Row:
 
 @dataclass(frozen=True)
 class RoleBatch:
-    """Texts of similar length: `ids` (B, T), the role of each token (B, T), with "" for padding, and `labels` (B,)."""
+    """Texts of similar length: `ids` (B, T), `roles` of the tokens (B, T), "" for padding, and `labels` (B,)."""
 
     ids: Tensor
     roles: NDArray[np.str_]
@@ -70,32 +70,34 @@ class RoleBatch:
 
 
 def roles_of(tokens: Sequence[Token], roles: Roles) -> list[str]:
-    """The role of each token, ignoring the roles that reveal the true class."""
-    named = [(name, ranges) for name, ranges in roles.items() if name not in ANSWER_ROLES]
+    """The role of each token, ignoring the roles that depend on the true class."""
+    allowed = [(name, ranges) for name, ranges in roles.items() if name not in ANSWER_ROLES]
 
     def role_of(token: Token) -> str:
         if token.is_special:
             return CLASS_TOKEN
-        overlaps = (name for name, of in named if any(token.start < end and start < token.end for start, end in of))
-        return next(overlaps, OTHER)
+        for name, ranges in allowed:
+            if any(token.start < end and start < token.end for start, end in ranges):
+                return name
+        return OTHER
 
     return [role_of(token) for token in tokens]
 
 
 def role_batches(encoder: TextEncoder, rows: LabelledTexts, roles: Sequence[Roles]) -> list[RoleBatch]:
-    """All rows in batches, with the roles of their tokens."""
+    """All texts in batches, with the roles of their tokens."""
     encodings = [encoder.encode(text) for text in rows.texts]
-    found = []
-    for places in batches_by_length([len(encoding.ids) for encoding in encodings], batch_size=BATCH):
-        ids = padded([encodings[place].ids for place in places])  # B T
-        names = [roles_of(encodings[place].tokens, roles[place]) for place in places]
+    batches = []
+    for indices in batches_by_length([len(encoding.ids) for encoding in encodings], batch_size=BATCH):
+        ids = padded([encodings[index].ids for index in indices])  # B T
+        names = [roles_of(encodings[index].tokens, roles[index]) for index in indices]
         names = [[*of_text, *[""] * (ids.shape[1] - len(of_text))] for of_text in names]
-        found.append(RoleBatch(ids, np.array(names), torch.tensor([rows.labels[place] for place in places])))
-    return found
+        batches.append(RoleBatch(ids, np.array(names), torch.tensor([rows.labels[index] for index in indices])))
+    return batches
 
 
 def all_rows(classifier: Predictor, batches: Sequence[RoleBatch]) -> list[Row]:
-    """A row for each head and each role that occurs in these texts."""
+    """One row for each combination of a head and a role that occurs in these texts."""
     config = classifier.checkpoint.config.model
     names = sorted({str(name) for batch in batches for name in np.unique(batch.roles)} - {""})
     return [Row(*row) for row in product(range(config.n_layers), range(config.n_heads), names)]
@@ -105,35 +107,34 @@ def row_edits(roles: NDArray[np.str_], kept: Sequence[Row], config: ModelConfig)
     """Edits that make all attention uniform except in the kept rows; `roles` (B, T) are the roles of the tokens."""
     edits: dict[str, Edit] = {}
     for layer in range(config.n_layers):
-        own = np.zeros((len(roles), config.n_heads, roles.shape[1]), dtype=bool)  # B H T
+        is_kept = np.zeros((len(roles), config.n_heads, roles.shape[1]), dtype=bool)  # B H T
         for row in kept:
             if row.layer == layer:
-                own[:, row.head] |= roles == row.role
-        edits[f"layers.{layer}.attn.scores"] = partial(_even_but, torch.from_numpy(own))
+                is_kept[:, row.head] |= roles == row.role
+        edits[f"layers.{layer}.attn.scores"] = partial(_uniform_except, torch.from_numpy(is_kept))
     return edits
 
 
-def _even_but(kept: Tensor, scores: Tensor) -> Tensor:
-    """Scores (B, H, T, T) that are uniform over unmasked keys except in the kept rows, (B, H, T)."""
-    kept = torch.nn.functional.pad(kept, (0, scores.shape[2] - kept.shape[2]))  # a model may pad to a fixed length
-    return torch.where(kept[..., None] | ~torch.isfinite(scores), scores, 0.0)
+def _uniform_except(is_kept: Tensor, scores: Tensor) -> Tensor:
+    """The scores (B, H, T, T), set to 0 for all unmasked keys except in the kept rows, (B, H, T)."""
+    is_kept = torch.nn.functional.pad(is_kept, (0, scores.shape[2] - is_kept.shape[2]))  # for models of fixed length
+    return torch.where(is_kept[..., None] | ~torch.isfinite(scores), scores, 0.0)
 
 
 def accuracy_of_rows(classifier: Predictor, batches: Sequence[RoleBatch], kept: Sequence[Row]) -> float:
     """The accuracy with all attention uniform except in the kept rows."""
-    right = 0
+    n_correct = 0
     for batch in batches:
         with trace(record=(), edit=row_edits(batch.roles, kept, classifier.checkpoint.config.model)):
-            right += int((classifier.logits(batch.ids).argmax(dim=-1) == batch.labels).sum())
-    return right / _n(batches)
+            n_correct += int((classifier.logits(batch.ids).argmax(dim=-1) == batch.labels).sum())
+    return n_correct / _n_texts(batches)
 
 
 @dataclass(frozen=True)
 class KeptText:
-    """One text with all attention uniform except in the kept rows.
+    """One text of T tokens with all attention uniform except in the kept rows.
 
     Attributes:
-        tokens: T tokens.
         attention: (L, H, T, T) patterns, including the uniform rows.
         original, kept: logits (C,) of the unchanged model, and with only the kept rows.
     """
@@ -145,7 +146,7 @@ class KeptText:
 
 
 def keep_rows(classifier: Predictor, text: str, roles: Sequence[str], kept: Sequence[Row]) -> KeptText:
-    """Classify a text whose tokens have these roles (T,), keeping only these rows.
+    """Classify a text with all attention uniform except in the kept rows; `roles` (T,) are the roles of its tokens.
 
     Raises:
         TraceError: the text contains no word.
@@ -166,30 +167,27 @@ def find_circuit(
     *,
     on_row: Callable[[Row, float], None] | None = None,
 ) -> list[Row]:
-    """Rows in the order in which a greedy search keeps them, each time the row with the highest resulting accuracy.
+    """The rows that a greedy search keeps on validation texts: each time the row that gives the highest accuracy.
 
-    Args:
-        classifier: is not modified.
-        batches: validation texts.
-        on_row: called with each row kept and the resulting accuracy.
+    `on_row` is called with each row and the resulting accuracy.
     """
-    left = all_rows(classifier, batches)
+    candidates = all_rows(classifier, batches)
     kept: list[Row] = []
     accuracy = 0.0
-    while left and len(kept) < MAX_ROWS:
-        accuracies = {row: accuracy_of_rows(classifier, batches, [*kept, row]) for row in left}
+    while candidates and len(kept) < MAX_ROWS:
+        accuracies = {row: accuracy_of_rows(classifier, batches, [*kept, row]) for row in candidates}
         best = max(accuracies, key=accuracies.__getitem__)
         if accuracies[best] < accuracy + MIN_GAIN:
             break
         kept.append(best)
-        left.remove(best)
+        candidates.remove(best)
         accuracy = accuracies[best]
         if on_row is not None:
             on_row(best, accuracy)
     return kept
 
 
-def point(classifier: Predictor, text: str, token: int, *, heads: Sequence[int]) -> NDArray[np.float32]:
+def point_class_token(classifier: Predictor, text: str, token: int, *, heads: Sequence[int]) -> NDArray[np.float32]:
     """Logits (C,) with the class token's attention in these heads of the last layer put entirely on one token.
 
     Raises:
@@ -199,20 +197,19 @@ def point(classifier: Predictor, text: str, token: int, *, heads: Sequence[int])
     encoding = readable(classifier, text)
     config = classifier.checkpoint.config.model
     if not 0 <= token < len(encoding.ids) or not all(0 <= head < config.n_heads for head in heads):
-        raise ValueError(f"got token {token}, heads {list(heads)}; there are {len(encoding.ids)} and {config.n_heads}")
-    logits: NDArray[np.float32] = _pointed(classifier, torch.tensor([encoding.ids]), torch.tensor([token]), heads)[
-        0
-    ].numpy()
-    return logits
+        raise ValueError(
+            f"got token {token}, heads {list(heads)}; there are {len(encoding.ids)} tokens and {config.n_heads} heads"
+        )
+    [logits] = _logits_pointed(classifier, torch.tensor([encoding.ids]), torch.tensor([token]), heads)
+    values: NDArray[np.float32] = logits.numpy()
+    return values
 
 
-def _pointed(classifier: Predictor, ids: Tensor, tokens: Tensor, heads: Sequence[int]) -> Tensor:
+def _logits_pointed(classifier: Predictor, ids: Tensor, tokens: Tensor, heads: Sequence[int]) -> Tensor:
     """Logits (B, C) of ids (B, T) with the first token's attention in these heads on one token of each text, (B,)."""
     config = classifier.checkpoint.config.model
     if config.pooling not in ("first", "class_token"):
-        raise TraceError(
-            f"{classifier.name} pools by {config.pooling}; only a first token that is read has a row to set"
-        )
+        raise TraceError(f"{classifier.name} has {config.pooling} pooling; expected first-token or class-token pooling")
 
     def on_token(pattern: Tensor) -> Tensor:
         changed = pattern.clone()
@@ -226,7 +223,7 @@ def _pointed(classifier: Predictor, ids: Tensor, tokens: Tensor, heads: Sequence
 
 @dataclass(frozen=True)
 class Pointed:
-    """How often, in `n` trials, a class name becomes the prediction when these heads point the class token at it."""
+    """In which share of `n` trials a class name becomes the prediction when these heads point the class token at it."""
 
     heads: tuple[int, ...]
     n: int
@@ -236,36 +233,35 @@ class Pointed:
 def _tokens_of_classes(classifier: Predictor) -> dict[int, int]:
     """The classes whose names are one token, by the token's id."""
     return {
-        words[0]: number
-        for number, name in enumerate(classifier.classes)
-        if len(words := [token.id for token in classifier.encoder.encode(name).tokens if not token.is_special]) == 1
+        ids[0]: index
+        for index, name in enumerate(classifier.classes)
+        if len(ids := [token.id for token in classifier.encoder.encode(name).tokens if not token.is_special]) == 1
     }
 
 
 def accuracy_of_guess(classifier: Predictor, batches: Sequence[RoleBatch]) -> float:
-    """The expected accuracy of picking one of the classes that a text names at random (of all, if it names none)."""
+    """The expected accuracy of a random guess among the classes that a text names, or among all if it names none."""
     class_tokens = set(_tokens_of_classes(classifier))
-    named = [len(class_tokens & set(ids)) or len(classifier.classes) for batch in batches for ids in batch.ids.tolist()]
-    return float(np.mean([1 / n for n in named]))
+    texts = [ids for batch in batches for ids in batch.ids.tolist()]
+    return float(np.mean([1 / (len(class_tokens & set(ids)) or len(classifier.classes)) for ids in texts]))
 
 
-def _refuse_guesses(classifier: Predictor, batches: Sequence[RoleBatch], rows: Sequence[Row]) -> None:
-    """Raise a TraceError if the whole model, with all `rows`, is right no more often than a guess."""
+def _check_above_guess(classifier: Predictor, batches: Sequence[RoleBatch], rows: Sequence[Row]) -> None:
+    """Raise a TraceError if the accuracy with all `rows`, that is, of the unchanged model, is hardly above a guess."""
     whole, guess = accuracy_of_rows(classifier, batches, rows), accuracy_of_guess(classifier, batches)
     if whole >= guess + MIN_ABOVE_GUESS:
         return
     config = classifier.checkpoint.config.model
     is_order_blind = config.positions == "none" and not config.causal and config.pooling != "first"
-    why = ": without positions a text is a set of words to it, and the words alone do not say more" * is_order_blind
+    reason = ": without positions, it reads a text as a set of words" * is_order_blind
     raise TraceError(
-        f"there is no circuit to find: {classifier.name} is right on {percentage(whole)} of {_n(batches):,} validation "
-        f"texts, and picking one of the classes that a text names at random would be right on {percentage(guess)}. "
-        f"It has not learned what decides between them{why}"
+        f"there is no circuit to find: {classifier.name} has an accuracy of {percentage(whole)} on "
+        f"{_n_texts(batches):,} validation texts, and a random guess among the classes that a text names "
+        f"has {percentage(guess)}. The model has not learned to decide between them{reason}"
     )
 
 
-def _n(batches: Sequence[RoleBatch]) -> int:
-    """The number of texts."""
+def _n_texts(batches: Sequence[RoleBatch]) -> int:
     return sum(len(batch.ids) for batch in batches)
 
 
@@ -276,24 +272,23 @@ def measure_pointing(classifier: Predictor, batches: Sequence[RoleBatch], heads:
         TraceError: no text contains a class name as a token, or the prediction is not read from the first token.
     """
     class_of = _tokens_of_classes(classifier)
-    n = right = 0
+    n = n_followed = 0
     for batch in batches:
-        tries = [(row, place) for row, place in torch.nonzero(torch.isin(batch.ids, torch.tensor(list(class_of))))]
-        if not tries:
+        rows, positions = torch.isin(batch.ids, torch.tensor(list(class_of))).nonzero(as_tuple=True)
+        if not len(rows):
             continue
-        rows, places = (torch.stack(axis) for axis in zip(*tries, strict=True))
-        wanted = torch.tensor([class_of[int(batch.ids[row, place])] for row, place in tries])
-        answers = _pointed(classifier, batch.ids[rows], places, heads).argmax(dim=-1)
-        n, right = n + len(tries), right + int((answers == wanted).sum())
+        named = torch.tensor([class_of[token_id] for token_id in batch.ids[rows, positions].tolist()])
+        predicted = _logits_pointed(classifier, batch.ids[rows], positions, heads).argmax(dim=-1)
+        n, n_followed = n + len(rows), n_followed + int((predicted == named).sum())
     if not n:
-        raise TraceError("no text holds the name of a class as one token")
-    return Pointed(tuple(heads), n, right / n)
+        raise TraceError("no text contains the name of a class as one token")
+    return Pointed(tuple(heads), n, n_followed / n)
 
 
 @dataclass(frozen=True)
 class KeptRows:
-    """Accuracy by split with `row` and all earlier rows kept. `control` is the mean accuracy with random sets of as
-    many other rows, `control_most` the maximum."""
+    """Accuracy by split with only `row` and all earlier rows kept; `control` and `control_most` are the mean and the
+    maximum accuracy with random sets of equally many other rows."""
 
     row: Row
     accuracy: Mapping[str, float]
@@ -309,11 +304,11 @@ class Circuit:
         n: number of texts of each split on which accuracy was measured.
         n_search: number of validation texts on which the rows were chosen.
         n_rows: number of candidate rows.
-        n_controls: number of random control sets of rows.
+        n_controls: number of random sets of rows used as controls.
         whole, none: accuracy by split with all rows kept, and with none.
         kept: the rows in the order in which they were chosen.
-        pointed: how often pointing the class token at a class name makes it the prediction, for each head of the last
-            layer separately and for all of them together.
+        pointed: how often pointing the class token at a class name makes that class the prediction, for each head of
+            the last layer separately and for all of them together.
     """
 
     n: Mapping[str, int]
@@ -327,14 +322,14 @@ class Circuit:
 
     @classmethod
     def of(cls, classifier: Predictor) -> "Circuit | None":
-        """The circuit saved with the checkpoint; None if there is none, or if it does not fit the model."""
+        """The circuit stored in the checkpoint; None if there is none, or if it does not fit the model."""
         config = classifier.checkpoint.config.model
         try:
             circuit = checked(cls, classifier.checkpoint.metrics["circuit"], where="circuit")
         except (KeyError, CheckpointError):
             return None
-        fits = all(one.row.layer < config.n_layers and one.row.head < config.n_heads for one in circuit.kept)
-        fits = fits and all(head < config.n_heads for one in circuit.pointed for head in one.heads)
+        fits = all(step.row.layer < config.n_layers and step.row.head < config.n_heads for step in circuit.kept)
+        fits = fits and all(head < config.n_heads for pointed in circuit.pointed for head in pointed.heads)
         return circuit if fits else None
 
     def to_dict(self) -> dict[str, Any]:
@@ -343,22 +338,22 @@ class Circuit:
         return {
             **values,
             "kept": list(values["kept"]),
-            "pointed": [{**one, "heads": list(one["heads"])} for one in values["pointed"]],
+            "pointed": [{**pointed, "heads": list(pointed["heads"])} for pointed in values["pointed"]],
         }
 
 
 def measure_circuit(classifier: Predictor, *, on_stage: Callable[[str], None] | None = None) -> Circuit:
-    """Search for rows on validation texts, and measure them on `test` and `new`.
+    """Search for rows on validation texts, and measure them on the splits `test` and `new`.
 
     Raises:
         DataError: the data are missing, or do not give the roles of the words.
-        TraceError: the model is right no more often than a guess among the classes that a text names.
+        TraceError: the model's accuracy is hardly above that of a guess among the classes that a text names.
     """
-    tell = on_stage or (lambda message: None)
+    report = on_stage or (lambda message: None)
     dataset = open_dataset(classifier.checkpoint.config.data)
     roles_of_split = dataset.roles
     if roles_of_split is None:
-        raise DataError(f"{dataset.info.name} does not say what the words of a text do, as who_won does")
+        raise DataError(f"{dataset.info.name} does not give the roles of the words of its texts; who_won does")
 
     def read(split: SplitName, limit: int | None = None) -> list[RoleBatch]:
         rows = in_classes_of(dataset.load(split), classifier.checkpoint)
@@ -366,42 +361,42 @@ def measure_circuit(classifier: Predictor, *, on_stage: Callable[[str], None] | 
         return role_batches(classifier.encoder, rows, roles_of_split(split))
 
     search = read("validation", N_SEARCH)
-    every = all_rows(classifier, search)
-    _refuse_guesses(classifier, search, every)
-    n_search = _n(search)
-    tell(f"searching for rows on {n_search:,} validation texts")
+    candidates = all_rows(classifier, search)
+    _check_above_guess(classifier, search, candidates)
+    n_search = _n_texts(search)
+    report(f"searching for rows on {n_search:,} validation texts")
     kept = find_circuit(
-        classifier, search, on_row=lambda row, accuracy: tell(f"kept {row}: {100 * accuracy:.1f} % right")
+        classifier, search, on_row=lambda row, accuracy: report(f"kept {row}: accuracy {100 * accuracy:.1f} %")
     )
     test_splits: tuple[SplitName, ...] = ("test", "new")
-    rows_of = {split: read(split) for split in test_splits}
-    accuracy = {split: partial(accuracy_of_rows, classifier, batches) for split, batches in rows_of.items()}
+    batches_of = {split: read(split) for split in test_splits}
+    accuracy_on = {split: partial(accuracy_of_rows, classifier, batches) for split, batches in batches_of.items()}
     random = np.random.default_rng(0)
     measured = []
     for n in range(1, len(kept) + 1):
-        tell(f"measuring {n} of {len(kept)} rows and {N_CONTROLS} controls")
-        others = [row for row in every if row not in kept[:n]]
-        draws = [[others[place] for place in random.permutation(len(others))[:n]] for _ in range(N_CONTROLS)]
-        controls = {split: [of(draw) for draw in draws] for split, of in accuracy.items()}
+        report(f"measuring {n} of {len(kept)} rows and {N_CONTROLS} controls")
+        others = [row for row in candidates if row not in kept[:n]]
+        draws = [[others[index] for index in random.permutation(len(others))[:n]] for _ in range(N_CONTROLS)]
+        controls = {split: [accuracy(draw) for draw in draws] for split, accuracy in accuracy_on.items()}
         measured.append(
             KeptRows(
                 kept[n - 1],
-                {split: of(kept[:n]) for split, of in accuracy.items()},
-                {split: float(np.mean(of)) for split, of in controls.items()},
-                {split: max(of) for split, of in controls.items()},
+                {split: accuracy(kept[:n]) for split, accuracy in accuracy_on.items()},
+                {split: float(np.mean(accuracies)) for split, accuracies in controls.items()},
+                {split: max(accuracies) for split, accuracies in controls.items()},
             )
         )
     n_heads = classifier.checkpoint.config.model.n_heads
     return Circuit(
-        n={split: _n(batches) for split, batches in rows_of.items()},
+        n={split: _n_texts(batches) for split, batches in batches_of.items()},
         n_search=n_search,
-        n_rows=len(every),
+        n_rows=len(candidates),
         n_controls=N_CONTROLS,
-        whole={split: of(every) for split, of in accuracy.items()},
-        none={split: of([]) for split, of in accuracy.items()},
+        whole={split: accuracy(candidates) for split, accuracy in accuracy_on.items()},
+        none={split: accuracy([]) for split, accuracy in accuracy_on.items()},
         kept=tuple(measured),
         pointed=tuple(
-            measure_pointing(classifier, rows_of["test"], heads)
+            measure_pointing(classifier, batches_of["test"], heads)
             for heads in (*((head,) for head in range(n_heads)), tuple(range(n_heads)))
         ),
     )

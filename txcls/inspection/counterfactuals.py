@@ -1,4 +1,4 @@
-"""What if the text were different? Compare two versions, and find the smallest one-word change that flips the class."""
+"""What if the text were different? Compare two versions, and find the smallest one-word changes that flip the class."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from txcls.predictor import Prediction, Predictor
 from txcls.text.tokens import Encoding
 
 MAX_LEFT_OUT = 128
-"""Maximum number of words that a comparison leaves out one by one; in longer texts, the words nearest to a change."""
+"""Maximum number of words for leave-one-out in a comparison; in longer texts, the words nearest to a change."""
 
 TokenChange = Literal["same", "changed", "removed", "added"]
 
 
 @dataclass(frozen=True, slots=True)
 class TokenPair:
-    """The index of a token before a change and of its counterpart after; None if there is none."""
+    """The index of a token before a change and of its counterpart after it; None if there is none."""
 
     before: int | None
     after: int | None
@@ -47,9 +47,9 @@ def align_tokens(before: Sequence[str], after: Sequence[str]) -> tuple[TokenPair
 class TextComparison:
     """The predictions for a text and for its changed version.
 
-    `effects_before` and `effects_after` give, for each token, how much the probability of `label`, the class predicted
-    before, falls when the token is left out. They are NaN for special tokens, for a text of one word, and, in texts of
-    more than MAX_LEFT_OUT words, for words far from any change.
+    `effects_before` and `effects_after` are leave-one-out effects: how much the probability of `label`, the class
+    predicted before the change, falls when a token is removed. They are NaN for special tokens, for a text of one word,
+    and, in texts of more than MAX_LEFT_OUT words, for words far from any change.
     """
 
     before: Prediction
@@ -64,34 +64,35 @@ def compare_texts(classifier: Predictor, before: str, after: str) -> TextCompari
     """Classify both versions and compare them token by token.
 
     Raises:
-        TraceError: one of the texts contains no token that the model reads.
+        TraceError: a text contains no word.
     """
     encodings = [readable(classifier, text) for text in (before, after)]
     first, second = classifier.predict([before, after])
     label = str(first.label)
     pairs = align_tokens(*([token.text for token in encoding.tokens] for encoding in encodings))
     changed = [pair for pair in pairs if pair.change != "same"]
-    places = [pair.before for pair in changed], [pair.after for pair in changed]
+    changed_before = [pair.before for pair in changed if pair.before is not None]
+    changed_after = [pair.after for pair in changed if pair.after is not None]
     effects = [
-        _effects_of_leaving_out(classifier, encoding, label, [place for place in near if place is not None])
-        for encoding, near in zip(encodings, places, strict=True)
+        _leave_one_out_effects(classifier, encoding, label, positions)
+        for encoding, positions in zip(encodings, (changed_before, changed_after), strict=True)
     ]
     return TextComparison(first, second, label, pairs, effects[0], effects[1])
 
 
-def _effects_of_leaving_out(
-    classifier: Predictor, encoding: Encoding, label: str, near: Sequence[int]
+def _leave_one_out_effects(
+    classifier: Predictor, encoding: Encoding, label: str, changed: Sequence[int]
 ) -> NDArray[np.float64]:
-    """The effects in `TextComparison`, (T,); in long texts, only for the words nearest to the positions `near`."""
+    """The effects in `TextComparison`, (T,); in long texts, only for the words nearest to the positions `changed`."""
     index = classifier.classes.index(label)
     ids = encoding.ids
-    words = [place for place, token in enumerate(encoding.tokens) if not token.is_special]
+    words = [position for position, token in enumerate(encoding.tokens) if not token.is_special]
     effects = np.full(len(ids), np.nan)
     if len(words) < 2:
         return effects
-    words.sort(key=lambda place: min((abs(place - changed) for changed in near), default=place))
+    words.sort(key=lambda word: min((abs(word - position) for position in changed), default=word))
     words = sorted(words[:MAX_LEFT_OUT])
-    logits = logits_without(classifier, ids, [set(), *({place} for place in words)])  # 1 + words, C
+    logits = logits_without(classifier, ids, [set(), *({word} for word in words)])  # 1 + words, C
     probabilities = classifier.calibrated(logits, n_tokens=len(ids))[:, index].numpy()
     effects[words] = probabilities[0] - probabilities[1:]
     return effects
@@ -101,8 +102,8 @@ def _effects_of_leaving_out(
 class Flip:
     """A change of one word that changes the predicted class.
 
-    `word` at token `place` becomes `replacement`, or "" if it is removed. `size` is 1 - cosine similarity of the two
-    words' embeddings; removing a word counts as 1, the same as replacing it with an unrelated word.
+    `word` at token `place` becomes `replacement`, or "" if it is removed. `size` is 1 minus the cosine similarity of
+    the two words' embeddings; removing a word has size 1, like replacing it with an unrelated word.
     """
 
     place: int
@@ -116,7 +117,7 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class FlipSearch:
-    """The state of a search: `done` of `total` changes tried, and the flips found so far, smallest change first."""
+    """The state of a search: `done` of `total` changes tried, and all flips so far, smallest change first."""
 
     done: int
     total: int
@@ -126,24 +127,24 @@ class FlipSearch:
 def search_flips(
     classifier: Predictor, text: str, *, n_neighbours: int = 10, batch_size: int = 32
 ) -> Iterator[FlipSearch]:
-    """Remove each word, then replace each with its `n_neighbours` nearest, and find changes that flip the class.
+    """Remove each word, then replace each word with its `n_neighbours` nearest, and find changes that flip the class.
 
-    Yields after each batch of changed texts, which lets callers show early results or stop. Words whose removal matters
-    most are replaced first. Each changed text is tokenized again, as if it had been typed.
+    Yields after each batch of changed texts, which lets callers show early results or stop. The words with the largest
+    leave-one-out effects are replaced first. Each changed text is tokenized again.
 
     Raises:
-        TraceError: the text contains no token that the model reads.
+        TraceError: the text contains no word.
     """
     encoding = readable(classifier, text)
     [original] = classifier.predict([text], top_k=1)
     label = str(original.label)
     removals = [_Change(place, "", 1.0) for place, token in enumerate(encoding.tokens) if token.end > token.start]
     replacements = _replacements(classifier, encoding, n_neighbours)
-    without: dict[int, float] = {}  # the probability of the class without each word
+    probability_without: dict[int, float] = {}  # of the predicted class, without the word at each place
     flips: list[Flip] = []
     done, total = 0, len(removals) + len(replacements)
     for phase in (removals, replacements):
-        phase.sort(key=lambda change: without.get(change.place, 0.0))
+        phase.sort(key=lambda change: probability_without.get(change.place, 0.0))
         for start in range(0, len(phase), batch_size):
             batch = phase[start : start + batch_size]
             tokens = [encoding.tokens[change.place] for change in batch]
@@ -154,7 +155,8 @@ def search_flips(
             predictions = classifier.predict(changed)
             for change, token, new_text, prediction in zip(batch, tokens, changed, predictions, strict=True):
                 if phase is removals:
-                    without[change.place] = sum(each.probability for each in prediction.ranked if each.label == label)
+                    by_label = {ranked.label: ranked.probability for ranked in prediction.ranked}
+                    probability_without[change.place] = by_label.get(label, 0.0)
                 if prediction.label is not None and prediction.label != label:
                     best, word = prediction.ranked[0], text[token.start : token.end]
                     flips.append(Flip(change.place, word, change.replacement, change.size, new_text, best.label,
@@ -174,7 +176,7 @@ class _Change(NamedTuple):
 
 
 def _replacements(classifier: Predictor, encoding: Encoding, n: int) -> list[_Change]:
-    """The nearest neighbours of each word that is in the vocabulary and has a letter or digit."""
+    """The `n` nearest neighbours of each word that is in the vocabulary and has a letter or digit."""
     replaceable = [
         place
         for place, token in enumerate(encoding.tokens)
@@ -189,8 +191,8 @@ def _replacements(classifier: Predictor, encoding: Encoding, n: int) -> list[_Ch
         # More than n candidates, since punctuation and other spellings of the same word are skipped.
         candidates = np.argpartition(-row, min(3 * n + 1, len(row) - 1))[: 3 * n + 1].tolist()
         spellings = ((k, classifier.encoder.decode([k]).strip()) for k in sorted(candidates, key=lambda k: -row[k]))
-        others = ((k, word) for k, word in spellings if k != token.id and _is_word(word) and word != token.text)
-        changes += [_Change(place, word, 1.0 - float(row[k])) for k, word in islice(others, n)]
+        neighbours = ((k, word) for k, word in spellings if k != token.id and _is_word(word) and word != token.text)
+        changes += [_Change(place, word, 1.0 - float(row[k])) for k, word in islice(neighbours, n)]
     return changes
 
 

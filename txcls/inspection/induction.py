@@ -1,4 +1,4 @@
-"""Does a language model continue repeated tokens? Random tokens, twice: loss on both halves, and each head's score.
+"""Does a language model continue repeated tokens? Loss and induction scores on random tokens, repeated once.
 
 In the second half, an induction head attends to the token after the earlier occurrence of the current token, and
 predicts that token again (Olsson et al. 2022, https://arxiv.org/abs/2209.11895).
@@ -25,10 +25,10 @@ class Induction:
     """Measurements on `n` texts, each `length` random tokens repeated once.
 
     Attributes:
-        first, second: mean loss in nats per token in the first half and in its repetition, without their first tokens.
-        heads: by layer and head, the mean weight from tokens of the repetition to the token after their earlier
-            occurrence.
-        even: the weight that uniform attention would put there.
+        first, second: mean loss in nats per token on the first half and on the repetition, without their first tokens.
+        heads: induction score by layer and head: the mean weight from tokens of the repetition to the token after
+            their earlier occurrence.
+        even: the score of uniform attention.
     """
 
     n: int
@@ -40,7 +40,7 @@ class Induction:
 
     @classmethod
     def of(cls, values: object, model: LanguageModel) -> "Induction | None":
-        """The measurement from the output of `to_dict`; None if it is not one, or does not fit the model."""
+        """The measurement from the output of `to_dict`; None if `values` are invalid or do not fit the model."""
         try:
             induction = checked(cls, values, where="induction")
         except CheckpointError:
@@ -61,7 +61,7 @@ def measure_induction(model: LanguageModel, *, n: int = N_TEXTS, seed: int = 0) 
     """
     config = model.config
     if not config.causal:
-        raise CheckpointError("this language model fills masks; only a causal one predicts what comes next")
+        raise CheckpointError("got a masked language model; induction can only be measured on a causal one")
     length = config.max_length // 2
     vocab_size = model.embeddings.token.num_embeddings
     random = torch.Generator().manual_seed(seed)

@@ -17,16 +17,14 @@ FloatArray = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class RankedTokens:
-    """The most probable tokens at one position, out of the whole vocabulary.
+    """The most probable of the V tokens at one position.
 
     Attributes:
-        ids: most probable first.
-        probabilities: of these ids, from the softmax over all V tokens.
+        ids, probabilities: the most probable tokens, in descending order.
         n_others: number of tokens not listed.
-        other: the total probability of the tokens not listed.
+        other: total probability of the tokens not listed.
         true_id: the token at that position in the text; None if there is none, or if it is not in the vocabulary.
-        true_rank: its rank among all V tokens, from 1; None without `true_id`.
-        true_probability: its probability; None without `true_id`.
+        true_rank, true_probability: its rank among all V tokens, from 1, and its probability; None without `true_id`.
     """
 
     ids: tuple[int, ...]
@@ -40,13 +38,13 @@ class RankedTokens:
 
 @dataclass(frozen=True)
 class NextTokens:
-    """The ranked next tokens, with their probabilities before and after the sampling settings are applied.
+    """The next tokens, with their probabilities before and after the sampling settings are applied.
 
     Attributes:
-        ranked: ranking by the plain softmax.
-        filtered: probabilities with which the ranked tokens are sampled; 0 if filtered out.
-        n_sampled: number of the V tokens that can be sampled.
-        sampled_share: total probability of those tokens in the plain softmax.
+        ranked: the most probable tokens by the plain softmax.
+        filtered: the probability of sampling each of them; 0 if filtered out.
+        n_sampled: number of tokens that can be sampled.
+        sampled_share: total probability of these tokens in the plain softmax.
     """
 
     ranked: RankedTokens
@@ -69,13 +67,13 @@ class Surprisal:
 
     @property
     def perplexity(self) -> float | None:
-        """2 to the power of the mean: the number of equally probable tokens that would be as hard to predict."""
+        """2 to the power of the mean: the number of equally probable tokens that would be equally hard to predict."""
         return None if self.mean is None else float(2.0 ** min(self.mean, 1000.0))
 
 
 @dataclass(frozen=True)
 class MaskedAttention:
-    """The attention mask of a text and the patterns of all heads.
+    """The attention mask and all attention patterns of a text.
 
     Attributes:
         mask: (T, T), True where the query of the row may attend to the key of the column.
@@ -91,13 +89,13 @@ def token_names(model: TextModel) -> tuple[str, ...]:
     return tuple(spell(token) if model.kind == "bpe" else token for token in model.tokens)
 
 
-def fill_blank(model: TextModel, ids: Sequence[int], place: int, *, top: int = 10) -> RankedTokens:
-    """The tokens that a masked language model predicts at position `place` of T tokens, with that token masked."""
-    masked = torch.tensor([[*ids[:place], MASK, *ids[place + 1 :]]])  # 1 T
+def fill_blank(model: TextModel, ids: Sequence[int], position: int, *, top: int = 10) -> RankedTokens:
+    """The tokens that a masked language model predicts at a position, with the token there masked."""
+    masked = torch.tensor([[*ids[:position], MASK, *ids[position + 1 :]]])  # 1 T
     with torch.inference_mode():
-        states = model.model.read(masked)[0, place]  # D
-        probabilities = torch.softmax(model.model.unembed(states).double(), dim=-1)  # V
-    truth = ids[place]
+        state = model.model.read(masked)[0, position]  # D
+        probabilities = torch.softmax(model.model.unembed(state).double(), dim=-1)  # V
+    truth = ids[position]
     return _ranked(probabilities.numpy(), top=top, truth=None if truth == UNK else truth)
 
 
@@ -109,7 +107,7 @@ def next_tokens(
     top: int = 10,
     truth: int | None = None,
 ) -> NextTokens:
-    """The tokens that a causal model predicts after `ids`, at least one; `truth` is the next token in the text."""
+    """The tokens that a causal model predicts after `ids` (at least one); `truth` is the actual next token."""
     with torch.inference_mode():
         logits = model.model.unembed(model.model.read(torch.tensor([ids]))[0, -1]).float()  # V
         filtered = next_token_probabilities(logits, sampling or Sampling()).double().numpy()  # V
@@ -125,7 +123,7 @@ def next_tokens(
 
 
 def surprisal(model: TextModel, ids: Sequence[int]) -> Surprisal:
-    """The surprisal of each of T tokens under a causal model; undefined for the first token, which has no context."""
+    """The surprisal of each of T tokens under a causal model."""
     bits = torch.full((len(ids),), torch.nan)  # T
     with torch.inference_mode():
         states = model.model.read(torch.tensor([ids]))[0, :-1] if len(ids) > 1 else torch.zeros(0, 1)  # T-1 D
@@ -140,7 +138,7 @@ def surprisal(model: TextModel, ids: Sequence[int]) -> Surprisal:
 
 
 def masked_attention(model: TextModel, ids: Sequence[int]) -> MaskedAttention:
-    """The attention mask that the model applied, and the patterns of all heads."""
+    """The attention mask that the model applied, and the patterns of all heads, without padding."""
     n = len(ids)
     with torch.inference_mode(), trace(record=["layers.*.attn.scores", "layers.*.attn.pattern"]) as opened:
         model.model.read(torch.tensor([ids]))
@@ -153,12 +151,12 @@ def masked_attention(model: TextModel, ids: Sequence[int]) -> MaskedAttention:
 def _ranked(probabilities: NDArray[np.float64], *, top: int, truth: int | None) -> RankedTokens:
     """The `top` largest of V probabilities; ties are ordered by id."""
     order = np.argsort(-probabilities, kind="stable")  # V
-    shown = order[:top]
+    listed = order[:top]
     rank = None if truth is None else int(np.flatnonzero(order == truth)[0]) + 1
     return RankedTokens(
-        ids=tuple(int(index) for index in shown),
-        probabilities=tuple(float(probabilities[index]) for index in shown),
-        n_others=len(order) - len(shown),
+        ids=tuple(int(index) for index in listed),
+        probabilities=tuple(float(probabilities[index]) for index in listed),
+        n_others=len(order) - len(listed),
         other=max(float(probabilities[order[top:]].sum()), 0.0),
         true_id=truth,
         true_rank=rank,

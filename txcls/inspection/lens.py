@@ -1,4 +1,4 @@
-"""At which layer does the prediction form? The class head applied to every state, and each part's effect on logits."""
+"""At which layer does the prediction form? The class head applied to every state, and direct logit attribution."""
 
 from dataclasses import dataclass
 
@@ -20,22 +20,21 @@ class ClassLens:
 
     Attributes:
         traced: the text's forward pass.
-        states: names of the S states: the embeddings, and the states after each attention and feed-forward block.
-        probabilities: (S, C) calibrated class probabilities when the final norm, pooling and head are applied to each
+        states: names of the S states (`residual_states`).
+        probabilities: (S, C) calibrated class probabilities from applying the final norm, pooling and head to each
             state. Only the last row is the model's output; the head was not trained on the other states.
-        lengths: (S, T) Euclidean norm of each token's state.
+        norms: (S, T) Euclidean norm of each token's state.
         sources: names of the terms that sum to the last state: embeddings, the output of each attention and
             feed-forward block, and, with post-norm, the biases of the norms.
         contributions: (sources, T, C) what each term adds to each logit through each token's last state.
-        bias: (C,) what the biases of the final norm and the head add. Together with `contributions` it sums to the
-            logits.
+        bias: (C,) what the biases of the final norm and the head add; with `contributions`, it sums to the logits.
         logits: (C,) before calibration.
     """
 
     traced: TracedText
     states: tuple[str, ...]
     probabilities: Floats
-    lengths: Floats
+    norms: Floats
     sources: tuple[str, ...]
     contributions: Floats
     bias: Floats
@@ -43,14 +42,14 @@ class ClassLens:
 
 
 def class_lens(classifier: Predictor, text: str) -> ClassLens:
-    """Apply the head to every state of a text (nostalgebraist 2020, "the logit lens"), and decompose its logits.
+    """Apply the head to every state of a text (nostalgebraist 2020, "the logit lens"), and decompose the logits.
 
     The decomposition is direct logit attribution (Elhage et al. 2021, https://transformer-circuits.pub/2021/framework):
     the last state is a sum, and the final norm, pooling and head are linear in it when the norm's scale and the pooling
-    weights are fixed at their values for this text. What a part contributes through later parts counts as theirs.
+    weights are fixed at their values for this text. Indirect effects, through later parts, count as those parts'.
 
     Raises:
-        TraceError: the text contains no token that the model reads.
+        TraceError: the text contains no word.
     """
     model, config = classifier.checkpoint.model, classifier.checkpoint.config.model
     assert isinstance(model, TextClassifier)
@@ -63,13 +62,13 @@ def class_lens(classifier: Predictor, text: str) -> ClassLens:
     real = None if config.pool_padding else model.real(ids)  # 1 T
     with torch.inference_mode():
         logits = model.head(model.pool(model.norm(torch.from_numpy(stack)), real))  # S C
-    names, written = _written(classifier, traced)  # sources T D
-    contributions, bias = _to_logits(classifier, written, stack[-1], readout_weights(traced))
+    names, terms = _terms(classifier, traced)  # sources T D
+    contributions, bias = _to_logits(classifier, terms, stack[-1], readout_weights(traced))
     return ClassLens(
         traced=traced,
         states=states,
         probabilities=classifier.calibrated(logits, n_tokens=len(traced.prediction.tokens)).numpy(),
-        lengths=np.linalg.norm(stack.astype(np.float64), axis=-1),
+        norms=np.linalg.norm(stack.astype(np.float64), axis=-1),
         sources=names,
         contributions=contributions,
         bias=bias,
@@ -87,11 +86,11 @@ def residual_states(n_layers: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(taps), tuple(names)
 
 
-def _written(classifier: Predictor, traced: TracedText) -> tuple[tuple[str, ...], Floats]:
-    """The terms that sum to the last state, (sources, T, D).
+def _terms(classifier: Predictor, traced: TracedText) -> tuple[tuple[str, ...], Floats]:
+    """The names of the terms that sum to the last state, and the terms, (sources, T, D).
 
-    With pre-norm, the residual stream is a plain sum. With post-norm, each norm centres, scales and shifts it; each
-    term is then transformed with the mean and variance of the sum for this text.
+    With pre-norm, the residual stream is a plain sum. With post-norm, each norm centres, scales and shifts the stream,
+    so each term is transformed with the mean and variance of the sum for this text.
     """
     config, values = classifier.checkpoint.config.model, traced.values
     names, parts = _embedded(traced)
@@ -104,9 +103,7 @@ def _written(classifier: Predictor, traced: TracedText) -> tuple[tuple[str, ...]
             if config.norm == "post":
                 total = np.sum(parts, axis=0) + shifts  # T D
                 scale = 1.0 / np.sqrt(total.var(axis=-1, keepdims=True) + 1e-5)  # T 1
-                weight, bias = (
-                    getattr(getattr(block, norm), which).detach().double().numpy() for which in ("weight", "bias")
-                )  # D
+                weight, bias = (part.detach().double().numpy() for part in getattr(block, norm).parameters())  # D
                 *parts, shifts = (
                     (part - part.mean(axis=-1, keepdims=True)) * scale * weight for part in (*parts, shifts)
                 )
@@ -116,9 +113,9 @@ def _written(classifier: Predictor, traced: TracedText) -> tuple[tuple[str, ...]
     return tuple(names), np.stack(parts)
 
 
-def _to_logits(classifier: Predictor, written: Floats, last: FloatArray, weights: FloatArray) -> tuple[Floats, Floats]:
-    """What the terms (sources, T, D) of the last state (T, D) add to the logits (sources, T, C), and what the
-    biases add (C,).
+def _to_logits(classifier: Predictor, terms: Floats, last: FloatArray, weights: FloatArray) -> tuple[Floats, Floats]:
+    """What the terms (sources, T, D) of the last state (T, D) add to the logits, (sources, T, C), and what the biases
+    add, (C,).
 
     The final norm subtracts each term's own mean, since the mean of a sum is the sum of the means, and divides by the
     standard deviation of the whole state; `weights` (T,) are the pooling weights.
@@ -129,9 +126,9 @@ def _to_logits(classifier: Predictor, written: Floats, last: FloatArray, weights
     if isinstance(model.norm, LayerNorm):  # with post-norm there is no norm after the last block
         scale, shift = (parameter.detach().double().numpy() for parameter in (model.norm.weight, model.norm.bias))  # D
         deviation = np.sqrt(last.astype(np.float64).var(axis=-1, keepdims=True) + 1e-5)  # T 1
-        written = (written - written.mean(axis=-1, keepdims=True)) / deviation * scale
+        terms = (terms - terms.mean(axis=-1, keepdims=True)) / deviation * scale
         offset = offset + weights.sum() * (head @ shift)
-    return weights[:, None] * (written @ head.T), offset
+    return weights[:, None] * (terms @ head.T), offset
 
 
 def _embedded(traced: TracedText) -> tuple[list[str], list[Floats]]:

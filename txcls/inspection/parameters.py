@@ -8,12 +8,12 @@ from txcls.model import Encoder
 
 @dataclass(frozen=True, slots=True)
 class PartSize:
-    """A part of the model with trained parameters; parts that occur in every layer share one entry.
+    """The parameters of a part of the model; parts that occur in every layer share one entry.
 
     Attributes:
-        name: its attribute path in `txcls.model`; `layers.*.attn.query` covers all layers.
-        shapes: the shapes of its matrix or table, and of its bias if it has one.
-        times: number of such parts: L in the layers, 1 elsewhere.
+        name: attribute path in `txcls.model`; `layers.*.attn.query` covers all layers.
+        shapes: shapes of the weight and of the bias, if there is one.
+        times: number of such parts: L for parts of layers, otherwise 1.
     """
 
     name: str
@@ -27,12 +27,12 @@ class PartSize:
 
     @property
     def total(self) -> int:
-        """Number of parameters in all of them."""
+        """Number of parameters in all such parts."""
         return self.times * self.each
 
 
 def part_sizes(model: Encoder) -> tuple[PartSize, ...]:
-    """The sizes of a model's parts in the order of its code; a tied output matrix is counted only as embeddings."""
+    """The sizes of a model's parts in the order of definition; a tied output matrix counts only as embeddings."""
     shapes: dict[str, list[tuple[int, ...]]] = {}
     for name, parameter in model.named_parameters():
         part = name.removesuffix(".weight").removesuffix(".bias")
@@ -44,6 +44,6 @@ def part_sizes(model: Encoder) -> tuple[PartSize, ...]:
         shapes.setdefault(part, []).append(tuple(parameter.shape))
     n_layers = model.config.n_layers
     return tuple(
-        PartSize(part, tuple(of_part), n_layers if part.startswith("layers.") else 1)
-        for part, of_part in shapes.items()
+        PartSize(part, tuple(part_shapes), n_layers if part.startswith("layers.") else 1)
+        for part, part_shapes in shapes.items()
     )

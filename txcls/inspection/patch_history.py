@@ -1,6 +1,6 @@
 """When in training does a patch begin to work? One head's output at the tokens of one role, patched in every snapshot.
 
-The texts are pairs with the same number of tokens and different answers, such as "A lost to B" and "A easily beat B".
+The texts are pairs with the same number of tokens and different classes, such as "A lost to B" and "A easily beat B".
 """
 
 import copy
@@ -25,13 +25,13 @@ TEAM_ROLES = ("first team", "second team")
 
 @dataclass(frozen=True)
 class PatchHistory:
-    """In each snapshot, the share of `n` texts whose prediction becomes the other text's true class.
+    """The share of `n` texts that a patch makes the model classify as the other text of the pair, in each snapshot.
 
     Attributes:
-        row: the head that is patched, and the role of the token at which it is.
-        moved: (N,) shares with the patch.
-        control_role: the role of another token in the same texts.
-        control: (N,) shares with the same head patched there.
+        row: the head that is patched, and the role of the token at which it is patched.
+        moved: (N,) share in each snapshot.
+        control_role: the role of the token at which the same head is patched as a control.
+        control: (N,) share in each snapshot with the control.
     """
 
     row: Row
@@ -42,7 +42,7 @@ class PatchHistory:
 
     @classmethod
     def of(cls, checkpoint: Checkpoint) -> "PatchHistory | None":
-        """The history saved with the checkpoint; None if there is none, or if it does not fit the snapshots."""
+        """The history stored in the checkpoint; None if there is none, or if it does not fit the snapshots."""
         try:
             history = checked(cls, checkpoint.metrics["patch_history"], where="patch_history")
         except (KeyError, CheckpointError):
@@ -63,14 +63,15 @@ def measure_patch_history(classifier: Predictor, circuit: Circuit) -> PatchHisto
         TraceError: the checkpoint has no snapshots, or the circuit has no such row.
     """
     checkpoint = classifier.checkpoint
-    row = next((kept.row for kept in circuit.kept if kept.row.role in TEAM_ROLES), None)
+    row = next((step.row for step in circuit.kept if step.row.role in TEAM_ROLES), None)
     if checkpoint.snapshots is None or row is None:
         raise TraceError(f"{checkpoint.name} has no snapshots, or its circuit has no row of a team")
-    pairs = [(made, other) for made in reports_of("test") if (other := other_construction(made)) is not None]
-    into = LabelledTexts([made.text for made, _ in pairs], [TEAMS.index(made.loser) for made, _ in pairs], TEAMS)
-    into_batches = role_batches(classifier.encoder, into, [made.roles for made, _ in pairs])
-    source = LabelledTexts([other for _, other in pairs], into.labels, TEAMS)
-    source_batches = role_batches(classifier.encoder, source, [{}] * len(pairs))  # as long, so in the same order
+    pairs = [(report, other) for report in reports_of("test") if (other := other_construction(report)) is not None]
+    labels = [TEAMS.index(report.loser) for report, _ in pairs]
+    patched = LabelledTexts([report.text for report, _ in pairs], labels, TEAMS)
+    patched_batches = role_batches(classifier.encoder, patched, [report.roles for report, _ in pairs])
+    source = LabelledTexts([other for _, other in pairs], labels, TEAMS)
+    source_batches = role_batches(classifier.encoder, source, [{}] * len(pairs))  # equal lengths, so the same order
     control_role = next(role for role in TEAM_ROLES if role != row.role)
     model = copy.deepcopy(checkpoint.model)
     shares: dict[str, list[float]] = {row.role: [], control_role: []}
@@ -78,20 +79,20 @@ def measure_patch_history(classifier: Predictor, circuit: Circuit) -> PatchHisto
         model.load_state_dict({name: weights[n].float() for name, weights in checkpoint.snapshots.weights.items()})
         snapshot = Predictor(replace(checkpoint, model=model))
         for role, moved in shares.items():
-            right = sum(
-                _moved(snapshot, replace(row, role=role), *batches)
-                for batches in zip(into_batches, source_batches, strict=True)
+            n_moved = sum(
+                _n_moved(snapshot, replace(row, role=role), *batches)
+                for batches in zip(patched_batches, source_batches, strict=True)
             )
-            moved.append(right / len(pairs))
+            moved.append(n_moved / len(pairs))
     return PatchHistory(row, len(pairs), tuple(shares[row.role]), control_role, tuple(shares[control_role]))
 
 
-def _moved(classifier: Predictor, row: Row, into: RoleBatch, source: RoleBatch) -> int:
-    """How many texts of `into` get their label after the head's output at the row's role is taken from `source`."""
+def _n_moved(classifier: Predictor, row: Row, patched: RoleBatch, source: RoleBatch) -> int:
+    """Number of `patched` texts classified as their label with the head's output at the row's role from `source`."""
     tap = f"layers.{row.layer}.attn.z"
     with trace(record=[tap]) as opened:
         classifier.logits(source.ids)
-    texts, tokens = np.arange(len(into.ids)), (into.roles == row.role).argmax(axis=1)
+    texts, tokens = np.arange(len(patched.ids)), (patched.roles == row.role).argmax(axis=1)
 
     def substitute(z: Tensor) -> Tensor:
         changed = z.clone()  # B H T E
@@ -99,4 +100,4 @@ def _moved(classifier: Predictor, row: Row, into: RoleBatch, source: RoleBatch) 
         return changed
 
     with trace(record=(), edit={tap: substitute}):
-        return int((classifier.logits(into.ids).argmax(dim=-1) == into.labels).sum())
+        return int((classifier.logits(patched.ids).argmax(dim=-1) == patched.labels).sum())

@@ -12,20 +12,20 @@ from txcls.predictor import Prediction, Predictor
 
 @dataclass(frozen=True)
 class ShuffledPredictions:
-    """Predictions for the same words in other orders.
+    """Predictions for a text and for n shuffles of its words.
 
-    `probabilities` (n, C) follow the order of the classifier's classes; `label_kept` is the fraction of shuffles with
-    the same predicted class as the original.
+    The classes of `probabilities` (n, C) are in the classifier's order; `share_unchanged` is the fraction of shuffles
+    with the same predicted class as the original.
     """
 
     original: Prediction
     texts: tuple[str, ...]
     probabilities: NDArray[np.float64]
-    label_kept: float
+    share_unchanged: float
 
 
 def position_vectors(classifier: Predictor, length: int | None = None) -> FloatArray:
-    """The model's vectors for the first `length` positions, (T, D), or all positions if None; zeros if it has none."""
+    """The position vectors of the first `length` positions (None for all), (T, D); zeros for a model without them."""
     config = classifier.checkpoint.config.model
     n_positions = config.max_length if length is None else length
     if config.positions == "none":
@@ -37,7 +37,7 @@ def position_vectors(classifier: Predictor, length: int | None = None) -> FloatA
 def shift_map(d_model: int, k: int) -> NDArray[np.float64]:
     """The matrix M (D, D) that shifts every sinusoidal position by k: PE[t + k] = M PE[t] for all t.
 
-    It rotates each pair of dimensions by k times its frequency, following the formulas for sin(a + b) and cos(a + b)
+    M rotates each pair of dimensions by k times its frequency, following the formulas for sin(a + b) and cos(a + b)
     (Vaswani et al. 2017, section 3.5).
     """
     even = np.arange(0, d_model, 2)
@@ -50,8 +50,8 @@ def shift_map(d_model: int, k: int) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class FittedShift:
-    """The linear map (D, D) that best shifts positions by k, and its error relative to predicting the mean position:
-    `fitted` on the positions used for fitting, `held_out` on the rest."""
+    """The linear map (D, D) that best shifts positions by k, and its relative error (`fit_shift`): `fitted` on the
+    positions used for fitting, `held_out` on the rest."""
 
     map: NDArray[np.float64]
     fitted: float
@@ -59,43 +59,43 @@ class FittedShift:
 
 
 def fit_shift(values: FloatArray, k: int) -> FittedShift:
-    """Fit a linear map from each position of (T, D) to the position k later, on every other position; test on the rest.
+    """Fit a linear map from each position of (T, D) to the position k later on every other position; test on the rest.
 
-    Errors are root mean squares divided by the error of predicting the mean position: 0 if the map is exact, 1 if it is
-    no better than the mean.
+    Errors are root mean squared errors divided by the error of always predicting the mean position: 0 if the map is
+    exact, 1 if it is no better than the mean.
 
     Raises:
-        ValueError: there are fewer than two positions to fit to and two to test on.
+        ValueError: k is below 1, or there are fewer than two positions to fit to and two to test on.
     """
     start, end = values[: len(values) - k].astype(np.float64), values[k:].astype(np.float64)
     if k < 1 or len(start) < 4:
-        raise ValueError(f"got k = {k} with {len(values)} positions; expected k from 1 and at least {max(k, 1) + 4}")
-    fitted = np.linalg.lstsq(start[::2], end[::2], rcond=1e-8)[0].T.astype(np.float64)  # D D
+        raise ValueError(f"got k = {k}, {len(values)} positions; expected k from 1, at least {max(k, 1) + 4} positions")
+    matrix = np.linalg.lstsq(start[::2], end[::2], rcond=1e-8)[0].T.astype(np.float64)  # D D
     spread = np.sqrt(np.square(end - end.mean(axis=0)).mean()) or 1.0
 
     def error(rows: slice) -> float:
-        return float(np.sqrt(np.square(start[rows] @ fitted.T - end[rows]).mean()) / spread)
+        return float(np.sqrt(np.square(start[rows] @ matrix.T - end[rows]).mean()) / spread)
 
-    return FittedShift(fitted, error(slice(0, None, 2)), error(slice(1, None, 2)))
+    return FittedShift(matrix, error(slice(0, None, 2)), error(slice(1, None, 2)))
 
 
-def arrange_words(text: str, places: Sequence[int]) -> str:
-    """The N whitespace-separated words of a text in another order, the word at places[0] first.
+def arrange_words(text: str, order: Sequence[int]) -> str:
+    """The N whitespace-separated words of a text in another order, beginning with word order[0].
 
     Raises:
-        ValueError: `places` is not a permutation.
+        ValueError: `order` is not a permutation of 0 to N - 1.
     """
     words = text.split()
-    if sorted(places) != list(range(len(words))):
-        raise ValueError(f"got places {list(places)}; expected each of 0 to {len(words) - 1} once")
-    return " ".join(words[place] for place in places)
+    if sorted(order) != list(range(len(words))):
+        raise ValueError(f"got the order {list(order)}; expected each of 0 to {len(words) - 1} once")
+    return " ".join(words[index] for index in order)
 
 
 def shuffle_words(classifier: Predictor, text: str, *, n: int = 20, seed: int = 0) -> ShuffledPredictions:
-    """Classify the text and `n` random orders of its whitespace-separated words, without the truncated part.
+    """Classify the text and `n` shuffles of its whitespace-separated words, without the truncated part.
 
     Raises:
-        TraceError: the text contains no token that the model reads.
+        TraceError: the text contains no word.
         ValueError: n is below 1.
     """
     if n < 1:
@@ -105,10 +105,9 @@ def shuffle_words(classifier: Predictor, text: str, *, n: int = 20, seed: int = 
     random = np.random.default_rng(seed)
     texts = tuple(" ".join(random.permutation(np.array(words, dtype=object))) for _ in range(n))
     original, *shuffled = classifier.predict([text, *texts])
-    place = {name: index for index, name in enumerate(classifier.classes)}
-    probabilities = np.zeros((n, len(place)))
-    for row, prediction in enumerate(shuffled):
-        for ranked in prediction.ranked:
-            probabilities[row, place[ranked.label]] = ranked.probability
-    label_kept = float(np.mean([prediction.label == original.label for prediction in shuffled]))
-    return ShuffledPredictions(original, texts, probabilities, label_kept)
+    probabilities = np.zeros((n, len(classifier.classes)))
+    for row, prediction in zip(probabilities, shuffled, strict=True):
+        by_label = {ranked.label: ranked.probability for ranked in prediction.ranked}
+        row[:] = [by_label[name] for name in classifier.classes]
+    share_unchanged = float(np.mean([prediction.label == original.label for prediction in shuffled]))
+    return ShuffledPredictions(original, texts, probabilities, share_unchanged)

@@ -1,4 +1,4 @@
-"""Which tokens and texts are close to each other? Their vectors in the plane of the first two principal components."""
+"""Which tokens and texts are similar? Their vectors in the plane of the first two principal components."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ from txcls.text.vocabulary import SPECIAL_TOKENS
 class Plane:
     """The plane of the first two principal components of N vectors of width D (Pearson 1901).
 
-    `points` (N, 2) are the projected vectors, `mean` (D,) is the origin, `axes` (2, D) are the orthonormal directions,
-    and `shares` (2,) is the fraction of the variance along each.
+    `points` (N, 2) are the projected vectors, `mean` (D,) is the origin, `axes` (2, D) are orthonormal, and `shares`
+    (2,) is the fraction of the variance along each axis.
     """
 
     points: FloatArray
@@ -28,10 +28,10 @@ class Plane:
     axes: FloatArray
     shares: NDArray[np.float64]
 
-    def place(self, vectors: FloatArray) -> FloatArray:
+    def project(self, vectors: FloatArray) -> FloatArray:
         """Other vectors (M, D) projected onto the plane, (M, 2)."""
-        places: FloatArray = ((vectors - self.mean) @ self.axes.T).astype(np.float32)
-        return places
+        points: FloatArray = ((vectors - self.mean) @ self.axes.T).astype(np.float32)
+        return points
 
 
 def principal_plane(vectors: FloatArray) -> Plane:
@@ -53,8 +53,14 @@ def principal_plane(vectors: FloatArray) -> Plane:
 
 @dataclass(frozen=True)
 class TokenPlane:
-    """The vocabulary in the plane: `ids`, their `points` (N, 2), and the `shares` of the variance along the axes; and
-    the ids of the text's distinct tokens, `own`, and the nearest tokens of each with their cosine similarities."""
+    """N tokens of the vocabulary, and the M distinct tokens of a text, in the plane of the token embeddings.
+
+    Attributes:
+        ids, points: N tokens of the vocabulary, and their points (N, 2).
+        shares: (2,) fraction of the variance along each axis.
+        own, own_points: the M tokens of the text, and their points (M, 2).
+        nearest: for each of the M tokens, the nearest tokens with their cosine similarities.
+    """
 
     ids: tuple[int, ...]
     points: FloatArray
@@ -70,12 +76,11 @@ def vocabulary_plane(classifier: Predictor) -> Plane:
 
 
 def token_plane(classifier: Predictor, text: str, plane: Plane) -> TokenPlane:
-    """The 2,000 tokens with the lowest ids and the tokens of a text, projected onto `vocabulary_plane`.
-
-    Includes the six nearest tokens, by cosine similarity, of each token of the text.
+    """The 2,000 tokens with the lowest ids and the tokens of a text, projected onto `vocabulary_plane`; with the six
+    nearest tokens, by cosine similarity, of each token of the text.
 
     Raises:
-        TraceError: the text contains no token that the model reads.
+        TraceError: the text contains no word.
     """
     encoding = readable(classifier, text)
     vectors, first = token_vectors(classifier), len(SPECIAL_TOKENS)
@@ -87,14 +92,14 @@ def token_plane(classifier: Predictor, text: str, plane: Plane) -> TokenPlane:
         points=plane.points[: len(ids)],
         shares=plane.shares,
         own=own,
-        own_points=plane.place(vectors[list(own)]),
+        own_points=plane.project(vectors[list(own)]),
         nearest={index: tuple(nearest_by_cosine(row, index, 6)) for index, row in rows},
     )
 
 
 @dataclass(frozen=True)
 class PooledTexts:
-    """The pooled `vectors` (N, D) of texts, which the head classifies, and the predicted class of each text."""
+    """The pooled vectors (N, D) of texts, which the class head reads, and the predicted class of each text."""
 
     vectors: FloatArray
     labels: tuple[str, ...]
@@ -104,27 +109,30 @@ def pool_texts(classifier: Predictor, texts: Sequence[str]) -> PooledTexts:
     """The pooled vectors of texts, in their original order.
 
     Raises:
-        TraceError: a text contains no token that the model reads.
+        TraceError: a text contains no word.
     """
     rows = [readable(classifier, text).ids for text in check_texts(texts)]
     vectors = np.zeros((len(rows), classifier.checkpoint.config.model.d_model), dtype=np.float32)
     labels = [""] * len(rows)
-    for places in batches_by_length(map(len, rows), batch_size=64):
-        batch = places.tolist()
+    for indices in batches_by_length(map(len, rows), batch_size=64):
+        batch = indices.tolist()
         with trace(record=["pooled"]) as opened:
-            winners = classifier.logits(padded([rows[n] for n in batch])).argmax(dim=-1).tolist()
+            predicted = classifier.logits(padded([rows[n] for n in batch])).argmax(dim=-1).tolist()
         vectors[batch] = opened["pooled"].float().numpy()
-        for n, winner in zip(batch, winners, strict=True):
-            labels[n] = classifier.classes[winner]
+        for n, index in zip(batch, predicted, strict=True):
+            labels[n] = classifier.classes[index]
     return PooledTexts(vectors, tuple(labels))
 
 
 @dataclass(frozen=True)
 class TextPlane:
-    """A text among other texts, in the plane of their pooled vectors, which the head classifies.
+    """A text among N other texts, in the plane of the other texts' pooled vectors.
 
-    `points` (N, 2) are the other texts, `own` (2,) is the text and `own_label` its predicted class; `cosines` (N,) are
-    the cosine similarities of its vector to those of the other texts.
+    Attributes:
+        points: (N, 2) the other texts.
+        shares: (2,) fraction of the variance along each axis.
+        own, own_label: the point (2,) of the text, and its predicted class.
+        cosines: (N,) cosine similarities of the text's pooled vector with those of the other texts.
     """
 
     points: FloatArray
@@ -135,10 +143,10 @@ class TextPlane:
 
 
 def text_plane(classifier: Predictor, text: str, others: PooledTexts) -> TextPlane:
-    """A text among other texts, in the plane of the other texts, which does not change with the text.
+    """A text in the plane of other texts; the plane does not depend on the text.
 
     Raises:
-        TraceError: the text contains no token that the model reads.
+        TraceError: the text contains no word.
     """
     pooled = pool_texts(classifier, [text])
     own, plane = pooled.vectors[0], principal_plane(others.vectors)
@@ -146,7 +154,7 @@ def text_plane(classifier: Predictor, text: str, others: PooledTexts) -> TextPla
     return TextPlane(
         points=plane.points,
         shares=plane.shares,
-        own=plane.place(pooled.vectors)[0],
+        own=plane.project(pooled.vectors)[0],
         own_label=pooled.labels[0],
         cosines=(others.vectors @ own / lengths).astype(np.float64),
     )

@@ -1,4 +1,4 @@
-"""Random texts of a data set."""
+"""Random texts of a data set, the same texts for the same seed."""
 
 from collections.abc import Sequence
 
@@ -6,6 +6,5 @@ import numpy as np
 
 
 def random_texts(texts: Sequence[str], *, n: int, seed: int = 0) -> list[str]:
-    """`n` distinct texts in random order, or all if there are fewer; the same texts for the same seed."""
-    places = np.random.default_rng(seed).permutation(len(texts))[:n]
-    return [texts[int(place)] for place in places]
+    """`n` texts in random order, drawn without replacement, or all texts if there are fewer."""
+    return [texts[int(index)] for index in np.random.default_rng(seed).permutation(len(texts))[:n]]

@@ -1,4 +1,4 @@
-"""What happens inside the model for one text? Records all taps as arrays with names, shapes and descriptions."""
+"""What happens inside the model for one text? Every tap as an array, with its name, shape and description."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -19,19 +19,18 @@ from txcls.text.vocabulary import PAD, SPECIAL_TOKENS
 FloatArray = NDArray[np.float32]
 
 TOKENS_TOGETHER = 2048
-"""Maximum number of tokens in one forward or backward pass, over all its texts; larger passes are no faster on a
-CPU."""
+"""Maximum number of tokens in a batch of texts; larger batches are no faster on a CPU."""
 
 
 def texts_together(n_tokens: int) -> int:
-    """Number of texts of this length that share a forward pass, at least one."""
+    """Maximum number of texts of this length in a batch, at least one."""
     return max(1, TOKENS_TOGETHER // n_tokens)
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A tensor of the forward pass: `name` of its tap, `letters` of its axes (B batch, T tokens, D d_model, H heads, E
-    head width, F d_ff, C classes), its `shape` for this text, and a `note` describing its contents."""
+    """A tensor of the forward pass: the `name` of its tap, the shape `letters` of its axes, its `shape` for this text,
+    and a `note` that describes its contents."""
 
     name: str
     letters: str
@@ -44,10 +43,10 @@ class TracedText:
     """The forward pass of one text; `traced["layers.0.attn.pattern"]` is the array at that tap, without the batch axis.
 
     Attributes:
-        tokens: what the model reads, with offsets into the text; includes padding if the model pads to a fixed length.
+        tokens: the T tokens, with offsets into the text; includes padding if the model pads to a fixed length.
         prediction: all classes, ranked, from the same forward pass.
-        stages: the tensors in the order they were computed, from token ids to probabilities.
-        pooling: weight of each token in the text vector, (T,); None if the text vector is that of one token.
+        stages: the tensors in the order of computation, from token ids to probabilities.
+        pooling: weight of each token in the text vector, (T,); None if the text vector is the state of one token.
         values: tap name to array, without the batch axis.
     """
 
@@ -59,14 +58,14 @@ class TracedText:
 
     @cached_property
     def attention(self) -> FloatArray:
-        """Patterns (L, H, T, T); entry [l, h, i, j] is the weight of key j for query i; each row sums to 1."""
+        """Attention patterns (L, H, T, T); entry [l, h, i, j] is the weight of query i on key j; each row sums to 1."""
         return np.stack([value for name, value in self.values.items() if name.endswith(".attn.pattern")])
 
     def __getitem__(self, name: str) -> FloatArray:
         """The array at tap `name`, without the batch axis: `layers.0.attn.pattern` is (H, T, T).
 
         Raises:
-            UnknownNameError: there is no such tap; it is both a TraceError and a KeyError.
+            UnknownNameError: there is no such tap. It is both a TraceError and a KeyError.
         """
         try:
             return self.values[name]
@@ -86,7 +85,7 @@ class TracedText:
         return list(self.values)
 
     def __repr__(self) -> str:
-        """A line per array: its name, axes, shape and meaning."""
+        """A line per array: its name, axes, shape and description."""
         rows = [
             (stage.name, stage.letters.removeprefix("B "), str(self.values[stage.name].shape), stage.note)
             for stage in self.stages
@@ -99,10 +98,10 @@ class TracedText:
 
 
 def trace_text(classifier: Predictor, text: str, *, record: Iterable[str] | None = None) -> TracedText:
-    """Run one text through the model and record all intermediate values, or those at the taps `record` (`txcls.tap`).
+    """Run one text through the model and record all intermediate values, or only the taps in `record` (`txcls.tap`).
 
     Raises:
-        TraceError: the text contains no token that the model reads.
+        TraceError: the text contains no word.
     """
     encoding = readable(classifier, text)
     ids = torch.tensor([encoding.ids])  # 1 T
@@ -126,7 +125,7 @@ def trace_text(classifier: Predictor, text: str, *, record: Iterable[str] | None
 
 
 def _padding(encoding: Encoding, config: ModelConfig) -> tuple[Token, ...]:
-    """The padding tokens that a model with a fixed length reads as part of its input."""
+    """The padding tokens that a model of fixed length adds to its input."""
     missing = config.max_length - len(encoding.tokens) if config.fixed_length else 0
     return (Token(SPECIAL_TOKENS[PAD], PAD, 0, 0, is_unknown=False, is_special=True),) * missing
 
@@ -136,11 +135,11 @@ def readable(classifier: Predictor, text: str) -> Encoding:
 
     Raises:
         TraceError: the text contains no word.
-        TypeError: it is not a string.
+        TypeError: the text is not a string.
     """
     encoding = classifier.encoder.encode(check_text(text))
     if not encoding.has_words:
-        raise TraceError("there is no word in this text; give at least one")
+        raise TraceError("there is no word in this text; expected at least one")
     return encoding
 
 
@@ -160,18 +159,18 @@ _NOTES = {
     "norm_ff.out": ("B T D", "the residual stream, normalised before (or after) feed-forward"),
     "ff.hidden": ("B T F", "hidden activations of feed-forward"),
     "ff_out": ("B T D", "the output of feed-forward"),
-    "resid_post": ("B T D", "the residual stream after this layer"),
+    "resid_post": ("B T D", "the residual stream after the layer"),
     "norm.out": ("B T D", "the residual stream after the final norm"),
-    "pool.pattern": ("B T", "weights of the tokens in the text's vector: sum to 1"),
+    "pool.pattern": ("B T", "weights of the tokens in the text vector: sum to 1"),
     "pooled": ("B D", "one vector for the whole text"),
     "logits": ("B C", "one logit per class"),
 }
 
 
 def _describe(name: str, config: ModelConfig) -> tuple[str, str]:
-    """Axes and meaning of a tap, from its name without the layer number."""
-    key = name.split(".", 2)[2] if name.startswith("layers.") else name
-    letters, note = _NOTES[key]
-    if key == "attn.scores" and config.causal:
+    """The shape letters and the description of a tap."""
+    tap = name.split(".", 2)[2] if name.startswith("layers.") else name  # without the layer
+    letters, note = _NOTES[tap]
+    if tap == "attn.scores" and config.causal:
         note += ", minus infinity for later tokens"
     return letters, note

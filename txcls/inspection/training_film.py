@@ -1,4 +1,4 @@
-"""How did the model learn this? One text in every training snapshot, with many snapshots per batched pass."""
+"""How did the prediction for one text develop during training? The text in every training snapshot."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from txcls.text.tokens import Token
 Floats = NDArray[np.float64]
 
 WEIGHTS_TOGETHER = 32_000_000
-"""Maximum number of weights, over all snapshots of a pass, held in float32 at once: 128 MB."""
+"""Maximum number of weights of the snapshots in one pass: 128 MB in float32."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,12 @@ class TrainingFilm:
 
     Attributes:
         rows: step, loss and accuracy of each snapshot.
-        tokens: what the model reads.
+        tokens: the tokens of the text.
         logits: (N, C).
-        probabilities: (N, C), all with the trained model's calibration, which does not fit the earlier snapshots.
-        attention: patterns (N, L, H, t, t) among the first, or the chosen, t tokens.
+        probabilities: (N, C), with the trained model's calibration, which was not fitted to the other snapshots.
+        attention: patterns (N, L, H, t, t), limited to the t tokens in `shown` (`training_film`).
         states: names of the S residual states to which the class lens is applied.
-        lens: (N, S, C) class probabilities when a snapshot's final norm, pooling and head are applied to each state.
+        lens: (N, S, C) class probabilities from applying a snapshot's final norm, pooling and head to each state.
     """
 
     rows: tuple[SnapshotRow, ...]
@@ -49,10 +49,10 @@ class TrainingFilm:
     lens: Floats
 
     @property
-    def answers(self) -> NDArray[np.intp]:
+    def predicted(self) -> NDArray[np.intp]:
         """The class that each snapshot predicts, (N,)."""
-        answers: NDArray[np.intp] = self.logits.argmax(axis=-1)
-        return answers
+        predicted: NDArray[np.intp] = self.logits.argmax(axis=-1)
+        return predicted
 
 
 class _TracedClassifier(nn.Module):
@@ -76,34 +76,33 @@ class _TracedClassifier(nn.Module):
 
 
 def training_film(classifier: Predictor, text: str, *, shown: slice = slice(None)) -> TrainingFilm:
-    """Run one text through every snapshot of the model, as many at a time as fit into memory.
+    """Run one text through every snapshot of the model.
 
-    The model's forward pass is computed for many snapshots at once: `torch.func.vmap` maps it over the first axis of
-    the stacked weights, and `functional_call` substitutes them for the model's own. The attention returned is limited
-    to the `shown` tokens.
+    One pass covers many snapshots: `torch.func.vmap` maps the forward pass over the first axis of the stacked weights,
+    which `functional_call` substitutes for the model's weights. The returned attention is limited to `shown` tokens.
 
     Raises:
-        TraceError: the checkpoint has no snapshots, or the text contains no token that the model reads.
+        TraceError: the checkpoint has no snapshots, or the text contains no word.
     """
     checkpoint = classifier.checkpoint
     if checkpoint.snapshots is None:
         raise TraceError(f"{checkpoint.name} has no snapshots of its training; train it with --snapshots N")
     encoding = readable(classifier, text)
     ids = torch.tensor([encoding.ids])  # 1 T
-    # A separate model: `functional_call` swaps the weights of the model it is given, which other threads may be using.
+    # A separate model, since `functional_call` replaces the weights of its model, and other threads may be using ours.
     empty = build_without_memory(
         checkpoint.config, vocab_size=classifier.encoder.vocab_size, n_classes=len(classifier.classes)
     )
     assert isinstance(empty, TextClassifier)
     traced = _TracedClassifier(empty.eval())
 
-    def read_in_state(weights: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(weights: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
         result: tuple[Tensor, Tensor, Tensor] = functional_call(traced, weights, (ids,))
         return result
 
     n_read = empty.pad(ids).shape[1]  # more than the text's tokens if the length is fixed
     n_together = max(1, min(texts_together(n_read), WEIGHTS_TOGETHER // checkpoint.n_parameters))
-    places = np.arange(len(encoding.tokens))[shown]
+    positions = np.arange(len(encoding.tokens))[shown]
     parts: list[tuple[Tensor, Tensor, Tensor]] = []
     for start in range(0, len(checkpoint.snapshots), n_together):
         may_pause()
@@ -112,8 +111,8 @@ def training_film(classifier: Predictor, text: str, *, shown: slice = slice(None
             for name, tensor in checkpoint.snapshots.weights.items()
         }
         with torch.inference_mode():
-            logits, patterns, lens = vmap(read_in_state)(weights)  # n C, n L H T T, n S C
-        parts.append((logits, patterns[..., places, :][..., places], lens))
+            logits, patterns, lens = vmap(forward)(weights)  # n C, n L H T T, n S C
+        parts.append((logits, patterns[..., positions, :][..., positions], lens))
     logits, patterns, lens = map(torch.cat, zip(*parts, strict=True))
     n, n_states, n_classes = lens.shape
     n_tokens = len(encoding.ids)
@@ -129,15 +128,15 @@ def training_film(classifier: Predictor, text: str, *, shown: slice = slice(None
     )
 
 
-def flips(answers: Sequence[int] | NDArray[np.intp]) -> tuple[int, ...]:
-    """The states, from 1, at which the prediction switches to or away from the final prediction."""
-    is_last = np.asarray(answers) == answers[-1]
-    return tuple(int(n) + 1 for n in np.flatnonzero(is_last[1:] != is_last[:-1]))
+def flips(predicted: Sequence[int] | NDArray[np.intp]) -> tuple[int, ...]:
+    """The snapshots, from 1, at which the prediction switches to or away from the final prediction."""
+    is_final = np.asarray(predicted) == predicted[-1]
+    return tuple(int(n) + 1 for n in np.flatnonzero(is_final[1:] != is_final[:-1]))
 
 
-def questions(answers: Sequence[int] | NDArray[np.intp]) -> tuple[int, ...]:
-    """The states to ask about before they are shown: each flip, and the state halfway to it, so that both “yes”
-    and “no” occur as right answers."""
-    changes = flips(answers)
+def questions(predicted: Sequence[int] | NDArray[np.intp]) -> tuple[int, ...]:
+    """The snapshots to ask about before they are shown: each flip, and the snapshot halfway to it, since the correct
+    answer should not always be the same."""
+    changes = flips(predicted)
     halfway = ((before + flip) // 2 for before, flip in zip((0, *changes), changes, strict=False))
     return tuple(sorted({*changes, *(n for n in halfway if n > 0)}))

@@ -18,10 +18,10 @@ from txcls.text.vocabulary import SPECIAL_TOKENS
 
 @dataclass(frozen=True)
 class Tokenizers:
-    """A word tokenizer and a subword tokenizer with the same cleaning; one of them is the checkpoint's.
+    """A word tokenizer and a subword tokenizer with the same cleaning, one of them the checkpoint's.
 
-    `words_from` and `pairs_from` describe what each was learned from. `frequencies` has the count of each merge's pair
-    when it was learned; it is empty for a checkpoint's own merges, whose counts are not stored.
+    `words_from` and `pairs_from` describe what each was learned from. `frequencies` holds the count of each merged pair
+    at the time of its merge; it is empty if the merges are the checkpoint's, which stores no counts.
     """
 
     words: TextEncoder
@@ -37,7 +37,7 @@ def compare_tokenizers(encoder: TextEncoder, *, size: int = 4000) -> Tokenizers:
 
     For a word tokenizer, a subword vocabulary of `size` tokens, including special tokens, is learned from the
     checkpoint's words. These are ordered by frequency but have no counts, so the word of rank r out of V gets the count
-    V / r (Zipf's law). For byte pairs, the words come from the sample set's training texts.
+    V / r (Zipf's law). For a subword tokenizer, the words come from the sample set's training texts.
     """
     cleaning, max_length = encoder.config.cleaning, encoder.max_length
     if encoder.byte_pairs is not None:
@@ -47,7 +47,7 @@ def compare_tokenizers(encoder: TextEncoder, *, size: int = 4000) -> Tokenizers:
         origin = f"the {len(texts)} training texts of the sample set, since this checkpoint has no vocabulary of words"
         return Tokenizers(words, encoder, encoder.byte_pairs, origin, "the checkpoint's training texts", ())
     tokens = encoder.vocabulary.tokens[len(SPECIAL_TOKENS) :]
-    counts = {token: max(len(tokens) // place, 1) for place, token in enumerate(tokens, start=1)}
+    counts = {token: max(len(tokens) // rank, 1) for rank, token in enumerate(tokens, start=1)}
     config = TextConfig(cleaning=cleaning, tokenizer="bpe", max_vocabulary=size)
     pairs = BytePairs.fit((token for token, n in counts.items() for _ in range(n)), config)
     parts: Counter[str] = Counter()
@@ -65,17 +65,17 @@ def compare_tokenizers(encoder: TextEncoder, *, size: int = 4000) -> Tokenizers:
 
 
 def spellings(encoder: TextEncoder) -> tuple[str, ...]:
-    """The tokens of the vocabulary as text, by id; subwords are written with ␣ for a preceding space."""
+    """The tokens of the vocabulary as text, by id; subwords have ␣ for a preceding space."""
     tokens = encoder.vocabulary.tokens
     return tokens if encoder.byte_pairs is None else tuple(map(spell, tokens))
 
 
 @dataclass(frozen=True, slots=True)
 class VocabularySearch:
-    """The ids found by a search: the token with this spelling (`exact`), the token with this id (`by_id`), and others.
+    """The ids of matching tokens: with this spelling (`exact`), with this id (`by_id`), and with related spellings.
 
     `starting` start with the query, and `containing` contain it elsewhere; both are in order of id and limited to the
-    search's `at_most`, while `n_starting` and `n_containing` count all of them. `similar` have a similar spelling, the
+    search's `at_most`, while `n_starting` and `n_containing` count all matches. `similar` have a similar spelling, the
     most similar first.
     """
 
@@ -91,7 +91,7 @@ class VocabularySearch:
 def search_vocabulary(tokens: Sequence[str], query: str, *, at_most: int = 24) -> VocabularySearch:
     """Search the `spellings` of a vocabulary for a token by its spelling, part of its spelling, or its id.
 
-    The space before a subword (␣) may be omitted. An empty query finds nothing; only the first 60 characters are used.
+    The space before a subword (␣) may be omitted. An empty query has no matches; only the first 60 characters are used.
     """
     query = query[:60]
     if not query:
@@ -122,7 +122,7 @@ def token_vectors(classifier: Predictor) -> FloatArray:
 
 
 def token_cosines(classifier: Predictor, ids: Sequence[int]) -> FloatArray:
-    """Cosine similarities of N tokens' embeddings with all V, (N, V); minus infinity for special tokens."""
+    """Cosine similarities of N tokens' embeddings with all V embeddings, (N, V); minus infinity for special tokens."""
     vectors = token_vectors(classifier)  # V D
     units = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     cosines: FloatArray = units[list(ids)] @ units.T

@@ -174,7 +174,7 @@ class OrderKept(Measurement):
     measure: Literal["order_kept"]
 
     def _value(self, classifier: Predictor, text: str) -> Result:
-        return 100 * shuffle_words(classifier, text).label_kept
+        return 100 * shuffle_words(classifier, text).share_unchanged
 
 
 class FormedIn(Measurement):
@@ -523,7 +523,7 @@ class Settled(Measurement):
 
     def _value(self, classifier: Predictor, text: str) -> Result:
         film = training_film(classifier, text, shown=slice(0, 1))
-        last_flip = max(flips(film.answers), default=0)
+        last_flip = max(flips(film.predicted), default=0)
         return float(film.rows[last_flip].step)
 
 

@@ -63,8 +63,8 @@ def test_the_browser_gets_the_librarys_numbers_of_every_state_at_once() -> None:
     np.testing.assert_allclose(data["probabilities"][-1], classifier.probabilities([TEXT])[0], atol=1e-5)
     np.testing.assert_allclose(data["lens"], film.lens.max(axis=-1), atol=1e-6)
     assert data["lens_answers"] == film.lens.argmax(axis=-1).tolist()
-    assert data["answers"] == film.answers.tolist()
-    assert tuple(data["flips"]) == flips(film.answers) and tuple(data["asked"]) == questions(film.answers)
+    assert data["answers"] == film.predicted.tolist()
+    assert tuple(data["flips"]) == flips(film.predicted) and tuple(data["asked"]) == questions(film.predicted)
     assert data["tokens"] == TEXT.split()
     np.testing.assert_allclose(attention(data), film.attention, atol=1e-5)
 

@@ -20,11 +20,11 @@ def test_lens_prints_the_librarys_numbers_and_says_that_it_is_approximate() -> N
         assert f"<div>{state}</div><b>{best}</b><div>{row.max():.1%}</div>".replace("%", " %") in shown
     words = body_text(app)
     assert "**Approximate**" in words
-    for length in lens.lengths.mean(axis=1):
+    for length in lens.norms.mean(axis=1):
         assert f"**{length:.1f}**" in words
     winner, second = np.argsort(-lens.logits)[:2]
     between = lens.contributions[:, :, winner] - lens.contributions[:, :, second]
-    for key, drawn in (("chart_lengths", lens.lengths), ("chart_contribution_map", between)):
+    for key, drawn in (("chart_lengths", lens.norms), ("chart_contribution_map", between)):
         np.testing.assert_allclose(numbers(chart(app, key).figure["data"][0]["z"]), drawn, atol=1e-5)
     bars = [float(one.replace("−", "-")) for one in chart(app, "chart_contributions").figure["data"][1]["text"]]
     assert bars == pytest.approx([*between.sum(axis=1), lens.bias[winner] - lens.bias[second]], abs=0.00501)

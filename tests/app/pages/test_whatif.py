@@ -13,7 +13,7 @@ from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
 from txcls.app.shell import checkpoints, compute
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.data.generated.who_won import roles_of_text
-from txcls.inspection.circuit import Circuit, KeptRows, Pointed, Row, keep_rows, point, roles_of
+from txcls.inspection.circuit import Circuit, KeptRows, Pointed, Row, keep_rows, point_class_token, roles_of
 from txcls.inspection.patching import patch_grid
 from txcls.predictor import Predictor
 
@@ -99,7 +99,7 @@ def test_two_texts_of_equal_length_open_on_the_grid_and_a_cell_is_patched(report
 
 def test_the_class_row_is_pointed_at_a_token(reports: Predictor) -> None:
     app = open_page("whatif", **PAIR, experiment="point", query="2")
-    answer = reports.classes[int(point(reports, PAIR["text"], 1, heads=(0, 1)).argmax())]
+    answer = reports.classes[int(point_class_token(reports, PAIR["text"], 1, heads=(0, 1)).argmax())]
     assert f"the answer is **{answer}**" in body_text(app) and "50.0 %" in body_text(app)
 
 

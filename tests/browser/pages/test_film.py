@@ -85,7 +85,7 @@ def test_slider_keys_and_play_show_every_state_without_the_server(
         page.keyboard.press(("ArrowRight", "PageDown")[n % 2])
     assert len({tuple(pixels) for pixels in seen}) == len(film.rows), "the maps change with the state"
     expect(slider).to_have_value("5")
-    last = f"step 12 of 12: {classifier.classes[film.answers[-1]]}, {percent(film.probabilities[-1].max())}"
+    last = f"step 12 of 12: {classifier.classes[film.predicted[-1]]}, {percent(film.probabilities[-1].max())}"
     expect(slider).to_have_attribute("aria-valuetext", last)
     expect(page).to_have_url(re.compile("training_step=12"))
     page.keyboard.press("Space")  # plays from the beginning to the end

@@ -45,7 +45,7 @@ def film_data(
     """
     ranked = np.argsort(-film.probabilities, axis=-1, kind="stable")[:, :MAX_BARS]  # N bars
     lens_answers = film.lens.argmax(axis=-1)  # N S
-    sent_classes = np.unique(np.concatenate([ranked.ravel(), lens_answers.ravel(), film.answers]))
+    sent_classes = np.unique(np.concatenate([ranked.ravel(), lens_answers.ravel(), film.predicted]))
     position = {int(index): n for n, index in enumerate(sent_classes)}
     colours = class_colours(film.probabilities[-1])
     return {
@@ -72,9 +72,9 @@ def film_data(
         "rows": MAX_BARS,
         "has_others": len(classes) > MAX_BARS,
         "probabilities": np.round(film.probabilities[:, sent_classes], DIGITS).tolist(),
-        "answers": [position[int(index)] for index in film.answers],
-        "flips": flips(film.answers),
-        "asked": questions(film.answers),
+        "answers": [position[int(index)] for index in film.predicted],
+        "flips": flips(film.predicted),
+        "asked": questions(film.predicted),
         "tokens": list(tokens),
         "shape": film.attention.shape[:4],
         "attention": base64.b64encode(np.rint(film.attention * MAX_CODE).astype("<u2").tobytes()).decode("ascii"),

@@ -103,7 +103,7 @@ def _table(film: TrainingFilm, classes: Sequence[str]) -> str:
             plain(visible(classes[answer])),
             percent(float(probabilities[answer])),
         )
-        for row, answer, probabilities in zip(film.rows, film.answers, film.probabilities, strict=True)
+        for row, answer, probabilities in zip(film.rows, film.predicted, film.probabilities, strict=True)
     ]
     return table(columns, rows, right=[name for name in columns if name != "answer"])
 

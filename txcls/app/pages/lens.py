@@ -122,7 +122,7 @@ def _norms(opened: layout.Page, *, post_norm: bool) -> None:
     shown = window(len(tokens), key="norms_window")
     names = [token.label for token in tokens[shown]]
     st.subheader("Norm of the residual stream", anchor=False)
-    lengths = lens.lengths.mean(axis=1)
+    lengths = lens.norms.mean(axis=1)
     st.markdown(
         "The Euclidean norm of each token's state after every block. Mean over the tokens: "
         + ", ".join(f"**{length:.1f}** ({state})" for state, length in zip(lens.states, lengths, strict=True))
@@ -135,10 +135,10 @@ def _norms(opened: layout.Page, *, post_norm: bool) -> None:
         )
     )
     chart(
-        token_rows(lens.states, names, lens.lengths[:, shown], title="norm", signed=False, form=".2f"),
+        token_rows(lens.states, names, lens.norms[:, shown], title="norm", signed=False, form=".2f"),
         key="chart_lengths",
         alt=f"Heat map of the norm of {len(lens.states)} states of {len(names)} tokens, from "
-        f"{np.min(lens.lengths[:, shown]):.1f} to {np.max(lens.lengths[:, shown]):.1f}",
+        f"{np.min(lens.norms[:, shown]):.1f} to {np.max(lens.norms[:, shown]):.1f}",
     )
 
 

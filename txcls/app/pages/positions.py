@@ -219,7 +219,7 @@ def _shuffling(opened: layout.Page, classes: tuple[str, ...]) -> None:
     best = result.original.ranked[0]
     label = plain(best.label)
     n = len(result.texts)
-    n_same = round(result.label_kept * n)
+    n_same = round(result.share_unchanged * n)
     st.markdown(
         f"The same words in {n} random orders: **{n_same} of {n}** are still classified as **{label}**. "
         + ("Word order does not change the class here." if n_same == n else f"Order alone changes {n - n_same}.")

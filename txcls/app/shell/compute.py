@@ -221,7 +221,7 @@ walk_through = of_checkpoint(inspection.walk.walk_through, size=_size_of_walk)
 compare_texts = of_checkpoint(counterfactuals.compare_texts, heavy=True)
 patch_grid = of_checkpoint(patching.patch_grid, heavy=True)
 keep_rows = of_checkpoint(circuit.keep_rows)
-point = of_checkpoint(circuit.point)
+point_class_token = of_checkpoint(circuit.point_class_token)
 
 
 def flips(source: Source, text: str) -> Iterator[FlipSearch]:

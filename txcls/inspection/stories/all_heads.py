@@ -53,7 +53,6 @@ def measure_all_heads(
     """Replace the weights of all heads together.
 
     Args:
-        classifier: is not modified.
         texts: labelled texts that were not used to choose the stories.
         stories: one for every head.
         lists: one for every head, in the same order.

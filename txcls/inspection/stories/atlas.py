@@ -114,7 +114,7 @@ class HeadAtlas:
 
     @classmethod
     def of(cls, classifier: Predictor) -> "HeadAtlas | None":
-        """The atlas saved with the checkpoint; None if there is none, or if it does not fit the model."""
+        """The atlas stored in the checkpoint; None if there is none, or if it does not fit the model."""
         config = classifier.checkpoint.config.model
         try:
             atlas = cls.from_dict(classifier.checkpoint.metrics["atlas"])
@@ -207,7 +207,6 @@ def measure_atlas(
     """Every head's attention, worth and story; stories are found on validation texts and measured on test texts.
 
     Args:
-        classifier: is not modified.
         means: from `measure_heads`.
         effects: from `measure_heads`: the accuracy without each head.
         data_path: folder or file in the data set's published format; None for the default location of `open_dataset`.

@@ -21,7 +21,6 @@ def clearest_texts(
     no text matches any clause, it is the text with the sharpest attention.
 
     Args:
-        classifier: is not modified.
         stories: one for each head of interest.
         texts: at least one with a token.
         roles: the roles in each text. Typical and rare words are not known here, so clauses about them never match.

@@ -272,7 +272,6 @@ def measure_kinds(classifier: Predictor, texts: Sequence[TextKinds]) -> KindsTab
     """The attention of every head on these texts, by kinds.
 
     Args:
-        classifier: is not modified.
         texts: at least one.
 
     Raises:

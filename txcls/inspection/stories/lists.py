@@ -91,7 +91,6 @@ def fit_lists(classifier: Predictor, texts: TokenisedTexts) -> list[FittedLists]
     1972, https://doi.org/10.1214/aoms/1177692379).
 
     Args:
-        classifier: is not modified.
         texts: training texts, at least one.
     """
     config = classifier.checkpoint.config.model

@@ -48,7 +48,6 @@ def find_stories(
     are idle; their story is the clause that describes their attention most clearly.
 
     Args:
-        classifier: is not modified.
         texts: validation texts, at least one; each head that is not idle takes up to 150 passes over them.
         lists: for every head, fitted on training texts; None to try only clauses.
         on_head: called with the number of heads done and their total.

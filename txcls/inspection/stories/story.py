@@ -125,7 +125,6 @@ def right_answers(
     """Which texts are classified correctly, (N,), with the attention weights of some heads replaced.
 
     Args:
-        classifier: is not modified.
         texts: with their labels.
         replaced: (layer, head) to the weights that replace the head's own.
     """
@@ -263,7 +262,6 @@ def measure_story(
     with the names of other teams. The control for lists is `Lists.shuffled`.
 
     Args:
-        classifier: is not modified.
         texts: labelled texts that were not used to choose the story; those without a query and a key of the story are
             skipped.
         story: the story of one head.
@@ -334,7 +332,6 @@ def necessary_part(
     the accuracy that uniform weights lose for the whole story.
 
     Args:
-        classifier: is not modified.
         texts: at least one of them has a query of the story.
         story: the story of one head.
         fitted: the lists by word only and by distance only, for a story with both.

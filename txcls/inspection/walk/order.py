@@ -48,7 +48,7 @@ def walk_through(classifier: Predictor, text: str) -> Walk:
     """All steps of the forward pass of one text; the steps depend on the classifier's configuration.
 
     Raises:
-        TraceError: the text contains no token that the model reads.
+        TraceError: the text contains no word.
     """
     run = ForwardPass(classifier, trace_text(classifier, text))
     steps, config = [*text_steps(run), *embedding_steps(run)], run.config

@@ -128,7 +128,7 @@ def pointing(opened: layout.Page, classifier: Predictor, circuit: Circuit, left:
     n_heads, last = classifier.checkpoint.config.model.n_heads, classifier.checkpoint.config.model.n_layers
     head = opened.view.head if 0 <= opened.view.head < n_heads else -1
     heads = (head,) if head >= 0 else tuple(range(n_heads))
-    logits = compute.point(opened.source, opened.view.text, place, heads=heads)
+    logits = compute.point_class_token(opened.source, opened.view.text, place, heads=heads)
     answer = classifier.classes[int(logits.argmax())]
     with left:
         as_it_is = compute.keep_rows(opened.source, opened.view.text, (OTHER,) * len(tokens), ()).original
