@@ -69,7 +69,7 @@ def test_slider_keys_and_play_show_every_state_without_the_server(
     sent = listen(page)
     visit(page, server, "film", wait_for=FILM, checkpoint=FILMED, text=TEXT)
     assert sent, "the run that drew the page was asked for"
-    slider = page.get_by_role("slider", name="State of the training")
+    slider = page.get_by_role("slider", name="Snapshot of the training run")
     expect(slider).to_have_value("0")
     settle(page)
     page.wait_for_load_state("networkidle")

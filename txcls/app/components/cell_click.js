@@ -1,4 +1,4 @@
-// Reports clicks on bars and on cells of a heat map (a chart's first trace); Streamlit itself only reports points.
+// Reports clicks on bars and on cells of a heat map (a chart's first trace); Streamlit only reports clicks on points.
 export default function ({ data, setTriggerValue }) {
   const listen = (event) => {
     const plot = event.target.closest?.(`.st-key-${data.key}`)?.querySelector(".js-plotly-plot")

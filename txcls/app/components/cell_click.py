@@ -1,4 +1,4 @@
-"""Clicks on the cells of a heat map, or on bars; Streamlit itself only reports clicks on points."""
+"""Clicks on the cells of a heat map, or on bars; Streamlit only reports clicks on points."""
 
 from collections.abc import Callable
 
@@ -9,8 +9,8 @@ from txcls.app.components.register import register
 _cell = register("cell_click")
 
 
-def listen_to_cells(chart_key: str, clicked: Callable[[int, int], None]) -> None:
-    """Call `clicked` with row and column (from 0) of each clicked cell of the heat map with this key.
+def listen_to_cells(chart_key: str, on_click: Callable[[int, int], None]) -> None:
+    """Call `on_click` with row and column, from 0, of each clicked cell of the heat map with this key.
 
     A click on a bar gives the bar's `customdata` (an index) and 0.
     """
@@ -19,6 +19,6 @@ def listen_to_cells(chart_key: str, clicked: Callable[[int, int], None]) -> None
     def report_click() -> None:
         cell = st.session_state[key]["cell"]
         if cell:
-            clicked(int(cell[0]), int(cell[1]))
+            on_click(int(cell[0]), int(cell[1]))
 
     _cell(data={"key": chart_key}, key=key, on_cell_change=report_click)

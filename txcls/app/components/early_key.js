@@ -1,15 +1,16 @@
-// Stores at most one press of PageDown or PageUp while nothing can be turned (lecture.js or its page is still loading);
-// lecture.js handles it as soon as it can.
+// Stores at most one press of PageDown or PageUp while lecture.js or its page is still loading; lecture.js handles it
+// when it is ready.
 export default function ({ data }) {
-  const lecture = (window.txclsLecture ??= { page: null, at: 0, asked: null })
-  lecture.keeps = data.on
-  if (lecture.keeper) return
-  lecture.keeper = (event) => {
-    const by = { PageDown: 1, PageUp: -1 }[event.key]
-    if (!by || lecture.live || !lecture.keeps || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return
+  const lecture = (window.txclsLecture ??= { page: null, at: 0, requestedFrom: null })
+  lecture.storesKeys = data.on
+  if (lecture.storeKey) return
+  lecture.storeKey = (event) => {
+    const offset = { PageDown: 1, PageUp: -1 }[event.key]
+    const hasModifier = event.altKey || event.ctrlKey || event.metaKey || event.shiftKey
+    if (!offset || lecture.live || !lecture.storesKeys || hasModifier) return
     event.preventDefault()
     event.stopImmediatePropagation()
-    lecture.waiting = by
+    lecture.storedTurn = offset
   }
-  window.addEventListener("keydown", lecture.keeper, true)
+  window.addEventListener("keydown", lecture.storeKey, true)
 }

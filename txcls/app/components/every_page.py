@@ -7,9 +7,9 @@ _lesson_history = register("lesson_history")
 
 
 def keep_page_keys(*, on: bool) -> None:
-    """Store a press of PageDown or PageUp until `lecture.js` runs, if the page has slides or steps to turn.
+    """Store a press of PageDown or PageUp until `lecture.js` runs, if `on`; several presses count as one.
 
-    Called before the page is drawn; several presses count once.
+    Called before the page is drawn.
     """
     _early_key(data={"on": on}, key="early_key")
 

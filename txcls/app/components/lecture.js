@@ -1,24 +1,24 @@
 // Turns slides, steps and pages with PageDown and PageUp regardless of focus, switches lecture mode with F9, and draws
 // the bar with the current position. Slides are turned in the browser; steps and other pages come from the server.
 const MAX_LETTERED_LAYERS = 3 // with more layers, the map has no letters
-const MIN_FORMULA_SHARE = 0.7 // of the type in the slide
-const ASK_AGAIN_MS = 5000
-const STAY_MS = 4000 // how long charts above a part of a page may take to reach their final height
-const LONG = { attn: "attention", ff: "feed-forward" }
+const MIN_FORMULA_SHARE = 0.7 // minimum font size of formulas, as a share of the slide's
+const REQUEST_AGAIN_MS = 5000
+const IN_VIEW_MS = 4000 // charts above a part of a page may need this long to reach their final height
+const FULL_NAMES = { attn: "attention", ff: "feed-forward" }
 
 export default function ({ data, parentElement, setTriggerValue, setStateValue }) {
-  const lecture = (window.txclsLecture ??= { page: null, at: 0, asked: null })
+  const lecture = (window.txclsLecture ??= { page: null, at: 0, requestedFrom: null })
   const find = (selector) => parentElement.querySelector(selector)
   const bar = { data, lecture, find, setTriggerValue, setStateValue, style: styleElement(), last: data.slides.length - 1 }
   nameLesson(data.lesson)
   goToPart(data, lecture)
-  const isNew = takeOver(bar)
+  const isNew = setSlide(bar)
   const { first, afterDrawing } = keyHandlers(bar)
   find(".back").onclick = () => turn(bar, -1)
   find(".next").onclick = () => turn(bar, 1)
   find(".leave").onclick = () => setTriggerValue("mode", Date.now())
   fillPages(bar)
-  tellSize(bar)
+  reportSize(bar)
   window.txclsStopLecture?.()
   window.addEventListener("keydown", first, true)
   window.addEventListener("keydown", afterDrawing)
@@ -33,8 +33,8 @@ export default function ({ data, parentElement, setTriggerValue, setStateValue }
     window.removeEventListener("keydown", afterDrawing)
   }
   window.txclsStopLecture = stop
-  lecture.live = stop // until another call takes over; Streamlit may make that call before or after it ends this one
-  if (isNew) takeWaiting(bar)
+  lecture.live = stop // until the next call, which Streamlit may make before or after it ends this one
+  if (isNew) takeStoredTurn(bar)
   return () => {
     if (lecture.live === stop) lecture.live = null
     stop()
@@ -62,31 +62,32 @@ function goToPart(data, lecture) {
   const panel = document.querySelector(".st-key-lesson_panel")
   const step = data.lesson && `${data.lesson.title} ${data.lesson.at}`
   if (step && lecture.step && step !== lecture.step) {
-    for (const element of [panel, document.querySelector('[data-testid="stMain"]')]) element?.scrollTo(0, 0) // on a phone, Next is lower
+    const scrolled = [panel, document.querySelector('[data-testid="stMain"]')] // on a phone, Next is below the narration
+    for (const element of scrolled) element?.scrollTo(0, 0)
   }
-  if (step !== lecture.step) lecture.stay?.()
+  if (step !== lecture.step) lecture.stopScrolling?.()
   if (step !== lecture.step || data.on) lecture.partOf = null
   lecture.step = step
   const part = document.querySelector(".txcls-part")
   if (!data.on && data.lesson?.far_down && part && lecture.partOf !== step) {
     lecture.partOf = step
-    // If the panel is above the page, as on a phone, the narration is read first, and a button leads to the part.
-    if (panel && getComputedStyle(panel).position === "fixed") stayAt(part, lecture)
+    // On a phone, where the panel is above the page, a button after the narration scrolls to the part.
+    if (panel && getComputedStyle(panel).position === "fixed") keepInView(part, lecture)
   }
-  for (const button of document.querySelectorAll(".txcls-to-part")) button.onclick = () => part && stayAt(part, lecture)
+  for (const button of document.querySelectorAll(".txcls-to-part")) button.onclick = () => part && keepInView(part, lecture)
 }
 
-/** Set the initial slide of this call; returns whether the page or mode is new. */
-function takeOver({ data, lecture, last }) {
-  const isOther = lecture.page !== data.page || lecture.on !== data.on
-  if (isOther) {
-    const asked = new URL(location.href).searchParams.get("slide")
-    lecture.at = asked === "last" ? last : (Number.parseInt(asked, 10) || 1) - 1
-    clearTimeout(lecture.rearming)
-    Object.assign(lecture, { page: data.page, on: data.on, asked: null })
+/** Set the initial slide of this call; return whether the page or mode is new. */
+function setSlide({ data, lecture, last }) {
+  const isNew = lecture.page !== data.page || lecture.on !== data.on
+  if (isNew) {
+    const slide = new URL(location.href).searchParams.get("slide")
+    lecture.at = slide === "last" ? last : (Number.parseInt(slide, 10) || 1) - 1
+    clearTimeout(lecture.requestTimer)
+    Object.assign(lecture, { page: data.page, on: data.on, requestedFrom: null })
   }
   lecture.at = Math.max(0, Math.min(lecture.at, last))
-  return isOther || !lecture.live
+  return isNew || !lecture.live
 }
 
 /** Show the current slide and the bar, or the whole page outside lecture mode. */
@@ -116,7 +117,7 @@ function show({ data, lecture, find, style, last, setTriggerValue }) {
   find(".back").disabled = data.first && (data.lesson ? lecture.at : at) <= 0
   find(".next").disabled = data.last && (data.lesson ? lecture.at >= last : at >= of - 1)
   drawMap(find(".map"), data.layers, slide?.shows ?? [], data.lesson ? null : (part) => setTriggerValue("part", part))
-  clearTimeout(lecture.fitting)
+  clearTimeout(lecture.shrinkTimer)
   if (slide?.own_keys) shrinkToFit(document.querySelector(selector), lecture, 40)
   fitFormulas(document.querySelector(selector))
   const address = new URL(location.href)
@@ -136,42 +137,42 @@ function slideStyle(slide, selector) {
     (slide.hides_answer ? ".st-key-lecture_strip .txcls-strip {visibility: hidden;}" : "")
 }
 
-/** Go forward or back by one; returns whether the key was handled. */
-function turn(bar, by) {
+/** Go forward (1) or back (-1); return whether the key was handled. */
+function turn(bar, offset) {
   const { data, lecture, last } = bar
-  const button = data.at && document.querySelector(`.st-key-step_${by > 0 ? "next" : "back"} button`)
+  const button = data.at && document.querySelector(`.st-key-step_${offset > 0 ? "next" : "back"} button`)
   if (button && !button.disabled) {
     button.click()
     return true
   }
   if (!data.on && !data.lesson) return false
-  if (data.on && !data.at && lecture.at + by >= 0 && lecture.at + by <= last) {
-    lecture.at += by
+  if (data.on && !data.at && lecture.at + offset >= 0 && lecture.at + offset <= last) {
+    lecture.at += offset
     show(bar)
-  } else if (lecture.asked === data.page) {
-    lecture.waiting = by // the next page is loading and handles this when it arrives
-  } else if (!(by > 0 ? data.last : data.first)) {
-    lecture.asked = data.page
-    lecture.rearming = setTimeout(() => rearm(bar), ASK_AGAIN_MS)
-    bar.setTriggerValue("turn", by)
+  } else if (lecture.requestedFrom === data.page) {
+    lecture.storedTurn = offset // the next page handles this when it has been loaded
+  } else if (!(offset > 0 ? data.last : data.first)) {
+    lecture.requestedFrom = data.page
+    lecture.requestTimer = setTimeout(() => allowRequest(bar), REQUEST_AGAIN_MS)
+    bar.setTriggerValue("turn", offset)
   }
   return true
 }
 
-/** Handle the key that was pressed while nothing could be turned. */
-function takeWaiting(bar) {
-  const by = bar.lecture.waiting
-  bar.lecture.waiting = 0
-  if (by) turn(bar, by)
+/** Handle a key that was pressed while the page was loading. */
+function takeStoredTurn(bar) {
+  const offset = bar.lecture.storedTurn
+  bar.lecture.storedTurn = 0
+  if (offset) turn(bar, offset)
 }
 
-/** Allow another request for a page that does not arrive, but not while the server is still drawing. */
-function rearm(bar) {
+/** Allow another request if a page was not loaded, but not while the server is still drawing it. */
+function allowRequest(bar) {
   const state = document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState
-  if (state && state !== "notRunning") bar.lecture.rearming = setTimeout(() => rearm(bar), 500)
+  if (state && state !== "notRunning") bar.lecture.requestTimer = setTimeout(() => allowRequest(bar), 500)
   else {
-    bar.lecture.asked = null
-    takeWaiting(bar)
+    bar.lecture.requestedFrom = null
+    takeStoredTurn(bar)
   }
 }
 
@@ -181,7 +182,7 @@ function keyHandlers(bar) {
   const isPlain = (event) => !event.altKey && !event.ctrlKey && !event.metaKey && !event.shiftKey
   const direction = (event) => (isPlain(event) ? { PageDown: 1, PageUp: -1 }[event.key] : undefined)
   const ownKeys = () => data.on && !data.lesson && data.slides[lecture.at]?.own_keys
-  const swallow = (event) => {
+  const consume = (event) => {
     event.preventDefault()
     event.stopImmediatePropagation()
   }
@@ -191,65 +192,65 @@ function keyHandlers(bar) {
       if (!event.repeat) bar.setTriggerValue("mode", Date.now())
       return
     }
-    const by = direction(event)
-    if (!by || (!data.on && !data.at && !data.lesson)) return
+    const offset = direction(event)
+    if (!offset || (!data.on && !data.at && !data.lesson)) return
     if (!ownKeys()) {
-      if (turn(bar, by)) swallow(event)
+      if (turn(bar, offset)) consume(event)
     } else if (event.target !== document.body) {
       // The drawing ignores keys pressed while another element has the focus.
-      swallow(event)
+      consume(event)
       document.activeElement?.blur()
       document.body.dispatchEvent(new KeyboardEvent("keydown", { key: event.key, bubbles: true, cancelable: true }))
     }
   }
   const afterDrawing = (event) => {
     if (data.on && isPlain(event) && event.key.toLowerCase() === "g" && !isTyping(event)) openMenu(bar.find(".go"), event)
-    const by = direction(event)
-    if (by && ownKeys() && !event.defaultPrevented && turn(bar, by)) event.preventDefault()
+    const offset = direction(event)
+    if (offset && ownKeys() && !event.defaultPrevented && turn(bar, offset)) event.preventDefault()
   }
   return { first, afterDrawing }
 }
 
-/** Scroll to a part of the page, and again when the page's height changes, for STAY_MS or until the user scrolls. */
-function stayAt(part, lecture) {
-  lecture.stay?.()
+/** Scroll to a part of the page, and again when the page's height changes, for IN_VIEW_MS or until the user scrolls. */
+function keepInView(part, lecture) {
+  lecture.stopScrolling?.()
   const page = document.querySelector('[data-testid="stMainBlockContainer"]')
-  const again = new ResizeObserver(() => part.scrollIntoView({ block: "start" }))
+  const resized = new ResizeObserver(() => part.scrollIntoView({ block: "start" }))
   const events = ["wheel", "touchstart", "pointerdown", "keydown"]
-  const timer = setTimeout(() => lecture.stay(), STAY_MS)
-  lecture.stay = () => {
+  const timer = setTimeout(() => lecture.stopScrolling(), IN_VIEW_MS)
+  lecture.stopScrolling = () => {
     clearTimeout(timer)
-    again.disconnect()
-    for (const one of events) window.removeEventListener(one, lecture.stay, true)
-    lecture.stay = null
+    resized.disconnect()
+    for (const name of events) window.removeEventListener(name, lecture.stopScrolling, true)
+    lecture.stopScrolling = null
   }
-  again.observe(page) // also calls back immediately
-  for (const one of events) window.addEventListener(one, lecture.stay, true)
+  resized.observe(page) // also calls back immediately
+  for (const name of events) window.addEventListener(name, lecture.stopScrolling, true)
 }
 
-/** Shrink formulas that are too wide to fit, down to the smallest readable size. */
+/** Shrink formulas that are too wide, down to the smallest readable size. */
 function fitFormulas(element) {
-  const least = Number.parseFloat(getComputedStyle(document.documentElement).getPropertyValue("--lecture-type")) || 0
-  for (const one of element?.querySelectorAll(".katex-display") ?? []) {
-    const formula = one.querySelector(".katex")
+  const type = Number.parseFloat(getComputedStyle(document.documentElement).getPropertyValue("--lecture-type")) || 0
+  for (const block of element?.querySelectorAll(".katex-display") ?? []) {
+    const formula = block.querySelector(".katex")
     formula.style.fontSize = ""
-    if (one.scrollWidth <= one.clientWidth + 1) continue
+    if (block.scrollWidth <= block.clientWidth + 1) continue
     const size = Number.parseFloat(getComputedStyle(formula).fontSize)
-    formula.style.fontSize = `${Math.max(MIN_FORMULA_SHARE * least, Math.floor((size * one.clientWidth) / one.scrollWidth))}px`
+    formula.style.fontSize = `${Math.max(MIN_FORMULA_SHARE * type, Math.floor((size * block.clientWidth) / block.scrollWidth))}px`
   }
 }
 
-/** Reduce the zoom of a drawing until it fits; it may still be loading, so check repeatedly for a while. */
+/** Reduce the zoom of a drawing until it fits; check repeatedly for a while, since it may still be loading. */
 function shrinkToFit(element, lecture, times) {
   const zoom = element?.currentCSSZoom ?? 1
   if (!times || zoom <= 1 || !element.isConnected) return
-  const over = element.scrollHeight / element.clientHeight
-  if (over > 1.005) {
-    const less = Math.max(1, zoom / Math.min(over, 1.1))
-    const high = getComputedStyle(document.documentElement).getPropertyValue("--lecture-bar")
-    Object.assign(element.style, { zoom: less, inset: `calc(${high} / ${less}) 0` })
+  const excess = element.scrollHeight / element.clientHeight
+  if (excess > 1.005) {
+    const smaller = Math.max(1, zoom / Math.min(excess, 1.1))
+    const barHeight = getComputedStyle(document.documentElement).getPropertyValue("--lecture-bar")
+    Object.assign(element.style, { zoom: smaller, inset: `calc(${barHeight} / ${smaller}) 0` })
   }
-  lecture.fitting = setTimeout(() => shrinkToFit(element, lecture, times - 1), 200)
+  lecture.shrinkTimer = setTimeout(() => shrinkToFit(element, lecture, times - 1), 200)
 }
 
 const isTyping = (event) => event.composedPath()[0].closest?.("textarea, input, select, [contenteditable]")
@@ -268,32 +269,32 @@ function fillPages({ data, find, setTriggerValue }) {
   menu.onchange = () => menu.value && setTriggerValue("page", menu.value)
 }
 
-/** Tell the server whether the window is small: charts get smaller type then. */
-function tellSize({ data, lecture, setStateValue }) {
+/** Report to the server whether the window is small, where charts get smaller type. */
+function reportSize({ data, lecture, setStateValue }) {
   if (!data.on) return
   const query = matchMedia("(max-width: 1599px), (max-height: 999px)")
-  const tell = () => query.matches !== data.small && setStateValue("small", query.matches)
+  const report = () => query.matches !== data.small && setStateValue("small", query.matches)
   if (lecture.query) lecture.query.onchange = null
   lecture.query = query
-  query.onchange = tell
-  tell()
+  query.onchange = report
+  report()
 }
 
-/** Draw the map from the text to the prediction; the parts that the slide shows are filled. */
+/** Draw the map of the model from the text to the prediction; the parts that the slide shows are filled. */
 function drawMap(map, layers, shows, onPart) {
   const box = (name, text) => {
-    const made = document.createElement("b")
-    const long = LONG[name.split(".")[0]] ?? text
-    made.textContent = shows.includes(name) ? long : text
-    made.title = long
-    made.classList.toggle("here", shows.some((one) => one === name || name.startsWith(`${one}.`)))
-    made.classList.toggle("small", !made.textContent)
+    const part = document.createElement("b")
+    const fullName = FULL_NAMES[name.split(".")[0]] ?? text
+    part.textContent = shows.includes(name) ? fullName : text
+    part.title = fullName
+    part.classList.toggle("here", shows.some((shown) => shown === name || name.startsWith(`${shown}.`)))
+    part.classList.toggle("small", !part.textContent)
     if (onPart) {
-      made.onclick = () => onPart(name)
-      made.title = `${long}: open this step`
-      made.setAttribute("role", "button")
+      part.onclick = () => onPart(name)
+      part.title = `${fullName}: open this step`
+      part.setAttribute("role", "button")
     }
-    return made
+    return part
   }
   const gap = (text) => Object.assign(document.createElement("i"), { textContent: text })
   const blocks = layers === null
@@ -307,5 +308,5 @@ function drawMap(map, layers, shows, onPart) {
     ...blocks,
     ...["pool", "classes"].map((name) => box(name, name)),
   )
-  map.setAttribute("aria-label", `Map of the model; this is about: ${shows.join(", ") || "all of it"}`)
+  map.setAttribute("aria-label", `Map of the model; parts on this slide: ${shows.join(", ") || "all"}`)
 }

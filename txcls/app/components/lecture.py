@@ -11,7 +11,7 @@ from txcls.app.components.register import register
 STYLE_SHEET = Path(__file__).parent / "lecture_page.css"
 """Lecture mode's changes to the page itself."""
 IN_SMALL_WINDOW = "_small_window"
-"""Where the session remembers whether the browser's window is small."""
+"""The session key that records whether the browser's window is small."""
 _KEY = "lecture"
 _bar = register("lecture")
 
@@ -29,13 +29,13 @@ def bar_and_keys(
         data: the page's data from `txcls.app.shell.lecture.end`.
         on_mode: called before the next run of the page when lecture mode is switched.
         on_turn: called before the next run with 1 or -1 when the page is turned.
-        on_jump: called before the next run with the name of the page or of the part that was chosen.
+        on_jump: called before the next run with the name of the selected page or part of the architecture.
     """
 
     def turned() -> None:
-        by = st.session_state[_KEY]["turn"]
-        if by in (1, -1):
-            on_turn(int(by))
+        offset = st.session_state[_KEY]["turn"]
+        if offset in (1, -1):
+            on_turn(int(offset))
 
     def resized() -> None:
         st.session_state[IN_SMALL_WINDOW] = bool(st.session_state[_KEY]["small"])

@@ -1,5 +1,5 @@
-// Stores a lesson's answers in this browser, so that they are still there after a reload and in a second tab. A browser may
-// forbid it, as in a frame of another site; then the answers last as long as the session.
+// Stores a lesson's answers in this browser for reloads and other tabs. If the browser forbids this, for example in a
+// frame of another site, the answers last as long as the session.
 export default function ({ data, setTriggerValue }) {
   const key = `txcls-lesson-${data.name}`
   try {

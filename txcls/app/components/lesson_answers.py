@@ -8,12 +8,12 @@ import streamlit as st
 from txcls.app.components.register import register
 
 _answers = register("lesson_answers")
-LONGEST = 100_000
+MAX_LENGTH = 100_000
 """Maximum length of the stored answers, in characters."""
 
 
 def store_answers(name: str, answers: Mapping[str, Any] | None, *, on_restore: Callable[[str], None]) -> None:
-    """Store the answers in a lesson; without any, call `on_restore` with the answers of an earlier visit, if any.
+    """Store a lesson's answers, or if None, call `on_restore` with the answers of an earlier visit, if there are any.
 
     Empty answers delete the stored ones.
     """
@@ -21,7 +21,7 @@ def store_answers(name: str, answers: Mapping[str, Any] | None, *, on_restore: C
 
     def restore() -> None:
         stored = st.session_state[key]["stored"]
-        if isinstance(stored, str) and len(stored) <= LONGEST:
+        if isinstance(stored, str) and len(stored) <= MAX_LENGTH:
             on_restore(stored)
 
     _answers(data={"name": name, "answers": answers}, key=key, on_stored_change=restore)

@@ -1,5 +1,5 @@
-// Gives each step of a lesson one entry in the browser's history. Streamlit adds an entry whenever it changes the address,
-// which is twice where a step opens another page: the old page with the new step would be the one that Back returns to.
+// Gives each step of a lesson one entry in the browser's history. Streamlit adds an entry whenever it changes the URL:
+// two if a step opens another page, and Back would then return to the old page with the new step.
 export default function () {
   if (window.txclsLessonHistory) return
   window.txclsLessonHistory = true

@@ -1,33 +1,33 @@
-// Submits a text area a moment after the last key press, by sending it the Ctrl+Enter on which Streamlit submits. Text
-// typed just before the connection broke is entered again once the server is back. Texts are cut to one character more
-// than the app reads, so that no browser sends megabytes.
+// Submits a text area a moment after the last key press, by sending it Ctrl+Enter. Text typed just before the connection
+// broke is entered again when the server is back. Texts are cut to one character more than the app reads, so that no
+// browser sends megabytes.
 export default function ({ data, setTriggerValue }) {
   let timer
-  const inside = (target) => target instanceof HTMLTextAreaElement && target.closest(`[class*="st-key-${data.key}"]`)
-  const commit = (area) => {
+  const isTextBox = (target) => target instanceof HTMLTextAreaElement && target.closest(`[class*="st-key-${data.key}"]`)
+  const submit = (area) => {
     const key = { key: "Enter", code: "Enter", bubbles: true, cancelable: true }
     area.dispatchEvent(new KeyboardEvent("keydown", { ...key, ctrlKey: true }))
     area.dispatchEvent(new KeyboardEvent("keyup", key)) // otherwise shortcuts would consider the key held down
   }
-  const put = (area, text) => {
+  const setText = (area, text) => {
     Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value").set.call(area, text)
     area.dispatchEvent(new Event("input", { bubbles: true }))
   }
-  const later = (event) => {
+  const changed = (event) => {
     const area = event.target
-    if (area instanceof HTMLTextAreaElement && area.value.length > data.most + 1) {
-      const kept = Array.from(area.value.slice(0, 2 * (data.most + 1))).slice(0, data.most + 1).join("")
-      if (kept.length < area.value.length) return put(area, kept)
+    if (area instanceof HTMLTextAreaElement && area.value.length > data.max + 1) {
+      const start = Array.from(area.value.slice(0, 2 * (data.max + 1))).slice(0, data.max + 1).join("")
+      if (start.length < area.value.length) return setText(area, start)
     }
-    if (!inside(area)) return
-    // Kept until the server is known to have the text. Without an event, either the text was typed before this listener
-    // existed, or the page has not yet drawn the server's text; only a focused box can have been typed in.
-    const typed = event.type || (area === document.activeElement && area.value !== data.text)
-    if (typed) window.txclsTyped = area.value
+    if (!isTextBox(area)) return
+    // Stored until the server is known to have the text. Without an event, either the text was typed before this listener
+    // existed, or the page has not yet drawn the server's text; only a focused box can contain typed text.
+    const isTyped = event.type || (area === document.activeElement && area.value !== data.text)
+    if (isTyped) window.txclsTyped = area.value
     if (event.isComposing) return
     clearTimeout(timer)
     timer = setTimeout(() => {
-      if (area.isConnected && !area.disabled) commit(area)
+      if (area.isConnected && !area.disabled) submit(area)
     }, data.pause)
   }
   const app = document.querySelector("[data-test-connection-state]")
@@ -47,28 +47,28 @@ export default function ({ data, setTriggerValue }) {
   const box = () => document.querySelector(`[class*="st-key-${data.key}"] textarea`)
   const typeAgain = () => {
     const area = box()
-    if (area) put(area, window.txclsTyped)
+    if (area) setText(area, window.txclsTyped)
   }
-  const arrived = () => {
-    // A box with the server's text may have received it from a click or a link, which is later than the typing; but a
-    // server that has just come back may have put its older text there.
+  const checkArrival = () => {
+    // If the box has the server's text, a click or a link has replaced the typed text; but a server that has just come
+    // back may have drawn its older text there.
     const replaced = !window.txclsBack && box()?.value === data.text
     if (window.txclsTyped === data.text || replaced) window.txclsTyped = undefined
   }
-  const soon = setTimeout(arrived, data.pause) // once the box is drawn
+  const arrivalTimer = setTimeout(checkArrival, data.pause) // once the box is drawn
   window.txclsStopLiveText?.()
-  document.addEventListener("input", later)
-  document.addEventListener("compositionend", later)
+  document.addEventListener("input", changed)
+  document.addEventListener("compositionend", changed)
   if (app) watch.observe(app, { attributes: true })
   const stop = () => {
     clearTimeout(timer)
-    clearTimeout(soon)
+    clearTimeout(arrivalTimer)
     watch.disconnect()
-    document.removeEventListener("input", later)
-    document.removeEventListener("compositionend", later)
+    document.removeEventListener("input", changed)
+    document.removeEventListener("compositionend", changed)
   }
   window.txclsStopLiveText = stop
   // Text typed before this listener existed, or just before a restart; does nothing if there is none.
-  document.querySelectorAll(`[class*="st-key-${data.key}"] textarea`).forEach((target) => later({ target }))
+  document.querySelectorAll(`[class*="st-key-${data.key}"] textarea`).forEach((target) => changed({ target }))
   return stop
 }

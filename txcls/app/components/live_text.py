@@ -1,4 +1,4 @@
-"""Text boxes that submit while the visitor types."""
+"""Text boxes that submit their text while the visitor types."""
 
 from txcls.app.components.register import register
 from txcls.app.shell.limits import limits
@@ -7,19 +7,18 @@ _live = register("live_text")
 
 
 def submit_while_typing(key_start: str, *, text: str, pause_ms: int = 250) -> None:
-    """Submit the text areas whose keys start with `key_start` after each pause in typing, as Ctrl+Enter would.
+    """Submit the text areas with keys that start with `key_start` after each pause in typing, as Ctrl+Enter would.
 
     Args:
         key_start: the start of their keys.
         text: the last text that the server received; text typed while disconnected is submitted after reconnecting.
         pause_ms: milliseconds without a key press after which the text is submitted.
 
-    A text longer than `limits().characters` is truncated to one character more than that, so that the server notices
-    that it is too long.
+    A longer text than `limits().characters` is truncated to one character more, so that the server notices its length.
     """
-    data = {"key": key_start, "text": text, "pause": pause_ms, "most": limits().characters}
+    data = {"key": key_start, "text": text, "pause": pause_ms, "max": limits().characters}
     _live(data=data, key=f"live_{key_start}", on_back_change=_redraw)
 
 
 def _redraw() -> None:
-    """Do nothing: after a broken connection the browser only needs the rerun of the page that it triggers."""
+    """Do nothing: after a broken connection, the browser only needs the page to rerun."""

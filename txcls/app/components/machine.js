@@ -1,25 +1,24 @@
 // The picture on a page of the app: it follows the text box at every key press and computes in the browser, not on the
-// server. What the visitor switches or opens is sent to the server for the URL and the other pages.
+// server. Switched heads and opened parts are sent to the server for the URL and the other pages.
 
 const NAMES = /^(\d+)\.(\d+)$/;
-/** When to read the text box again, in ms: Streamlit may change it after the picture, without an input event. */
-const READ_AGAIN = [50, 250, 1000, 3000];
+/** When to read the text box again: Streamlit may change it after the picture, without an input event. */
+const READ_AGAIN_MS = [50, 250, 1000, 3000];
 
 export default function ({data, parentElement, setStateValue, setTriggerValue}) {
   const root = parentElement.querySelector(".picture");
   const picture = (root.txcls ??= newPicture(root));
   Object.assign(picture, {data, setStateValue, setTriggerValue});
-  // Keep heads that were switched here until the server has confirmed them.
-  if (!picture.asked || String([...picture.off].sort()) === String(data.off)) {
+  // Heads that were switched here are unchanged until the server has confirmed them.
+  if (!picture.isPending || String([...picture.off].sort()) === String(data.off)) {
     picture.off = new Set(data.off);
-    picture.asked = false;
+    picture.isPending = false;
   }
   picture.update();
-  // Each call has its own listeners, so removing those of the previous call leaves these in place.
   const typed = (event) => picture.typed(event), pressed = (event) => picture.machine.pressed(event);
   const arrived = () => picture.arrived();
   picture.stop?.();
-  const again = READ_AGAIN.map((wait) => setTimeout(() => picture.follow(), wait));
+  const again = READ_AGAIN_MS.map((wait) => setTimeout(() => picture.follow(), wait));
   document.addEventListener("input", typed);
   document.addEventListener("keydown", pressed);
   window.addEventListener("txcls-classifier", arrived);
@@ -34,11 +33,11 @@ export default function ({data, parentElement, setStateValue, setTriggerValue}) 
 
 function newPicture(root) {
   const picture = {
-    off: new Set(), asked: false, name: "", reader: null,
+    off: new Set(), isPending: false, name: "", reader: null,
     machine: new Machine(root, {
       onSwitch: (head) => {
         if (!picture.off.delete(head)) picture.off.add(head);
-        picture.asked = true;
+        picture.isPending = true;
         picture.read(picture.text);
         picture.setTriggerValue("switched", [...picture.off].sort());
       },
@@ -77,12 +76,12 @@ function newPicture(root) {
       picture.text = text;
       const {reader, data} = picture;
       if (!reader) return;
-      const off = [...picture.off].map((one) => NAMES.exec(one)).filter((found) => found)
+      const off = [...picture.off].map((name) => NAMES.exec(name)).filter((match) => match)
         .map(([, layer, head]) => ({layer: Number(layer) - 1, head: Number(head) - 1}))
         .filter(({layer, head}) => layer < reader.classifier.model.config.n_layers && head < reader.classifier.model.config.n_heads);
-      const found = await reader.read(text, off, data.how);
-      if (!found) return;
-      const {whole, pass} = found;
+      const result = await reader.read(text, off, data.how);
+      if (!result) return;
+      const {whole, pass} = result;
       if (!pass.trace) picture.machine.wait();
       else {
         const names = new Set(off.map(({layer, head}) => `${layer + 1}.${head + 1}`));

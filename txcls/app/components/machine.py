@@ -1,6 +1,6 @@
 """The whole model in one picture, computed and drawn in the visitor's browser (txcls/web/picture/machine.js).
 
-The browser receives a classifier once: its weights are a separate component, which later runs omit once the picture has
+The browser receives a classifier once: its weights are a separate component, which is omitted after the picture has
 reported their arrival.
 """
 
@@ -36,7 +36,7 @@ def machine(
     """Draw the picture of a text; it follows the text box while the visitor types.
 
     Args:
-        name: identifies the classifier in the browser; changed weights need another name.
+        name: identifies the classifier in the browser; other weights need another name.
         weights: returns `txcls.web.export.packed`; called if the browser does not have this classifier.
         box: the start of the text box's key.
         off: switched-off heads, each "layer.head" from 1.

@@ -1,4 +1,4 @@
-"""Register a Streamlit component from the files in this folder."""
+"""Register Streamlit components from the files in this folder."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-// Saves the chart with the given key: as PNG or SVG through its own camera button, or its numbers as CSV.
+// Saves the chart with the given key: as PNG or SVG through the chart's own button, or its numbers as CSV.
 export default function ({ data, parentElement }) {
   const row = parentElement.querySelector(".row")
   row.replaceChildren("Save as")
@@ -20,29 +20,29 @@ export default function ({ data, parentElement }) {
   }
 }
 
-/** The numbers of a chart as CSV, one per line: column, row and value of a heat map, or x, y and text. */
+/** The numbers of a chart as CSV, one per line: column, row and value of a heat map, or x, y and text of other charts. */
 function numbersOf(plot) {
   const lines = [["series", "x", "y", "value"]]
   plot._fullData.forEach((trace, number) => {
     const name = trace.name && !/^trace \d+$/.test(trace.name) ? trace.name : String(number + 1)
     if (trace.z) {
       // Heat maps of many heads are sent as integers in steps of 1/255.
-      const top = trace.coloraxis && plot._fullLayout[trace.coloraxis]?.cmax === 255 ? 255 : 1
-      const along = (of, start, step, n) => (of?.length ? [...of] : [...Array(n).keys()].map((k) => (start ?? 0) + k * (step ?? 1)))
-      const rows = [...trace.z], ys = along(trace.y, 0, 1, rows.length), xs = along(trace.x, 0, 1, rows[0]?.length ?? 0)
+      const max = trace.coloraxis && plot._fullLayout[trace.coloraxis]?.cmax === 255 ? 255 : 1
+      const axis = (labels, n) => (labels?.length ? [...labels] : [...Array(n).keys()])
+      const rows = [...trace.z], ys = axis(trace.y, rows.length), xs = axis(trace.x, rows[0]?.length ?? 0)
       rows.forEach((cells, y) => [...cells].forEach((z, x) => {
-        if (Number.isFinite(z)) lines.push([name, xs[x], ys[y], top === 1 ? z : (z / top).toFixed(3)])
+        if (Number.isFinite(z)) lines.push([name, xs[x], ys[y], max === 1 ? z : (z / max).toFixed(3)])
       }))
     } else if (trace.hoverinfo !== "skip" && !(trace.opacity === 0 || trace.marker?.opacity === 0)) {
       const n = Math.max(trace.x?.length ?? 0, trace.y?.length ?? 0)
       for (let k = 0; k < n; k++) lines.push([name, trace.x?.[k], trace.y?.[k], Array.isArray(trace.text) ? trace.text[k] : ""])
     }
   })
-  return lines.map((line) => line.map(quoted).join(",")).join("\r\n")
+  return lines.map((line) => line.map(csvCell).join(",")).join("\r\n")
 }
 
-/** A CSV cell: the chart's markup and invisible characters are removed, and no spreadsheet takes it for a formula. */
-function quoted(value) {
+/** A CSV cell without the chart's markup and invisible characters, written so that no spreadsheet reads a formula. */
+function csvCell(value) {
   let text = String(value ?? "").replace(/<[^>]*>|[\u200b\u200c\u2068\u2069]/g, "")
   for (const [entity, character] of [["&lt;", "<"], ["&gt;", ">"], ["&amp;", "&"]]) text = text.replaceAll(entity, character)
   if (/^[=+@\t\r]|^-(?![\d.])/.test(text)) text = `'${text}`

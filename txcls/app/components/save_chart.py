@@ -6,5 +6,5 @@ _save = register("save_chart")
 
 
 def save_buttons(chart_key: str, *, file_name: str) -> None:
-    """Three buttons with which the browser saves the Plotly chart of this key as PNG, as SVG, or its numbers as CSV."""
+    """Draw buttons that save the Plotly chart with this key as PNG or SVG, and its numbers as CSV."""
     _save(data={"key": chart_key, "file": file_name}, key=f"save_{chart_key}")

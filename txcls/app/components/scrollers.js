@@ -1,5 +1,5 @@
 // Makes scrollable elements reachable by keyboard: each is a named tab stop while its content overflows. On a phone,
-// where Streamlit divides the menu's list into sections, the menu becomes a group of links instead of a list.
+// where Streamlit divides the menu's list into sections, the list roles are removed.
 const NAMES = {
   ".katex-display": "Formula",
   '[data-testid="stMarkdownContainer"] table': "Table",
@@ -12,8 +12,8 @@ const MENU = '[data-testid="stSidebarNavItems"], [data-testid="stSidebarNavItems
 const HOLDS_STOPS = "a[href], button, input, select, textarea, summary, [tabindex='0']"
 
 export default function () {
-  const sized = new ResizeObserver(() => later())
-  const look = () => {
+  const sized = new ResizeObserver(() => schedule())
+  const updateStops = () => {
     for (const element of document.querySelectorAll(MENU)) element.setAttribute("role", "none")
     for (const [selector, name] of Object.entries(NAMES)) {
       for (const element of document.querySelectorAll(selector)) {
@@ -35,24 +35,24 @@ export default function () {
     }
   }
   let timer
-  const later = () => {
+  const schedule = () => {
     timer ??= setTimeout(() => {
       timer = undefined
-      look()
+      updateStops()
     }, 150)
   }
   window.txclsStopScrollers?.()
-  const changed = new MutationObserver(later)
+  const changed = new MutationObserver(schedule)
   changed.observe(document.body, { subtree: true, childList: true })
-  document.addEventListener("toggle", later, true) // collapsed content has no size
-  document.fonts.addEventListener("loadingdone", later)
-  later()
+  document.addEventListener("toggle", schedule, true) // collapsed content has no size
+  document.fonts.addEventListener("loadingdone", schedule)
+  schedule()
   const stop = () => {
     clearTimeout(timer)
     changed.disconnect()
     sized.disconnect()
-    document.removeEventListener("toggle", later, true)
-    document.fonts.removeEventListener("loadingdone", later)
+    document.removeEventListener("toggle", schedule, true)
+    document.fonts.removeEventListener("loadingdone", schedule)
   }
   window.txclsStopScrollers = stop
   return stop

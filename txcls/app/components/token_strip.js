@@ -7,9 +7,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const tag = token.number === null ? "SPAN" : "BUTTON"
     let element = strip.children[place]
     if (element?.tagName !== tag) {
-      const fresh = document.createElement(tag)
-      element ? element.replaceWith(fresh) : strip.append(fresh)
-      element = fresh
+      const created = document.createElement(tag)
+      element ? element.replaceWith(created) : strip.append(created)
+      element = created
     }
     element.textContent = token.text
     element.title = token.title

@@ -16,10 +16,10 @@ class StripToken:
 
     Attributes:
         text: its label; must be printable (`txcls.figures.visible`).
-        number: sent on a click; None for a token that cannot be clicked.
+        number: the value that a click reports; None for a token that cannot be clicked.
         title: its tooltip.
         kind: its style: "", "fixed" (added by the model), "unknown", "added" (to the text), "later" (not read).
-        pressed: whether it is the selected one.
+        pressed: whether it is selected.
         shade: strength of its colour, 0 to 1.
     """
 

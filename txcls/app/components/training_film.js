@@ -1,7 +1,7 @@
 // A training run as a film: slider and play button below the curves; bars, heads and class lens of the selected
-// snapshot. All numbers are sent at once, so sliding and playing need no server; the URL follows the training step.
+// snapshot. All numbers are sent at once, so the slider and Play need no server; the URL follows the training step.
 const PAUSE_MS = 600 // between two snapshots during playback
-const MAX_INTEGER = 2 ** 16 - 1 // represents an attention weight of 1
+const MAX_CODE = 2 ** 16 - 1 // represents an attention weight of 1
 // Controls elsewhere on the page handle these keys themselves.
 const CONTROLS = "a, button, input, select, summary, [role=slider], [role=tab], [role=radio], [role=option], [role=menuitem]"
 const TYPING = "textarea, input:not([type=range], [type=checkbox]), select, [contenteditable], [role=listbox] *"
@@ -47,7 +47,7 @@ class Film {
     return this.section.querySelector(selector)
   }
 
-  /** Show the server's numbers; returns a function that removes the listeners of this call only. */
+  /** Show the server's numbers; return a function that removes the listeners of this call only. */
   open(data) {
     this.stop?.()
     const isReopened = this.data?.opened !== data.opened
@@ -117,7 +117,7 @@ class Film {
     }
     this.find(".verdict").textContent = this.verdict
     this.play.textContent = this.timer ? "❚❚ Pause" : n === this.last ? "↺ Play again" : "▶ Play"
-    keepAddress(data.steps[n], data.steps[data.unsaid])
+    updateAddress(data.steps[n], data.steps[data.default])
   }
 
   ask() {
@@ -126,7 +126,7 @@ class Film {
     const final = this.answer(this.last)
     this.find(".ask p").textContent =
       `${capital(this.step(this.at - 1))}: ${this.answer(this.at - 1)}. At the end of training: ${final}. ` +
-      `Does the model say ${final} by step ${grouped(this.data.steps[this.at])}?`
+      `Does the model predict ${final} at step ${grouped(this.data.steps[this.at])}?`
   }
 
   guess(guessed) {
@@ -134,7 +134,7 @@ class Film {
     const isFinal = this.data.answers[this.at] === this.data.answers[this.last]
     this.answered.add(this.at)
     this.verdict =
-      `${(guessed === "true") === isFinal ? "✓ Right" : "✗ Wrong"}: at ${this.step(this.at)} the model says ` +
+      `${(guessed === "true") === isFinal ? "✓ Right" : "✗ Wrong"}: at ${this.step(this.at)} the model predicts ` +
       `${this.answerWithProbability(this.at)}.`
     this.show()
     this.play.focus()
@@ -206,7 +206,7 @@ class Curves {
     Object.assign(this, { svg, data, last: data.steps.length - 1 })
     svg.setAttribute(
       "aria-label",
-      `Loss and accuracy in ${this.last + 1} states from step 0 to step ${data.steps[this.last]}. Validation loss goes from ` +
+      `Loss and accuracy of ${this.last + 1} snapshots from step 0 to step ${data.steps[this.last]}. Validation loss goes from ` +
         `${data.validation_loss[0].toFixed(2)} to ${data.validation_loss[this.last].toFixed(2)}, validation accuracy from ` +
         `${percent(data.validation_accuracy[0])} to ${percent(data.validation_accuracy[this.last])}.`,
     )
@@ -219,12 +219,12 @@ class Curves {
 
   draw() {
     const { svg, data } = this
-    ;[this.width, this.height] = [svg.clientWidth, svg.clientHeight] // not the on-screen size: lecture mode enlarges it
+    ;[this.width, this.height] = [svg.clientWidth, svg.clientHeight] // unlike the on-screen size, without lecture mode's zoom
     const bottom = this.height - PADDING.bottom
     this.line = svgElement("line", { class: "head", y1: PADDING.top, y2: bottom + 4 })
     const flips = data.flips.map((n) => triangle(this.x(n), bottom + 3))
     svg.replaceChildren(...this.panel("loss", 0), ...this.panel("accuracy", 1), ...this.legend(), ...this.steps(), ...flips, this.line)
-    // The thumb's centre stops half its width from either end, so the slider is wider than the curves by its width.
+    // The thumb's centre stops half the thumb's width before either end, so the slider is wider than the curves.
     const slider = svg.nextElementSibling
     slider.style.marginLeft = `${PADDING.left - 8}px`
     slider.style.width = `calc(100% - ${PADDING.left - 8}px)`
@@ -235,9 +235,9 @@ class Curves {
     const height = (this.height - PADDING.top - PADDING.between - PADDING.bottom) / 2
     const top = PADDING.top + place * (height + PADDING.between)
     const splits = ["train", "validation"].map((split) => [split, this.data[`${split}_${metric}`]])
-    const most = metric === "accuracy" ? 1 : Math.max(...splits.flatMap(([, values]) => values))
-    const y = (value) => top + height * (1 - value / most)
-    const axis = [0, most].flatMap((value) => [
+    const max = metric === "accuracy" ? 1 : Math.max(...splits.flatMap(([, values]) => values))
+    const y = (value) => top + height * (1 - value / max)
+    const axis = [0, max].flatMap((value) => [
       svgElement("line", { class: "axis", x1: this.x(0), x2: this.x(this.last), y1: y(value), y2: y(value) }),
       svgElement(
         "text",
@@ -253,7 +253,7 @@ class Curves {
     return [...axis, ...curves, title, ...(metric === "accuracy" ? this.patched(y, top) : [])]
   }
 
-  /** The shares of answers that a patch moves, named beside the title of the accuracy. */
+  /** The effect of a patch and of its control over training, named beside the title of the accuracy. */
   patched(y, top) {
     const { patched } = this.data
     if (!patched) return []
@@ -277,7 +277,7 @@ class Curves {
       svgElement("text", { x: left(place, 106) + 28, y: PADDING.top - 5 }, isWide ? `${split} rows` : split),
     ])
     if (!this.data.flips.length) return lines
-    const text = isWide ? "the answer flips" : "flips"
+    const text = isWide ? "the prediction flips" : "flips"
     return [
       ...lines,
       triangle(left(2, 98) + 5, PADDING.top - 5),
@@ -308,12 +308,12 @@ class Curves {
   /** The snapshot nearest to a horizontal position on the screen. */
   nearest(clientX) {
     const box = this.svg.getBoundingClientRect()
-    const across = ((clientX - box.left) * this.width) / box.width
-    return Math.round(((across - PADDING.left) / (this.width - PADDING.left - PADDING.right)) * this.last)
+    const x = ((clientX - box.left) * this.width) / box.width
+    return Math.round(((x - PADDING.left) / (this.width - PADDING.left - PADDING.right)) * this.last)
   }
 }
 
-const triangle = (across, down) => svgElement("path", { class: "flips flip", d: `M${across - 5} ${down}h10l-5 -8z` })
+const triangle = (x, y) => svgElement("path", { class: "flips flip", d: `M${x - 5} ${y}h10l-5 -8z` })
 
 function drawBars(list, data) {
   const n_rows = Math.min(data.rows, data.classes.length)
@@ -323,7 +323,7 @@ function drawBars(list, data) {
   rest.classList.add("rest")
   list.replaceChildren(...rows, ...(data.has_others ? [rest] : []))
   list.style.height = `calc(var(--row) * ${n_rows + data.has_others})`
-  list.parentElement.querySelector(".note").textContent = "★ the answer at the end of training"
+  list.parentElement.querySelector(".note").textContent = "★ the prediction at the end of training"
 
   function row(words, title, colour = "") {
     const item = element("li")
@@ -346,28 +346,28 @@ function drawBars(list, data) {
   return {
     show(n) {
       const values = data.probabilities[n]
-      const order = values.map((_, index) => index).sort((one, other) => values[other] - values[one])
-      let left = 1
+      const order = values.map((_, index) => index).sort((a, b) => values[b] - values[a])
+      let remainder = 1
       order.forEach((index, place) => {
         const item = rows[index]
         item.classList.toggle("top-class", index === data.answers[n])
         if (place >= n_rows) item.hidden = true
         else {
           set(item, place, values[index])
-          left -= values[index]
+          remainder -= values[index]
         }
       })
-      if (data.has_others) set(rest, n_rows, Math.max(left, 0))
+      if (data.has_others) set(rest, n_rows, Math.max(remainder, 0))
     },
   }
 }
 
-/** The attention maps of all heads, or one of them enlarged and labelled with its tokens. */
+/** The attention maps of all heads, or the enlarged map of one head with labelled tokens. */
 class Maps {
   constructor(film) {
     const { data } = film
     const [, nLayers, nHeads, nTokens] = data.shape
-    Object.assign(this, { film, data, nLayers, nHeads, nTokens, attention: weightsOf(data.attention) })
+    Object.assign(this, { film, data, nLayers, nHeads, nTokens, attention: decodeWeights(data.attention) })
     this.grid = film.find(".maps")
     this.large = film.find(".large")
     this.cell = film.find(".cell")
@@ -413,8 +413,8 @@ class Maps {
   }
 
   /** Description of a head: its name and largest weight. */
-  described(head, weights) {
-    const largest = weights.reduce((most, value, place) => (value > weights[most] ? place : most), 0)
+  description(head, weights) {
+    const largest = weights.reduce((best, value, place) => (value > weights[best] ? place : best), 0)
     return `${headName(head)}; largest weight: ${this.pair(weights, largest)}`
   }
 
@@ -461,12 +461,12 @@ class Maps {
     for (const { head, box, canvas } of this.small) {
       const weights = this.weights(n, head)
       if (!enlarged) paint(canvas, weights)
-      box.setAttribute("aria-label", `${this.described(head, weights)}; enlarge`)
+      box.setAttribute("aria-label", `${this.description(head, weights)}; enlarge`)
     }
     if (!enlarged) return
     const canvas = this.large.querySelector("canvas")
     paint(canvas, this.weights(n, enlarged))
-    canvas.setAttribute("aria-label", `Attention of ${this.described(enlarged, this.weights(n, enlarged))}`)
+    canvas.setAttribute("aria-label", `Attention of ${this.description(enlarged, this.weights(n, enlarged))}`)
   }
 }
 
@@ -489,20 +489,20 @@ function showLens(list, data, n) {
   list.replaceChildren(...rows)
 }
 
-let later
-/** Write the step into the URL, unless it is the default step of a URL without one. */
-function keepAddress(step, unsaid) {
-  clearTimeout(later)
-  later = setTimeout(() => {
+let addressTimer
+/** Write the step into the URL, unless it is the default of a URL without a step. */
+function updateAddress(step, defaultStep) {
+  clearTimeout(addressTimer)
+  addressTimer = setTimeout(() => {
     const address = new URL(window.location.href)
-    if (step !== unsaid) address.searchParams.set("training_step", step)
+    if (step !== defaultStep) address.searchParams.set("training_step", step)
     else address.searchParams.delete("training_step")
     if (address.href !== window.location.href) history.replaceState(history.state, "", address)
   }, 200)
 }
 
 /** All attention weights, decoded from base64 of 16-bit integers. */
-function weightsOf(text) {
+function decodeWeights(text) {
   const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
-  return Float32Array.from(new Uint16Array(bytes.buffer), (value) => value / MAX_INTEGER)
+  return Float32Array.from(new Uint16Array(bytes.buffer), (value) => value / MAX_CODE)
 }

@@ -14,7 +14,7 @@ from txcls.inspection.training_film import TrainingFilm, flips, questions
 _film = register("training_film", modules=("picture/saving", "picture/colours"), sheets=("picture/saving",))
 
 MAX_BARS = 8
-"""Maximum number of classes that get a bar in a snapshot."""
+"""Maximum number of classes with a bar in a snapshot."""
 DIGITS = 6
 MAX_CODE = 2**16 - 1
 """The integer that represents an attention weight of 1."""
@@ -37,11 +37,11 @@ def film_data(
         film: with attention among `tokens`.
         classes: names of all C classes.
         name: name of the checkpoint.
-        opened: identifies the model and how the page was opened; another value starts the film at `at` again.
+        opened: identifies the model and how the page was opened; a new value restarts the film at `at`.
         tokens: printable labels of the tokens.
         at: the first snapshot to show.
         default: the snapshot shown for a URL without a training step.
-        patched: shares drawn beside the accuracy.
+        patched: a patch's effect over training, drawn beside the accuracy.
     """
     ranked = np.argsort(-film.probabilities, axis=-1, kind="stable")[:, :MAX_BARS]  # N bars
     lens_answers = film.lens.argmax(axis=-1)  # N S
@@ -52,7 +52,7 @@ def film_data(
         "opened": opened,
         "name": name,
         "at": at,
-        "unsaid": default,
+        "default": default,
         "steps": [row.step for row in film.rows],
         **{
             field: [getattr(row, field) for row in film.rows]
