@@ -1,8 +1,8 @@
 """Export a page that classifies in the visitor's browser: one file that opens from disk, or a folder for a static host.
 
 The page contains the checkpoint, the project's JavaScript (the modules beside this file, joined into one) and the
-tokenizer tables (txcls/web/tables.py). Its content security policy forbids requests to other servers, and any script
-but its own.
+tokenizer tables (txcls/web/tables.py). Its content security policy forbids requests to other servers and all other
+scripts.
 """
 
 import base64
@@ -35,17 +35,17 @@ SETTINGS = (
     "d_model", "n_heads", "n_layers", "d_embedding", "d_ff", "max_length", "positions", "scale_embeddings", "causal",
     "pooling", "norm", "activation",
 )  # fmt: skip
-"""The settings in `ModelConfig` that model.js reads."""
+"""The settings of `ModelConfig` that model.js reads."""
 REFUSED = {
     "mask_padding": (False, "lets padding take part in attention and pooling"),
     "pool_padding": (True, "lets padding into the mean"),
     "fixed_length": (True, "pads every text to max_length"),
 }
-"""Settings of reference systems that a page does not support: the refused value, and what it does."""
+"""Settings of reference systems that a page does not support: the refused value and its effect."""
 PLAYGROUND = "playground.html"
 """The playground's file beside a page."""
 GENERATOR = '<meta name="generator" content="txcls '
-"""Marks an exported page, which may be replaced."""
+"""The mark of an exported page, which may be replaced."""
 SHEETS = (
     "page/theme", "picture/buttons", "page/page", "picture/machine", "picture/saving", "page/patch", "page/bins",
     "page/lesson", "page/article",
@@ -53,8 +53,8 @@ SHEETS = (
 DESCRIPTION = (
     "See how a Transformer classifies a text, word by word and head by head, in your browser. No text leaves it."
 )
-SURE = 0.95
-"""Minimum probability of the first prediction that a page shows, if an example has it."""
+MIN_CONFIDENCE = 0.95
+"""Minimum probability of the first prediction that a page shows, if an example reaches it."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -80,21 +80,25 @@ def export_page(
 ) -> Path:
     """Write a page for these checkpoints into a folder, replacing an older page there, and return its index.html.
 
-    With several checkpoints the page has a menu of them; a `lesson` (`txcls.web.lesson`) is shown beside them. A
-    `single_file` page opens from disk. Otherwise the folder also holds the weights, and a README.md for a static Space
-    on Hugging Face; any static file host can serve it. If the page's `address` is known, links to it are shown with a
-    preview image, a file beside the page; its footer links to `project`. The page `playground`
-    (`txcls.web.playground.playground`), if given, is written beside it and linked.
+    Args:
+        checkpoints: the checkpoints; several are offered in a menu.
+        out: the folder.
+        single_file: write a page that opens from disk. Otherwise the folder also has the weights and a README.md for a
+            static Space on Hugging Face; any static file host can serve it.
+        lesson: data of a lesson (`txcls.web.lesson`), which is shown beside the checkpoints.
+        address: URL of the page, if known: links to it then have a preview image, which is a file beside the page.
+        project: URL of the project, for a link in the footer.
+        playground: the playground's page (`txcls.web.playground`), if it should be written beside the page and linked.
 
     Raises:
-        CheckpointError: an address does not begin with https:// or http://; a checkpoint cannot be read or has settings
-            that a page does not support; two checkpoints have the same name; or the folder holds other files or cannot
-            be written.
+        CheckpointError: a URL does not begin with https:// or http://; a checkpoint cannot be read or has settings that
+            a page does not support; two checkpoints have the same name; the folder holds other files or cannot be
+            written.
     """
     target = Path(out)
-    for given in (address, project):
-        if given and not given.startswith(("https://", "http://")):
-            raise CheckpointError(f"got the address {given[:80]!r}; expected one that begins with https:// or http://")
+    for url in (address, project):
+        if url and not url.startswith(("https://", "http://")):
+            raise CheckpointError(f"got the address {url[:80]!r}; expected one that begins with https:// or http://")
     refuse_other_files(target)
     models = [_read(checkpoint) for checkpoint in checkpoints]
     _check(models)
@@ -114,7 +118,7 @@ def export_page(
 
 
 def write_page(target: Path, files: Mapping[str, bytes]) -> Path:
-    """Write these files into the folder, replacing an older page there once all are written; returns its index.html.
+    """Write these files into the folder, where they replace an older page when all are written; return its index.html.
 
     Raises:
         CheckpointError: the folder cannot be written.
@@ -134,7 +138,7 @@ def write_page(target: Path, files: Mapping[str, bytes]) -> Path:
 
 @dataclass(frozen=True)
 class _Links:
-    """Where the page will be found, ending with a slash, the project's page, and the playground; "" if unknown."""
+    """URLs of the page, ending with a slash, of the project, and of the playground; "" if unknown."""
 
     address: str = ""
     project: str = ""
@@ -153,8 +157,10 @@ def single_page(checkpoint: str | Path) -> bytes:
 
 
 def packed(checkpoint: str | Path) -> bytes:
-    """A classifier for the app's own pages: the length of a JSON description as 4 bytes, little-endian, the description
-    (with the tokenizer tables), padding to a multiple of 8, and model.safetensors.
+    """A classifier for the app's own pages.
+
+    It consists of the length of a JSON description in 4 bytes, little-endian, the description (with the tokenizer
+    tables), padding to a multiple of 8 bytes, and model.safetensors.
 
     Raises:
         CheckpointError: the checkpoint cannot be read, or has settings that a page does not support.
@@ -170,12 +176,12 @@ def packed(checkpoint: str | Path) -> bytes:
 def unsupported(checkpoint: Checkpoint) -> str | None:
     """The reason why a checkpoint cannot be exported, as a sentence; None if it can."""
     if checkpoint.config.objective != "classify":
-        return f"{checkpoint.name} is a language model; a page can be made of classifiers only"
+        return f"{checkpoint.name} is a language model; only classifiers can be exported as a page"
     for setting, (value, effect) in REFUSED.items():
         if getattr(checkpoint.config.model, setting) == value:
             return (
-                f"{checkpoint.name} is a reference system that {effect} (model.{setting}); a page can be made of "
-                "models without that setting only"
+                f"{checkpoint.name} is a reference system that {effect} (model.{setting}); only models without that "
+                "setting can be exported as a page"
             )
     return None
 
@@ -221,7 +227,7 @@ def _check(models: Sequence[_Model]) -> None:
         raise CheckpointError("got no checkpoint; name at least one")
     names = [model.file.lower() for model in models]
     if repeated := sorted({name for name in names if names.count(name) > 1}):
-        raise CheckpointError(f"several checkpoints would be called {repeated[0]!r} in the page; rename one's folder")
+        raise CheckpointError(f"several checkpoints would be called {repeated[0]!r} in the page; rename a folder")
 
 
 def describe(classifier: Predictor) -> dict[str, Any]:
@@ -231,8 +237,8 @@ def describe(classifier: Predictor) -> dict[str, Any]:
     settings = config.model.model_dump(mode="json")
     means, atlas = Means.of(classifier), HeadAtlas.of(classifier)
     examples = examples_for(config.data.dataset)
-    answers = classifier.predict([example.text for example in examples])
-    start = _start([example.label for example in examples], answers)
+    predictions = classifier.predict([example.text for example in examples])
+    start = _first_example([example.label for example in examples], predictions)
     return {
         "name": classifier.name,
         "title": config.title,
@@ -252,18 +258,20 @@ def describe(classifier: Predictor) -> dict[str, Any]:
             [example.title, example.text, *([example.changed] if example.changed else [])] for example in examples
         ],
         "start": start,
-        "opening": [[ranked.label, round(ranked.probability, 4)] for ranked in answers[start].ranked[:4]],
+        "opening": [[ranked.label, round(ranked.probability, 4)] for ranked in predictions[start].ranked[:4]],
         "card": _card(classifier),
     }
 
 
-def _start(labels: Sequence[str], answers: Sequence[Prediction]) -> int:
-    """The example that the page opens with: of those with the right prediction (of all, if there are none) the first of
-    which the model is sure, else the most confident."""
-    right = [n for n, label in enumerate(labels) if label and answers[n].label == label]
-    probabilities = {n: answers[n].probability or 0.0 for n in right or range(len(labels))}
-    sure = [n for n, probability in probabilities.items() if probability >= SURE]
-    return sure[0] if sure else max(probabilities, key=probabilities.__getitem__)
+def _first_example(labels: Sequence[str], predictions: Sequence[Prediction]) -> int:
+    """The example with which the page opens: the first with a confident correct prediction, or else the most confident.
+
+    If no prediction is correct, all examples are considered.
+    """
+    correct = [n for n, label in enumerate(labels) if label and predictions[n].label == label]
+    probabilities = {n: predictions[n].probability or 0.0 for n in correct or range(len(labels))}
+    confident = [n for n, probability in probabilities.items() if probability >= MIN_CONFIDENCE]
+    return confident[0] if confident else max(probabilities, key=probabilities.__getitem__)
 
 
 def _card(classifier: Predictor) -> dict[str, Any]:
@@ -272,14 +280,14 @@ def _card(classifier: Predictor) -> dict[str, Any]:
     config, metrics = checkpoint.config, checkpoint.metrics
     model, data = config.model, metrics.get("data", {})
     split = next((name for name in ("test", "validation") if name in metrics), None)
-    figures = metrics.get(split, {}) if split else {}
+    measured = metrics.get(split, {}) if split else {}
     language = "English" if config.data.dataset in dataset_names() else "that of its training texts"
     facts = [("Language", language)]
-    if figures:
+    if measured:
         facts += [
-            ("Accuracy", f"{percentage(figures['accuracy'], 2)} of {figures['n']:,} {split} texts"),
-            ("Macro-F1", f"{figures['macro_f1']:.3f}"),
-            ("Calibration error", f"{figures['ece']:.3f} (15 bins)"),
+            ("Accuracy", f"{percentage(measured['accuracy'], 2)} of {measured['n']:,} {split} texts"),
+            ("Macro-F1", f"{measured['macro_f1']:.3f}"),
+            ("Calibration error", f"{measured['ece']:.3f} (15 bins)"),
         ]
     facts += [
         (name, str(data[key]))
@@ -301,21 +309,21 @@ def _card(classifier: Predictor) -> dict[str, Any]:
     limits = [
         f"It knows only its {n} classes and the kind of text that it was trained on, and assigns every other text to "
         "one of these classes too.",
-        "Probabilities are calibrated on validation texts of the same kind; on other texts they mean less.",
-        "An attention pattern is not by itself an explanation of an answer. Switch a head off to see what it changes.",
+        "Probabilities are calibrated on validation texts of the same kind; for other texts they are less reliable.",
+        "An attention pattern does not by itself explain a prediction. Switch a head off to see its effect.",
     ]
     if checkpoint.scope is None:
-        limits.insert(1, "It has no rule by which it could say that a text belongs to none of its classes.")
+        limits.insert(1, "It cannot tell when a text belongs to none of its classes.")
     elif sentence := accepted_out_of_scope(metrics):
         limits.insert(1, sentence)
     return {
-        "accuracy": None if not figures else [percentage(figures["accuracy"]), f"{figures['n']:,}", split],
+        "accuracy": None if not measured else [percentage(measured["accuracy"]), f"{measured['n']:,}", split],
         "language": language,
         "parameters": f"{classifier.n_parameters:,}",
         "facts": facts,
         "classes": [
             [row["label"], f"{row['precision']:.3f}", f"{row['recall']:.3f}", f"{row['f1']:.3f}", f"{row['support']:,}"]
-            for row in figures.get("per_class", ())
+            for row in measured.get("per_class", ())
         ],
         "split": split,
         "limits": limits,
@@ -329,7 +337,7 @@ def _counted(n: int, noun: str) -> str:
 def _html(
     models: Sequence[_Model], *, single_file: bool, lesson: Mapping[str, Any] | None = None, links: _Links | None = None
 ) -> bytes:
-    """index.html, with the descriptions and weights included or the names of the files that contain them."""
+    """index.html, with the descriptions and weights, or with the names of the files that contain them."""
     descriptions = [model.description for model in models]
     texts = [description["tokenizer"]["config"] for description in descriptions]
     tables = reading_tables(tokenizers={text["tokenizer"] for text in texts})
@@ -365,7 +373,7 @@ def _html(
             "SIZE": f"{megabytes:.1f}",
             "INTRODUCTION": "" if lesson else (HERE / "page" / "introduction.html").read_text(encoding="utf-8"),
             "ARTICLE": "" if lesson else (HERE / "page" / "article.html").read_text(encoding="utf-8"),
-            "PROJECT": _link(links.project),
+            "PROJECT": _project_link(links.project),
             "DATA": page_json(data).decode("utf-8"),
             "WEIGHTS": "\n".join(weights),
         },
@@ -382,22 +390,22 @@ def _description(title: str, lesson: Mapping[str, Any] | None, links: _Links) ->
     card = {"description": sentence, "twitter:card": "summary_large_image" if links.address else "summary"}
     return "\n".join(
         f'<meta {kind}="{name}" content="{html.escape(text, quote=True)}">'
-        for kind, named in (("name", card), ("property", tags))
-        for name, text in named.items()
+        for kind, contents in (("name", card), ("property", tags))
+        for name, text in contents.items()
     )
 
 
-def _link(project: str) -> str:
-    """The footer's link to the project."""
-    address = html.escape(project, quote=True)
-    return f'<a href="{address}" rel="noopener">The project</a>' if project else ""
+def _project_link(url: str) -> str:
+    return f'<a href="{html.escape(url, quote=True)}" rel="noopener">The project</a>' if url else ""
 
 
 def filled_page(
     template: str, *, code: str, sheets: Sequence[str], sources: Mapping[str, str], values: Mapping[str, str]
 ) -> bytes:
-    """A page from a template of this folder: its {{NAMES}} are filled in, and its policy forbids all that it does not
-    contain, except `sources`."""
+    """A page from a template of this folder, with its {{NAMES}} filled in.
+
+    Its content security policy allows only what the page contains, and `sources` (directive to source).
+    """
     styles = style(*sheets)
     policy = {
         "default-src": "'none'",
@@ -431,7 +439,7 @@ def page_json(value: Any) -> bytes:
 
 
 def _readme(models: Sequence[_Model]) -> str:
-    """README.md: the header of a static Space, what the page is, and how to host it."""
+    """README.md: the header of a static Space, a description of the page, and how to host it."""
     descriptions = [model.description for model in models]
     first = descriptions[0]
     title = (first["title"] or first["name"]) if len(models) == 1 else f"{len(models)} text classifiers"
@@ -439,10 +447,10 @@ def _readme(models: Sequence[_Model]) -> str:
     for description in descriptions:
         card = description["card"]
         accuracy = card["accuracy"]
-        right = f"{accuracy[0]} correct on {accuracy[1]} {accuracy[2]} texts" if accuracy else "not evaluated"
+        result = f"{accuracy[0]} correct on {accuracy[1]} {accuracy[2]} texts" if accuracy else "not evaluated"
         lines.append(
             f"- `{description['name']}`: {description['title'] or 'a text classifier'}; "
-            f"{len(description['classes'])} classes, {right}, {card['parameters']} parameters; "
+            f"{len(description['classes'])} classes, {result}, {card['parameters']} parameters; "
             f"language: {card['language']}"
         )
     return f"""---
@@ -460,16 +468,16 @@ server computes anything. It was made by `python -m txcls export page` (txcls {_
 
 {chr(10).join(lines)}
 
-These models know only their classes and the kind of text that they were trained on. The page shows their cards.
+These models know only their classes and the kind of text that they were trained on. The page shows their model cards.
 
 ## Host it
 
-Any static host will do; there is nothing to install or build. To try it here: `python -m http.server` in this folder,
-then http://localhost:8000. (Browsers do not let a page opened from disk read the files beside it; for that, export with
-`--single-file`.)
+Any static file host works; there is nothing to install or build. To try it on this machine, run `python -m http.server`
+in this folder and open http://localhost:8000. (Browsers do not let a page that was opened from disk read the files
+beside it; to open a page from disk, export it with `--single-file`.)
 
-- **Hugging Face**: make a Space of kind *Static* (free, and it never sleeps) and upload these files; the header of this
-  README.md is the Space's configuration. Files over 10 MB need Git LFS; the web upload sees to that.
+- **Hugging Face**: create a *Static* Space (free, and it never sleeps) and upload these files; the header of this
+  README.md is the Space's configuration. Files over 10 MB need Git LFS, which the web upload uses by itself.
 - **GitHub Pages**: commit these files to a repository and choose its branch and folder under Settings, Pages.
 - **A learning platform or any web server**: upload the folder as it is.
 """

@@ -1,4 +1,4 @@
-"""Export a lesson as a page without a server: its steps with all measurements made, and the checkpoints they show."""
+"""Export a lesson as a page without a server: its steps with all measured values, and their checkpoints."""
 
 from functools import cache
 from pathlib import Path
@@ -18,27 +18,26 @@ from txcls.web.playground import playground
 from txcls.web.sources import HERE
 
 WORDS_FOLDER = HERE / "page" / "words"
-"""Folder of LANGUAGE.yaml files, the translated texts of page.html and the modules."""
+"""Folder of LANGUAGE.yaml files with the translated texts of page.html and the modules."""
 LIVE_PAGES = ("classify", "tokens", "steps", "attention", "switchboard", "lens")
-"""The app's pages whose view an exported page also has; steps on other pages include a picture instead."""
-
+"""The app's pages that an exported page can show; steps on other pages include a picture instead."""
 PARTS = {"tokens": "details", "lens": "details", "attention": "attention"}
-"""The section of page.html that shows what a page of the app shows, where it is not the picture of the whole model."""
+"""The section of page.html that corresponds to a page of the app, unless it is the picture of the whole model."""
 
 
 def export_lesson(lesson: Lesson, out: str | Path, *, single_file: bool = False, with_playground: bool = False) -> Path:
     """Check a lesson's answers, and export it as a page with the checkpoints of its steps (see `export_page`).
 
-    With the playground, its page is written beside it, and steps that name settings of the playground link to it.
+    With the playground, its page is written too, and steps with settings of the playground link to it.
 
     Raises:
-        LessonError: a statement in the lesson is not true of its model.
+        LessonError: a statement in the lesson is false.
         CheckpointError: see `export_page`.
     """
     names = list(dict.fromkeys(step.checkpoint for step in lesson.steps))
     load = cache(Predictor.load)
     solved = check_lesson(lesson, load, checkpoints=names)
-    described = {
+    description = {
         "name": lesson.name,
         "title": lesson.title,
         "language": lesson.language,
@@ -48,7 +47,7 @@ def export_lesson(lesson: Lesson, out: str | Path, *, single_file: bool = False,
         "steps": [_step(step, load, lesson.language) for step in solved],
     }
     return export_page(
-        names, out, single_file=single_file, lesson=described, playground=playground() if with_playground else b""
+        names, out, single_file=single_file, lesson=description, playground=playground() if with_playground else b""
     )
 
 
@@ -89,13 +88,13 @@ def _question(solved: Solved) -> dict[str, Any] | None:
     question = solved.step.question
     if question is None:
         return None
-    shown = question.kind == "choice"
+    is_markdown = question.kind == "choice"
     return {
         "kind": question.kind,
         "ask": inline(question.ask),
         "why": to_html(solved.why) if solved.why else "",
         "look": question.look,
-        "offered": [inline(option) for option in solved.offered] if shown else list(solved.offered),
+        "offered": [inline(option) for option in solved.offered] if is_markdown else list(solved.offered),
         "answer": "" if solved.why_has_answer else inline(solved.answer),
         "right": solved.right,
         "groups": list(question.groups) if isinstance(question, Drag) else [],

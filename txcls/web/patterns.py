@@ -11,24 +11,26 @@ from collections.abc import Mapping
 from typing import Any
 
 PYTHON = {"w": r"\p{L}\p{N}_", "d": r"\p{Nd}", "s": r"\p{White_Space}\x1c-\x1f"}
-"""What `\\w`, `\\d` and `\\s` match in Python's `re`."""
+"""The characters that `\\w`, `\\d` and `\\s` match in Python's `re`."""
 UTS18 = {"w": r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d", "d": r"\p{Nd}", "s": r"\p{White_Space}"}
-"""What they match in the `regex` library."""
+"""The characters that they match in the `regex` library."""
 CASES = {"i": "Iiİı", "k": "Kk\u212a", "s": "Ssſ"}
-"""What a letter matches in Python when case is ignored, where that is more than its lower and upper case."""
+"""Letters that match more than their lower and upper case in Python when case is ignored, and their matches."""
 
 _BRACKETS = re.compile(r"\[(\^?)(\]?(?:\\.|[^\]\\])*)\]", re.DOTALL)
-_ONE = r"\\u[0-9a-f]{4}|\\x[0-9a-f]{2}|\\.|[^\\]"
-_IN_BRACKETS = re.compile(rf"({_ONE})(?:-({_ONE}))?", re.DOTALL)
-_ITEM = re.compile(rf"{_BRACKETS.pattern}|\(\?#[^)]*\)|\((?:\?(?:[:=!]|<[=!]))?|[*+?]\+|\{{[\d,]+\}}|{_ONE}", re.DOTALL)
+_CHARACTER = r"\\u[0-9a-f]{4}|\\x[0-9a-f]{2}|\\.|[^\\]"
+_IN_BRACKETS = re.compile(rf"({_CHARACTER})(?:-({_CHARACTER}))?", re.DOTALL)
+_ITEM = re.compile(
+    rf"{_BRACKETS.pattern}|\(\?#[^)]*\)|\((?:\?(?:[:=!]|<[=!]))?|[*+?]\+|\{{[\d,]+\}}|{_CHARACTER}", re.DOTALL
+)
 
 
 def to_javascript(pattern: Any) -> str:
     """Translate a compiled pattern of `re` or of the `regex` library to the source of a JavaScript pattern.
 
     Raises:
-        ValueError: the pattern cannot be translated, for example if it is VERBOSE, has a possessive group, or has a
-            range of letters while ignoring case.
+        ValueError: the pattern cannot be translated, for example because it is VERBOSE, has a possessive group, or has
+            a range of letters and ignores case.
     """
     return _Translation(pattern).source()
 
@@ -74,18 +76,18 @@ class _Translation:
         if item[0] in "(^*+?|)" or (item[0] == "{" and len(item) > 1):
             return item
         is_set = self._is_class(item) or self._has_case(item)
-        return f"[{self._one(item)}]" if is_set else self._one(item)
+        return f"[{self._member(item)}]" if is_set else self._member(item)
 
     def _brackets(self, match: re.Match[str]) -> str:
         content = ""
         for first, last in _IN_BRACKETS.findall(match[2]):
             if last and self.ignores_case and (first + last).isalpha():
                 raise ValueError(f"cannot translate a range of letters where case is ignored: {self.python}")
-            content += f"{_literal(first)}-{_literal(last)}" if last else self._one(first)
+            content += f"{_literal(first)}-{_literal(last)}" if last else self._member(first)
         return f"[{match[1]}{content}]"
 
-    def _one(self, item: str) -> str:
-        """A character or character class in the form for use inside [ ]."""
+    def _member(self, item: str) -> str:
+        """A character or character class, as written inside [ ]."""
         if self._is_class(item):
             members = self.classes[item[1].lower()]
             return members if item[1].islower() else f"[^{members}]"
@@ -100,7 +102,7 @@ class _Translation:
         return self.ignores_case and item.isascii() and item.isalpha()
 
     def _boundary(self, before: str, after: str) -> str:
-        """`\\b`; shorter next to a letter, since a browser takes a millisecond or two for each class of letters."""
+        """`\\b`; shorter next to a letter, since a browser needs a millisecond or two for each class of letters."""
         word = f"[{self.classes['w']}]"
         if re.match(r"(?:\((?:\?:)?)*[A-Za-z]", after):
             return f"(?<!{word})"

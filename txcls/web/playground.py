@@ -15,8 +15,8 @@ from txcls.web.tables import reading_tables
 
 SHEETS = ("page/theme", "picture/buttons", "playground/playground", "picture/machine", "picture/saving")
 PATTERNS = ("composed", "spaces", "basic_english")
-"""The patterns that the page needs to read texts as playground.js's TEXT says."""
-_DESCRIPTION = re.compile(r"^ *(/\*\*((?!\*/)[\s\S])*\*/|//[^\n]*)\n", re.MULTILINE)
+"""The patterns for the text settings of the page (`TEXT` in playground.js)."""
+_COMMENT = re.compile(r"^ *(/\*\*((?!\*/)[\s\S])*\*/|//[^\n]*)\n", re.MULTILINE)
 
 
 def export_playground(out: str | Path) -> Path:
@@ -62,13 +62,13 @@ def playground() -> bytes:
     }
     return filled_page(
         "playground/playground.html",
-        code=_without_descriptions(script("playground/playground")),
+        code=_without_comments(script("playground/playground")),
         sheets=SHEETS,
         sources={"worker-src": "blob:"},  # the page contains the worker's source
-        values={"DATA": page_json(data).decode("utf-8"), "WORKER": _without_descriptions(script("training/worker"))},
+        values={"DATA": page_json(data).decode("utf-8"), "WORKER": _without_comments(script("training/worker"))},
     )
 
 
-def _without_descriptions(source: str) -> str:
-    """A script without comments on lines of their own, which are a fifth of the page."""
-    return _DESCRIPTION.sub("", source)
+def _without_comments(source: str) -> str:
+    """A script without comments on separate lines, which would be a fifth of the page."""
+    return _COMMENT.sub("", source)

@@ -16,19 +16,19 @@ INK, SOFT, GROUND = "#16191d", "#4a525c", "#ffffff"
 
 
 def draw_preview(descriptions: Sequence[Mapping[str, Any]]) -> bytes:
-    """A PNG about the first of a page's classifiers, as described by `txcls.web.export`."""
+    """A PNG of the first of a page's classifiers, from their descriptions (`txcls.web.export.describe`)."""
     first = descriptions[0]
     classes, title = first["classes"], first["title"] or first["name"]
-    more = f" and {len(descriptions) - 1} more" if len(descriptions) > 1 else ""
+    others = f" and {len(descriptions) - 1} more" if len(descriptions) > 1 else ""
     image = Image.new("RGB", SIZE, GROUND)
     drawing = ImageDraw.Draw(image)
     _write(drawing, (70, 60), title, size=60, fill=INK)
-    _write(drawing, (70, 150), f"A Transformer{more}, complete, in your browser", size=34, fill=SOFT)
+    _write(drawing, (70, 150), f"A whole Transformer{others}, in your browser", size=34, fill=SOFT)
     _write(drawing, (70, 240), f"“{first['examples'][first['start']][1]}”", size=34, fill=INK)
     for row, (label, probability) in enumerate(first["opening"]):
         colour = CLASS_COLOURS[(classes.index(label) if len(classes) <= len(CLASS_COLOURS) else row)]
         top = 325 + 66 * row
-        _write(drawing, (70, top), label, size=32, fill=INK, room=290)
+        _write(drawing, (70, top), label, size=32, fill=INK, max_width=290)
         drawing.rounded_rectangle((370, top + 2, 370 + max(6, 600 * probability), top + 42), 8, fill=colour)
         _write(drawing, (990, top), bounded_percentage(probability), size=32, fill=SOFT)
     file = io.BytesIO()
@@ -37,11 +37,11 @@ def draw_preview(descriptions: Sequence[Mapping[str, Any]]) -> bytes:
 
 
 def _write(
-    drawing: ImageDraw.ImageDraw, at: tuple[int, int], text: str, *, size: int, fill: str, room: int = 1060
+    drawing: ImageDraw.ImageDraw, at: tuple[int, int], text: str, *, size: int, fill: str, max_width: int = 1060
 ) -> None:
-    """A line of text, cut to `room` pixels."""
+    """Draw a line of text, cut to `max_width` pixels."""
     font = ImageFont.load_default(size)
     line = "".join(character if character.isprintable() else "\ufffd" for character in text)
-    while line and drawing.textlength(line, font) > room:
+    while line and drawing.textlength(line, font) > max_width:
         line = line[:-2].rstrip("…") + "…" if len(line) > 2 else ""
     drawing.text(at, line, fill=fill, font=font)

@@ -46,7 +46,7 @@ def report_html(
     suspects: Sequence[SuspectRow] | None = None,
     cheapest: Cheapest | None = None,
 ) -> str:
-    """The report as an HTML document, with the linear baseline, suspicious labels and costs, if given."""
+    """The report as an HTML document, with the linear baseline, suspect labels and costs, if given."""
     parts = [_headline(report), *_figures(report, cheapest)]
     if report.predictions is not None:
         mistakes = report.predictions.mistakes(n=MAX_LISTED)
@@ -119,15 +119,15 @@ def _headline(report: Report) -> str:
 
 
 def _chart(figure: go.Figure, *, alt: str) -> str:
-    drawn = figure.to_html(full_html=False, include_plotlyjs=False, config={"displaylogo": False, "scrollZoom": False})
-    return f'<div role="img" aria-label="{html.escape(visible(alt), quote=True)}">{drawn}</div>'
+    chart = figure.to_html(full_html=False, include_plotlyjs=False, config={"displaylogo": False, "scrollZoom": False})
+    return f'<div role="img" aria-label="{html.escape(visible(alt), quote=True)}">{chart}</div>'
 
 
 def _figures(report: Report, cheapest: Cheapest | None) -> list[str]:
     metrics, parts = report.metrics, []
     if len(report.history) > 1:
-        drawn = _chart(training_curves(report.history), alt="Loss and accuracy over the steps of the training")
-        parts += ["<h2>Learning curves</h2>", drawn]
+        chart = _chart(training_curves(report.history), alt="Loss and accuracy over the training steps")
+        parts += ["<h2>Learning curves</h2>", chart]
     counts = report.confusion
     if counts is not None:
         order = cluster_order(counts).tolist()
@@ -138,29 +138,29 @@ def _figures(report: Report, cheapest: Cheapest | None) -> list[str]:
         parts += [
             "<h2>What is confused with what?</h2>",
             _chart(figure, alt=f"Confusion matrix of {len(order)} classes"),
-            "<p><small>Draw a rectangle to zoom in; a double click shows all again.</small></p>",
+            "<p><small>Draw a rectangle to zoom in; double-click to zoom out.</small></p>",
             _table(("class", "other class", "first taken for other", "other taken for first", "share of both"), lines),
         ]
     if metrics.get("per_class"):
         by_f1 = sorted(metrics["per_class"], key=lambda row: float(row["f1"]))
-        found = class_counts_of(report)
+        by_class = class_counts_of(report)
         lines_of = [
             (
                 row["label"],
-                *((found[row["label"]].finds, f"{found[row['label']].false_alarms:,}") if found else ()),
+                *((by_class[row["label"]].finds, f"{by_class[row['label']].false_alarms:,}") if by_class else ()),
                 *(percentage(row[key]) for key in ("precision", "recall", "f1")),
             )
             for row in by_f1
         ]
-        head = ("class", *(("finds", "false alarms") if found else ()), "precision", "recall", "F1")
+        head = ("class", *(("finds", "false alarms") if by_class else ()), "precision", "recall", "F1")
         parts += ["<h2>Class by class</h2>", _table(head, lines_of)]
     if metrics.get("reliability"):
-        drawn = _chart(reliability_diagram(metrics["reliability"]), alt="Accuracy by confidence")
-        parts += ["<h2>Can its confidence be trusted?</h2>", drawn]
+        chart = _chart(reliability_diagram(metrics["reliability"]), alt="Accuracy by confidence")
+        parts += ["<h2>Can its confidence be trusted?</h2>", chart]
     if report.predictions is not None:
-        above = [used.cells for used in coverage_by_confidence(report.predictions)]
+        coverage = [row.cells for row in coverage_by_confidence(report.predictions)]
         head = ("answer only above", "rows answered", "of them right")
-        parts += ["<h2>What to leave to a human?</h2>", _table(head, above)]
+        parts += ["<h2>What to leave to a human?</h2>", _table(head, coverage)]
     if cheapest is not None:
         parts += [
             "<h2>What does it cost?</h2>",

@@ -1,4 +1,4 @@
-"""The browser code in this folder: modules joined with their imports, and style sheets."""
+"""Join the browser code in this folder: modules with their imports, and style sheets."""
 
 import re
 from functools import cache
@@ -9,9 +9,9 @@ _IMPORT = re.compile(r'^import \{[^}]*\} from "([./\w]+)\.js";\n', re.MULTILINE)
 
 
 def script(*modules: str) -> str:
-    """The named modules, such as "engine/model", and everything they import, joined into one module.
+    """The named modules, such as "engine/model", and all modules that they import, joined into one.
 
-    Each module appears once, after those that it imports and without import statements; top-level names must be unique.
+    Each module appears once, after its imports and without import statements; top-level names must be unique.
     """
     joined: dict[Path, str] = {}
     for name in modules:
@@ -28,8 +28,8 @@ def _join(module: Path, joined: dict[Path, str]) -> None:
     if module in joined:
         return
     source = _read(module.with_suffix(".js"))
-    for needed in _IMPORT.findall(source):
-        _join((module.parent / needed).resolve(), joined)
+    for imported in _IMPORT.findall(source):
+        _join((module.parent / imported).resolve(), joined)
     joined[module] = re.sub(r"^export ", "", _IMPORT.sub("", source), flags=re.MULTILINE)
 
 

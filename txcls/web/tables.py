@@ -29,8 +29,10 @@ def reading_tables(*, tokenizers: Collection[str]) -> dict[str, Any]:
 
 
 def _nltk_rules() -> dict[str, Any]:
-    """The rules of the installed NLTK as (pattern, replacement) pairs in the order of its `tokenize`: "splits" run
-    before it adds a space at either end of the text, "endings" after."""
+    """The rules of the installed NLTK as (pattern, replacement) pairs, in the order of its `tokenize`.
+
+    "splits" run before `tokenize` adds a space at both ends of the text, "endings" run afterwards.
+    """
     import nltk
 
     nltk_words = words.nltk_tokenizer()
