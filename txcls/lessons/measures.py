@@ -371,9 +371,9 @@ class HeadsThatFlip(Measurement):
     def _ablate_each_head(self, classifier: Predictor, text: str) -> tuple[list[str], Ablation]:
         """The names of the heads, and the ablation with each of them changed."""
         config = classifier.checkpoint.config.model
-        places = [(layer, head) for layer in range(config.n_layers) for head in range(config.n_heads)]
-        settings = [[Change("head", self.how, layer, head)] for layer, head in places]
-        names = [f"{layer + 1}.{head + 1}" for layer, head in places]
+        heads = [(layer, head) for layer in range(config.n_layers) for head in range(config.n_heads)]
+        settings = [[Change("head", self.how, layer, head)] for layer, head in heads]
+        names = [f"{layer + 1}.{head + 1}" for layer, head in heads]
         return names, ablate(classifier, text, settings, means=Means.of(classifier))
 
 

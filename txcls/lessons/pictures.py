@@ -132,9 +132,9 @@ def _scores(classifier: Predictor, text: str, language: str) -> tuple[int, list[
     explanation = explain(classifier, text, methods=("leave_one_out",))
     scores = explanation.scores["leave_one_out"]
     strongest = sorted(np.argsort(-np.abs(scores))[:14].tolist())
-    values = [float(scores[place]) for place in strongest]
+    values = [float(scores[index]) for index in strongest]
     labels = [in_notation(f"{value:+.2f}".replace("-", "−"), language) for value in values]
-    return _bars([explanation.words[place].label for place in strongest], values, labels)
+    return _bars([explanation.words[index].label for index in strongest], values, labels)
 
 
 def _tokens(classifier: Predictor, text: str) -> tuple[int, list[str]]:

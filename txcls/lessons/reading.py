@@ -56,7 +56,7 @@ class Lesson:
     def planned(self, step: int) -> tuple[float, float] | None:
         """The planned start and end, in minutes, of a step and the steps that share its time; None without a plan."""
         minutes = [step.minutes or 0.0 for step in self.steps]
-        first = next((place for place in range(step, -1, -1) if minutes[place]), None)
+        first = next((i for i in range(step, -1, -1) if minutes[i]), None)
         if first is None:
             return None
         start = sum(minutes[:first])
@@ -64,8 +64,8 @@ class Lesson:
 
     def where(self, step: int, field: str = "") -> str:
         """The start of a message about a step, counted from 0."""
-        place = f"{self.source}: step {step + 1} ({self.steps[step].title})"
-        return f"{place}: {field}" if field else place
+        prefix = f"{self.source}: step {step + 1} ({self.steps[step].title})"
+        return f"{prefix}: {field}" if field else prefix
 
 
 class _Loader(yaml.SafeLoader):

@@ -97,10 +97,10 @@ def check_lesson(lesson: Lesson, load: Load, *, checkpoints: Sequence[str]) -> l
             raise LessonError(f"{lesson.where(number, field)}: {problem}")
         try:
             solved = solve(step, load, language=lesson.language)
-            for place, claim in enumerate(step.claims):
+            for index, claim in enumerate(step.claims):
                 is_true, value = _check(claim, step, load)
                 if not is_true:
-                    raise LessonError(f"claims.{place + 1}: {_contradiction(claim, value)}")
+                    raise LessonError(f"claims.{index + 1}: {_contradiction(claim, value)}")
             _compare_expected(solved)
             _check_margins(step, load)
         except TxclsError as error:
@@ -144,8 +144,8 @@ def _measure(measurement: Measurement, step: LessonStep, load: Load, field: str)
 def _right_answer(question: Question, step: LessonStep, load: Load, language: str) -> tuple[Any, str, tuple[str, ...]]:
     """The right answer, the right answer as text, and the options offered."""
     if isinstance(question, Choice):
-        place = _right_option(question, step, load)
-        return place, question.options[place].text, tuple(option.text for option in question.options)
+        index = _right_option(question, step, load)
+        return index, question.options[index].text, tuple(option.text for option in question.options)
     value = _measure(question.answer, step, load, "question.answer")
     if isinstance(question, Number):
         if not isinstance(value, float):
@@ -172,23 +172,23 @@ def _right_answer(question: Question, step: LessonStep, load: Load, language: st
 
 def _right_option(question: Choice, step: LessonStep, load: Load) -> int:
     if question.answer is None:
-        places = [
-            place
-            for place, option in enumerate(question.options)
+        matches = [
+            index
+            for index, option in enumerate(question.options)
             if all(_check(claim, step, load)[0] for claim in option.claim)
         ]
-        if len(places) != 1:
-            texts = [question.options[place].text for place in places]
-            raise LessonError(f"question.options: exactly one claim must be true, but {len(places)} are: {texts}")
-        return places[0]
+        if len(matches) != 1:
+            texts = [question.options[index].text for index in matches]
+            raise LessonError(f"question.options: exactly one claim must be true, but {len(matches)} are: {texts}")
+        return matches[0]
     value = _measure(question.answer, step, load, "question.answer")
     stated = [option.text if option.value is None else option.value for option in question.options]
-    places = [place for place, option in enumerate(stated) if _same(option, value)]
-    if len(places) != 1:
+    matches = [index for index, option in enumerate(stated) if _same(option, value)]
+    if len(matches) != 1:
         raise LessonError(
-            f"question.options: the model gives {as_text(value)!r}, which matches {len(places)} of the options {stated}"
+            f"question.options: the model gives {as_text(value)!r}, equal to {len(matches)} of the options {stated}"
         )
-    return places[0]
+    return matches[0]
 
 
 def _same(stated: Any, value: Result) -> bool:

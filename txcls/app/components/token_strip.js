@@ -3,9 +3,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const strip = parentElement.querySelector(".strip")
   strip.setAttribute("aria-label", data.label)
   // Elements are reused between runs to keep the focus.
-  data.tokens.forEach((token, place) => {
+  data.tokens.forEach((token, index) => {
     const tag = token.number === null ? "SPAN" : "BUTTON"
-    let element = strip.children[place]
+    let element = strip.children[index]
     if (element?.tagName !== tag) {
       const created = document.createElement(tag)
       element ? element.replaceWith(created) : strip.append(created)

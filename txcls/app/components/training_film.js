@@ -231,9 +231,9 @@ class Curves {
   }
 
   /** Axis and curves of one metric. */
-  panel(metric, place) {
+  panel(metric, index) {
     const height = (this.height - PADDING.top - PADDING.between - PADDING.bottom) / 2
-    const top = PADDING.top + place * (height + PADDING.between)
+    const top = PADDING.top + index * (height + PADDING.between)
     const splits = ["train", "validation"].map((split) => [split, this.data[`${split}_${metric}`]])
     const max = metric === "accuracy" ? 1 : Math.max(...splits.flatMap(([, values]) => values))
     const y = (value) => top + height * (1 - value / max)
@@ -257,24 +257,24 @@ class Curves {
   patched(y, top) {
     const { patched } = this.data
     if (!patched) return []
-    return ["patched", "control"].flatMap((name, place) => {
-      const points = patched.curves[place].map((value, n) => `${this.x(n)},${y(value)}`).join(" ")
-      const left = this.x(0) + 90 + 280 * place
+    return ["patched", "control"].flatMap((name, index) => {
+      const points = patched.curves[index].map((value, n) => `${this.x(n)},${y(value)}`).join(" ")
+      const left = this.x(0) + 90 + 280 * index
       const isNamed = this.width > 560
       return [
         svgElement("polyline", { class: name, points }),
         ...(isNamed ? [svgElement("line", { class: name, x1: left, x2: left + 22, y1: top - 9, y2: top - 9 })] : []),
-        ...(isNamed ? [svgElement("text", { x: left + 28, y: top - 5 }, patched.names[place])] : []),
+        ...(isNamed ? [svgElement("text", { x: left + 28, y: top - 5 }, patched.names[index])] : []),
       ]
     })
   }
 
   legend() {
     const isWide = this.width > 560
-    const left = (place, narrow) => this.x(0) + (isWide ? 90 + 150 * place : 48 + narrow * place)
-    const lines = [["validation", "validation"], ["train", "training"]].flatMap(([name, split], place) => [
-      svgElement("line", { class: name, x1: left(place, 106), x2: left(place, 106) + 22, y1: PADDING.top - 9, y2: PADDING.top - 9 }),
-      svgElement("text", { x: left(place, 106) + 28, y: PADDING.top - 5 }, isWide ? `${split} rows` : split),
+    const left = (index, narrow) => this.x(0) + (isWide ? 90 + 150 * index : 48 + narrow * index)
+    const lines = [["validation", "validation"], ["train", "training"]].flatMap(([name, split], index) => [
+      svgElement("line", { class: name, x1: left(index, 106), x2: left(index, 106) + 22, y1: PADDING.top - 9, y2: PADDING.top - 9 }),
+      svgElement("text", { x: left(index, 106) + 28, y: PADDING.top - 5 }, isWide ? `${split} rows` : split),
     ])
     if (!this.data.flips.length) return lines
     const text = isWide ? "the prediction flips" : "flips"
@@ -337,9 +337,9 @@ function drawBars(list, data) {
     item.append(name, track, element("span", { className: "value" }))
     return item
   }
-  const set = (item, place, value) => {
+  const set = (item, rank, value) => {
     item.hidden = false
-    item.style.transform = `translateY(calc(var(--row) * ${place}))`
+    item.style.transform = `translateY(calc(var(--row) * ${rank}))`
     item.querySelector(".bar").style.width = `${100 * value}%`
     item.querySelector(".value").textContent = percent(value)
   }
@@ -348,12 +348,12 @@ function drawBars(list, data) {
       const values = data.probabilities[n]
       const order = values.map((_, index) => index).sort((a, b) => values[b] - values[a])
       let remainder = 1
-      order.forEach((index, place) => {
+      order.forEach((index, rank) => {
         const item = rows[index]
         item.classList.toggle("top-class", index === data.answers[n])
-        if (place >= n_rows) item.hidden = true
+        if (rank >= n_rows) item.hidden = true
         else {
-          set(item, place, values[index])
+          set(item, rank, values[index])
           remainder -= values[index]
         }
       })
@@ -376,8 +376,8 @@ class Maps {
     this.large.style.setProperty("--tokens", nTokens)
     drawScale(film.find(".scale"))
     this.cell.textContent = "0 to 1; rows are queries. Click to enlarge."
-    this.small = Array.from({ length: nLayers * nHeads }, (_, place) => {
-      const head = [Math.floor(place / nHeads), place % nHeads]
+    this.small = Array.from({ length: nLayers * nHeads }, (_, index) => {
+      const head = [Math.floor(index / nHeads), index % nHeads]
       const canvas = this.canvas(head)
       const box = button({ onClick: () => this.enlarge(head) }, canvas, head.map((n) => n + 1).join("."))
       return { head, box, canvas }
@@ -388,8 +388,8 @@ class Maps {
 
   weights(n, [layer, head]) {
     const size = this.nTokens * this.nTokens
-    const place = (n * this.nLayers + layer) * this.nHeads + head
-    return this.attention.subarray(place * size, (place + 1) * size)
+    const index = (n * this.nLayers + layer) * this.nHeads + head
+    return this.attention.subarray(index * size, (index + 1) * size)
   }
 
   /** An empty map whose tooltip shows the weight of the cell under the pointer. */
@@ -407,14 +407,14 @@ class Maps {
     return canvas
   }
 
-  pair(weights, place) {
+  pair(weights, index) {
     const { data, nTokens } = this
-    return `${data.tokens[Math.floor(place / nTokens)]} → ${data.tokens[place % nTokens]} ${weights[place].toFixed(2)}`
+    return `${data.tokens[Math.floor(index / nTokens)]} → ${data.tokens[index % nTokens]} ${weights[index].toFixed(2)}`
   }
 
   /** Description of a head: its name and largest weight. */
   description(head, weights) {
-    const largest = weights.reduce((best, value, place) => (value > weights[best] ? place : best), 0)
+    const largest = weights.reduce((best, value, index) => (value > weights[best] ? index : best), 0)
     return `${headName(head)}; largest weight: ${this.pair(weights, largest)}`
   }
 
@@ -451,7 +451,7 @@ class Maps {
   nameTokens() {
     const every = Math.ceil((LABEL_PX * this.nTokens) / (this.large.querySelector("canvas")?.clientHeight || 300))
     for (const axis of this.large.querySelectorAll(".queries, .keys"))
-      this.data.tokens.forEach((token, place) => (axis.children[place].textContent = place % every ? "" : token))
+      this.data.tokens.forEach((token, index) => (axis.children[index].textContent = index % every ? "" : token))
   }
 
   show(n) {
@@ -473,17 +473,17 @@ class Maps {
 const headName = ([layer, head]) => `Layer ${layer + 1}, head ${head + 1}`
 
 function showLens(list, data, n) {
-  const rows = data.states.map((state, place) => {
+  const rows = data.states.map((state, index) => {
     const item = element("li")
-    const value = data.lens[n][place]
-    const name = element("span", { text: data.classes[data.lens_answers[n][place]], className: "name" })
+    const value = data.lens[n][index]
+    const name = element("span", { text: data.classes[data.lens_answers[n][index]], className: "name" })
     name.dir = "auto"
     const track = element("span", { className: "track" })
     const bar = element("div", { className: "bar" })
     bar.style.width = `${100 * value}%`
     track.append(bar)
     item.append(element("span", { text: state, className: "after" }), name, element("span", { text: percent(value), className: "value" }), track)
-    item.classList.toggle("top-class", data.lens_answers[n][place] === data.answers[data.answers.length - 1])
+    item.classList.toggle("top-class", data.lens_answers[n][index] === data.answers[data.answers.length - 1])
     return item
   })
   list.replaceChildren(...rows)

@@ -107,10 +107,10 @@ def _sample(job: Job) -> dict[str, Any]:
 
 
 def _survey_data(
-    job: Job, data_survey: DataSurvey, texts: Sequence[str], labels: Sequence[str], places: Sequence[int]
+    job: Job, data_survey: DataSurvey, texts: Sequence[str], labels: Sequence[str], row_numbers: Sequence[int]
 ) -> dict[str, Any]:
     """The survey as JSON, with row numbers of the file; also writes a file that lists the rows to check."""
-    problems = list(_problems(data_survey, texts, labels, places))
+    problems = list(_problems(data_survey, texts, labels, row_numbers))
     (job.folder / "rows.csv").write_text(_problems_csv(problems), encoding="utf-8-sig")
     counts = Counter(data_survey.words)
     return {
@@ -131,14 +131,14 @@ def _survey_data(
 
 
 def _problems(
-    data_survey: DataSurvey, texts: Sequence[str], labels: Sequence[str], places: Sequence[int]
+    data_survey: DataSurvey, texts: Sequence[str], labels: Sequence[str], row_numbers: Sequence[int]
 ) -> Iterator[dict[str, Any]]:
     """Each group of rows to check: its kind, and the numbers, labels and texts of its rows."""
 
     def problem(kind: str, group: Group) -> dict[str, Any]:
         return {
             "kind": kind,
-            "places": [places[row] for row in group.rows],
+            "places": [row_numbers[row] for row in group.rows],
             "labels": list(group.labels),
             "texts": [_start(texts[row]) for row in group.rows[: 1 if kind == "same" else 10]],
             "similarity": group.similarity,
@@ -149,7 +149,13 @@ def _problems(
     yield from (problem("same", group) for group in data_survey.duplicates)
     for row in (*data_survey.no_text, *data_survey.no_label)[:1000]:
         text = _start(texts[row])
-        yield {"kind": "empty", "places": [places[row]], "labels": [labels[row]], "texts": [text], "similarity": 0.0}
+        yield {
+            "kind": "empty",
+            "places": [row_numbers[row]],
+            "labels": [labels[row]],
+            "texts": [text],
+            "similarity": 0.0,
+        }
 
 
 def _start(text: str) -> str:
@@ -172,8 +178,8 @@ def _problems_csv(problems: Sequence[Mapping[str, Any]]) -> str:
     table = csv.writer(file, quoting=csv.QUOTE_ALL)
     table.writerow(("why", "group", "row", "label", "text"))
     for number, problem in enumerate(problems, start=1):
-        for i, place in enumerate(problem["places"]):
+        for i, row_number in enumerate(problem["places"]):
             text = problem["texts"][min(i, len(problem["texts"]) - 1)]
-            fields = (KIND_TITLES[problem["kind"]], str(number), str(place), problem["labels"][i], text)
+            fields = (KIND_TITLES[problem["kind"]], str(number), str(row_number), problem["labels"][i], text)
             table.writerow([as_plain_text(field) for field in fields])
     return file.getvalue()

@@ -106,10 +106,10 @@ def _suspects(job: Job) -> dict[str, Any]:
         job.progress(f"{done} of {total} folds")
 
     suspects = suspect_rows(rows, held_out_probabilities(rows, on_fold=on_fold))
-    places = [stored_rows.places[row] if stored_rows.places else row for row in checked]
+    row_numbers = [stored_rows.places[row] if stored_rows.places else row for row in checked]
     return {
         "suspects": [
-            asdict(replace(row, row=places[row.row], text=row.text[:MAX_SUSPECT_CHARACTERS]))
+            asdict(replace(row, row=row_numbers[row.row], text=row.text[:MAX_SUSPECT_CHARACTERS]))
             for row in suspects[:MAX_SUSPECTS]
         ],
         "n_suspects": len(suspects),
@@ -149,7 +149,7 @@ def _curve(job: Job) -> dict[str, Any]:
 def _correct(job: Job) -> dict[str, Any]:
     """Write the corrected table, with safe cells for download and unchanged cells for training; return both names."""
     job.progress("writing the table")
-    corrections = {int(place): str(label) for place, label in job.spec["corrections"].items()}
+    corrections = {int(row): str(label) for row, label in job.spec["corrections"].items()}
     as_given = f"files/{Path(job.spec.get('file', 'rows')).stem}-corrected.csv"
     for file, plain in ((job.folder / "corrected.csv", as_plain_text), (job.session / as_given, str)):
         if "file" in job.spec:

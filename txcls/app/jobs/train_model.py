@@ -159,11 +159,11 @@ class _Curves:
 
 def _examples(texts: Sequence[str], labels: Sequence[int]) -> list[str]:
     """A few short test texts, from different classes where possible; if most texts are long, the shortest of those."""
-    by_length = sorted(range(len(texts)), key=lambda place: len(texts[place]))
-    shortest = {place for place in by_length[: 2 * N_EXAMPLES] if len(texts[place]) <= MAX_FALLBACK_CHARACTERS}
-    short = [place for place, text in enumerate(texts) if len(text) <= MAX_EXAMPLE_CHARACTERS]
+    by_length = sorted(range(len(texts)), key=lambda row: len(texts[row]))
+    shortest = {row for row in by_length[: 2 * N_EXAMPLES] if len(texts[row]) <= MAX_FALLBACK_CHARACTERS}
+    short = [row for row, text in enumerate(texts) if len(text) <= MAX_EXAMPLE_CHARACTERS]
     if len(short) < N_EXAMPLES:
         short = sorted({*short, *shortest})
-    first = {labels[place]: place for place in reversed(short)}
-    order = [*sorted(first.values()), *(place for place in short if place not in first.values())]
-    return list(dict.fromkeys(texts[place].strip() for place in order))[:N_EXAMPLES]
+    first = {labels[row]: row for row in reversed(short)}
+    order = [*sorted(first.values()), *(row for row in short if row not in first.values())]
+    return list(dict.fromkeys(texts[row].strip() for row in order))[:N_EXAMPLES]

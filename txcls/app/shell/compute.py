@@ -153,10 +153,10 @@ def clearest_texts(source: Source) -> tuple[str, ...]:
         texts, roles = [report.text for report in reports], [report.roles for report in reports]
     else:
         texts = [example.text for example in examples_for(dataset)]
-    places = inspection.stories.clearest_texts(
+    indices = inspection.stories.clearest_texts(
         classifier, [record.story.story for record in atlas.heads], texts, roles=roles
     )
-    return tuple(texts[place] for place in places)
+    return tuple(texts[index] for index in indices)
 
 
 @cached(heavy=True)
@@ -257,7 +257,7 @@ def some_test_texts(source: Source, n: int) -> tuple[str, ...]:
     rows = checkpoints.test_rows(source).texts
     order = np.random.default_rng(0).permutation(len(rows))[: 2 * n]
     encoder = checkpoints.classifier(source).encoder
-    texts = dict.fromkeys(rows[int(place)] for place in order)
+    texts = dict.fromkeys(rows[int(row)] for row in order)
     return tuple(text for text in texts if encoder.encode(text).has_words)[:n]
 
 
@@ -267,9 +267,9 @@ Ids = tuple[int, ...]
 
 
 @cached()
-def fill_blank(source: Source, ids: Ids, place: int) -> RankedTokens:
+def fill_blank(source: Source, ids: Ids, position: int) -> RankedTokens:
     """The masked language model's predictions for a masked position."""
-    return language_model.fill_blank(checkpoints.language(source, "masked").model, ids, place)
+    return language_model.fill_blank(checkpoints.language(source, "masked").model, ids, position)
 
 
 @cached()

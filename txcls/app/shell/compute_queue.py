@@ -100,13 +100,13 @@ class ComputeQueue:
                 self._changed.wait(0.2)
             return self._queue.index(computation)
 
-    def _hand_over(self, computation: object, place: int) -> bool:
-        """Move this computation to `place`, so that the next one runs; False if it is the only one."""
+    def _hand_over(self, computation: object, position: int) -> bool:
+        """Move this computation to `position`, so that the next one runs; False if it is the only one."""
         with self._changed:
             if len(self._queue) == 1:
                 return False
             self._queue.remove(computation)
-            self._queue.insert(place, computation)
+            self._queue.insert(position, computation)
             self._changed.notify_all()
             return True
 

@@ -39,11 +39,15 @@ def open_on_head(page: layout.Page, classifier: Predictor, *, attention: Floats 
     page = layout.fit_view(page, of=page.view.checkpoint, layer=model.n_layers - 1, head=model.n_heads - 1)
     worth, atlas = worth_of_heads(classifier), HeadAtlas.of(classifier)
     in_url = np.array([page.view.layer, page.view.head])
-    candidates = [place for place in np.ndindex(worth.shape) if ((in_url == UNSET) | (in_url == place)).all()]
+    candidates = [
+        candidate for candidate in np.ndindex(worth.shape) if ((in_url == UNSET) | (in_url == candidate)).all()
+    ]
     if atlas is None:
         layer, head = max(candidates, key=worth.__getitem__)
     else:
-        layer, head = min(candidates, key=lambda place: atlas.heads[place[0] * model.n_heads + place[1]].rank)
+        layer, head = min(
+            candidates, key=lambda candidate: atlas.heads[candidate[0] * model.n_heads + candidate[1]].rank
+        )
     has_story = atlas is not None and atlas.heads[layer * model.n_heads + head].story.verdict == "confirmed"
     if attention is not None and not has_story:
         to_others = np.where(np.eye(attention.shape[-1], dtype=bool), 0.0, attention)
@@ -158,4 +162,4 @@ def removable_heads(classifier: Predictor, shown: Sequence[tuple[int, int]]) -> 
     if HeadAtlas.of(classifier) is None and AccuracyEffects.of(classifier, method="mean") is None:
         return []
     worth = worth_of_heads(classifier)
-    return [place for place in shown if worth[place] < IDLE]
+    return [head for head in shown if worth[head] < IDLE]

@@ -200,7 +200,7 @@ def change_checkpoint(name: str, text_box: str) -> None:
 
 
 def picker(
-    place: DeltaGenerator,
+    container: DeltaGenerator,
     field: str,
     names: Sequence[str],
     chosen: str | None,
@@ -211,7 +211,7 @@ def picker(
     """Draw a select box for a checkpoint, bound to a field of the view; with a placeholder it may be empty."""
     key = f"{field}_box"
     st.session_state[key] = chosen
-    place.selectbox(
+    container.selectbox(
         placeholder or "Checkpoint",
         names,
         index=None if placeholder else 0,
@@ -296,9 +296,9 @@ def _draw_text_box(
 
 def _show_notes(info: PageInfo, view: View) -> None:
     """Draw notices about the link and the text, and write the view to the URL."""
-    place = st.container(key="lecture_notes") if lecture.is_on() else st
+    container = st.container(key="lecture_notes") if lecture.is_on() else st
     for note in state.notes_on(view, info.name):
-        place.warning(plain(note))
+        container.warning(plain(note))
     state.publish(view)
 
 

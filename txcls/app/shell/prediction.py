@@ -20,10 +20,10 @@ MOSTLY_UNKNOWN = 0.5
 
 def loading_placeholder(page: layout.Page, *, height: int) -> DeltaGenerator:
     """A placeholder of fixed height while the checkpoint loads for the first time; `empty()` removes it."""
-    place = st.empty()
+    placeholder = st.empty()
     if not checkpoints.is_loaded(page.source):
-        place.skeleton(height)
-    return place
+        placeholder.skeleton(height)
+    return placeholder
 
 
 @dataclass(frozen=True)

@@ -124,13 +124,13 @@ def _or_nothing(words: str) -> str:
     return words or "nothing"
 
 
-def offer_known_words(place: DeltaGenerator, classifier: Predictor, text: str, text_box: str) -> None:
+def offer_known_words(container: DeltaGenerator, classifier: Predictor, text: str, text_box: str) -> None:
     """For each unknown word of the text, draw a menu of words that the model knows."""
     unknown = [token for token in classifier.encoder.encode(text).tokens if token.is_unknown]
     if not unknown:
         return
     known = known_words(classifier)
-    row = place.container(horizontal=True, vertical_alignment="center", gap="small")
+    row = container.container(horizontal=True, vertical_alignment="center", gap="small")
     row.markdown("**Words that this model does not know**; replace them:")
     for n, token in enumerate(unknown[:MAX_UNKNOWN]):
         word = text[token.start : token.end]

@@ -38,15 +38,15 @@ def marked_text(
     parts = [f'<span class="txcls-special">{escape(token.text)}</span> ' for token in tokens if token.is_special]
     end_of_read = len(text) if truncated_at is None else truncated_at
     position = 0
-    for place, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         start, end = max(token.start, position), min(token.end, end_of_read)
         if token.is_special or end <= start:
             continue
         parts.append(escape(text[position:start]))
         kind = "unknown" if token.is_unknown else "token"
-        next_tokens = islice(tokens, place + 1, place + MAX_TOKENS_PER_MARK)
+        next_tokens = islice(tokens, index + 1, index + MAX_TOKENS_PER_MARK)
         sharing = (token, *takewhile(lambda other: other.end <= end, next_tokens))  # noqa: B023
-        title = "; ".join(_details(number, other) for number, other in enumerate(sharing, start=place + 1))
+        title = "; ".join(_details(number, other) for number, other in enumerate(sharing, start=index + 1))
         typed = text[start:end][:2000]
         shown = escape(typed.lower() if lower else typed)
         parts.append(f'<span class="txcls-{kind}" title="{escape(title)}">{shown}</span>')
@@ -118,11 +118,11 @@ def ids(names: Sequence[str], tokens: Sequence[Token]) -> str:
     parts = []
     for name, token in list(zip(names, tokens, strict=True))[:MAX_CHIPS]:
         kind = " unknown" if token.is_unknown else " special" if token.is_special else ""
-        place = "added" if token.is_special else f"{token.start}–{token.end}"
+        origin = "added" if token.is_special else f"{token.start}–{token.end}"
         if token.parts:
-            place += f", {escape(token.parts_description)}"
+            origin += f", {escape(token.parts_description)}"
         label = escape(name[:60]) + ("<sup>?</sup>" if token.is_unknown else "")
-        parts.append(_chip(label, str(token.id), place, kind))
+        parts.append(_chip(label, str(token.id), origin, kind))
     rest = len(tokens) - MAX_CHIPS
     more = f'<div class="txcls-legend">… and {rest:,} more</div>' if rest > 0 else ""
     return f'<div class="txcls-chips">{"".join(parts)}</div>{more}'
@@ -133,16 +133,16 @@ def chips(words: Sequence[tuple[str, str]]) -> str:
     return f'<div class="txcls-chips">{"".join(_chip(escape(word[:60]), number) for word, number in words)}</div>'
 
 
-def _chip(label: str, number: str, place: str = "", kind: str = "") -> str:
-    small = f"<small>{place}</small>" if place else ""
+def _chip(label: str, number: str, note: str = "", kind: str = "") -> str:
+    small = f"<small>{note}</small>" if note else ""
     return f'<span class="txcls-chip{kind}"><b>{label}</b><i>{number}</i>{small}</span>'
 
 
 def pieces(pieces: Sequence[str], *, new: int | None) -> str:
     """The pieces of a word in a row, with a frame around the newest."""
     parts = [
-        f'<span class="txcls-chip{" new" if place == new else ""}"><b>{escape(piece)}</b></span>'
-        for place, piece in enumerate(pieces)
+        f'<span class="txcls-chip{" new" if index == new else ""}"><b>{escape(piece)}</b></span>'
+        for index, piece in enumerate(pieces)
     ]
     return f'<div class="txcls-chips txcls-pieces">{"".join(parts)}</div>'
 
