@@ -39,15 +39,11 @@ def open_on_head(page: layout.Page, classifier: Predictor, *, attention: Floats 
     page = layout.fit_view(page, of=page.view.checkpoint, layer=model.n_layers - 1, head=model.n_heads - 1)
     worth, atlas = worth_of_heads(classifier), HeadAtlas.of(classifier)
     in_url = np.array([page.view.layer, page.view.head])
-    candidates = [
-        candidate for candidate in np.ndindex(worth.shape) if ((in_url == UNSET) | (in_url == candidate)).all()
-    ]
+    candidates = [head for head in np.ndindex(worth.shape) if ((in_url == UNSET) | (in_url == head)).all()]
     if atlas is None:
         layer, head = max(candidates, key=worth.__getitem__)
     else:
-        layer, head = min(
-            candidates, key=lambda candidate: atlas.heads[candidate[0] * model.n_heads + candidate[1]].rank
-        )
+        layer, head = min(candidates, key=lambda head: atlas.heads[head[0] * model.n_heads + head[1]].rank)
     has_story = atlas is not None and atlas.heads[layer * model.n_heads + head].story.verdict == "confirmed"
     if attention is not None and not has_story:
         to_others = np.where(np.eye(attention.shape[-1], dtype=bool), 0.0, attention)
