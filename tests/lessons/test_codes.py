@@ -15,7 +15,7 @@ def test_a_code_records_which_questions_were_answered() -> None:
 
 @pytest.mark.parametrize("code", ["", "attention", "attention.RWNX.00000", "attention.RW.0000", "../a.R.00000"])
 def test_invalid_codes_are_refused(code: str) -> None:
-    with pytest.raises(LessonError, match="is not a code"):
+    with pytest.raises(LessonError, match="is not a lesson code"):
         read_code(code)
 
 

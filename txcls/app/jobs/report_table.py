@@ -94,9 +94,7 @@ def _count_trained(job: Job, rows: LabelledTexts) -> int:
 def _suspects(job: Job) -> dict[str, Any]:
     """The rows of a classifier with labels that are probably wrong, judged by linear models: it was trained on most."""
     job.progress("reading the rows")
-    stored_rows = read_rows(job.session / "kept", str(job.spec["own"]))
-    if stored_rows is None:
-        raise DataError("The rows that this classifier was trained on are no longer on this server.")
+    stored_rows = _stored_rows(job)
     classes = load_checkpoint(job.session / "own" / job.spec["own"]).classes
     labelled = [row for row, label in enumerate(stored_rows.labels) if label in classes]
     checked = [labelled[row] for row in sample_indices(len(labelled), limit=MAX_LABELS)]
@@ -120,6 +118,13 @@ def _suspects(job: Job) -> dict[str, Any]:
     }
 
 
+def _stored_rows(job: Job) -> StoredRows:
+    stored_rows = read_rows(job.session / "kept", str(job.spec["own"]))
+    if stored_rows is None:
+        raise DataError("The rows that this classifier was trained on are no longer on this server.")
+    return stored_rows
+
+
 def _labelled(stored_rows: StoredRows, rows: Sequence[int], classes: Sequence[str]) -> LabelledTexts:
     texts, labels = ([values[row] for row in rows] for values in (stored_rows.texts, stored_rows.labels))
     return _of_classes(texts, labels, classes)
@@ -133,9 +138,7 @@ def _of_classes(texts: Sequence[str], labels: Sequence[str], classes: Sequence[s
 def _curve(job: Job) -> dict[str, Any]:
     """The linear baseline's learning curve on the training rows of a classifier."""
     job.progress("reading the rows")
-    stored_rows = read_rows(job.session / "kept", str(job.spec["own"]))
-    if stored_rows is None:
-        raise DataError("The rows that this classifier was trained on are no longer on this server.")
+    stored_rows = _stored_rows(job)
     classes = sorted({*stored_rows.labels, *stored_rows.test_labels})
     test = _of_classes(stored_rows.test_texts, stored_rows.test_labels, classes)
 
@@ -157,8 +160,7 @@ def _correct(job: Job) -> dict[str, Any]:
             column = guessed(table, job.spec).label_column
             text = corrected_table_csv(table, corrections, label_column=column, plain=plain)
         else:
-            stored_rows = read_rows(job.session / "kept", str(job.spec["own"]))
-            assert stored_rows is not None
+            stored_rows = _stored_rows(job)
             rows = _labelled(stored_rows, range(len(stored_rows.texts)), list(dict.fromkeys(stored_rows.labels)))
             text = corrected_csv(rows, corrections, plain=plain)
         file.write_bytes(text.encode("utf-8-sig", "backslashreplace"))
