@@ -25,11 +25,11 @@ _TURN = "_lesson_turn"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A step of a lesson; `at` counts from 0."""
+    """A step of a lesson; `index` counts from 0."""
 
     name: str
     language: str
-    at: int
+    index: int
 
     @property
     def lesson(self) -> Lesson:
@@ -38,12 +38,12 @@ class Place:
 
     @property
     def step(self) -> LessonStep:
-        return self.lesson.steps[self.at]
+        return self.lesson.steps[self.index]
 
     @property
     def params(self) -> dict[str, str]:
         """URL parameters for this step."""
-        return {"lesson": self.name, "step": str(self.at + 1), "lang": self.language}
+        return {"lesson": self.name, "step": str(self.index + 1), "lang": self.language}
 
     @property
     def page(self) -> menu.PageInfo:
@@ -147,8 +147,8 @@ def _place_from_params(params: dict[str, str]) -> Place | None:
     try:
         lesson = find_lesson(params["lesson"], params.get("lang", "en"))
         number = params.get("step", "1")
-        at = int(number) - 1 if number.isdecimal() and len(number) < 5 else 0
-        return Place(lesson.name, lesson.language, max(0, min(at, len(lesson.steps) - 1)))
+        index = int(number) - 1 if number.isdecimal() and len(number) < 5 else 0
+        return Place(lesson.name, lesson.language, max(0, min(index, len(lesson.steps) - 1)))
     except TxclsError as error:
         message = str(error)
         state.add_note(f"{message[:1].upper()}{message[1:]}")
@@ -180,14 +180,14 @@ def leave() -> None:
     state.change_view()
 
 
-def go(at: int, *, language: str | None = None) -> None:
+def go(index: int, *, language: str | None = None) -> None:
     """Go to a step, from 0; the visitor's changes to the current step are saved."""
     place = now()
-    if place is None or not 0 <= at < len(place.lesson.steps):
+    if place is None or not 0 <= index < len(place.lesson.steps):
         return
     if changed := changes():
-        st.session_state.setdefault(_SAVED_CHANGES, {})[place.name, place.at] = changed
-    target = Place(place.name, language or place.language, at)
+        st.session_state.setdefault(_SAVED_CHANGES, {})[place.name, place.index] = changed
+    target = Place(place.name, language or place.language, index)
     view = state.shown_view()
     st.session_state[_GO] = (target, {"mode": view.mode} if view.mode else {})
 
@@ -200,7 +200,7 @@ def turn(offset: int, *, to_last_slide: bool = False) -> None:
     if offset > 0 and is_open():
         reveal()
         return
-    go(place.at + offset)
+    go(place.index + offset)
     if to_last_slide and _GO in st.session_state:
         st.session_state[_GO][1][SLIDE] = "last"
 
@@ -218,21 +218,23 @@ def changes() -> dict[str, str]:
 def saved_changes() -> dict[str, str]:
     """The saved changes to this step."""
     place = now()
-    changed: dict[str, str] = st.session_state.get(_SAVED_CHANGES, {}).get((place.name, place.at), {}) if place else {}
+    changed: dict[str, str] = (
+        st.session_state.get(_SAVED_CHANGES, {}).get((place.name, place.index), {}) if place else {}
+    )
     return changed
 
 
 def restore() -> None:
     """Show the step as the lesson defines it."""
     if (place := now()) is not None:
-        go(place.at)
+        go(place.index)
 
 
 def apply_saved_changes() -> None:
     """Show the step with the saved changes."""
     place, changed = now(), saved_changes()
     if place is not None and changed:
-        go(place.at)
+        go(place.index)
         st.session_state[_GO][1].update({name: value for name, value in changed.items() if name != "page"})
 
 
@@ -241,16 +243,16 @@ def solved(place: Place) -> Solved:
     lesson = place.lesson
     names = sorted({place.step.checkpoint} & set(checkpoints.names()))
     sources = tuple(checkpoints.source(name) for name in names)
-    return compute.solved_step(place.name, place.language, place.at, lesson.version, sources)
+    return compute.solved_step(place.name, place.language, place.index, lesson.version, sources)
 
 
 def answer_of(place: Place) -> GivenAnswer | None:
     """The visitor's answer to the step's question, in any language."""
-    answer: GivenAnswer | None = st.session_state.get(_ANSWERS, {}).get((place.name, place.at))
+    answer: GivenAnswer | None = st.session_state.get(_ANSWERS, {}).get((place.name, place.index))
     return answer
 
 
-def answer(given: Any) -> None:
+def answer(value: Any) -> None:
     """Store an answer to this step's question; None reveals the right answer. A wrong answer can be changed."""
     place = now()
     if place is None:
@@ -258,12 +260,12 @@ def answer(given: Any) -> None:
     old = answer_of(place)
     if old is not None and old.revealed:
         return
-    if given is None:
+    if value is None:
         new = GivenAnswer(None, None, None, True) if old is None else GivenAnswer(old.answer, False, False, True)
     else:
-        right = is_right(solved(place), given)
-        new = GivenAnswer(given, right, right if old is None else old.first_right, right)
-    st.session_state.setdefault(_ANSWERS, {})[place.name, place.at] = new
+        right = is_right(solved(place), value)
+        new = GivenAnswer(value, right, right if old is None else old.first_right, right)
+    st.session_state.setdefault(_ANSWERS, {})[place.name, place.index] = new
     st.session_state.get(_CLEARED, set()).discard(place.name)
 
 
@@ -284,7 +286,7 @@ def clear_answers() -> None:
 def answers_to_store(place: Place) -> dict[str, list[Any]] | None:
     """The answers in this lesson as JSON values, for the browser; empty if they were cleared, None without any."""
     answers: dict[tuple[str, int], GivenAnswer] = st.session_state.get(_ANSWERS, {})
-    stored = {str(at): list(astuple(given)) for (name, at), given in answers.items() if name == place.name}
+    stored = {str(index): list(astuple(answer)) for (name, index), answer in answers.items() if name == place.name}
     return stored or ({} if place.name in st.session_state.get(_CLEARED, ()) else None)
 
 
@@ -295,18 +297,18 @@ def restore_answers(place: Place, stored: str) -> None:
     """
     try:
         fields = json.loads(stored)
-        items = [(int(at), *row) for at, row in fields.items()]
+        items = [(int(index), *row) for index, row in fields.items()]
     except (ValueError, TypeError, AttributeError, RecursionError):
         return
     steps = place.lesson.steps
     for item in items:
-        at, results = item[0], item[2:]
-        question = steps[at].question if 0 <= at < len(steps) else None
+        index, results = item[0], item[2:]
+        question = steps[index].question if 0 <= index < len(steps) else None
         if question is None or len(results) != 3 or not all(result in (True, False, None) for result in results):
             continue
         if item[1] is None or _is_answer_to(question, item[1]):
-            given = GivenAnswer(item[1], results[0], results[1], bool(results[2]))
-            st.session_state.setdefault(_ANSWERS, {}).setdefault((place.name, at), given)
+            answer = GivenAnswer(item[1], results[0], results[1], bool(results[2]))
+            st.session_state.setdefault(_ANSWERS, {}).setdefault((place.name, index), answer)
 
 
 def _is_answer_to(question: Question, answer: Any) -> bool:
@@ -340,13 +342,13 @@ def is_open() -> bool:
     place = now()
     if place is None or state.shown_view().mode == "lecture" or st.session_state.get("_slides_of") is not place.page:
         return False
-    given = answer_of(place)
-    return place.step.question is not None and (given is None or not given.revealed)
+    answer = answer_of(place)
+    return place.step.question is not None and (answer is None or not answer.revealed)
 
 
 def code(place: Place) -> tuple[str, int, int]:
     """The result code of the lesson, the number of right first answers, and the number of questions."""
-    questions = [at for at, step in enumerate(place.lesson.steps) if step.question is not None]
-    answers_given = [answer_of(Place(place.name, place.language, at)) for at in questions]
+    questions = [index for index, step in enumerate(place.lesson.steps) if step.question is not None]
+    answers_given = [answer_of(Place(place.name, place.language, index)) for index in questions]
     results = [None if answer is None else answer.first_right for answer in answers_given]
     return make_code(place.name, results), results.count(True), len(questions)

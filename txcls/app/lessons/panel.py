@@ -58,7 +58,7 @@ def draw() -> None:
         _progress(place, words)
         st.subheader(solved.step.title, anchor=False)
         st.markdown(_with_display_formulas(solved.narration))
-        if place.at == 0 and place.language.partition("-")[0] != "en":
+        if place.index == 0 and place.language.partition("-")[0] != "en":
             st.caption(words["app_language"])
         if solved.step.question is not None:
             _question(place, solved, words)
@@ -114,15 +114,15 @@ def _progress(place: lesson.Place, words: Mapping[str, str]) -> None:
     """Draw the lesson's title, the number of the step, and a progress bar."""
     shown_lesson = place.lesson
     n = len(shown_lesson.steps)
-    position = words["step_of"].format(step=place.at + 1, steps=n)
+    position = words["step_of"].format(step=place.index + 1, steps=n)
     step = place.step
     minutes = f" · {words['minutes'].format(minutes=f'{step.minutes:g}')}" if step.minutes else ""
-    chapter = shown_lesson.chapters[place.at]
+    chapter = shown_lesson.chapters[place.index]
     title = html.escape(shown_lesson.title + (f" · {chapter}" if chapter else ""))
-    marks = "".join(f'<i class="{"done" if number <= place.at else ""}"></i>' for number in range(n))
+    marks = "".join(f'<i class="{"done" if number <= place.index else ""}"></i>' for number in range(n))
     st.html(
         f'<div class="txcls-lesson-head"><b>{title}</b><span>{html.escape(position + minutes)}</span>'
-        f'<div class="bar" role="progressbar" aria-valuemin="1" aria-valuemax="{n}" aria-valuenow="{place.at + 1}" '
+        f'<div class="bar" role="progressbar" aria-valuemin="1" aria-valuemax="{n}" aria-valuenow="{place.index + 1}" '
         f'aria-label="{html.escape(position, quote=True)}">{marks}</div></div>'
     )
 
@@ -132,16 +132,16 @@ def _question(place: lesson.Place, solved: Solved, words: Mapping[str, str]) -> 
     assert question is not None
     with st.container(key="lesson_question"):
         st.markdown(f"**{question.ask.strip()}**")
-        given = lesson.answer_of(place)
-        if lecture.is_on() and given is not None:
-            if given.answer is not None:
-                st.markdown(f"{words['your_answer']}: **{_as_text(given.answer, solved)}**")
+        answer = lesson.answer_of(place)
+        if lecture.is_on() and answer is not None:
+            if answer.answer is not None:
+                st.markdown(f"{words['your_answer']}: **{_as_text(answer.answer, solved)}**")
             return
-        if given is not None and given.revealed:
-            _explanation(given, solved, words)
+        if answer is not None and answer.revealed:
+            _explanation(answer, solved, words)
             return
-        if given is not None:
-            text = words["try_again"].format(answer=f"**{_as_text(given.answer, solved)}**")
+        if answer is not None:
+            text = words["try_again"].format(answer=f"**{_as_text(answer.answer, solved)}**")
             st.warning(text, icon="✖️")
         elif question.look and not lecture.is_on():
             st.caption(words["look"])
@@ -155,7 +155,7 @@ def _question(place: lesson.Place, solved: Solved, words: Mapping[str, str]) -> 
 
 
 def _key(place: lesson.Place) -> str:
-    return f"lesson_given_{place.name}_{place.at}"
+    return f"lesson_given_{place.name}_{place.index}"
 
 
 def _answer_controls(place: lesson.Place, solved: Solved, words: Mapping[str, str]) -> None:
@@ -182,41 +182,41 @@ def _answer_controls(place: lesson.Place, solved: Solved, words: Mapping[str, st
         word_bins(rows, label=words["your_answer"], key=f"{key}_bins", on_move=store)
 
 
-def _as_text(given: Any, solved: Solved) -> str:
+def _as_text(answer: Any, solved: Solved) -> str:
     """A visitor's answer as text."""
     question = solved.step.question
     if isinstance(question, Choice):
-        return str(solved.offered[given])
+        return str(solved.offered[answer])
     if isinstance(question, Number):
-        return f"{given:g} {question.unit}".strip()
+        return f"{answer:g} {question.unit}".strip()
     if isinstance(question, Drag) and question.groups:
-        return " · ".join(f"{name}: {', '.join(row) or '–'}" for name, row in zip(question.groups, given, strict=True))
-    return " · ".join(given)
+        return " · ".join(f"{name}: {', '.join(row) or '–'}" for name, row in zip(question.groups, answer, strict=True))
+    return " · ".join(answer)
 
 
 def _check(place: lesson.Place, solved: Solved) -> None:
     """Store the visitor's answer, if there is one."""
     question, key = solved.step.question, _key(place)
-    given: Any = st.session_state.get(key)
+    answer: Any = st.session_state.get(key)
     if isinstance(question, Drag):
         rows = st.session_state.get(f"{key}_rows", [list(solved.offered)])
-        given = rows[1:] if question.groups else rows[0]
+        answer = rows[1:] if question.groups else rows[0]
         if question.groups and (len(rows) < 2 or rows[0]):  # some words are not in a group yet
-            given = None
-    if isinstance(question, Heads) and not given and question.look:  # the heads switched on the page count
-        given = [part for part in state.shown_view().switched if part.replace(".", "").isdecimal()]
-    if given is None or given == []:
+            answer = None
+    if isinstance(question, Heads) and not answer and question.look:  # the heads switched on the page count
+        answer = [part for part in state.shown_view().switched if part.replace(".", "").isdecimal()]
+    if answer is None or answer == []:
         st.session_state[_NOTHING_CHOSEN] = place
     else:
-        lesson.answer(given)
+        lesson.answer(answer)
 
 
-def _explanation(given: lesson.GivenAnswer | None, solved: Solved, words: Mapping[str, str]) -> None:
+def _explanation(answer: lesson.GivenAnswer | None, solved: Solved, words: Mapping[str, str]) -> None:
     """Draw the visitor's answer, the right one, and the reason."""
-    right = None if given is None else given.right
+    right = None if answer is None else answer.right
     lead = words["shown"] if right is None else words["right"] if right else words["wrong"]
-    if given is not None and right is False:
-        lead = lead.format(answer=_as_text(given.answer, solved))
+    if answer is not None and right is False:
+        lead = lead.format(answer=_as_text(answer.answer, solved))
     text = _with_display_formulas(
         f"**{lead}** {solved.why}" if solved.why_has_answer else f"**{lead}** {solved.answer}\n\n{solved.why}"
     )
@@ -243,7 +243,7 @@ def _restore_buttons(words: Mapping[str, str]) -> None:
 
 def _result(place: lesson.Place, words: Mapping[str, str]) -> None:
     """After the last step's question, draw the result and its code."""
-    if place.at < len(place.lesson.steps) - 1 or lesson.is_open():
+    if place.index < len(place.lesson.steps) - 1 or lesson.is_open():
         return
     code, right, n_questions = lesson.code(place)
     if n_questions:
@@ -256,8 +256,8 @@ def _result(place: lesson.Place, words: Mapping[str, str]) -> None:
 def _navigation(place: lesson.Place, words: Mapping[str, str]) -> None:
     n = len(place.lesson.steps)
     with st.container(horizontal=True, gap="small"):
-        st.button(words["back"], key="lesson_back", disabled=place.at == 0, on_click=lesson.turn, args=(-1,))
-        if place.at < n - 1 or lesson.is_open():
+        st.button(words["back"], key="lesson_back", disabled=place.index == 0, on_click=lesson.turn, args=(-1,))
+        if place.index < n - 1 or lesson.is_open():
             st.button(words["next"], key="lesson_next", type="primary", on_click=lesson.turn, args=(1,))
     with st.container(key="lesson_keys"):
         st.caption(words["keys"])
@@ -266,7 +266,7 @@ def _navigation(place: lesson.Place, words: Mapping[str, str]) -> None:
             if language != place.language:
                 name = LANGUAGES.get(language, language)
                 st.button(
-                    name, key=f"lesson_in_{language}", type="tertiary", on_click=lesson.go, args=(place.at,),
+                    name, key=f"lesson_in_{language}", type="tertiary", on_click=lesson.go, args=(place.index,),
                     kwargs={"language": language},
                 )  # fmt: skip
         if lesson.answers_to_store(place):

@@ -189,11 +189,11 @@ class_lens = of_checkpoint(lens.class_lens)
 
 
 @cached(heavy=True)
-def solved_step(name: str, language: str, at: int, version: str, sources: tuple[Source, ...]) -> Solved:
+def solved_step(name: str, language: str, index: int, version: str, sources: tuple[Source, ...]) -> Solved:
     """A lesson's step with all its values measured; `version` and `sources` change when the files change."""
     lesson = find_lesson(name, language)
     return solve(
-        lesson.steps[at],
+        lesson.steps[index],
         lambda checkpoint: checkpoints.classifier(checkpoints.source(checkpoint)),
         language=lesson.language,
     )

@@ -159,12 +159,12 @@ def end(*, layers: int | None = None, at: tuple[int, int] | None = None, is_brok
     if (place := lesson.now()) is not None:
         n = len(place.lesson.steps)
         data |= {
-            "page": f"{info.name} {place.name} {place.at}{' open' * lesson.is_open()}",
+            "page": f"{info.name} {place.name} {place.index}{' open' * lesson.is_open()}",
             "slides": [] if is_broken else _slides_of_step(place),
             "at": None,
             "lesson": _lesson_data(place),
-            "first": place.at == 0,
-            "last": place.at == n - 1 and not lesson.is_open(),
+            "first": place.index == 0,
+            "last": place.index == n - 1 and not lesson.is_open(),
         }
         bar_and_keys(data, on_mode=_switch, on_turn=lambda n: lesson.turn(n, to_last_slide=n < 0), on_jump=_jump)
         return
@@ -189,13 +189,13 @@ def _jump(target: str) -> None:
 def _lesson_data(place: lesson.Place) -> dict[str, Any]:
     """The data of a lesson's step for the bar and the keys."""
     shown_lesson = place.lesson
-    planned = shown_lesson.planned(place.at)
+    planned = shown_lesson.planned(place.index)
     words = words_in(place.language)
     return {
         "language": place.language,
         "title": shown_lesson.title,
         "step": place.step.title,
-        "at": place.at,
+        "at": place.index,
         "of": len(shown_lesson.steps),
         "planned": "" if planned is None else words["minutes"].format(minutes=f"{planned[0]:g}–{planned[1]:g}"),
         "far_down": _slide_of(place) > 1,
