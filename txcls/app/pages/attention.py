@@ -1,4 +1,4 @@
-"""What each head attends to: all heads at a glance, one as a map and as arcs, rollout, and the pooling weights."""
+"""What each head attends to: maps of all heads, one head as a map and as arcs, rollout, and the pooling weights."""
 
 from dataclasses import dataclass
 
@@ -27,9 +27,9 @@ from txcls.inspection.attention import attention_rollout, head_statistics
 from txcls.predictor import Predictor
 from txcls.wording import percentage
 
-CAVEAT_IN_BRIEF = "**Attention is not by itself an explanation.**"
+SHORT_CAVEAT = "**Attention is not by itself an explanation.**"
 CAVEAT = (
-    f"{CAVEAT_IN_BRIEF} It shows how a head weights the tokens’ value vectors, not what the model does with them, and "
+    f"{SHORT_CAVEAT} It shows how a head weights the tokens’ value vectors, not what the model does with them, and "
     "very different patterns can lead to the same prediction."
 )
 SECTIONS = {
@@ -39,7 +39,7 @@ SECTIONS = {
     "rollout": "rollout",
     "pooling": "pooling",
 }
-"""Parts of the page that are shown one at a time; in lecture mode, each is a slide."""
+"""The parts below the maps, of which one is shown at a time; in lecture mode, each is a slide."""
 
 
 def main() -> None:
@@ -49,131 +49,133 @@ def main() -> None:
     if read is not None and read.has_label:
         patterns = compute.patterns(opened.source, opened.view.text)
         opened = heads.open_on_head(opened, read.classifier, attention=patterns.attention)
-        _draw(opened, read.classifier, patterns)
+        _draw_maps_and_sections(opened, read.classifier, patterns)
     layout.close_page(opened)
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownTokens:
     """The displayed tokens of the text, and the attention of the selected head among them.
 
     Attributes:
         places: their indices.
         names: their labels.
         pattern: weights (T, T) of the selected head.
-        is_part: whether the text has more tokens.
+        is_part: whether the text has tokens that are not displayed.
         where: layer and head in words.
-        file_name: the start of the names of saved charts.
+        file_name: the start of the file names of saved charts.
     """
 
-    places: np.ndarray
+    positions: np.ndarray
     names: list[str]
     pattern: np.ndarray
-    is_part: bool
-    where: str
+    is_partial: bool
+    head_name: str
     file_name: str
 
 
-def _draw(opened: layout.Page, classifier: Predictor, traced: compute.Patterns) -> None:
-    view, tokens = opened.view, traced.tokens
+def _draw_maps_and_sections(opened: layout.Page, classifier: Predictor, patterns: compute.Patterns) -> None:
+    view, tokens = opened.view, patterns.tokens
     special = np.array([token.is_special for token in tokens])
-    hide = False
+    hides_special = False
     if special.any() and not special.all():
-        hide = st.toggle("Hide tokens that the model adds", key="hide_special", persist_state="session")
-    places = np.flatnonzero(~special) if hide else np.arange(len(tokens))
-    places = places[window(len(places), key="attention_window")]
-    shown = Shown(
-        places,
-        names=[tokens[place].label for place in places],
-        pattern=traced.attention[view.layer, view.head][np.ix_(places, places)],
-        is_part=len(places) < len(tokens),
-        where=f"layer {view.layer + 1}, head {view.head + 1}",
+        hides_special = st.toggle("Hide tokens that the model adds", key="hide_special", persist_state="session")
+    positions = np.flatnonzero(~special) if hides_special else np.arange(len(tokens))
+    positions = positions[window(len(positions), key="attention_window")]
+    shown = ShownTokens(
+        positions,
+        names=[tokens[index].label for index in positions],
+        pattern=patterns.attention[view.layer, view.head][np.ix_(positions, positions)],
+        is_partial=len(positions) < len(tokens),
+        head_name=f"layer {view.layer + 1}, head {view.head + 1}",
         file_name=f"{view.checkpoint}-layer{view.layer + 1}-head{view.head + 1}",
     )
     part = f"{lecture.ATTENTION}.{view.layer}"
     with lecture.slide(part), st.container(key="attention_maps"):
         overview, detail = st.columns([2, 3], gap="large")
     with detail:  # drawn first, because visitors wait for it
-        _one_head(view, classifier, shown)
+        _draw_head(view, classifier, shown)
     with overview:
-        _all_heads(opened, traced, shown)
+        _draw_all_heads(opened, patterns, shown)
     if view.versus:
         with lecture.slide(part):
-            _compare(opened, shown)
-    sections = [name for name in SECTIONS if name != "pooling" or traced.pooling is not None]
+            _draw_comparison(opened, shown)
+    sections = [name for name in SECTIONS if name != "pooling" or patterns.pooling is not None]
     if lecture.is_on():
-        about = {"arcs": part, "score": part, "pooling": lecture.POOLING}
+        part_of_section = {"arcs": part, "score": part, "pooling": lecture.POOLING}
         for section in sections:
-            with lecture.slide(about.get(section, lecture.ATTENTION)):
-                _section(section, opened, traced, shown)
+            with lecture.slide(part_of_section.get(section, lecture.ATTENTION)):
+                _draw_section(section, opened, patterns, shown)
     else:
         section = view.section if view.section in sections else "arcs"
         title = "More about this text's attention"
         choice(
             st, title, sections, view, "section", key="attention_section", names=SECTIONS.__getitem__, selected=section
         )
-        _section(section, opened, traced, shown)
+        _draw_section(section, opened, patterns, shown)
 
 
-def _one_head(view: View, classifier: Predictor, shown: Shown) -> None:
+def _draw_head(view: View, classifier: Predictor, shown: ShownTokens) -> None:
     """Draw the map of the selected head."""
     with st.container(key="head_heading", horizontal=True, vertical_alignment="center", gap="small"):
         st.subheader(f"Layer {view.layer + 1}, head {view.head + 1}", anchor=False, width="content")
         heads.draw_chip(classifier, view.layer, view.head)
     st.markdown("Each **row** is a query; its attention over the keys (**columns**) sums to 1.")
     elsewhere = None
-    if shown.is_part:
+    if shown.is_partial:
         elsewhere = np.clip(1.0 - shown.pattern.sum(axis=1), 0.0, 1.0)
         st.markdown(
             f"**{percentage(elsewhere.mean(), 0)}** of this head's attention is on tokens that are not shown; the "
-            "column **elsewhere** has the share of each query."
+            "column **elsewhere** shows this share for each query."
         )
     chart(
         attention_map(shown.pattern, shown.names, elsewhere=elsewhere),
         key="chart_map",
-        alt=f"Heat map of attention in {shown.where} over {len(shown.names)} tokens; "
-        + _largest(shown.pattern, shown.names),
+        alt=f"Heat map of attention in {shown.head_name} over {len(shown.names)} tokens; "
+        + _largest_weight(shown.pattern, shown.names),
         of=shown.file_name,
     )
 
 
-def _all_heads(opened: layout.Page, traced: compute.Patterns, shown: Shown) -> None:
+def _draw_all_heads(opened: layout.Page, patterns: compute.Patterns, shown: ShownTokens) -> None:
     """Draw small maps of all heads, and the controls that select one."""
     view = opened.view
-    n_layers, n_heads = traced.attention.shape[:2]
+    n_layers, n_heads = patterns.attention.shape[:2]
     st.subheader("All heads", anchor=False)
     if not lecture.is_on():
         st.markdown("Click a map to enlarge it. Rows are queries, columns keys.")
     chart(
-        attention_grid(traced.attention[:, :, shown.places][:, :, :, shown.places], selected=(view.layer, view.head)),
+        attention_grid(
+            patterns.attention[:, :, shown.positions][:, :, :, shown.positions], selected=(view.layer, view.head)
+        ),
         key="chart_grid",
-        alt=f"Attention of {n_heads} heads in {n_layers} layers as small heat maps; {shown.where} is selected",
-        on_select=_grid_clicked,
+        alt=f"Attention of {n_heads} heads in {n_layers} layers as small heat maps; {shown.head_name} is selected",
+        on_select=_select_clicked_head,
     )
     heads.choose_head(view, n_layers, n_heads)
-    st.info(CAVEAT_IN_BRIEF if lecture.is_on() else CAVEAT)
+    st.info(SHORT_CAVEAT if lecture.is_on() else CAVEAT)
     layout.link_to(opened, menu.EXPLANATION, "Test it: does attention explain the prediction? →")
 
 
-def _section(section: str, opened: layout.Page, traced: compute.Patterns, shown: Shown) -> None:
-    """Draw one of the parts of the page below the maps."""
+def _draw_section(section: str, opened: layout.Page, patterns: compute.Patterns, shown: ShownTokens) -> None:
+    """Draw one of `SECTIONS`."""
     if section == "arcs":
-        _arcs(opened.view, shown)
+        _draw_arcs(opened.view, shown)
     elif section == "score":
-        _one_score(opened, traced, shown.places)
+        _draw_score(opened, patterns, shown)
     elif section == "heads":
-        _heads(opened)
+        _draw_head_statistics(patterns.attention)
     elif section == "rollout":
-        _rollout(opened, shown)
-    elif traced.pooling is not None:
-        _pooling(traced.pooling[shown.places], shown, opened.view)
+        _draw_rollout(patterns.attention, shown)
+    elif patterns.pooling is not None:
+        _draw_pooling(patterns.pooling[shown.positions], shown)
 
 
-def _arcs(view: View, shown: Shown) -> None:
+def _draw_arcs(view: View, shown: ShownTokens) -> None:
     st.subheader(f"The same head as arcs: layer {view.layer + 1}, head {view.head + 1}", anchor=False)
     pattern, names = shown.pattern, shown.names
     query_column, number_column = st.columns(2, gap="large")
-    tokens = [0, *(int(place) + 1 for place in shown.places)]
+    tokens = [0, *(int(index) + 1 for index in shown.positions)]
     st.session_state["arc_query"] = view.query if view.query in tokens else 0
     chosen = query_column.selectbox(
         "Query",
@@ -188,7 +190,7 @@ def _arcs(view: View, shown: Shown) -> None:
     chart(
         attention_arcs(pattern, names, arcs),
         key="chart_arcs",
-        alt=f"Arc diagram of attention in {shown.where}: {len(arcs.weights)} arcs between tokens, strongest "
+        alt=f"Arc diagram of attention in {shown.head_name}: {len(arcs.weights)} arcs between tokens, strongest "
         + ", ".join(
             f"{names[q][:20]} to {names[k][:20]}" for q, k in list(zip(arcs.queries, arcs.keys, strict=True))[:3]
         ),
@@ -202,20 +204,20 @@ def _arcs(view: View, shown: Shown) -> None:
     )
 
 
-def _one_score(opened: layout.Page, traced: compute.Patterns, shown: np.ndarray) -> None:
+def _draw_score(opened: layout.Page, patterns: compute.Patterns, shown: ShownTokens) -> None:
     """Draw the score of one query and one key, dimension by dimension."""
     view = opened.view
     st.subheader("Why does this token attend to that one?", anchor=False)
-    pattern = traced.attention[view.layer, view.head][np.ix_(shown, shown)]
-    strongest = np.unravel_index(int(pattern.argmax()), pattern.shape)
-    names = {int(place): f"{place + 1} · {label(traced.tokens[place].label)}" for place in shown}
-    pair = [place - 1 for place in view.pair]
-    linked = len(pair) == 2 and set(pair) <= set(names)
-    query, attended = pair if linked else [int(shown[place]) for place in strongest]
-    for column, title, place in zip(st.columns(2, gap="large"), ("Query", "Key"), (query, attended), strict=True):
-        st.session_state[f"why_{title}"] = place
-        column.selectbox(title, list(names), format_func=names.__getitem__, key=f"why_{title}", on_change=_pair_changed)
-    score = compute.query_key(opened.source, view.text, layer=view.layer, head=view.head, query=query, key=attended)
+    names = {int(index): f"{index + 1} · {label(patterns.tokens[index].label)}" for index in shown.positions}
+    pair = [index - 1 for index in view.pair]
+    if len(pair) != 2 or not set(pair) <= set(names):
+        strongest = np.unravel_index(int(shown.pattern.argmax()), shown.pattern.shape)
+        pair = shown.positions[list(strongest)].tolist()
+    query, key = pair
+    for column, title, index in zip(st.columns(2, gap="large"), ("Query", "Key"), pair, strict=True):
+        st.session_state[f"why_{title}"] = index
+        column.selectbox(title, list(names), format_func=names.__getitem__, key=f"why_{title}", on_change=_select_pair)
+    score = compute.query_key(opened.source, view.text, layer=view.layer, head=view.head, query=query, key=key)
     st.markdown(
         f"Query times key, divided by √{len(score.products)}, dimension by dimension: the bars sum to the score "
         f"**{score.score:.3f}**. The softmax over this query's scores for all keys turns it into the weight "
@@ -229,7 +231,7 @@ def _one_score(opened: layout.Page, traced: compute.Patterns, shown: np.ndarray)
     )
 
 
-def _compare(opened: layout.Page, shown: Shown) -> None:
+def _draw_comparison(opened: layout.Page, shown: ShownTokens) -> None:
     """Draw the attention of a second checkpoint for the same text."""
     view = opened.view
     st.subheader(f"The same text in {plain(view.checkpoint)} and in {plain(view.versus)}", anchor=False)
@@ -240,21 +242,23 @@ def _compare(opened: layout.Page, shown: Shown) -> None:
         return
     n_layers, n_heads, n_tokens, _ = other.attention.shape
     layer, head = min(view.layer, n_layers - 1), min(view.head, n_heads - 1)
-    part = window(n_tokens, key="versus_window")
-    other_names = [token.label for token in other.tokens[part]]
-    maps = (
+    shown_tokens = window(n_tokens, key="versus_window")
+    other_names = [token.label for token in other.tokens[shown_tokens]]
+    heads_to_map = (
         (view.checkpoint, view.layer, view.head, shown.pattern, shown.names),
-        (view.versus, layer, head, other.attention[layer, head][part, part], other_names),
+        (view.versus, layer, head, other.attention[layer, head][shown_tokens, shown_tokens], other_names),
     )
-    for column, (name, of_layer, of_head, weights, tokens) in zip(st.columns(2, gap="large"), maps, strict=True):
+    for column, (name, map_layer, map_head, weights, tokens) in zip(
+        st.columns(2, gap="large"), heads_to_map, strict=True
+    ):
         with column:
-            st.markdown(f"**{plain(name)}**, layer {of_layer + 1}, head {of_head + 1}")
+            st.markdown(f"**{plain(name)}**, layer {map_layer + 1}, head {map_head + 1}")
             chart(
                 attention_map(weights, tokens),
                 key=f"chart_versus_{name}",
-                alt=f"Heat map of attention of {name} in layer {of_layer + 1}, head {of_head + 1} over {len(tokens)} "
-                f"tokens; {_largest(weights, tokens)}",
-                of=f"{name}-layer{of_layer + 1}-head{of_head + 1}",
+                alt=f"Heat map of attention of {name} in layer {map_layer + 1}, head {map_head + 1} over {len(tokens)} "
+                f"tokens; {_largest_weight(weights, tokens)}",
+                of=f"{name}-layer{map_layer + 1}-head{map_head + 1}",
             )
     st.caption(
         "Head numbers are arbitrary: head 1 of one model does not correspond to head 1 of another, even if the two "
@@ -262,13 +266,12 @@ def _compare(opened: layout.Page, shown: Shown) -> None:
     )
 
 
-def _heads(opened: layout.Page) -> None:
+def _draw_head_statistics(attention: np.ndarray) -> None:  # L H T T
     """Draw the entropy and distance of each head."""
-    attention = compute.patterns(opened.source, opened.view.text).attention  # L H T T
     statistics, n_tokens = head_statistics(attention), attention.shape[-1]
     st.subheader("Entropy and distance of each head", anchor=False)
-    left, right = st.columns(2, gap="large")
-    with left:
+    entropy_column, distance_column = st.columns(2, gap="large")
+    with entropy_column:
         chart(
             head_values_map(
                 statistics.entropy, title="bits", quantity="entropy in bits:", top=float(np.log2(max(n_tokens, 2)))
@@ -281,7 +284,7 @@ def _heads(opened: layout.Page) -> None:
             f"Mean entropy of a query's attention: 0 bits if all of it is on one key, log₂ {n_tokens} = "
             f"{np.log2(n_tokens):.2f} bits if it is uniform."
         )
-    with right:
+    with distance_column:
         chart(
             head_values_map(
                 statistics.distance,
@@ -300,12 +303,11 @@ def _heads(opened: layout.Page) -> None:
         )
 
 
-def _rollout(opened: layout.Page, shown: Shown) -> None:
+def _draw_rollout(attention: np.ndarray, shown: ShownTokens) -> None:
     """Draw the attention through all layers."""
-    attention = compute.patterns(opened.source, opened.view.text).attention
-    rolled_out = attention_rollout(attention)[np.ix_(shown.places, shown.places)]
-    text, rolled = st.columns([2, 3], gap="large")
-    with text:
+    rolled_out = attention_rollout(attention)[np.ix_(shown.positions, shown.positions)]
+    text_column, map_column = st.columns([2, 3], gap="large")
+    with text_column:
         st.subheader("All layers together: attention rollout", anchor=False)
         st.markdown(
             "How much each input token (column) contributes to each token after the last layer (row) if only attention "
@@ -316,7 +318,7 @@ def _rollout(opened: layout.Page, shown: Shown) -> None:
             "[Abnar & Zuidema 2020](https://aclanthology.org/2020.acl-main.385). Rollout ignores value vectors and "
             "feed-forward blocks. Whether it explains the prediction is tested under “Is attention an explanation?”."
         )
-    with rolled:
+    with map_column:
         chart(
             attention_map(
                 rolled_out,
@@ -326,11 +328,12 @@ def _rollout(opened: layout.Page, shown: Shown) -> None:
                 verb="draws on",
             ),
             key="chart_rollout",
-            alt=f"Heat map of attention rollout over {len(shown.names)} tokens; {_largest(rolled_out, shown.names)}",
+            alt=f"Heat map of attention rollout over {len(shown.names)} tokens; "
+            + _largest_weight(rolled_out, shown.names),
         )
 
 
-def _pooling(weights: np.ndarray, shown: Shown, view: View) -> None:
+def _draw_pooling(weights: np.ndarray, shown: ShownTokens) -> None:
     st.subheader("Pooling: how much each token counts", anchor=False)
     st.markdown(
         "After the last layer, the tokens' states are averaged with these weights; the result is classified. "
@@ -340,24 +343,24 @@ def _pooling(weights: np.ndarray, shown: Shown, view: View) -> None:
         pooling_bars(weights, shown.names),
         key="chart_pooling",
         alt="Bar chart of pooling weights; highest: "
-        + ", ".join(f"{shown.names[place][:20]} {percentage(weights[place], 0)}" for place in np.argsort(-weights)[:3]),
+        + ", ".join(f"{shown.names[index][:20]} {percentage(weights[index], 0)}" for index in np.argsort(-weights)[:3]),
     )
-    if shown.is_part:
+    if shown.is_partial:
         st.caption(f"{percentage(1.0 - float(weights.sum()), 0)} of the weight is on tokens that are not shown.")
 
 
-def _pair_changed() -> None:
+def _select_pair() -> None:
     state.change_view(pair=tuple(int(st.session_state[f"why_{title}"]) + 1 for title in ("Query", "Key")))
 
 
-def _grid_clicked() -> None:
+def _select_clicked_head() -> None:
     if (point := clicked_point("chart_grid")) is not None:
         layer, head = point[:2]
         state.change_view(layer=int(layer), head=int(head))
 
 
-def _largest(weights: np.ndarray, names: list[str]) -> str:
-    """The largest weight of a map and its tokens, for a chart's description."""
+def _largest_weight(weights: np.ndarray, names: list[str]) -> str:
+    """The largest weight of a map and its tokens in words, for a chart's description."""
     query, key = np.unravel_index(int(weights.argmax()), weights.shape)
     return f"largest weight: {weights[query, key]:.2f} from “{names[query][:30]}” to “{names[key][:30]}”"
 

@@ -1,4 +1,4 @@
-"""The home page: the predicted class, the text as the model read it, and its predictions on test texts."""
+"""The home page: the whole model in one picture, the predicted class, and the text as the model read it."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -31,7 +31,7 @@ from txcls.predictor import Predictor
 from txcls.web.export import unsupported
 from txcls.wording import percentage
 
-STEPS = {
+STEP_OF_PART = {
     "words": "tokens",
     "positions": "positions",
     "attn": "softmax",
@@ -39,39 +39,39 @@ STEPS = {
     "pool": "pooled",
     "answer": "calibrated",
 }
-"""For each part of the picture, the step with which Step by step opens."""
+"""The step that Step by step opens for each part of the picture."""
 QUESTIONS = {
     "ag_news": "Which section does this news text belong to?",
     "huffpost": "Which section does this news text belong to?",
     "imdb": "Is this review positive or negative?",
     "clinc150": "What does this query ask for?",
-    "who_won": "Who won, by this report?",
+    "who_won": "Who won, according to this report?",
     "agreement": "Is or are? Singular or plural after these words?",
 }
 """The heading of the page, keyed by data set."""
 SCOPE_HINTS = {
     "": "For texts unlike those, even a confident prediction may be wrong.",
-    "who_won": "They hold for sentences of its grammar, which *Build a sentence* writes; for others, however similar, "
-    "even a confident prediction may be wrong.",
+    "who_won": "They apply to sentences of its grammar, such as those of *Build a sentence*; for any others, however "
+    "similar, even a confident prediction may be wrong.",
 }
-"""What the probabilities mean for other texts, keyed by data set."""
+"""How far the probabilities apply to other texts, keyed by data set; "" for all other data sets."""
 
 
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(
-        menu.CLASSIFY, box_height=74, examples="buttons", compare=True, questions=QUESTIONS, welcome=_welcome
+        menu.CLASSIFY, box_height=74, examples="buttons", compare=True, questions=QUESTIONS, welcome=_draw_welcome
     )
-    classifier = _two(opened) if opened.view.versus else _one(opened)
+    classifier = _compare_checkpoints(opened) if opened.view.versus else _draw_checkpoint(opened)
     if opened.has_text and len(opened.view.text) > MAX_LINKED_CHARACTERS:
         st.caption("This text is too long for the address bar: a link to this page will not include it.")
     model_parts.parameters(classifier.checkpoint.model, classifier.name)
-    _download(opened.source, classifier)
+    _draw_download(opened.source, classifier)
     layout.close_page(opened)
 
 
-def _welcome() -> None:
-    """Draw an introduction to the app, and three things to try."""
+def _draw_welcome() -> None:
+    """Draw an introduction to the app, with links to three things to try."""
     params = state.link_params(state.shown_view())
     with st.container(key="welcome", horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown("**txcls** is a Transformer text classifier that you can take apart. Try", width="content")
@@ -82,13 +82,13 @@ def _welcome() -> None:
         st.page_link(menu.TRAIN.path, label="your own table →", query_params=params)
 
 
-def _one(opened: layout.Page) -> Predictor:
-    """Draw the whole model in one picture, and the prediction of one checkpoint beside the text as read."""
+def _draw_checkpoint(opened: layout.Page) -> Predictor:
+    """Draw the picture of the whole model, and the prediction beside the text as read."""
     with lecture.slide(own_keys=True):
         picture = st.container()
     with lecture.slide(lecture.CLASSES):
-        answer, reading = st.columns([3, 2], gap="large")
-    with answer:
+        prediction_column, text_column = st.columns([3, 2], gap="large")
+    with prediction_column:
         st.subheader("Prediction", anchor=False)
         result = st.container()
         with result:
@@ -96,18 +96,18 @@ def _one(opened: layout.Page) -> Predictor:
                 placeholder = loading_placeholder(opened, height=380)
             else:
                 ask_for_text("the prediction appears here as you type.")
-    with reading:
+    with text_column:
         if opened.has_text:
             st.subheader("What the model read", anchor=False)
-        read = st.container()
+        text_as_read = st.container()
     classifier = load_classifier(opened)
     if opened.has_text:
         placeholder.empty()
-    with picture:  # without a text, the browser keeps the picture of the last one
-        _picture(opened, classifier)
+    with picture:  # without a text, the browser keeps the picture of the previous one
+        _draw_picture(opened, classifier)
     if opened.has_text:
         with result:
-            if _answer(opened, opened.source, classifier, key="chart_bars"):
+            if _draw_prediction(opened, opened.source, classifier, key="chart_bars"):
                 _choose_k(opened, len(classifier.classes))
                 milliseconds = compute.predict(opened.source, opened.view.text).milliseconds
                 st.caption(
@@ -115,13 +115,13 @@ def _one(opened: layout.Page) -> Predictor:
                     f"{len(classifier.classes)} classes and were calibrated on validation texts. "
                     + SCOPE_HINTS.get(checkpoints.summary(opened.view.checkpoint).dataset, SCOPE_HINTS[""])
                 )
-        with read:
-            _read(opened, opened.source, classifier)
+        with text_as_read:
+            _draw_text_as_read(opened, opened.source, classifier)
     return classifier
 
 
-def _picture(opened: layout.Page, classifier: Predictor) -> None:
-    """Draw the whole model; the browser recomputes it at every key press."""
+def _draw_picture(opened: layout.Page, classifier: Predictor) -> None:
+    """Draw the whole model, which the browser recomputes at every keystroke."""
     if unsupported(classifier.checkpoint):
         return
     heads = [part for part in opened.view.switched if part[0].isdigit() and not part.endswith("ff")]
@@ -143,9 +143,9 @@ def _picture(opened: layout.Page, classifier: Predictor) -> None:
         st.switch_page(target, query_params=params_from_view(state.shown_view()))
 
 
-def _switch_heads(before: Sequence[str], off: list[str]) -> None:
-    others = [part for part in before if not part[0].isdigit() or part.endswith("ff")]
-    state.change_view(switched=(*others, *(head for head in off if SWITCH.fullmatch(head))))
+def _switch_heads(switched: Sequence[str], heads_off: list[str]) -> None:
+    others = [part for part in switched if not part[0].isdigit() or part.endswith("ff")]
+    state.change_view(switched=(*others, *(head for head in heads_off if SWITCH.fullmatch(head))))
 
 
 def _open_head(layer: int, head: int) -> None:
@@ -154,51 +154,50 @@ def _open_head(layer: int, head: int) -> None:
 
 
 def _open_part(part: str) -> None:
-    place, _, name = part.removeprefix("layers.").rpartition(".")
-    if name in STEPS:
-        state.change_view(step=STEPS[name], layer=int(place or 0))
+    layer, _, name = part.removeprefix("layers.").rpartition(".")
+    if name in STEP_OF_PART:
+        state.change_view(step=STEP_OF_PART[name], layer=int(layer or 0))
         st.session_state["_open_page"] = menu.STEPS.path
 
 
-def _two(opened: layout.Page) -> Predictor:
+def _compare_checkpoints(opened: layout.Page) -> Predictor:
     """Draw the predictions of two checkpoints, side by side."""
     if not opened.has_text:
         ask_for_text("the predictions of both checkpoints appear here as you type.")
     placeholder = loading_placeholder(opened, height=380)
     try:
         source = checkpoints.source(opened.view.versus)
-        classifier, other = (checkpoints.classifier(shown) for shown in (opened.source, source))
+        classifier, other = map(checkpoints.classifier, (opened.source, source))
     except TxclsError as error:
         layout.stop_with(error)
     placeholder.empty()
     opened.facts.empty()  # each column has its own line
-    answered = []
+    has_tokens = []
     pairs = ((opened.source, classifier, "chart_bars"), (source, other, "chart_bars_versus"))
     with lecture.slide(lecture.CLASSES):
         columns = st.columns(2, gap="large")
-    for column, (of, shown, key) in zip(columns, pairs, strict=True):
+    for column, (shown_source, shown_classifier, key) in zip(columns, pairs, strict=True):
         with column:
-            st.subheader(plain(shown.checkpoint.config.title or shown.name), anchor=False)
-            st.html(f'<div class="txcls-facts">{facts_of(shown, named=True)}</div>')
+            st.subheader(plain(shown_classifier.checkpoint.config.title or shown_classifier.name), anchor=False)
+            st.html(f'<div class="txcls-facts">{facts_of(shown_classifier, named=True)}</div>')
             if opened.has_text:
-                answered.append(_answer(opened, of, shown, key=key))
-    if any(answered):
+                has_tokens.append(_draw_prediction(opened, shown_source, shown_classifier, key=key))
+    if any(has_tokens):
         _choose_k(opened, max(len(classifier.classes), len(other.classes)))
-        n = " and ".join(str(len(shown.classes)) for shown in (classifier, other))
         st.caption(
-            f"The probabilities of each sum to 100 % over all its classes ({n}); they were calibrated on "
-            "validation texts."
+            f"The probabilities of each sum to 100 % over all its classes ({len(classifier.classes)} and "
+            f"{len(other.classes)}) and were calibrated on validation texts."
         )
     if opened.has_text:
-        for column, (of, shown, _) in zip(st.columns(2, gap="large"), pairs, strict=True):
+        for column, (shown_source, shown_classifier, _) in zip(st.columns(2, gap="large"), pairs, strict=True):
             with column:
-                st.subheader(f"What {plain(shown.name)} read", anchor=False)
-                _read(opened, of, shown)
+                st.subheader(f"What {plain(shown_classifier.name)} read", anchor=False)
+                _draw_text_as_read(opened, shown_source, shown_classifier)
     return classifier
 
 
-def _answer(opened: layout.Page, source: Source, classifier: Predictor, *, key: str) -> bool:
-    """Draw the ranked classes; returns False if the text has no tokens."""
+def _draw_prediction(opened: layout.Page, source: Source, classifier: Predictor, *, key: str) -> bool:
+    """Draw the ranked classes; return False if the text has no tokens."""
     prediction = compute.predict(source, opened.view.text).prediction
     if prediction.label is None:
         say_no_tokens()
@@ -208,7 +207,7 @@ def _answer(opened: layout.Page, source: Source, classifier: Predictor, *, key: 
     if prediction.out_of_scope:
         st.caption(
             f"This text scores below the threshold, fitted on validation texts, that separates texts of the "
-            f"{len(classifier.classes)} classes from others. The classes are ranked nevertheless:"
+            f"{len(classifier.classes)} classes from all others. The classes are ranked nevertheless:"
         )
     elif sentence := accepted_out_of_scope(classifier.checkpoint.metrics):
         st.caption(f"Not rejected as out of scope. {sentence}")
@@ -217,7 +216,7 @@ def _answer(opened: layout.Page, source: Source, classifier: Predictor, *, key: 
     shown, hidden = prediction.ranked[:k], prediction.ranked[k:]
     other = sum(score.probability for score in hidden)
     colours = class_colours([prediction.probabilities[name] for name in classifier.classes])
-    words = ", ".join(f"{score.label} {percentage(score.probability)}" for score in shown)
+    probabilities = ", ".join(f"{score.label} {percentage(score.probability)}" for score in shown)
     chart(
         probability_bars(
             [score.label for score in shown],
@@ -228,16 +227,17 @@ def _answer(opened: layout.Page, source: Source, classifier: Predictor, *, key: 
         ),
         key=key,
         of=source.name,
-        alt=f"Bar chart of class probabilities: {words}" + (f", all others {percentage(other)}" if hidden else ""),
+        alt=f"Bar chart of class probabilities: {probabilities}"
+        + (f", all others {percentage(other)}" if hidden else ""),
     )
     return True
 
 
-def _read(opened: layout.Page, source: Source, classifier: Predictor) -> None:
+def _draw_text_as_read(opened: layout.Page, source: Source, classifier: Predictor) -> None:
     """Draw the text as the checkpoint read it."""
     prediction = compute.predict(source, opened.view.text).prediction
-    cut, limit = prediction.truncated_at, classifier.encoder.max_length
-    st.html(token_html.marked_text(prediction.text, prediction.tokens, truncated_at=cut, limit=limit))
+    truncated_at, limit = prediction.truncated_at, classifier.encoder.max_length
+    st.html(token_html.marked_text(prediction.text, prediction.tokens, truncated_at=truncated_at, limit=limit))
 
 
 def _choose_k(opened: layout.Page, n_classes: int) -> None:
@@ -252,14 +252,14 @@ def _choose_k(opened: layout.Page, n_classes: int) -> None:
         st.slider("Classes shown", 1, limit, key="k_box", on_change=follow, width=420)
 
 
-def _download(source: Source, classifier: Predictor) -> None:
+def _draw_download(source: Source, classifier: Predictor) -> None:
     """Offer the classifier as one file, which is created when the section is opened."""
     name = plain(classifier.name)
-    with st.expander(f"{name} as a file that needs no server", key="export", on_change="rerun") as section:
-        if not section.open:
+    with st.expander(f"{name} as a file that needs no server", key="export", on_change="rerun") as expander:
+        if not expander.open:
             return
-        if sentence := unsupported(classifier.checkpoint):
-            st.info(plain(sentence) + ".")
+        if reason := unsupported(classifier.checkpoint):
+            st.info(plain(reason) + ".")
             return
         st.markdown(
             "One HTML file that contains the model: text box, probabilities, every attention head, switches for heads, "
