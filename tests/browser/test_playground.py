@@ -403,7 +403,7 @@ def test_the_apps_address_holds_the_settings_of_the_playground(page: "Page", ser
     expect(frame.locator("#progress")).to_contain_text("step 1 ")
     page.wait_for_url(re.compile("playground=task%3Dends%26layers%3D3"))
     page.get_by_test_id("stPopover").get_by_role("button").first.click()  # a run of the server
-    expect(page.get_by_text("“Copy link” in the page copies the current ones")).to_be_visible()
+    expect(page.get_by_text("“Copy link” on the page copies the current ones")).to_be_visible()
     assert "playground=task%3Dends%26layers%3D3" in page.url
     expect(frame.locator("#progress")).to_contain_text("step 1 ")
     page.reload()
