@@ -10,7 +10,11 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM_ARGS = [
@@ -31,6 +35,22 @@ class Served:
 
     address: str
     pid: int
+
+
+@contextmanager
+def serve_folder(folder: Path) -> Iterator[int]:
+    """Serve the files of a folder for the duration of the block, and give the port."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
 
 
 def free_port() -> int:

@@ -2,11 +2,8 @@
 
 import re
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
@@ -15,6 +12,7 @@ import torch
 from playwright.sync_api import expect
 
 from tests.browser.exported import HOSTILE, Open, bars, expected, write
+from tests.browser.server import serve_folder
 from tests.browser.visiting import wait_until_steady
 from tests.conftest import TEXTS
 from txcls.data.examples import examples_for
@@ -31,16 +29,8 @@ def hosted(classifiers: dict[str, Predictor], tmp_path_factory: pytest.TempPathF
     """The address of a page served as a folder by a static file server."""
     folders = [classifier.checkpoint.path for classifier in classifiers.values() if classifier.checkpoint.path]
     page = export_page(folders, tmp_path_factory.mktemp("hosted") / "page")
-
-    class Quiet(SimpleHTTPRequestHandler):
-        def log_message(self, *args: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(page.parent)))
-    Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/index.html"
-    server.shutdown()
-    server.server_close()
+    with serve_folder(page.parent) as port:
+        yield f"http://127.0.0.1:{port}/index.html"
 
 
 @pytest.mark.smoke

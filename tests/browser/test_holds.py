@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from websockets.exceptions import ConnectionClosed
 
 from tests.app.tiny import save_tiny_checkpoints
 from tests.browser.conftest import PATIENCE_MS, Server
@@ -103,11 +102,3 @@ def test_a_text_of_megabytes_is_cut_in_the_browser_and_the_page_says_so(page: "P
     box.fill("the striker scored twice " * 120_000)
     page.get_by_text("longer than 20,000 characters").wait_for()
     assert len(box.input_value()) == 20_000
-
-
-def test_a_visitor_who_sends_megabytes_is_disconnected_and_the_others_are_not(server: Server) -> None:
-    with Visitor(server.address, patience=60) as other, Visitor(server.address, patience=60) as visitor:
-        assert other.open("", text="the bank").finished and visitor.open("", text="the bank").finished
-        with pytest.raises(ConnectionClosed):
-            visitor.type("word " * 1_000_000)
-        assert other.type("the bank raised its rates").finished

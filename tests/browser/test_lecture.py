@@ -65,23 +65,17 @@ MEASURED = """() => {
 text visible outside the slide, and charts lower than a third of the window."""
 
 
-def measured(page: Page) -> dict[str, Any]:
-    settle(page)
-    page.wait_for_function(f"({MEASURED})()", timeout=15_000)
-    wait_until_steady(page)  # charts are resized after they are drawn
-    measures: dict[str, Any] = page.evaluate(MEASURED)
-    return measures
-
-
 def look_at(page: Page, where: str) -> tuple[dict[str, Any], list[str]]:
-    """Measure the slide, and say if it scrolls, has small type or a low chart."""
+    """Measure the slide of a settled page, and say if it scrolls, has small type or a low chart."""
     with suppress(Error):  # the caller reports what is wrong
         page.wait_for_function(
             f"() => {{ const slide = ({MEASURED})(); return slide && slide.over <= 1 && slide.below <= 1"
             " && slide.lowest >= 1 / 3 && !slide.stray.length }",
             timeout=4_000,
         )
-    slide = measured(page)
+    page.wait_for_function(f"({MEASURED})()", timeout=15_000)
+    wait_until_steady(page)  # charts are resized after they are drawn
+    slide: dict[str, Any] = page.evaluate(MEASURED)
     wrong = {name: slide[name] for name in ("over", "below") if slide[name] > 1}
     wrong |= {name: slide[name] for name in ("scrolls", "small", "stray") if slide[name]}
     if slide["lowest"] < LEAST_PLOT:

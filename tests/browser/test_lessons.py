@@ -2,10 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -15,7 +12,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.conftest import PATIENCE_MS, Server, watched
 from tests.browser.exported import Open
-from tests.browser.server import serve
+from tests.browser.server import serve, serve_folder
 from tests.browser.test_accessibility import findings
 from tests.browser.visiting import settle, wait_until_steady
 from txcls.app.lessons.lesson import LATE_SECONDS
@@ -270,14 +267,10 @@ def test_a_lesson_works_in_a_frame_of_another_origin(browser: Browser, shipped: 
     address = f"{shipped.address}/?lesson=attention&step=4&embed=true"
     frame = f'<iframe src="{address}" width="1200" height="900"></iframe>'
     (tmp_path / "course.html").write_text(f"<!doctype html><title>Course</title>{frame}", "utf-8")
-    handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
-    platform = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    Thread(target=platform.serve_forever, daemon=True).start()
-    context = browser.new_context(viewport={"width": 1280, "height": 1000})
-    context.set_default_timeout(PATIENCE_MS)
-    try:
+    with serve_folder(tmp_path) as port, browser.new_context(viewport={"width": 1280, "height": 1000}) as context:
+        context.set_default_timeout(PATIENCE_MS)
         page = context.new_page()
-        page.goto(f"http://localhost:{platform.server_port}/course.html")
+        page.goto(f"http://localhost:{port}/course.html")
         inside = page.frame_locator("iframe")
         box = inside.locator('[class*="st-key-text_box"] textarea')
         box.fill("City beat United.")
@@ -289,10 +282,6 @@ def test_a_lesson_works_in_a_frame_of_another_origin(browser: Browser, shipped: 
         inside.locator(".st-key-lesson_next button").click()
         expect(inside.locator(f"{PANEL} [role=progressbar]")).to_have_attribute("aria-valuenow", "5")
         expect(inside.locator('[data-testid="stTopNav"]:visible')).to_have_count(0)  # on another page
-    finally:
-        context.close()
-        platform.shutdown()
-        platform.server_close()
 
 
 def test_an_exported_lesson_asks_and_answers_offline(tmp_path: Path, open_page: Open) -> None:

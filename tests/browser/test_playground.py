@@ -58,6 +58,18 @@ def train(page: "Page", steps: int) -> None:
     page.get_by_role("button", name="❚❚ Pause").click()
 
 
+def save(page: "Page", file: Path) -> Path:
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save model").click()
+    download.value.save_as(file)
+    return file
+
+
+def steps_of(page: "Page") -> int:
+    """The number of steps that the model has been trained."""
+    return int(page.locator("html").get_attribute("data-steps") or 0)
+
+
 def accuracy(page: "Page") -> float:
     match = re.search(r"([\d.]+) %", page.locator("#accuracy").inner_text())
     assert match
@@ -125,17 +137,21 @@ def test_a_link_opens_the_same_task_settings_and_sentence(offline: "Page", addre
     assert offline.locator("#text").input_value() != sentence and "text=" not in offline.url
 
 
-def test_a_table_is_trained_on_and_the_model_opens_in_python(offline: "Page", address: str, tmp_path: Path) -> None:
+def test_a_model_of_an_own_table_opens_in_python_and_again_in_the_page(
+    offline: "Page", address: str, tmp_path: Path
+) -> None:
+    def train_on(table: str) -> None:
+        offline.locator("#table").fill(table)
+        offline.get_by_role("button", name="Train on this table").click()
+
     offline.goto(f"{address}#layers=1&width=16&rate=0.01&batch=8&pooling=class_token&positions=learned")
     offline.get_by_text("Your own table").click()
-    offline.locator("#table").fill("one\ntwo")
-    offline.get_by_role("button", name="Train on this table").click()
+    train_on("one\ntwo")
     expect(offline.locator("#table-problem")).to_contain_text("Expected two, texts and labels")
-    offline.locator("#table").fill(TABLE)
-    offline.get_by_role("button", name="Train on this table").click()
+    train_on(TABLE)
     expect(offline.get_by_label("Speed")).to_have_value("100")
     offline.get_by_label("Speed").select_option("full")
-    expect(offline.locator("#progress")).to_contain_text("training texts are learned")
+    expect(offline.locator("#progress")).to_contain_text("Paused: the 18 training texts are learned. Judge the model")
     expect(offline.get_by_role("button", name="▶ Train")).to_be_visible()
     offline.locator("#text").fill("parcel is late, dear")
     expect(offline.locator("#reading-note")).to_have_text(
@@ -143,15 +159,31 @@ def test_a_table_is_trained_on_and_the_model_opens_in_python(offline: "Page", ad
     )
     offline.locator("#text").fill("parcel is late")
     expect(offline.locator("#reading-note")).to_be_empty()
-    shown = offline.locator(".machine-bars li").first
-    expect(shown).to_contain_text("delivery")
-    with offline.expect_download() as download:
-        offline.get_by_role("button", name="Save model").click()
-    download.value.save_as(tmp_path / "model.zip")
-    unpack(tmp_path / "model.zip", tmp_path, name="mine")
+    first_bar = offline.locator(".machine-bars li").first
+    expect(first_bar).to_contain_text("delivery")
+    file, steps = save(offline, tmp_path / "model.zip"), steps_of(offline)
+    unpack(file, tmp_path, name="mine")
     prediction = load(tmp_path / "mine")("parcel is late")
     assert prediction.label == "delivery" and prediction.probability is not None
-    assert bounded_percentage(prediction.probability) in shown.inner_text()
+    assert bounded_percentage(prediction.probability) in first_bar.inner_text()
+
+    # The page loads it without its table: it classifies, and is trained further once it has a table.
+    offline.goto("about:blank")
+    offline.goto(address)
+    offline.locator("#model").set_input_files(file)
+    expect(offline.locator("#problem")).to_contain_text("has the classes “account”, “delivery”; this task has others")
+    offline.locator("#text").fill("parcel is late")
+    expect(first_bar).to_contain_text("delivery")
+    for name in ("▶ Train", "One step"):
+        offline.get_by_role("button", name=name).click()
+    expect(offline.get_by_role("button", name="▶ Train")).to_be_visible()
+    offline.locator("#own summary").click()
+    train_on(TABLE)
+    expect(offline.locator("#problem")).to_be_hidden()
+    expect(offline.locator("#progress")).to_contain_text("training texts are learned")
+    assert steps_of(offline) > steps
+    offline.get_by_role("button", name="Reset").click()
+    expect(offline.locator("#progress")).to_contain_text("not trained yet")
 
 
 def test_nothing_moves_when_a_head_is_switched_off(offline: "Page", address: str) -> None:
@@ -173,13 +205,6 @@ def test_nothing_moves_when_a_head_is_switched_off(offline: "Page", address: str
 
 def shown_bars(page: "Page") -> list[str]:
     return page.locator(".machine-bars li").all_inner_texts()
-
-
-def save(page: "Page", file: Path) -> Path:
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Save model").click()
-    download.value.save_as(file)
-    return file
 
 
 def test_a_saved_model_is_loaded_gives_the_same_answers_and_is_trained_further(
@@ -210,8 +235,7 @@ def test_a_saved_model_is_loaded_gives_the_same_answers_and_is_trained_further(
     for one, other in zip(*probabilities, strict=True):
         assert one == pytest.approx(other, abs=1e-6)
     assert bounded_percentage(max(probabilities[0][0].values())) in before[0]
-    steps = int(offline.locator("html").get_attribute("data-steps") or 0)
-    train(offline, steps + 20)
+    train(offline, steps_of(offline) + 20)
     expect(offline.locator("#progress")).to_contain_text(re.compile(r"^step .* texts/s"))
     assert accuracy(offline) > right - 15
     # As programs that unpack and pack it again do: deflated, with files of their own.
@@ -225,35 +249,6 @@ def test_a_saved_model_is_loaded_gives_the_same_answers_and_is_trained_further(
     offline.locator("#model").set_input_files(tmp_path / "packed.zip")
     expect(offline.locator("#progress")).to_contain_text("loaded model, step ")
     assert shown_bars(offline) == before
-
-
-def test_a_loaded_model_of_other_classes_classifies_and_waits_for_a_table(
-    offline: "Page", address: str, tmp_path: Path
-) -> None:
-    offline.goto(f"{address}#layers=1&width=16&rate=0.01&batch=8")
-    offline.get_by_text("Your own table").click()
-    offline.locator("#table").fill(TABLE)
-    offline.get_by_role("button", name="Train on this table").click()
-    offline.get_by_label("Speed").select_option("full")
-    expect(offline.locator("#progress")).to_contain_text("Paused: the 18 training texts are learned. Judge the model")
-    file, steps = save(offline, tmp_path / "model.zip"), int(offline.locator("html").get_attribute("data-steps") or 0)
-    offline.goto("about:blank")
-    offline.goto(address)
-    offline.locator("#model").set_input_files(file)
-    expect(offline.locator("#problem")).to_contain_text("has the classes “account”, “delivery”; this task has others")
-    offline.locator("#text").fill("parcel is late")
-    expect(offline.locator(".machine-bars li").first).to_contain_text("delivery")
-    for name in ("▶ Train", "One step"):
-        offline.get_by_role("button", name=name).click()
-    expect(offline.get_by_role("button", name="▶ Train")).to_be_visible()
-    offline.locator("#own summary").click()
-    offline.locator("#table").fill(TABLE)
-    offline.get_by_role("button", name="Train on this table").click()
-    expect(offline.locator("#problem")).to_be_hidden()
-    expect(offline.locator("#progress")).to_contain_text("training texts are learned")
-    assert int(offline.locator("html").get_attribute("data-steps") or 0) > steps
-    offline.get_by_role("button", name="Reset").click()
-    expect(offline.locator("#progress")).to_contain_text("not trained yet")
 
 
 def changed(archive: Path, name: str, change: Callable[[bytes], bytes]) -> bytes:
@@ -325,8 +320,7 @@ def test_training_on_a_generated_task_pauses_once_it_is_learned(offline: "Page",
     offline.get_by_role("button", name="▶ Train").click()
     expect(offline.locator("#progress")).to_contain_text("· Paused: ", timeout=120_000)
     expect(offline.locator("#progress")).to_contain_text("Press Train to continue.")
-    steps = int(offline.locator("html").get_attribute("data-steps") or 0)
-    train(offline, steps + 50)
+    train(offline, steps_of(offline) + 50)
     expect(offline.locator("#progress")).to_contain_text("Paused")
 
 
@@ -385,17 +379,10 @@ def test_a_step_of_a_lesson_opens_the_playground_with_its_settings(offline: "Pag
     expect(opened.value.get_by_label("Positions")).to_have_value("none")
 
 
-def test_the_app_has_the_page_in_a_frame(page: "Page", server: Server) -> None:
-    visit(page, server, "playground", wait_for="iframe")
-    frame = page.frame_locator("iframe")
-    expect(frame.locator("#progress")).to_contain_text("bag-of-words baseline:")
-    frame.get_by_role("button", name="One step").click()
-    expect(frame.locator("#progress")).to_contain_text("step 1 ")
-
-
-def test_the_apps_address_holds_the_settings_of_the_playground(page: "Page", server: Server) -> None:
+def test_the_app_shows_the_page_in_a_frame_with_its_settings_in_the_address(page: "Page", server: Server) -> None:
     visit(page, server, "playground", wait_for="iframe", playground="task=ends&layers=0")
     frame = page.frame_locator("iframe")
+    expect(frame.locator("#progress")).to_contain_text("bag-of-words baseline:")
     expect(frame.locator("#tasks")).to_have_value("ends")
     expect(frame.get_by_label("Layers")).to_have_value("0")
     frame.get_by_label("Layers").select_option("3")

@@ -2,13 +2,11 @@
 
 import base64
 import gzip
-import io
 import json
 import random
 import re
 import subprocess
 import sys
-import tarfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import slow_but
+from tests.data.tars import tar
 from txcls.config import DataConfig
 from txcls.data import limits
 from txcls.data.archives import matching_files
@@ -241,20 +240,17 @@ def test_a_long_json_array_is_read_piece_by_piece(tmp_path: Path) -> None:
     assert [row.values for row in Table(tmp_path / "t.json").rows()] == items
 
 
-def tar(path: Path, files: dict[str, bytes]) -> Path:
-    with tarfile.open(path, "w:gz") as archive:
-        for name, content in files.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(content)
-            archive.addfile(entry, io.BytesIO(content))
+def archive_of(path: Path, files: dict[str, bytes]) -> Path:
+    path.write_bytes(gzip.compress(tar(files)))
     return path
 
 
 def test_archives_with_too_long_or_too_compressed_texts_are_refused(tmp_path: Path) -> None:
-    archive = tar(tmp_path / "long.tar.gz", {"a.txt": bytes(range(256)) * (limits.MAX_TEXT_FILE_BYTES // 256 + 1)})
+    too_long = bytes(range(256)) * (limits.MAX_TEXT_FILE_BYTES // 256 + 1)
+    archive = archive_of(tmp_path / "long.tar.gz", {"a.txt": too_long})
     with pytest.raises(DataError, match=r"a\.txt: more than 4,194,304 bytes"):
         list(matching_files(archive, re.compile(r"a\.txt")))
-    archive = tar(tmp_path / "zeros.tar.gz", {"b.bin": bytes(50 << 20), "a.txt": b"hello"})
+    archive = archive_of(tmp_path / "zeros.tar.gz", {"b.bin": bytes(50 << 20), "a.txt": b"hello"})
     with pytest.raises(DataError, match="unpacks to more than 100 times its size"):
         list(matching_files(archive, re.compile(r"a\.txt")))
     (tmp_path / "folder").mkdir()
