@@ -1,4 +1,4 @@
-// Switching heads off by edits at the model's taps (txcls/inspection/ablation.py).
+// Switch heads off with edits at the model's taps (txcls/inspection/ablation.py).
 
 import {part} from "./tensor.js";
 

@@ -98,15 +98,15 @@ function enableKeys(bins) {
     if (!word || (!right && !down)) return;
     event.preventDefault();
     const list = /** @type {HTMLElement} */ (word.parentElement), words = wordsOf(list), index = words.indexOf(word);
-    const by = right && (isRightToLeft(list) ? -right : right);
+    const offset = right && (isRightToLeft(list) ? -right : right);
     const next = lists[lists.indexOf(list) + (down ?? 0)];
-    if (event.shiftKey && by && words[index + by]) {
-      list.insertBefore(word, by > 0 ? words[index + 1].nextSibling : words[index - 1]);
+    if (event.shiftKey && offset && words[index + offset]) {
+      list.insertBefore(word, offset > 0 ? words[index + 1].nextSibling : words[index - 1]);
       reportMove(bins, word);
     } else if (event.shiftKey && down && next && lists.length > 1) {
       next.append(word);
       reportMove(bins, word);
-    } else if (!event.shiftKey && by) focusOn(bins, words[index + by] ?? word);
+    } else if (!event.shiftKey && offset) focusOn(bins, words[index + offset] ?? word);
     else if (!event.shiftKey && down && next?.children.length) {
       focusOn(bins, next.children[Math.min(index, next.children.length - 1)]);
     }

@@ -47,12 +47,12 @@ function isAnswerTo({kind, offered, groups}, value) {
 
 export class LessonPanel {
   /** @param {HTMLElement} root @param {any} lesson
-   * @param {{show: (step: any, at: number, how: {fresh: boolean, isNew: boolean}) => void, cover: (covered: boolean) => void, playground: string}} page
+   * @param {{show: (step: any, index: number, how: {fresh: boolean, isNew: boolean}) => void, cover: (covered: boolean) => void, playground: string}} page
    * functions that show a step's view (the lesson's own if `fresh`; added to the history if `isNew`) and hide the page, and
    * the address of the playground, "" if there is none */
   constructor(root, lesson, {show, cover, playground}) {
     Object.assign(this, {root, lesson, showStep: show, cover, playground});
-    this.at = 0;
+    this.current = 0;
     /** The answers to each step's question. @type {(Given | null)[]} */
     this.given = lesson.steps.map(() => null);
     this.restore();
@@ -60,11 +60,11 @@ export class LessonPanel {
     document.body.classList.add("with-lesson");
     root.lang = lesson.language;
     addEventListener("keydown", (event) => {
-      const by = {PageDown: 1, PageUp: -1}[event.key];
-      if (!by || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+      const direction = {PageDown: 1, PageUp: -1}[event.key];
+      if (!direction || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
       event.stopImmediatePropagation();
-      this.turn(by);
+      this.turn(direction);
     }, true);
   }
 
@@ -77,7 +77,7 @@ export class LessonPanel {
   restore() {
     try {
       const {at, given} = JSON.parse(localStorage.getItem(this.key) ?? "{}");
-      if (Number.isInteger(at) && at in this.lesson.steps) this.at = at;
+      if (Number.isInteger(at) && at in this.lesson.steps) this.current = at;
       this.lesson.steps.forEach(({question}, i) => {
         const stored = given?.[i];
         if (stored && question && (stored.answer === undefined || isAnswerTo(question, stored.answer))) this.given[i] = stored;
@@ -87,17 +87,17 @@ export class LessonPanel {
 
   store() {
     try {
-      localStorage.setItem(this.key, JSON.stringify({at: this.at, given: this.given}));
+      localStorage.setItem(this.key, JSON.stringify({at: this.current, given: this.given}));
     } catch {}
   }
 
   get step() {
-    return this.lesson.steps[this.at];
+    return this.lesson.steps[this.current];
   }
 
   /** Whether the step has a question that is not yet solved, by the visitor or by showing the solution. */
   get isOpen() {
-    return Boolean(this.step.question && !this.given[this.at]?.revealed);
+    return Boolean(this.step.question && !this.given[this.current]?.revealed);
   }
 
   get isCovered() {
@@ -105,28 +105,28 @@ export class LessonPanel {
   }
 
   /** Go to the next or previous step; instead of going on from an open question, show its solution. */
-  turn(by) {
-    if (by > 0 && this.isOpen) this.answer(undefined);
-    else this.go(this.at + by, {isNew: true});
+  turn(direction) {
+    if (direction > 0 && this.isOpen) this.answer(undefined);
+    else this.go(this.current + direction, {isNew: true});
   }
 
   /** Show a step, with the lesson's own view if `fresh`, otherwise with the view in the address. */
-  go(at, {fresh = true, isNew = false} = {}) {
-    if (!(at in this.lesson.steps)) return;
-    this.at = at;
+  go(index, {fresh = true, isNew = false} = {}) {
+    if (!(index in this.lesson.steps)) return;
+    this.current = index;
     this.store();
-    this.showStep(this.step, at, {fresh, isNew});
+    this.showStep(this.step, index, {fresh, isNew});
     this.draw();
   }
 
   /** Record an answer, or show the solution if it is undefined. A wrong answer can be changed. @param {any} answer */
   answer(answer) {
-    const before = this.given[this.at];
+    const before = this.given[this.current];
     if (answer === undefined) {
-      this.given[this.at] = before ? {...before, revealed: true} : {right: null, atFirst: null, revealed: true};
+      this.given[this.current] = before ? {...before, revealed: true} : {right: null, atFirst: null, revealed: true};
     } else {
       const right = isRight(this.step.question, answer);
-      this.given[this.at] = {answer, right, atFirst: before ? before.atFirst : right, revealed: right};
+      this.given[this.current] = {answer, right, atFirst: before ? before.atFirst : right, revealed: right};
     }
     this.store();
     this.draw();
@@ -141,11 +141,11 @@ export class LessonPanel {
   draw() {
     const {words, title, steps} = this.lesson, {step} = this;
     this.cover(this.isCovered);
-    const marks = element("div", {className: "lesson-bar"}, ...steps.map((_, i) => element("i", {className: i <= this.at ? "done" : ""})));
-    const stepOf = words.step_of.replace("{step}", String(this.at + 1)).replace("{steps}", String(steps.length));
+    const marks = element("div", {className: "lesson-bar"}, ...steps.map((_, i) => element("i", {className: i <= this.current ? "done" : ""})));
+    const stepOf = words.step_of.replace("{step}", String(this.current + 1)).replace("{steps}", String(steps.length));
     marks.setAttribute("role", "progressbar");
     marks.setAttribute("aria-label", stepOf);
-    for (const [name, value] of [["min", 1], ["max", steps.length], ["now", this.at + 1]]) marks.setAttribute(`aria-value${name}`, String(value));
+    for (const [name, value] of [["min", 1], ["max", steps.length], ["now", this.current + 1]]) marks.setAttribute(`aria-value${name}`, String(value));
     const parts = [element("b", {text: title}), element("span", {text: stepOf}), marks, element("h2", {text: step.title}), fromMarkup("div", step.narration)];
     if (step.question) parts.push(...this.question());
     if (step.room && !this.isOpen) parts.push(fromMarkup("div", `<b>${words.room}:</b> ${step.room}`));
@@ -154,18 +154,18 @@ export class LessonPanel {
       Object.assign(link, {href: `${this.playground}#${step.playground}`, target: "_blank", rel: "noopener"});
       parts.push(element("p", {}, link));
     }
-    if (this.at === steps.length - 1 && !this.isOpen) parts.push(...this.end());
+    if (this.current === steps.length - 1 && !this.isOpen) parts.push(...this.end());
     const back = button({text: words.back, onClick: () => this.turn(-1)});
     const next = button({text: words.next, className: "main", onClick: () => this.turn(1)});
-    back.disabled = !this.at;
-    next.disabled = this.at === steps.length - 1 && !this.isOpen;
+    back.disabled = !this.current;
+    next.disabled = this.current === steps.length - 1 && !this.isOpen;
     const row = element("div", {className: "lesson-row"}, back, next);
     if (this.given.some(Boolean)) row.append(button({text: words.again, onClick: () => this.restart()}));
     this.root.replaceChildren(...parts, row, element("p", {className: "caption", text: words.keys}));
   }
 
   question() {
-    const {words} = this.lesson, {question} = this.step, given = this.given[this.at];
+    const {words} = this.lesson, {question} = this.step, given = this.given[this.current];
     const ask = fromMarkup("div", question.ask);
     ask.className = "lesson-ask";
     if (given?.revealed) {

@@ -199,22 +199,22 @@ function drawMachine() {
   const {pass, whole, classifier} = shown, changed = pass !== whole;
   machine.show(sceneOf(classifier, pass), {off: view.off, how: view.how, before: changed ? whole.probabilities : null,
     stories: classifier.description.stories, patched: patching.patchedState(pass, whole)});
-  if (view.part && !machine.playing && machine.parts[machine.at ?? -1]?.part !== view.part) goTo(view.part);
+  if (view.part && !machine.playing && machine.parts[machine.current ?? -1]?.part !== view.part) goTo(view.part);
   setText(byId("bars-caption"), tr("The probabilities of all classes sum to 100 %. They are calibrated on validation texts; on other kinds of text even a confident answer may be wrong.")
     + (!changed ? "" : ` ${view.patched ? tr("The orange marks show the answer without the patch.") : tr("The orange marks show the answer with all heads on.")}`));
 }
 
 /** Show the picture up to a part, or the whole picture for "". */
 function goTo(part) {
-  const at = machine.parts.findIndex((candidate) => candidate.part === part);
+  const index = machine.parts.findIndex((candidate) => candidate.part === part);
   machine.stop();
-  machine.at = at < 0 ? null : at;
+  machine.current = index < 0 ? null : index;
   machine.reveal();
 }
 
 /** Save the current part of the picture in the view. */
 function savePart() {
-  view.part = machine.at === null ? "" : machine.parts[machine.at].part;
+  view.part = machine.current === null ? "" : machine.parts[machine.current].part;
   saveView();
 }
 
@@ -319,7 +319,7 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { ap
 addEventListener("hashchange", () => {
   const before = page.models[view.model];
   const hasText = fromAddress();
-  if (lesson && view.step !== lesson.at) {
+  if (lesson && view.step !== lesson.current) {
     shown.classifier = before === page.models[view.model] ? shown.classifier : null;
     lesson.go(view.step ?? 0, {fresh: !hasText});
   } else if (before === page.models[view.model]) restore();
@@ -418,9 +418,9 @@ byId("models").value = String(view.model);
 if (page.lesson) {
   lesson = new LessonPanel(byId("lesson"), page.lesson, {
     playground: page.playground,
-    show: ({model, text, head, off, how, part, picture}, at, {fresh, isNew}) => {
+    show: ({model, text, head, off, how, part, picture}, index, {fresh, isNew}) => {
       const before = view.model;
-      view.step = at;
+      view.step = index;
       if (fresh) {
         view.model = page.models.findIndex(({name}) => name === model);
         Object.assign(view, {text, head: parseHead(head), off: new Set(off), how, query: null, part: "", changed: null, patched: null});
@@ -443,7 +443,7 @@ if (page.lesson) {
       if (!covered) classify(); // drawing measures the page, which must be visible
     },
   });
-  lesson.go(view.step ?? lesson.at, {fresh: !hasGivenText});
+  lesson.go(view.step ?? lesson.current, {fresh: !hasGivenText});
 } else start(!hasGivenText);
 
 /** Move the section that a lesson's step is about up to the text; "" restores the usual order. @param {string} part */

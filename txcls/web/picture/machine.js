@@ -24,7 +24,7 @@ export class Machine {
     /** @type {State} */
     this.state = {};
     /** The index of the current part; null for the whole picture. @type {number | null} */
-    this.at = null;
+    this.current = null;
     this.playing = 0; // the timeout for the next part
     this.frame = 0; // the pending animation frame request; 0 if nothing was drawn in this frame
     root.classList.add("machine");
@@ -84,7 +84,7 @@ export class Machine {
   update() {
     this.parts = narrate(this.scene, this.state);
     this.root.classList.remove("waiting");
-    if (this.at !== null) this.at = Math.min(this.at, this.parts.length - 1);
+    if (this.current !== null) this.current = Math.min(this.current, this.parts.length - 1);
     this.words.replaceChildren(...this.parts.map(({title, text}) => element("li", {}, element("b", {text: `${title}. `}), text)));
     this.note.textContent = [
       tr("Ribbons are attention weights of at least {least}; each layer shows at most the {most} largest.",
@@ -110,7 +110,7 @@ export class Machine {
   /** Fade the picture of the last text until there is another text. */
   wait() {
     this.stop();
-    this.at = null;
+    this.current = null;
     this.trace(null);
     this.root.classList.add("waiting");
     this.sentence.textContent = tr("Type a text: the picture follows.");
@@ -152,9 +152,9 @@ export class Machine {
     if (!this.scene || isTyping || event.altKey || event.ctrlKey || event.metaKey || event.defaultPrevented) return;
     const {top, bottom} = this.stage.getBoundingClientRect();
     if (bottom < 0 || top > window.innerHeight) return; // out of sight: let these keys scroll the page
-    if (event.key === "Escape" && this.at !== null) {
+    if (event.key === "Escape" && this.current !== null) {
       this.stop();
-      this.at = null;
+      this.current = null;
       this.reveal();
     } else if (event.key === "PageDown" || event.key === "PageUp") {
       if (this.step(event.key === "PageDown" ? 1 : -1)) event.preventDefault();
@@ -164,15 +164,15 @@ export class Machine {
   toggle() {
     if (this.playing) this.stop();
     else {
-      if (this.at === null || this.at === this.parts.length - 1) this.at = -1;
+      if (this.current === null || this.current === this.parts.length - 1) this.current = -1;
       this.advance();
     }
   }
 
   advance() {
     this.step(1, true);
-    const last = this.at === this.parts.length - 1;
-    this.playing = last ? 0 : window.setTimeout(() => this.advance(), Math.max(MIN_MS_PER_PART, MS_PER_CHARACTER * this.parts[this.at].text.length));
+    const last = this.current === this.parts.length - 1;
+    this.playing = last ? 0 : window.setTimeout(() => this.advance(), Math.max(MIN_MS_PER_PART, MS_PER_CHARACTER * this.parts[this.current].text.length));
     this.play.textContent = last ? tr("▶ Play") : tr("❚❚ Pause");
   }
 
@@ -182,25 +182,25 @@ export class Machine {
     this.play.textContent = tr("▶ Play");
   }
 
-  /** Go to the next or previous part; from the last or the first part, back to the whole picture. @param {number} by
+  /** Go to the next or previous part; from the last or the first part, back to the whole picture. @param {number} direction
    * @returns {boolean} whether there is such a part */
-  step(by, isPlaying = false) {
+  step(direction, isPlaying = false) {
     if (!this.scene) return false;
     if (!isPlaying) this.stop();
-    const next = this.at === null ? (by > 0 ? 0 : this.parts.length - 1) : this.at + by;
+    const next = this.current === null ? (direction > 0 ? 0 : this.parts.length - 1) : this.current + direction;
     const exists = next in this.parts;
-    this.at = exists ? next : null;
+    this.current = exists ? next : null;
     this.reveal();
     return exists;
   }
 
   /** Cover everything after the current part, and show its sentence. */
   reveal() {
-    const {parts, at} = this;
-    const part = at === null ? null : parts[at];
+    const {parts, current} = this;
+    const part = current === null ? null : parts[current];
     this.painting.cover(part && part.part);
-    this.root.classList.toggle("part-by-part", at !== null);
-    this.place.textContent = at === null ? "" : `${at + 1} / ${parts.length}`;
+    this.root.classList.toggle("part-by-part", current !== null);
+    this.place.textContent = current === null ? "" : `${current + 1} / ${parts.length}`;
     this.title.textContent = part ? `${part.title}.` : "";
     const summary = this.state.patched ? this.state.patched.note : this.state.off?.size ? this.offSentence() : parts[parts.length - 1].text;
     this.sentence.replaceChildren(...(part ? [part.text] : this.withColours(summary)));

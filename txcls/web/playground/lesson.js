@@ -48,27 +48,27 @@ export class BuildOne {
    *   prepare: (settings: object) => void, close: () => void}} actions */
   constructor(root, actions) {
     Object.assign(this, {root, actions});
-    this.at = -1;
+    this.current = -1;
   }
 
-  /** @param {number} at the step to show; after the last one, the lesson closes */
-  go(at) {
-    this.at = at < STEPS.length ? at : -1;
+  /** @param {number} index of the step to show; after the last step, the lesson closes */
+  go(index) {
+    this.current = index < STEPS.length ? index : -1;
     this.answer = null;
     this.isRunning = false;
-    this.root.hidden = this.at < 0;
-    if (this.at < 0) {
+    this.root.hidden = this.current < 0;
+    if (this.current < 0) {
       this.actions.close();
       return;
     }
-    const {title, text, question, settings} = STEPS[at];
+    const {title, text, question, settings} = STEPS[index];
     this.actions.prepare(settings);
     this.message = element("p");
     this.message.setAttribute("role", "status");
     this.choices = CHOICES.map((choice, n) => button({text: choice, onClick: () => this.choose(n)}));
     const buttons = [button({text: "Close", onClick: () => this.go(STEPS.length)})];
-    if (at + 1 < STEPS.length) buttons.unshift(button({text: "Next", onClick: () => this.go(at + 1)}));
-    this.root.replaceChildren(element("b", {text: `Build one, ${at + 1} of ${STEPS.length}: ${title}`}), element("p", {text}),
+    if (index + 1 < STEPS.length) buttons.unshift(button({text: "Next", onClick: () => this.go(index + 1)}));
+    this.root.replaceChildren(element("b", {text: `Build one, ${index + 1} of ${STEPS.length}: ${title}`}), element("p", {text}),
       element("p", {text: question}), element("div", {className: "choices"}, ...this.choices), this.message, element("div", {className: "choices"}, ...buttons));
   }
 
@@ -76,7 +76,7 @@ export class BuildOne {
     if (this.answer !== null) return;
     this.answer = n;
     this.choices[n].setAttribute("aria-pressed", "true");
-    const {settings, steps} = STEPS[this.at];
+    const {settings, steps} = STEPS[this.current];
     this.message.textContent = `Training for ${steps.toLocaleString("en")} steps …`;
     this.isRunning = true;
     this.actions.begin(settings, steps);
@@ -84,9 +84,9 @@ export class BuildOne {
 
   /** @param {import("../training/worker.js").Progress} progress */
   update({heldOut}) {
-    if (this.at < 0 || !this.isRunning || heldOut.steps < STEPS[this.at].steps) return;
+    if (this.current < 0 || !this.isRunning || heldOut.steps < STEPS[this.current].steps) return;
     this.isRunning = false;
-    const {after} = STEPS[this.at], right = rightChoice(heldOut.accuracy);
+    const {after} = STEPS[this.current], right = rightChoice(heldOut.accuracy);
     this.message.textContent = `${percent(heldOut.accuracy)} after ${heldOut.steps.toLocaleString("en")} steps: ${CHOICES[right].toLowerCase()}. `
       + `${right === this.answer ? "You were right." : `You predicted: ${CHOICES[this.answer].toLowerCase()}.`} ${after}`;
   }

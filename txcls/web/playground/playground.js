@@ -282,7 +282,7 @@ function putText(text) {
 /** Write into the address the settings and the sentence (unless it is the task's example), or the step of the lesson. */
 function writeAddress() {
   const text = byId("text").value;
-  const settings = lesson.at >= 0 ? `lesson=${lesson.at + 1}` : toHash({...chosen, text: text === taskNamed(chosen.task).text ? "" : text});
+  const settings = lesson.current >= 0 ? `lesson=${lesson.current + 1}` : toHash({...chosen, text: text === taskNamed(chosen.task).text ? "" : text});
   if (!addressWindow) return;
   const address = new URL(addressWindow.location.href);
   if (!inFrame) address.hash = settings;
@@ -303,7 +303,7 @@ function followAddress() {
   }
   if (step) lesson.go(STEPS.indexOf(step));
   else {
-    if (lesson.at >= 0) lesson.go(Infinity);
+    if (lesson.current >= 0) lesson.go(Infinity);
     choose({text: chosen.text});
   }
 }
