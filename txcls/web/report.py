@@ -127,7 +127,7 @@ def _figures(report: Report, cheapest: Cheapest | None) -> list[str]:
     metrics, parts = report.metrics, []
     if len(report.history) > 1:
         chart = _chart(training_curves(report.history), alt="Loss and accuracy over the training steps")
-        parts += ["<h2>Learning curves</h2>", chart]
+        parts += ["<h2>Training curves</h2>", chart]
     counts = report.confusion
     if counts is not None:
         order = cluster_order(counts).tolist()
@@ -139,7 +139,10 @@ def _figures(report: Report, cheapest: Cheapest | None) -> list[str]:
             "<h2>What is confused with what?</h2>",
             _chart(figure, alt=f"Confusion matrix of {len(order)} classes"),
             "<p><small>Draw a rectangle to zoom in; double-click to zoom out.</small></p>",
-            _table(("class", "other class", "first taken for other", "other taken for first", "share of both"), lines),
+            _table(
+                ("class", "other class", "first classified as other", "other classified as first", "share of both"),
+                lines,
+            ),
         ]
     if metrics.get("per_class"):
         by_f1 = sorted(metrics["per_class"], key=lambda row: float(row["f1"]))

@@ -15,7 +15,7 @@ def test_a_head_is_selected_sorted_and_opened_on_its_sentence(page: Page, server
     page.get_by_text("layer", exact=True).click()
     expect(heads.first).to_contain_text("Head 1.1")
     settle(page)
-    heads.nth(1).get_by_text("Figures", exact=True).click()
+    heads.nth(1).get_by_text("Metrics", exact=True).click()
     page.get_by_role("button", name="Show kinds of 1.2").click()
     expect(page.get_by_role("heading", name="Head 1.2: attention by kind")).to_be_visible()
     settle(page)

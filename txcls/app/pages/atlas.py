@@ -1,4 +1,4 @@
-"""All heads of a checkpoint: a card for each with its map, its tested story and its worth."""
+"""All heads of a checkpoint: a card for each, with its attention map, its tested story and its worth."""
 
 import html
 import math
@@ -30,36 +30,36 @@ from txcls.inspection.stories import (
 )
 from txcls.predictor import Predictor
 
-ORDERS: dict[HeadOrder, str] = {
+ORDER_NAMES: dict[HeadOrder, str] = {
     "story": "confirmed",
     "worth": "worth",
     "entropy": "entropy",
     "number": "layer",
 }
-ABOUT_TESTS = (
-    "A story says on which words a head puts its weight. It is found, and parts that add little are left out, on "
-    "validation texts, and tested on test texts: the weights of the queries that it is about are replaced by those of "
-    "the story, by uniform ones and, as a control, by weight on as many other words or the same list shuffled among "
-    "words of like frequency. The story is **confirmed** if it brings back at least 0.8 of the accuracy lost with "
-    "uniform weights (the lower end of the interval above 0.3), the control at most 0.3, and at least half of the "
-    "head’s own weight is where the story says. Where the story’s key is the model’s own answer (the team that it then "
-    "names), this shows that the row is enough to name a team, not how the team is found."
+ABOUT_STORIES = (
+    "A story says which words a head attends to. Stories are chosen on validation texts, without parts that add "
+    "little, and tested on test texts: the weights of the queries that a story covers are replaced by the story’s "
+    "weights, by uniform weights and, as a control, by weights on as many other words or on a list shuffled among "
+    "words of similar frequency. The story is **confirmed** if it restores at least 0.8 of the accuracy lost with "
+    "uniform weights (lower end of the interval above 0.3), the control restores at most 0.3, and at least half of the "
+    "head’s weight is where the story says. If the story’s key is the predicted class (the team that the model then "
+    "names), this shows that these weights are enough to name a team, not how the team is found."
 )
-ABLATION_TITLES: dict[AblationMethod, str] = {
+ABLATION_NAMES: dict[AblationMethod, str] = {
     "mean": "output at its mean",
     "zero": "output at zero",
     "uniform": "uniform weights",
 }
 MAX_LISTED = 4
-"""Maximum number of heads listed before a button shows the rest."""
-HEADS_OF_A_SLIDE = 2
-"""Heads on a slide in lecture mode, and in a row otherwise."""
+"""Maximum number of cards drawn before a button shows the rest."""
+HEADS_PER_SLIDE = 2
+"""Number of heads on a slide in lecture mode, and in a row otherwise."""
 MAX_TOKENS = 18
 """Maximum number of tokens of a sentence on a card."""
 N_HEAVIEST = 6
-"""How many of a list's heaviest words are named above the map."""
+"""Number of a list's heaviest words named above the map."""
 HEAVIEST, LIGHTEST = 24, 8
-"""How many of a list's heaviest and lightest words are shown, in addition to those of the sentence."""
+"""Number of a list's heaviest and lightest words below the map, in addition to the words of the sentence."""
 
 
 def main() -> None:
@@ -70,21 +70,21 @@ def main() -> None:
     placeholder.empty()
     atlas = HeadAtlas.of(classifier)
     if atlas is None:
-        _not_measured(opened, classifier)
+        _draw_not_measured(opened, classifier)
     else:
         opened = heads.open_on_head(opened, classifier)
         with lecture.slide(lecture.ATTENTION):
-            _summary(atlas)
-            first = st.container()
-            places = [(record.story.story.layer, record.story.story.head) for record in atlas.heads]
-            heads.link_where_heads_matter(classifier, places, target=menu.ATLAS)
-        _heads(opened, classifier, atlas, first)
+            _draw_summary(atlas)
+            first_slide = st.container()
+            heads_shown = [(record.story.story.layer, record.story.story.head) for record in atlas.heads]
+            heads.link_where_heads_matter(classifier, heads_shown, target=menu.ATLAS)
+        _draw_cards(opened, classifier, atlas, first_slide)
         with lecture.slide(f"{lecture.ATTENTION}.{opened.view.layer}"):
-            _kinds(opened, atlas)
+            _draw_kinds(opened, atlas)
     layout.close_page(opened)
 
 
-def _not_measured(opened: layout.Page, classifier: Predictor) -> None:
+def _draw_not_measured(opened: layout.Page, classifier: Predictor) -> None:
     """Explain how to measure an atlas, and list the checkpoints that have one."""
     if opened.source.is_own:
         st.info(
@@ -106,63 +106,65 @@ def _not_measured(opened: layout.Page, classifier: Predictor) -> None:
                 layout.link_to(shown, menu.ATLAS, f"{plain(visible(name))} →")
 
 
-def _summary(atlas: HeadAtlas) -> None:
-    n = _n_confirmed(atlas)
+def _draw_summary(atlas: HeadAtlas) -> None:
+    n_confirmed = _n_confirmed(atlas)
     st.html(
-        f'<div class="txcls-answer">{n} of {len(atlas.heads)}<small>heads have a story confirmed by intervention'
-        "</small></div>"
+        f'<div class="txcls-answer">{n_confirmed} of {len(atlas.heads)}<small>heads have a story confirmed by '
+        "intervention</small></div>"
     )
     with st.container(key="atlas_terms"):
         st.html(f'<p class="txcls-terms">{heads.TERMS}</p>')
-    if lecture.is_on() or not _n_confirmed(atlas):
-        _all_together(atlas)
+    if lecture.is_on() or not n_confirmed:
+        _draw_joint_worth(atlas)
 
 
 def _n_confirmed(atlas: HeadAtlas) -> int:
     return sum(head.story.verdict == "confirmed" for head in atlas.heads)
 
 
-def _all_together(atlas: HeadAtlas) -> None:
-    """Draw what all heads together, and all that can be spared, are worth."""
+def _draw_joint_worth(atlas: HeadAtlas) -> None:
+    """Draw the worth of all heads together, and of all that can be spared."""
     st.markdown(" ".join(filter(None, (all_heads_sentence(atlas), spare_sentence(atlas)))))
 
 
-def _seed_choice(classifier: Predictor) -> str:
-    """How the seed of this checkpoint was chosen, if that is known: it limits what the stories say about others."""
+def _seed_sentence(classifier: Predictor) -> str:
+    """A sentence on how the seed of this checkpoint was chosen, if known; other seeds may give other stories."""
     training = classifier.checkpoint.metrics.get("training", {})
-    choice = training.get("seed_choice")
-    return f" This checkpoint was trained with seed {training.get('seed')}, {choice}." if choice else ""
+    reason = training.get("seed_choice")
+    return f" This checkpoint was trained with seed {training.get('seed')}, {reason}." if reason else ""
 
 
-def _heads(opened: layout.Page, classifier: Predictor, atlas: HeadAtlas, first: DeltaGenerator) -> None:
-    """Draw a card for each head; in lecture mode, the first heads are in the container `first`, the rest on slides."""
+def _draw_cards(opened: layout.Page, classifier: Predictor, atlas: HeadAtlas, first_slide: DeltaGenerator) -> None:
+    """Draw a card for each head; in lecture mode, the first ones in `first_slide`, the others on slides."""
     view = opened.view
-    choice(st, "Sort by", get_args(HeadOrder), view, "sort", key="atlas_sort", names=ORDERS.__getitem__)
+    choice(st, "Sort by", get_args(HeadOrder), view, "sort", key="atlas_sort", names=ORDER_NAMES.__getitem__)
     texts = compute.clearest_texts(opened.source)
-    order = sorted(range(len(atlas.heads)), key=lambda n: _rank(atlas, n, view.sort))
-    more = f"atlas_all_{opened.source.name}"
-    listed = order if st.session_state.get(more) or len(order) <= MAX_LISTED else order[:MAX_LISTED]
-    for start in range(0, len(listed), HEADS_OF_A_SLIDE):
-        row = listed[start : start + HEADS_OF_A_SLIDE]
+    order = sorted(range(len(atlas.heads)), key=lambda n: _sort_key(atlas, n, view.sort))
+    show_all_key = f"atlas_all_{opened.source.name}"
+    shown = order if st.session_state.get(show_all_key) or len(order) <= MAX_LISTED else order[:MAX_LISTED]
+    for start in range(0, len(shown), HEADS_PER_SLIDE):
+        row = shown[start : start + HEADS_PER_SLIDE]
         layers = sorted({atlas.heads[n].story.story.layer for n in row})
-        slide = first if lecture.is_on() and not start else None
+        slide = first_slide if lecture.is_on() and not start else None
         with slide or lecture.slide(*(f"{lecture.ATTENTION}.{layer}" for layer in layers)):
-            for column, n in zip(st.columns(HEADS_OF_A_SLIDE, gap="medium"), row, strict=False):
+            for column, n in zip(st.columns(HEADS_PER_SLIDE, gap="medium"), row, strict=False):
                 with column:
-                    _card(opened, classifier, atlas, n, texts[n])
-    if len(listed) < len(order):
-        st.button(f"Show {len(order) - len(listed)} more heads", on_click=_show_all, args=(more,), key="atlas_more")
+                    _draw_card(opened, classifier, atlas, n, texts[n])
+    if len(shown) < len(order):
+        st.button(
+            f"Show {len(order) - len(shown)} more heads", on_click=_show_all, args=(show_all_key,), key="atlas_more"
+        )
     if not lecture.is_on() and _n_confirmed(atlas):
-        _all_together(atlas)
+        _draw_joint_worth(atlas)
     with st.expander("How this was measured"):
-        st.markdown(ABOUT_TESTS)
+        st.markdown(ABOUT_STORIES)
         st.markdown(
-            f"On {atlas.split} texts: worth on {atlas.n:,}, stories and attention on {atlas.n_stories:,}; the stories "
-            f"were chosen on {atlas.n_validation:,} validation texts. Worth: the accuracy lost, in percentage points, "
-            "when only this head’s output is replaced by its mean over texts. Brought back: the share of the accuracy "
-            "lost with uniform weights that the story restores (95 % interval over texts). Entropy: that of a query’s "
-            "weights; 1 for uniform weights. Each sentence is the clearest example: most are less clear."
-            + plain(_seed_choice(classifier))
+            f"Worth was measured on {atlas.n:,} {atlas.split} texts, stories and attention on {atlas.n_stories:,}; the "
+            f"stories were chosen on {atlas.n_validation:,} validation texts. Worth: the accuracy lost, in percentage "
+            "points, when only this head’s output is replaced by its mean over texts. Restored: the share of the "
+            "accuracy lost with uniform weights that the story restores (95 % interval over texts). Entropy: of a "
+            "query’s weights, divided by that of uniform weights. Each card shows a text in which the head follows its "
+            "story closely; most texts are less clear." + plain(_seed_sentence(classifier))
         )
 
 
@@ -170,80 +172,80 @@ def _show_all(key: str) -> None:
     st.session_state[key] = True
 
 
-def _rank(atlas: HeadAtlas, n: int, order: HeadOrder) -> tuple[float, ...]:
+def _sort_key(atlas: HeadAtlas, n: int, order: HeadOrder) -> tuple[float, ...]:
     record = atlas.heads[n]
-    by: dict[HeadOrder, tuple[float, ...]] = {
+    keys: dict[HeadOrder, tuple[float, ...]] = {
         "story": record.rank,
         "worth": (-record.worth,),
         "entropy": (float(atlas.table.entropy.ravel()[n]),),
         "number": (),
     }
-    return (*by[order], n)
+    return (*keys[order], n)
 
 
-def _card(opened: layout.Page, classifier: Predictor, atlas: HeadAtlas, n: int, text: str) -> None:
-    """Draw a head: its story and worth, its map on a clear sentence, and an expander with its metrics."""
+def _draw_card(opened: layout.Page, classifier: Predictor, atlas: HeadAtlas, n: int, text: str) -> None:
+    """Draw a head: its story and worth, its map for a clear example, and an expander with its metrics."""
     record = atlas.heads[n]
     layer, head = record.story.story.layer, record.story.story.head
     name = f"{layer + 1}.{head + 1}"
     traced = compute.patterns(opened.source, text)
     tokens, pattern = traced.tokens[:MAX_TOKENS], traced.attention[layer, head]
     lists = record.story.story.lists if record.story.verdict != "wrong" else None
-    by_weight = _by_weight(lists, compute.spellings(opened.source)) if lists is not None else []
+    words = _words_by_weight(lists, compute.spellings(opened.source)) if lists is not None else []
     with st.container(border=True, key=f"atlas_head_{layer}_{head}"):
         st.html(
             f'<div class="txcls-head"><b>Head {name}</b> {heads.verdict_html(record)} <b>{worth_words(record)}</b>'
-            f"<p>{html.escape(sentence(record.story) + _heaviest(by_weight))}</p></div>"
+            f"<p>{html.escape(sentence(record.story) + _heaviest_words(words))}</p></div>"
         )
-        cut = len(traced.tokens) > MAX_TOKENS
+        is_cut = len(traced.tokens) > MAX_TOKENS
         chart(
             attention_map(
                 pattern[:MAX_TOKENS, :MAX_TOKENS],
                 tokens,
-                elsewhere=pattern[:MAX_TOKENS, MAX_TOKENS:].sum(axis=1) if cut else None,
+                elsewhere=pattern[:MAX_TOKENS, MAX_TOKENS:].sum(axis=1) if is_cut else None,
             ),
             key=f"chart_head_{layer}_{head}",
             alt=f"Heat map of the attention of head {name} over {len(tokens)} tokens of “{text[:80]}”",
         )
-        if by_weight:
-            st.html(_word_list(by_weight, {token.id for token in classifier.encoder.encode(text).tokens}))
+        if words:
+            st.html(_word_list_html(words, {token.id for token in classifier.encoder.encode(text).tokens}))
         if lecture.is_on():
             return
-        with st.expander("Figures"):
-            st.html(_figures(record, float(atlas.table.entropy[layer, head])))
-            chosen = (layer, head) == (opened.view.layer, opened.view.head)
+        with st.expander("Metrics"):
+            st.html(_metrics_html(record, float(atlas.table.entropy[layer, head])))
+            is_selected = (layer, head) == (opened.view.layer, opened.view.head)
             st.button(
-                f"Kinds of {name} are shown below" if chosen else f"Show kinds of {name}",
+                f"Kinds of {name} are shown below" if is_selected else f"Show kinds of {name}",
                 key=f"atlas_kinds_{layer}_{head}",
                 on_click=state.change_view,
                 kwargs={"layer": layer, "head": head},
-                disabled=chosen,
+                disabled=is_selected,
             )
-        there = replace(opened, view=replace(opened.view, text=text, layer=layer, head=head))
-        layout.link_to(there, menu.ATTENTION, f"Head {name} on this sentence →")
+        on_this_text = replace(opened, view=replace(opened.view, text=text, layer=layer, head=head))
+        layout.link_to(on_this_text, menu.ATTENTION, f"Head {name} on this sentence →")
 
 
-def _by_weight(lists: Lists, words: Sequence[str]) -> list[tuple[int, str, float]]:
-    """The words of a list by decreasing weight: id, spelling and weight; none if the story has no list of words."""
+def _words_by_weight(lists: Lists, spellings: Sequence[str]) -> list[tuple[int, str, float]]:
+    """A story's words by decreasing weight: id, spelling and weight; empty if the story has no list of words."""
     if lists.words is None:
         return []
     order = map(int, np.argsort(-lists.words, kind="stable"))
-    return [(word, words[word].strip(), float(lists.words[word])) for word in order if words[word].strip()]
+    return [(n, spellings[n].strip(), float(lists.words[n])) for n in order if spellings[n].strip()]
 
 
-def _heaviest(by_weight: Sequence[tuple[int, str, float]]) -> str:
-    """The end of a story's sentence, with its heaviest words; "" for a story without a list of words."""
-    names = [name for _, spelling, _ in by_weight if (name := visible(spelling.strip(" ␣")))]
+def _heaviest_words(words: Sequence[tuple[int, str, float]]) -> str:
+    """The end of a story's sentence: its heaviest words; "" for a story without a list of words."""
+    names = [name for _, spelling, _ in words if (name := visible(spelling.strip(" ␣")))]
     return f"; the heaviest: {', '.join(names[:N_HEAVIEST])}" if names else ""
 
 
-def _word_list(by_weight: Sequence[tuple[int, str, float]], ids: Set[int]) -> str:
-    """The heaviest and lightest words of a list and those of the sentence (marked), by decreasing weight."""
-    shown = {word for word, _, _ in (*by_weight[:HEAVIEST], *by_weight[-LIGHTEST:])} | ids
+def _word_list_html(words: Sequence[tuple[int, str, float]], ids: Set[int]) -> str:
+    """The heaviest and lightest words of a list and the words of the sentence (marked), as HTML."""
+    shown = {word_id for word_id, _, _ in (*words[:HEAVIEST], *words[-LIGHTEST:])} | ids
     items = []
-    for word, spelling, weight in by_weight:
-        if word in shown:
-            tag = "mark" if word in ids else "span"
+    for word_id, spelling, weight in words:
+        if word_id in shown:
+            tag = "mark" if word_id in ids else "span"
             items.append(f'<{tag} title="{weight:+.1f}">{html.escape(visible(spelling))}</{tag}>')
     return (
         '<div class="txcls-word-list"><small>Words by weight, heaviest first (marked: in this sentence)</small>'
@@ -251,44 +253,44 @@ def _word_list(by_weight: Sequence[tuple[int, str, float]], ids: Set[int]) -> st
     )
 
 
-def _figures(record: HeadRecord, entropy: float) -> str:
+def _metrics_html(record: HeadRecord, entropy: float) -> str:
     """The metrics of a head as a small HTML table."""
     story = record.story
-    lost = " · ".join(f"{name} <b>{_points(record.lost[how])}</b>" for how, name in ABLATION_TITLES.items())
+    points_lost = " · ".join(f"{name} <b>{_points(record.lost[how])}</b>" for how, name in ABLATION_NAMES.items())
     if story.verdict == "idle":
-        lost_there = _points(story.accuracy - story.even)
-        back = f"not computed: uniform weights for these queries cost <b>{lost_there} points</b> of {story.n:,} texts"
+        points = _points(story.accuracy - story.even)
+        restored = f"not computed: uniform weights for these queries cost <b>{points} points</b> on {story.n:,} texts"
     else:
         low, high = story.interval
-        interval = "" if math.isnan(low) else f" ({_two(low)} to {_two(high)})"
-        control = "" if math.isnan(story.control_share) else f", control <b>{_two(story.control_share)}</b>"
-        back = f"<b>{_two(story.share)}</b>{interval}{control}"
-    attends = " / ".join(
-        f"{weight:.2f}" + ("" if math.isnan(even) else f" (uniform {even:.2f})")
-        for weight, even in zip(story.attention, story.chance, strict=True)
+        interval = "" if math.isnan(low) else f" ({_two_decimals(low)} to {_two_decimals(high)})"
+        control = "" if math.isnan(story.control_share) else f", control <b>{_two_decimals(story.control_share)}</b>"
+        restored = f"<b>{_two_decimals(story.share)}</b>{interval}{control}"
+    attention = " / ".join(
+        f"{weight:.2f}" + ("" if math.isnan(uniform) else f" (uniform {uniform:.2f})")
+        for weight, uniform in zip(story.attention, story.chance, strict=True)
         if not math.isnan(weight)
     )
     rows = (
         ("story tested", html.escape(str(story.story))),
-        ("brought back", back),
-        ("points lost", lost),
-        ("overlap of the weights" if story.story.lists is not None else "own weight there", attends),
+        ("restored", restored),
+        ("points lost", points_lost),
+        ("overlap of the weights" if story.story.lists is not None else "head’s weight there", attention),
         ("entropy", f"<b>{entropy:.2f}</b> of uniform"),
     )
     cells = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows if value)
     return f'<table class="txcls-head-figures">{cells}</table>'
 
 
-def _kinds(opened: layout.Page, atlas: HeadAtlas) -> None:
+def _draw_kinds(opened: layout.Page, atlas: HeadAtlas) -> None:
     """Draw the attention of the selected head by kinds of query and key, compared with uniform weights."""
     layer, head = opened.view.layer, opened.view.head
     table = atlas.table
-    st.subheader(f"Head {layer + 1}.{head + 1}: attention by kind of token, compared with chance", anchor=False)
-    over = np.where(table.coverage > 0, table.attention[layer, head] - table.chance, np.nan)
-    query, key = np.unravel_index(int(np.nanargmax(over)), over.shape)
+    st.subheader(f"Head {layer + 1}.{head + 1}: attention by kind of token, compared with uniform", anchor=False)
+    difference = np.where(table.coverage > 0, table.attention[layer, head] - table.chance, np.nan)
+    query, key = np.unravel_index(int(np.nanargmax(difference)), difference.shape)
     chart(
         number_map(
-            over,
+            difference,
             rows=table.queries,
             columns=table.keys,
             row_title="query",
@@ -296,23 +298,23 @@ def _kinds(opened: layout.Page, atlas: HeadAtlas) -> None:
             bound=1.0,
         ),
         key="chart_kinds",
-        alt=f"Heat map of the attention of head {layer + 1}.{head + 1} over chance, {len(table.queries)} kinds of "
-        f"queries by {len(table.keys)} kinds of keys; largest: {table.queries[query]} to {table.keys[key]}, "
-        f"{over[query, key]:+.2f}",
+        alt=f"Heat map of the attention of head {layer + 1}.{head + 1} minus uniform weights, "
+        f"{len(table.queries)} kinds of queries by {len(table.keys)} kinds of keys; largest: {table.queries[query]} to "
+        f"{table.keys[key]}, {difference[query, key]:+.2f}",
     )
     st.caption(
         "The mean weight of queries of one kind (rows) on keys of one kind (columns), minus the uniform weight, over "
         "the texts that have such a key. A token can be of several kinds, so rows do not sum to 0. Largest: "
         f"{table.queries[query]} → {table.keys[key]}, {table.attention[layer, head, query, key]:.2f} (uniform weights: "
-        f"{table.chance[query, key]:.2f}). This is only a picture; the test above says whether it matters."
+        f"{table.chance[query, key]:.2f}). It does not show whether this attention matters: the tests above do."
     )
 
 
-def _points(worth: float) -> str:
-    return minus(f"{round(100 * worth, 1) + 0.0:.1f}")  # + 0.0 turns -0.0 into 0.0
+def _points(fraction: float) -> str:
+    return minus(f"{round(100 * fraction, 1) + 0.0:.1f}")  # + 0.0 turns -0.0 into 0.0
 
 
-def _two(value: float) -> str:
+def _two_decimals(value: float) -> str:
     return minus(f"{round(value, 2) + 0.0:.2f}")
 
 

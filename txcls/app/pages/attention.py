@@ -45,11 +45,11 @@ SECTIONS = {
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(menu.ATTENTION, compare=True)
-    read = classify_text(opened, "the attention patterns of all heads appear here.")
-    if read is not None and read.has_label:
+    classified = classify_text(opened, "the attention patterns of all heads appear here.")
+    if classified is not None and classified.has_label:
         patterns = compute.patterns(opened.source, opened.view.text)
-        opened = heads.open_on_head(opened, read.classifier, attention=patterns.attention)
-        _draw_maps_and_sections(opened, read.classifier, patterns)
+        opened = heads.open_on_head(opened, classified.classifier, attention=patterns.attention)
+        _draw_maps_and_sections(opened, classified.classifier, patterns)
     layout.close_page(opened)
 
 

@@ -31,18 +31,18 @@ def main() -> None:
     """Draw the page."""
     opened = layout.open_page(menu.BATCH, has_box=False)
     st.html(table_html.STYLE)
-    peek, batch = own.job("peek"), own.job("batch")
+    peek_job, batch_job = own.job("peek"), own.job("batch")
     with lecture.slide():
         st.subheader("1 · A file of texts", anchor=False)
-        _file(opened, peek)
-    if peek.status == "done":
+        _draw_file(opened, peek_job)
+    if peek_job.status == "done":
         with lecture.slide():
             st.subheader("2 · Classify its rows", anchor=False)
-            _classify(opened, peek, batch)
-    if batch.status == "done":
+            _draw_options(opened, peek_job, batch_job)
+    if batch_job.status == "done":
         with lecture.slide(lecture.CLASSES):
             st.subheader("Result", anchor=False)
-            _result(batch)
+            _draw_result(batch_job)
     load_classifier(opened)
     st.caption(
         f"Your files stay on this server and are deleted {own.retention()} after your last visit. Anyone with the "
@@ -51,22 +51,22 @@ def main() -> None:
     layout.close_page(opened)
 
 
-def _file(opened: layout.Page, peek: JobState) -> None:
-    """Draw an uploader, or the uploaded file and a choice of its text column."""
-    if peek.status == "done":
-        table = peek.result
+def _draw_file(opened: layout.Page, peek_job: JobState) -> None:
+    """Draw an uploader, or the uploaded file with a control for its text columns."""
+    if peek_job.status == "done":
+        file = peek_job.result
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"**{plain(str(table['name'])[:80])}** · {table['rows']:,} rows", width="content")
-            st.button("Use another file", key="another_file", on_click=_use_another_file)
-        names = [column["name"] for column in table["columns"]]
-        guessed = list(text_columns(table["text_column"], names))
-        st.session_state.setdefault("batch_columns", guessed)
+            st.markdown(f"**{plain(str(file['name'])[:80])}** · {file['rows']:,} rows", width="content")
+            st.button("Use another file", key="another_file", on_click=_forget_file)
+        names = [column["name"] for column in file["columns"]]
+        guessed_columns = list(text_columns(file["text_column"], names))
+        st.session_state.setdefault("batch_columns", guessed_columns)
         if not set(st.session_state["batch_columns"]) <= set(names):
-            st.session_state["batch_columns"] = guessed
+            st.session_state["batch_columns"] = guessed_columns
         with st.container(horizontal=True):
-            if len(table["sheets"]) > 1:
-                st.session_state["batch_sheet"] = table["sheet"]
-                st.selectbox("Sheet", table["sheets"], key="batch_sheet", on_change=_sheet_changed, width=320)
+            if len(file["sheets"]) > 1:
+                st.session_state["batch_sheet"] = file["sheet"]
+                st.selectbox("Sheet", file["sheets"], key="batch_sheet", on_change=_read_sheet, width=320)
             st.multiselect(
                 "Text columns",
                 names,
@@ -75,17 +75,22 @@ def _file(opened: layout.Page, peek: JobState) -> None:
                 persist_state="session",
                 help="Several columns, such as subject and body, are joined.",
             )
-        columns = [name for name in table["preview"][0] if name != "row"]
-        st.html(table_html.table(columns, table["preview"], caption="The first rows"))
+        columns = [name for name in file["preview"][0] if name != "row"]
+        st.html(table_html.table(columns, file["preview"], caption="The first rows"))
         return
-    if not peek.is_active:
+    if not peek_job.is_active:
         st.markdown(
-            "Upload a spreadsheet, CSV, TSV, JSON Lines, JSON or Parquet file with a column of texts. You get it back "
-            f"with new columns: the class and its probability, and the next-best classes with theirs. {COMMAND}"
+            "Upload a spreadsheet, CSV, TSV, JSON Lines, JSON or Parquet file with a column of texts. The "
+            f"download has new columns: the class and its probability, and the next-best classes with theirs. {COMMAND}"
         )
         if limits().uploads:
             examples = checkpoints.examples(opened.view.checkpoint)
-            st.button(f"Try it with {len(examples)} example texts", key="try_examples", on_click=_try, args=(examples,))
+            st.button(
+                f"Try it with {len(examples)} example texts",
+                key="try_examples",
+                on_click=_use_examples,
+                args=(examples,),
+            )
     uploads.start_job(
         "peek",
         "Your file",
@@ -95,8 +100,8 @@ def _file(opened: layout.Page, peek: JobState) -> None:
     )
 
 
-def _try(examples: Sequence[Example]) -> None:
-    """Take example texts as if they had been uploaded."""
+def _use_examples(examples: Sequence[Example]) -> None:
+    """Save the example texts as a file, and read it like an uploaded one."""
     table = pandas.DataFrame({"text": [example.text for example in examples]})
     spec = uploads.save(table.to_csv(index=False).encode(), name="examples.csv")
     if spec is not None:
@@ -104,13 +109,13 @@ def _try(examples: Sequence[Example]) -> None:
         waiting.start("peek", {**spec, "only_columns": True})
 
 
-def _sheet_changed() -> None:
+def _read_sheet() -> None:
     spec = dict(own.job("peek").spec)
-    _use_another_file()
+    _forget_file()
     waiting.start("peek", {**spec, "sheet": st.session_state["batch_sheet"]})
 
 
-def _use_another_file() -> None:
+def _forget_file() -> None:
     _forget_result()
     waiting.forget("peek")
     st.session_state.pop("batch_columns", None)
@@ -121,39 +126,39 @@ def _forget_result() -> None:
     waiting.forget("batch")
 
 
-def _classify(opened: layout.Page, peek: JobState, batch: JobState) -> None:
+def _draw_options(opened: layout.Page, peek_job: JobState, batch_job: JobState) -> None:
     """Draw options and the button that starts the job, or the job's progress."""
-    if batch.is_active:
-        waiting.watch("batch", _progress)
+    if batch_job.is_active:
+        waiting.watch("batch", _draw_progress)
         return
-    waiting.failure(batch)
+    waiting.failure(batch_job)
     n_classes = checkpoints.summary(opened.view.checkpoint).n_classes
-    limit = max(1, min(n_classes, MAX_K))
+    max_k = max(1, min(n_classes, MAX_K))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
         st.session_state.setdefault("batch_k", 3)
-        st.session_state["batch_k"] = min(int(st.session_state["batch_k"]), limit)
+        st.session_state["batch_k"] = min(int(st.session_state["batch_k"]), max_k)
         k = st.number_input(
             "Classes per row",
             1,
-            limit,
+            max_k,
             key="batch_k",
             width=160,
             help="Each with its probability, most probable first.",
         )
-        below = st.selectbox(
+        review_below = st.selectbox(
             "Leave to a human below",
             (None, *CONFIDENCES),
             format_func=lambda confidence: "no row" if confidence is None else percentage(confidence, 0),
             key="batch_review",
             persist_state="session",
             width=200,
-            help="Adds a column needs_review: yes for rows whose class has a lower probability. Report shows how many "
-            "rows that is, and how often the others are right.",
+            help="Adds a column needs_review, which is yes for rows with a lower probability. The page Report shows "
+            "how many rows that is, and the accuracy on the others.",
         )
-    is_delimited = str(peek.spec["file"]).removesuffix(".gz").endswith((".csv", ".tsv"))
-    safe = True
+    is_delimited = str(peek_job.spec["file"]).removesuffix(".gz").endswith((".csv", ".tsv"))
+    escapes_formulas = True
     if is_delimited:
-        safe = st.checkbox(
+        escapes_formulas = st.checkbox(
             "Put an apostrophe before cells that a spreadsheet would run as formulas",
             value=True,
             key="batch_safe",
@@ -161,16 +166,18 @@ def _classify(opened: layout.Page, peek: JobState, batch: JobState) -> None:
             help="A cell such as =HYPERLINK(…) in a text can leak data when the file is opened in a spreadsheet.",
         )
     st.button(
-        f"Classify {peek.result['rows']:,} rows",
+        f"Classify {peek_job.result['rows']:,} rows",
         key="start_batch",
         type="primary",
         disabled=not st.session_state["batch_columns"],
-        on_click=_start,
-        args=(opened.source, dict(peek.spec), int(k), below, bool(safe)),
+        on_click=_start_batch,
+        args=(opened.source, dict(peek_job.spec), int(k), review_below, bool(escapes_formulas)),
     )
 
 
-def _start(source: Source, spec: dict[str, Any], k: int, below: float | None, safe: bool) -> None:
+def _start_batch(
+    source: Source, spec: dict[str, Any], k: int, review_below: float | None, escapes_formulas: bool
+) -> None:
     waiting.start(
         "batch",
         {
@@ -181,56 +188,58 @@ def _start(source: Source, spec: dict[str, Any], k: int, below: float | None, sa
             "text_column": JOINED.join(st.session_state["batch_columns"]),
             "sheet": spec.get("sheet"),
             "top_k": k,
-            "review_below": below,
-            "safe": safe,
+            "review_below": review_below,
+            "safe": escapes_formulas,
         },
     )
 
 
-def _progress(now: JobState) -> None:
+def _draw_progress(job: JobState) -> None:
     """Draw the progress bar and a button to cancel."""
-    if now.status == "waiting" and now.ahead:
-        st.info(waiting.in_queue(now.ahead))
+    if job.status == "waiting" and job.ahead:
+        st.info(waiting.in_queue(job.ahead))
     else:
-        done, rows = now.progress.get("done"), now.progress.get("rows")
-        words = plain(str(now.progress.get("stage", "starting")))
+        done, rows = job.progress.get("done"), job.progress.get("rows")
+        status = plain(str(job.progress.get("stage", "starting")))
         if done is not None and rows:
             share = done / rows
-            passed = own.seconds_since(now.since)
-            words += f": {done:,} of {rows:,} rows"
-            words += f" · about {own.duration(passed * (1 - share) / share)} left" if share > 0.02 else ""
-        st.progress(min(max(float(now.progress.get("share") or 0.0), 0.0), 1.0), words)
+            elapsed = own.seconds_since(job.since)
+            status += f": {done:,} of {rows:,} rows"
+            status += f" · about {own.duration(elapsed * (1 - share) / share)} left" if share > 0.02 else ""
+        st.progress(min(max(float(job.progress.get("share") or 0.0), 0.0), 1.0), status)
     st.button("Cancel", key="cancel_batch", on_click=waiting.cancel, args=("batch",))
 
 
-def _result(batch: JobState) -> None:
+def _draw_result(batch_job: JobState) -> None:
     """Draw the download, the number of rows per class, and the first rows."""
     session = own.session()
     if session is None:
         return
-    result, name = batch.result, file_name(batch.spec)
+    result, name = batch_job.result, file_name(batch_job.spec)
     file = session.job("batch") / str(result["file"])
     left, right = st.columns([2, 3], gap="large")
     with left:
-        st.markdown(f"**{result['done']:,} rows** classified by {plain(str(batch.spec['model']))}.")
+        st.markdown(f"**{result['done']:,} rows** classified by {plain(str(batch_job.spec['model']))}.")
         if result["done"] < result["rows"]:
             st.warning(
-                f"The other {result['rows'] - result['done']:,} rows did not fit into the {limits().minutes} minutes "
-                "that a file may take here (TXCLS_MAX_MINUTES). The file ends with the last row that was classified."
+                f"The other {result['rows'] - result['done']:,} rows were not classified, because a file may take at "
+                f"most {limits().minutes} minutes here (TXCLS_MAX_MINUTES). The download ends with the last classified "
+                "row."
             )
-        renamed = _renamed(name, file.suffix)
-        download_link(f"Download {renamed}", file, name=renamed, key="download_batch", is_primary=True)
-        if (n := result.get("n_review")) is not None:
+        download_name = _download_name(name, file.suffix)
+        download_link(f"Download {download_name}", file, name=download_name, key="download_batch", is_primary=True)
+        if (n_review := result.get("n_review")) is not None:
             st.markdown(
-                f"**{n:,} rows need review** ({percentage(n / result['done'])}): the class has less than "
-                f"{percentage(float(batch.spec['review_below']), 0)}."
+                f"**{n_review:,} rows need review** ({percentage(n_review / result['done'])}): their probability is "
+                f"below {percentage(float(batch_job.spec['review_below']), 0)}."
             )
         counts = {label or "(no words)": n for label, n in result["labels"].items()}
-        first = next(iter(counts.items()))
+        most_frequent, n = next(iter(counts.items()))
         chart(
             class_counts(counts),
             key="chart_classified",
-            alt=f"Bar chart of rows per predicted class, {len(counts)} classes: most are {first[0][:40]}, {first[1]:,}",
+            alt=f"Bar chart of rows per predicted class, {len(counts)} classes; most frequent: {most_frequent[:40]}, "
+            f"{n:,}",
         )
     with right:
         rows = [_preview_row(row) for row in result["preview"]]
@@ -238,21 +247,21 @@ def _result(batch: JobState) -> None:
         with st.container(height=520 if len(rows) > 8 else "content", border=False):
             st.html(table_html.table(columns, rows, numbers=("probability",), named=("class",), caption="Rows"))
         st.caption(
-            f"The first {len(rows)} rows with their most probable class. The file has all rows, and the next-best "
-            "classes."
+            f"The first {len(rows)} rows with their most probable class. The download has all rows and also the "
+            "next-best classes."
         )
 
 
 def _preview_row(row: dict[str, Any]) -> dict[str, str]:
     probability = row.get("probability")
-    shown = percentage(float(probability)) if probability not in (None, "") else ""
+    percent = percentage(float(probability)) if probability not in (None, "") else ""
     review = {"review": str(row["needs_review"])} if "needs_review" in row else {}
     label = str(row["predicted_label"]) or "(no words)"
-    return {"class": label, "probability": shown, **review, "text": str(row["text"])}
+    return {"class": label, "probability": percent, **review, "text": str(row["text"])}
 
 
-def _renamed(name: str, suffix: str) -> str:
-    """`mine.csv` becomes `mine-classified.csv`; only letters, digits and ` -_.` of the name are kept."""
+def _download_name(name: str, suffix: str) -> str:
+    """The name of the download, such as `mine-classified.csv`; unusual characters become underscores."""
     stem = "".join(char if char.isalnum() or char in " -_." else "_" for char in Path(name).stem).strip(" .") or "file"
     return f"{stem[:60]}-classified{suffix}"
 

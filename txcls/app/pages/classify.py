@@ -214,7 +214,7 @@ def _draw_prediction(opened: layout.Page, source: Source, classifier: Predictor,
     warn_if_unlike(classifier, prediction)
     k = min(opened.view.k, len(classifier.classes), MAX_ROWS)
     shown, hidden = prediction.ranked[:k], prediction.ranked[k:]
-    other = sum(score.probability for score in hidden)
+    other_probability = sum(score.probability for score in hidden)
     colours = class_colours([prediction.probabilities[name] for name in classifier.classes])
     probabilities = ", ".join(f"{score.label} {percentage(score.probability)}" for score in shown)
     chart(
@@ -222,13 +222,13 @@ def _draw_prediction(opened: layout.Page, source: Source, classifier: Predictor,
             [score.label for score in shown],
             [score.probability for score in shown],
             colours=[colours[classifier.classes.index(score.label)] for score in shown],
-            other=(len(hidden), other),
+            other=(len(hidden), other_probability),
             names_above=has_long_names(classifier.classes),
         ),
         key=key,
         of=source.name,
         alt=f"Bar chart of class probabilities: {probabilities}"
-        + (f", all others {percentage(other)}" if hidden else ""),
+        + (f", all others {percentage(other_probability)}" if hidden else ""),
     )
     return True
 

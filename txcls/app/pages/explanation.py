@@ -1,8 +1,8 @@
-"""Attribution methods on the same words: their scores, their agreement, and their deletion curves."""
+"""Attribution methods applied to the same words: their scores, agreement and deletion curves."""
 
 import html
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import streamlit as st
@@ -21,6 +21,7 @@ from txcls.inspection.attribution import (
     DeletionCurves,
     Explanation,
     ExplanationAverages,
+    Target,
     n_top,
     top_overlaps,
 )
@@ -28,10 +29,9 @@ from txcls.predictor import Predictor
 from txcls.text.tokens import Token
 from txcls.wording import percentage
 
-TARGETS = {"logit": "logit", "probability": "probability"}
 METHOD_DESCRIPTIONS = {
     "attention": "The last layer's attention to the word: mean over heads, and over queries by their pooling weight.",
-    "pooling": "The weight with which pooling reads the word's own state after the last layer.",
+    "pooling": "The pooling weight of the word's state after the last layer.",
     "rollout": "Attention multiplied through all layers, mixed with the identity (Abnar & Zuidema 2020).",
     "gradient": "Gradient of the target with respect to the word's vector, times that vector.",
     "integrated": "The gradient averaged along a path from a baseline, times the change (Sundararajan et al. 2017).",
@@ -48,13 +48,13 @@ STYLE = """
 .txcls-words .unknown {border-bottom: 2px dotted currentColor;}
 .txcls-key span {border-radius: 4px; padding: 0.1em 0.5em; margin-right: 0.5em;}
 .txcls-table {overflow-x: auto; max-height: 30rem; overflow-y: auto;}
-[class*="st-key-slide_"]:has(.st-key-chart_deletion) .txcls-table {display: none;} /* it needs the height */
+[class*="st-key-slide_"]:has(.st-key-chart_deletion) .txcls-table {display: none;} /* the chart needs the height */
 .txcls-table table {border-collapse: collapse; font-variant-numeric: tabular-nums;}
 .txcls-table td, .txcls-table th {padding: 0.15rem 0.7rem; text-align: right; border-bottom: 1px solid #8885;}
 .txcls-table td:first-child, .txcls-table th:first-child {text-align: left;}
 </style>
 """
-ATTENTION = ("attention", "rollout", "pooling")
+ATTENTION_METHODS = ("attention", "rollout", "pooling")
 """The methods that only read attention weights."""
 FOR_RGB, AGAINST_RGB = "213, 94, 0", "31, 131, 196"
 
@@ -63,77 +63,75 @@ def main() -> None:
     """Draw the page."""
     opened = layout.open_page(menu.EXPLANATION)
     st.html(STYLE)
-    read = classify_text(opened, "its words are scored by several attribution methods.")
-    if read is not None:
-        if read.has_label:
-            _one_text(opened, read.classifier)
+    classified = classify_text(opened, "its words are scored by several attribution methods.")
+    if classified is not None:
+        if classified.has_label:
+            _draw_text(opened, classified.classifier)
         with lecture.slide(lecture.ATTENTION):
-            _many_texts(opened, read.classifier)
+            _draw_averages(opened, classified.classifier)
         with lecture.slide(lecture.ATTENTION):
-            _literature()
+            _draw_literature()
     layout.close_page(opened)
 
 
-def _one_text(opened: layout.Page, classifier: Predictor) -> None:
-    scores = st.container()
+def _draw_text(opened: layout.Page, classifier: Predictor) -> None:
+    scores_container = st.container()
     controls = st.container(horizontal=True, gap="medium")
-    starts = {"blank": f"{_blank(classifier)}s", "zero": "zero vectors"}
-    for field, title, options in (
-        ("target", "Target: the winning class's …", TARGETS),
-        ("baseline", "Integrated gradients start from …", starts),
-    ):
-        choice(controls, title, list(options), opened.view, field, key=f"explain_{field}", names=options.__getitem__)
-    explained = compute.explain(
-        opened.source, opened.view.text, target=opened.view.target, baseline=opened.view.baseline
-    )
-    with scores, lecture.slide(lecture.WORDS, lecture.CLASSES):
-        _scores(opened.view.text, explained, _blank(classifier))
-    names = [METHODS[name] for name in explained.scores]
-    agree, gone = st.columns(2, gap="large")
-    with agree, lecture.slide(lecture.WORDS):
-        _agreement(opened, names, top_overlaps(explained.scores), len(explained.words))
-    with gone, lecture.slide(lecture.WORDS, lecture.CLASSES):
-        curves = compute.deletion(
-            opened.source, opened.view.text, target=opened.view.target, baseline=opened.view.baseline
-        )
-        _deletion(opened, curves, winner=explained.label, blank=_blank(classifier))
+    view, blank = opened.view, _blank_name(classifier)
+    baselines = {"blank": f"{blank}s", "zero": "zero vectors"}
+    title = "Target: the predicted class's …"
+    choice(controls, title, get_args(Target), view, "target", key="explain_target")
+    title, names = "Integrated gradients start from …", baselines.__getitem__
+    choice(controls, title, list(baselines), view, "baseline", key="explain_baseline", names=names)
+    explanation = compute.explain(opened.source, view.text, target=view.target, baseline=view.baseline)
+    with scores_container, lecture.slide(lecture.WORDS, lecture.CLASSES):
+        _draw_scores(view.text, explanation, blank)
+    methods = [METHODS[name] for name in explanation.scores]
+    agreement_column, deletion_column = st.columns(2, gap="large")
+    with agreement_column, lecture.slide(lecture.WORDS):
+        _draw_agreement(methods, top_overlaps(explanation.scores), len(explanation.words))
+    with deletion_column, lecture.slide(lecture.WORDS, lecture.CLASSES):
+        curves = compute.deletion(opened.source, view.text, target=view.target, baseline=view.baseline)
+        _draw_deletion(curves, label=explanation.label, blank=blank)
 
 
-def _blank(classifier: Predictor) -> str:
-    """Name of the token that replaces a removed word."""
+def _blank_name(classifier: Predictor) -> str:
+    """Name of the token that the blank baseline consists of and that replaces an empty text."""
     return "unknown word" if classifier.encoder.byte_pairs is None else "mask token"
 
 
-def _scores(text: str, explained: Explanation, blank: str) -> None:
+def _draw_scores(text: str, explanation: Explanation, blank: str) -> None:
     """Draw the words coloured by every method, and their scores."""
-    label = plain(explained.label)
+    label = plain(explanation.label)
     st.subheader(f"Which words led to {label}?", anchor=False)
     st.html(
         f'<p class="txcls-key"><span style="background: rgba({FOR_RGB}, 0.7)">orange</span>evidence for '
-        f"{html.escape(visible(explained.label))}, or high attention &nbsp; "
+        f"{html.escape(visible(explanation.label))}, or high attention &nbsp; "
         f'<span style="background: rgba({AGAINST_RGB}, 0.7)">blue</span>evidence against it. '
         "Scaled to each method's largest score.</p>"
     )
-    ways = "".join(_way(text, name, explained.words, scores) for name, scores in explained.scores.items())
-    st.html(f'<div class="txcls-ways">{ways}</div>')
-    integrated = explained.integrated
+    methods = "".join(
+        _method_html(text, name, explanation.words, scores) for name, scores in explanation.scores.items()
+    )
+    st.html(f'<div class="txcls-ways">{methods}</div>')
+    integrated = explanation.integrated
     assert integrated is not None
-    start = f"the same number of {blank}s" if explained.baseline == "blank" else "zero vectors"
-    there, here, apart = (
+    baseline = f"the same number of {blank}s" if explanation.baseline == "blank" else "zero vectors"
+    baseline_value, value_of_text, difference = (
         minus(f"{value:.4f}")
         for value in (integrated.baseline_value, integrated.value, integrated.value - integrated.baseline_value)
     )
     st.caption(
-        f"Target of the last three: the {TARGETS[explained.target]} of {label}. Baseline of integrated gradients: "
-        f"{start}. The target is {there} for the baseline and {here} for this text, so the scores should sum to "
-        f"{apart}. With {integrated.steps} steps, they miss this sum by **{integrated.completeness_error:.4f}** "
-        "(completeness error)." + _elsewhere(explained.elsewhere)
+        f"Target of the last three methods: the {explanation.target} of {label}. Baseline of integrated gradients: "
+        f"{baseline}. The target is {baseline_value} for the baseline and {value_of_text} for this text, so the scores "
+        f"should sum to {difference}. With {integrated.steps} steps, they miss this sum by "
+        f"**{integrated.completeness_error:.4f}** (completeness error)." + _other_tokens_sentence(explanation.elsewhere)
     )
     with st.expander("All scores"):
-        st.html(f'<div class="txcls-table">{_numbers(explained.words, explained.scores)}</div>')
+        st.html(f'<div class="txcls-table">{_scores_html(explanation.words, explanation.scores)}</div>')
 
 
-def _agreement(opened: layout.Page, names: Sequence[str], overlaps: NDArray[np.float64], n_words: int) -> None:
+def _draw_agreement(names: Sequence[str], overlaps: NDArray[np.float64], n_words: int) -> None:
     st.subheader("Do they agree?", anchor=False)
     n = n_top(n_words)
     strongest = "word with the largest score" if n == 1 else f"{n} words with the largest scores"
@@ -147,7 +145,7 @@ def _agreement(opened: layout.Page, names: Sequence[str], overlaps: NDArray[np.f
         overlap_map(names, overlaps),
         key="chart_overlaps",
         alt=f"Share of the {n} strongest words that attribution methods have in common: "
-        + "; ".join(f"{names[0]} and {names[place]} {overlaps[0, place]:.2f}" for place in range(1, len(names))),
+        + "; ".join(f"{names[0]} and {names[i]} {overlaps[0, i]:.2f}" for i in range(1, len(names))),
     )
     st.caption(
         "“Feature agreement” of [Krishna et al. 2022](https://arxiv.org/abs/2202.01602). Words with scores near zero "
@@ -155,103 +153,103 @@ def _agreement(opened: layout.Page, names: Sequence[str], overlaps: NDArray[np.f
     )
 
 
-def _deletion(opened: layout.Page, curves: DeletionCurves, *, winner: str, blank: str) -> None:
+def _draw_deletion(curves: DeletionCurves, *, label: str, blank: str) -> None:
     st.subheader("What happens when words are deleted?", anchor=False)
     st.markdown(
         "Words are deleted one by one, highest score first. If the scores identify the words that matter, the "
         "probability falls early and the area under the curve is small."
     )
     names = [METHODS[name] for name in curves.curves]
-    st.markdown(_verdict(curves.areas, curves.random_area))
+    st.markdown(_verdict_sentences(curves.areas, curves.random_area))
     chart(
-        deletion_lines(names, curves.shares, list(curves.curves.values()), curves.random, winner=winner),
+        deletion_lines(names, curves.shares, list(curves.curves.values()), curves.random, winner=label),
         key="chart_deletion",
-        alt=f"Lines of the probability of {winner[:40]} while words are deleted, ordered by "
+        alt=f"Lines of the probability of {label[:40]} while words are deleted, ordered by "
         + ", ".join(names)
         + " and at random",
     )
     rows = [(METHODS[name], f"{area:.3f}") for name, area in curves.areas.items()]
     rows.append((f"random, mean of {len(curves.random)} orders", f"{curves.random_area:.3f}"))
-    st.html(f'<div class="txcls-table">{_table(("order", "area under the curve"), rows)}</div>')
+    st.html(f'<div class="txcls-table">{_table_html(("order", "area under the curve"), rows)}</div>')
     st.caption(
-        f"The remaining words close up, and a single {blank} replaces the empty text. Such shortened texts are "
+        f"The remaining words move together, and a single {blank} replaces the empty text. Such shortened texts are "
         "unlike the training texts, which affects all methods. The grey band spans the random orders."
     )
 
 
-def _verdict(areas: Mapping[str, float], random_area: float) -> str:
-    """A sentence that rates the best attention method between a random order and the best other method."""
-    best = min((name for name in areas if name not in ATTENTION), key=areas.__getitem__)
-    attention = min((name for name in ATTENTION if name in areas), key=areas.__getitem__)
+def _verdict_sentences(areas: Mapping[str, float], random_area: float) -> str:
+    """Sentences that compare the best attention method with a random order and with the best other method."""
+    best = min((name for name in areas if name not in ATTENTION_METHODS), key=areas.__getitem__)
+    attention = min((name for name in ATTENTION_METHODS if name in areas), key=areas.__getitem__)
     gap = random_area - areas[best]
     share = (random_area - areas[attention]) / gap if gap > 0 else 0.0
     name = METHODS[attention]
-    others = [method for method in (*ATTENTION, best) if method in areas and method != attention]
-    listed = ", ".join(f"{METHODS[method].lower()} {areas[method]:.3f}" for method in others)
-    figures = f"{name} has {areas[attention]:.3f}, {listed}, a random order {random_area:.3f}."
+    others = [method for method in (*ATTENTION_METHODS, best) if method in areas and method != attention]
+    other_areas = ", ".join(f"{METHODS[method].lower()} {areas[method]:.3f}" for method in others)
+    all_areas = f"{name} has {areas[attention]:.3f}, {other_areas}, a random order {random_area:.3f}."
     if gap <= 0:
-        return f"No method beats a random order. {figures}"
+        return f"No method beats a random order. {all_areas}"
     if share >= 0.8:
-        return f"**{name} does well**: as well as the best other method, or nearly. {figures}"
+        return f"**{name} does as well as the best other method, or nearly.** {all_areas}"
     if share >= 0.3:
-        return f"**{name} finds some of the words that matter.** {figures}"
-    return f"**No attention method does much better than a random order.** {figures}"
+        return f"**{name} finds some of the words that matter.** {all_areas}"
+    return f"**No attention method does much better than a random order.** {all_areas}"
 
 
-def _elsewhere(elsewhere: Mapping[Any, float]) -> str:
-    shares = {name: elsewhere[name] for name in ATTENTION if name in elsewhere}
+def _other_tokens_sentence(elsewhere: Mapping[Any, float]) -> str:
+    shares = {name: elsewhere[name] for name in ATTENTION_METHODS if name in elsewhere}
     if all(abs(share) < 0.0005 for share in shares.values()):
         return ""
-    held = [f"{METHODS[name].lower()} {percentage(share, 0)}" for name, share in shares.items()]
-    return f" Tokens that the model adds are not shown; they have {', '.join(held)} of the attention."
+    attention_shares = [f"{METHODS[name].lower()} {percentage(share, 0)}" for name, share in shares.items()]
+    return f" Tokens that the model adds are not shown; they have {', '.join(attention_shares)} of the attention."
 
 
-def _way(text: str, name: str, words: Sequence[Token], scores: NDArray[np.floating]) -> str:
-    """The typed text, with the scores of one method as background colours."""
-    strongest = float(np.abs(scores).max(initial=0.0)) or 1.0
-    parts, place = [], 0
+def _method_html(text: str, name: str, words: Sequence[Token], scores: NDArray[np.floating]) -> str:
+    """The typed text as HTML, with the scores of one method as background colours."""
+    largest = float(np.abs(scores).max(initial=0.0)) or 1.0
+    parts, end_of_previous = [], 0
     for word, score in zip(words, scores, strict=True):
-        start, end = max(word.start, place), max(word.end, place)
-        typed = text[start:end]
-        strength = float(score) / strongest
+        start, end = max(word.start, end_of_previous), max(word.end, end_of_previous)
+        typed_word = text[start:end]
+        strength = float(score) / largest
         colour = FOR_RGB if strength >= 0 else AGAINST_RGB
-        parts.append(html.escape(visible(text[place:start])))
-        title = html.escape(f"{visible(word.label)}: {_number(name, float(score))}", quote=True)
+        parts.append(html.escape(visible(text[end_of_previous:start])))
+        title = html.escape(f"{visible(word.label)}: {_score_text(name, float(score))}", quote=True)
         parts.append(
             f'<span{" class=unknown" * word.is_unknown} title="{title}" '
-            f'style="background: rgba({colour}, {0.75 * abs(strength):.3f})">{html.escape(visible(typed))}</span>'
+            f'style="background: rgba({colour}, {0.75 * abs(strength):.3f})">{html.escape(visible(typed_word))}</span>'
         )
-        place = end
+        end_of_previous = end
     return (
         f"<section><h4>{METHODS[name]}</h4><small>{METHOD_DESCRIPTIONS[name]}</small>"
         f'<div class="txcls-words">{"".join(parts)}</div></section>'
     )
 
 
-def _number(name: str, score: float) -> str:
+def _score_text(name: str, score: float) -> str:
     return minus(f"{score:+.4f}" if name in SIGNED else f"{score:.4f}")
 
 
-def _numbers(words: Sequence[Token], scores: Any) -> str:
+def _scores_html(words: Sequence[Token], scores: Any) -> str:
     rows = [
-        (f"{place + 1} · {visible(word.label)}", *(_number(name, float(scores[name][place])) for name in scores))
-        for place, word in enumerate(words)
+        (f"{n + 1} · {visible(word.label)}", *(_score_text(name, float(scores[name][n])) for name in scores))
+        for n, word in enumerate(words)
     ]
-    return _table(("word", *(METHODS[name] for name in scores)), rows)
+    return _table_html(("word", *(METHODS[name] for name in scores)), rows)
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    def line(cells: Sequence[str], tag: str) -> str:
+def _table_html(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    def row_html(cells: Sequence[str], tag: str) -> str:
         return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 
-    body = "".join(line(row, "td") for row in rows)
-    return f"<table><thead>{line(head, 'th')}</thead><tbody>{body}</tbody></table>"
+    body = "".join(row_html(row, "td") for row in rows)
+    return f"<table><thead>{row_html(head, 'th')}</thead><tbody>{body}</tbody></table>"
 
 
-def _many_texts(opened: layout.Page, classifier: Predictor) -> None:
+def _draw_averages(opened: layout.Page, classifier: Predictor) -> None:
     st.subheader("And on average?", anchor=False)
     if (averages := ExplanationAverages.of(classifier)) is not None:
-        _averages(averages, _blank(classifier))
+        _draw_average_table(averages, _blank_name(classifier))
     elif opened.source.is_own:
         st.info("Not measured: training in the app skips it.")
     else:
@@ -261,25 +259,25 @@ def _many_texts(opened: layout.Page, classifier: Predictor) -> None:
         )
 
 
-def _averages(averages: ExplanationAverages, blank: str) -> None:
-    shared = ["–", *("–" if np.isnan(overlap) else percentage(overlap, 0) for overlap in averages.overlaps[0, 1:])]
+def _draw_average_table(averages: ExplanationAverages, blank: str) -> None:
+    overlaps = ["–", *("–" if np.isnan(overlap) else percentage(overlap, 0) for overlap in averages.overlaps[0, 1:])]
     areas = averages.areas.items()
-    rows = [(METHODS[name], f"{area:.3f}", share) for (name, area), share in zip(areas, shared, strict=True)]
+    rows = [(METHODS[name], f"{area:.3f}", share) for (name, area), share in zip(areas, overlaps, strict=True)]
     rows.append(("random order", f"{averages.random_area:.3f}", percentage(averages.chance, 0)))
     head = ("method", "area under the deletion curve", "strongest words shared with last-layer attention")
-    st.markdown(_verdict(averages.areas, averages.random_area))
-    st.html(f'<div class="txcls-table">{_table(head, rows)}</div>')
+    st.markdown(_verdict_sentences(averages.areas, averages.random_area))
+    st.html(f'<div class="txcls-table">{_table_html(head, rows)}</div>')
     best = min(averages.areas, key=averages.areas.__getitem__)
     st.caption(
         f"Means over {averages.n:,} random {averages.split} texts, measured by `txcls evaluate --explanations` and "
         f"saved with the checkpoint. Target: logit; baseline: {blank}s; mean completeness error "
         f"{averages.completeness_error:.4f}. The smallest area is best: here **{METHODS[best]}**. Leave one out has an "
         "advantage, since deletion curves delete words too. If the last layer attends almost uniformly (see its "
-        "entropy on the page Attention), its attention cannot rank words; pooling attention may still."
+        "entropy on the page Attention), its attention cannot rank words; pooling weights still may."
     )
 
 
-def _literature() -> None:
+def _draw_literature() -> None:
     with st.expander("What the literature says, and what it does not say", expanded=True):
         st.markdown(
             "- **[Jain & Wallace 2019](https://aclanthology.org/N19-1357)**, *Attention is not Explanation*: in "
@@ -287,13 +285,15 @@ def _literature() -> None:
             "with gradients and with leave-one-out, and very different weights often gave the same prediction. They "
             "did not study self-attention as in this model, nor show that attention is never informative.\n"
             "- **[Wiegreffe & Pinter 2019](https://aclanthology.org/D19-1002)**, *Attention is not not Explanation*: "
-            "also on recurrent networks. Alternative weights found separately for each text are not another model, and "
-            "learned weights helped in several tasks, while in some uniform weights did as well. They proposed tests "
-            "for when attention can be an explanation; they did not show that it explains predictions faithfully.\n"
+            "also on recurrent networks. Alternative weights, searched for each text separately, are not another "
+            "model, and learned weights helped in several tasks, while in some uniform weights did as well. They "
+            "proposed tests for when attention can be an explanation; they did not show that it explains predictions "
+            "faithfully.\n"
             "- **[Abnar & Zuidema 2020](https://aclanthology.org/2020.acl-main.385)** proposed rollout to follow "
             "attention through the layers of a Transformer. It ignores value vectors, feed-forward blocks and norms of "
-            "vectors.\n\n"
-            "The figures above do not replicate these papers: they are for one small Transformer, on one text or a few "
+            "vectors.\n"
+            "\n"
+            "The results above do not replicate these papers: they are for one small Transformer, on one text or a few "
             "hundred."
         )
 

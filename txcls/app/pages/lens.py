@@ -11,6 +11,7 @@ from txcls.app.shell.charts import chart, window
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text
 from txcls.figures import contribution_bars, label, lens_lines, minus, percent, token_rows, visible
+from txcls.inspection.lens import ClassLens
 from txcls.wording import percentage
 
 STYLE = """
@@ -26,22 +27,23 @@ def main() -> None:
     """Draw the page."""
     opened = layout.open_page(menu.LENS)
     st.html(STYLE)
-    read = classify_text(opened, "the class head is applied to its state after every block.")
-    if read is not None and read.has_label:
+    classified = classify_text(opened, "the class head is applied to its state after every block.")
+    if classified is not None and classified.has_label:
+        lens = compute.class_lens(opened.source, opened.view.text)
         with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD, lecture.CLASSES):
-            _decision(opened, read.classifier.classes)
-        post_norm = read.classifier.checkpoint.config.model.norm == "post"
-        _contributions(opened, read.classifier.classes, post_norm=post_norm)
+            _draw_lens(lens, classified.classifier.classes)
+        post_norm = classified.classifier.checkpoint.config.model.norm == "post"
+        _draw_contributions(lens, classified.classifier.classes, post_norm=post_norm)
         with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD):
-            _norms(opened, post_norm=post_norm)
+            _draw_norms(lens, post_norm=post_norm)
     layout.close_page(opened)
 
 
-def _decision(opened: layout.Page, classes: tuple[str, ...]) -> None:
-    lens = compute.class_lens(opened.source, opened.view.text)
+def _draw_lens(lens: ClassLens, classes: tuple[str, ...]) -> None:
+    """Draw the class probabilities after every block."""
     st.subheader("What would the model predict if it stopped here?", anchor=False)
-    lines, steps = st.columns([3, 2], gap="large")
-    with lines:
+    chart_column, table_column = st.columns([3, 2], gap="large")
+    with chart_column:
         chart(
             lens_lines(lens.states, classes, lens.probabilities),
             key="chart_lens",
@@ -55,7 +57,7 @@ def _decision(opened: layout.Page, classes: tuple[str, ...]) -> None:
             "The model's own final steps (norm, pooling, class head), applied to the residual stream after each block "
             "as if it were the last one: the “logit lens”."
         )
-    with steps:
+    with table_column:
         cells = "".join(
             f"<div>{html.escape(state)}</div><b>{html.escape(classes[int(row.argmax())])}</b>"
             f"<div>{percent(float(row.max()))}</div>"
@@ -69,29 +71,32 @@ def _decision(opened: layout.Page, classes: tuple[str, ...]) -> None:
         )
 
 
-def _contributions(opened: layout.Page, classes: tuple[str, ...], *, post_norm: bool) -> None:
+def _draw_contributions(lens: ClassLens, classes: tuple[str, ...], *, post_norm: bool) -> None:
     """Draw how much each part adds to the difference between the logits of the predicted class and the runner-up."""
-    lens = compute.class_lens(opened.source, opened.view.text)
-    winner, second = (int(place) for place in np.argsort(-lens.logits, kind="stable")[:2])
-    between = lens.contributions[:, :, winner] - lens.contributions[:, :, second]  # sources T
+    predicted, runner_up = (int(n) for n in np.argsort(-lens.logits, kind="stable")[:2])
+    differences = lens.contributions[:, :, predicted] - lens.contributions[:, :, runner_up]  # sources T
     sources = (*lens.sources, "biases")
-    values = np.append(between.sum(axis=1), lens.bias[winner] - lens.bias[second])
+    values = np.append(differences.sum(axis=1), lens.bias[predicted] - lens.bias[runner_up])
     tokens = lens.traced.tokens
-    shown = window(len(tokens), key="lens_window")
-    names = [token.label for token in tokens[shown]]
-    first, other = (plain(visible(classes[place][:40])) for place in (winner, second))
-    bars, of_tokens = st.columns([2, 3], gap="large")
-    with bars, lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD, lecture.CLASSES):
-        st.subheader(f"Which part decides between {first} and {other}?", anchor=False)
+    shown_tokens = window(len(tokens), key="lens_window")
+    names = [token.label for token in tokens[shown_tokens]]
+    predicted_name, runner_up_name = (plain(visible(classes[n][:40])) for n in (predicted, runner_up))
+    bars_column, tokens_column = st.columns([2, 3], gap="large")
+    with bars_column, lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD, lecture.CLASSES):
+        st.subheader(f"Which part decides between {predicted_name} and {runner_up_name}?", anchor=False)
         st.markdown(
-            f"The logit of **{first}** is **{minus(f'{values.sum():.2f}')}** above that of **{other}**, the runner-up. "
-            "The last state is the sum of what each part wrote to the residual stream, so the bars sum to this "
-            f"difference. Orange: in favour of {first}; blue: in favour of {other}."
+            f"The logit of **{predicted_name}** is **{minus(f'{values.sum():.2f}')}** above that of "
+            f"**{runner_up_name}**, the runner-up. The last state is the sum of what each part wrote to the residual "
+            f"stream, so the bars sum to this difference. Orange: in favour of {predicted_name}; blue: in favour of "
+            f"{runner_up_name}."
         )
         chart(
-            contribution_bars(sources, values, title=f"logit of {label(classes[winner])} − {label(classes[second])}"),
+            contribution_bars(
+                sources, values, title=f"logit of {label(classes[predicted])} − {label(classes[runner_up])}"
+            ),
             key="chart_contributions",
-            alt=f"What each part adds to the logit of {classes[winner][:40]} beyond that of {classes[second][:40]}: "
+            alt=f"What each part adds to the logit of {classes[predicted][:40]} beyond that of "
+            f"{classes[runner_up][:40]}: "
             + ", ".join(
                 f"{source} " + minus(f"{value + 0.0:+.2f}")
                 for source, value in zip(sources, values.round(2), strict=True)
@@ -101,31 +106,30 @@ def _contributions(opened: layout.Page, classes: tuple[str, ...], *, post_norm: 
             "**Direct logit attribution** ([Elhage et al. 2021](https://transformer-circuits.pub/2021/framework)): "
             + ("each norm's mean and scale" if post_norm else "the final norm's scale")
             + " and the pooling weights are fixed at their values for this text, which makes the rest linear. It "
-            "counts only what a part adds directly, not what later parts compute from it. So a part with a short bar "
-            "can still be necessary: the Switchboard tests that."
+            "counts only what a part adds directly, not what later parts compute from it. A part with a short bar can "
+            "still be necessary: Switchboard tests that."
         )
-    with of_tokens, lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD, lecture.CLASSES):
+    with tokens_column, lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD, lecture.CLASSES):
         st.subheader("Through which token?", anchor=False)
-        st.markdown("The same for the last state of each token, weighted as in pooling.")
+        st.markdown("The same differences through each token's last state, weighted as in pooling.")
         chart(
-            token_rows(lens.sources, names, between[:, shown], title="logits", signed=True, form="+.2f"),
+            token_rows(lens.sources, names, differences[:, shown_tokens], title="logits", signed=True, form="+.2f"),
             key="chart_contribution_map",
             alt=f"Heat map of what {len(lens.sources)} parts add through each of {len(names)} tokens, from "
-            f"{between[:, shown].min():.2f} to {between[:, shown].max():.2f}",
+            f"{differences[:, shown_tokens].min():.2f} to {differences[:, shown_tokens].max():.2f}",
         )
 
 
-def _norms(opened: layout.Page, *, post_norm: bool) -> None:
+def _draw_norms(lens: ClassLens, *, post_norm: bool) -> None:
     """Draw the norm of each token's state after every block."""
-    lens = compute.class_lens(opened.source, opened.view.text)
     tokens = lens.traced.tokens
-    shown = window(len(tokens), key="norms_window")
-    names = [token.label for token in tokens[shown]]
+    shown_tokens = window(len(tokens), key="norms_window")
+    names = [token.label for token in tokens[shown_tokens]]
     st.subheader("Norm of the residual stream", anchor=False)
-    lengths = lens.norms.mean(axis=1)
+    mean_norms = lens.norms.mean(axis=1)
     st.markdown(
         "The Euclidean norm of each token's state after every block. Mean over the tokens: "
-        + ", ".join(f"**{length:.1f}** ({state})" for state, length in zip(lens.states, lengths, strict=True))
+        + ", ".join(f"**{norm:.1f}** ({state})" for state, norm in zip(lens.states, mean_norms, strict=True))
         + ". "
         + (
             "LayerNorm after each block resets it."
@@ -135,10 +139,10 @@ def _norms(opened: layout.Page, *, post_norm: bool) -> None:
         )
     )
     chart(
-        token_rows(lens.states, names, lens.norms[:, shown], title="norm", signed=False, form=".2f"),
+        token_rows(lens.states, names, lens.norms[:, shown_tokens], title="norm", signed=False, form=".2f"),
         key="chart_lengths",
         alt=f"Heat map of the norm of {len(lens.states)} states of {len(names)} tokens, from "
-        f"{np.min(lens.norms[:, shown]):.1f} to {np.max(lens.norms[:, shown]):.1f}",
+        f"{np.min(lens.norms[:, shown_tokens]):.1f} to {np.max(lens.norms[:, shown_tokens]):.1f}",
     )
 
 

@@ -16,42 +16,42 @@ def main() -> None:
     """Draw the page."""
     layout.open_plain_page(menu.LESSONS)
     st.markdown(
-        "A lesson leads through the app's pages, asks questions before it shows answers, and takes every answer "
-        "from the live model."
+        "A lesson leads through the app's pages and asks questions before it shows the answers, which are computed by "
+        "the model."
     )
-    if why := not_offered():
-        st.warning(plain(why))
+    if reason := not_offered():
+        st.warning(plain(reason))
     for number, name in enumerate(lesson_names()):
-        _lesson_card(name, number)
+        _draw_lesson_card(name, number)
     st.caption(
-        "PageDown and PageUp (also on a presenter's remote) turn a lesson's steps; F9 shows them as slides. A lesson "
-        "of your own is a text file: `python -m txcls lesson new mine.en.yaml` writes one; `TXCLS_LESSONS=FOLDER` "
-        "lists it here."
+        "PageDown and PageUp (also on a presenter remote) move between a lesson's steps; F9 shows them as slides. You "
+        "can write your own: `python -m txcls lesson new mine.en.yaml` creates a file to edit, and "
+        "`TXCLS_LESSONS=FOLDER` lists the lessons of a folder here."
     )
     lecture.end()
 
 
-def _lesson_card(name: str, number: int) -> None:
+def _draw_lesson_card(name: str, number: int) -> None:
     """Draw one lesson, with a link for each of its languages."""
     with st.container(border=True, key=f"lesson_card_{number}", gap="small"):
         languages = sorted(languages_of(name), key=lambda language: (language != "en", language))
         heading, links = st.container(gap="xsmall"), st.container(horizontal=True, gap="medium")
         for language in languages:
             try:
-                shown = find_lesson(name, language)
+                translation = find_lesson(name, language)
             except TxclsError as error:
                 st.warning(plain(str(error)))
                 continue
             if language == languages[0]:
-                minutes = words_in(language)["minutes"].format(minutes=f"{shown.minutes:g}")
-                heading.subheader(f"{shown.title} · {minutes}", anchor=False)
-                heading.markdown(shown.summary)
-            first = lesson.Place(shown.name, shown.language, 0)
-            title = "" if language == languages[0] else f": {shown.title}"
+                minutes = words_in(language)["minutes"].format(minutes=f"{translation.minutes:g}")
+                heading.subheader(f"{translation.title} · {minutes}", anchor=False)
+                heading.markdown(translation.summary)
+            first_step = lesson.Place(translation.name, translation.language, 0)
+            title = "" if language == languages[0] else f": {translation.title}"
             links.page_link(
-                first.page.path,
+                first_step.page.path,
                 label=f"{panel.LANGUAGES.get(language, language)}{title} →",
-                query_params=first.params,
+                query_params=first_step.params,
             )
 
 

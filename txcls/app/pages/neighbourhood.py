@@ -1,4 +1,4 @@
-"""Similar words and similar texts: their vectors in two dimensions, and nearest neighbours by cosine similarity."""
+"""Similar words and texts: their vectors in two dimensions, and nearest neighbours by cosine similarity."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -23,10 +23,10 @@ N_TEST_TEXTS = 300
 MAX_WORDS = 30
 """Maximum number of tokens of the text whose nearest neighbours are listed."""
 N_NEAREST = 6
-N_NEAREST_TEXTS, N_NEAREST_TEXTS_ON_A_SLIDE = 8, 4
-MAX_WORDS_ON_A_SLIDE = 5
+N_NEAREST_TEXTS, N_NEAREST_TEXTS_PER_SLIDE = 8, 4
+MAX_WORDS_PER_SLIDE = 5
 CHOSEN_TEXT = "near_text"
-"""Where the session keeps the text whose nearest texts are listed."""
+"""Key in the session state of the clicked text, to which the nearest texts are listed."""
 ABOUT_PAGE = (
     "The lists compare vectors in all dimensions. The plots show them along their first two principal components: "
     "points that are close in a plot need not be similar."
@@ -36,89 +36,90 @@ ABOUT_PAGE = (
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(menu.NEIGHBOURHOOD)
-    read = classify_text(opened, "its words and its vector are drawn among others.")
-    if read is not None and read.has_label:
+    classified = classify_text(opened, "its words and its vector appear among others.")
+    if classified is not None and classified.has_label:
         with lecture.slide(lecture.POOLING):
-            _texts(opened, read.classifier)
+            _draw_texts(opened, classified.classifier)
         with lecture.slide(lecture.VECTORS):
-            _words(opened)
+            _draw_words(opened)
         st.caption(ABOUT_PAGE)
     layout.close_page(opened)
 
 
-def _words(opened: layout.Page) -> None:
+def _draw_words(opened: layout.Page) -> None:
     """Draw the token embeddings, and the nearest neighbours of each token of the text."""
     st.subheader("Its words among the vocabulary", anchor=False)
     plane = compute.token_plane(opened.source, opened.view.text)
     names = compute.spellings(opened.source)
-    own = [names[index] for index in plane.own]
-    chosen = opened.view.word if len(SPECIAL_TOKENS) <= opened.view.word < len(names) else 0
+    own_names = [names[index] for index in plane.own]
+    clicked = opened.view.word if len(SPECIAL_TOKENS) <= opened.view.word < len(names) else 0
     nearest = dict(plane.nearest)
-    if chosen and chosen not in nearest:
-        nearest[chosen] = tuple(compute.nearest_tokens(opened.source, chosen))[:N_NEAREST]
-    plot, beside = st.columns([3, 2], gap="large")
+    if clicked and clicked not in nearest:
+        nearest[clicked] = tuple(compute.nearest_tokens(opened.source, clicked))[:N_NEAREST]
+    plot_column, list_column = st.columns([3, 2], gap="large")
     n = len(names) - len(SPECIAL_TOKENS)
-    with plot:
+    with plot_column:
         chart(
             token_scatter(
                 plane.points,
                 [names[index] for index in plane.ids],
                 plane.own_points,
-                own,
+                own_names,
                 plane.shares.tolist(),
                 ids=plane.ids,
                 own_ids=plane.own,
-                near=[chosen, *(other for other, _ in nearest.get(chosen, ()))],
+                near=[clicked, *(other for other, _ in nearest.get(clicked, ()))],
             ),
-            key=f"chart_words_{chosen}",
-            on_select=lambda: _word_clicked(f"chart_words_{chosen}"),
-            alt=f"Scatter of {len(plane.ids):,} token vectors in two dimensions, {len(own)} of them of this text",
+            key=f"chart_words_{clicked}",
+            on_select=lambda: _select_word(f"chart_words_{clicked}"),
+            alt=f"Scatter of {len(plane.ids):,} token vectors in two dimensions, {len(own_names)} of them of this text",
         )
-    with beside:
-        _nearest_words(plane, names, chosen, nearest)
+    with list_column:
+        _draw_nearest_words(plane, names, clicked, nearest)
     st.caption(
         f"Token embeddings, before any layer. Grey: the first {len(plane.ids):,} of {n:,} tokens of the vocabulary; "
-        f"large: the {len(own)} distinct tokens of this text. The two axes explain {percentage(plane.shares.sum(), 0)} "
-        f"of the variance{'' if plane.shares.sum() > 0.5 else ', so the plot shows little of the distances'}."
+        f"large: the {len(own_names)} distinct tokens of this text. The axes explain "
+        f"{percentage(plane.shares.sum(), 0)} of the "
+        f"variance{'' if plane.shares.sum() > 0.5 else ', so the plot shows little of the distances'}."
     )
 
 
-def _nearest_words(
-    plane: TokenPlane, names: Sequence[str], chosen: int, nearest: Mapping[int, Sequence[tuple[int, float]]]
+def _draw_nearest_words(
+    plane: TokenPlane, names: Sequence[str], clicked: int, nearest: Mapping[int, Sequence[tuple[int, float]]]
 ) -> None:
-    """Draw the nearest tokens of each token of the text, after those of the chosen one."""
-    if not plane.own and not chosen:
-        st.info("No word of this text is in the vocabulary, so none has an embedding of its own.")
+    """Draw the nearest tokens of the clicked token, then those of each token of the text."""
+    if not plane.own and not clicked:
+        st.info("No word of this text is in the vocabulary, so none has an embedding.")
         return
     st.markdown(
-        "**Nearest in all dimensions**, by cosine similarity (at most 1). Click a word of the plot for its own."
+        "**Nearest in all dimensions**, by cosine similarity (at most 1). Click a word in the plot to list its nearest."
     )
     rows = []
-    most = MAX_WORDS_ON_A_SLIDE if lecture.is_on() else MAX_WORDS
-    for index in list(dict.fromkeys([*([chosen] if chosen else []), *plane.own]))[:most]:
-        near = ", ".join(f"{_plain(names[other])} {_cosine(cosine)}" for other, cosine in nearest[index])
-        rows.append((f"{'▶ ' * (index == chosen)}**{_plain(names[index])}**", near))
+    limit = MAX_WORDS_PER_SLIDE if lecture.is_on() else MAX_WORDS
+    for index in list(dict.fromkeys([*([clicked] if clicked else []), *plane.own]))[:limit]:
+        near = ", ".join(f"{_token_text(names[other])} {_cosine_text(cosine)}" for other, cosine in nearest[index])
+        rows.append((f"{'▶ ' * (index == clicked)}**{_token_text(names[index])}**", near))
     with st.container(height=420 if len(rows) > 10 else "content", border=False):
         st.markdown(table(("token", "nearest"), rows))
-    if len(plane.own) > most:
-        st.caption(f"The first {most} of {len(plane.own)}.")
+    if len(plane.own) > limit:
+        st.caption(f"The first {limit} of {len(plane.own)}.")
 
 
-def _word_clicked(key: str) -> None:
+def _select_word(key: str) -> None:
     if (clicked := clicked_point(key)) is not None:
         state.change_view(word=int(clicked[0] if isinstance(clicked, list) else clicked))
 
 
-def _texts(opened: layout.Page, classifier: Predictor) -> None:
-    """Draw the pooled vectors of the text and of others, beside the nearest texts to this one or to a clicked one."""
-    plot, beside = st.columns([3, 2], gap="large")
-    with plot:
+def _draw_texts(opened: layout.Page, classifier: Predictor) -> None:
+    """Draw the pooled vectors of this and other texts, and the texts nearest to this one or to a clicked one."""
+    plot_column, list_column = st.columns([3, 2], gap="large")
+    with plot_column:
         st.subheader("The text among other texts", anchor=False)
-        others, what = _other_texts(opened)
-    own = compute.predict(opened.source, opened.view.text).prediction.probabilities
+        others, description = _other_texts(opened)
+    probabilities = compute.predict(opened.source, opened.view.text).prediction.probabilities
     pooled = compute.pool_texts(opened.source, tuple(others))
     plane = compute.text_plane(opened.source, opened.view.text, tuple(others))
-    with plot:
+    with plot_column:
         chart(
             text_scatter(
                 plane.points,
@@ -128,79 +129,80 @@ def _texts(opened: layout.Page, classifier: Predictor) -> None:
                 plane.own_label,
                 plane.shares.tolist(),
                 classes=classifier.classes,
-                colours=class_colours([own[name] for name in classifier.classes]),
+                colours=class_colours([probabilities[name] for name in classifier.classes]),
             ),
             key="chart_texts",
             alt=f"Scatter of the pooled vectors of {len(others)} texts by predicted class: "
             + ", ".join(f"{count} {name[:30]}" for name, count in Counter(pooled.labels).most_common())
             + f"; this text among them, {plane.own_label}",
-            on_select=lambda: _text_clicked(others),
+            on_select=lambda: _select_text(others),
         )
         st.caption(
-            f"Each point is the pooled vector that the class head reads: {what}. Colours and symbols show "
+            f"Each point is the pooled vector that the class head reads: {description}. Colours and symbols show "
             f"predicted classes, right or wrong. The axes explain {percentage(plane.shares.sum(), 0)} of the variance."
         )
-    with beside:
-        chosen = st.session_state.get(CHOSEN_TEXT)
-        cosines, whose = plane.cosines, "this text"
-        if chosen in others:
+    with list_column:
+        clicked = st.session_state.get(CHOSEN_TEXT)
+        cosines, compared_with = plane.cosines, "this text"
+        if clicked in others:
             unit = pooled.vectors / np.linalg.norm(pooled.vectors, axis=1, keepdims=True)
-            place = others.index(chosen)
-            cosines, whose = np.where(np.arange(len(others)) == place, -2.0, unit @ unit[place]), f"“{_start(chosen)}”"
+            index = others.index(clicked)
+            cosines = np.where(np.arange(len(others)) == index, -2.0, unit @ unit[index])  # -2: not itself
+            compared_with = f"“{_beginning(clicked)}”"
         st.subheader("Nearest texts", anchor=False)
         st.markdown(
-            f"To **{plain(whose)}**, by cosine similarity in all dimensions. Click a point for its nearest texts."
+            f"To **{plain(compared_with)}**, by cosine similarity in all dimensions. Click a point to list its nearest."
         )
-        most = N_NEAREST_TEXTS_ON_A_SLIDE if lecture.is_on() else N_NEAREST_TEXTS
-        nearest = [n for n in np.argsort(-cosines, kind="stable")[:most] if cosines[n] > -2]
-        rows = [(_cosine(cosines[n]), _unbroken(pooled.labels[n]), plain(_start(others[n]))) for n in nearest]
+        limit = N_NEAREST_TEXTS_PER_SLIDE if lecture.is_on() else N_NEAREST_TEXTS
+        nearest = [n for n in np.argsort(-cosines, kind="stable")[:limit] if cosines[n] > -2]
+        rows = [(_cosine_text(cosines[n]), _unbroken(pooled.labels[n]), plain(_beginning(others[n]))) for n in nearest]
         st.markdown(table(("cosine", "predicted", "text"), rows, right=("cosine",)))
 
 
 def _other_texts(opened: layout.Page) -> tuple[list[str], str]:
-    """The texts to compare with, and what they are: examples, and test texts if they are on this machine."""
+    """The texts to compare with (examples, and test texts if they are on this machine), and a description of them."""
     has_rows = checkpoints.has_stored_rows(opened.source)
     examples = checkpoints.examples(opened.view.checkpoint)
     others = [example.text for example in examples if example.text != opened.view.text]
-    what = f"{len(others)} {'of your test texts' if has_rows else 'example texts of this app'}"
-    wanted = st.toggle(
+    description = f"{len(others)} {'of your test texts' if has_rows else 'example texts of this app'}"
+    shows_test_texts = st.toggle(
         f"Show up to {N_TEST_TEXTS} test texts",
         value=True,
         key="with_test_texts",
         persist_state="session",
         help="Drawn at random from the held-out rows. This needs the data set on this machine.",
     )
-    if wanted:
+    if shows_test_texts:
         try:
             drawn = compute.some_test_texts(opened.source, N_TEST_TEXTS)
-            more = [text for text in drawn if text != opened.view.text and text not in others]
-            others += more
-            what += f" and {len(more)} {'drawn at random' if has_rows else 'texts from the local test set'}"
+            new_texts = [text for text in drawn if text != opened.view.text and text not in others]
+            others += new_texts
+            description += f" and {len(new_texts)} {'drawn at random' if has_rows else 'texts from the local test set'}"
         except TxclsError as error:
-            st.caption(f"The examples only: {plain(str(error).replace('`', ''))}")
-    return others, what
+            st.caption(f"Only the examples are shown: {plain(str(error).replace('`', ''))}")
+    return others, description
 
 
-def _text_clicked(others: Sequence[str]) -> None:
+def _select_text(others: Sequence[str]) -> None:
     if (clicked := clicked_point("chart_texts")) is not None:
-        place = int(clicked[0] if isinstance(clicked, list) else clicked)
-        st.session_state[CHOSEN_TEXT] = others[place] if 0 <= place < len(others) else None
+        index = int(clicked[0] if isinstance(clicked, list) else clicked)
+        st.session_state[CHOSEN_TEXT] = others[index] if 0 <= index < len(others) else None
 
 
-def _start(text: str) -> str:
+def _beginning(text: str) -> str:
     return " ".join(visible(text[:90]).split()) + ("…" if len(text) > 90 else "")
 
 
 def _unbroken(name: str) -> str:
-    """A class name; a short one is not wrapped in a narrow column."""
+    """A class name in Markdown; a short one does not wrap in a narrow column."""
     return plain(name).replace(" ", "\u00a0" if len(name) <= 16 else " ")
 
 
-def _plain(token: str) -> str:
+def _token_text(token: str) -> str:
     return plain(visible(token[:30]))
 
 
-def _cosine(value: float) -> str:
+def _cosine_text(value: float) -> str:
     return minus(f"{value:.2f}")
 
 

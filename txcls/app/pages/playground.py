@@ -1,4 +1,4 @@
-"""A Transformer that trains in the visitor's browser: the exported page (txcls/web/playground.py) in a frame."""
+"""A Transformer that trains in the visitor's browser: the page of txcls/web/playground.py in a frame."""
 
 import streamlit as st
 
@@ -7,7 +7,7 @@ from txcls.app.shell import layout, lecture
 from txcls.web.playground import playground
 
 HEIGHT = 1700
-"""Height of the frame in pixels: fits the whole page at usual widths; in a narrower frame, the page scrolls."""
+"""Height of the frame in pixels: the whole page fits at usual widths, and scrolls in a narrower frame."""
 
 
 def main() -> None:

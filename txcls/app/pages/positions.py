@@ -1,4 +1,4 @@
-"""Shuffled words, three models that differ only in positions, and position encodings: values, curves, dot products."""
+"""Word order and position encodings: three models that differ only in positions, shuffled words, and the vectors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,12 +29,7 @@ from txcls.app.shell.prediction import (
 from txcls.data.examples import REPORTS
 from txcls.data.generated.who_won import TEAMS
 from txcls.figures import number_map, position_curves, position_heatmap, shuffle_bars, visible
-from txcls.inspection.positions import (
-    arrange_words,
-    fit_shift,
-    position_vectors,
-    shift_map,
-)
+from txcls.inspection.positions import arrange_words, fit_shift, position_vectors, shift_map
 from txcls.model import sinusoidal_encoding
 from txcls.predictor import Prediction, Predictor
 from txcls.wording import bounded_percentage, percentage
@@ -46,29 +41,26 @@ PE_{(pos,\,2i)} &= \sin\!\left(pos\,/\,10000^{2i/d_{model}}\right)\\
 PE_{(pos,\,2i+1)} &= \cos\!\left(pos\,/\,10000^{2i/d_{model}}\right)
 \end{aligned}
 """
-MODELS = {
-    "who_won": "sines and cosines",
-    "who_won_learned": "learned",
-    "who_won_none": "none",
-}
-TRAIN = """
+MODELS = {"who_won": "sines and cosines", "who_won_learned": "learned", "who_won_none": "none"}
+"""The position encodings of three checkpoints that are otherwise trained alike."""
+TRAIN_COMMANDS = """
 python -m txcls train who_won
 python -m txcls train who_won --set model.positions=learned --out checkpoints/who_won_learned
 python -m txcls train who_won --set model.positions=none --out checkpoints/who_won_none
 """
 Floats = NDArray[np.floating]
 MAX_WORDS = 100
-SHOWN_DIMENSIONS = 8
+N_SHOWN_DIMENSIONS = 8
 
 
 @dataclass(frozen=True)
 class ShownEncoding:
-    """The displayed position vectors: their values, the limit of their colour scale, and how many the text uses."""
+    """The displayed position vectors, the limit of their colour scale, and how many of them the text uses."""
 
     values: Floats
     bound: float | None
     is_learned: bool
-    used: int | None
+    n_used: int | None
 
 
 def main() -> None:
@@ -80,41 +72,41 @@ def main() -> None:
     placeholder.empty()
     model = classifier.checkpoint.config.model
     n_tokens = len(prediction.tokens) if prediction is not None else 0
-    is_answered = prediction is not None and prediction.label is not None
-    experiment = is_answered and set(MODELS) <= set(checkpoints.names())
-    if prediction is not None and is_answered:
-        if experiment and not lecture.is_on() and _share_unknown(opened.view.text) >= MOSTLY_UNKNOWN:
-            warn_if_unknown(prediction)  # the experiment below is about another text, so this one's answer is left out
+    has_label = prediction is not None and prediction.label is not None
+    compares_models = has_label and set(MODELS) <= set(checkpoints.names())
+    if prediction is not None and has_label:
+        if compares_models and not lecture.is_on() and _share_unknown(opened.view.text) >= MOSTLY_UNKNOWN:
+            warn_if_unknown(prediction)  # the models below classify another text, so this one's prediction is left out
         else:
             draw_prediction(opened, prediction)
-    words, vectors = st.columns(2, gap="large") if experiment else (st.container(), st.container())
-    if experiment:
-        with words, lecture.slide(lecture.VECTORS):
-            _compare_models(opened)
+    words_column, vectors_column = st.columns(2, gap="large") if compares_models else (st.container(), st.container())
+    if compares_models:
+        with words_column, lecture.slide(lecture.VECTORS):
+            _draw_models(opened)
     else:
-        with words:
-            _order(opened, classifier, prediction)
-            if is_answered:
+        with words_column:
+            _draw_order(opened, classifier, prediction)
+            if has_label:
                 with lecture.slide(lecture.VECTORS):
-                    _compare_models(opened)
-    with vectors, lecture.slide(lecture.VECTORS):
+                    _draw_models(opened)
+    with vectors_column, lecture.slide(lecture.VECTORS):
         st.subheader("What is added to the tokens?", anchor=False)
-        drawn = _encoding(
+        encoding = _draw_encoding(
             opened, kind=model.positions, d_model=model.d_model, max_length=model.max_length, n_tokens=n_tokens
         )
-    if experiment:
-        _order(opened, classifier, prediction)
-    curves, products = st.columns(2, gap="large")
-    with curves, lecture.slide(lecture.VECTORS):
-        _curves(drawn.values, bound=drawn.bound)
-    with products, lecture.slide(lecture.VECTORS):
-        _products(drawn.values, learned=drawn.is_learned, used=drawn.used)
+    if compares_models:
+        _draw_order(opened, classifier, prediction)
+    curves_column, products_column = st.columns(2, gap="large")
+    with curves_column, lecture.slide(lecture.VECTORS):
+        _draw_curves(encoding.values, bound=encoding.bound)
+    with products_column, lecture.slide(lecture.VECTORS):
+        _draw_products(encoding.values, learned=encoding.is_learned, used=encoding.n_used)
     with lecture.slide(lecture.VECTORS):
-        _shift(opened, d_model=model.d_model, max_length=model.max_length, kind=model.positions)
+        _draw_shift(opened, d_model=model.d_model, max_length=model.max_length, kind=model.positions)
     layout.close_page(opened)
 
 
-def _order(opened: layout.Page, classifier: Predictor, prediction: Prediction | None) -> None:
+def _draw_order(opened: layout.Page, classifier: Predictor, prediction: Prediction | None) -> None:
     """Draw the text's predictions in random orders."""
     with lecture.slide(lecture.VECTORS, lecture.CLASSES):
         st.subheader("Does word order matter for this prediction?", anchor=False)
@@ -123,56 +115,57 @@ def _order(opened: layout.Page, classifier: Predictor, prediction: Prediction | 
         elif prediction.label is None:
             say_no_tokens()
         else:
-            _shuffling(opened, classifier.classes)
+            _draw_shuffles(opened, classifier.classes)
 
 
-def _encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: int, n_tokens: int) -> ShownEncoding:
-    """Draw the formula or the learned vectors as a heat map."""
+def _draw_encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: int, n_tokens: int) -> ShownEncoding:
+    """Draw the formula and a heat map of its values, or of the learned vectors."""
     st.markdown(
         "Attention by itself ignores the order of the tokens, so a vector that depends only on the **position** is "
         "added to each token's embedding. *Attention Is All You Need* (2017, section 3.5) uses sines and cosines:"
     )
     st.latex(FORMULA)
-    learned = kind == "learned" and opened.view.encoding == "learned"
+    shows_learned = kind == "learned" and opened.view.encoding == "learned"
     if kind == "learned":
         choice(st, "Encoding", get_args(PositionVectors), opened.view, "encoding", key="pe_kind")
     rows, columns = st.columns(2, gap="large")
     length = rows.slider("Positions", 8, 256, min(128, max_length), 8, key="pe_length", persist_state="session")
     width = columns.slider(
-        "d_model", 8, 512, min(d_model, 512), 8, key="pe_width", persist_state="session", disabled=learned
+        "d_model", 8, 512, min(d_model, 512), 8, key="pe_width", persist_state="session", disabled=shows_learned
     )
-    if learned:
+    if shows_learned:
         length = min(length, max_length)
         values, bound = position_vectors(checkpoints.classifier(opened.source), length), None
     else:
         values, bound = sinusoidal_encoding(length, width).numpy(), 1.0
-    is_added = learned or (kind == "sinusoidal" and width == d_model)
+    is_added = shows_learned or (kind == "sinusoidal" and width == d_model)
     used = n_tokens if is_added else None
     name = plain(opened.view.checkpoint)
-    mark = _whose_vectors(name, kind, values, learned=learned, d_model=d_model, max_length=max_length)
+    about = _vectors_sentence(name, kind, values, learned=shows_learned, d_model=d_model, max_length=max_length)
     if used:
-        mark += f" The frame marks the {min(used, length)} positions of the text above."
+        about += f" The frame marks the {min(used, length)} positions of the text above."
     if is_added and length > max_length:
-        mark += f" It has {max_length} positions at most."
-    st.markdown(mark)
+        about += f" It has at most {max_length} positions."
+    st.markdown(about)
     chart(
         position_heatmap(values, bound=bound, used=used),
         key="chart_positions",
         alt=f"Heat map of the position encoding, {len(values)} positions by {values.shape[1]} dimensions"
-        + ("" if learned else ": high frequencies in the first dimensions, lower ones to the right"),
+        + ("" if shows_learned else ": high frequencies in the first dimensions, lower ones to the right"),
     )
-    return ShownEncoding(values, bound, learned, used)
+    return ShownEncoding(values, bound, shows_learned, used)
 
 
-def _whose_vectors(name: str, kind: str, values: Floats, *, learned: bool, d_model: int, max_length: int) -> str:
+def _vectors_sentence(name: str, kind: str, values: Floats, *, learned: bool, d_model: int, max_length: int) -> str:
     """A sentence on whether the model adds these vectors to its tokens."""
     width = values.shape[1]
     if learned:
-        mark = f"✓ This is what **{name}** adds: it has **learned** a vector for each of its {max_length} positions."
-        reached = int(np.flatnonzero(np.any(values, axis=1))[-1]) + 1 if np.any(values) else 0
-        if reached < len(values):
-            mark += f" Those from {reached} on are still zero: no training text was that long."
-        return mark
+        n_trained = int(np.flatnonzero(np.any(values, axis=1))[-1]) + 1 if np.any(values) else 0
+        untrained = f" Those from position {n_trained} on are still zero: no training text was that long."
+        return (
+            f"✓ This is what **{name}** adds: it has **learned** a vector for each of its {max_length} positions."
+            f"{untrained if n_trained < len(values) else ''}"
+        )
     if kind == "none":
         return f"**{name}** uses no position encoding; the sinusoidal formula is shown instead."
     if kind == "learned":
@@ -182,15 +175,15 @@ def _whose_vectors(name: str, kind: str, values: Floats, *, learned: bool, d_mod
     return f"This is the formula with d_model = {width}; **{name}** uses it with d_model = **{d_model}**."
 
 
-def _curves(values: Floats, *, bound: float | None) -> None:
+def _draw_curves(values: Floats, *, bound: float | None) -> None:
     """Draw selected dimensions as curves over positions."""
     n = values.shape[1]
     st.subheader("Single dimensions over positions", anchor=False)
-    shown_at_first = (n // 8 // 2 * 2, n // 8 // 2 * 2 + 1, n // 4, n // 2)
+    preselected = (n // 8 // 2 * 2, n // 8 // 2 * 2 + 1, n // 4, n // 2)
     chosen = st.multiselect(
         "Dimensions",
         range(n),
-        default=[dimension for dimension in shown_at_first if dimension < n],
+        default=[dimension for dimension in preselected if dimension < n],
         max_selections=8,
         key=f"pe_dimensions_{n}",
     )
@@ -201,11 +194,11 @@ def _curves(values: Floats, *, bound: float | None) -> None:
     )
 
 
-def _products(values: Floats, *, learned: bool, used: int | None) -> None:
+def _draw_products(values: Floats, *, learned: bool, used: int | None) -> None:
     """Draw the dot product of every pair of positions."""
     st.subheader("Similarity of two positions", anchor=False)
-    of_formula = " It depends only on the distance (hence the stripes) and is largest for a position with itself."
-    st.markdown("The dot product of their vectors." + ("" if learned else of_formula))
+    about_formula = " It depends only on the distance (hence the stripes) and is largest for a position with itself."
+    st.markdown("The dot product of their vectors." + ("" if learned else about_formula))
     chart(
         position_heatmap(values @ values.T, columns="position", quantity="dot product", used=used),
         key="chart_products",
@@ -214,15 +207,16 @@ def _products(values: Floats, *, learned: bool, used: int | None) -> None:
     )
 
 
-def _shuffling(opened: layout.Page, classes: tuple[str, ...]) -> None:
+def _draw_shuffles(opened: layout.Page, classes: tuple[str, ...]) -> None:
     result = compute.shuffle_words(opened.source, opened.view.text, n=N_SHUFFLES)
     best = result.original.ranked[0]
     label = plain(best.label)
     n = len(result.texts)
     n_same = round(result.share_unchanged * n)
+    change = "does not change the class" if n_same == n else f"changes the class of {n - n_same}"
     st.markdown(
-        f"The same words in {n} random orders: **{n_same} of {n}** are still classified as **{label}**. "
-        + ("Word order does not change the class here." if n_same == n else f"Order alone changes {n - n_same}.")
+        f"The same words in {n} random orders: **{n_same} of {n}** are still classified as **{label}**. Word order "
+        f"{change}."
     )
     probability = {score.label: score.probability for score in result.original.ranked}
     chart(
@@ -242,43 +236,43 @@ def _shuffling(opened: layout.Page, classes: tuple[str, ...]) -> None:
             st.text(f"{classes[winner]} {percentage(row[winner])}:  {text[:400]}")
 
 
-def _compare_models(opened: layout.Page) -> None:
-    """Draw the predictions of three models for the text in another order, and their accuracy on shuffled test texts."""
+def _draw_models(opened: layout.Page) -> None:
+    """Draw the predictions of `MODELS` for the text in another order, and their accuracy on shuffled test texts."""
     st.subheader("Test accuracy by position encoding", anchor=False)
     if not set(MODELS) <= set(checkpoints.names()):
         st.markdown("These checkpoints are not installed. Each trains in about a minute:")
-        st.code(TRAIN.strip(), language=None)
+        st.code(TRAIN_COMMANDS.strip(), language=None)
         return
-    _accuracies()
+    _draw_accuracies()
     st.markdown("**Drag the words into another order**: which predictions change?")
-    words = _text_for_the_three(opened.view.text).split()[:MAX_WORDS]
-    typed = " ".join(words)
-    reordered, answers_place = _reordered(opened.view, typed, words)
+    words = _text_for_models(opened.view.text).split()[:MAX_WORDS]
+    text = " ".join(words)
+    reordered, table_container = _draw_words(opened.view, text, words)
     rows = []
     for name, kind in MODELS.items():
         source = checkpoints.source(name)
         classifier = checkpoints.classifier(source)
-        figures = classifier.checkpoint.metrics.get("test", {})
-        shuffled = figures.get("order", {}).get("words_shuffled")
-        answers = [_answer(source, text) for text in (typed, reordered)]
-        rows.append((kind, *answers, _share(shuffled)))
+        metrics = classifier.checkpoint.metrics.get("test", {})
+        shuffled_accuracy = metrics.get("order", {}).get("words_shuffled")
+        predictions = [_prediction_text(source, words) for words in (text, reordered)]
+        rows.append((kind, *predictions, _accuracy_text(shuffled_accuracy)))
     columns = ("positions", "as typed", "in this order", "shuffled texts")
-    answers_place.markdown(table(columns, rows, right=columns[3:]))
+    table_container.markdown(table(columns, rows, right=columns[3:]))
     st.caption(
-        "Accuracies on “Which team won?” (`python -m txcls evaluate`), after the same training on the same reports; "
-        "the last column is that on test texts with their words shuffled. Without positions word order cannot matter, "
-        "so both predictions agree. Shift and an arrow key move the focused word."
+        "Test accuracies on “Which team won?” (`python -m txcls evaluate`) after the same training on the same "
+        "reports; in the last column, the words of the test texts are shuffled. Without positions, word order cannot "
+        "matter, so both predictions agree. Shift and an arrow key move the focused word."
     )
 
 
-def _text_for_the_three(text: str) -> str:
-    """The visitor's text, or a match report if at least half of the text is unknown to these models."""
+def _text_for_models(text: str) -> str:
+    """The visitor's text, or a match report if these models know less than half of the text."""
     share = _share_unknown(text)
     if share < MOSTLY_UNKNOWN:
         return text
     st.caption(
-        f"{percentage(share, 0)} of your text is unknown to these models, which know only match reports, so they are "
-        "given this one:"
+        f"{percentage(share, 0)} of your text is unknown to these models, which know only match reports, so they "
+        "classify this one:"
     )
     return REPORTS[0].text
 
@@ -288,7 +282,7 @@ def _share_unknown(text: str) -> float:
     return compute.predict(checkpoints.source(next(iter(MODELS))), text).prediction.unknown_share
 
 
-def _accuracies() -> None:
+def _draw_accuracies() -> None:
     """Draw the accuracy of each of the three models, in large type."""
     parts = "".join(
         f"<span>{100 * accuracy:.0f} %<small>{'no positions' if kind == 'none' else kind}</small></span>"
@@ -298,81 +292,79 @@ def _accuracies() -> None:
     st.html(f'<div class="txcls-answer txcls-beside">{parts}</div>')
 
 
-def _reordered(view: View, typed: str, words: Sequence[str]) -> tuple[str, DeltaGenerator]:
-    """Draw the reordered words, which the visitor moves by dragging and with buttons.
+def _draw_words(view: View, text: str, words: Sequence[str]) -> tuple[str, DeltaGenerator]:
+    """Draw the words, which can be dragged, and buttons; return the new text, and a container between the two.
 
-    Returns the new text, and a place between words and buttons.
-
-    At first, the winner and another team are swapped, or the whole text is reversed if it does not name two teams.
+    Until the visitor changes the order, it is `_suggested_order`.
     """
-    linked = sorted(view.order) == list(range(len(words)))
-    order = view.order if linked else tuple(_suggested_order(words, _winner(typed)))
+    is_valid = sorted(view.order) == list(range(len(words)))
+    order = view.order if is_valid else tuple(_suggested_order(words, _winner(text)))
     names = [visible(word) for word in words]
     word_bins(
-        {"": [names[place] for place in order]},
+        {"": [names[index] for index in order]},
         label="The text's words; Shift and an arrow key move a word",
         key="order_words",
-        on_move=lambda rows: _arrange(_places(names, rows[0])),
+        on_move=lambda rows: _set_order(_indices(names, rows[0])),
     )
-    between = st.container()
+    container = st.container()
     with st.container(horizontal=True, gap="small"):
-        st.button("As typed", key="order_as_typed", on_click=_arrange, args=(range(len(words)),))
-        st.button("Reverse", key="order_reverse", on_click=_arrange, args=(order[::-1],))
+        st.button("As typed", key="order_as_typed", on_click=_set_order, args=(range(len(words)),))
+        st.button("Reverse", key="order_reverse", on_click=_set_order, args=(order[::-1],))
         shuffled = np.random.default_rng().permutation(len(words)).tolist()
-        st.button("Shuffle", key="order_shuffle", on_click=_arrange, args=(shuffled,))
-    return arrange_words(typed, order), between
+        st.button("Shuffle", key="order_shuffle", on_click=_set_order, args=(shuffled,))
+    return arrange_words(text, order), container
 
 
-def _places(words: Sequence[str], arranged: Sequence[str]) -> list[int]:
-    """The index in the text of each arranged word; equal words keep their order."""
-    places: list[int] = []
-    for word in arranged:
-        places.append(next(place for place, other in enumerate(words) if other == word and place not in places))
-    return places
+def _indices(words: Sequence[str], reordered: Sequence[str]) -> list[int]:
+    """The index in the text of each reordered word; equal words keep their order."""
+    indices: list[int] = []
+    for word in reordered:
+        indices.append(next(index for index, other in enumerate(words) if other == word and index not in indices))
+    return indices
 
 
 def _winner(text: str) -> str | None:
-    """The team that the first of the three models names."""
+    """The team predicted by the first of `MODELS`."""
     return compute.predict(checkpoints.source(next(iter(MODELS))), text).prediction.label
 
 
 def _suggested_order(words: Sequence[str], winner: str | None) -> list[int]:
-    """The winner and the first other team swapped; all words reversed if the text does not name both."""
+    """Swap the winner and the first other team; reverse all words if the text does not name both."""
     order = list(range(len(words)))
-    known = {team.casefold() for team in TEAMS}
-    teams = {place: team for place, word in enumerate(words) if (team := word.strip(",.").casefold()) in known}
-    winners = [place for place, team in teams.items() if winner is not None and team == winner.casefold()]
-    others = [place for place, team in teams.items() if winners and team != teams[winners[0]]]
+    known_teams = {team.casefold() for team in TEAMS}
+    teams = {n: team for n, word in enumerate(words) if (team := word.strip(",.").casefold()) in known_teams}
+    winners = [n for n, team in teams.items() if winner is not None and team == winner.casefold()]
+    others = [n for n, team in teams.items() if winners and team != teams[winners[0]]]
     if not others:
         return order[::-1]
     order[winners[0]], order[others[0]] = others[0], winners[0]
     return order
 
 
-def _arrange(places: Sequence[int]) -> None:
-    state.change_view(order=tuple(places))
+def _set_order(order: Sequence[int]) -> None:
+    state.change_view(order=tuple(order))
 
 
-def _answer(source: Source, text: str) -> str:
+def _prediction_text(source: Source, text: str) -> str:
     prediction = compute.predict(source, text).prediction
     if prediction.label is None:
         return "no tokens"
     return f"**{plain(prediction.label)}** {bounded_percentage(prediction.ranked[0].probability)}"
 
 
-def _share(value: object) -> str:
-    return percentage(value, 2) if isinstance(value, float) else "not measured"
+def _accuracy_text(accuracy: object) -> str:
+    return percentage(accuracy, 2) if isinstance(accuracy, float) else "not measured"
 
 
-def _shift(opened: layout.Page, *, d_model: int, max_length: int, kind: str) -> None:
-    """Draw the linear map that shifts positions by k: for sinusoids, a rotation of each pair of dimensions."""
+def _draw_shift(opened: layout.Page, *, d_model: int, max_length: int, kind: str) -> None:
+    """Draw the linear map that shifts positions by k; for sinusoids, it rotates each pair of dimensions."""
     st.subheader("Is a shift by k a linear map?", anchor=False)
     width = d_model - d_model % 2
     length = max_length if max_length >= 16 else 64
     if width < 2:
         return
     st.markdown(
-        "For sines and cosines it is: one matrix maps every position t to t + k. It rotates each pair of dimensions by "
+        "For sines and cosines, yes: one matrix maps every position t to t + k. It rotates each pair of dimensions by "
         "k times its frequency, so a head can learn to attend k tokens back from any position. **Learned** positions "
         "need not have such a matrix. The errors are those of the best linear map, fitted on every other position and "
         "tested on the rest: 0 is exact, 1 is no better than predicting the mean."
@@ -383,35 +375,35 @@ def _shift(opened: layout.Page, *, d_model: int, max_length: int, kind: str) -> 
         r"\cos\omega t \end{pmatrix}"
     )
     k = st.slider("k", 1, min(32, length - 8), 1, key=f"shift_k_{length}", width=420)
-    left, right = st.columns([2, 3], gap="large")
-    with left:
+    table_column, map_column = st.columns([2, 3], gap="large")
+    with table_column:
         rows = [("sines and cosines", fit_shift(sinusoidal_encoding(length, width).numpy(), k))]
         n_fitted = (length - k + 1) // 2
         learned = kind == "learned" and max_length >= 16
         if learned and n_fitted > width:
-            own = position_vectors(checkpoints.classifier(opened.source), length)
-            rows.append((f"learned by {plain(opened.view.checkpoint)}", fit_shift(own, k)))
+            vectors = position_vectors(checkpoints.classifier(opened.source), length)
+            rows.append((f"learned by {plain(opened.view.checkpoint)}", fit_shift(vectors, k)))
         columns = ("positions", "error where fitted", "error elsewhere")
-        cells = [(name, f"{shift.fitted:.3f}", f"{shift.held_out:.3f}") for name, shift in rows]
-        st.markdown(table(columns, cells, right=columns[1:]))
+        rows_of_table = [(name, f"{shift.fitted:.3f}", f"{shift.held_out:.3f}") for name, shift in rows]
+        st.markdown(table(columns, rows_of_table, right=columns[1:]))
         st.caption(f"{length} positions of {width} numbers.")
         if learned and n_fitted <= width:
             st.caption(
                 f"The learned positions of {plain(opened.view.checkpoint)} cannot be tested: a linear map fits any "
                 f"{n_fitted} vectors of {width} numbers exactly, even random ones."
             )
-    with right:
-        shown = min(SHOWN_DIMENSIONS, width)
+    with map_column:
+        n_shown = min(N_SHOWN_DIMENSIONS, width)
         chart(
             number_map(
-                shift_map(width, k)[:shown, :shown],
-                rows=[str(d) for d in range(shown)],
+                shift_map(width, k)[:n_shown, :n_shown],
+                rows=[str(d) for d in range(n_shown)],
                 row_title="dimension after",
                 column_title="dimension",
                 bound=1.0,
             ),
             key="chart_shift",
-            alt=f"Heat map of the matrix that shifts sinusoids by {k}, its first {shown} dimensions: 2 by 2 blocks "
+            alt=f"Heat map of the matrix that shifts sinusoids by {k}, its first {n_shown} dimensions: 2 by 2 blocks "
             "along the diagonal, zeros elsewhere",
         )
 

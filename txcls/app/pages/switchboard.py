@@ -1,6 +1,5 @@
 """Ablation: switch off heads, feed-forward blocks and embeddings, and see how the prediction changes."""
 
-from collections.abc import Sequence
 from typing import Any, get_args
 
 import streamlit as st
@@ -17,41 +16,40 @@ from txcls.app.shell.prediction import classify_text
 from txcls.figures import FEED_FORWARD, compared_bars, head_effects_map, label, percent
 from txcls.inspection.ablation import AccuracyEffects, Change, Means, OutputAblation
 from txcls.predictor import Predictor
-from txcls.text.tokens import Token
 from txcls.wording import percentage
 
-OFF_TITLES = {"zero": "zeros", "mean": "its mean"}
+OFF_NAMES = {"zero": "zeros", "mean": "its mean"}
 POSITIONS = "positions"
 """Name of the position vectors as a part that can be switched off."""
-Place = tuple[int, int]
+Cell = tuple[int, int]
 
 
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(menu.SWITCHBOARD)
-    read = classify_text(opened, "then switch parts of the model off and see how the prediction changes.")
-    if read is not None and read.has_label:
-        _experiment(opened, read.classifier, str(read.prediction.label))
+    classified = classify_text(opened, "then switch parts of the model off and see how the prediction changes.")
+    if classified is not None and classified.has_label:
+        _draw_experiment(opened, classified.classifier, str(classified.prediction.label))
     layout.close_page(opened)
 
 
-def _experiment(opened: layout.Page, classifier: Predictor, winner: str) -> None:
+def _draw_experiment(opened: layout.Page, classifier: Predictor, winner: str) -> None:
     means = Means.of(classifier)
     with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD):
-        left, right = st.columns([3, 2], gap="large")
-    with left:
+        board_column, prediction_column = st.columns([3, 2], gap="large")
+    with board_column:
         st.subheader("Click a head to change it", anchor=False)
-        controls = st.container(key="switch_controls", horizontal=True, gap="medium")
-    with right:
+        settings_container = st.container(key="switch_controls", horizontal=True, gap="medium")
+    with prediction_column:
         st.subheader("The prediction", anchor=False)
-        bars = st.container()
-        below = st.container()
-    off, heads = _choices(controls, opened.view, means)
+        bars_container = st.container()
+        controls_container = st.container()
+    off, heads = _draw_settings(settings_container, opened.view, means)
     how: Any = off if heads == "off" else heads
-    with below:
-        badges, changes = _switches(opened, classifier, off=off, how=how)
+    with controls_container:
+        badges, changes = _draw_switches(opened, classifier, off=off, how=how)
     effects = compute.ablate_each(opened.source, opened.view.text, heads=how, feed_forward=off)
-    with left:
+    with board_column:
         st.caption(
             f"Each cell: the change in the probability of **{plain(winner)}** "
             f"({percent(float(effects.original.max()))}), in percentage points, when **only** this part is changed. "
@@ -68,102 +66,105 @@ def _experiment(opened: layout.Page, classifier: Predictor, winner: str) -> None
             key=_board_key(opened.source),
             alt=f"Board of {effects.heads.size} heads and {len(effects.feed_forward)} feed-forward blocks, coloured by "
             f"the change in the probability of {winner[:40]} when that part alone is changed",
-            on_select=lambda: _clicked(opened.source, opened.view),
+            on_select=lambda: _switch_clicked(opened.source, opened.view),
         )
         st.caption(
             "FF is the layer's feed-forward block, which can only be switched off. "
-            "Parts can compensate for each other: a small change does not mean that a part does nothing."
+            "Parts can compensate for each other, so a small change does not mean that a part does nothing."
         )
-        _what_off_means(means, off=off, heads=heads)
+        _draw_about_changes(means, off=off, heads=heads)
         draw_chips(classifier)
-        switched = [(layer, head) for layer, head in badges if head != FEED_FORWARD]
+        switched_heads = [(layer, head) for layer, head in badges if head != FEED_FORWARD]
         model = classifier.checkpoint.config.model
-        every = [(layer, head) for layer in range(model.n_layers) for head in range(model.n_heads)]
-        link_where_heads_matter(classifier, switched or every, target=menu.SWITCHBOARD)
-    with bars:
-        _answer(opened, classifier, changes, winner)
+        all_heads = [(layer, head) for layer in range(model.n_layers) for head in range(model.n_heads)]
+        link_where_heads_matter(classifier, switched_heads or all_heads, target=menu.SWITCHBOARD)
+    with bars_container:
+        _draw_prediction(opened, classifier, changes, winner)
     with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD):
-        _accuracy(classifier, is_own=opened.source.is_own)
+        _draw_accuracy(classifier, is_own=opened.source.is_own)
 
 
-def _choices(place: Any, view: View, means: Means | None) -> tuple[OutputAblation, HeadChange]:
-    """Draw controls for what replaces a switched-off part, and for what is done to a head; returns their values."""
-    choice(place, "Set a clicked head to", get_args(HeadChange), view, "heads", key="switch_heads")
+def _draw_settings(container: Any, view: View, means: Means | None) -> tuple[OutputAblation, HeadChange]:
+    """Draw controls for what replaces a switched-off part and for what a click does to a head; return their values."""
+    choice(container, "Set a clicked head to", get_args(HeadChange), view, "heads", key="switch_heads")
     if means is None:
         return "zero", view.heads
-    choice(
-        place, "Replace its output with", list(OFF_TITLES), view, "off", key="switch_off", names=OFF_TITLES.__getitem__
-    )
+    choice(container, "Replace its output with", list(OFF_NAMES), view, "off", key="switch_off", names=OFF_NAMES.get)
     return view.off, view.heads
 
 
-def _what_off_means(means: Means | None, *, off: str, heads: str) -> None:
-    lines = []
+def _draw_about_changes(means: Means | None, *, off: str, heads: str) -> None:
+    notes = []
     if heads == "uniform":
-        lines.append("Uniform: the head attends to all keys equally; it still moves values, but does not select any.")
+        notes.append("Uniform: the head attends to all keys equally; it still moves values, but does not select any.")
     elif heads == "shuffled":
-        lines.append("Shuffled: each query keeps its weights, but assigns them to other keys (a fixed permutation).")
+        notes.append("Shuffled: each query keeps its weights, but assigns them to other keys (a fixed permutation).")
     if means is None:
-        lines.append(
+        notes.append(
             "Off means that a part's output is replaced by zeros. `python -m txcls evaluate CHECKPOINT --heads "
             "--write` measures each part's mean output, which can then replace it instead."
         )
     elif off == "mean":
-        lines.append(
+        notes.append(
             f"Mean ablation: the part's output is replaced by its mean over the tokens of {means.n_texts:,} "
             f"{means.split} texts, which carries no information about this text. The mean of many outputs is "
             "itself an unusual input for the rest of the model, which can also change the prediction."
         )
     else:
-        lines.append(
+        notes.append(
             "Zero ablation: the part's output is replaced by zeros. The rest of the model never saw zeros there in "
             "training, which can itself change the prediction. Mean ablation is an alternative, with a similar caveat: "
             "the mean of many outputs is unlike any single output."
         )
-    st.caption(" ".join(lines))
+    st.caption(" ".join(notes))
 
 
-def _switches(
+def _draw_switches(
     opened: layout.Page, classifier: Predictor, *, off: Any, how: Any
-) -> tuple[dict[Place, str], tuple[Change, ...]]:
-    """Draw controls that work without a mouse; returns a badge for each changed cell of the board, and all changes."""
+) -> tuple[dict[Cell, str], tuple[Change, ...]]:
+    """Draw controls that work without a mouse; return a badge for each changed cell of the board, and all changes."""
     config = classifier.checkpoint.config.model
     tokens = compute.patterns(opened.source, opened.view.text).tokens
-    places = [(layer, head) for layer in range(config.n_layers) for head in (*range(config.n_heads), FEED_FORWARD)]
+    cells = [(layer, head) for layer in range(config.n_layers) for head in (*range(config.n_heads), FEED_FORWARD)]
     has_positions = config.positions != "none"
     switched = opened.view.switched
-    keys = (_parts_key(opened.source), f"switch_positions_{opened.source.name}", _tokens_key(opened.source, tokens))
-    chosen = [place for place in places if _as_switch(place) in switched]
+    source = opened.source
+    keys = (
+        f"switch_parts_{source.name}",
+        f"switch_positions_{source.name}",
+        f"switch_tokens_{hash((source, tuple(token.id for token in tokens)))}",
+    )
+    changed_cells = [cell for cell in cells if _as_switch(cell) in switched]
     without_positions = has_positions and POSITIONS in switched
-    silent = [place for place in range(len(tokens)) if _as_switch(place) in switched]
-    follow: dict[str, Any] = {"on_change": _choose, "args": keys}
-    for key, value in zip(keys, (chosen, without_positions, silent), strict=True):
+    ablated_tokens = [n for n in range(len(tokens)) if _as_switch(n) in switched]
+    follow: dict[str, Any] = {"on_change": _follow_controls, "args": keys}
+    for key, value in zip(keys, (changed_cells, without_positions, ablated_tokens), strict=True):
         st.session_state[key] = value
     st.multiselect(
-        "Changed heads and feed-forward blocks (FF)", places, format_func=_part, key=keys[0],
+        "Changed heads and feed-forward blocks (FF)", cells, format_func=_part_name, key=keys[0],
         placeholder="none: click the board, or choose here", **follow,
     )  # fmt: skip
     if has_positions:
         st.toggle("Position vectors off", key=keys[1], **follow)
     st.multiselect(
         "Tokens ablated before the first layer", range(len(tokens)),
-        format_func=lambda place: f"{place + 1} · {plain(label(tokens[place].label))}", key=keys[2],
+        format_func=lambda n: f"{n + 1} · {plain(label(tokens[n].label))}", key=keys[2],
         placeholder="none", **follow,
     )  # fmt: skip
     changes = [
         Change("feed_forward", off, layer) if head == FEED_FORWARD else Change("head", how, layer, head)
-        for layer, head in chosen
+        for layer, head in changed_cells
     ]
     if without_positions:
         changes.append(Change("positions", off))
-    changes += [Change("token", off, index=place) for place in silent]
+    changes += [Change("token", off, index=n) for n in ablated_tokens]
     if changes:
         st.button("Switch everything back on", on_click=state.change_view, kwargs={"switched": ()}, key="switch_reset")
-    badges: dict[Place, str] = {place: "off" if place[1] == FEED_FORWARD else opened.view.heads for place in chosen}
+    badges: dict[Cell, str] = {cell: "off" if cell[1] == FEED_FORWARD else opened.view.heads for cell in changed_cells}
     return badges, tuple(changes)
 
 
-def _choose(parts: str, positions: str, tokens: str) -> None:
+def _follow_controls(parts: str, positions: str, tokens: str) -> None:
     """Copy the values of the three controls with these keys into the view."""
     values = st.session_state
     switched = [_as_switch(part) for key in (parts, tokens) for part in values.get(key) or ()]
@@ -172,28 +173,27 @@ def _choose(parts: str, positions: str, tokens: str) -> None:
     state.change_view(switched=tuple(switched))
 
 
-def _as_switch(part: Place | int) -> str:
-    """The name of a part in the URL: a cell of the board, or the position of a token."""
+def _as_switch(part: Cell | int) -> str:
+    """The name in the URL of a part: a cell of the board, or the index of a token."""
     if isinstance(part, int):
         return f"t{part + 1}"
     layer, head = part
     return f"{layer + 1}." + ("ff" if head == FEED_FORWARD else str(head + 1))
 
 
-def _answer(opened: layout.Page, classifier: Predictor, changes: tuple[Change, ...], winner: str) -> None:
+def _draw_prediction(opened: layout.Page, classifier: Predictor, changes: tuple[Change, ...], winner: str) -> None:
     result = compute.ablate(opened.source, opened.view.text, changes)
     after = result.changed[0]
     label_after = classifier.classes[int(after.argmax())]
     n = len(changes)
-    if not n:
-        line = "Nothing is changed yet."
-    elif label_after == winner:
-        line = f"With {n} {'part' if n == 1 else 'parts'} changed, the prediction stays"
-    else:
-        line = f"With {n} {'part' if n == 1 else 'parts'} changed, the prediction becomes"
     if n:
-        line += f" **{plain(label_after)}**, {percent(float(after.max()))}."
-    st.markdown(line)
+        st.markdown(
+            f"With {n} {'part' if n == 1 else 'parts'} changed, the prediction "
+            f"{'stays' if label_after == winner else 'becomes'} **{plain(label_after)}**, "
+            f"{percent(float(after.max()))}."
+        )
+    else:
+        st.markdown("Nothing is changed yet.")
     chart(
         compared_bars(
             classifier.classes,
@@ -201,7 +201,7 @@ def _answer(opened: layout.Page, classifier: Predictor, changes: tuple[Change, .
             after.tolist(),
             original="as trained",
             names_above=True,
-            n_rows=4 if lecture.is_on() else 6,  # in lecture mode, no more fit beside the board
+            n_rows=4 if lecture.is_on() else 6,  # in lecture mode, only four fit beside the board
         ),
         key="chart_moved",
         alt=f"Class probabilities as trained and with {n} parts changed; {winner[:40]} goes from "
@@ -209,9 +209,8 @@ def _answer(opened: layout.Page, classifier: Predictor, changes: tuple[Change, .
     )
 
 
-def _accuracy(classifier: Predictor, *, is_own: bool) -> None:
-    """Draw the worth of each part over all test texts, with its mean output as replacement, regardless of the
-    controls."""
+def _draw_accuracy(classifier: Predictor, *, is_own: bool) -> None:
+    """Draw the test accuracy without each part: always mean ablation, whatever the controls say."""
     st.subheader("Test accuracy without each part", anchor=False)
     effects = AccuracyEffects.of(classifier, method="mean")
     if effects is None:
@@ -247,23 +246,15 @@ def _accuracy(classifier: Predictor, *, is_own: bool) -> None:
     st.caption(
         f"Worth: the change in accuracy on {effects.n:,} {effects.split} texts ({percentage(effects.accuracy, 2)} with "
         "all parts), in percentage points, when only this part’s output is replaced by its mean over texts. The mean "
-        "is one vector, of all tokens of up to 1,000 validation texts. Means, zeros and uniform attention all give the "
-        "next layers inputs unlike those in training, zeros the most, so none is exactly what the part "
+        "is one vector, over all tokens of up to 1,000 validation texts. Means, zeros and uniform attention all give "
+        "the next layers inputs unlike those in training, zeros the most, so none is exactly what the part "
         f"contributes.{f' All heads together: {together}.' if together else ''}"
     )
 
 
-def _part(place: Place) -> str:
-    layer, head = place
+def _part_name(cell: Cell) -> str:
+    layer, head = cell
     return f"layer {layer + 1}, " + ("FF" if head == FEED_FORWARD else f"head {head + 1}")
-
-
-def _parts_key(source: Source) -> str:
-    return f"switch_parts_{source.name}"
-
-
-def _tokens_key(source: Source, tokens: Sequence[Token]) -> str:
-    return f"switch_tokens_{hash((source, tuple(token.id for token in tokens)))}"
 
 
 def _board_key(source: Source) -> str:
@@ -271,13 +262,13 @@ def _board_key(source: Source) -> str:
     return f"chart_board_{source.name}_{st.session_state.get('switch_clicks', 0)}"
 
 
-def _clicked(source: Source, view: View) -> None:
+def _switch_clicked(source: Source, view: View) -> None:
     point = clicked_point(_board_key(source))
     if point is None:
         return
-    part = _as_switch((int(point[0]), int(point[1])))
-    others = tuple(switch for switch in view.switched if switch != part)
-    state.change_view(switched=others if part in view.switched else (*others, part))
+    name = _as_switch((int(point[0]), int(point[1])))
+    others = tuple(switch for switch in view.switched if switch != name)
+    state.change_view(switched=others if name in view.switched else (*others, name))
     st.session_state["switch_clicks"] = st.session_state.get("switch_clicks", 0) + 1
 
 

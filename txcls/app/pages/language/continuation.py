@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from txcls.address import MAX_SEED, View
 from txcls.app.components.token_strip import StripToken, token_strip
-from txcls.app.pages.language.model import Chosen, choose_model, draw_ranking, rank_of_true_token, warn_if_cut
+from txcls.app.pages.language.model import ChosenModel, choose_model, draw_ranking, rank_of_true_token, warn_if_cut
 from txcls.app.shell import compute, layout, lecture, model_parts, state, token_html
 from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import clicked_point
@@ -23,29 +23,29 @@ from txcls.text.tokens import Token
 from txcls.wording import bounded_percentage, percentage
 
 FloatArray = NDArray[np.float32]
-MIN_FALL = 0.5
-"""Minimum fall of the loss on repeated tokens, in nats, at which a model is said to continue them."""
+MIN_LOSS_DROP = 0.5
+"""Minimum drop of the loss on repeated tokens, in nats, at which the page says that a model continues them."""
 TOP_KS = (0, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
 def draw(opened: layout.Opened) -> None:
     """Draw this part of the page."""
     with lecture.slide(lecture.CLASSES):
-        read = _predict_next(opened)
-    if read is None:
+        drawn = _draw_prediction(opened)
+    if drawn is None:
         return
-    chosen, typed, surprisal = read
+    chosen, typed, surprisal = drawn
     with lecture.slide(lecture.WORDS, lecture.CLASSES):
-        _surprisal(chosen, typed, surprisal)
-    measured = Induction.of(chosen.model.induction, chosen.model.model)
-    if measured is not None:
+        _draw_surprisal(chosen, typed, surprisal)
+    induction = Induction.of(chosen.model.induction, chosen.model.model)
+    if induction is not None:
         with lecture.slide(lecture.ATTENTION):
-            _induction(measured)
+            _draw_induction(induction)
     model_parts.parameters(chosen.model.model, chosen.model.name)
 
 
-def _predict_next(opened: layout.Opened) -> "tuple[Chosen, Sequence[Token], Surprisal] | None":
-    """Draw the predicted next tokens; returns the model, the tokens of the typed text and their surprisal."""
+def _draw_prediction(opened: layout.Opened) -> tuple[ChosenModel, Sequence[Token], Surprisal] | None:
+    """Draw the predicted next tokens; return the model, the tokens of the typed text and their surprisal."""
     chosen = choose_model(opened, "causal")
     if chosen is None:
         return None
@@ -69,7 +69,7 @@ def _predict_next(opened: layout.Opened) -> "tuple[Chosen, Sequence[Token], Surp
     )
     token_strip(
         [
-            *_typed_strip(typed[:upto] if added else typed, surprisal.bits, upto, chosen),
+            *_typed_tokens(typed[:upto] if added else typed, surprisal.bits, upto, chosen),
             *(
                 StripToken(visible(chosen.names[index]), None, f"added token {n}", "added")
                 for n, index in enumerate(added, start=1)
@@ -77,83 +77,87 @@ def _predict_next(opened: layout.Opened) -> "tuple[Chosen, Sequence[Token], Surp
         ],
         label="Tokens of the text; select one to continue from there",
         key="strip_continue",
-        on_choose=_upto_chosen,
+        on_choose=_set_upto,
     )
     warn_if_cut(encoding, chosen, more=" Click an earlier token to continue from there.")
     left, right = st.columns([3, 2], gap="large")
     with right:
-        sampling = _sampling(view)
-        filtering = st.empty()
+        sampling = _draw_sampling(view)
+        filter_container = st.empty()
     with left:
-        _buttons(chosen, prompt, len(added), sampling, changed=bool(added) or upto < len(typed))
+        _draw_buttons(chosen, prompt, len(added), sampling, changed=bool(added) or upto < len(typed))
         if added:
-            before = view.text[: typed[upto - 1].end]
-            written = model.written(ids[:upto], added)
-            after = token_html.escape(written if before else written.lstrip())
-            st.html(f'<div class="txcls-text" dir="auto">{token_html.escape(before)}<ins>{after}</ins></div>')
+            text_before = view.text[: typed[upto - 1].end]
+            continuation = model.written(ids[:upto], added)
+            after = token_html.escape(continuation if text_before else continuation.lstrip())
+            st.html(f'<div class="txcls-text" dir="auto">{token_html.escape(text_before)}<ins>{after}</ins></div>')
         if len(prompt) > model.model.config.max_length:
             st.info(
                 f"This model reads {model.model.config.max_length:,} tokens at most, and the text has reached that "
                 "limit. Undo, start again, or go back to an earlier token."
             )
         else:
-            true = typed[upto] if upto < len(typed) and not added else None
-            expected = compute.next_tokens(chosen.source, prompt, sampling, None if true is None else true.id)
-            _next(expected, chosen, sampling, true)
-            filtering.markdown(_what_filtering_leaves(expected, len(chosen.names), sampling))
+            true_token = typed[upto] if upto < len(typed) and not added else None
+            expected = compute.next_tokens(
+                chosen.source, prompt, sampling, None if true_token is None else true_token.id
+            )
+            _draw_next(expected, chosen, sampling, true_token)
+            filter_container.markdown(_filter_sentence(expected, len(chosen.names), sampling))
     return chosen, typed, surprisal
 
 
-def _induction(measured: Induction) -> None:
-    """Say whether the model continues repeated tokens."""
+def _draw_induction(induction: Induction) -> None:
+    """Draw whether the model continues repeated tokens."""
     weight, layer, head = max(
-        (weight, layer, head) for layer, row in enumerate(measured.heads, 1) for head, weight in enumerate(row, 1)
+        (weight, layer, head) for layer, row in enumerate(induction.heads, 1) for head, weight in enumerate(row, 1)
     )
-    falls = measured.first - measured.second
+    drop = induction.first - induction.second
     st.subheader("Does it continue repeated tokens?", anchor=False)
     st.markdown(
-        f"**{'Yes' if falls > MIN_FALL else 'No'}.** On {measured.n:,} texts of {measured.length} random tokens "
-        f"written twice, the mean loss is {measured.first:.2f} nats per token the first time and {measured.second:.2f} "
-        "the second time. An induction head (Olsson et al. 2022) attends to the token after the earlier occurrence of "
-        f"the current token, so that the loss falls. In this model, the largest mean weight there is {weight:.3f}, in "
-        f"head {layer}.{head}; uniform attention gives {measured.even:.3f}."
+        f"**{'Yes' if drop > MIN_LOSS_DROP else 'No'}.** On {induction.n:,} texts of {induction.length} random tokens "
+        f"written twice, the mean loss is {induction.first:.2f} nats per token the first time and "
+        f"{induction.second:.2f} the second time. An induction head (Olsson et al. 2022) attends to the token after "
+        "the earlier occurrence of the current token, so that the loss falls. In this model, the largest mean weight "
+        f"there is {weight:.3f}, in head {layer}.{head}; uniform attention gives {induction.even:.3f}."
     )
 
 
-def _typed_strip(typed: Sequence[Token], bits: FloatArray, upto: int, chosen: Chosen) -> list[StripToken]:
-    """The typed tokens; full colour means no better than a uniform guess; the token at `upto` is being predicted."""
+def _typed_tokens(typed: Sequence[Token], bits: FloatArray, upto: int, chosen: ChosenModel) -> list[StripToken]:
+    """The typed tokens; full colour means no better than a uniform guess. The model predicts the token at `upto`."""
     strip = []
-    blind = float(np.log2(len(chosen.names)))
-    for place, token in enumerate(typed):
-        known = not np.isnan(bits[place])
+    uniform_bits = float(np.log2(len(chosen.names)))
+    for index, token in enumerate(typed):
+        is_known = not np.isnan(bits[index])
         kind = "fixed" if token.is_special else "unknown" if token.is_unknown else ""
         strip.append(
             StripToken(
                 text=chosen.name_of(token),
-                number=place if place and not token.is_special else None,
-                title=f"token {place + 1}" + (f": {bits[place]:.1f} bits" if known else ""),
-                kind="later" if place > upto else kind,
-                pressed=place == upto,
-                shade=round(min(float(bits[place]) / blind, 1.0), 3) if known else 0.0,
+                number=index if index and not token.is_special else None,
+                title=f"token {index + 1}" + (f": {bits[index]:.1f} bits" if is_known else ""),
+                kind="later" if index > upto else kind,
+                pressed=index == upto,
+                shade=round(min(float(bits[index]) / uniform_bits, 1.0), 3) if is_known else 0.0,
             )
         )
     return strip
 
 
-def _upto_chosen(number: int) -> None:
-    same = number == st.session_state["_view"].upto
-    state.change_view(upto=0 if same else number, added=())
+def _set_upto(number: int) -> None:
+    is_selected = number == st.session_state["_view"].upto
+    state.change_view(upto=0 if is_selected else number, added=())
 
 
-def _buttons(chosen: Chosen, prompt: tuple[int, ...], n_added: int, sampling: Sampling, *, changed: bool) -> None:
-    full = len(prompt) > chosen.model.model.config.max_length
+def _draw_buttons(
+    chosen: ChosenModel, prompt: tuple[int, ...], n_added: int, sampling: Sampling, *, changed: bool
+) -> None:
+    is_full = len(prompt) > chosen.model.model.config.max_length
     row = st.container(horizontal=True, gap="small")
-    for n, words in ((1, "Sample next"), (10, "Sample 10")):
+    for n, text in ((1, "Sample next"), (10, "Sample 10")):
         row.button(
-            words,
+            text,
             key=f"sample_{n}",
             type="primary" if n == 1 else "secondary",
-            disabled=full,
+            disabled=is_full,
             on_click=_sample,
             args=(chosen, prompt, n_added, n, sampling),
         )
@@ -161,12 +165,12 @@ def _buttons(chosen: Chosen, prompt: tuple[int, ...], n_added: int, sampling: Sa
     row.button("Start again", key="start_again", disabled=not changed, on_click=_start_again)
 
 
-def _sample(chosen: Chosen, prompt: tuple[int, ...], n_added: int, n: int, sampling: Sampling) -> None:
+def _sample(chosen: ChosenModel, prompt: tuple[int, ...], n_added: int, n: int, sampling: Sampling) -> None:
     steps = generate(chosen.model.model, prompt, n=n, sampling=sampling, drawn=n_added)
-    _add([step.id for step in steps])
+    _add_tokens([step.id for step in steps])
 
 
-def _add(ids: Sequence[int]) -> None:
+def _add_tokens(ids: Sequence[int]) -> None:
     state.change_view(added=(*st.session_state["_view"].added, *ids))
 
 
@@ -178,8 +182,8 @@ def _start_again() -> None:
     state.change_view(added=(), upto=0)
 
 
-def _sampling(view: View) -> Sampling:
-    """Draw the sampling controls; returns their values."""
+def _draw_sampling(view: View) -> Sampling:
+    """Draw the sampling controls; return their values."""
     st.subheader("How the next token is sampled", anchor=False)
     for field in ("temperature", "top_k", "top_p", "seed"):
         st.session_state[f"{field}_box"] = getattr(view, field)
@@ -190,7 +194,7 @@ def _sampling(view: View) -> Sampling:
         step=0.05,
         key="temperature_box",
         on_change=state.follow("temperature", "temperature_box"),
-        help="Logits are divided by it before the softmax: below 1 favours probable tokens, 0 always takes the best.",
+        help="Logits are divided by it before the softmax: values below 1 favour probable tokens, 0 takes the best.",
     )
     st.select_slider(
         "Top-k",
@@ -220,16 +224,16 @@ def _sampling(view: View) -> Sampling:
     return Sampling(temperature=view.temperature, top_k=view.top_k or None, top_p=view.top_p, seed=view.seed)
 
 
-def _filters(sampling: Sampling) -> bool:
+def _is_filtering(sampling: Sampling) -> bool:
     return sampling.temperature != 1.0 or sampling.top_k is not None or sampling.top_p < 1.0
 
 
-def _next(expected: NextTokens, chosen: Chosen, sampling: Sampling, true: Token | None) -> None:
+def _draw_next(expected: NextTokens, chosen: ChosenModel, sampling: Sampling, true: Token | None) -> None:
     ranked = expected.ranked
     st.subheader("What comes next?", anchor=False)
     if true is not None:
-        read = f" (read as {chosen.names[true.id]})" if true.is_unknown else ""
-        st.markdown(rank_of_true_token(ranked, chosen.name_of(true) + read, len(chosen.names), is_unknown=False))
+        read_as = f" (read as {chosen.names[true.id]})" if true.is_unknown else ""
+        st.markdown(rank_of_true_token(ranked, chosen.name_of(true) + read_as, len(chosen.names), is_unknown=False))
     st.markdown("Select a token to append it, here or in the chart:")
     token_strip(
         [
@@ -238,36 +242,35 @@ def _next(expected: NextTokens, chosen: Chosen, sampling: Sampling, true: Token 
         ],
         label="The most probable next tokens; select one to append it",
         key="strip_next",
-        on_choose=lambda number: _add([ranked.ids[number]]),
+        on_choose=lambda number: _add_tokens([ranked.ids[number]]),
     )
     draw_ranking(
         ranked,
         chosen,
         key="chart_next",
-        filtered=expected.filtered if _filters(sampling) else None,
-        on_select=lambda: _bar_clicked(ranked.ids),
+        filtered=expected.filtered if _is_filtering(sampling) else None,
+        on_select=lambda: _add_clicked(ranked.ids),
     )
 
 
-def _bar_clicked(ids: Sequence[int]) -> None:
+def _add_clicked(ids: Sequence[int]) -> None:
     point = clicked_point("chart_next")
     if point is not None and (row := int(point[0])) < len(ids):
-        _add([ids[row]])
+        _add_tokens([ids[row]])
 
 
-def _what_filtering_leaves(expected: NextTokens, n_tokens: int, sampling: Sampling) -> str:
+def _filter_sentence(expected: NextTokens, n_tokens: int, sampling: Sampling) -> str:
     if sampling.temperature == 0:
         return "At temperature 0 nothing is sampled: the most probable token is always taken."
     if expected.n_sampled == n_tokens:
         return f"All **{n_tokens:,}** tokens can be sampled."
-    can = "token can" if expected.n_sampled == 1 else "tokens can"
-    share = bounded_percentage(expected.sampled_share)
     return (
-        f"**{expected.n_sampled:,}** of {n_tokens:,} {can} be sampled, with **{share}** of the unfiltered probability."
+        f"**{expected.n_sampled:,}** of {n_tokens:,} token{'s' * (expected.n_sampled > 1)} can be sampled, with "
+        f"**{bounded_percentage(expected.sampled_share)}** of the unfiltered probability."
     )
 
 
-def _surprisal(chosen: Chosen, typed: Sequence[Token], surprisal: Surprisal) -> None:
+def _draw_surprisal(chosen: ChosenModel, typed: Sequence[Token], surprisal: Surprisal) -> None:
     st.subheader("How surprising was each token?", anchor=False)
     bits = surprisal.bits
     if surprisal.mean is None or surprisal.perplexity is None:
@@ -279,10 +282,10 @@ def _surprisal(chosen: Chosen, typed: Sequence[Token], surprisal: Surprisal) -> 
         f"the perplexity, **{surprisal.perplexity:,.1f}**: the model was as uncertain as if choosing uniformly among "
         f"that many tokens.{plain(unknown)}"
     )
-    shown = [place for place in range(len(typed)) if not np.isnan(bits[place])]
-    most_surprising = max(shown, key=lambda place: bits[place])
+    shown = [index for index in range(len(typed)) if not np.isnan(bits[index])]
+    most_surprising = max(shown, key=lambda index: bits[index])
     chart(
-        surprisal_bars(bits[shown], [chosen.name_of(typed[place]) for place in shown], mean=surprisal.mean),
+        surprisal_bars(bits[shown], [chosen.name_of(typed[index]) for index in shown], mean=surprisal.mean),
         key="chart_surprisal",
         alt=f"Bar chart of the surprisal of {len(shown)} tokens in bits; highest: "
         f"{chosen.name_of(typed[most_surprising])[:20]} with {bits[most_surprising]:.1f}",

@@ -12,13 +12,13 @@ from txcls.app.pages.language.model import PRESETS
 from txcls.app.shell import checkpoints, layout, lecture
 from txcls.app.shell.controls import choice
 
-PARTS = {"fill": "Fill a blank", "continue": "Continue", "masks": "Two masks"}
+PART_NAMES = {"fill": "Fill a blank", "continue": "Continue", "masks": "Two masks"}
 
 
 def main() -> None:
     """Draw the page."""
-    there = [name for objective in PRESETS for name in checkpoints.language_names(objective)]
-    dataset = checkpoints.summary(there[0]).dataset if there else ""
+    names = [name for objective in PRESETS for name in checkpoints.language_names(objective)]
+    dataset = checkpoints.summary(names[0]).dataset if names else ""
     opened = layout.open_language_page(menu.LANGUAGE, dataset=dataset)
     parts: dict[LanguagePart, Callable[[layout.Opened], None]] = {
         "fill": fill.draw,
@@ -36,7 +36,7 @@ def main() -> None:
             opened.view,
             "part",
             key="part_box",
-            names=PARTS.__getitem__,
+            names=PART_NAMES.__getitem__,
             label_visibility="collapsed",
         )
         parts[opened.view.part](opened)

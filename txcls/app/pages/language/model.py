@@ -21,10 +21,11 @@ PRESETS: dict[checkpoints.Objective, tuple[str, str]] = {
     "masked": ("encoder", "fills in blanks"),
     "causal": ("lm", "continues texts"),
 }
+"""For each objective, the preset to train with, and what such a model does."""
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenModel:
     """A loaded language model and its cache key."""
 
     source: Source
@@ -37,56 +38,55 @@ class Chosen:
         return visible(token.text if token.is_unknown else self.names[token.id])
 
 
-def choose_model(opened: layout.Opened, objective: checkpoints.Objective) -> Chosen | None:
-    """Load the selected language model and draw the line about it; otherwise, explain how to train one and return
-    None."""
+def choose_model(opened: layout.Opened, objective: checkpoints.Objective) -> ChosenModel | None:
+    """Load the selected language model and draw the line about it; if there is none, explain how to train one."""
     names, requested = checkpoints.language_names(objective), getattr(opened.view, objective)
     if not names:
-        preset, what = PRESETS[objective]
+        preset, ability = PRESETS[objective]
         st.info(
-            f"There is no language model that {what} yet. Train one with `python -m txcls pretrain {preset}`, which "
-            "takes a while on a CPU (`--max-steps 500` gives a rough one in minutes), then reload this page."
+            f"There is no language model that {ability} yet. Train one with `python -m txcls pretrain {preset}`, which "
+            "takes a while on a CPU (`--max-steps 500` trains a rough one in minutes), then reload this page."
         )
         return None
     name = requested if requested in names else names[0]
     if requested and requested != name:
         st.warning(plain(f"There is no language model “{requested[:60]}” here that {PRESETS[objective][1]}."))
-    line = st.container(horizontal=True, vertical_alignment="center", gap="medium")
+    controls = st.container(horizontal=True, vertical_alignment="center", gap="medium")
     if len(names) > 1 and not lecture.is_on():
-        layout.picker(line, objective, names, name)
-    facts = line.empty()
-    waiting = st.empty()
+        layout.picker(controls, objective, names, name)
+    facts = controls.empty()
+    placeholder = st.empty()
     try:
         source = checkpoints.source(name)
         if not checkpoints.is_loaded(source):
-            waiting.skeleton(480)
+            placeholder.skeleton(480)
         language = checkpoints.language(source, objective)
     except TxclsError as error:
-        waiting.empty()
+        placeholder.empty()
         st.error(plain(str(error)))
         return None
-    waiting.empty()
-    chosen = Chosen(source, language.model, language.names, objective)
+    placeholder.empty()
+    chosen = ChosenModel(source, language.model, language.names, objective)
     if lecture.is_on():
         return chosen
-    facts.html(layout.facts_html(_facts(chosen.model, with_title=len(names) < 2)))
+    facts.html(layout.facts_html(_facts_html(chosen.model, with_title=len(names) < 2)))
     return chosen
 
 
-def _facts(model: TextModel, *, with_title: bool) -> str:
+def _facts_html(model: TextModel, *, with_title: bool) -> str:
     kinds = {"word": "words", "whitespace": "words", "basic_english": "words", "bpe": "subwords"}
-    parts = [f"<b>{token_html.escape(model.name)}</b>"]
-    if with_title and model.title:
-        parts = [token_html.escape(model.title)]
+    has_title = with_title and model.title
+    parts = [token_html.escape(model.title) if has_title else f"<b>{token_html.escape(model.name)}</b>"]
     if model.perplexity is not None:
-        of = "" if model.model.config.causal else "masked-token "
-        parts.append(f"{of}perplexity <b>{model.perplexity:,.1f}</b> on validation texts")
+        kind = "" if model.model.config.causal else "masked-token "
+        parts.append(f"{kind}perplexity <b>{model.perplexity:,.1f}</b> on validation texts")
     parts.append(f"<b>{len(model.tokens):,}</b> {kinds[model.kind]}")
     parts.append(f"<b>{model.n_parameters:,}</b> parameters")
     return " · ".join(parts)
 
 
-def warn_if_cut(encoding: Encoding, chosen: Chosen, *, more: str = "") -> None:
+def warn_if_cut(encoding: Encoding, chosen: ChosenModel, *, more: str = "") -> None:
+    """Draw a note, with `more` at its end, if the text is too long for the model."""
     if encoding.truncated_at is not None:
         st.caption(
             f"✂ This text is too long for **{plain(chosen.model.name)}**: it is cut after "
@@ -95,7 +95,7 @@ def warn_if_cut(encoding: Encoding, chosen: Chosen, *, more: str = "") -> None:
 
 
 def rank_of_true_token(ranked: RankedTokens, name: str, n_tokens: int, *, is_unknown: bool) -> str:
-    """The rank of the typed token among the predictions, in words."""
+    """A sentence on the rank of the typed token among the predictions."""
     shown = plain(name[:80])
     if is_unknown or ranked.true_rank is None or ranked.true_probability is None:
         return f"**{shown}** was in the text. It is not in the vocabulary, so the model cannot predict it."
@@ -108,14 +108,15 @@ def rank_of_true_token(ranked: RankedTokens, name: str, n_tokens: int, *, is_unk
 
 def draw_ranking(
     ranked: RankedTokens,
-    chosen: Chosen,
+    chosen: ChosenModel,
     *,
     key: str,
     filtered: Sequence[float] | None = None,
     **options: Any,
 ) -> None:
+    """Draw the most probable tokens as bars; `filtered` are their probabilities after filtering."""
     names = [chosen.names[index] for index in ranked.ids]
-    words = ", ".join(
+    probabilities = ", ".join(
         f"{visible(name)[:20]} {percentage(p)}" for name, p in zip(names, ranked.probabilities, strict=True)
     )
     chart(
@@ -127,7 +128,7 @@ def draw_ranking(
             true=ranked.ids.index(ranked.true_id) if ranked.true_id in ranked.ids else None,
         ),
         key=key,
-        alt=f"Bar chart of the most probable tokens: {words}; all others {percentage(ranked.other)}",
+        alt=f"Bar chart of the most probable tokens: {probabilities}; all others {percentage(ranked.other)}",
         of=chosen.source.name,
         **options,
     )

@@ -1,4 +1,4 @@
-"""The computations of the Report page: on test rows, cached for all sessions; on a visitor's own rows, not cached."""
+"""The computations of the Report page. Those on test rows are cached for all sessions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ from txcls.evaluation.baseline import BaselinePredictions, predict_with_baseline
 from txcls.evaluation.label_errors import SuspectRow, held_out_probabilities, suspect_rows
 from txcls.evaluation.report import Report, RowPredictions, report_on, sample_indices, sample_rows, stored_report
 
-MAX_OWN_ROWS = 2_000
+MAX_ROWS_OF_OWN_CLASSIFIER = 2_000
 """Maximum number of test rows classified for a visitor's own classifier."""
 MAX_TRAINING_ROWS = 20_000
 """Maximum number of training rows that the linear baseline is fitted to."""
@@ -57,24 +57,27 @@ def on_test_rows(source: Source, *, on_rows: OnProgress = lambda done, total: No
             on_rows=on_rows,
         )
 
-    return report_on_test_rows(source, _most(source))
+    return report_on_test_rows(source, _max_rows(source))
 
 
-def _most(source: Source) -> int:
-    return MAX_OWN_ROWS if checkpoints.has_stored_rows(source) else MAX_ROWS
+def _max_rows(source: Source) -> int:
+    return MAX_ROWS_OF_OWN_CLASSIFIER if checkpoints.has_stored_rows(source) else MAX_ROWS
 
 
-def places(source: Source) -> list[int]:
-    """For each row of `on_test_rows`, its number in the visitor's file; empty if that is not known."""
-    known = own.stored_data(source.name).get("places", ())
-    return [known[row] for row in sample_indices(len(known), limit=_most(source))]
+def row_numbers(source: Source) -> list[int]:
+    """The numbers in the visitor's file of the rows of `on_test_rows`; empty if they are not known."""
+    numbers = own.stored_data(source.name).get("places", ())
+    return [numbers[row] for row in sample_indices(len(numbers), limit=_max_rows(source))]
 
 
 @dataclass(frozen=True, eq=False)
 class TableReport:
-    """A report on an uploaded table, with sentences on how the table was read.
+    """A report on an uploaded table.
 
-    `n_learned` is the number of its rows that the classifier was trained on, as far as known.
+    Attributes:
+        report: the report.
+        notes: sentences on how the table was read.
+        n_learned: the number of its rows that the classifier is known to have been trained on.
     """
 
     report: Report
@@ -83,42 +86,42 @@ class TableReport:
 
 
 def on_own_table(source: Source, job: JobState) -> TableReport | None:
-    """A job's report on the visitor's table, read once per session; None if there is none for this classifier."""
+    """The report that a job wrote on the visitor's table; None if there is none for this classifier."""
     session = own.session()
     if session is None or job.status != "done" or job.spec["state"] != source.state:
         return None
     key = "_report_on_own_table"
-    known: tuple[float, TableReport] | None = st.session_state.get(key)
-    if known is None or known[0] != job.since:
-        measured = read_json(session.job("report") / REPORT)
-        if measured is None:
+    cached_report: tuple[float, TableReport] | None = st.session_state.get(key)
+    if cached_report is None or cached_report[0] != job.since:
+        written = read_json(session.job("report") / REPORT)
+        if written is None:
             return None
         stored = stored_report(checkpoints.classifier(source).checkpoint)
-        rows = LabelledTexts(measured["texts"], measured["labels"], stored.classes)
+        rows = LabelledTexts(written["texts"], written["labels"], stored.classes)
         predictions = RowPredictions(
-            rows, *(np.array(measured[name]) for name in ("probabilities", "lengths", "unknown"))
+            rows, *(np.array(written[name]) for name in ("probabilities", "lengths", "unknown"))
         )
         report = replace(
             stored,
-            rows_description=measured["rows_are"],
-            metrics=measured["figures"],
+            rows_description=written["rows_are"],
+            metrics=written["figures"],
             comparison=None,
             predictions=predictions,
         )
-        known = job.since, TableReport(report, tuple(job.result["notes"]), int(job.result["n_learned"]))
-        st.session_state[key] = known
-    return known[1]
+        cached_report = job.since, TableReport(report, tuple(job.result["notes"]), int(job.result["n_learned"]))
+        st.session_state[key] = cached_report
+    return cached_report[1]
 
 
 def why_no_rows(source: Source) -> str:
-    """Why there are no test rows, and which parts of the page are therefore missing; "" if there are."""
+    """Sentences on why there are no test rows and what the page therefore lacks; "" if there are test rows."""
     dataset = checkpoints.summary(source.name).dataset
     if checkpoints.has_stored_rows(source) or (dataset in dataset_names() and is_available(dataset)):
         return ""
     how = "" if dataset not in dataset_names() else f" (`python -m txcls data fetch {dataset}`)"
     return (
         "The test texts of this classifier are not on this machine, and checkpoints do not contain them, so this page "
-        "shows only saved figures. Mistakes, doubtful labels and the linear baseline need the "
+        "shows only saved metrics. Mistakes, doubtful labels and the linear baseline need the "
         f"texts{how}, or a table of your own above."
     )
 
@@ -128,7 +131,7 @@ def training_rows(source: Source) -> LabelledTexts:
     if (stored_rows := own.stored_rows(source.name)) is not None:
         return _labelled(source, stored_rows, stored_rows.train)
     if checkpoints.summary(source.name).dataset == OWN_TABLE:
-        raise DataError("They are not on this server: a classifier from a zip file comes without its rows.")
+        raise DataError("They are not on this server: the zip file of a classifier does not contain its rows.")
     config = checkpoints.classifier(source).checkpoint.config.data
     return training_and_validation(open_dataset(config), config)[0]
 
@@ -137,9 +140,9 @@ def _labelled(source: Source, stored_rows: StoredRows, rows: Sequence[int]) -> L
     """Stored rows, with labels as indices of the classifier's classes."""
     classes = checkpoints.classifier(source).classes
     index = {name: number for number, name in enumerate(classes)}
-    known = [row for row in rows if stored_rows.labels[row] in index]
+    known_rows = [row for row in rows if stored_rows.labels[row] in index]
     return LabelledTexts(
-        [stored_rows.texts[row] for row in known], [index[stored_rows.labels[row]] for row in known], classes
+        [stored_rows.texts[row] for row in known_rows], [index[stored_rows.labels[row]] for row in known_rows], classes
     )
 
 
@@ -160,7 +163,7 @@ class LabelCheck:
         n_suspects, n_checked, n_rows: how many rows look wrong, were checked, and exist.
         classes: the classes that a label can be corrected to.
         rows: the rows, if the app holds them.
-        table: names the visitor's file and its columns, if the rows are those of a visitor's own classifier.
+        table: the spec that reads the visitor's file, if the rows are those of a visitor's own classifier.
     """
 
     suspects: Sequence[SuspectRow]
@@ -173,7 +176,7 @@ class LabelCheck:
 
 
 def check_row_labels(predictions: RowPredictions, *, has_learned: bool, on_fold: OnProgress) -> LabelCheck:
-    """Check the labels of classified rows; ignores the classifier's predictions if it was trained on these rows.
+    """Check the labels of classified rows; if the classifier was trained on them, its predictions are not used.
 
     Raises:
         DataError: there are too few rows, or only one class.
@@ -182,9 +185,9 @@ def check_row_labels(predictions: RowPredictions, *, has_learned: bool, on_fold:
         probabilities = held_out_probabilities(
             predictions.rows, None if has_learned else predictions.probabilities, on_fold=on_fold
         )
-        found = suspect_rows(predictions.rows, probabilities)
+        suspects = suspect_rows(predictions.rows, probabilities)
     return LabelCheck(
-        found, len(found), len(predictions), len(predictions), predictions.rows.classes, rows=predictions.rows
+        suspects, len(suspects), len(predictions), len(predictions), predictions.rows.classes, rows=predictions.rows
     )
 
 

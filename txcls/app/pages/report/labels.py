@@ -1,4 +1,4 @@
-"""The part of the Report page that lists rows whose label looks wrong, to correct them and train again."""
+"""The part of the Report page that lists rows with suspect labels, to correct them and train again."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -31,21 +31,21 @@ ABOUT_LABELS = (
 _TRAIN = "_report_train"
 
 
-def draw(opened: layout.Page, predictions: RowPredictions, of_table: TableReport | None) -> None:
-    """Check all rows of a visitor's own classifier, or otherwise the rows that were classified, and draw the result."""
+def draw(opened: layout.Page, predictions: RowPredictions, table_report: TableReport | None) -> None:
+    """Draw the check of all rows of a visitor's own classifier, or otherwise of the rows that were classified."""
     st.subheader("Rows whose label looks wrong", anchor=False)
-    if of_table is None and checkpoints.has_stored_rows(opened.source):
-        check = _of_own_rows(opened)
+    if table_report is None and checkpoints.has_stored_rows(opened.source):
+        check = _check_own_rows(opened)
     else:
-        check = _of_predictions(opened, predictions, of_table)
+        check = _check_predictions(opened, predictions, table_report)
     if check is None:
         return
-    changed = _correct(check)
+    changed = _draw_corrections(check)
     if check.suspects and check.table is not None:
-        _corrected_table(check.table, changed)
+        _draw_corrected_table(check.table, changed)
     elif check.suspects and check.rows is not None:
         st.download_button(
-            f"Download all {len(check.rows):,} rows with {_counts(changed)}",
+            f"Download all {len(check.rows):,} rows with {_correction_counts(changed)}",
             corrected_csv(check.rows, changed, plain=as_plain_text).encode("utf-8", "backslashreplace"),
             file_name="corrected.csv",
             mime="text/csv",
@@ -53,8 +53,8 @@ def draw(opened: layout.Page, predictions: RowPredictions, of_table: TableReport
         )
 
 
-def _of_own_rows(opened: layout.Page) -> LabelCheck | None:
-    """Draw the button that starts a job; returns the job's result, None before it is done."""
+def _check_own_rows(opened: layout.Page) -> LabelCheck | None:
+    """Draw the button that starts a job; return the job's result, None before it is done."""
     spec = {"own": opened.source.name.removeprefix(own.PREFIX), "state": opened.source.state}
     job = own.job("suspects")
     if job.is_active:
@@ -74,18 +74,18 @@ def _of_own_rows(opened: layout.Page) -> LabelCheck | None:
     return None
 
 
-def _of_predictions(
-    opened: layout.Page, predictions: RowPredictions, of_table: TableReport | None
+def _check_predictions(
+    opened: layout.Page, predictions: RowPredictions, table_report: TableReport | None
 ) -> LabelCheck | None:
-    """Draw the button that checks the rows; returns the result, None before a click or if they cannot be checked."""
-    key = f"report_labels_{opened.source.name}_{opened.source.state}_{of_table is not None}"
+    """Draw the button that checks the rows; return the result, None before a click or if they cannot be checked."""
+    key = f"report_labels_{opened.source.name}_{opened.source.state}_{table_report is not None}"
     check: LabelCheck | None = st.session_state.get(key)
     if check is not None and check.rows is predictions.rows:
         return check
     st.markdown(f"{ABOUT_LABELS}, and this classifier.")
-    has_learned = of_table is not None and st.checkbox(
+    has_learned = table_report is not None and st.checkbox(
         "This classifier was trained on these rows",
-        value=of_table.n_learned > 0,
+        value=table_report.n_learned > 0,
         key="report_has_learned",
         help="Then its predictions are not used: it has learned these labels, right or wrong.",
     )
@@ -105,17 +105,17 @@ def _of_predictions(
     st.rerun()
 
 
-def _correct(check: LabelCheck) -> dict[int, str]:
-    """Draw a table of the suspect rows to correct; returns the new labels, keyed by `SuspectRow.row`."""
-    checked = f"{check.n_checked:,} labels"
+def _draw_corrections(check: LabelCheck) -> dict[int, str]:
+    """Draw a table of the suspect rows to correct; return the new labels, keyed by `SuspectRow.row`."""
+    checked_labels = f"{check.n_checked:,} labels"
     if check.n_checked < check.n_rows:
-        checked += f" (drawn at random from {check.n_rows:,})"
+        checked_labels += f" (drawn at random from {check.n_rows:,})"
     if not check.suspects:
-        st.markdown(f"No label looks wrong, of {checked}.")
+        st.markdown(f"No label looks wrong, of {checked_labels}.")
         return {}
     st.markdown(
-        f"**{check.n_suspects:,}** of {checked} look wrong, most probable first. They need not be wrong: read the "
-        "text, then choose another label in the column **corrected**, or clear the cell to drop the row."
+        f"**{check.n_suspects:,}** of {checked_labels} look wrong, most suspect first. They need not be wrong: read "
+        "the text, then choose another label in the column **corrected**, or clear the cell to drop the row."
     )
     shown = check.suspects[:MAX_SHOWN]
     numbers = [suspect.row for suspect in shown]
@@ -143,22 +143,22 @@ def _correct(check: LabelCheck) -> dict[int, str]:
             "corrected": st.column_config.SelectboxColumn("corrected", options=list(check.classes)),
         },
     )
-    chosen = ["" if value is None or value != value else str(value) for value in edited["corrected"]]
-    return {number: name for number, name, suspect in zip(numbers, chosen, shown, strict=True) if name != suspect.label}
+    labels = ["" if value is None or value != value else str(value) for value in edited["corrected"]]
+    return {number: name for number, name, suspect in zip(numbers, labels, shown, strict=True) if name != suspect.label}
 
 
-def _counts(changed: Mapping[int, str]) -> str:
+def _correction_counts(changed: Mapping[int, str]) -> str:
     dropped = sum(not name for name in changed.values())
     return f"{len(changed) - dropped:,} corrected and {dropped:,} dropped"
 
 
-def _corrected_table(table: Mapping[str, Any], changed: Mapping[int, str]) -> None:
-    """Offer the visitor's whole table with the corrections, for download or for training."""
+def _draw_corrected_table(table: Mapping[str, Any], changed: Mapping[int, str]) -> None:
+    """Offer the visitor's whole table with the corrections, to download it or to train on it."""
     session, job = own.session(), own.job("correct")
     if not changed or session is None:
         st.caption("After you change a label, you can download your whole corrected table, or train on it.")
         return
-    spec = {**table, "corrections": {str(place): label for place, label in changed.items()}}
+    spec = {**table, "corrections": {str(number): label for number, label in changed.items()}}
     if job.is_active:
         waiting.watch("correct", task="The corrected table")
     elif job.status == "done" and job.spec == spec:
@@ -178,16 +178,16 @@ def _corrected_table(table: Mapping[str, Any], changed: Mapping[int, str]) -> No
             waiting.start("correct", spec)
             st.rerun()
     st.caption(
-        f"Your whole table with all its columns: {_counts(changed)}. In the download, cells that a spreadsheet would "
-        "run as formulas begin with an apostrophe."
+        f"Your whole table with all its columns: {_correction_counts(changed)}. In the download, cells that a "
+        "spreadsheet would run as formulas begin with an apostrophe."
     )
 
 
-def train_chosen() -> None:
+def open_training() -> None:
     """Open the Train page with the corrected table, if that button was clicked."""
-    if (chosen := st.session_state.pop(_TRAIN, None)) is None:
+    if (correction := st.session_state.pop(_TRAIN, None)) is None:
         return
-    table, file, name = chosen
+    table, file, name = correction
     columns = {key: table[key] for key in READ_OPTIONS if key in table}
     corrected = {"file": file, "names": {file: name}, **columns}
     if waiting.start("read", corrected):

@@ -36,11 +36,11 @@ from txcls.figures import confusion_map, group_bars, group_lines, reliability_di
 from txcls.figures.lines import of_runs
 from txcls.wording import percentage
 
-ZOOM = 12
-"""Number of classes shown when zoomed in."""
-WIDE = 14
-"""Number of classes above which there is a control to zoom in."""
-SHORT_ORDER = {
+N_ZOOMED = 12
+"""Number of classes of the confusion matrix when zoomed in."""
+MAX_WITHOUT_ZOOM = 14
+"""Maximum number of classes for which there is no control to zoom in."""
+ORDER_NAMES = {
     "words_shuffled": "words shuffled",
     "positions_permuted": "positions permuted",
     "positions_mean": "mean position",
@@ -53,53 +53,54 @@ def main() -> None:
     opened = layout.open_page(menu.REPORT, has_box=False)
     checkpoint = load_classifier(opened).checkpoint
     stored = stored_report(checkpoint)
-    of_table = _own_table(opened)
+    table_report = _draw_upload(opened)
     # Classifying test rows takes seconds, so it comes last, unless no metrics are stored.
-    measured = of_table.report if of_table else (None if stored.metrics else _of_test_rows(opened))
+    measured = table_report.report if table_report else (None if stored.metrics else _report_on_test_rows(opened))
     report = measured or stored
     with lecture.slide(lecture.CLASSES):
-        if of_table is not None and of_table.n_learned:
-            n = len(of_table.report.predictions or ())
+        if table_report is not None and table_report.n_learned:
+            n = len(table_report.report.predictions or ())
             st.warning(
-                f"**{plain(opened.source.name)} was trained on {of_table.n_learned:,} of these {n:,} rows**, so the "
-                "figures are better than on other texts. Use its test rows for a fair estimate."
+                f"**{plain(opened.source.name)} was trained on {table_report.n_learned:,} of these {n:,} rows**, so "
+                "the metrics are better than on other texts. Use its test rows for a fair estimate."
             )
-        _headline(report, checkpoint.metrics if of_table is None else {})
+        _draw_metrics(report, checkpoint.metrics.get("comparison") if table_report is None else None)
     if report.metrics:
         with lecture.slide(lecture.CLASSES):
-            _confusion(opened, report)
-        _per_class(report)
+            _draw_confusion(opened, report)
+        _draw_per_class(report)
         if any(row["n"] for row in report.metrics.get("reliability", ())):  # a slide cannot be empty
             with lecture.slide(lecture.CLASSES):
-                _reliability(report)
-        _groups(report.metrics)
+                _draw_reliability(report)
+        _draw_groups(report.metrics)
     if len(report.history) > 1:
         with lecture.slide(lecture.CLASSES):
-            _curves(report, checkpoint.config.train.runs)
-    if of_table is None and (agreement := checkpoint.metrics.get("agreement")):
+            _draw_training_curves(report, checkpoint.config.train.runs)
+    if table_report is None and (agreement := checkpoint.metrics.get("agreement")):
         with lecture.slide(lecture.WORDS):
-            _attractors(agreement["attractors"])
+            _draw_attractors(agreement["attractors"])
     if measured is None and stored.metrics:
-        measured = _of_test_rows(opened)
+        measured = _report_on_test_rows(opened)
     if measured is not None and measured.predictions is not None:
         if not lecture.is_on():
-            _left_to_a_human(measured.predictions)
-            _costs(opened, measured.predictions)
+            _draw_answered_rows(measured.predictions)
+            _draw_costs(opened, measured.predictions)
         with lecture.slide(lecture.CLASSES):
-            report_rows.mistakes(measured, compute_report.places(opened.source) if of_table is None else ())
+            row_numbers = compute_report.row_numbers(opened.source) if table_report is None else ()
+            report_rows.draw_mistakes(measured, row_numbers)
         if not lecture.is_on():
-            if of_table is None:
-                report_rows.baseline(opened)
-            report_labels.draw(opened, measured.predictions, of_table)
-            if of_table is None and checkpoints.has_stored_rows(opened.source):
-                _more_rows(opened)
+            if table_report is None:
+                report_rows.draw_baseline(opened)
+            report_labels.draw(opened, measured.predictions, table_report)
+            if table_report is None and checkpoints.has_stored_rows(opened.source):
+                _draw_learning_curve(opened)
     layout.close_page(opened)
     report_rows.open_chosen()
-    report_labels.train_chosen()
+    report_labels.open_training()
 
 
-def _own_table(opened: layout.Page) -> TableReport | None:
-    """Draw the uploader; returns the report on the visitor's table, None if there is none."""
+def _draw_upload(opened: layout.Page) -> TableReport | None:
+    """Draw the uploader; return the report on the visitor's table, None if there is none."""
     report = compute_report.on_own_table(opened.source, own.job("report"))
     if lecture.is_on():
         return report
@@ -117,16 +118,16 @@ def _own_table(opened: layout.Page) -> TableReport | None:
             task="Your table",
             complete=lambda spec: {**spec, "checkpoint": str(source.folder), "state": source.state, "own": own_name},
             limits_line=f"At most {limits().upload_megabytes} MB and {limits().rows:,} rows, of which {MAX_ROWS:,} are "
-            "classified. Labels must be names of the classifier's classes. Nobody else sees the file. It is removed "
-            f"after it is read, and what is shown of it {own.retention()} after your last visit.",
+            "classified. Labels must be names of the classifier's classes. Nobody else sees the file. It is deleted "
+            f"after it is read, and the report {own.retention()} after your last visit.",
         )
     return None
 
 
-def _of_test_rows(opened: layout.Page) -> Report | None:
-    if why := compute_report.why_no_rows(opened.source):
+def _report_on_test_rows(opened: layout.Page) -> Report | None:
+    if reason := compute_report.why_no_rows(opened.source):
         if not lecture.is_on():
-            st.info(why)
+            st.info(reason)
         return None
     bar = st.empty()
     try:
@@ -141,9 +142,9 @@ def _of_test_rows(opened: layout.Page) -> Report | None:
     return report
 
 
-def _headline(report: Report, metrics: Mapping[str, Any]) -> None:
+def _draw_metrics(report: Report, comparison: Mapping[str, Any] | None) -> None:
     if not report.metrics:
-        st.info("No metrics were stored when this classifier was trained, and there are no rows to compute them on.")
+        st.info("No metrics were saved when this classifier was trained, and there are no rows to compute them on.")
         return
     metrics = report.metrics
     st.subheader(f"On {plain(report.rows_description)}", anchor=False)
@@ -155,35 +156,36 @@ def _headline(report: Report, metrics: Mapping[str, Any]) -> None:
         ("Log loss", f"{metrics['log_loss']:.3f}", "Mean negative logarithm of the label's probability."),
     ):
         columns.metric(name, value, help=meaning, width="content")
-    if stored := metrics.get("comparison"):
-        comparison = Comparison.from_dict(stored)
-        st.markdown(table(("held-out rows (95 % CI)", "accuracy", "macro-F1"), comparison.table))
-        st.caption(f"{plain(comparison.verdict)} {comparison.settings}")
+    if comparison:
+        models = Comparison.from_dict(comparison)
+        st.markdown(table(("held-out rows (95 % CI)", "accuracy", "macro-F1"), models.table))
+        st.caption(f"{plain(models.verdict)} {models.settings}")
 
 
-def _curves(report: Report, runs: int) -> None:
-    st.subheader("Learning curves", anchor=False)
+def _draw_training_curves(report: Report, runs: int) -> None:
+    st.subheader("Training curves", anchor=False)
     best = next((row for row in reversed(report.history) if row.get("best")), report.history[-1])
     accuracy = best.get("validation_accuracy")
-    accuracy_text = f", up to {percentage(accuracy)} of validation rows" if accuracy is not None else ""
+    best_accuracy = f"; best validation accuracy: {percentage(accuracy)}" if accuracy is not None else ""
     chart(
         training_curves(report.history, runs=runs),
         key="chart_training_report",
-        alt=f"Loss and accuracy over {len(report.history)} validations of the training{accuracy_text}",
+        alt=f"Loss and accuracy at {len(report.history)} validations during training{best_accuracy}",
     )
     if runs > 1:
         st.caption(of_runs(runs))
 
 
-def _confusion(opened: layout.Page, report: Report) -> None:
+def _draw_confusion(opened: layout.Page, report: Report) -> None:
     counts = report.confusion
     if counts is None:
         return
     st.subheader("What is confused with what?", anchor=False)
     classes = report.classes
     worst = worst_pairs(classes, counts)
-    chosen = worst[0].first if worst and len(classes) > WIDE else None  # a slide has no room for all classes
-    if len(classes) > WIDE and not lecture.is_on():
+    is_zoomable = len(classes) > MAX_WITHOUT_ZOOM
+    chosen = worst[0].first if worst and is_zoomable else None  # a slide has no room for all classes
+    if is_zoomable and not lecture.is_on():
         chosen = st.selectbox(
             "Zoom in on a class and the classes it is most confused with",
             classes,
@@ -195,53 +197,52 @@ def _confusion(opened: layout.Page, report: Report) -> None:
     order = cluster_order(counts).tolist()
     if chosen is not None:
         centre = classes.index(chosen)
-        near = sorted(
-            order, key=lambda c: -(counts[centre, c] + counts[c, centre]) * (c != centre) - 10**9 * (c == centre)
-        )
-        order = [c for c in order if c in set(near[:ZOOM])]
+        confusions = counts[centre] + counts[:, centre]
+        nearest = sorted(order, key=lambda c: (c != centre, -confusions[c]))[:N_ZOOMED]
+        order = [c for c in order if c in nearest]
     names = [classes[c] for c in order]
     shown = counts[order][:, order]
-    first = (
-        f"most confused: {worst[0].first} and {worst[0].second}, {worst[0].n} rows" if worst else "no row is confused"
-    )
+    most_confused = "no row is confused"
+    if worst:
+        most_confused = f"most confused: {worst[0].first} and {worst[0].second}, {worst[0].n} rows"
     chart(
         confusion_map(names, shown, support=counts.sum(axis=1)[order].tolist()),
         key="chart_confusion",
-        alt=f"Confusion matrix of {len(names)} of {len(classes)} classes; {first}",
+        alt=f"Confusion matrix of {len(names)} of {len(classes)} classes; {most_confused}",
     )
-    around = f" {len(names)} of {len(classes)} classes are shown." if chosen else ""
+    zoomed = f" {len(names)} of {len(classes)} classes are shown." if chosen else ""
     st.caption(
         "Rows are true classes, columns are predicted classes; classes that are confused with each other are adjacent "
-        f"(hierarchical clustering). Hover for numbers.{around}"
+        f"(hierarchical clustering). Hover for numbers.{zoomed}"
     )
     if worst and not lecture.is_on():
         st.markdown("**The worst pairs**")
         columns: dict[str, Sequence[Any]] = {
             "class": [pair.first for pair in worst],
             "other class": [pair.second for pair in worst],
-            "first taken for other": [pair.first_as_second for pair in worst],
-            "other taken for first": [pair.second_as_first for pair in worst],
+            "first classified as other": [pair.first_as_second for pair in worst],
+            "other classified as first": [pair.second_as_first for pair in worst],
             "share of both": [pair.share for pair in worst],
         }
-        report_rows.table(columns, key="pairs", percent=("share of both",))
+        report_rows.draw_table(columns, key="pairs", percent=("share of both",))
 
 
-def _per_class(report: Report) -> None:
+def _draw_per_class(report: Report) -> None:
     if lecture.is_on():
         return
     st.subheader("Class by class", anchor=False)
     names = {"class": "label", "rows": "support", "precision": "precision", "recall": "recall", "F1": "f1"}
     per_class = sorted(report.metrics["per_class"], key=lambda row: float(row["f1"]))
     columns: dict[str, Sequence[Any]] = {name: [row[field] for row in per_class] for name, field in names.items()}
-    if found := class_counts_of(report):
-        of_rows = [found[row["label"]] for row in per_class]
-        columns["finds (95 % CI)"] = [one.finds for one in of_rows]
-        columns["false alarms"] = [one.false_alarms for one in of_rows]
-    report_rows.table(columns, key="classes", percent=("precision", "recall", "F1"))
+    if counts_by_class := class_counts_of(report):
+        counts = [counts_by_class[row["label"]] for row in per_class]
+        columns["finds (95 % CI)"] = [count.finds for count in counts]
+        columns["false alarms"] = [count.false_alarms for count in counts]
+    report_rows.draw_table(columns, key="classes", percent=("precision", "recall", "F1"))
     st.caption("Lowest F1 first; click a heading to sort by that column.")
 
 
-def _reliability(report: Report) -> None:
+def _draw_reliability(report: Report) -> None:
     bins = [row for row in report.metrics["reliability"] if row["n"]]
     st.subheader("Can its confidence be trusted?", anchor=False)
     largest = max(bins, key=lambda row: row["n"])
@@ -253,14 +254,14 @@ def _reliability(report: Report) -> None:
     )
     st.caption(
         "On the dashed line, predictions with 80 % confidence are right in 80 % of cases. Below it, the classifier is "
-        "overconfident; above it, underconfident. Large dots stand for many rows."
+        "overconfident; above it, underconfident. Larger dots stand for more rows."
     )
 
 
-def _left_to_a_human(predictions: RowPredictions) -> None:
-    """Draw a slider for the confidence from which predictions are used, and what is answered then."""
+def _draw_answered_rows(predictions: RowPredictions) -> None:
+    """Draw a slider for the minimum confidence of used predictions, and how many rows then have one."""
     st.subheader("What to leave to a human?", anchor=False)
-    chosen = st.select_slider(
+    min_confidence = st.select_slider(
         "Use predictions with at least this confidence",
         CONFIDENCES,
         value=0.8,
@@ -268,11 +269,11 @@ def _left_to_a_human(predictions: RowPredictions) -> None:
         key="report_confidence",
         width=420,
     )
-    st.markdown(plain(str(coverage_above(predictions, chosen))))
+    st.markdown(plain(str(coverage_above(predictions, min_confidence))))
 
 
-def _more_rows(opened: layout.Page) -> None:
-    """Draw the button that starts a job, and once it is done the linear baseline's learning curve."""
+def _draw_learning_curve(opened: layout.Page) -> None:
+    """Draw the button that starts a job or, once it is done, the linear baseline's learning curve."""
     st.subheader("Would more rows help?", anchor=False)
     spec = {"own": opened.source.name.removeprefix(own.PREFIX), "state": opened.source.state}
     job = own.job("curve")
@@ -293,8 +294,8 @@ def _more_rows(opened: layout.Page) -> None:
             st.rerun()
 
 
-def _costs(opened: layout.Page, predictions: RowPredictions) -> None:
-    """Draw fields for the costs, and the cheapest policy beside the plain ones."""
+def _draw_costs(opened: layout.Page, predictions: RowPredictions) -> None:
+    """Draw fields for the costs, and compare the cheapest policy with simple ones."""
     with st.expander("What does it cost?", key="report_costs"):
         fields = st.container(horizontal=True)
         error, human = (
@@ -304,18 +305,18 @@ def _costs(opened: layout.Page, predictions: RowPredictions) -> None:
                 ("A text left to a human costs", 1.0, "report_cost_human"),
             )
         )
-        wrong = np.full((len(predictions.rows.classes),) * 2, error)
+        costs = np.full((len(predictions.rows.classes),) * 2, error)
         if st.checkbox("Some classes cost more", key="report_cost_classes"):
-            edited = st.data_editor(
-                {"true class": [visible(name) for name in predictions.rows.classes], "a wrong answer costs": wrong[0]},
+            costs_by_class = st.data_editor(
+                {"true class": [visible(name) for name in predictions.rows.classes], "a wrong answer costs": costs[0]},
                 disabled=["true class"],
                 column_config={"a wrong answer costs": st.column_config.NumberColumn(min_value=0.0, required=True)},
                 hide_index=True,
                 key=f"report_cost_table_{opened.source.name}_{error:g}",
             )
-            wrong[:] = np.array(edited["a wrong answer costs"], dtype=np.float64)[:, None]
-        np.fill_diagonal(wrong, 0.0)
-        cheapest = cheapest_policy(predictions, Costs(wrong, human))
+            costs[:] = np.array(costs_by_class["a wrong answer costs"], dtype=np.float64)[:, None]
+        np.fill_diagonal(costs, 0.0)
+        cheapest = cheapest_policy(predictions, Costs(costs, human))
         st.markdown(plain(str(cheapest)))
         st.markdown(table(POLICY_HEAD, [policy.cells for policy in cheapest.policies]))
         st.caption(
@@ -324,42 +325,41 @@ def _costs(opened: layout.Page, predictions: RowPredictions) -> None:
         )
 
 
-def _groups(metrics: Mapping[str, Any]) -> None:
+def _draw_groups(metrics: Mapping[str, Any]) -> None:
     """Draw the accuracy by length, by share of unknown words, and without word order."""
     parts = []
     for field, title in (("by_length", "Long and short texts"), ("by_unknown", "Unknown words")):
         slices = metrics.get(field, ())
-        if len(slices) > 1:  # a single group would be all rows
+        if len(slices) > 1:  # a single group has all rows
             quantity, bound = GROUPS[field]
             rows = [(f"{group_name(part, bound)} (n = {part['n']:,})", part["accuracy"], part["n"]) for part in slices]
             parts.append((field, title, quantity, rows))
     if order := metrics.get("order"):
-        accuracies = {"as typed": metrics["accuracy"], **{SHORT_ORDER.get(name, name): order[name] for name in order}}
+        accuracies = {"as typed": metrics["accuracy"], **{ORDER_NAMES.get(name, name): order[name] for name in order}}
         rows = [(name, accuracy, metrics["n"]) for name, accuracy in accuracies.items()]
         parts.append(("order", "Without word order", "word order", rows))
     if not parts:
         return
-    if lecture.is_on():  # several charts in large type do not fit
+    if lecture.is_on():  # several charts in large type do not fit on one slide
         for part in parts:
             with lecture.slide(lecture.WORDS):
                 st.subheader(f"Where is it right? {part[1]}", anchor=False)
-                _group(*part)
+                _draw_group(*part)
         return
     st.subheader("Where is it right, and where is it wrong?", anchor=False)
     for column, part in zip(st.columns(len(parts)), parts, strict=True):
         with column:
             st.markdown(f"**{part[1]}**")
-            _group(*part)
+            _draw_group(*part)
 
 
-def _attractors(groups: Sequence[Mapping[str, Any]]) -> None:
-    """Draw the accuracy of a model of `agreement` by nouns of the other number before the verb, and what it is worth
-    to read less or otherwise."""
+def _draw_attractors(groups: Sequence[Mapping[str, Any]]) -> None:
+    """Draw the accuracy on `agreement` by number of attractors, for this model and for those that read less."""
     st.subheader("Does it find the subject, or go by the nearest noun?", anchor=False)
     kinds = [kind for kind in AGREEMENT if kind in groups[0]["accuracy"]]
     accuracies = [[group["accuracy"][kind] for group in groups] for kind in kinds]
-    values = "; ".join(
-        f"{AGREEMENT[kind]} {', '.join(map(percentage, line))}" for kind, line in zip(kinds, accuracies, strict=True)
+    values_by_kind = "; ".join(
+        f"{AGREEMENT[kind]} {', '.join(map(percentage, row))}" for kind, row in zip(kinds, accuracies, strict=True)
     )
     chart(
         group_lines(
@@ -369,15 +369,15 @@ def _attractors(groups: Sequence[Mapping[str, Any]]) -> None:
             quantity="nouns of the other number before the verb (attractors)",
         ),
         key="chart_attractors",
-        alt=f"Accuracy by number of attractors, {', '.join(group['name'] for group in groups)}: {values}",
+        alt=f"Accuracy by number of attractors, {', '.join(group['name'] for group in groups)}: {values_by_kind}",
     )
     st.caption(
-        "Guessing is right half of the time. With an attractor, the nearest noun suggests the wrong number: only what"
-        " finds the subject stays far above 50 %."
+        "Guessing is right half of the time. An attractor suggests the wrong number, so only a model that finds the "
+        "subject stays far above 50 %."
     )
 
 
-def _group(field: str, title: str, quantity: str, rows: Sequence[tuple[str, float, int]]) -> None:
+def _draw_group(field: str, title: str, quantity: str, rows: Sequence[tuple[str, float, int]]) -> None:
     names, accuracies, counts = zip(*rows, strict=True)
     chart(
         group_bars(names, accuracies, counts, axis_title=quantity),

@@ -18,23 +18,23 @@ from txcls.figures import visible
 
 MAX_SHOWN = 500
 """Maximum number of rows in a table on the page; the download has all."""
-ROW_COLUMN = st.column_config.NumberColumn("row", width="small", format="localized", help="Its number in your file.")
+ROW_COLUMN = st.column_config.NumberColumn("row", width="small", format="localized", help="Row number in your file.")
 TEXT_COLUMN = st.column_config.TextColumn("text", width="large")
 _OPEN = "_report_open"
 
 
-def table(columns: Mapping[str, Sequence[Any]], *, key: str, percent: Sequence[str], **options: Any) -> None:
-    """Draw a sortable table and a CSV download in which spreadsheets read no cell as a formula."""
-    lines = list(zip(*columns.values(), strict=True))
-    shown = [[visible(cell)[:400] if isinstance(cell, str) else cell for cell in line] for line in lines[:MAX_SHOWN]]
+def draw_table(columns: Mapping[str, Sequence[Any]], *, key: str, percent: Sequence[str], **options: Any) -> None:
+    """Draw a sortable table, and its CSV download, in which no cell is a formula for a spreadsheet."""
+    rows = list(zip(*columns.values(), strict=True))
+    shown = [[visible(cell)[:400] if isinstance(cell, str) else cell for cell in row] for row in rows[:MAX_SHOWN]]
     frame, shares = in_percent(pd.DataFrame(shown, columns=list(columns)), percent)
     options.setdefault("height", min(42 + 35 * max(len(shown), 1), 320))
-    config = {"row": ROW_COLUMN, "text": TEXT_COLUMN, **shares}
-    st.dataframe(frame, key=f"report_{key}", hide_index=True, column_config=config, **options)
+    column_config = {"row": ROW_COLUMN, "text": TEXT_COLUMN, **shares}
+    st.dataframe(frame, key=f"report_{key}", hide_index=True, column_config=column_config, **options)
     if not lecture.is_on():
         st.download_button(
             "Download as CSV",
-            table_csv(list(columns), lines, plain=as_plain_text).encode("utf-8", "backslashreplace"),
+            table_csv(list(columns), rows, plain=as_plain_text).encode("utf-8", "backslashreplace"),
             file_name=f"{key}.csv",
             mime="text/csv",
             key=f"report_{key}_csv",
@@ -52,49 +52,53 @@ def in_percent(frame: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFrame,
 
 
 def heights(texts: Sequence[str], *, limit: int) -> tuple[int, int]:
-    """Heights of the rows and of the table in pixels.
+    """Heights of a row and of the table in pixels.
 
-    If some text is long, rows have room for three lines; Streamlit does not wrap text in lower rows.
+    If some text is long, rows have room for three lines; Streamlit does not wrap text in rows of less height.
     """
-    row = 76 if any(len(text) > 60 for text in texts) else 35
+    row_height = 76 if any(len(text) > 60 for text in texts) else 35
     if lecture.is_on():  # larger type
-        row, limit = 2 * row, 2 * limit
-    return row, min(42 + row * max(len(texts), 1), limit)
+        row_height, limit = 2 * row_height, 2 * limit
+    return row_height, min(42 + row_height * max(len(texts), 1), limit)
 
 
-def _rows_table(
-    rows: Sequence[RowPrediction], *, key: str, places: Sequence[int], beside: Mapping[str, Sequence[str]] | None = None
+def _draw_rows(
+    rows: Sequence[RowPrediction],
+    *,
+    key: str,
+    row_numbers: Sequence[int],
+    extra_columns: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
     """Draw rows with labels and probabilities; a click on one opens its text in Classify.
 
-    `places` has the number of each classified row in the visitor's file, if there is one; `beside` adds columns.
+    `row_numbers` has the number of each classified row in the visitor's file, if there is one.
     """
     texts = [row.text for row in rows]
     columns: dict[str, Sequence[Any]] = {
-        **({"row": [places[row.row] for row in rows]} if places else {}),
+        **({"row": [row_numbers[row.row] for row in rows]} if row_numbers else {}),
         "text": texts,
         "label": [row.label for row in rows],
         "predicted": [row.predicted for row in rows],
-        **(beside or {}),
+        **(extra_columns or {}),
         "probability": [row.probability for row in rows],
         "label's probability": [row.label_probability for row in rows],
     }
     row_height, height = heights(texts[:MAX_SHOWN], limit=420)
-    table(
+    draw_table(
         columns,
         key=key,
         percent=("probability", "label's probability"),
         row_height=row_height,
         height=height,
-        on_select=lambda: _choose(f"report_{key}", texts[:MAX_SHOWN]),
+        on_select=lambda: _choose_row(f"report_{key}", texts[:MAX_SHOWN]),
         selection_mode="single-row",
     )
 
 
-def _choose(key: str, texts: Sequence[str]) -> None:
-    chosen = st.session_state[key].selection.rows
-    if chosen and chosen[0] < len(texts):
-        st.session_state[_OPEN] = texts[chosen[0]]
+def _choose_row(key: str, texts: Sequence[str]) -> None:
+    selected = st.session_state[key].selection.rows
+    if selected and selected[0] < len(texts):
+        st.session_state[_OPEN] = texts[selected[0]]
 
 
 def open_chosen() -> None:
@@ -105,30 +109,30 @@ def open_chosen() -> None:
         st.switch_page(menu.CLASSIFY.path, query_params=state.link_params(state.shown_view()))
 
 
-def mistakes(report: Report, places: Sequence[int]) -> None:
-    """Draw the wrong predictions."""
+def draw_mistakes(report: Report, row_numbers: Sequence[int]) -> None:
+    """Draw the rows that are classified wrongly."""
     assert report.predictions is not None
     st.subheader("The most confident mistakes", anchor=False)
     wrong = report.predictions.mistakes()
     if not wrong:
         st.markdown(f"All predictions are right ({plain(report.rows_description)}).")
         return
-    shown = f" The first {MAX_SHOWN} are listed." if len(wrong) > MAX_SHOWN else ""
+    limit_sentence = f" The first {MAX_SHOWN} are listed." if len(wrong) > MAX_SHOWN else ""
     st.markdown(
         f"**{len(wrong):,}** predictions are wrong ({plain(report.rows_description)}), most confident first. **Click "
-        f"the box at the start of a row to open it in Classify.**{shown}"
+        f"the box at the start of a row to open it in Classify.**{limit_sentence}"
     )
-    _rows_table(wrong, key="mistakes", places=places)
+    _draw_rows(wrong, key="mistakes", row_numbers=row_numbers)
 
 
-def baseline(opened: layout.Page) -> None:
+def draw_baseline(opened: layout.Page) -> None:
     """Draw the rows on which only the Transformer, or only the linear baseline, is right."""
     st.subheader("Compared with the linear baseline", anchor=False)
     key = f"report_baseline_{opened.source.name}_{opened.source.state}"
     if not st.session_state.get(key):
         st.markdown(
             "TF-IDF with a tuned linear support vector machine is the standard baseline. It is fitted to the training "
-            f"rows (at most {compute_report.MAX_TRAINING_ROWS:,}) and classifies the same rows."
+            f"rows (at most {compute_report.MAX_TRAINING_ROWS:,}) and classifies the same test rows."
         )
         st.button(
             "Fit the linear baseline", key="report_baseline", on_click=lambda: st.session_state.update({key: True})
@@ -140,18 +144,18 @@ def baseline(opened: layout.Page) -> None:
     except TxclsError as error:
         st.info(f"This needs the training rows. {plain(str(error))}")
         return
-    part = ""
+    training_sentence = ""
     if fitted.n_training < fitted.n_available:
-        part = f" It was fitted to {fitted.n_training:,} of the {fitted.n_available:,} training rows."
-    st.markdown(f"{plain(fitted.verdict())}.{part}")
+        training_sentence = f" It was fitted to {fitted.n_training:,} of the {fitted.n_available:,} training rows."
+    st.markdown(f"{plain(fitted.verdict())}.{training_sentence}")
     only_right = {"Transformer": fitted.only_transformer_right(), "linear baseline": fitted.only_baseline_right()}
     tabs = st.tabs([f"Only the {name} is right: {len(rows):,}" for name, rows in only_right.items()])
     for tab, (name, rows) in zip(tabs, only_right.items(), strict=True):
         with tab:
             if rows:
                 classes = [fitted.baseline_class(row.row) for row in rows]
-                places = compute_report.places(opened.source)
+                row_numbers = compute_report.row_numbers(opened.source)
                 key = f"only_{name.split()[0].lower()}"
-                _rows_table(rows, key=key, places=places, beside={"linear baseline": classes})
+                _draw_rows(rows, key=key, row_numbers=row_numbers, extra_columns={"linear baseline": classes})
             else:
                 st.markdown("There are none.")

@@ -1,4 +1,4 @@
-"""The selected cell of a step. The view stores it by axis, so a token stays selected in other steps."""
+"""The selected cell of a step. The view stores one index per axis, so a token stays selected in other steps."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -17,28 +17,28 @@ MAX_ROWS = 64
 
 
 def chosen_cell(view: View, cells: np.ndarray, rows: Axis, columns: Axis, focus: int) -> tuple[int, int]:
-    """The selected cell; by default, the row of the focus token or best class, and its largest magnitude."""
-    chosen = _cells(view)
+    """The selected cell; by default, the row of the focus token or best class, and the largest magnitude in it."""
+    selected = _cells(view)
     magnitude = np.where(np.isfinite(cells), np.abs(cells), -1.0)
-    usual = focus if rows.what == "token" else int(cells.argmax()) if rows.what == "class" else 0
-    row = min(chosen.get(_row_key(rows), usual), rows.size - 1)
-    column = chosen.get(columns.letter, columns.size)
+    default_row = focus if rows.what == "token" else int(cells.argmax()) if rows.what == "class" else 0
+    row = min(selected.get(_row_key(rows), default_row), rows.size - 1)
+    column = selected.get(columns.letter, columns.size)
     return row, column if column < columns.size else int(magnitude[row].argmax())
 
 
-def choose(rows: Axis, columns: Axis, row: int, column: int) -> None:
+def select_cell(rows: Axis, columns: Axis, row: int, column: int) -> None:
     """Select a cell; its token stays selected in other steps."""
     _select({_row_key(rows): row, columns.letter: column})
 
 
-def choose_index(axis: Axis, n: int) -> None:
+def select_index(axis: Axis, n: int) -> None:
     """Select an element of a vector."""
     _select({_row_key(axis): n})
 
 
 def _select(change: dict[str, int]) -> None:
-    chosen = {**_cells(state.shown_view()), **change}
-    state.change_view(cell=tuple(f"{letter}{n}" for letter, n in chosen.items()))
+    selected = {**_cells(state.shown_view()), **change}
+    state.change_view(cell=tuple(f"{letter}{n}" for letter, n in selected.items()))
 
 
 def _cells(view: View) -> dict[str, int]:
@@ -51,52 +51,53 @@ def _row_key(rows: Axis) -> str:
     return "row" if rows.what == "token" else rows.letter
 
 
-def first_row(rows: Axis, row: int) -> int:
-    """Index of the first row to draw; draws a selector for long texts."""
+def choose_first_row(rows: Axis, row: int) -> int:
+    """Draw a selector of rows if there are too many; return the index of the first row to draw."""
     if rows.size <= MAX_ROWS:
         return 0
     starts = range(0, rows.size, MAX_ROWS)
-    part: int = st.segmented_control(
+    start: int = st.segmented_control(
         "Rows",
         starts,
         default=row // MAX_ROWS * MAX_ROWS,
-        format_func=lambda start: f"{start + 1}–{min(start + MAX_ROWS, rows.size)}",
+        format_func=lambda first: f"{first + 1}–{min(first + MAX_ROWS, rows.size)}",
         key=f"step_rows_{rows.size}_{row}",
         required=True,
     )
     st.caption(f"{rows.size} rows, shown {MAX_ROWS} at a time.")
-    return part
+    return start
 
 
-def cell_boxes(rows: Axis, columns: Axis, row: int, column: int) -> None:
+def draw_cell_boxes(rows: Axis, columns: Axis, row: int, column: int) -> None:
+    """Draw a control for the row and one for the column of the selected cell."""
     boxes = st.container(horizontal=True, gap="small")
-    for place, axis, at in (("Row", rows, row), ("Column", columns, column)):
+    for side, axis, index in (("Row", rows, row), ("Column", columns, column)):
         if axis.what == "text":
             continue
-        key = f"step_box_{place}_{axis.letter}"
-        st.session_state[key] = at
-        change: dict[str, Any] = {
-            "on_change": _box_changed,
-            "args": (key, place, rows, columns, row, column),
+        key = f"step_box_{side}_{axis.letter}"
+        st.session_state[key] = index
+        options: dict[str, Any] = {
+            "on_change": _follow_box,
+            "args": (key, side, rows, columns, row, column),
             "label_visibility": "collapsed" if lecture.is_on() else "visible",
         }
         if axis.names:
             boxes.selectbox(
-                f"{place}: {axis.what}",
+                f"{side}: {axis.what}",
                 range(axis.size),
                 key=key,
-                format_func=partial(_numbered, axis.names),
+                format_func=partial(_numbered_name, axis.names),
                 width=240,
-                **change,
+                **options,
             )
         else:
-            boxes.number_input(f"{place}: {axis.what}", 0, axis.size - 1, key=key, width=180, **change)
+            boxes.number_input(f"{side}: {axis.what}", 0, axis.size - 1, key=key, width=180, **options)
 
 
-def _box_changed(key: str, place: str, rows: Axis, columns: Axis, row: int, column: int) -> None:
+def _follow_box(key: str, side: str, rows: Axis, columns: Axis, row: int, column: int) -> None:
     index = int(st.session_state[key])
-    choose(rows, columns, *((index, column) if place == "Row" else (row, index)))
+    select_cell(rows, columns, *((index, column) if side == "Row" else (row, index)))
 
 
-def _numbered(names: Sequence[str], n: int) -> str:
+def _numbered_name(names: Sequence[str], n: int) -> str:
     return f"{n + 1} · {visible(names[n][:40])}"

@@ -12,7 +12,7 @@ from txcls.address import View
 from txcls.app import menu
 from txcls.app.components.cell_click import listen_to_cells
 from txcls.app.lessons import lesson
-from txcls.app.pages.steps.selection import MAX_ROWS, cell_boxes, choose, choose_index, chosen_cell, first_row
+from txcls.app.pages.steps import selection
 from txcls.app.shell import compute, heads, layout, lecture, state, token_html
 from txcls.app.shell.charts import chart
 from txcls.app.shell.markdown import plain
@@ -24,7 +24,7 @@ from txcls.text.cleaning import clean
 from txcls.text.encoder import TextEncoder
 
 CHART = "chart_numbers"
-MAX_BARS_OF_A_SLIDE = 10
+MAX_BARS_PER_SLIDE = 10
 """Maximum number of classes drawn as bars in large type."""
 MAX_SHOWN_CHARACTERS = 3000
 """Maximum number of characters of a text that are shown."""
@@ -54,7 +54,7 @@ STYLE = """
   margin-bottom: 0.8rem;}
 .katex-display {overflow-x: auto; overflow-y: hidden; padding: 2px 0;}
 .katex-display > .katex {font-size: 1.08em;}
-/* On a phone the controls and the step stand above the text box: a step is what changes. */
+/* On a phone, the controls and the step come above the text box, because they change more often. */
 @media (max-width: 640px) {
   [data-testid="stMain"] [data-testid="stVerticalBlock"]:has(> * > .st-key-step_controls) > * {order: 3;}
   [data-testid="stMain"] [data-testid="stVerticalBlock"] > :is(:has(h1), :has(> .st-key-lesson_panel)) {
@@ -70,24 +70,24 @@ STYLE = """
 def main() -> None:
     """Draw the page."""
     opened = layout.open_page(menu.STEPS)
-    read = classify_text(opened, "every step of the forward pass appears here with its numbers.")
-    at = None
-    if read is not None and read.has_label:
-        opened = heads.open_on_head(opened, read.classifier)
+    classified = classify_text(opened, "every step of the forward pass appears here with its numbers.")
+    position = None
+    if classified is not None and classified.has_label:
+        opened = heads.open_on_head(opened, classified.classifier)
         st.html(STYLE)
         walk = compute.walk_through(opened.source, opened.view.text)
-        place = _place(opened.view, walk)
-        at = place, len(walk.steps)
-        with lecture.slide(lecture.step_part(walk.steps[place].name, walk.steps[place].layer)):
-            _navigate(opened.view, walk, place)
-            _say_what_is_skipped(walk, place)
+        index = _step_index(opened.view, walk)
+        position = index, len(walk.steps)
+        with lecture.slide(lecture.step_part(walk.steps[index].name, walk.steps[index].layer)):
+            _draw_navigation(opened.view, walk, index)
+            _offer_layer_2(walk, index)
             with st.container(key="step_body"):
-                _step(opened, read.classifier, walk, walk.steps[place])
-    layout.close_page(opened, at=at)
+                _draw_step(opened, classified.classifier, walk, walk.steps[index])
+    layout.close_page(opened, at=position)
 
 
-def _step(opened: layout.Page, classifier: Predictor, walk: Walk, step: WalkStep) -> None:
-    """Draw a step: description, numbers, formula and code."""
+def _draw_step(opened: layout.Page, classifier: Predictor, walk: Walk, step: WalkStep) -> None:
+    """Draw a step: its description, numbers, formula and code."""
     with st.container(key="step_heading", horizontal=True, vertical_alignment="center", gap="small"):
         if not lecture.is_on():
             st.subheader(_heading(opened.view, step), anchor=False, width="content")
@@ -95,21 +95,21 @@ def _step(opened: layout.Page, classifier: Predictor, walk: Walk, step: WalkStep
             heads.draw_chip(classifier, step.layer, opened.view.head)
     with st.container(key="step_says"):
         st.markdown(plain(step.says))
-    hidden = _is_hidden(opened, step)
+    is_hidden = _ask_question(opened, step)
     left, right = st.columns([1, 1] if lecture.is_on() else [3, 2], gap="large")
-    chosen = (0, 0)
-    if not hidden:
+    selected = (0, 0)
+    if not is_hidden:
         with left:
             if step.values is None:
-                _text(step, walk, classifier.encoder)
+                _draw_text(step, walk, classifier.encoder)
             else:
-                chosen = _numbers(opened, step, walk)
-    with right if not hidden else left:
+                selected = _draw_numbers(opened, step, walk)
+    with right if not is_hidden else left:
         if step.formula:
             st.latex(step.formula)
-        st.html(f'<div class="txcls-shape">{_shape(step, walk)}</div>')
-        if not hidden and step.values is not None:
-            _arithmetic(step, *chosen, head=opened.view.head)
+        st.html(f'<div class="txcls-shape">{_shape_html(step, walk)}</div>')
+        if not is_hidden and step.values is not None:
+            _draw_arithmetic(step, *selected, head=opened.view.head)
         if not lecture.is_on():
             st.markdown("**In the code**")
             for code in step.code:
@@ -119,8 +119,8 @@ def _step(opened: layout.Page, classifier: Predictor, walk: Walk, step: WalkStep
                 st.caption("Input from: " + ", ".join(plain(title) for title in step.reads))
 
 
-def _place(view: View, walk: Walk) -> int:
-    if not view.step:  # outside a lecture, open on a step with something to see
+def _step_index(view: View, walk: Walk) -> int:
+    if not view.step:  # outside lecture mode, open on a step with much to see
         return 0 if lecture.is_on() else walk.find("softmax", view.layer)
     try:
         return walk.find(view.step, view.layer)
@@ -129,42 +129,42 @@ def _place(view: View, walk: Walk) -> int:
         return 0
 
 
-def _navigate(view: View, walk: Walk, place: int) -> None:
-    """Draw buttons for the previous and the next step, and selectors of step, layer and head.
+def _draw_navigation(view: View, walk: Walk, index: int) -> None:
+    """Draw buttons for the previous and next step, and selectors of step, layer and head.
 
-    In lecture mode they are beside the heading.
+    In lecture mode, they are beside the heading.
     """
-    step, n = walk.steps[place], len(walk.steps)
-    # Streamlit keeps the callbacks of a session's widgets, which must not keep the arrays of the walk with them.
+    step, n = walk.steps[index], len(walk.steps)
+    # Streamlit stores the callbacks of a session's widgets, so they must not refer to the walk and its arrays.
     titles, addresses = [*map(_title, walk.steps)], [(step.name, step.layer) for step in walk.steps]
     row = st.container(key="step_controls", horizontal=True, vertical_alignment="center", gap="small")
     if lecture.is_on():
         row.subheader(_heading(view, step), anchor=False, width="content")
-    keys = lesson.now() is None  # in a lesson, the keys turn the lesson's steps
+    has_keys = lesson.now() is None  # in a lesson, the keys move between the lesson's steps
     row.button(
         "◀ Back",
         key="step_back",
-        help="Key: PageUp" if keys else None,
-        disabled=place == 0,
-        on_click=_go,
-        args=addresses[max(_beside(walk, place, -1), 0)],
+        help="Key: PageUp" if has_keys else None,
+        disabled=index == 0,
+        on_click=_open_step,
+        args=addresses[max(_neighbour(walk, index, -1), 0)],
     )
     row.button(
         "Next ▶",
         key="step_next",
-        help="Key: PageDown" if keys else None,
-        disabled=place == n - 1,
-        on_click=_go,
-        args=addresses[min(_beside(walk, place, 1), n - 1)],
+        help="Key: PageDown" if has_keys else None,
+        disabled=index == n - 1,
+        on_click=_open_step,
+        args=addresses[min(_neighbour(walk, index, 1), n - 1)],
         type="primary",
     )
-    st.session_state["step_box"] = place
+    st.session_state["step_box"] = index
     row.selectbox(
         "Step",
         range(n),
         key="step_box",
         format_func=lambda number: f"{number + 1} of {n} · {titles[number]}",
-        on_change=lambda: _go(*addresses[st.session_state["step_box"]]),
+        on_change=lambda: _open_step(*addresses[st.session_state["step_box"]]),
         label_visibility="collapsed",
         width=345,
     )
@@ -179,15 +179,15 @@ def _navigate(view: View, walk: Walk, place: int) -> None:
 
 
 def _choose_layer_and_head(row: DeltaGenerator, view: View, walk: Walk, step: WalkStep) -> None:
-    for field, limit, shown in (
+    for field, limit, is_shown in (
         ("layer", walk.sizes["L"], step.layer is not None),
         ("head", walk.sizes["H"], step.by_head),
     ):
-        if not shown or limit < 2:
+        if not is_shown or limit < 2:
             continue
         key = f"step_{field}_box"
         st.session_state[key] = getattr(view, field) + 1
-        change: dict[str, Any] = {"args": (field, key), "on_change": _changed}
+        options: dict[str, Any] = {"args": (field, key), "on_change": _follow_box}
         if limit <= 12:
             row.segmented_control(
                 field.capitalize(),
@@ -196,10 +196,10 @@ def _choose_layer_and_head(row: DeltaGenerator, view: View, walk: Walk, step: Wa
                 required=True,
                 format_func=("", f"{field.capitalize()} 1", *map(str, range(2, limit + 1))).__getitem__,
                 label_visibility="collapsed",
-                **change,
+                **options,
             )
         else:
-            row.number_input(field.capitalize(), 1, limit, key=key, width=130, label_visibility="collapsed", **change)
+            row.number_input(field.capitalize(), 1, limit, key=key, width=130, label_visibility="collapsed", **options)
 
 
 def _title(step: WalkStep) -> str:
@@ -210,43 +210,44 @@ def _heading(view: View, step: WalkStep) -> str:
     return f"{_title(step)} · head {view.head + 1}" if step.by_head else _title(step)
 
 
-def _go(name: str, layer: int | None) -> None:
+def _open_step(name: str, layer: int | None) -> None:
     """Show the step with this name; the layer is None for steps outside the layers."""
-    change: dict[str, Any] = {} if layer is None else {"layer": layer}
-    state.change_view(step=name, guess=0, **change)
+    layer_change: dict[str, Any] = {} if layer is None else {"layer": layer}
+    state.change_view(step=name, guess=0, **layer_change)
 
 
-def _beside(walk: Walk, place: int, by: int) -> int:
-    """The next or previous step; from outside the later layers, they are skipped, since they repeat the first."""
+def _neighbour(walk: Walk, index: int, direction: int) -> int:
+    """The next or previous step; skips the layers after the first, which repeat it, unless already inside one."""
     steps = walk.steps
-    to = place + by
-    if not steps[place].layer:
-        while 0 <= to < len(steps) and steps[to].layer:
-            to += by
-    return to
+    target = index + direction
+    if not steps[index].layer:
+        while 0 <= target < len(steps) and steps[target].layer:
+            target += direction
+    return target
 
 
-def _say_what_is_skipped(walk: Walk, place: int) -> None:
-    """After the first layer, say that the others do the same, and offer to enter the next one."""
-    n_layers, last = walk.sizes["L"], place + 1 < len(walk.steps) and walk.steps[place + 1].layer == 1
-    if not last or walk.steps[place].layer != 0 or n_layers < 2 or lesson.now() is not None:
+def _offer_layer_2(walk: Walk, index: int) -> None:
+    """After the first layer, say that the others do the same, and offer to open the second."""
+    n_layers, following = walk.sizes["L"], walk.steps[index + 1 : index + 2]
+    is_last_of_first_layer = walk.steps[index].layer == 0 and any(step.layer == 1 for step in following)
+    if not is_last_of_first_layer or lesson.now() is not None:
         return
     others = "Layer 2 does" if n_layers == 2 else f"Layers 2 to {n_layers} do"
     st.button(
-        f"{others} the same with other weights, and Next skips them: enter layer 2",
+        f"{others} the same with other weights, so Next skips {'it' if n_layers == 2 else 'them'}. Open layer 2",
         key="enter_layer_2",
         type="tertiary",
-        on_click=_go,
-        args=(walk.steps[place + 1].name, 1),
+        on_click=_open_step,
+        args=(following[0].name, 1),
     )
 
 
-def _changed(field: str, key: str) -> None:
+def _follow_box(field: str, key: str) -> None:
     state.change_view(**{field: int(st.session_state[key]) - 1, "guess": 0})
 
 
-def _shape(step: WalkStep, walk: Walk) -> str:
-    """The step's shape in letters and in numbers, and the meaning of the letters."""
+def _shape_html(step: WalkStep, walk: Walk) -> str:
+    """The step's shape in letters and in numbers, and what the letters mean, as HTML."""
     sizes = walk.sizes
     if step.values is None or step.rows is None or step.columns is None:
         letters = ["B", "T"] if step.name == "ids" else []
@@ -264,8 +265,8 @@ def _shape(step: WalkStep, walk: Walk) -> str:
     )
 
 
-def _is_hidden(opened: layout.Page, step: WalkStep) -> bool:
-    """Ask the step's question if “Predict first” is on; returns whether its numbers are hidden until it is answered."""
+def _ask_question(opened: layout.Page, step: WalkStep) -> bool:
+    """Ask the step's question if “Predict first” is on; return whether to hide the numbers until it is answered."""
     if not opened.view.predict:
         return False
     head = opened.view.head
@@ -280,7 +281,7 @@ def _is_hidden(opened: layout.Page, step: WalkStep) -> bool:
         "Your prediction",
         range(len(question.options)),
         index=None,
-        on_change=_answered,
+        on_change=_store_guess,
         args=(key, step.rows, step.columns, question.cell),
         format_func=lambda option: plain(question.options[option]),
         key=key,
@@ -301,16 +302,16 @@ def _is_hidden(opened: layout.Page, step: WalkStep) -> bool:
     return False
 
 
-def _answered(key: str, rows: Axis | None, columns: Axis | None, cell: tuple[int, int] | None) -> None:
+def _store_guess(key: str, rows: Axis | None, columns: Axis | None, cell: tuple[int, int] | None) -> None:
     """Store the answer in the view, and select the cell that the question is about."""
     if cell is not None and rows is not None and columns is not None:
-        choose(rows, columns, *cell)
+        selection.select_cell(rows, columns, *cell)
     state.change_view(guess=int(st.session_state[key]) + 1)
 
 
-def _text(step: WalkStep, walk: Walk, encoder: TextEncoder) -> None:
-    """Draw text, tokens or ids, which are not matrices."""
-    prediction, read = walk.traced.prediction, walk.traced.tokens
+def _draw_text(step: WalkStep, walk: Walk, encoder: TextEncoder) -> None:
+    """Draw the text, tokens or ids, which are not matrices."""
+    prediction, tokens = walk.traced.prediction, walk.traced.tokens
     if step.name == "text":
         typed = prediction.text[:MAX_SHOWN_CHARACTERS]
         for title, text in (("As typed", typed), ("Cleaned", clean(typed, encoder.config.cleaning))):
@@ -319,26 +320,26 @@ def _text(step: WalkStep, walk: Walk, encoder: TextEncoder) -> None:
         if len(prediction.text) > MAX_SHOWN_CHARACTERS:
             st.caption(f"Shown: the first {MAX_SHOWN_CHARACTERS:,} of {len(prediction.text):,} characters.")
     elif step.name == "tokens":
-        cut = prediction.truncated_at
-        st.html(token_html.marked_text(prediction.text, read, truncated_at=cut, limit=encoder.max_length))
+        truncated_at = prediction.truncated_at
+        st.html(token_html.marked_text(prediction.text, tokens, truncated_at=truncated_at, limit=encoder.max_length))
     else:
-        st.html(token_html.ids([token.label for token in read], read))
+        st.html(token_html.ids([token.label for token in tokens], tokens))
 
 
-def _numbers(opened: layout.Page, step: WalkStep, walk: Walk) -> tuple[int, int]:
-    """Draw the heat map; returns the selected cell."""
+def _draw_numbers(opened: layout.Page, step: WalkStep, walk: Walk) -> tuple[int, int]:
+    """Draw the heat map, or bars for a vector; return the selected cell."""
     rows, columns = step.rows, step.columns
     assert rows is not None and columns is not None
     head = opened.view.head if step.by_head else 0
     cells = step.cells(head)
-    row, column = chosen_cell(opened.view, cells, rows, columns, walk.focus)
-    beside = lecture.is_on() and step.operands
+    row, column = selection.chosen_cell(opened.view, cells, rows, columns, walk.focus)
+    shows_operands = lecture.is_on() and step.operands
     has_matrix = any(min(operand.cells().shape) > 1 for operand in step.operands)
-    if "text" in (rows.what, columns.what) and not (beside and has_matrix and rows.size <= MAX_BARS):
-        _bars(opened, step, rows if columns.what == "text" else columns, cells.ravel(), max(row, column))
+    if "text" in (rows.what, columns.what) and not (shows_operands and has_matrix and rows.size <= MAX_BARS):
+        _draw_bars(opened, step, rows if columns.what == "text" else columns, cells.ravel(), max(row, column))
         return row, column
-    first = first_row(rows, row)
-    last = min(first + MAX_ROWS, rows.size)
+    first = selection.choose_first_row(rows, row)
+    last = min(first + selection.MAX_ROWS, rows.size)
     finite = np.abs(step.values[np.isfinite(step.values)]) if step.values is not None else cells
     settings: dict[str, Any] = {
         "rows": [rows.names[n] if rows.names else str(n) for n in range(first, last)],
@@ -349,12 +350,14 @@ def _numbers(opened: layout.Page, step: WalkStep, walk: Walk) -> tuple[int, int]
         "bound": float(finite.max(initial=0.0)) or None,
         "chosen": (row - first, column) if first <= row < last else None,
     }
-    if beside:
+    if shows_operands:
         operands = [(operand.name, operand.cells(head), operand.used) for operand in step.operands]
         figure = operands_map(
             cells[first:last],
             result=step.means,
-            operands=[(name, of if used == "column" else of[first:last], used) for name, of, used in operands],
+            operands=[
+                (name, values if used == "column" else values[first:last], used) for name, values, used in operands
+            ],
             **settings,
         )
     else:
@@ -362,67 +365,67 @@ def _numbers(opened: layout.Page, step: WalkStep, walk: Walk) -> tuple[int, int]
     chart(
         figure,
         key=CHART,
-        alt=f"Heat map of {_title(step)}: {rows.size} by {columns.size} numbers from {_least(cells):.4f} to "
+        alt=f"Heat map of {_title(step)}: {rows.size} by {columns.size} numbers from {_smallest(cells):.4f} to "
         f"{float(cells.max()):.4f}; selected: row {row + 1}, column {column + (columns.what != 'dimension')}, "
         f"{cells[row, column]:.4f}",
     )
-    listen_to_cells(CHART, lambda r, c: choose(rows, columns, first + r, c))
+    listen_to_cells(CHART, lambda r, c: selection.select_cell(rows, columns, first + r, c))
     if np.isneginf(cells).any():
         st.caption("Blank cells are −∞.")
     return row, column
 
 
-def _bars(opened: layout.Page, step: WalkStep, axis: Axis, values: np.ndarray, chosen: int) -> None:
+def _draw_bars(opened: layout.Page, step: WalkStep, axis: Axis, values: np.ndarray, selected: int) -> None:
     """Draw a vector as bars, one per class, token or dimension; with many classes, only the largest values."""
-    ranked = axis.what == "class"
-    n, limit = axis.size, MAX_BARS_OF_A_SLIDE if lecture.is_on() else MAX_BARS
+    is_ranked = axis.what == "class"
+    n, limit = axis.size, MAX_BARS_PER_SLIDE if lecture.is_on() else MAX_BARS
     chart(
         number_bars(
             values,
             names=axis.names or None,
             axis_title=axis.what,
             quantity=step.quantity,
-            chosen=chosen,
-            ranked=ranked,
+            chosen=selected,
+            ranked=is_ranked,
             limit=limit,
         ),
         key=CHART,
-        alt=f"Bars of {_title(step)}: {n} numbers from {_least(values):.4f} to {float(values.max()):.4f}; selected: "
-        f"{axis.what} {chosen + (axis.what != 'dimension')}, {values[chosen]:.4f}",
+        alt=f"Bars of {_title(step)}: {n} numbers from {_smallest(values):.4f} to {float(values.max()):.4f}; selected: "
+        f"{axis.what} {selected + (axis.what != 'dimension')}, {values[selected]:.4f}",
     )
-    listen_to_cells(CHART, lambda n, _: choose_index(axis, n))
-    if ranked and n > limit:
+    listen_to_cells(CHART, lambda n, _: selection.select_index(axis, n))
+    if is_ranked and n > limit:
         st.caption(f"The {limit} largest of {n}; any other can be selected under “Row”.")
     if np.isneginf(values).any():
         st.caption("Missing bars are −∞.")
 
 
-def _least(cells: np.ndarray) -> float:
+def _smallest(cells: np.ndarray) -> float:
     return float(cells[np.isfinite(cells)].min(initial=np.inf))
 
 
-def _arithmetic(step: WalkStep, row: int, column: int, *, head: int) -> None:
-    """Draw the arithmetic of the selected cell, and two boxes to select another."""
+def _draw_arithmetic(step: WalkStep, row: int, column: int, *, head: int) -> None:
+    """Draw the arithmetic of the selected cell, and controls to select another."""
     rows, columns = step.rows, step.columns
     assert rows is not None and columns is not None
     if not lecture.is_on():
         st.markdown("**How one number is computed.** Click a cell, or select it:")
-    cell_boxes(rows, columns, row, column)
-    made = step.explain(row, column, head=head if step.by_head else 0)
-    st.latex(r"\begin{aligned} " + r" \\ ".join(made.lines) + r" \end{aligned}")
-    if made.terms is None:
+    selection.draw_cell_boxes(rows, columns, row, column)
+    explanation = step.explain(row, column, head=head if step.by_head else 0)
+    st.latex(r"\begin{aligned} " + r" \\ ".join(explanation.lines) + r" \end{aligned}")
+    if explanation.terms is None:
         return
-    lines = [
-        f"<tr><td>{token_html.escape(name)}</td>" + "".join(f"<td>{_cell(value)}</td>" for value in row) + "</tr>"
-        for name, row in zip(made.labels, made.terms, strict=True)
+    rows_of_table = [
+        f"<tr><td>{token_html.escape(name)}</td>" + "".join(f"<td>{_cell_text(value)}</td>" for value in row) + "</tr>"
+        for name, row in zip(explanation.labels, explanation.terms, strict=True)
     ]
-    heads = "".join(f"<th>{html.escape(name)}</th>" for name in ("", *made.headers))
-    table = f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
-    with st.expander(f"All {len(lines):,} terms"):
+    headings = "".join(f"<th>{html.escape(name)}</th>" for name in ("", *explanation.headers))
+    table = f"<table><thead><tr>{headings}</tr></thead><tbody>{''.join(rows_of_table)}</tbody></table>"
+    with st.expander(f"All {len(rows_of_table):,} terms"):
         st.html(f'<div class="txcls-terms">{table}</div>')
 
 
-def _cell(value: float) -> str:
+def _cell_text(value: float) -> str:
     return "−∞" if np.isneginf(value) else minus(f"{value:.4f}")
 
 

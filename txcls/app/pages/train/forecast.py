@@ -1,7 +1,7 @@
 """The forecast of a training run within a time budget.
 
-One worker measures the rows and this server's speed once, while another reads the table; the forecast for a budget is
-computed from these measurements when the page is drawn.
+One worker measures the rows and this server's speed while another reads the table. From these measurements, the page
+computes the forecast for any budget.
 """
 
 from collections.abc import Mapping
@@ -18,14 +18,14 @@ from txcls.errors import TxclsError
 
 
 def measure_early(read_spec: Mapping[str, Any]) -> None:
-    """Start measuring while the table is being read; if this is not possible now, `draw` starts it later."""
+    """Start measuring while the table is being read; if that is impossible now, `draw` starts it later."""
     with suppress(TxclsError):
-        if limits().training and not _measures_other_rows(read_spec):
+        if limits().training and not _cancel_other_measurement(read_spec):
             queue.start(own.open_session(), "plan", {**read_spec, "only_plan": True}, address=st.context.ip_address)
 
 
-def _measures_other_rows(read_spec: Mapping[str, Any]) -> bool:
-    """Whether a worker is still measuring; if it measures other rows, it is cancelled."""
+def _cancel_other_measurement(read_spec: Mapping[str, Any]) -> bool:
+    """Cancel a measurement of other rows; return whether a worker was still measuring."""
     job = own.job("plan")
     if job.is_active and job.spec != {**read_spec, "only_plan": True}:
         waiting.cancel("plan")
@@ -35,12 +35,12 @@ def _measures_other_rows(read_spec: Mapping[str, Any]) -> bool:
 def draw(read_spec: Mapping[str, Any], minutes: int) -> tuple[bool, dict[str, Any]]:
     """Draw the forecast for the rows that were read with `read_spec`, or the progress of measuring them.
 
-    Returns whether these rows can be trained on, as far as known, and {"speed": …} for the job that trains, or {}.
+    Returns False if the rows cannot be trained on, otherwise True; and {"speed": …} for the training job, or {}.
     """
     spec = {**read_spec, "only_plan": True}
     job = own.job("plan")
     if job.spec != spec or job.status in ("none", "cancelled"):
-        if not _measures_other_rows(read_spec):
+        if not _cancel_other_measurement(read_spec):
             waiting.start("plan", spec)
         job = own.job("plan")
     if job.is_active:
@@ -50,11 +50,11 @@ def draw(read_spec: Mapping[str, Any], minutes: int) -> tuple[bool, dict[str, An
         epochs = f"{plan['epochs']} epoch{'s' * (plan['epochs'] != 1)}"
         if plan["runs"] > 1:
             epochs = f"{plan['runs']} runs of {epochs}"
-        unused = f" {plan['unused']:,} rows do not fit into this time and are left out." if plan["unused"] else ""
+        unused = f" {plan['unused']:,} rows are left out for lack of time." if plan["unused"] else ""
         st.markdown(
             f"Forecast: **{own.duration(plan['forecast'])}** for {epochs} over {plan['training']:,} rows; "
             f"{plan['validation']:,} others fit the calibration, {plan['test']:,} test the result.{unused} This server "
-            f"reads {plan['speed']['tokens_per_second']:,.0f} tokens per second in training."
+            f"processes {plan['speed']['tokens_per_second']:,.0f} tokens per second in training."
         )
         return True, {"speed": plan["speed"]}
     else:

@@ -1,4 +1,4 @@
-"""The parts of the Train page about a training run: its progress, its result, and the visitor's classifiers."""
+"""The parts of the Train page about training runs: progress, result, and the visitor's classifiers."""
 
 import html
 from collections.abc import Mapping, Sequence
@@ -20,10 +20,10 @@ from txcls.wording import percentage
 
 LINKS = (menu.CLASSIFY, menu.ATTENTION, menu.STEPS, menu.SWITCHBOARD, menu.EXPLANATION, menu.REPORT, menu.BATCH)
 DOWNLOADS = {".zip": "Download the classifier", ".html": "Download a page without a server"}
-NAMES = {"majority": "Majority guess", "linear": "Linear baseline", "transformer": "This Transformer"}
+MODEL_NAMES = {"majority": "Majority guess", "linear": "Linear baseline", "transformer": "This Transformer"}
 
 
-def live(job: JobState) -> None:
+def draw_progress(job: JobState) -> None:
     """Draw progress, metrics and curves of a training run that is queued or running; the buttons stay in place."""
     session = own.session()
     if job.status == "waiting" or session is None:
@@ -32,50 +32,52 @@ def live(job: JobState) -> None:
         return
     progress, folder = job.progress, session.job("train")
     share = min(max(float(progress.get("share") or 0.0), 0.0), 1.0)
-    left = progress.get("seconds_left")
-    remaining = f" · {own.duration(left)} left" if left is not None and share else ""
+    seconds_left = progress.get("seconds_left")
+    remaining = f" · {own.duration(seconds_left)} left" if seconds_left is not None and share else ""
     st.progress(share, plain(str(progress["stage"])) + remaining)
     points, validations = (read_lines(folder / name) for name in ("curve.jsonl", "validations.jsonl"))
     plan = read_json(folder / "plan.json") or {}
     steps, runs = int(plan.get("steps", 0)) or int(progress.get("steps") or 1), int(plan.get("runs", 1))
-    _metrics(progress, points, runs)
+    _draw_metrics(progress, points, runs)
     chart(
         live_curves(points[:: max(1, len(points) // 300)], validations, steps=steps, runs=runs),
         key="chart_live",
         alt=_describe_curves(points, validations, steps),
     )
     if runs > 1:
-        st.caption(f"{runs} runs from the same start, one after another; the mean of their weights is kept.")
-    stopping = (folder / "stop").exists()
+        st.caption(
+            f"{runs} runs from the same initial weights, one after another; the classifier’s weights are their mean."
+        )
+    is_stopping = (folder / "stop").exists()
     with st.container(horizontal=True):
         st.button(
-            "Stopping …" if stopping else "Stop, and keep what it has learned",
+            "Stopping …" if is_stopping else "Stop, and keep the classifier",
             key="stop_training",
             on_click=waiting.stop,
             args=("train",),
-            disabled=stopping,
+            disabled=is_stopping,
         )
         st.button("Cancel", key="cancel_training", on_click=waiting.cancel, args=("train",))
 
 
-def show_from_now_on(done: JobState) -> None:
-    """Show the classifier made by a job on all pages, with one of its examples as the text if there are any."""
-    name = own.PREFIX + str(done.result["name"])
+def open_classifier(job: JobState) -> None:
+    """Show the classifier of a finished job on all pages, with its first example as the text if it has any."""
+    name = own.PREFIX + str(job.result["name"])
     state.change_view(checkpoint=name)
     if examples := own.examples(name):
         state.change_view(text=examples[0].text)
 
 
-def _metrics(progress: Mapping[str, Any], points: Sequence[Mapping[str, Any]], runs: int) -> None:
-    """Draw the latest metrics in a row; they stay during later stages without metrics."""
+def _draw_metrics(progress: Mapping[str, Any], points: Sequence[Mapping[str, Any]], runs: int) -> None:
+    """Draw the latest metrics in a row; stages without metrics show the last ones."""
     last = points[-1] if points else {}
     loss, accuracy = (progress.get(name) or last.get(name) for name in ("loss", "accuracy"))
     speed = progress.get("tokens_per_second")
-    at, epochs = int(progress.get("epoch") or 0), int(progress.get("epochs") or 0) // runs
-    known = bool(at and epochs)
+    epoch, epochs = int(progress.get("epoch") or 0), int(progress.get("epochs") or 0) // runs
+    is_training = bool(epoch and epochs)
     metrics = {
-        **({"run": f"{(at - 1) // epochs + 1} of {runs}" if known else "–"} if runs > 1 else {}),
-        "epoch": f"{(at - 1) % epochs + 1} of {epochs}" if known else "–",
+        **({"run": f"{(epoch - 1) // epochs + 1} of {runs}" if is_training else "–"} if runs > 1 else {}),
+        "epoch": f"{(epoch - 1) % epochs + 1} of {epochs}" if is_training else "–",
         "training loss": "–" if loss is None else f"{loss:.3f}",
         "training accuracy": "–" if accuracy is None else percentage(accuracy),
         "tokens per second": "–" if speed is None else f"{speed:,.0f}",
@@ -95,19 +97,19 @@ def _describe_curves(points: Sequence[Mapping[str, Any]], validations: Sequence[
     )
 
 
-def result(trained: Mapping[str, Any]) -> None:
+def draw_result(outcome: Mapping[str, Any]) -> None:
     """Draw the comparison of the classifier with the baselines."""
-    if "problem" in trained:
-        st.warning(f"The classifier was saved, but comparing it with the baselines failed. {plain(trained['problem'])}")
+    if "problem" in outcome:
+        st.warning(f"The classifier was saved, but comparing it with the baselines failed. {plain(outcome['problem'])}")
         return
-    comparison = Comparison.from_dict(trained["comparison"])
-    if trained["stopped_early"]:
-        why = "as you asked" if trained["asked_to_stop"] else "because its time was used up on this busy server"
-        st.info(f"Stopped early, {why}: this is what it had learned until then.")
-    st.markdown(f"**{plain(trained['verdict'])}**")
-    models = {title: getattr(comparison, name) for name, title in NAMES.items()}
-    left, right = st.columns([3, 2], gap="large")
-    with left:
+    comparison = Comparison.from_dict(outcome["comparison"])
+    if outcome["stopped_early"]:
+        reason = "as you asked" if outcome["asked_to_stop"] else "because its time was used up on this busy server"
+        st.info(f"Stopped early, {reason}: this is the classifier as it was then.")
+    st.markdown(f"**{plain(outcome['verdict'])}**")
+    models = {title: getattr(comparison, name) for name, title in MODEL_NAMES.items()}
+    table_column, chart_column = st.columns([3, 2], gap="large")
+    with table_column:
         measures = {"accuracy": "accuracy", "macro-F1": "macro_f1"}
         rows = [
             {"": title} | {heading: _with_interval(getattr(model, name)) for heading, name in measures.items()}
@@ -117,9 +119,9 @@ def result(trained: Mapping[str, Any]) -> None:
         st.caption(
             f"On {comparison.n:,} held-out rows (95 % CI). Only the Transformer is right on "
             f"{comparison.only_transformer:,} of them, only the linear baseline on {comparison.only_linear:,}. "
-            f"{comparison.settings} Trained in {own.duration(trained['seconds'])}."
+            f"{comparison.settings} Trained in {own.duration(outcome['seconds'])}."
         )
-    with right:
+    with chart_column:
         intervals = [
             (title, model.accuracy.value, model.accuracy.low, model.accuracy.high) for title, model in models.items()
         ]
@@ -132,22 +134,22 @@ def result(trained: Mapping[str, Any]) -> None:
                 for title, value, low, high in intervals
             ),
         )
-    with st.expander("How it was trained", key="how_trained", on_change="rerun") as how:
-        if how.open:
-            st.markdown("\n".join(f"- {plain(note)}" for note in trained["notes"]))
+    with st.expander("How it was trained", key="how_trained", on_change="rerun") as expander:
+        if expander.open:
+            st.markdown("\n".join(f"- {plain(note)}" for note in outcome["notes"]))
 
 
-def _with_interval(measured: Any) -> list[str]:
+def _with_interval(metric: Any) -> list[str]:
     """A fraction, and its confidence interval on the next line."""
-    return [percentage(measured.value), f"({100 * measured.low:.1f} to {100 * measured.high:.1f})"]
+    return [percentage(metric.value), f"({100 * metric.low:.1f} to {100 * metric.high:.1f})"]
 
 
-def mine(opened: layout.Opened) -> None:
-    """Draw the visitor's own classifiers, with links to the pages, and downloads."""
+def draw_own_classifiers(opened: layout.Opened) -> None:
+    """Draw the visitor's own classifiers with links to pages and with downloads."""
     for name in checkpoints.own_names():
-        bare, known = name.removeprefix(own.PREFIX), checkpoints.summary(name)
-        score = "" if known.accuracy is None else f" · {percentage(known.accuracy)} right on its test rows"
-        st.markdown(f"**{plain(name)}** · {known.n_classes:,} classes{score}")
+        short_name, summary = name.removeprefix(own.PREFIX), checkpoints.summary(name)
+        accuracy = "" if summary.accuracy is None else f" · {percentage(summary.accuracy)} accuracy on its test rows"
+        st.markdown(f"**{plain(name)}** · {summary.n_classes:,} classes{accuracy}")
         first = next(iter(checkpoints.examples(name)), None)
         text = first.text if first else opened.view.text
         params = state.link_params(View(checkpoint=name, mode=opened.view.mode, text=text))
@@ -157,5 +159,6 @@ def mine(opened: layout.Opened) -> None:
         with st.container(horizontal=True):
             for suffix, label in DOWNLOADS.items():
                 if (file := own.download(name, suffix)) is not None:
-                    download_link(f"{label} · {bare}{suffix}", file, name=f"{bare}{suffix}", key=f"{suffix[1:]}_{bare}")
-        st.caption("The zip opens here again, and with `txcls.load` where you unpack it. The page needs no server.")
+                    file_name = f"{short_name}{suffix}"
+                    download_link(f"{label} · {file_name}", file, name=file_name, key=f"{suffix[1:]}_{short_name}")
+        st.caption("The zip can be opened here again or, unpacked, with `txcls.load`. The page needs no server.")

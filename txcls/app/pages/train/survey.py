@@ -15,100 +15,101 @@ from txcls.wording import percentage
 
 KINDS = {
     "conflict": ("Same text, different labels", "At most one of these labels can be right. Correct them in your file."),
-    "near": ("Almost the same text", "Four fifths or more of the words and word pairs are the same."),
+    "near": ("Almost the same text", "At least four fifths of the words and word pairs are the same."),
     "same": (
         "Repeated rows",
-        "The same text with the same label, upper and lower case and whitespace aside; each text is listed once.",
+        "The same text with the same label, ignoring case and whitespace; each text is listed once.",
     ),
     "empty": ("Empty", "Rows without a text or without a label are left out."),
 }
 """The kinds of rows to check: heading and explanation."""
-SHOWN = 50
+MAX_GROUPS = 50
+"""Maximum number of groups of rows listed of each kind; the download has all."""
 
 
-def charts(survey: Mapping[str, Any]) -> None:
+def draw_charts(survey: Mapping[str, Any]) -> None:
     """Draw the class counts and the lengths."""
     left, right = st.columns(2, gap="large")
     counts: dict[str, int] = survey["classes"]
     with left:
         st.subheader(f"{len(counts):,} classes", anchor=False)
-        first, last = next(iter(counts.items()), ("", 0)), next(reversed(counts.items()), ("", 0))
+        largest, smallest = next(iter(counts.items()), ("", 0)), next(reversed(counts.items()), ("", 0))
         chart(
             class_counts(counts),
             key="chart_classes",
-            alt=f"Bar chart of rows per class, {len(counts)} classes: from {first[0][:40]} with {first[1]:,} to "
-            f"{last[0][:40]} with {last[1]:,}",
+            alt=f"Bar chart of rows per class, {len(counts)} classes: from {largest[0][:40]} with {largest[1]:,} to "
+            f"{smallest[0][:40]} with {smallest[1]:,}",
         )
         if small := survey["small_classes"]:
-            some = ", ".join(plain(name[:40]) for name in small[:5])
+            names = ", ".join(plain(name[:40]) for name in small[:5])
             st.caption(
-                f"{len(small)} {'class has' if len(small) == 1 else 'classes have'} fewer than 5 rows ({some}"
+                f"{len(small)} {'class has' if len(small) == 1 else 'classes have'} fewer than 5 rows ({names}"
                 f"{', …' if len(small) > 5 else ''}): too few to measure."
             )
     with right:
         st.subheader("Lengths", anchor=False)
-        described = _describe_lengths(survey["lengths"])
-        chart(length_histogram(survey["lengths"]), key="chart_rows_by_length", alt=described)
-        st.caption(f"{described}. The longest hundredth is in the last bar.")
+        description = _describe_lengths(survey["lengths"])
+        chart(length_histogram(survey["lengths"]), key="chart_rows_by_length", alt=description)
+        st.caption(f"{description}. The longest 1 % are in the last bar.")
 
 
 def _describe_lengths(lengths: Sequence[tuple[int, int]]) -> str:
-    """The histogram in words, from pairs (number of words, number of texts)."""
+    """The histogram of `lengths` in words; each is a pair (number of words, number of texts)."""
     total = sum(n for _, n in lengths)
     if not total:
         return "Histogram of 0 texts"
-    middle = np.repeat([words for words, _ in lengths], [n for _, n in lengths])[(total - 1) // 2]
+    median = np.repeat([words for words, _ in lengths], [n for _, n in lengths])[(total - 1) // 2]
     return (
-        f"Histogram of {total:,} texts: {lengths[0][0]:,} to {lengths[-1][0]:,} words, half of them {middle:,} or fewer"
+        f"Histogram of {total:,} texts: {lengths[0][0]:,} to {lengths[-1][0]:,} words, half of them {median:,} or fewer"
     )
 
 
-def problems(survey: Mapping[str, Any], *, unit: str) -> None:
-    """Draw the rows to check, one kind at a time, and offer all of them as a file."""
+def draw_problems(survey: Mapping[str, Any], *, unit: str) -> None:
+    """Draw the rows to check, one kind at a time, and a download of all of them."""
     counts = {kind: int(survey[f"n_{kind}"]) for kind in KINDS}
     st.subheader("Rows to check", anchor=False)
     if not any(counts.values()):
         st.markdown("None: no row is empty, repeated, or has the same text under two labels.")
         return
-    some = [kind for kind in KINDS if counts[kind]]
+    kinds = [kind for kind in KINDS if counts[kind]]
     chosen = st.segmented_control(
         "Kind",
-        some,
-        default=some[0],
+        kinds,
+        default=kinds[0],
         required=True,
         format_func=lambda kind: f"{KINDS[kind][0]} · {counts[kind]:,}",
         key="problem_kind",
         label_visibility="collapsed",
     )
-    kind = chosen if chosen in some else some[0]
-    listed: list[dict[str, Any]] = survey["problems"][kind][:SHOWN]
+    kind = chosen if chosen in kinds else kinds[0]
+    groups: list[dict[str, Any]] = survey["problems"][kind][:MAX_GROUPS]
     st.caption(
         f"{KINDS[kind][1]} Numbers refer to the {unit}s in your file."
-        + (f" The first {len(listed)} of {counts[kind]:,} are shown." if counts[kind] > len(listed) else "")
+        + (f" The first {len(groups)} of {counts[kind]:,} are shown." if counts[kind] > len(groups) else "")
     )
-    with st.container(height=320 if len(listed) > 5 else "content", border=False):
-        st.html(_groups(kind, unit, listed))
+    with st.container(height=320 if len(groups) > 5 else "content", border=False):
+        st.html(_groups_html(kind, unit, groups))
     if (session := own.session()) is not None:
         file = session.job("read") / "rows.csv"
         download_link("Download all of them as CSV", file, name="rows-to-look-at.csv", key="rows_file")
 
 
-def _groups(kind: str, unit: str, groups: Sequence[Mapping[str, Any]]) -> str:
-    """A table of groups of rows: their numbers, labels and texts."""
+def _groups_html(kind: str, unit: str, groups: Sequence[Mapping[str, Any]]) -> str:
+    """A table of groups of rows as HTML: their numbers, labels and texts."""
     rows: list[dict[str, object]] = []
     continued_rows: list[int] = []
     for group in groups:
-        alike = {"alike": percentage(group["similarity"], 0)} if kind == "near" else {}
+        similarity = {"alike": percentage(group["similarity"], 0)} if kind == "near" else {}
         if len(set(group["texts"])) == 1:
             labels = " / ".join(dict.fromkeys(label or "(none)" for label in group["labels"][:10]))
             text = group["texts"][0] or "(empty)"
-            rows.append({f"{unit}s": _joined(group["places"]), "labels": labels, "text": text, **alike})
+            rows.append({f"{unit}s": _joined_numbers(group["places"]), "labels": labels, "text": text, **similarity})
             continue
         members = list(zip(group["places"], group["labels"], group["texts"], strict=False))[:10]
         continued_rows += range(len(rows), len(rows) + len(members) - 1)
-        for place, label, text in members:
-            rows.append({f"{unit}s": f"{place:,}", "labels": label or "(none)", "text": text, **alike})
-            alike = {}
+        for number, label, text in members:
+            rows.append({f"{unit}s": f"{number:,}", "labels": label or "(none)", "text": text, **similarity})
+            similarity = {}
         if len(group["places"]) > len(members):
             rows[-1][f"{unit}s"] = f"{rows[-1][f'{unit}s']}, …"
     columns = [f"{unit}s", "labels", "text", *(["alike"] if kind == "near" else [])]
@@ -124,12 +125,12 @@ def _groups(kind: str, unit: str, groups: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def _joined(places: Sequence[int]) -> str:
-    shown = ", ".join(f"{place:,}" for place in places[:8])
-    return f"{shown}, …" if len(places) > 8 else shown
+def _joined_numbers(numbers: Sequence[int]) -> str:
+    joined = ", ".join(f"{number:,}" for number in numbers[:8])
+    return f"{joined}, …" if len(numbers) > 8 else joined
 
 
-def preview(survey: Mapping[str, Any]) -> None:
+def draw_preview(survey: Mapping[str, Any]) -> None:
     """Draw the first rows of a table."""
     rows: list[dict[str, Any]] = survey["preview"]
     if rows:

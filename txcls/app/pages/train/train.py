@@ -24,51 +24,51 @@ def main() -> None:
     """Draw the page."""
     opened = layout.open_plain_page(menu.TRAIN)
     st.html(table_html.STYLE)
-    read = own.job("read")
-    _where_it_is(read)
+    read_job = own.job("read")
+    _draw_status(read_job)
     with lecture.slide():
         st.subheader("1 · Your labelled texts", anchor=False)
-        _table(read)
-    if read.status == "done" and "classes" in read.result:
+        _draw_table(read_job)
+    if read_job.status == "done" and "classes" in read_job.result:
         with lecture.slide():
-            st.subheader(f"2 · What is in {plain(str(read.result['name'])[:60])}", anchor=False)
-            survey_view.charts(read.result)
-        survey_view.problems(read.result, unit=str(read.result["unit"]))
+            st.subheader(f"2 · What is in {plain(str(read_job.result['name'])[:60])}", anchor=False)
+            survey_view.draw_charts(read_job.result)
+        survey_view.draw_problems(read_job.result, unit=str(read_job.result["unit"]))
         with lecture.slide():
             st.subheader("3 · Train", anchor="training")
-            _training(read)
-    trained = own.job("train")
-    if trained.status == "done":
+            _draw_training(read_job)
+    train_job = own.job("train")
+    if train_job.status == "done":
         with lecture.slide():
-            st.subheader(f"Result: {plain(own.PREFIX + str(trained.result['name']))}", anchor="result")
-            training_view.result(trained.result)
+            st.subheader(f"Result: {plain(own.PREFIX + str(train_job.result['name']))}", anchor="result")
+            training_view.draw_result(train_job.result)
     if checkpoints.own_names():
         with lecture.slide():
             st.subheader("Your classifiers", anchor=False)
-            training_view.mine(opened)
-    _open_model()
-    _privacy()
+            training_view.draw_own_classifiers(opened)
+    _draw_opener()
+    _draw_privacy()
     layout.close_page(opened)
 
 
-def _where_it_is(read: JobState) -> None:
+def _draw_status(read_job: JobState) -> None:
     """Draw a line at the top with a link to the current training run or its result, which are far below."""
-    trained = own.job("train")
-    if trained.is_active and read.status == "done":
-        st.markdown("Your training runs: [see how far it is](#training)")
-    elif trained.status == "done":
-        st.markdown(f"Your classifier **{plain(str(trained.result['name']))}** is ready: [its result](#result)")
+    train_job = own.job("train")
+    if train_job.is_active and read_job.status == "done":
+        st.markdown("Your classifier is being trained: [see the progress](#training)")
+    elif train_job.status == "done":
+        st.markdown(f"Your classifier **{plain(str(train_job.result['name']))}** is ready: [see the result](#result)")
 
 
 # The table
 
 
-def _table(read: JobState) -> None:
+def _draw_table(read_job: JobState) -> None:
     """Draw an uploader and samples, or the table that was read with its columns."""
-    if read.status == "done":
-        _chosen(read)
+    if read_job.status == "done":
+        _draw_survey(read_job)
         return
-    if not read.is_active:
+    if not read_job.is_active:
         st.markdown(
             "Upload a table with a text column and a label column: a spreadsheet, CSV, TSV, JSON Lines, JSON or "
             "Parquet. A few hundred rows are enough to begin with. You get a classifier that every page can open, "
@@ -77,45 +77,45 @@ def _table(read: JobState) -> None:
     left, right = st.columns([3, 2], gap="large")
     with left:
         uploads.start_job("read", "Your table", task="Looking through the table", on_start=forecast.measure_early)
-    if not read.is_active:
+    if not read_job.is_active:
         with right:
             st.markdown("Or try it with one of these:")
             for name in SAMPLES:
                 spec = {"sample": name, "names": {}}
-                st.button(SAMPLE_TITLES[name], key=f"try_{name}", on_click=_read, args=(spec,))
+                st.button(SAMPLE_TITLES[name], key=f"try_{name}", on_click=_start_reading, args=(spec,))
 
 
-def _read(spec: dict[str, Any]) -> None:
-    """Start reading a table, and measuring it for the forecast at the same time."""
+def _start_reading(spec: dict[str, Any]) -> None:
+    """Start reading a table, and at the same time measuring it for the forecast."""
     if waiting.start("read", spec):
         forecast.measure_early(spec)
 
 
-def _chosen(read: JobState) -> None:
+def _draw_survey(read_job: JobState) -> None:
     """Draw the table that was read: its columns, which can be corrected, and its first rows."""
-    survey = read.result
+    survey = read_job.result
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{plain(str(survey['name'])[:80])}** · {survey['rows']:,} rows", width="content")
-        st.button("Take another table", key="another_table", on_click=_another)
+        st.button("Use another table", key="another_table", on_click=_forget_table)
     for note in survey["notes"]:
         st.caption(plain(note))
     if "problem" in survey:
         st.error(plain(survey["problem"]))
     if survey["columns"]:
-        _columns(read)
-        survey_view.preview(survey)
+        _draw_columns(read_job)
+        survey_view.draw_preview(survey)
 
 
-def _columns(read: JobState) -> None:
+def _draw_columns(read_job: JobState) -> None:
     """Draw boxes for sheet and columns, how they were guessed, and what to check in labels and texts."""
-    survey = read.result
+    survey = read_job.result
     names = [column["name"] for column in survey["columns"]]
-    changed: dict[str, Any] = {"on_change": _columns_changed, "args": (dict(read.spec),), "width": 320}
+    options: dict[str, Any] = {"on_change": _read_columns, "args": (dict(read_job.spec),), "width": 320}
     with st.container(horizontal=True):
         if len(survey["sheets"]) > 1:
             st.session_state["sheet_box"] = survey["sheet"]
-            st.selectbox("Sheet", survey["sheets"], key="sheet_box", **{**changed, "on_change": _sheet_changed})
-        text, label = (survey.get(field) or read.spec.get(field) for field in ("text_column", "label_column"))
+            st.selectbox("Sheet", survey["sheets"], key="sheet_box", **{**options, "on_change": _read_sheet})
+        text, label = (survey.get(field) or read_job.spec.get(field) for field in ("text_column", "label_column"))
         st.session_state["text_column_box"] = list(text_columns(text, names)) if text else []
         st.multiselect(
             "Columns of the texts",
@@ -123,7 +123,7 @@ def _columns(read: JobState) -> None:
             key="text_column_box",
             placeholder="Choose a column",
             help="Several columns, such as subject and body, are joined.",
-            **changed,
+            **options,
         )
         st.session_state["label_column_box"] = label
         st.selectbox(
@@ -132,37 +132,37 @@ def _columns(read: JobState) -> None:
             index=None if label is None else 0,  # a guessed column can be changed, not cleared
             key="label_column_box",
             placeholder="Choose a column",
-            **changed,
+            **options,
         )
     if reasons := survey.get("reasons"):
         st.caption(" ".join(plain(reason) for reason in reasons))
     for note in (*survey.get("label_notes", ()), *survey.get("text_notes", ())):
         st.warning(plain(note))
     if survey.get("can_merge"):
-        is_merged = bool(read.spec.get("merge"))
+        is_merged = bool(read_job.spec.get("merge"))
         st.button(
-            "Keep the labels as they are written" if is_merged else "Merge these labels, drop missing ones",
+            "Keep the labels as written" if is_merged else "Merge these labels, and drop missing ones",
             key="merge_labels",
-            on_click=_read,
-            args=({**read.spec, "merge": not is_merged},),
+            on_click=_start_reading,
+            args=({**read_job.spec, "merge": not is_merged},),
         )
 
 
-def _columns_changed(spec: Mapping[str, Any]) -> None:
+def _read_columns(spec: Mapping[str, Any]) -> None:
     """Read the table again with the chosen columns."""
     chosen = {
         "text_column": JOINED.join(st.session_state["text_column_box"]),
         "label_column": st.session_state["label_column_box"],
     }
-    _read({**spec, **{field: name for field, name in chosen.items() if name}})
+    _start_reading({**spec, **{field: name for field, name in chosen.items() if name}})
 
 
-def _sheet_changed(spec: Mapping[str, Any]) -> None:
+def _read_sheet(spec: Mapping[str, Any]) -> None:
     """Read another sheet, and guess its columns."""
-    _read({"file": spec["file"], "names": spec["names"], "sheet": st.session_state["sheet_box"]})
+    _start_reading({"file": spec["file"], "names": spec["names"], "sheet": st.session_state["sheet_box"]})
 
 
-def _another() -> None:
+def _forget_table() -> None:
     for kind in ("read", "plan"):
         waiting.cancel(kind)
         waiting.forget(kind)
@@ -171,19 +171,19 @@ def _another() -> None:
 # Training
 
 
-def _training(read: JobState) -> None:
+def _draw_training(read_job: JobState) -> None:
     """Draw the time budget with its forecast and the button, or the current training run."""
     if not limits().training:
         st.info(
-            "Training is switched off on this server (TXCLS_TRAINING=off). On a machine of your own: "
-            "`python -m txcls train FILE`"
+            "Training is switched off on this server (TXCLS_TRAINING=off). On your own machine, run "
+            "`python -m txcls train FILE`."
         )
         return
-    trained = own.job("train")
-    if trained.is_active:
-        waiting.watch("train", training_view.live, on_done=training_view.show_from_now_on)
+    train_job = own.job("train")
+    if train_job.is_active:
+        waiting.watch("train", training_view.draw_progress, on_done=training_view.open_classifier)
         return
-    waiting.failure(trained)
+    waiting.failure(train_job)
     limit = limits().minutes
     if limit > 1:
         minutes = int(
@@ -195,20 +195,24 @@ def _training(read: JobState) -> None:
     else:
         minutes = 1
         st.markdown("On this server, training takes at most one minute (TXCLS_MAX_MINUTES).")
-    can, speed = forecast.draw(read.spec, minutes)
-    spec = {**_spec(read, minutes), **speed}
-    st.button("Train", key="start_training", type="primary", on_click=_train, args=(spec,), disabled=not can)
+    can_train, speed = forecast.draw(read_job.spec, minutes)
+    spec = {**_training_spec(read_job, minutes), **speed}
+    st.button(
+        "Train", key="start_training", type="primary", on_click=_start_training, args=(spec,), disabled=not can_train
+    )
 
 
-def _spec(read: JobState, minutes: int) -> dict[str, Any]:
-    """The spec of the training job."""
-    source = {name: read.spec[name] for name in ("sample", "file", "names") if name in read.spec}
-    columns = {name: read.result[name] for name in ("text_column", "label_column", "sheet") if read.result.get(name)}
-    merge = {"merge": True} if read.spec.get("merge") else {}
+def _training_spec(read_job: JobState, minutes: int) -> dict[str, Any]:
+    """The spec of the training job without the name of the classifier."""
+    source = {name: read_job.spec[name] for name in ("sample", "file", "names") if name in read_job.spec}
+    columns = {
+        name: read_job.result[name] for name in ("text_column", "label_column", "sheet") if read_job.result.get(name)
+    }
+    merge = {"merge": True} if read_job.spec.get("merge") else {}
     return {**source, **columns, **merge, "minutes": minutes}
 
 
-def _train(spec: dict[str, Any]) -> None:
+def _start_training(spec: dict[str, Any]) -> None:
     waiting.cancel("plan")
     name = str(spec["sample"]) if "sample" in spec else file_name(spec)
     waiting.start("train", {**spec, "as": own.free_name(name)})
@@ -217,7 +221,7 @@ def _train(spec: dict[str, Any]) -> None:
 # Open a classifier, and delete the visitor's files
 
 
-def _open_model() -> None:
+def _draw_opener() -> None:
     """Draw an uploader for a previously downloaded classifier."""
     job = own.job("open")
     with st.expander("Open a model that you downloaded here", expanded=job.status != "none"):
@@ -228,25 +232,25 @@ def _open_model() -> None:
             "A classifier as a zip",
             task="Opening",
             complete=lambda spec: {**spec, "as": own.free_name(file_name(spec))},
-            on_done=training_view.show_from_now_on,
+            on_done=training_view.open_classifier,
             types=["zip"],
             limits_line="Only weights (safetensors) and JSON are read; anything else in the file is refused.",
         )
 
 
-def _privacy() -> None:
-    """Draw who can see uploaded files, and how long they are kept."""
+def _draw_privacy() -> None:
+    """Draw who can open the visitor's files, and when they are deleted."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(
-            f"Your files and classifiers are on this server only, and are removed {own.retention()} after your last "
-            "visit. The address of this page leads to them: bookmark it to come back, and share it with nobody who "
-            "should not see them. Links on the pages do not contain it."
+            f"Your files and classifiers stay on this server and are deleted {own.retention()} after your last visit. "
+            "Anyone with the address of this page can open them: bookmark it to come back, but do not share it. Links "
+            "on the pages do not contain it."
         )
         if own.session() is not None:
-            st.button("Remove everything now", key="forget", on_click=_forget)
+            st.button("Delete everything now", key="forget", on_click=_delete_everything)
 
 
-def _forget() -> None:
+def _delete_everything() -> None:
     own.forget_session()
     state.change_view(checkpoint="", versus="")
 

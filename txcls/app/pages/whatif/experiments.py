@@ -1,5 +1,4 @@
-"""Experiments inside the model: patch a part with its output on the other text, point the class token's attention at a
-chosen token, or keep only a few attention rows."""
+"""Experiments inside the model: patch a part, point the class token's attention at a token, keep few attention rows."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
@@ -22,9 +21,9 @@ from txcls.predictor import Predictor
 from txcls.text.tokens import Token
 from txcls.wording import bounded_percentage, percentage
 
-DIRECTIONS = {"denoising": "first → second text", "noising": "second → first text"}
+DIRECTION_NAMES = {"denoising": "first → second text", "noising": "second → first text"}
 N_BARS = 2
-"""Number of classes drawn as bars: as many as fit on one screen."""
+"""Number of classes drawn as bars; more do not fit on one screen."""
 
 
 def grid_of(opened: layout.Page, changed: str) -> PatchGrid | str:
@@ -35,31 +34,32 @@ def grid_of(opened: layout.Page, changed: str) -> PatchGrid | str:
         return str(error)
 
 
-def patching(opened: layout.Page, classifier: Predictor, grid: PatchGrid, left: Any, right: Any, line: Any) -> None:
-    """Draw the grid, and the predictions with one cell patched; the choice of direction goes into `line`."""
+def draw_patching(
+    opened: layout.Page, classifier: Predictor, grid: PatchGrid, left: Any, right: Any, controls: Any
+) -> None:
+    """Draw the grid, and the prediction with one cell patched; the control for the direction goes into `controls`."""
     part, token = _patched_cell(opened.view.patched, grid)
-    before, after, source, into = grid.corrupted, grid.logits[part, token], "first", "second"
+    before, after, source, target = grid.corrupted, grid.logits[part, token], "first", "second"
     if grid.direction == "noising":
-        before, source, into = grid.clean, "second", "first"
-    names = [_both(old, new) for old, new in zip(grid.clean_tokens, grid.corrupted_tokens, strict=True)]
+        before, source, target = grid.clean, "second", "first"
+    names = [_pair_label(old, new) for old, new in zip(grid.clean_tokens, grid.corrupted_tokens, strict=True)]
     with left:
         st.markdown(
-            f"**{grid.parts[part].name}** at **{plain(names[token])}**, copied from the {source} text into the {into}: "
-            f"moves **{percentage(grid.values[part, token], 0)}** of the difference between their answers (the logit "
-            "of the first minus that of the second). Click another cell to patch it."
+            f"**{grid.parts[part].name}** at **{plain(names[token])}**, copied from the {source} text into the "
+            f"{target}: moves **{percentage(grid.values[part, token], 0)}** of the difference between the predictions "
+            "(the logit of the first text’s class minus that of the second’s). Click another cell to patch it."
         )
-        names_of_bars = (f"{into} text", "patched")
-        _moved(classifier, len(names), before, after, names_of_bars, key="chart_patched")
+        _draw_bars(classifier, len(names), before, after, (f"{target} text", "patched"), key="chart_patched")
     with right:
         choice(
-            line, "Patch", get_args(Direction), opened.view, "direction", key="patch_direction",
-            names=DIRECTIONS.__getitem__, label_visibility="collapsed",
+            controls, "Patch", get_args(Direction), opened.view, "direction", key="patch_direction",
+            names=DIRECTION_NAMES.__getitem__, label_visibility="collapsed",
         )  # fmt: skip
         if not lecture.is_on():
             st.container(key="patch_caption").caption(
-                f"Each cell: this part's output at this token is copied from the {source} text into the {into} one. "
-                "The number is the share of the difference between their answers that moves, for these two texts; the "
-                "cells’ shares do not add up to 1."
+                f"Each cell: this part's output at this token is copied from the {source} text into the {target} one. "
+                "The number is the share of the difference between the predictions that moves; the shares of all "
+                "cells do not add up to 1."
             )
         key = f"chart_patching_{part + 1}_{token + 1}"  # a new key per cell: a chart reports only a new selection
         chart(
@@ -72,37 +72,38 @@ def patching(opened: layout.Page, classifier: Predictor, grid: PatchGrid, left: 
             ),
             key=key,
             alt=f"Heat map of {len(grid.parts)} parts by {len(names)} tokens: the share of the difference between the "
-            f"two answers that moves when one part at one token is patched; framed: "
+            f"two predictions that moves when one part at one token is patched; selected: "
             f"{grid.parts[part].name} at {names[token]}, {grid.values[part, token]:.2f}",
-            on_select=lambda: _patch(key),
+            on_select=lambda: _select_clicked(key),
         )
 
 
-def _patched_cell(chosen: tuple[int, ...], grid: PatchGrid) -> tuple[int, int]:
-    """The view's cell if it is in the grid; otherwise the head (before the last layer) and token with the largest
-    effect."""
+def _patched_cell(selected: tuple[int, ...], grid: PatchGrid) -> tuple[int, int]:
+    """The view's cell if it is in the grid; otherwise the largest effect of a head before the last layer."""
     n_parts, n_tokens = grid.values.shape
-    if len(chosen) == 2 and 0 < chosen[0] <= n_parts and 0 < chosen[1] <= n_tokens:
-        return chosen[0] - 1, chosen[1] - 1
-    last = max(part.tap for part in grid.parts if part.head is not None)
-    heads = [n for n, part in enumerate(grid.parts) if part.head is not None and part.tap != last]
+    if len(selected) == 2 and 0 < selected[0] <= n_parts and 0 < selected[1] <= n_tokens:
+        return selected[0] - 1, selected[1] - 1
+    last_tap = max(part.tap for part in grid.parts if part.head is not None)
+    heads = [n for n, part in enumerate(grid.parts) if part.head is not None and part.tap != last_tap]
     heads = heads or list(range(n_parts))
-    place = int(np.abs(grid.values[heads]).argmax())
-    return heads[place // n_tokens], place % n_tokens
+    largest = int(np.abs(grid.values[heads]).argmax())
+    return heads[largest // n_tokens], largest % n_tokens
 
 
-def _both(old: Token, new: Token) -> str:
+def _pair_label(old: Token, new: Token) -> str:
     return old.label if old.id == new.id else f"{old.label} / {new.label}"
 
 
-def _patch(chart_key: str) -> None:
+def _select_clicked(chart_key: str) -> None:
     point = clicked_point(chart_key)
     if point is not None:
         state.change_view(patched=(int(point[0]) + 1, int(point[1]) + 1))
 
 
-def _moved(classifier: Predictor, n_tokens: int, before: Any, after: Any, names: tuple[str, str], *, key: str) -> None:
-    """Draw bars of the class probabilities before and after, from logits of a text of n tokens."""
+def _draw_bars(
+    classifier: Predictor, n_tokens: int, before: Any, after: Any, names: tuple[str, str], *, key: str
+) -> None:
+    """Draw bars of the class probabilities before and after, from the logits of a text of `n_tokens` tokens."""
     old, new = (
         classifier.calibrated(torch.from_numpy(logits)[None], n_tokens=n_tokens)[0].tolist()
         for logits in (before, after)
@@ -113,76 +114,77 @@ def _moved(classifier: Predictor, n_tokens: int, before: Any, after: Any, names:
             classifier.classes, old, new, original=names[0], changed=names[1], n_rows=N_BARS, names_above=True
         ),
         key=key,
-        alt=f"Class probabilities, {names[0]} and {names[1]}; the answer is then {classifier.classes[best]}, "
+        alt=f"Class probabilities, {names[0]} and {names[1]}; the prediction is then {classifier.classes[best]}, "
         f"{percentage(new[best])}",
     )
 
 
-def pointing(opened: layout.Page, classifier: Predictor, circuit: Circuit, left: Any, right: Any) -> None:
+def draw_pointing(opened: layout.Page, classifier: Predictor, circuit: Circuit, left: Any, right: Any) -> None:
     """Draw the prediction with the class token's attention in the last layer pointed at a clicked token."""
     tokens = classifier.encoder.encode(opened.view.text).tokens
     names = [name.lower() for name in classifier.classes]
     original = compute.predict(opened.source, opened.view.text).prediction
-    others = [n for n, token in enumerate(tokens) if token.text in names and token.text != str(original.label).lower()]
-    place = opened.view.query - 1 if 0 < opened.view.query <= len(tokens) else (others or [0])[0]
-    n_heads, last = classifier.checkpoint.config.model.n_heads, classifier.checkpoint.config.model.n_layers
+    winner = str(original.label).lower()
+    other_teams = [n for n, token in enumerate(tokens) if token.text in names and token.text != winner]
+    index = opened.view.query - 1 if 0 < opened.view.query <= len(tokens) else (other_teams or [0])[0]
+    model = classifier.checkpoint.config.model
+    n_heads, n_layers = model.n_heads, model.n_layers
     head = opened.view.head if 0 <= opened.view.head < n_heads else -1
     heads = (head,) if head >= 0 else tuple(range(n_heads))
-    logits = compute.point_class_token(opened.source, opened.view.text, place, heads=heads)
-    answer = classifier.classes[int(logits.argmax())]
+    logits = compute.point_class_token(opened.source, opened.view.text, index, heads=heads)
+    predicted = classifier.classes[int(logits.argmax())]
     with left:
-        as_it_is = compute.keep_rows(opened.source, opened.view.text, (OTHER,) * len(tokens), ()).original
-        _moved(classifier, len(tokens), as_it_is, logits, ("as trained", "pointed"), key="chart_pointed")
+        logits_before = compute.keep_rows(opened.source, opened.view.text, (OTHER,) * len(tokens), ()).original
+        _draw_bars(classifier, len(tokens), logits_before, logits, ("as trained", "pointed"), key="chart_pointed")
     with right:
         choice(
             st, "Which heads", [-1, *range(n_heads)], opened.view, "head", key="point_heads", selected=head,
-            names=lambda head: "all of the last layer" if head < 0 else f"{last}.{head + 1}",
+            names=lambda head: "all of the last layer" if head < 0 else f"{n_layers}.{head + 1}",
         )  # fmt: skip
         token_strip(
             [
-                StripToken(visible(token.label), number, "click to point here", pressed=number == place)
+                StripToken(visible(token.label), number, "click to point here", pressed=number == index)
                 for number, token in enumerate(tokens)
             ],
-            label="Put the class row on",
+            label="Point the class token at",
             key="point_tokens",
             on_choose=lambda number: state.change_view(query=number + 1),
         )
         st.markdown(
-            f"The attention from the class token in the last layer is put on **{plain(tokens[place].label)}** "
-            f"alone; the answer is **{plain(answer)}**. Without that it is **{plain(str(original.label))}**."
+            f"The class token’s attention in the last layer is put on **{plain(tokens[index].label)}** alone: the "
+            f"prediction is **{plain(predicted)}**, and otherwise **{plain(str(original.label))}**."
         )
         rows = [
-            (" and ".join(f"{last}.{one + 1}" for one in pointed.heads), percentage(pointed.share), f"{pointed.n:,}")
+            (" and ".join(f"{n_layers}.{n + 1}" for n in pointed.heads), percentage(pointed.share), f"{pointed.n:,}")
             for pointed in circuit.pointed
         ]
-        columns = ("heads", "the answer is that team", "cases")
-        most = max((circuit.n["test"] / pointed.n for pointed in circuit.pointed), default=0.0)
+        columns = ("heads", "that team is predicted", "cases")
+        max_share = max((circuit.n["test"] / pointed.n for pointed in circuit.pointed), default=0.0)
         st.caption(
-            "Every team of every test text pointed at in turn (without this, a team is the answer in at most "
-            f"{percentage(most)} of the cases):"
+            "The attention pointed at every team of every test text in turn (without this, the team is predicted in at "
+            f"most {percentage(max_share)} of the cases):"
         )
         st.markdown(table(columns, rows, right=columns[1:]))
 
 
-def kept_rows(opened: layout.Page, classifier: Predictor, circuit: Circuit, left: Any, right: Any) -> None:
-    """Keep only a few attention rows: draw what they attend to, the prediction, and the accuracy compared with random
-    rows."""
+def draw_kept_rows(opened: layout.Page, classifier: Predictor, circuit: Circuit, left: Any, right: Any) -> None:
+    """Draw a few attention rows, and the prediction and accuracy if only these are kept and all others are uniform."""
     n_rows = min(opened.view.rows or len(circuit.kept), len(circuit.kept))
-    rows = tuple(one.row for one in circuit.kept[:n_rows])
+    rows = tuple(step.row for step in circuit.kept[:n_rows])
     tokens = classifier.encoder.encode(opened.view.text).tokens
     roles = tuple(roles_of(tokens, roles_of_text(opened.view.text)))
-    found = compute.keep_rows(opened.source, opened.view.text, roles, rows)
+    result = compute.keep_rows(opened.source, opened.view.text, roles, rows)
     with left:
         st.caption(f"Accuracy on {' and '.join(f'{n:,} {split}' for split, n in circuit.n.items())} texts:")
-        splits = ["test"] if lecture.is_on() else list(circuit.n)  # in lecture mode, no more fits
-        lines = [("none", *_accuracies(circuit.none, splits), "")]
-        for n, one in enumerate(circuit.kept):
-            name = str(n + 1) if lecture.is_on() else f"{'+ ' * bool(n)}{one.row}"
+        splits = ["test"] if lecture.is_on() else list(circuit.n)  # in lecture mode, only one column fits
+        table_rows = [("none", *_accuracies(circuit.none, splits), "")]
+        for n, step in enumerate(circuit.kept):
+            name = str(n + 1) if lecture.is_on() else f"{'+ ' * bool(n)}{step.row}"
             name = f"**{name}**" if n < n_rows else name
-            lines.append((name, *_accuracies(one.accuracy, splits), _percentage(one.control["test"])))
-        lines.append((f"all {circuit.n_rows}", *_accuracies(circuit.whole, splits), ""))
+            table_rows.append((name, *_accuracies(step.accuracy, splits), _percentage(step.control["test"])))
+        table_rows.append((f"all {circuit.n_rows}", *_accuracies(circuit.whole, splits), ""))
         columns = ("rows kept", *splits, "control")
-        st.markdown(table(columns, lines, right=columns[1:]))
+        st.markdown(table(columns, table_rows, right=columns[1:]))
         st.caption(
             f"Control: as many other rows, mean over {circuit.n_controls} random choices, on test texts. A row is one "
             f"head's attention from one kind of token; rows were chosen on {circuit.n_search:,} validation texts."
@@ -192,32 +194,34 @@ def kept_rows(opened: layout.Page, classifier: Predictor, circuit: Circuit, left
             st, "Attention rows kept; all others are uniform", range(1, len(circuit.kept) + 1), opened.view, "rows",
             key="kept_rows", selected=n_rows,
         )  # fmt: skip
-        answers = [classifier.classes[int(logits.argmax())] for logits in (found.original, found.kept)]
-        probability = float(classifier.calibrated(torch.from_numpy(found.kept)[None], n_tokens=len(tokens)).max())
+        predictions = [classifier.classes[int(logits.argmax())] for logits in (result.original, result.kept)]
+        probability = float(classifier.calibrated(torch.from_numpy(result.kept)[None], n_tokens=len(tokens)).max())
         kept = "this row" if n_rows == 1 else f"these {n_rows} rows"
         st.markdown(
-            f"With the weights of {kept}, and uniform weights in all others: **{plain(answers[1])}** "
-            f"({bounded_percentage(probability)}); with all rows: **{plain(answers[0])}**."
+            f"With the weights of {kept}, and uniform weights in all others: **{plain(predictions[1])}** "
+            f"({bounded_percentage(probability)}); with all rows: **{plain(predictions[0])}**."
         )
         if "second team" not in roles:
-            st.info("This text does not name two teams as a match report does: only the class token's rows are kept.")
-        drawn = [
-            (row.layer, row.head, query, found.attention[row.layer, row.head, query])
+            st.info("This text does not name two teams like a match report, so only the class token's rows are kept.")
+        attention_rows = [
+            (row.layer, row.head, query, result.attention[row.layer, row.head, query])
             for row in rows
             for query, role in enumerate(roles)
             if role == row.role
         ]
         chart(
             rows_diagram(
-                [token.label for token in found.tokens], drawn, n_layers=classifier.checkpoint.config.model.n_layers
+                [token.label for token in result.tokens],
+                attention_rows,
+                n_layers=classifier.checkpoint.config.model.n_layers,
             ),
             key="chart_rows",
-            alt=f"The tokens layer by layer, with the attention of {_listed(rows)} drawn between them",
+            alt=f"The tokens layer by layer, with the attention of {_row_names(rows)} drawn between them",
         )
 
 
-def _accuracies(of: Mapping[str, float], splits: Sequence[str]) -> tuple[str, ...]:
-    return tuple(_percentage(of[split]) for split in splits)
+def _accuracies(accuracy: Mapping[str, float], splits: Sequence[str]) -> tuple[str, ...]:
+    return tuple(_percentage(accuracy[split]) for split in splits)
 
 
 def _percentage(share: float) -> str:
@@ -225,5 +229,5 @@ def _percentage(share: float) -> str:
     return percentage(share).replace(" ", "\u00a0")
 
 
-def _listed(rows: tuple[Row, ...]) -> str:
+def _row_names(rows: tuple[Row, ...]) -> str:
     return ", ".join(map(str, rows))

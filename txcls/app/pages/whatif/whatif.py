@@ -1,5 +1,4 @@
-"""Two versions of a text side by side, experiments inside the model, and a search for the smallest change of a word
-that flips the class."""
+"""Compare two versions of a text, run experiments inside the model, search for a small edit that flips the class."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -24,16 +23,17 @@ from txcls.predictor import Prediction, Predictor
 from txcls.text.tokens import Token
 from txcls.wording import bounded_percentage, percentage
 
-BOX = f"{layout.TEXT_BOX}_changed"  # starts like the first box's key to submit while typing too
-EXPERIMENTS = {"words": "The words", "patch": "Patching", "point": "Point it", "circuit": "The circuit"}
+SECOND_BOX = f"{layout.TEXT_BOX}_changed"  # begins like the first box's key, so that it is also submitted while typing
+EXPERIMENT_NAMES = {"words": "The words", "patch": "Patching", "point": "Point it", "circuit": "The circuit"}
 TWINS: Mapping[str, tuple[str, Callable[[str], str | None]]] = {
     "who_won": ("Exchange the teams", swap_teams),
     "agreement": ("Change the first noun's number", with_other_number),
 }
-"""Keyed by data set: another version of the text that often gets another prediction, and the name of its button."""
+"""Keyed by data set: a button's label, and the function that changes a text so that its class often changes."""
 MAX_PAIRS = 40
-"""Maximum number of words whose effects are drawn; in longer texts, the changed and the most influential words."""
+"""Maximum number of words whose effects are drawn; of longer texts, the changed and the most influential words."""
 MAX_FLIPS = 12
+"""Maximum number of changes listed that flip the class."""
 STYLE = """
 <style>
 .txcls-aligned {display: flex; flex-wrap: wrap; gap: 0.4rem 0.3rem; padding: 0.2rem 0 0.6rem;}
@@ -55,81 +55,83 @@ def main() -> None:
     with lecture.slide(lecture.WORDS, lecture.CLASSES), st.container(key="whatif_columns"):
         left, right = st.columns([2, 3], gap="large")
     with left:
-        changed = _second_box(opened.view) if opened.has_text else ""
-    read = classify_text(opened, "then change a word in a second box and see what changes.")
-    if read is not None and read.has_label:
+        changed = _draw_second_box(opened.view) if opened.has_text else ""
+    classified = classify_text(opened, "then change a word in a second box and see what changes.")
+    if classified is not None and classified.has_label:
         st.html(STYLE)
         if compute.predict(opened.source, changed).prediction.label is None:
             st.info("The changed text has no tokens after cleaning. A few words are enough.")
         else:
-            _experiment(opened, read.classifier, changed, left, right)
+            _draw_experiment(opened, classified.classifier, changed, left, right)
         with lecture.slide(lecture.WORDS, lecture.CLASSES):
-            _search(opened)
+            _draw_search(opened)
     layout.close_page(opened)
 
 
-def _second_box(view: View) -> str:
-    """Draw the second box; it initially holds the other version of an example, or otherwise the same text."""
+def _draw_second_box(view: View) -> str:
+    """Draw the second box, which initially holds the other version of an example or the same text; return its text."""
     shown_text = view.changed or _other_version(view) or view.text
-    if BOX not in st.session_state or st.session_state.get("_changed_shown") != shown_text:
-        st.session_state[BOX] = shown_text
+    if SECOND_BOX not in st.session_state or st.session_state.get("_changed_shown") != shown_text:
+        st.session_state[SECOND_BOX] = shown_text
     st.session_state["_changed_shown"] = shown_text
     st.text_area(
         "Second text: change it",
-        key=BOX,
+        key=SECOND_BOX,
         height=68,
         placeholder="Change the text here …",
-        on_change=_box_changed,
+        on_change=_follow_second_box,
         args=(_other_version(view) or view.text,),
     )
     return shown_text
 
 
 def _other_version(view: View) -> str:
-    """Another version of the text, if it is an example that has one; otherwise ""."""
-    return next((one.changed for one in checkpoints.examples(view.checkpoint) if one.text == view.text), "")
+    """The other version of the text if it is an example that has one; otherwise ""."""
+    examples = checkpoints.examples(view.checkpoint)
+    return next((example.changed for example in examples if example.text == view.text), "")
 
 
-def _box_changed(unchanged: str) -> None:
-    typed = st.session_state[BOX] or ""
-    _compare_with("" if typed == unchanged or not typed.strip() else typed)
+def _follow_second_box(initial_text: str) -> None:
+    text = st.session_state[SECOND_BOX] or ""
+    _compare_with("" if text == initial_text or not text.strip() else text)
 
 
 def _compare_with(changed: str) -> None:
     state.change_view(changed=changed)
 
 
-def _experiment(opened: layout.Page, classifier: Predictor, changed: str, left: Any, right: Any) -> None:
+def _draw_experiment(opened: layout.Page, classifier: Predictor, changed: str, left: Any, right: Any) -> None:
     """Draw the comparison of the two texts, or the experiment that the visitor has chosen."""
     circuit = Circuit.of(classifier)
     with left:
-        _say_what_changed(*(compute.predict(opened.source, text).prediction for text in (opened.view.text, changed)))
+        _draw_predictions(*(compute.predict(opened.source, text).prediction for text in (opened.view.text, changed)))
     grid = experiments.grid_of(opened, changed)
-    offered: list[Experiment] = ["words", "patch", *(("point", "circuit") if circuit is not None else ())]
+    options: list[Experiment] = ["words", "patch", *(("point", "circuit") if circuit is not None else ())]
     chosen = opened.view.experiment
-    if chosen not in offered:
+    if chosen not in options:
         chosen = "words" if isinstance(grid, str) else "patch"
-    line = right.container(horizontal=True, vertical_alignment="center")
+    controls = right.container(horizontal=True, vertical_alignment="center")
     label, twin_of = TWINS.get(checkpoints.summary(opened.view.checkpoint).dataset, ("", lambda text: None))
     if not lecture.is_on() and (twin := twin_of(opened.view.text)) is not None:
-        line.button(label, key="twin", on_click=_compare_with, args=(twin,))
+        controls.button(label, key="twin", on_click=_compare_with, args=(twin,))
     choice(
-        line, "Show", offered, opened.view, "experiment", key="experiment", selected=chosen,
-        names=EXPERIMENTS.__getitem__, label_visibility="collapsed",
+        controls, "Show", options, opened.view, "experiment", key="experiment", selected=chosen,
+        names=EXPERIMENT_NAMES.__getitem__, label_visibility="collapsed",
     )  # fmt: skip
     if chosen == "patch" and isinstance(grid, str):
         right.info(f"There is no grid for these two texts: {plain(grid)}.")
     elif chosen == "patch" and not isinstance(grid, str):
-        experiments.patching(opened, classifier, grid, left, right, line)
+        experiments.draw_patching(opened, classifier, grid, left, right, controls)
     elif chosen == "point" and circuit is not None:
-        experiments.pointing(opened, classifier, circuit, left, right)
+        experiments.draw_pointing(opened, classifier, circuit, left, right)
     elif chosen == "circuit" and circuit is not None:
-        experiments.kept_rows(opened, classifier, circuit, left, right)
+        experiments.draw_kept_rows(opened, classifier, circuit, left, right)
     else:
-        _compare(compute.compare_texts(opened.source, opened.view.text, changed), classifier.classes, left, right)
+        comparison = compute.compare_texts(opened.source, opened.view.text, changed)
+        _draw_comparison(comparison, classifier.classes, left, right)
 
 
-def _say_what_changed(first: Prediction, second: Prediction) -> None:
+def _draw_predictions(first: Prediction, second: Prediction) -> None:
     before, after = first.ranked[0], second.ranked[0]
     if first.text == second.text:
         st.markdown("Both boxes hold the same text. **Change a word in the second one**, or search for a change below.")
@@ -145,7 +147,7 @@ def _say_what_changed(first: Prediction, second: Prediction) -> None:
         )
 
 
-def _compare(comparison: TextComparison, classes: Sequence[str], left: Any, right: Any) -> None:
+def _draw_comparison(comparison: TextComparison, classes: Sequence[str], left: Any, right: Any) -> None:
     before, after = comparison.before.ranked[0], comparison.after.ranked[0]
     with left:
         old, new = (
@@ -165,21 +167,23 @@ def _compare(comparison: TextComparison, classes: Sequence[str], left: Any, righ
         )
     with right:
         st.html(_aligned_html(comparison))
-        _effects(comparison)
+        _draw_effects(comparison)
 
 
 def _aligned_html(comparison: TextComparison) -> str:
-    """The tokens of both texts, aligned, one above the other where they differ."""
+    """The aligned tokens of both texts as HTML, one above the other where they differ."""
     old, new = comparison.before.tokens, comparison.after.tokens
     counts = {kind: sum(pair.change == kind for pair in comparison.pairs) for kind in ("changed", "removed", "added")}
     summary = ", ".join(f"{n} {kind}" for kind, n in counts.items() if n) or "nothing changed"
     parts = []
     for pair in comparison.pairs[: token_html.MAX_CHIPS]:
-        was, now = _shown(old, pair.before), _shown(new, pair.after)
-        inner = now if pair.change == "same" else f"<del>{was}</del>" * (was != "") + f"<ins>{now}</ins>" * (now != "")
-        parts.append(f'<span class="txcls-pair {pair.change}">{inner}</span>')
-    rest = len(comparison.pairs) - token_html.MAX_CHIPS
-    more = f" … and {rest:,} more" if rest > 0 else ""
+        old_label, new_label = _label_html(old, pair.before), _label_html(new, pair.after)
+        content = new_label
+        if pair.change != "same":
+            content = f"<del>{old_label}</del>" * (old_label != "") + f"<ins>{new_label}</ins>" * (new_label != "")
+        parts.append(f'<span class="txcls-pair {pair.change}">{content}</span>')
+    n_hidden = len(comparison.pairs) - token_html.MAX_CHIPS
+    more = f" … and {n_hidden:,} more" if n_hidden > 0 else ""
     return (
         f'<div class="txcls-aligned">{"".join(parts)}{more}</div>'
         f'<div class="txcls-legend">{len(comparison.pairs):,} aligned tokens: {summary}. Struck through: as typed; '
@@ -187,26 +191,24 @@ def _aligned_html(comparison: TextComparison) -> str:
     )
 
 
-def _shown(read: Sequence[Token], place: int | None) -> str:
-    return "" if place is None else token_html.escape(read[place].label[:40])
+def _label_html(tokens: Sequence[Token], index: int | None) -> str:
+    return "" if index is None else token_html.escape(tokens[index].label[:40])
 
 
-def _effects(comparison: TextComparison) -> None:
-    before = _by_pair(comparison.pairs, comparison.effects_before, "before")
-    after = _by_pair(comparison.pairs, comparison.effects_after, "after")
+def _draw_effects(comparison: TextComparison) -> None:
+    before = _effects_of_pairs(comparison.pairs, comparison.effects_before, "before")
+    after = _effects_of_pairs(comparison.pairs, comparison.effects_after, "after")
     if not (np.isfinite(before).any() or np.isfinite(after).any()):
         st.caption("A text of a single word has nothing to leave out.")
         return
-    shown = _pairs_to_draw(comparison.pairs, before, after)
-    names = [_name(comparison, comparison.pairs[n]) for n in shown]
-    strongest = shown[
-        int(np.nanargmax(np.nan_to_num(np.maximum(np.abs(before[shown]), np.abs(after[shown])), nan=0.0)))
-    ]
+    strength = np.nan_to_num(np.fmax(np.abs(before), np.abs(after)))
+    shown = _pairs_to_draw(comparison.pairs, strength)
+    names = [_pair_name(comparison, comparison.pairs[n]) for n in shown]
     chart(
         compared_effects(names, before[shown], after[shown], of=comparison.label),
         key="chart_effects",
         alt=f"Bars of each word's effect on the probability of {comparison.label} in both texts; strongest: "
-        f"{_name(comparison, comparison.pairs[strongest])}",
+        f"{names[int(strength[shown].argmax())]}",
     )
     n = len(comparison.pairs)
     note = "" if len(shown) == n else f" Shown: the changed and the strongest words, {len(shown)} of {n}."
@@ -216,27 +218,24 @@ def _effects(comparison: TextComparison) -> None:
     )
 
 
-def _by_pair(pairs: Sequence[TokenPair], effects: np.ndarray, side: str) -> np.ndarray:
-    places = [getattr(pair, side) for pair in pairs]
-    return np.array([np.nan if place is None else effects[place] for place in places])
+def _effects_of_pairs(pairs: Sequence[TokenPair], effects: np.ndarray, side: str) -> np.ndarray:
+    indices = [getattr(pair, side) for pair in pairs]
+    return np.array([np.nan if index is None else effects[index] for index in indices])
 
 
-def _pairs_to_draw(pairs: Sequence[TokenPair], before: np.ndarray, after: np.ndarray) -> list[int]:
+def _pairs_to_draw(pairs: Sequence[TokenPair], strength: np.ndarray) -> list[int]:
     """Indices of the pairs to draw: all if there are few, otherwise the changed and the strongest ones."""
-    if len(pairs) <= MAX_PAIRS:
-        return list(range(len(pairs)))
-    strength = np.nan_to_num(np.fmax(np.abs(before), np.abs(after)), nan=0.0)
-    strength += np.array([pair.change != "same" for pair in pairs], dtype=float)
-    return sorted(np.argsort(-strength, kind="stable")[:MAX_PAIRS].tolist())
+    is_changed = np.array([pair.change != "same" for pair in pairs])
+    return sorted(np.argsort(-strength - is_changed, kind="stable")[:MAX_PAIRS].tolist())
 
 
-def _name(comparison: TextComparison, pair: TokenPair) -> str:
+def _pair_name(comparison: TextComparison, pair: TokenPair) -> str:
     old = "" if pair.before is None else comparison.before.tokens[pair.before].label
     new = "" if pair.after is None else comparison.after.tokens[pair.after].label
     return old if pair.change == "same" else f"{old[:12]} → {new[:12]}"
 
 
-def _search(opened: layout.Page) -> None:
+def _draw_search(opened: layout.Page) -> None:
     st.subheader("The smallest change that flips the class", anchor=False)
     st.markdown(
         "Each word is removed in turn, then replaced by each of its ten nearest neighbours in the embedding. The "
@@ -248,26 +247,26 @@ def _search(opened: layout.Page) -> None:
         st.session_state["flip_running"] = opened.view.flips  # a link to a search starts it
     search: FlipSearch | None = st.session_state["flip_found"]
     running = bool(st.session_state["flip_running"])
-    row = st.container(horizontal=True, vertical_alignment="center", gap="medium")
+    controls = st.container(horizontal=True, vertical_alignment="center", gap="medium")
     if running:
-        row.button("Stop", key="flip_stop", on_click=_set_running, args=(False,))
+        controls.button("Stop", key="flip_stop", on_click=_set_running, args=(False,))
     else:
-        row.button("Search", key="flip_start", on_click=_set_running, args=(True,), type="primary")
-    bar, table = row.empty(), st.empty()
+        controls.button("Search", key="flip_start", on_click=_set_running, args=(True,), type="primary")
+    bar, table_container = controls.empty(), st.empty()
     if running:
-        # A click on Stop, or on anything else, ends this run of the page; the results so far are in the session state.
+        # Any click ends this run of the page, so the results so far are stored in the session state.
         bar.progress(0.0, text="searching …")
         for search in compute.flips(opened.source, opened.view.text):
             st.session_state["flip_found"] = search
-            _progress(bar, search)
-            with table.container():
-                _flips(search, choose=False)
+            _draw_progress(bar, search)
+            with table_container.container():
+                _draw_flips(search, choose=False)
         st.session_state["flip_running"] = False
         st.rerun()
     elif search is not None:
-        _progress(bar, search)
-        with table.container():
-            _flips(search, choose=True)
+        _draw_progress(bar, search)
+        with table_container.container():
+            _draw_flips(search, choose=True)
 
 
 def _set_running(running: bool) -> None:
@@ -277,38 +276,38 @@ def _set_running(running: bool) -> None:
         st.session_state["flip_found"] = None
 
 
-def _progress(bar: st.delta_generator.DeltaGenerator, search: FlipSearch) -> None:
+def _draw_progress(bar: st.delta_generator.DeltaGenerator, search: FlipSearch) -> None:
     share = search.done / search.total if search.total else 1.0
     bar.progress(share, text=f"{search.done:,} of {search.total:,} changes tried")
 
 
-def _flips(search: FlipSearch, *, choose: bool) -> None:
+def _draw_flips(search: FlipSearch, *, choose: bool) -> None:
     if not search.flips:
         first = "" if search.done == search.total else "first "
         st.markdown(f"None of the {first}{search.done:,} changes of one word flips the class.")
         return
-    more = f"; the {MAX_FLIPS} smallest" if len(search.flips) > MAX_FLIPS else ""
-    st.markdown(f"**{len(search.flips):,}** of the {search.done:,} changes tried flip the class{more}:")
+    which = f"; the {MAX_FLIPS} smallest" if len(search.flips) > MAX_FLIPS else ""
+    st.markdown(f"**{len(search.flips):,}** of the {search.done:,} changes tried flip the class{which}:")
     rows = []
     for flip in search.flips[:MAX_FLIPS]:
-        word = plain(_short(flip.word))
-        change = f"{word} → **{plain(_short(flip.replacement))}**" if flip.replacement else f"~~{word}~~"
+        word = plain(_short_word(flip.word))
+        change = f"{word} → **{plain(_short_word(flip.replacement))}**" if flip.replacement else f"~~{word}~~"
         rows.append((f"{flip.size:.3f}", change, plain(flip.label), percentage(flip.probability)))
     columns = ("size", "change", "new class", "probability")
     st.markdown(table(columns, rows, right=("size", "probability")))
     if choose:
         smallest = search.flips[0]
-        word = _short(smallest.word)
-        what = f"{word} → {_short(smallest.replacement)}" if smallest.replacement else f"remove {word}"
+        word = _short_word(smallest.word)
+        change = f"{word} → {_short_word(smallest.replacement)}" if smallest.replacement else f"remove {word}"
         st.button(
-            f"Copy the smallest change to the second box: {plain(what)}",
+            f"Copy the smallest change to the second box: {plain(change)}",
             key="flip_use",
             on_click=_compare_with,
             args=(smallest.text,),
         )
 
 
-def _short(word: str) -> str:
+def _short_word(word: str) -> str:
     return visible(word[:30])
 
 
