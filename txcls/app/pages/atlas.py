@@ -16,7 +16,7 @@ from txcls.app.shell import checkpoints, compute, heads, layout, lecture, state
 from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import choice
 from txcls.app.shell.markdown import plain
-from txcls.app.shell.prediction import load_classifier, loading_placeholder
+from txcls.app.shell.prediction import load_classifier, loading_placeholder, say_not_measured
 from txcls.figures import attention_map, minus, number_map, visible
 from txcls.inspection.ablation import AblationMethod
 from txcls.inspection.stories import (
@@ -70,7 +70,7 @@ def main() -> None:
     placeholder.empty()
     atlas = HeadAtlas.of(classifier)
     if atlas is None:
-        _draw_not_measured(opened, classifier)
+        _draw_not_measured(opened)
     else:
         opened = heads.open_on_head(opened, classifier)
         with lecture.slide(lecture.ATTENTION):
@@ -84,19 +84,9 @@ def main() -> None:
     layout.close_page(opened)
 
 
-def _draw_not_measured(opened: layout.Page, classifier: Predictor) -> None:
+def _draw_not_measured(opened: layout.Page) -> None:
     """Explain how to measure an atlas, and list the checkpoints that have one."""
-    if opened.source.is_own:
-        st.info(
-            f"The heads of {plain(classifier.name)} have not been measured: this takes minutes, so the app does not "
-            "do it for visitors' classifiers. The page Switchboard switches heads off for one text."
-        )
-    else:
-        st.info(
-            f"The heads of {plain(classifier.name)} have not been measured. If its data set is on this machine, "
-            "this command measures them once and saves the result with the checkpoint:"
-        )
-        st.code(f"python -m txcls evaluate {classifier.name} --heads --write", language=None)
+    say_not_measured(opened, "--heads")
     others = [name for name in checkpoints.names() if checkpoints.summary(name).has_atlas]
     if others:
         st.markdown("These checkpoints have a head atlas:")
@@ -285,7 +275,9 @@ def _draw_kinds(opened: layout.Page, atlas: HeadAtlas) -> None:
     """Draw the attention of the selected head by kinds of query and key, compared with uniform weights."""
     layer, head = opened.view.layer, opened.view.head
     table = atlas.table
-    st.subheader(f"Head {layer + 1}.{head + 1}: attention by kind of token, compared with uniform", anchor=False)
+    st.subheader(
+        f"Head {layer + 1}.{head + 1}: attention by kind of token, compared with uniform attention", anchor=False
+    )
     difference = np.where(table.coverage > 0, table.attention[layer, head] - table.chance, np.nan)
     query, key = np.unravel_index(int(np.nanargmax(difference)), difference.shape)
     chart(

@@ -58,11 +58,11 @@ class ShownTokens:
     """The displayed tokens of the text, and the attention of the selected head among them.
 
     Attributes:
-        places: their indices.
+        positions: their indices.
         names: their labels.
         pattern: weights (T, T) of the selected head.
-        is_part: whether the text has tokens that are not displayed.
-        where: layer and head in words.
+        is_partial: whether the text has tokens that are not displayed.
+        head_name: layer and head in words.
         file_name: the start of the file names of saved charts.
     """
 

@@ -13,7 +13,7 @@ from txcls.app.shell import compute, layout, lecture
 from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import choice
 from txcls.app.shell.markdown import plain
-from txcls.app.shell.prediction import classify_text
+from txcls.app.shell.prediction import classify_text, say_not_measured
 from txcls.figures import deletion_lines, minus, overlap_map, visible
 from txcls.inspection.attribution import (
     METHODS,
@@ -250,13 +250,8 @@ def _draw_averages(opened: layout.Page, classifier: Predictor) -> None:
     st.subheader("And on average?", anchor=False)
     if (averages := ExplanationAverages.of(classifier)) is not None:
         _draw_average_table(averages, _blank_name(classifier))
-    elif opened.source.is_own:
-        st.info("Not measured: training in the app skips it.")
     else:
-        st.info(
-            "Not measured for this checkpoint. Where its data set is, "
-            f"`python -m txcls evaluate {classifier.name} --explanations 200 --write` measures it and saves the result."
-        )
+        say_not_measured(opened, "--explanations 200")
 
 
 def _draw_average_table(averages: ExplanationAverages, blank: str) -> None:

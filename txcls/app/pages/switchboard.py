@@ -12,7 +12,7 @@ from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import choice, clicked_point
 from txcls.app.shell.heads import draw_chips, link_where_heads_matter
 from txcls.app.shell.markdown import plain
-from txcls.app.shell.prediction import classify_text
+from txcls.app.shell.prediction import classify_text, say_not_measured
 from txcls.figures import FEED_FORWARD, compared_bars, head_effects_map, label, percent
 from txcls.inspection.ablation import AccuracyEffects, Change, Means, OutputAblation
 from txcls.predictor import Predictor
@@ -81,7 +81,7 @@ def _draw_experiment(opened: layout.Page, classifier: Predictor, winner: str) ->
     with bars_container:
         _draw_prediction(opened, classifier, changes, winner)
     with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD):
-        _draw_accuracy(classifier, is_own=opened.source.is_own)
+        _draw_accuracy(opened, classifier)
 
 
 def _draw_settings(container: Any, view: View, means: Means | None) -> tuple[OutputAblation, HeadChange]:
@@ -209,17 +209,12 @@ def _draw_prediction(opened: layout.Page, classifier: Predictor, changes: tuple[
     )
 
 
-def _draw_accuracy(classifier: Predictor, *, is_own: bool) -> None:
+def _draw_accuracy(opened: layout.Page, classifier: Predictor) -> None:
     """Draw the test accuracy without each part: always mean ablation, whatever the controls say."""
     st.subheader("Test accuracy without each part", anchor=False)
     effects = AccuracyEffects.of(classifier, method="mean")
     if effects is None:
-        st.info(
-            "Not measured: training in the app skips it. The board above shows the effect of each part for one text."
-            if is_own
-            else "Not measured for this checkpoint. If its data set is on this machine, "
-            f"`python -m txcls evaluate {classifier.name} --heads --write` measures it once and saves it."
-        )
+        say_not_measured(opened, "--heads")
         return
     heads, feed_forward = effects.heads - effects.accuracy, effects.feed_forward - effects.accuracy
     lowest, highest = min(heads.min(), feed_forward.min()), max(heads.max(), feed_forward.max())

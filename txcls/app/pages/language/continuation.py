@@ -107,7 +107,7 @@ def _draw_prediction(opened: layout.Opened) -> tuple[ChosenModel, Sequence[Token
 
 
 def _draw_induction(induction: Induction) -> None:
-    """Draw whether the model continues repeated tokens."""
+    """Say whether the model continues repeated tokens."""
     weight, layer, head = max(
         (weight, layer, head) for layer, row in enumerate(induction.heads, 1) for head, weight in enumerate(row, 1)
     )

@@ -34,7 +34,7 @@ class ChosenModel:
     objective: checkpoints.Objective
 
     def name_of(self, token: Token) -> str:
-        """A token in printable form; an unknown one as typed."""
+        """A token in printable form; an unknown token as typed."""
         return visible(token.text if token.is_unknown else self.names[token.id])
 
 

@@ -254,12 +254,12 @@ def _draw_reliability(report: Report) -> None:
     )
     st.caption(
         "On the dashed line, predictions with 80 % confidence are right in 80 % of cases. Below it, the classifier is "
-        "overconfident; above it, underconfident. Larger dots stand for more rows."
+        "overconfident; above it, underconfident. Larger dots represent more rows."
     )
 
 
 def _draw_answered_rows(predictions: RowPredictions) -> None:
-    """Draw a slider for the minimum confidence of used predictions, and how many rows then have one."""
+    """Draw a slider for the minimum confidence, and how many rows reach it with what accuracy."""
     st.subheader("What to leave to a human?", anchor=False)
     min_confidence = st.select_slider(
         "Use predictions with at least this confidence",

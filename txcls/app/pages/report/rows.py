@@ -110,7 +110,7 @@ def open_chosen() -> None:
 
 
 def draw_mistakes(report: Report, row_numbers: Sequence[int]) -> None:
-    """Draw the rows that are classified wrongly."""
+    """Draw the misclassified rows."""
     assert report.predictions is not None
     st.subheader("The most confident mistakes", anchor=False)
     wrong = report.predictions.mistakes()

@@ -69,7 +69,7 @@ def draw_problems(survey: Mapping[str, Any], *, unit: str) -> None:
     counts = {kind: int(survey[f"n_{kind}"]) for kind in KINDS}
     st.subheader("Rows to check", anchor=False)
     if not any(counts.values()):
-        st.markdown("None: no row is empty, repeated, or has the same text under two labels.")
+        st.markdown("No row is empty or repeated, and no text has two labels.")
         return
     kinds = [kind for kind in KINDS if counts[kind]]
     chosen = st.segmented_control(

@@ -239,7 +239,7 @@ def _draw_opener() -> None:
 
 
 def _draw_privacy() -> None:
-    """Draw who can open the visitor's files, and when they are deleted."""
+    """Say who can open the visitor's files, and when they are deleted."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(
             f"Your files and classifiers stay on this server and are deleted {own.retention()} after your last visit. "

@@ -152,7 +152,7 @@ def draw_pointing(opened: layout.Page, classifier: Predictor, circuit: Circuit, 
         )
         st.markdown(
             f"The class token’s attention in the last layer is put on **{plain(tokens[index].label)}** alone: the "
-            f"prediction is **{plain(predicted)}**, and otherwise **{plain(str(original.label))}**."
+            f"prediction is **{plain(predicted)}** (as trained: **{plain(str(original.label))}**)."
         )
         rows = [
             (" and ".join(f"{n_layers}.{n + 1}" for n in pointed.heads), percentage(pointed.share), f"{pointed.n:,}")
@@ -161,8 +161,8 @@ def draw_pointing(opened: layout.Page, classifier: Predictor, circuit: Circuit, 
         columns = ("heads", "that team is predicted", "cases")
         max_share = max((circuit.n["test"] / pointed.n for pointed in circuit.pointed), default=0.0)
         st.caption(
-            "The attention pointed at every team of every test text in turn (without this, the team is predicted in at "
-            f"most {percentage(max_share)} of the cases):"
+            "With the attention on each team of each test text in turn (otherwise, the team is predicted in at most "
+            f"{percentage(max_share)} of the cases):"
         )
         st.markdown(table(columns, rows, right=columns[1:]))
 
