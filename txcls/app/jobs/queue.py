@@ -335,13 +335,8 @@ def forget(session: Session, kind: Kind) -> None:
 
 def busy_seconds(folder: Path) -> float:
     """Seconds for which a session's active jobs protect its folder from removal: the maximum time of any of them."""
-    kinds = [kind for file in (folder / "jobs").glob("*/job.json") if (kind := _kind_if_alive(file)) is not None]
-    return max(map(max_seconds, kinds), default=0.0)
-
-
-def _kind_if_alive(file: Path) -> Kind | None:
-    job = read_json(file) or {}
-    return job["kind"] if job and ahead(job["id"]) is not None else None
+    jobs = filter(None, map(read_json, (folder / "jobs").glob("*/job.json")))
+    return max((max_seconds(job["kind"]) for job in jobs if ahead(job["id"]) is not None), default=0.0)
 
 
 # For the workers

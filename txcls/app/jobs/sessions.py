@@ -247,12 +247,9 @@ def write_json(path: Path, values: Mapping[str, Any]) -> None:
 def read_json(path: Path) -> dict[str, Any] | None:
     """The JSON object in a file; None if the file is missing or incomplete."""
     try:
-        if path.stat().st_size > MAX_JSON_BYTES:
-            return None
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return _object_from(path.read_bytes()) if path.stat().st_size <= MAX_JSON_BYTES else None
+    except OSError:
         return None
-    return values if isinstance(values, dict) else None
 
 
 def append_line(path: Path, values: Mapping[str, Any]) -> None:
@@ -267,10 +264,10 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
         lines = path.read_bytes().split(b"\n")[:-1] if path.stat().st_size <= MAX_JSON_BYTES else []
     except OSError:
         return []
-    return [row for row in map(_object_of, lines) if row is not None]
+    return [row for row in map(_object_from, lines) if row is not None]
 
 
-def _object_of(line: bytes) -> dict[str, Any] | None:
+def _object_from(line: bytes) -> dict[str, Any] | None:
     try:
         values = json.loads(line)
     except ValueError:

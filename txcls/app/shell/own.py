@@ -40,11 +40,11 @@ def session() -> Session | None:
             st.session_state[_SESSION] = opened
             st.session_state[state.JOB_TOKEN] = opened.token
         elif st.session_state.get(_SESSION) is None:
-            state.add_note(SESSION_GONE_MESSAGE.format(_span(limits().keep_seconds)))
+            state.add_note(SESSION_GONE_MESSAGE.format(retention()))
     own_session: Session | None = st.session_state.get(_SESSION)
     if own_session is not None and not own_session.exists:
         _leave()
-        state.add_note(SESSION_GONE_MESSAGE.format(_span(limits().keep_seconds)))
+        state.add_note(SESSION_GONE_MESSAGE.format(retention()))
         return None
     if own_session is not None:
         own_session.visit()
@@ -78,15 +78,12 @@ def _leave() -> None:
     st.session_state.pop(state.JOB_TOKEN, None)
 
 
-def _span(seconds: int) -> str:
+def retention() -> str:
+    """How long a visitor's files are stored after the last visit, in words."""
+    seconds = limits().keep_seconds
     if seconds >= 7200:
         return f"{seconds / 3600:.3g} hours"
     return "an hour" if seconds == 3600 else f"{max(seconds // 60, 1)} minutes"
-
-
-def retention() -> str:
-    """How long a visitor's files are stored after the last visit, in words."""
-    return _span(limits().keep_seconds)
 
 
 # Classifiers
