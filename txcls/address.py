@@ -365,7 +365,7 @@ class Anchor:
     base: Mapping[str, str]
 
     def relative(self, params: Mapping[str, str]) -> dict[str, str]:
-        """The lesson's place, and the parameters that differ from its step; an empty value undoes one of the step's."""
+        """The lesson's place and the parameters that differ from its step; an empty value removes one of the step's."""
         changes = {name: value for name, value in params.items() if self.base.get(name) != value}
         changes |= {name: "" for name in self.base if name not in params and name != "text"}
         if "step" in changes:
