@@ -23,27 +23,42 @@ def circuit_of(classifier: Predictor) -> Circuit:
     return circuit
 
 
-def test_the_share_in_the_last_snapshot_equals_that_in_the_patch_grid(
+def at_snapshot(classifier: Predictor, n: int) -> Predictor:
+    snapshots = classifier.checkpoint.snapshots
+    assert snapshots is not None
+    model = type(classifier.checkpoint.model)(
+        classifier.checkpoint.config.model, vocab_size=classifier.encoder.vocab_size, n_classes=len(classifier.classes)
+    )
+    model.load_state_dict({name: weights[n].float() for name, weights in snapshots.weights.items()})
+    return Predictor(replace(classifier.checkpoint, model=model.eval()))
+
+
+def test_the_last_snapshot_moves_as_many_answers_as_the_grid(
     who_won: Predictor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reports = [report for report in reports_of("test") if other_construction(report)][:6]
-    monkeypatch.setattr(measuring, "reports_of", lambda split: reports)
-    snapshots = who_won.checkpoint.snapshots
-    assert snapshots is not None
-    weights = {name: tensor[-1].float() for name, tensor in snapshots.weights.items()}
+    pairs = [made for made in reports_of("test") if other_construction(made)]
+    last, few = at_snapshot(who_won, -1), pairs[:6]
+    monkeypatch.setattr(measuring, "reports_of", lambda split: few)
     history = measure_patch_history(who_won, circuit_of(who_won))
     assert history.row == Row(0, 1, "second team") and history.control_role == "first team" and history.n == 6
-    model = type(who_won.checkpoint.model)(
-        who_won.checkpoint.config.model, vocab_size=who_won.encoder.vocab_size, n_classes=len(who_won.classes)
-    )
-    model.load_state_dict(weights)
-    last = Predictor(replace(who_won.checkpoint, model=model.eval()))
     for role, shares in (("second team", history.moved), ("first team", history.control)):
         moved = 0
-        for report in reports:
-            grid = patch_grid(last, str(other_construction(report)), report.text)
-            [part] = [n for n, part in enumerate(grid.parts) if part.name == "head 1.2"]
-            start = report.roles[role][0][0]
-            [token] = [n for n, token in enumerate(grid.corrupted_tokens) if token.start == start and token.end]
-            moved += who_won.classes[int(grid.logits[part, token].argmax())] == report.loser
-        assert shares[-1] == moved / len(reports)
+        for made in few:
+            grid = patch_grid(last, str(other_construction(made)), made.text)
+            [part] = [n for n, one in enumerate(grid.parts) if one.name == "head 1.2"]
+            start = made.roles[role][0][0]
+            [token] = [n for n, one in enumerate(grid.corrupted_tokens) if one.start == start and one.end]
+            moved += who_won.classes[int(grid.logits[part, token].argmax())] == made.loser
+        assert shares[-1] == moved / len(few)
+
+
+def test_texts_that_have_the_other_answer_without_the_patch_do_not_count(
+    who_won: Predictor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = at_snapshot(who_won, 0)
+    pairs = [made for made in reports_of("test") if other_construction(made)][:200]
+    already = [made for made in pairs if first.predict([made.text])[0].label == made.loser][:5]
+    assert len(already) == 5
+    monkeypatch.setattr(measuring, "reports_of", lambda split: already)
+    history = measure_patch_history(who_won, circuit_of(who_won))
+    assert history.moved[0] == history.control[0] == 0.0

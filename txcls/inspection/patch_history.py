@@ -25,7 +25,9 @@ TEAM_ROLES = ("first team", "second team")
 
 @dataclass(frozen=True)
 class PatchHistory:
-    """The share of `n` texts that a patch makes the model classify as the other text of the pair, in each snapshot.
+    """The share of `n` texts whose prediction a patch changes to that of the other text of the pair, in each snapshot.
+
+    Texts that the snapshot already classifies so without the patch do not count, so both shares begin near 0.
 
     Attributes:
         row: the head that is patched, and the role of the token at which it is patched.
@@ -88,7 +90,7 @@ def measure_patch_history(classifier: Predictor, circuit: Circuit) -> PatchHisto
 
 
 def _n_moved(classifier: Predictor, row: Row, patched: RoleBatch, source: RoleBatch) -> int:
-    """Number of `patched` texts classified as their label with the head's output at the row's role from `source`."""
+    """Number of `patched` texts that get their label only with the head's output at the row's role from `source`."""
     tap = f"layers.{row.layer}.attn.z"
     with trace(record=[tap]) as opened:
         classifier.logits(source.ids)
@@ -99,5 +101,7 @@ def _n_moved(classifier: Predictor, row: Row, patched: RoleBatch, source: RoleBa
         changed[texts, row.head, tokens] = opened[tap][texts, row.head, tokens]
         return changed
 
+    without_patch = classifier.logits(patched.ids).argmax(dim=-1)
     with trace(record=(), edit={tap: substitute}):
-        return int((classifier.logits(patched.ids).argmax(dim=-1) == patched.labels).sum())
+        with_patch = classifier.logits(patched.ids).argmax(dim=-1)
+    return int(((with_patch == patched.labels) & (without_patch != patched.labels)).sum())

@@ -87,9 +87,8 @@ def _patch_caption(history: PatchHistory) -> str:
     return (
         f"**When the patch begins to work**: in {history.n:,} test reports that say “lost to”, the output of head "
         f"{head} at the {history.row.role} is replaced by its output on the same report with “easily beat”. The brown "
-        "line is the share of reports for which the other team is then predicted; the grey line is the control, the "
-        f"same head at the {history.control_role}. Early snapshots predict the other team by mistake: there both lines "
-        f"are high, and only their difference matters. In the last snapshot: {percent(history.moved[-1])} and "
+        "line is the share of reports for which this changes the prediction to the other team; the grey line is the "
+        f"control, the same head at the {history.control_role}. In the last snapshot: {percent(history.moved[-1])} and "
         f"{percent(history.control[-1])}."
     )
 
