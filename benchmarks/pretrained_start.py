@@ -46,7 +46,7 @@ def sample(rows: LabelledTexts, n: int) -> LabelledTexts:
 
 def accuracy(config: RunConfig, train: LabelledTexts, held_out: LabelledTexts, init: Checkpoint | None) -> float:
     """Best accuracy on the held-out rows, in percent."""
-    run = prepare(config, train, held_out, init=init, tell=lambda message: None)
+    run = prepare(config, train, held_out, init=init, report=lambda message: None)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     best = fit(run.model, run.training, run.validation, config.train, objective=run.objective, device=device).best
     return 100 * best.validation_accuracy

@@ -45,7 +45,7 @@ def test_a_classifier_takes_over_text_and_model_settings(tmp_path: Path, other: 
 def test_an_explicit_setting_that_conflicts_is_refused(other: Checkpoint, assignment: str) -> None:
     key = assignment.partition("=")[0]
     config = run_config("classify").with_settings([assignment])
-    with pytest.raises(TrainingError, match=rf"--set {assignment}: {key} is \w+ in other, from which the run starts"):
+    with pytest.raises(TrainingError, match=rf"--set {assignment}: {key} is \w+ in other, the model to start from"):
         settings_from(other, config, assignments=["train.epochs=9", assignment])
 
 
@@ -108,7 +108,7 @@ def test_leaks_are_impossible_with_hash_splits_and_refused_with_random_splits(
             check_unread(init, dataset, own)
         else:
             assert leaked
-            with pytest.raises(TrainingError, match="pre-trained with 900 rows of ag_news, here are 600"):
+            with pytest.raises(TrainingError, match="pre-trained on 900 rows of ag_news, but now there are 600"):
                 check_unread(init, dataset, own)
 
 
@@ -121,7 +121,7 @@ def test_a_class_so_small_that_its_validation_row_may_have_been_read_is_refused(
     init = pretrained_on(tmp_path / "all", other, validation_fraction=0.01)
     own = run_config("classify", data={"dataset": "ag_news", "validation_fraction": 0.01})
     check_unread(init, open_dataset(own.data, path=tmp_path / "all"), own)
-    with pytest.raises(TrainingError, match="pre-trained with 16 rows of ag_news, here are 8"):
+    with pytest.raises(TrainingError, match="pre-trained on 16 rows of ag_news, but now there are 8"):
         check_unread(init, open_dataset(own.data, path=tmp_path / "part"), own)
 
 
@@ -130,5 +130,5 @@ def test_rows_are_held_out_like_those_of_the_pretrained_model(other: Checkpoint)
     assert settings_from(old, run_config("classify")).data.validation == "stratified"
     elsewhere = run_config("classify", data={"dataset": "ag_news"})
     assert settings_from(old, elsewhere).data.validation == "hash", "it has read none of these rows"
-    with pytest.raises(TrainingError, match=r"data\.validation is stratified in other, from which the run starts"):
+    with pytest.raises(TrainingError, match=r"data\.validation is stratified in other, the model to start from"):
         settings_from(old, run_config("classify"), assignments=["data.validation=hash"])

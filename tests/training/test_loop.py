@@ -171,11 +171,11 @@ def test_resuming_with_other_settings_data_or_nothing_is_refused(tmp_path: Path)
     with pytest.raises(TrainingError, match=r"nothing to resume: there is no .*state\.pt"):
         fit(model(), TRAIN, VALIDATION, config(), state_path=path, resume=True)
     fit(model(), TRAIN, VALIDATION, config(epochs=1), state_path=path)
-    with pytest.raises(TrainingError, match="is from a run with different training settings, which cannot be resumed"):
+    with pytest.raises(TrainingError, match="is from a run with different training settings and cannot be resumed"):
         fit(model(), TRAIN, VALIDATION, config(epochs=2), state_path=path, resume=True)
-    with pytest.raises(TrainingError, match="is from a run with different model shapes, which cannot be resumed"):
+    with pytest.raises(TrainingError, match="is from a run with different model shapes and cannot be resumed"):
         fit(model(d_ff=64), TRAIN, VALIDATION, config(epochs=1), state_path=path, resume=True)
-    with pytest.raises(TrainingError, match="is from a run with different row counts, which cannot be resumed"):
+    with pytest.raises(TrainingError, match="is from a run with different row counts and cannot be resumed"):
         fit(model(), VALIDATION, VALIDATION, config(epochs=1), state_path=path, resume=True)
     path.write_bytes(path.read_bytes()[:1000])
     with pytest.raises(TrainingError, match="is damaged"):

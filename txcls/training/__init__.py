@@ -1,4 +1,4 @@
-"""Training: `train` a configuration into a checkpoint, `pretrain` on texts without labels, `fit` any model."""
+"""Training: `train` a classifier from a configuration, `pretrain` on texts without labels, `fit` any model."""
 
 from txcls.checkpoint.schema import HistoryRow
 from txcls.training.distributed import joined

@@ -1,7 +1,7 @@
-"""The token ids for pre-training, stored in files beside the run's state.
+"""The token ids for pre-training, stored in files next to the run's state.
 
-Texts are encoded once; a resumed run maps the files into memory and starts in seconds. The files are removed with the
-state once the run has finished.
+Texts are encoded once; a resumed run maps the files into memory and starts in seconds. When the run has finished, the
+files are removed together with the state.
 """
 
 import json
@@ -25,14 +25,14 @@ from txcls.text.vocabulary import CLS
 MAX_TOKENS = 1_000_000
 """Maximum number of tokens read from one text."""
 VOCABULARY_CHARACTERS = 150_000_000
-"""With more characters of text than this, the vocabulary is learned from only every second, third, … text."""
+"""If the texts have more characters than this, the vocabulary is learned from every second (third, …) text only."""
 BATCH_CHARACTERS = 4_000_000
 """Number of characters encoded at once; encoding takes about 40 bytes of memory per character."""
 
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Windows of training and validation texts, their encoder, and the data's entry in metrics.json."""
+    """Windows of training and validation texts, their encoder, and the "data" entry of metrics.json."""
 
     encoder: TextEncoder
     training: TokenisedTexts
@@ -41,7 +41,7 @@ class Corpus:
 
 
 def make_corpus(folder: Path, config: RunConfig, texts: UnlabelledTexts, *, on_stage: Callable[[str], None]) -> Corpus:
-    """Learn the vocabulary from training texts, and write the ids of all texts to `folder`, replacing what is there.
+    """Learn the vocabulary from training texts, and write the ids of all texts to `folder`, replacing its contents.
 
     Raises:
         TrainingError: the folder cannot be written to.
@@ -66,9 +66,9 @@ def make_corpus(folder: Path, config: RunConfig, texts: UnlabelledTexts, *, on_s
         folder.mkdir(parents=True)
         for name, part in (("training", texts.training), ("validation", texts.validation)):
             _write_windows(folder / name, encoder, part)
-        described = {"settings": _settings(config), "encoder": encoder.to_dict(), "facts": facts}
+        description = {"settings": _settings(config), "encoder": encoder.to_dict(), "facts": facts}
         # Written last: its presence means that the other files are complete.
-        (folder / "corpus.json").write_text(json.dumps(described), encoding="utf-8")
+        (folder / "corpus.json").write_text(json.dumps(description), encoding="utf-8")
     except OSError as error:
         raise TrainingError(f"cannot write to {folder}: {reason(error)}; choose another folder with --out") from None
     corpus = read_corpus(folder, config)
@@ -77,29 +77,29 @@ def make_corpus(folder: Path, config: RunConfig, texts: UnlabelledTexts, *, on_s
 
 
 def read_corpus(folder: Path, config: RunConfig) -> Corpus | None:
-    """Read what `make_corpus` wrote for the same settings; None if there is none."""
+    """Read the corpus that `make_corpus` wrote with the same settings; None if there is none."""
     try:
-        described = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
-        if described["settings"] != _settings(config):
+        description = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
+        if description["settings"] != _settings(config):
             return None
-        encoder = TextEncoder.from_dict(described["encoder"])
+        encoder = TextEncoder.from_dict(description["encoder"])
         training, validation = (_read_windows(folder / name) for name in ("training", "validation"))
     except (OSError, ValueError, KeyError, TypeError, CheckpointError):
         return None
-    return Corpus(encoder, training, validation, described["facts"])
+    return Corpus(encoder, training, validation, description["facts"])
 
 
 def windows(encoder: TextEncoder, texts: Sequence[str]) -> TokenisedTexts:
     """Encode texts, splitting those longer than the model's maximum length into windows."""
     pieces = [piece for text in texts for piece in _pieces(text)]
-    whole = TextEncoder.from_dict({**encoder.to_dict(), "class_token": False, "max_length": MAX_TOKENS})
+    untruncated = TextEncoder.from_dict({**encoder.to_dict(), "class_token": False, "max_length": MAX_TOKENS})
     rows = LabelledTexts(pieces, [0] * len(pieces), ("text",))
     first = CLS if encoder.class_token else None
-    return TokenisedTexts.encode(whole, rows).windows(encoder.max_length, first=first)
+    return TokenisedTexts.encode(untruncated, rows).windows(encoder.max_length, first=first)
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield the text whole or, if it is longer than `WINDOW`, in chunks of as many whole lines as fit."""
+    """Yield the whole text or, if it is longer than `WINDOW`, chunks of as many whole lines as fit."""
     if len(text) <= WINDOW:
         yield text
         return
@@ -133,21 +133,21 @@ def _write_windows(file: Path, encoder: TextEncoder, texts: Sequence[str]) -> No
     lengths = [np.zeros(0, dtype=np.int64)]
     with file.with_suffix(".ids").open("wb") as target:
         for batch in _batches(piece for text in texts for piece in _pieces(text)):
-            made = windows(encoder, batch)
-            target.write(made.ids.tobytes())
-            lengths.append(made.lengths)
+            encoded = windows(encoder, batch)
+            target.write(encoded.ids.tobytes())
+            lengths.append(encoded.lengths)
     np.save(file.with_suffix(".npy"), np.concatenate(lengths))
 
 
 def _read_windows(file: Path) -> TokenisedTexts:
-    """Read what `_write_windows` wrote; raise OSError or ValueError if the files are missing or inconsistent."""
+    """Read the windows that `_write_windows` wrote; OSError or ValueError if the files are missing or inconsistent."""
     lengths = np.load(file.with_suffix(".npy"), allow_pickle=False)
     offsets = np.append(0, np.cumsum(lengths))
     if file.with_suffix(".ids").stat().st_size != 4 * offsets[-1]:
         raise ValueError(f"{file}: ids and lengths do not fit together")
     # Copy-on-write, because torch expects writable arrays; nothing writes to them.
-    empty = not offsets[-1]
-    ids = np.zeros(0, np.int32) if empty else np.memmap(file.with_suffix(".ids"), dtype=np.int32, mode="c")
+    is_empty = not offsets[-1]
+    ids = np.zeros(0, np.int32) if is_empty else np.memmap(file.with_suffix(".ids"), dtype=np.int32, mode="c")
     return TokenisedTexts(ids, offsets, np.zeros(len(lengths), dtype=np.int64))
 
 

@@ -16,7 +16,7 @@ from txcls.wording import percentage
 class TrainingDisplay:
     """A progress bar, used as a context manager; shows nothing unless `shown` is true.
 
-    In a notebook, which has no terminal, the bar is printed once, at the end.
+    In a notebook, which has no terminal, the bar is printed once at the end.
     """
 
     def __init__(self, *, shown: bool) -> None:

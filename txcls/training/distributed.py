@@ -31,18 +31,20 @@ from txcls.training.objectives import Objective, Outcome, Validated
 T = TypeVar("T")
 
 TIMEOUT = timedelta(hours=2)
-"""How long processes wait for each other, for example while one tokenises; a dead process is noticed at once."""
+"""How long processes wait for each other, for example during tokenisation; a dead process is noticed immediately."""
 
 
 @dataclass(frozen=True, slots=True)
 class WholeBatch:
-    """Loss and accuracy of a batch over all processes, and a factor for this process's loss."""
+    """A batch's mean loss and number of correct predictions over all processes, and a factor for this process's loss.
+
+    The average over all processes of the gradient of (own loss × factor) is the gradient of the whole batch's loss.
+    """
 
     loss: float
     right: int
     n: int
     factor: float
-    """The gradient of (own loss × factor), averaged over the processes, is the gradient of the whole batch's loss."""
 
 
 class Processes:
@@ -54,14 +56,14 @@ class Processes:
     """Number of processes."""
 
     def check_same(self, *texts: TokenisedTexts, settings: str) -> None:
-        """Fail if processes (on different machines) read different rows or settings."""
+        """Raise TrainingError if processes (on different machines) read different rows or settings."""
 
     def learner(self, model: nn.Module, objective: Objective) -> Callable[[Tensor, Tensor], Outcome]:
-        """A function of ids (B, T) and labels (B,); `backward` on its loss averages gradients over the processes."""
+        """A function of ids (B, T) and labels (B,); `backward` of its loss averages gradients over the processes."""
         return _Learner(model, objective)
 
     def share(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """This process's rows of a batch; if it has none, one row, which is ignored."""
+        """This process's rows of a batch; if there are none, a single row, which `whole` ignores."""
         return rows
 
     def whole(self, outcome: Outcome, *, n_rows: int) -> WholeBatch:
@@ -73,11 +75,11 @@ class Processes:
         return measure(texts)
 
     def any(self, *flags: bool) -> Sequence[bool]:
-        """For each flag, whether it is set in at least one process."""
+        """Whether each flag is set in at least one process."""
         return flags
 
     def gather(self, value: T) -> list[T]:
-        """The values of all processes, by rank."""
+        """The values of all processes, ordered by rank."""
         return [value]
 
     def broadcast_from_rank_zero(self, make: Callable[[], T]) -> T:
@@ -86,7 +88,7 @@ class Processes:
 
     @contextmanager
     def one_before_others(self) -> Iterator[None]:
-        """On each machine, let one process run the block first and fill the cache for the others."""
+        """On each machine, one process runs the block first and fills the cache for the others."""
         yield
 
     @contextmanager
@@ -107,7 +109,7 @@ class _Learner(nn.Module):
 
 
 class _ProcessGroup(Processes):
-    """One of several processes in torch's process group; control messages are CPU tensors."""
+    """One process of torch's process group; control messages are CPU tensors."""
 
     def __init__(self) -> None:
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
@@ -127,16 +129,15 @@ class _ProcessGroup(Processes):
 
     def learner(self, model: nn.Module, objective: Objective) -> Callable[[Tensor, Tensor], Outcome]:
         with self.communicating():
-            # DistributedDataParallel copies the first process's weights to the others; buffers follow from the
-            # settings.
+            # DistributedDataParallel copies the first process's weights to the others. Buffers need no copy: they
+            # follow from the settings.
             wrapped: Callable[[Tensor, Tensor], Outcome] = DistributedDataParallel(
                 _Learner(model, objective), broadcast_buffers=False
             )
             return wrapped
 
     def share(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        # Neighbouring rows have similar lengths, so every size-th row gives each process about the same number of
-        # tokens.
+        # Neighbouring rows have similar lengths, so this gives each process about the same number of tokens.
         return rows[self.rank :: self.size] if self.rank < len(rows) else rows[:1]
 
     def whole(self, outcome: Outcome, *, n_rows: int) -> WholeBatch:
@@ -165,18 +166,18 @@ class _ProcessGroup(Processes):
         return values
 
     def broadcast_from_rank_zero(self, make: Callable[[], T]) -> T:
-        result_and_error: list[Any] = [None, None]
+        outcome: list[Any] = [None, None]  # result, error
         if self.rank == 0:
             try:
-                result_and_error[0] = make()
+                outcome[0] = make()
             except TxclsError as error:
-                result_and_error[1] = error
+                outcome[1] = error
         with self.communicating():
-            dist.broadcast_object_list(result_and_error, device=torch.device("cpu"))
-        if result_and_error[1] is not None:
-            raise result_and_error[1]
-        value: T = result_and_error[0]
-        return value
+            dist.broadcast_object_list(outcome, device=torch.device("cpu"))
+        if outcome[1] is not None:
+            raise outcome[1]
+        result: T = outcome[0]
+        return result
 
     @contextmanager
     def one_before_others(self) -> Iterator[None]:
@@ -197,7 +198,7 @@ class _ProcessGroup(Processes):
             raise
 
     def _sums(self, values: Sequence[float]) -> list[float]:
-        """Sum each value over the processes, in the same order everywhere so that all get identical bits."""
+        """Sum each value over the processes, in the same order everywhere, so that all get bit-identical results."""
         own = torch.tensor([*values, 0.0], dtype=torch.float64)
         gathered = [torch.empty_like(own) for _ in range(self.size)]
         with self.communicating():
@@ -209,13 +210,13 @@ SINGLE_PROCESS = Processes()
 
 
 def current_processes() -> Processes:
-    """The processes of this run, as seen from this one."""
+    """This process's view of the run's processes."""
     return _ProcessGroup() if dist.is_available() and dist.is_initialized() else SINGLE_PROCESS
 
 
 @contextmanager
 def joined(device: str | None = None) -> Iterator[Processes]:
-    """Inside the block, join the other processes if torchrun started this one.
+    """Inside the block, this process is part of torch's process group if torchrun started it.
 
     NCCL exchanges CUDA tensors if every process has its own device; gloo exchanges everything else.
     """
@@ -224,8 +225,8 @@ def joined(device: str | None = None) -> Iterator[Processes]:
         return
     backend = "gloo"
     if torch.cuda.is_available() and not (device or "cuda").startswith("cpu"):
-        own_each = int(os.environ["LOCAL_WORLD_SIZE"]) <= torch.cuda.device_count()
-        backend = f"cpu:gloo,cuda:{'nccl' if own_each and dist.is_nccl_available() else 'gloo'}"
+        has_device_each = int(os.environ["LOCAL_WORLD_SIZE"]) <= torch.cuda.device_count()
+        backend = f"cpu:gloo,cuda:{'nccl' if has_device_each and dist.is_nccl_available() else 'gloo'}"
         torch.cuda.set_device(own_device())
     dist.init_process_group(backend, timeout=TIMEOUT)
     yield current_processes()
@@ -238,7 +239,7 @@ def own_device() -> torch.device:
 
 
 def training_device(name: str | None) -> torch.device:
-    """The device with that name (None prefers CUDA); under torchrun each process gets its own CUDA device.
+    """The device with this name (None prefers CUDA); under torchrun each process gets its own CUDA device.
 
     Raises:
         TrainingError: the device cannot be used here.

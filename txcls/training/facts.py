@@ -17,12 +17,12 @@ from txcls.training.loop import FitResult
 def data_facts(dataset: Dataset, training_rows: LabelledTexts, validation_rows: LabelledTexts) -> dict[str, Any]:
     """The "data" entry of a classifier's metrics.json."""
     info = dataset.info
-    used = f"{len(training_rows) + len(validation_rows):,} training rows were used, validation rows included"
-    note = f"{len(training_rows):,} training rows were used" if "validation" in dataset.splits else used
-    if "validation" not in dataset.splits:
-        validation = "held out of the training rows"
-    else:
+    if "validation" in dataset.splits:
+        note = f"{len(training_rows):,} training rows were used"
         validation = "given beside the training rows" if info.name == "table" else "published with the set"
+    else:
+        note = f"{len(training_rows) + len(validation_rows):,} training rows were used, validation rows included"
+        validation = "held out of the training rows"
     return {
         "dataset": info.name,
         "title": info.title,
@@ -37,8 +37,9 @@ def data_facts(dataset: Dataset, training_rows: LabelledTexts, validation_rows: 
 
 def training_facts(result: FitResult, config: RunConfig, command: str, device: torch.device) -> dict[str, Any]:
     """The "training" entry of metrics.json."""
-    size = current_processes().size
+    n_processes = current_processes().size
     processor = torch.cuda.get_device_name(device) if device.type == "cuda" else processor_name()
+    machine = f"{processor}, {torch.get_num_threads()} threads"
     return {
         "command": command or f"{launcher()} txcls train {config.name}",
         "seed": config.train.seed,
@@ -47,6 +48,6 @@ def training_facts(result: FitResult, config: RunConfig, command: str, device: t
         "steps": result.history[-1].step,
         "best_epoch": result.best.epoch,
         **({"runs": config.train.runs} if config.train.runs > 1 else {}),
-        "machine": f"{processor}, {torch.get_num_threads()} threads" + (f", {size} processes" if size > 1 else ""),
+        "machine": machine + (f", {n_processes} processes" if n_processes > 1 else ""),
         "software": f"txcls {__version__}, torch {torch.__version__}, Python {platform.python_version()}",
     }

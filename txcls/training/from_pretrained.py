@@ -1,4 +1,4 @@
-"""Initialise a classifier from a pre-trained model, and check that pre-training did not read its held-out rows.
+"""Initialise a classifier from a pre-trained model that was not pre-trained on the classifier's held-out rows.
 
 python -m txcls train ag_news --init encoder
 """
@@ -19,10 +19,10 @@ pre-trained ones start at zero."""
 
 
 def settings_from(init: Checkpoint, config: RunConfig, *, assignments: Iterable[str] = ()) -> RunConfig:
-    """The classifier's configuration with the text and model settings of its pre-trained model.
+    """The classifier's configuration with the text and model settings of the pre-trained model `init`.
 
-    If the model was pre-trained on the classifier's data set, its rule for holding out rows is used too. `assignments`
-    are explicit `section.key=value` settings, which must not be overridden silently.
+    If `init` was pre-trained on the classifier's data set, its rule for holding out rows is used too. `assignments` are
+    explicit `section.key=value` settings, which must not be overridden silently.
 
     Raises:
         TrainingError: `init` is a classifier, or an assignment conflicts with it.
@@ -41,11 +41,11 @@ def settings_from(init: Checkpoint, config: RunConfig, *, assignments: Iterable[
         section, _, name = key.partition(".")
         if section not in ("text", "model") and key != "data.validation":
             continue
-        wanted, inherited = (getattr(getattr(settings, section), name) for settings in (config, combined))
-        if wanted != inherited:
+        assigned, inherited = (getattr(getattr(settings, section), name) for settings in (config, combined))
+        if assigned != inherited:
             raise TrainingError(
-                f"--set {assignment}: {key} is {inherited} in {init.name}, from which the run starts; "
-                "drop --set or --init"
+                f"--set {assignment}: {key} is {inherited} in {init.name}, the model to start from; drop --set or "
+                "--init"
             )
     return combined
 
@@ -53,9 +53,9 @@ def settings_from(init: Checkpoint, config: RunConfig, *, assignments: Iterable[
 def check_unread(init: Checkpoint, dataset: Dataset, config: RunConfig) -> None:
     """Refuse a model that was pre-trained on rows that this run holds out for validation or testing.
 
-    With the hash rule, a row's split depends only on its text, so equal settings are enough. There are two exceptions:
-    the stratified rule, where a row's split depends on all rows, and classes without any text whose hash is low enough,
-    where one row is held out regardless. They also require the same number of rows as in pre-training.
+    With the hash rule, a row's split depends only on its text, so equal settings are enough. In two cases the number of
+    rows must be the same too: with the stratified rule, a row's split depends on all rows; and if no text of a class
+    has a low enough hash, one row of that class is held out anyway.
 
     Raises:
         TrainingError: pre-training used the same data set with a different split or, where that matters, a different
@@ -78,14 +78,15 @@ def check_unread(init: Checkpoint, dataset: Dataset, config: RunConfig) -> None:
         return
     n_read = init.metrics.get("data", {}).get("rows", {}).get(own.dataset)
     n_rows = len(dataset.load("train"))
-    if n_read not in (None, n_rows) and not _is_by_text_alone(dataset, config):
+    if n_read not in (None, n_rows) and not _depends_only_on_texts(dataset, config):
         raise TrainingError(
-            f"--init {init.name}: it was pre-trained with {n_read:,} rows of {own.dataset}, here are {n_rows:,}, so "
-            "that it may have read rows that this run holds out; give the same rows, or another model to start from"
+            f"--init {init.name}: it was pre-trained on {n_read:,} rows of {own.dataset}, but now there are "
+            f"{n_rows:,}: it may have read rows that this run holds out; give the same rows, or another model to start "
+            "from"
         )
 
 
-def _is_by_text_alone(dataset: Dataset, config: RunConfig) -> bool:
+def _depends_only_on_texts(dataset: Dataset, config: RunConfig) -> bool:
     """Whether every validation row is held out because of the hash of its text, regardless of other rows."""
     own = config.data
     return own.validation == "hash" and all(
@@ -104,7 +105,7 @@ def start_from(model: Encoder, init: Checkpoint) -> None:
     """Copy a pre-trained model's embeddings, blocks, final norm, and the positions that both models have.
 
     Raises:
-        TrainingError: their shapes differ; the message names them.
+        TrainingError: some weights have different shapes; the message names them.
     """
     weights, pretrained = model.state_dict(), init.model.state_dict()
     shared = [name for name in weights if name.startswith(("embeddings.", "layers.", "norm."))]

@@ -1,4 +1,4 @@
-"""`txcls.train`: train on texts and labels given in Python, as `txcls train` does on a file."""
+"""The implementation of `txcls.train`: train on texts and labels given in Python."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -31,7 +31,7 @@ def train_by_preset(
     seed: int,
     progress: bool,
 ) -> Checkpoint:
-    """Train with the settings of a preset; for arguments and errors see `txcls.train`."""
+    """Train with a preset's settings; for arguments and errors see `txcls.train`."""
     if isinstance(settings, str):
         raise TypeError(f"settings: got one string; expected a list of settings, for example [{settings!r}]")
     rows = rows_from_python(texts, labels)
@@ -44,19 +44,19 @@ def train_by_preset(
     dataset = dataset_from_rows(rows, validation_rows)
     folder = _new_folder(out, overwrite=overwrite)
     config = load_preset(preset)
-    if config.data.dataset != "table":  # a published data set's preset, used for other texts
+    if config.data.dataset != "table":  # the preset of a published data set
         data = DataConfig(dataset="table", validation_fraction=config.data.validation_fraction)
         config = config.model_copy(update={"name": "own", "data": data, "title": "own texts"})
     config = config.with_settings(assignments)
-    start = None if init is None else load_checkpoint(init)
-    if start is not None:
-        config = settings_from(start, config, assignments=settings)
+    pretrained = None if init is None else load_checkpoint(init)
+    if pretrained is not None:
+        config = settings_from(pretrained, config, assignments=settings)
     with TrainingDisplay(shown=progress) as display:
         return train(
             config,
             out=folder,
             dataset=dataset,
-            init=start,
+            init=pretrained,
             command=_command(init, preset, settings, validation, seed),
             overwrite=overwrite,
             **display.callbacks,
@@ -74,7 +74,7 @@ def train_by_recipe(
     seed: int,
     progress: bool,
 ) -> Checkpoint:
-    """Train with settings chosen for the rows; for arguments and errors see `txcls.train`."""
+    """Train with settings chosen from the rows; for arguments and errors see `txcls.train`."""
     rows = rows_from_python(texts, labels)
     test_rows = None if test is None else rows_from_python(*_pair(test, "test"), kind="test ")
     folder = _new_folder(out, overwrite=overwrite)
@@ -111,19 +111,19 @@ def _new_folder(out: str | Path | None, *, overwrite: bool) -> Path | None:
 
 
 def _pair(given: Any, name: str = "validation") -> tuple[Iterable[str], Iterable[object]]:
-    """Texts and labels; raises TypeError if `given` is not a pair."""
+    """`given` as texts and labels; raises TypeError if it is not a pair."""
     try:
         texts, labels = given
     except (TypeError, ValueError):
-        share = ", or a fraction of the rows between 0 and 1" if name == "validation" else ""
-        raise TypeError(f"{name}: expected a pair (texts, labels){share}; got a {type(given).__name__}") from None
+        or_share = ", or a fraction of the rows between 0 and 1" if name == "validation" else ""
+        raise TypeError(f"{name}: expected a pair (texts, labels){or_share}; got a {type(given).__name__}") from None
     return texts, labels
 
 
 def _command(
     init: str | Path | None, preset: str | Path, settings: Sequence[str], validation: Validation, seed: int
 ) -> str:
-    """The call as the model card shows it, without paths on this machine."""
+    """The call for the model card, without paths on this machine."""
     arguments = [] if init is None else [f"init={Path(init).name!r}"]
     arguments += [f"preset={Path(preset).name!r}", f"seed={seed}"]
     arguments += [f"settings={list(settings)!r}"] if settings else []

@@ -32,13 +32,13 @@ from txcls.training.objectives import Classify, Objective, Validated
 from txcls.training.optim import AveragedWeights, learning_rate, make_optimizer, set_learning_rate
 
 STATE_VERSION = 4
-MAX_SAVING = 0.02
-"""Maximum share of the time spent saving the state; large models are saved less often than configured."""
+MAX_SAVING_SHARE = 0.02
+"""Maximum share of time spent saving the state; large models are therefore saved less often than configured."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Progress after a step; loss, accuracy and speed are over the steps since the last validation."""
+    """Progress after a step; loss, accuracy and speed are means over the steps since the last validation."""
 
     epoch: int
     epochs: int
@@ -52,7 +52,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class FitResult:
-    """The result of training; the model itself holds the best weights."""
+    """The result of training, apart from the weights, which are in the model."""
 
     history: tuple[HistoryRow, ...]
     best: HistoryRow
@@ -66,8 +66,8 @@ class TrainingInterruptedError(TrainingError, StoppedError):
 
 
 @dataclass
-class _Running:
-    """Sums over some steps: since the last validation, or since the last snapshot."""
+class _RunningSums:
+    """Sums over the steps since the last validation or the last snapshot."""
 
     loss: float = 0.0
     right: int = 0
@@ -76,7 +76,7 @@ class _Running:
     seconds: float = 0.0
 
     def add(self, *, loss: float, right: int, n: int, tokens: int, seconds: float) -> None:
-        """Add a step; `loss` is the mean over its n rows."""
+        """Add a step; `loss` is the mean over its n predictions."""
         self.loss += loss * n
         self.right += right
         self.n += n
@@ -85,12 +85,12 @@ class _Running:
 
     @property
     def mean_loss(self) -> float:
-        """Mean loss over the rows."""
+        """Mean loss per prediction."""
         return self.loss / max(self.n, 1)
 
     @property
     def accuracy(self) -> float:
-        """Accuracy on the rows."""
+        """Share of correct predictions."""
         return self.right / max(self.n, 1)
 
     @property
@@ -118,21 +118,21 @@ def fit(
     """Train `model` in place and leave it with the weights that did best on validation rows.
 
     Under torchrun (`txcls.training.distributed`), all processes call this with the same arguments. The result equals
-    that of one process with the same batches, up to rounding and dropout, which differs between processes.
+    that of a single process, except for rounding and for dropout, which differs between processes.
 
     Args:
-        model: freshly initialised; with `resume`, of the same configuration as before.
+        model: freshly initialised; with `resume`, with the same configuration as before.
         train, validation: token ids and labels.
         config: training settings.
         objective: the training objective; None for class labels.
         device: where to compute; the model stays there.
         state_path: file for the state, saved every `save_every_seconds`, after each epoch and on interruption.
-        resume: continue from `state_path`; the result is the same as that of an uninterrupted run.
+        resume: continue from `state_path`; the result is the same as without the interruption.
         on_step, on_validation: called after each optimiser step and each validation.
-        max_steps: stop after this many optimiser steps in total; the learning-rate schedule remains that of the whole
-        run.
-        max_seconds: training time after which to stop; if steps take longer than this allows, the learning-rate
-            schedule follows the share of the time that is used, so that it still comes to its end.
+        max_steps: stop after this many optimiser steps in total; the learning-rate schedule is still that of the whole
+            run.
+        max_seconds: stop after this training time. If it is too short for all steps, the learning-rate schedule follows
+            the time used instead of the steps done, so that it reaches its end.
         should_stop: called after each step; once it returns true, training ends after one more validation.
 
     Raises:
@@ -153,7 +153,7 @@ def fit(
 
 
 class Trainer:
-    """The complete state of a training run, which can be saved and restored."""
+    """A training run, whose complete state can be saved and restored."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class Trainer:
         self.last_step = self.total_steps
         self.max_seconds: float | None = None
         self.epoch, self.batch, self.step = 0, 0, 0
-        self.running, self.since_snapshot = _Running(), _Running()
+        self.running, self.since_snapshot = _RunningSums(), _RunningSums()
         self.history: list[HistoryRow] = []
         self.snapshot_steps = frozenset(snapshot_steps(config.snapshots, self.total_steps))
         self.snapshots: list[tuple[SnapshotRow, dict[str, Tensor]]] = []
@@ -198,13 +198,13 @@ class Trainer:
         """Number of epochs and steps of the whole run."""
         config = self.config
         if config.batch_tokens:  # the number of batches differs slightly between epochs
-            per_epoch = [len(self.batches(epoch)) for epoch in range(config.epochs)]
-            while sum(per_epoch) < config.min_steps:
-                per_epoch.append(len(self.batches(len(per_epoch))))
-            return len(per_epoch), sum(per_epoch)
-        batches = math.ceil(len(self.train) / config.batch_size)
-        epochs = max(config.epochs, math.ceil(config.min_steps / batches))
-        return epochs, batches * epochs
+            n_batches = [len(self.batches(epoch)) for epoch in range(config.epochs)]
+            while sum(n_batches) < config.min_steps:
+                n_batches.append(len(self.batches(len(n_batches))))
+            return len(n_batches), sum(n_batches)
+        batches_per_epoch = math.ceil(len(self.train) / config.batch_size)
+        epochs = max(config.epochs, math.ceil(config.min_steps / batches_per_epoch))
+        return epochs, batches_per_epoch * epochs
 
     def batches(self, epoch: int) -> list[NDArray[np.int64]]:
         """The rows of each batch of an epoch."""
@@ -253,14 +253,14 @@ class Trainer:
                     self.batch += 1
                     if on_step is not None:
                         on_step(self._progress())
-                    last = self.step >= self.last_step < self.total_steps
-                    last |= should_stop is not None and self.processes.any(should_stop())[0]
-                    last |= self.max_seconds is not None and self.processes.any(self._is_time_up())[0]
-                    if self.batch in validate_after or last:
+                    is_last = self.step >= self.last_step < self.total_steps
+                    is_last |= should_stop is not None and self.processes.any(should_stop())[0]
+                    is_last |= self.max_seconds is not None and self.processes.any(self._is_time_up())[0]
+                    if self.batch in validate_after or is_last:
                         row = self._validate()
                         if on_validation is not None:
                             on_validation(row)
-                        stopped_early = self._is_out_of_patience() or last
+                        stopped_early = self._is_out_of_patience() or is_last
                     if self.step in self.snapshot_steps:
                         self._take_snapshot()
                     stop, save = self.processes.any(stop_requested(), self._is_save_due())
@@ -276,17 +276,17 @@ class Trainer:
                     self._save()
 
     def _is_time_up(self) -> bool:
-        """Whether no more time is left than the last validation will take."""
+        """Whether only enough time is left for one more validation."""
         return self.max_seconds is not None and self.seconds + self.last_validation_took >= self.max_seconds
 
     def _place_in_schedule(self) -> int:
-        """The step that the schedule has reached: the number of steps, or more if the time runs out sooner."""
+        """The step of the learning-rate schedule: the steps done, or the share of the time used if that is larger."""
         if self.max_seconds is None:
             return self.step
         return max(self.step, min(int(self.total_steps * self.seconds / self.max_seconds), self.total_steps))
 
     def train_step(self, indices: NDArray[np.int64]) -> None:
-        """One optimiser step on the rows with these indices."""
+        """Make one optimiser step on the rows with these indices."""
         started = time.perf_counter()
         self.model.train()
         rows = self.processes.share(indices)
@@ -321,18 +321,18 @@ class Trainer:
         self.step += 1
 
     def _averaged_weights(self) -> dict[str, Tensor]:
-        """The weights to validate and save: their moving average, or the current weights if there is none."""
+        """The weights to validate and save: the moving average, or the current weights if none is computed."""
         return self.model.state_dict() if self.average is None else self.average.weights
 
     def _measure(self) -> Validated:
         """Loss and accuracy of the averaged weights on validation rows; leaves the model unchanged."""
         started = time.perf_counter()
-        raw = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
+        current = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
         self.model.load_state_dict(self._averaged_weights())
         measured = self.processes.validated(
             self.validation, lambda texts: self.objective.validate(self.model, texts, self.device)
         )
-        self.model.load_state_dict(raw)
+        self.model.load_state_dict(current)
         self.last_validation_took = time.perf_counter() - started
         self.seconds += self.last_validation_took
         return measured
@@ -344,10 +344,10 @@ class Trainer:
         else:
             measured = self._measure()
             loss, accuracy = measured.loss, measured.accuracy
-        seen = self.since_snapshot
-        training = (seen.loss / seen.n, seen.right / seen.n) if seen.n else ()
+        sums = self.since_snapshot
+        training = (sums.mean_loss, sums.accuracy) if sums.n else ()
         self.snapshots.append((SnapshotRow(self.step, loss, accuracy, *training), as_stored(self._averaged_weights())))
-        self.since_snapshot = _Running()
+        self.since_snapshot = _RunningSums()
 
     def _validate(self) -> HistoryRow:
         measured = self._measure()
@@ -370,7 +370,7 @@ class Trainer:
             tokens=self.tokens,
         )
         self.history.append(row)
-        self.running = _Running()
+        self.running = _RunningSums()
         return row
 
     def _is_best(self, measured: Validated) -> bool:
@@ -401,11 +401,11 @@ class Trainer:
         )
 
     def _is_save_due(self) -> bool:
-        """Whether it is time to save; with an interval of 0 seconds, after every step."""
+        """Whether to save the state now; with an interval of 0 seconds, after every step."""
         if self.state_path is None or self.processes.rank:
             return False
         interval = self.config.save_every_seconds
-        pause = max(interval, self.last_save_took / MAX_SAVING) if interval else 0.0
+        pause = max(interval, self.last_save_took / MAX_SAVING_SHARE) if interval else 0.0
         return time.monotonic() - self.saved_at > pause
 
     def _save(self) -> None:
@@ -419,7 +419,7 @@ class Trainer:
         state = {
             "version": STATE_VERSION,
             "config": self.config.model_dump_json(),
-            "shapes": str(sorted((name, tuple(tensor.shape)) for name, tensor in self.model.state_dict().items())),
+            "shapes": self._shapes(),
             "rows": self.rows,
             "position": (self.epoch, self.batch, self.step),
             "seconds": self.seconds,
@@ -454,7 +454,8 @@ class Trainer:
         state = self.processes.broadcast_from_rank_zero(self._read)
         self.epoch, self.batch, self.step = state["position"]
         self.seconds, self.tokens = state["seconds"], state.get("tokens", 0)
-        self.running, self.since_snapshot = _Running(**state["running"]), _Running(**state["since_snapshot"])
+        self.running = _RunningSums(**state["running"])
+        self.since_snapshot = _RunningSums(**state["since_snapshot"])
         self.snapshots = [(SnapshotRow(**row), weights) for row, weights in state["snapshots"]]
         self.history = [HistoryRow(**row) for row in state["history"]]
         self.model.load_state_dict(state["model"])
@@ -462,11 +463,14 @@ class Trainer:
         if self.average is not None:
             self.average.load_state_dict(state["average"])
         self.optimizer.load_state_dict(state["optimizer"])
-        if self.processes.rank < len(state["random"]):  # there may be more processes now than when it was saved
+        if self.processes.rank < len(state["random"]):  # there may be more processes now than at the time of saving
             cpu, cuda = state["random"][self.processes.rank]
             torch.set_rng_state(cpu)
             if self.device.type == "cuda":
                 torch.cuda.set_rng_state_all(cuda)
+
+    def _shapes(self) -> str:
+        return str(sorted((name, tuple(tensor.shape)) for name, tensor in self.model.state_dict().items()))
 
     def _random_state(self) -> tuple[Tensor, list[Tensor]]:
         return torch.get_rng_state(), torch.cuda.get_rng_state_all() if self.device.type == "cuda" else []
@@ -475,35 +479,34 @@ class Trainer:
         return f"; its state is in {self.state_path}, continue with --resume" if self.state_path else ""
 
     def _read(self) -> dict[str, Any]:
-        """Read the saved state and check that it is from a run with these settings."""
+        """Read the saved state, and check that it is from a run with the same settings, model and rows."""
         if self.state_path is None or not self.state_path.is_file():
             raise TrainingError(f"nothing to resume: there is no {self.state_path}; start without --resume")
         try:
             state: dict[str, Any] = torch.load(self.state_path, map_location="cpu", weights_only=True)
         except Exception as error:  # torch.load raises many exception types for a damaged file
             raise TrainingError(f"{self.state_path} is damaged ({error}); start without --resume") from error
-        shapes = str(sorted((name, tuple(tensor.shape)) for name, tensor in self.model.state_dict().items()))
         for part, saved, expected in (
             ("format", state.get("version"), STATE_VERSION),
             ("training settings", _settings(state.get("config")), self.config),
-            ("model shapes", state.get("shapes"), shapes),
+            ("model shapes", state.get("shapes"), self._shapes()),
             ("row counts", tuple(state.get("rows", ())), self.rows),
         ):
             if saved != expected:
                 raise TrainingError(
-                    f"{self.state_path} is from a run with different {part}, which cannot be resumed. Repeat its "
+                    f"{self.state_path} is from a run with different {part} and cannot be resumed; repeat that run's "
                     "settings, or start without --resume"
                 )
         return state
 
 
-def _validation_points(batches: int, validations: int) -> set[int]:
+def _validation_points(n_batches: int, n_validations: int) -> set[int]:
     """The batches of an epoch (from 1) after which to validate: evenly spaced, including the last."""
-    return {max(1, round(batches * (n + 1) / validations)) for n in range(validations)}
+    return {max(1, round(n_batches * (n + 1) / n_validations)) for n in range(n_validations)}
 
 
 def _settings(saved: object) -> TrainConfig | None:
-    """The settings that a state was saved with, plus defaults for those added since; None if they are damaged."""
+    """The settings of a saved state, with defaults for settings added since then; None if they are damaged."""
     try:
         return TrainConfig.model_validate_json(str(saved))
     except ValueError:

@@ -25,7 +25,7 @@ class Outcome:
     right: Tensor
     n: int
     weight: Tensor | float
-    """The divisor of `loss` (n or the sum of class weights), which is its weight in the mean over several batches."""
+    """The divisor of `loss` (n or the sum of class weights): its weight in a mean over several batches."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class LanguageObjective(ABC):
     @torch.inference_mode()
     def validate(self, model: Encoder, texts: TokenisedTexts, device: torch.device) -> Validated:
         model.eval()
-        random = torch.Generator().manual_seed(0)  # a generator of its own, so that validation does not affect training
+        random = torch.Generator().manual_seed(0)  # not torch's global generator, to leave training unaffected
         order = np.argsort(texts.lengths, kind="stable")
         loss, right, n = 0.0, 0, 0
         for start in range(0, len(order), 64):
@@ -101,9 +101,10 @@ class LanguageObjective(ABC):
 
 
 class FillMasked(LanguageObjective):
-    """Masked tokens: of the tokens to predict, 80 % are masked, 10 % replaced, 10 % unchanged (Devlin et al. 2019).
+    """Predict masked tokens: of the chosen tokens, 80 % are masked, 10 % replaced, 10 % unchanged (Devlin et al. 2019).
 
-    The paper predicts 15 % of the tokens; small models learn more per text with a larger share (Wettig et al. 2023).
+    In the paper, 15 % of the tokens are predicted; small models learn more per text from a larger share (Wettig et al.
+    2023).
     """
 
     def __init__(self, vocab_size: int, *, share: float) -> None:
@@ -120,9 +121,9 @@ class PredictNext(LanguageObjective):
 
     def _outcome(self, model: Encoder, ids: Tensor, random: torch.Generator | None) -> Outcome:
         assert isinstance(model, LanguageModel)
-        real = ids[:, 1:] != PAD  # B T-1
-        read = model.read(ids[:, : max(real.shape[1], 1)])  # B T-1 D
-        return _token_outcome(model, read[:, : real.shape[1]][real], ids[:, 1:][real])
+        is_real = ids[:, 1:] != PAD  # B T-1
+        states = model.read(ids[:, : max(is_real.shape[1], 1)])  # B T-1 D
+        return _token_outcome(model, states[:, : is_real.shape[1]][is_real], ids[:, 1:][is_real])
 
 
 def _token_outcome(model: LanguageModel, states: Tensor, targets: Tensor) -> Outcome:
@@ -134,7 +135,7 @@ def _token_outcome(model: LanguageModel, states: Tensor, targets: Tensor) -> Out
 
 
 def drop_tokens(ids: Tensor, probability: float, *, dropped: int = UNK) -> Tensor:
-    """Replace each ordinary token of `ids` (B, T) by the token `dropped` with that probability (word dropout)."""
+    """Replace each ordinary token of `ids` (B, T) by the token `dropped` with this probability (word dropout)."""
     if not probability:
         return ids
     chosen = (torch.rand(ids.shape, device=ids.device) < probability) & (ids >= len(SPECIAL_TOKENS))  # B T
@@ -144,10 +145,10 @@ def drop_tokens(ids: Tensor, probability: float, *, dropped: int = UNK) -> Tenso
 def mask_tokens(
     ids: Tensor, *, vocab_size: int, share: float, random: torch.Generator | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Mask or replace some of the ids (B, T); also return which tokens to predict (B, T), unchanged ones included.
+    """Mask or replace some of the ids (B, T); also return which tokens to predict, (B, T), including unchanged ones.
 
-    Special tokens are never predicted. If `random` is None, the global generator of the ids' device is used; otherwise
-    `random`, which is on the CPU.
+    Special tokens are never predicted. `random` is a generator on the CPU; None for the global generator of the ids'
+    device.
     """
     device = ids.device if random is None else random.device
     chance = torch.rand(ids.shape, generator=random, device=device).to(ids.device)  # B T

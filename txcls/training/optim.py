@@ -14,10 +14,10 @@ BETAS = (0.9, 0.98)
 
 
 class MuonAndAdamW:
-    """Muon for the matrices inside the layers, AdamW for all other parameters, used as one optimiser.
+    """Muon for the matrices inside the layers and AdamW for all other parameters, as one optimiser.
 
-    Muon orthogonalises the update of a matrix (Jordan et al. 2024). The update is scaled to the size of AdamW's
-    updates, so that one learning rate fits both (Liu et al. 2025, "Muon is Scalable for LLM Training").
+    Muon orthogonalises the update of a matrix (Jordan et al. 2024). Its updates are scaled to the size of AdamW's, so
+    that both can use the same learning rate (Liu et al. 2025, "Muon is Scalable for LLM Training").
     """
 
     def __init__(self, matrices: list[dict[str, Any]], others: list[dict[str, Any]], *, rate: float) -> None:
@@ -62,23 +62,26 @@ def make_optimizer(model: Encoder, config: TrainConfig) -> Optimizer:
     groups: dict[tuple[bool, bool, float], list[nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
         is_decayed = parameter.ndim >= 2 and not name.endswith("positional")
-        by_muon = has_muon and is_decayed and name.startswith("layers.")
+        uses_muon = has_muon and is_decayed and name.startswith("layers.")
         share = config.layer_decay ** _layers_above(name, model.config.n_layers)
-        groups.setdefault((by_muon, is_decayed, share), []).append(parameter)
-    options: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
-    for (by_muon, is_decayed, share), parameters in groups.items():
+        groups.setdefault((uses_muon, is_decayed, share), []).append(parameter)
+    muon_groups: list[dict[str, Any]] = []
+    other_groups: list[dict[str, Any]] = []
+    for (uses_muon, is_decayed, share), parameters in groups.items():
         decay = config.weight_decay * is_decayed
-        options[by_muon].append({"params": parameters, "weight_decay": decay, "share": share})
+        (muon_groups if uses_muon else other_groups).append(
+            {"params": parameters, "weight_decay": decay, "share": share}
+        )
     rate = config.learning_rate
     if has_muon:
-        return MuonAndAdamW(options[True], options[False], rate=rate)
+        return MuonAndAdamW(muon_groups, other_groups, rate=rate)
     if config.optimizer == "adam":
-        return torch.optim.Adam([{**group, "weight_decay": 0.0} for group in options[False]], lr=rate, fused=True)
-    return torch.optim.AdamW(options[False], lr=rate, betas=BETAS, fused=True)
+        return torch.optim.Adam([{**group, "weight_decay": 0.0} for group in other_groups], lr=rate, fused=True)
+    return torch.optim.AdamW(other_groups, lr=rate, betas=BETAS, fused=True)
 
 
 def _layers_above(name: str, n_layers: int) -> int:
-    """Number of layers between the head and a parameter: 0 for the head and the last norm."""
+    """Number of layers from the head down to a parameter: 0 for the head and the final norm."""
     part, _, rest = name.partition(".")
     if part == "layers":
         return n_layers - int(rest.partition(".")[0])
@@ -86,7 +89,7 @@ def _layers_above(name: str, n_layers: int) -> int:
 
 
 def set_learning_rate(optimizer: Optimizer, rate: float) -> None:
-    """Set the learning rate of the next step, multiplied by each group's own factor."""
+    """Set the learning rate of each parameter group: `rate` times the group's `share`."""
     for group in optimizer.param_groups:
         group["lr"] = rate * group["share"]
 

@@ -4,7 +4,7 @@
     python -m txcls train ag_news --init encoder       # a classifier that starts from it
     python -m txcls pretrain lm                        # the next token, for `txcls generate`
 
-Only training rows are used, without any text that equals a validation or test text. The weights that do best on
+Only training rows are used, except texts that also occur in the validation or test rows. The weights that do best on
 held-out texts are kept.
 """
 
@@ -32,7 +32,7 @@ from txcls.training.objectives import FillMasked, Objective, PredictNext
 from txcls.training.run_folder import check_writable, one_run_per_folder, save_finished, state_file
 
 COUNT_BATCH = 1 << 24
-"""Number of ids counted at once; each takes eight bytes."""
+"""Number of ids counted at once; each takes eight bytes of memory."""
 
 
 @one_run_per_folder
@@ -56,33 +56,33 @@ def pretrain(
     Texts longer than the model's max_length are split into windows.
 
     Args:
-        minutes: training time in all, over interruptions, after which to stop; the learning rate falls to zero within
-            it. It may be given, or changed, when the run is resumed.
+        minutes: stop after this training time in total, interruptions excluded; the learning rate falls to zero by
+            then. It may be set or changed when the run is resumed.
     """
     if config.objective == "classify":
         raise TrainingError(
             f"{config.name} is a classifier preset; use one for pre-training, or --set objective=masked"
         )
-    tell = on_stage or (lambda message: None)
-    chosen = training_device(device)
+    report = on_stage or (lambda message: None)
+    torch_device = training_device(device)
     check_writable(out)
     folder = state_file(out).with_name("corpus")
     with current_processes().one_before_others():
         corpus = read_corpus(folder, config) if resume or current_processes().rank else None
         if corpus is None:
-            tell(f"reading {config.data.dataset}")
-            corpus = make_corpus(folder, config, open_texts(config.data, path=data_path), on_stage=tell)
+            report(f"reading {config.data.dataset}")
+            corpus = make_corpus(folder, config, open_texts(config.data, path=data_path), on_stage=report)
     encoder, train = corpus.encoder, corpus.training
     torch.manual_seed(config.train.seed)
-    model, objective = _task(config, encoder.vocab_size, train)
-    tell(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {chosen}")
+    model, objective = _model_and_objective(config, encoder.vocab_size, train)
+    report(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {torch_device}")
     result = fit(
         model,
         train,
         corpus.validation,
         config.train,
         objective=objective,
-        device=chosen,
+        device=torch_device,
         state_path=state_file(out),
         resume=resume,
         on_step=on_step,
@@ -93,7 +93,7 @@ def pretrain(
     loss = result.best.validation_loss
     metrics: dict[str, Any] = {
         "data": corpus.facts,
-        "training": training_facts(result, config, command, chosen),
+        "training": training_facts(result, config, command, torch_device),
         "language": {
             "loss": round(loss, 6),
             "accuracy": round(result.best.validation_accuracy, 6),
@@ -105,7 +105,7 @@ def pretrain(
     return save_finished(checkpoint)
 
 
-def _task(config: RunConfig, vocab_size: int, train: TokenisedTexts) -> tuple[LanguageModel, Objective]:
+def _model_and_objective(config: RunConfig, vocab_size: int, train: TokenisedTexts) -> tuple[LanguageModel, Objective]:
     """A model with its initial weights, and its training objective."""
     share = config.train.masked_share
     model = LanguageModel(config.model, vocab_size=vocab_size)

@@ -1,8 +1,8 @@
 """Fit a model several times from the same initial weights, and average the weights.
 
-The mean of the weights of runs that start from the same pre-trained weights usually makes fewer errors than any one of
-them, at the inference cost of a single model (Wortsman et al. 2022, "Model soups"). The runs differ in the order of the
-rows and in dropout.
+If runs start from the same pre-trained weights, the mean of their weights usually makes fewer errors than any one run,
+at the inference cost of a single model (Wortsman et al. 2022, "Model soups"). The runs differ in the order of the rows
+and in dropout.
 """
 
 import json
@@ -25,15 +25,15 @@ from txcls.training.distributed import current_processes
 from txcls.training.loop import FitResult, Progress, fit
 from txcls.training.run_folder import runs_file
 
-LEAST_OF_A_RUN = 0.7
-"""A run is started only if there is at least this fraction of the time that the earlier ones took."""
+MIN_TIME_LEFT = 0.7
+"""A run is started only if at least this fraction of the earlier runs' mean time is left."""
 SEED_STEP = 1000
 """Difference between the seeds of consecutive runs."""
 
 
 @dataclass
-class _Finished:
-    """The finished runs: the sum of their weights, and the history of the first one."""
+class _FinishedRuns:
+    """The number of finished runs, the sum of their weights, and the history of the first run."""
 
     runs: int = 0
     weights: dict[str, Tensor] = field(default_factory=dict)
@@ -43,13 +43,13 @@ class _Finished:
     def add(self, weights: dict[str, Tensor], result: FitResult) -> None:
         """Add a finished run."""
         for name, tensor in weights.items():
-            before = self.weights.get(name)
-            self.weights[name] = tensor.detach().clone() if before is None else before + tensor
+            previous_sum = self.weights.get(name)
+            self.weights[name] = tensor.detach().clone() if previous_sum is None else previous_sum + tensor
         self.history = self.history or list(result.history)
         self.runs, self.seconds = self.runs + 1, self.seconds + result.seconds
 
     def save(self, file: Path) -> None:
-        """Save it, so that a resumed training run does not repeat finished runs."""
+        """Save to `file`, so that resumed training does not repeat finished runs."""
         history = json.dumps([asdict(row) for row in self.history])
         try:
             with replacing(file, via=file.with_suffix(".tmp")) as temporary, temporary.open("wb") as target:
@@ -58,8 +58,8 @@ class _Finished:
             raise TrainingError(f"cannot save finished runs to {file} ({error!s:.200}); free some space") from error
 
     @classmethod
-    def load(cls, file: Path) -> "_Finished":
-        """Load what was saved; empty if there is no file."""
+    def load(cls, file: Path) -> "_FinishedRuns":
+        """Load the saved runs; none if there is no file."""
         if not file.is_file():
             return cls()
         try:
@@ -85,9 +85,9 @@ def fit_repeatedly(
     """Call `fit` for each of `config.runs` runs, and leave `model` with the mean of the runs' weights.
 
     For arguments and errors see `fit`. The callbacks see all runs as one, with continuous step and epoch numbers. The
-    history is that of the first run; the seconds are those of all runs, at most about `max_seconds`: a run is not
-    started if there is no time to finish it. If `should_stop` ends training early, the
-    weights are the mean over the finished runs, or the first run's weights so far if none has finished.
+    returned history is the first run's; the seconds are the total, about `max_seconds` at most, since no run is started
+    without enough time to finish it. If `should_stop` ends training early, the weights are the mean over the finished
+    runs, or the first run's weights so far if none has finished.
     """
 
     def fit_once(config: TrainConfig, **more: Any) -> FitResult:
@@ -96,21 +96,21 @@ def fit_repeatedly(
     if config.runs == 1:
         return fit_once(config, resume=resume, on_step=on_step, on_validation=on_validation, max_seconds=max_seconds)
     file = None if state_path is None or current_processes().rank else runs_file(state_path)
-    finished = _Finished.load(runs_file(state_path)) if resume and state_path is not None else _Finished()
+    finished = _FinishedRuns.load(runs_file(state_path)) if resume and state_path is not None else _FinishedRuns()
     if file is not None and not resume:
         file.unlink(missing_ok=True)
     initial = deepcopy(model.state_dict())
     is_stopped, callbacks = False, _Callbacks(on_step, on_validation, config.runs)
     while finished.runs < config.runs and not is_stopped:
         left = None if max_seconds is None else max_seconds - finished.seconds
-        if left is not None and finished.runs and left < LEAST_OF_A_RUN * finished.seconds / finished.runs:
+        if left is not None and finished.runs and left < MIN_TIME_LEFT * finished.seconds / finished.runs:
             break
         model.load_state_dict(initial)
         callbacks.runs_before = finished.runs
         run_config = config.model_copy(update={"seed": config.seed + SEED_STEP * finished.runs})
         result = fit_once(
             run_config,
-            resume=resume and _is_of(state_path, run_config),
+            resume=resume and _has_state(state_path, run_config),
             on_step=callbacks.on_step,
             on_validation=callbacks.on_validation,
             max_seconds=left,
@@ -127,8 +127,8 @@ def fit_repeatedly(
     return FitResult(tuple(finished.history), best, finished.seconds, is_stopped)
 
 
-def _is_of(state_path: Path | None, config: TrainConfig) -> bool:
-    """Whether there is a saved state to resume from, rather than one of a finished run, which has another seed."""
+def _has_state(state_path: Path | None, config: TrainConfig) -> bool:
+    """Whether there is a saved state of this run; a state with another run's seed is left over from a finished run."""
     if state_path is None or not state_path.is_file():
         return False
     try:
@@ -140,7 +140,7 @@ def _is_of(state_path: Path | None, config: TrainConfig) -> bool:
 
 
 class _Callbacks:
-    """The callbacks of all runs, with steps and epochs counted over all of them."""
+    """The caller's callbacks, with steps and epochs counted over all runs."""
 
     def __init__(
         self,
@@ -150,11 +150,11 @@ class _Callbacks:
     ) -> None:
         self._on_step, self._on_validation, self.runs = on_step, on_validation, runs
         self.runs_before = 0
-        self.steps, self.epochs = 0, 0  # per run; known after its first step
+        self.steps, self.epochs = 0, 0  # per run; known after the first step
         self.step_seconds = 0.0
 
     def on_step(self, progress: Progress) -> None:
-        """Called after each step of the current run."""
+        """Report a step of the current run."""
         self.steps, self.epochs = progress.total_steps, progress.epochs
         if self._on_step is None:
             return
@@ -173,7 +173,7 @@ class _Callbacks:
         )
 
     def on_validation(self, row: HistoryRow) -> None:
-        """Called after each validation of the current run."""
+        """Report a validation of the current run."""
         if self._on_validation is not None:
             epoch, step = row.epoch + self.runs_before * self.epochs, row.step + self.runs_before * self.steps
             self._on_validation(replace(row, epoch=epoch, step=step))

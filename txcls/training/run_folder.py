@@ -1,4 +1,4 @@
-"""The folder that a training run writes: one run at a time, its saved state beside it, the checkpoint at the end."""
+"""The folder that a training run writes to: one run at a time, with the saved state in a folder next to it."""
 
 import shutil
 from collections.abc import Callable
@@ -16,12 +16,12 @@ Run = ParamSpec("Run")
 
 
 def state_file(out: Path) -> Path:
-    """Where a run that writes to `out` saves its state: beside it, in a folder with the suffix `.training`."""
+    """The file with the saved state of a run that writes to `out`, in the folder `OUT.training` next to it."""
     return out.with_name(out.name + ".training") / "state.pt"
 
 
 def check_writable(out: Path) -> None:
-    """Fail before training, not after it, if the checkpoint cannot be written.
+    """Fail before training instead of after it if the checkpoint cannot be written.
 
     Raises:
         TrainingError, CheckpointError: it cannot be written.
@@ -43,10 +43,10 @@ def check_writable(out: Path) -> None:
 
 
 def one_run_per_folder(run: Callable[Run, Checkpoint]) -> Callable[Run, Checkpoint]:
-    """Decorate `run(out=…, resume=…, overwrite=…)`: one run per folder, and saved states are not lost by accident.
+    """Decorate `run(out=…, resume=…, overwrite=…)` to allow one run per folder, and not to lose saved states.
 
     Raises:
-        TrainingError: another run is writing to that folder, or an interrupted one left its state there and neither
+        TrainingError: another run is writing to that folder, or an interrupted run left its state there and neither
             `resume` nor `overwrite` is set.
     """
 
@@ -69,17 +69,17 @@ def one_run_per_folder(run: Callable[Run, Checkpoint]) -> Callable[Run, Checkpoi
 
 
 def plan_file(out: Path) -> Path:
-    """Where `txcls.training.auto` saves its plan, beside the run's state."""
+    """The file for the plan of `txcls.training.auto`, next to the run's state."""
     return state_file(out).with_name("plan.json")
 
 
 def runs_file(state: Path) -> Path:
-    """Where the weights of finished runs are saved, beside the state of the current run."""
+    """The file for the weights of finished runs, next to the state of the current run."""
     return state.with_name("runs.pt")
 
 
 def is_interrupted(out: Path) -> bool:
-    """Whether an interrupted run left something to resume from."""
+    """Whether an interrupted run left a state to resume from."""
     state = state_file(out)
     return state.is_file() or runs_file(state).is_file()
 
@@ -93,7 +93,7 @@ def refuse_existing(
 
 
 def refuse_saved_state(out: Path, *, resume: bool, overwrite: bool) -> None:
-    """Raise TrainingError if an interrupted run left its state beside `out`, unless `resume` or `overwrite` is set."""
+    """Raise TrainingError if an interrupted run left its state, unless `resume` or `overwrite` is set."""
     state = state_file(out)
     if is_interrupted(out) and not resume and not overwrite:
         raise TrainingError(
@@ -106,6 +106,6 @@ def save_finished(checkpoint: Checkpoint) -> Checkpoint:
     """Save the checkpoint, if it has a folder, and remove the run's state; only in the first process."""
     if current_processes().rank or checkpoint.path is None:
         return checkpoint
-    made = load_checkpoint(save_checkpoint(checkpoint))
+    saved = load_checkpoint(save_checkpoint(checkpoint))
     shutil.rmtree(state_file(checkpoint.path).parent, ignore_errors=True)
-    return made
+    return saved

@@ -1,6 +1,6 @@
-"""Measure how fast this machine trains a model on these texts, with one processor thread and with all.
+"""Measure how fast this machine trains a model on some texts, with one thread and with one thread per processor.
 
-On busy processors, threads that wait for each other can make small models up to eighteen times slower.
+On a busy machine, waiting for each other's threads can make a small model up to eighteen times slower.
 """
 
 import itertools
@@ -20,12 +20,12 @@ from txcls.training.loop import Trainer
 from txcls.training.objectives import Classify
 
 SECONDS = 1.0
-"""Seconds of training measured for each number of threads, after one step that is not counted."""
+"""Seconds measured for each number of threads, after one warm-up step."""
 MIN_WORK, MAX_SECONDS = 0.5, 4.0
-"""Minimum processor seconds (on a busy machine, a second can be a single step) and maximum seconds per measurement; if
-the step that is not counted takes longer than this, it is the measurement."""
+"""Minimum processor time (on a busy machine, a second can be a single step) and maximum time per measurement, in
+seconds; if the warm-up step takes longer than the maximum, it is the measurement."""
 MIN_GAIN = 1.1
-"""Minimum speed-up for choosing more threads, since they leave fewer processors for others."""
+"""Minimum speed-up for choosing more threads, since they leave fewer processors for other work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +38,13 @@ class Speed:
 
     @property
     def sentence(self) -> str:
-        """A sentence with the choice and the measurements."""
+        """The choice and the measurements as a sentence."""
         rates = ", ".join(f"{rate:,.0f} with {n}" for n, rate in self.by_threads)
         return f"{self.threads} processor thread{'s' * (self.threads > 1)}, as measured (tokens per second: {rates})."
 
 
 def measure_speed(model: TextClassifier, texts: TokenisedTexts, config: TrainConfig) -> Speed:
-    """Train a few steps with one thread and with one per processor; this changes the model's weights."""
+    """Train a few steps with one thread and with one thread per processor; this changes the model's weights."""
     bound_kernel_cache()
     rates = []
     for n in sorted({1, processors()}):
@@ -70,21 +70,21 @@ def using_threads(n: int) -> Iterator[None]:
 def processors() -> int:
     """Number of processors that this process may use, limited by OMP_NUM_THREADS."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    asked = os.environ.get("OMP_NUM_THREADS", "")
-    return max(1, min(allowed, int(asked)) if asked.isdigit() and int(asked) else allowed)
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    return max(1, min(allowed, int(limit)) if limit.isdigit() and int(limit) else allowed)
 
 
 def _tokens_per_second(model: TextClassifier, texts: TokenisedTexts, config: TrainConfig) -> float:
     objective = Classify.of(texts, n_classes=model.head.out_features, config=config)
     trainer = Trainer(model, texts, texts, config, objective)
     batches = trainer.batches(epoch=0)
-    trainer.train_step(batches[0])  # not counted, because it allocates memory
+    trainer.train_step(batches[0])  # a warm-up, which allocates memory
     if trainer.seconds > MAX_SECONDS:
         return trainer.tokens / trainer.seconds
-    tokens, started, started_work = trainer.tokens, time.perf_counter(), time.process_time()
+    warmup_tokens, started, work_before = trainer.tokens, time.perf_counter(), time.process_time()
     for batch in itertools.cycle(batches):
         trainer.train_step(batch)
-        spent = time.perf_counter() - started
-        if spent > MAX_SECONDS or (spent > SECONDS and time.process_time() - started_work > MIN_WORK):
+        seconds = time.perf_counter() - started
+        if seconds > MAX_SECONDS or (seconds > SECONDS and time.process_time() - work_before > MIN_WORK):
             break
-    return (trainer.tokens - tokens) / spent
+    return (trainer.tokens - warmup_tokens) / seconds

@@ -34,7 +34,7 @@ from txcls.training.run_folder import check_writable, one_run_per_folder, save_f
 from txcls.training.speed import measure_speed, processors
 
 MEASURED_TEXTS = 2000
-"""Number of training texts used to measure which number of threads is fastest."""
+"""Number of training texts used to find the fastest number of threads."""
 
 
 @one_run_per_folder
@@ -60,21 +60,21 @@ def train(
     """Train the model that `config` describes and save it as the checkpoint folder `out`; test rows are not read.
 
     Under torchrun, every process calls this with the same arguments, and only the first one writes. During training,
-    the state is saved beside `out` in a folder with the suffix `.training`.
+    the state is saved in the folder `OUT.training` next to `out`.
 
     Args:
         config: all settings.
         out: the checkpoint folder to write; None keeps the checkpoint in memory.
         data_path: folder or file in the data set's published format; None for the places where `open_dataset` looks.
-        dataset: an already opened data set to use instead.
+        dataset: an opened data set to use instead.
         init: a pre-trained model to start from, whose text and model settings are used (`settings_from`).
         command: the command line, for the model card.
         device: "cpu", "cuda", …; None prefers CUDA.
         resume: continue an interrupted run with the same settings.
         overwrite: discard the saved state of an interrupted run.
         max_steps: stop after this many optimiser steps in total, for trials.
-        max_seconds: time for preparing, and for the optimiser steps and validations of all runs.
-        measure_threads: on a CPU, first measure which number of threads is fastest, and use it.
+        max_seconds: maximum time for preparation, and for the optimiser steps and validations of all runs.
+        measure_threads: on a CPU, first find and use the fastest number of threads.
         on_stage, on_step, on_validation: called with a message, after each step, and after each validation.
         should_stop: called after each step; once it returns true, training ends and the weights so far are saved.
 
@@ -86,30 +86,30 @@ def train(
     if init is not None:
         config = settings_from(init, config)
     started = time.monotonic()
-    tell = on_stage or (lambda message: None)
-    chosen = training_device(device)
+    report = on_stage or (lambda message: None)
+    torch_device = training_device(device)
     if out is not None:
         check_writable(out)
     if dataset is None:
-        tell(f"reading {config.data.dataset}")
+        report(f"reading {config.data.dataset}")
         dataset = open_dataset(config.data, path=data_path)
     if problem := labels_problem(dataset.classes):
         raise DataError(f"{dataset.source}: {problem}; is it the right label column?")
     if init is not None:
         check_unread(init, dataset, config)
     training_rows, validation_rows = training_and_validation(dataset, config.data)
-    run = prepare(config, training_rows, validation_rows, init=init, tell=tell)
+    run = prepare(config, training_rows, validation_rows, init=init, report=report)
     model = run.model
-    tell(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {chosen}")
-    if measure_threads and chosen.type == "cpu" and current_processes().size == 1:
-        _use_fastest_threads(run, config, tell)
+    report(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {torch_device}")
+    if measure_threads and torch_device.type == "cpu" and current_processes().size == 1:
+        _use_fastest_threads(run, config, report)
     result = fit_repeatedly(
         model,
         run.training,
         run.validation,
         config.train,
         objective=run.objective,
-        device=chosen,
+        device=torch_device,
         state_path=None if out is None else state_file(out),
         resume=resume,
         on_step=on_step,
@@ -120,9 +120,9 @@ def train(
     )
     metrics = {
         "data": data_facts(dataset, training_rows, validation_rows),
-        "training": training_facts(result, config, command, chosen),
+        "training": training_facts(result, config, command, torch_device),
     }
-    tell("fitting the calibration and saving")
+    report("fitting the calibration and saving")
     round_as_stored(model.cpu())
     history = [asdict(row) for row in result.history]
     checkpoint = Checkpoint(
@@ -155,20 +155,20 @@ def prepare(
     validation_rows: LabelledTexts,
     *,
     init: Checkpoint | None,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> Prepared:
     """Build the vocabulary from the training rows, tokenise, and initialise the model.
 
-    `init` is a pre-trained model to start from; `config` already has its settings.
+    `init` is a pre-trained model to start from; its settings are already in `config`.
     """
     if init is None:
-        tell(f"building the vocabulary from {len(rows):,} training texts")
+        report(f"building the vocabulary from {len(rows):,} training texts")
         encoder = TextEncoder.fit(
             rows.texts, config.text, max_length=config.model.max_length, class_token=config.reads_class_token
         )
     else:
         encoder = encoder_from(init, config)
-    tell(f"turning texts into ids with a vocabulary of {encoder.vocab_size:,}")
+    report(f"turning texts into ids with a vocabulary of {encoder.vocab_size:,}")
     with current_processes().one_before_others():
         training = TokenisedTexts.encode(encoder, rows)
         validation = TokenisedTexts.encode(encoder, validation_rows)
@@ -180,13 +180,13 @@ def prepare(
     return Prepared(encoder, training, validation, model, objective)
 
 
-def _use_fastest_threads(run: Prepared, config: RunConfig, tell: Callable[[str], None]) -> None:
+def _use_fastest_threads(run: Prepared, config: RunConfig, report: Callable[[str], None]) -> None:
     """Set torch to the fastest number of threads, without changing the model or torch's random state."""
     if processors() == 1:
         return
-    random = torch.get_rng_state()
+    random_state = torch.get_rng_state()
     sample = run.training.subset(range(min(len(run.training), MEASURED_TEXTS)))
     speed = measure_speed(deepcopy(run.model), sample, config.train)
-    torch.set_rng_state(random)
+    torch.set_rng_state(random_state)
     torch.set_num_threads(speed.threads)
-    tell(speed.sentence)
+    report(speed.sentence)

@@ -1,8 +1,7 @@
 """Cross-entropy over a large vocabulary, computed in pieces that fit the processor's cache.
 
-The logits of 2,000 predicted tokens over a vocabulary of 12,000 take 96 MB in float32, and computing the loss and its
-gradient passes over them about ten times. Processed a few rows at a time, each piece is finished, gradient included,
-while it is still in cache.
+The logits of 2,000 predicted tokens over a vocabulary of 12,000 take 96 MB in float32, and the loss and its gradient
+need about ten passes over them. In pieces of a few rows, all passes over a piece are done while it is still in cache.
 """
 
 from typing import Any
@@ -11,7 +10,7 @@ import torch
 from torch import Tensor
 
 LOGITS_PER_PIECE = 1 << 19
-"""Number of logits per piece on a processor; they take 2 MB in float32."""
+"""Number of logits per piece on a CPU; they take 2 MB in float32."""
 LOGITS_PER_PIECE_ON_GPU = 1 << 26
 """The same on a GPU, where small pieces would leave it idle; they take 256 MB in float32."""
 
@@ -41,40 +40,40 @@ class _TokenLoss(torch.autograd.Function):
         x, w = states.to(dtype), matrix.to(dtype)  # N D, V D
         b = None if bias is None else bias.to(dtype)  # V
         n, vocab_size = len(targets), len(matrix)
-        gradient = torch.empty(
-            n if has_gradient else 0, vocab_size, dtype=dtype, device=states.device
-        )  # N V, of the logits
+        logit_gradient = torch.empty(n if has_gradient else 0, vocab_size, dtype=dtype, device=states.device)  # N V
         total = torch.zeros((), device=states.device)
         right = torch.zeros((), dtype=torch.int64, device=states.device)
-        for_bias = None if bias is None else torch.zeros(vocab_size, device=states.device)  # V
+        bias_gradient = None if bias is None else torch.zeros(vocab_size, device=states.device)  # V
         rows = max(1, (LOGITS_PER_PIECE if device == "cpu" else LOGITS_PER_PIECE_ON_GPU) // vocab_size)
         for start in range(0, n, rows):
             piece = slice(start, start + rows)
-            target_logits = targets[piece, None]
+            piece_targets = targets[piece, None]  # R 1
             logits = torch.nn.functional.linear(x[piece], w, b).float()  # R V
-            highest = logits.amax(-1, keepdim=True)
-            of_target = logits.gather(-1, target_logits)
-            right += (of_target == highest).sum()
-            powers = logits.sub_(highest).exp_()
-            sums = powers.sum(-1, keepdim=True)
-            total += (highest + sums.log() - of_target).sum()
+            highest = logits.amax(-1, keepdim=True)  # R 1
+            target_logits = logits.gather(-1, piece_targets)  # R 1
+            right += (target_logits == highest).sum()
+            exponentials = logits.sub_(highest).exp_()  # R V
+            sums = exponentials.sum(-1, keepdim=True)  # R 1
+            total += (highest + sums.log() - target_logits).sum()
             if not has_gradient:
                 continue
-            powers.mul_(1.0 / (n * sums)).scatter_add_(
-                -1, target_logits, powers.new_full(target_logits.shape, -1.0 / n)
+            # In place, to stay in cache: (softmax - one-hot target) / N.
+            piece_gradient = exponentials.mul_(1.0 / (n * sums)).scatter_add_(
+                -1, piece_targets, exponentials.new_full(piece_targets.shape, -1.0 / n)
             )
-            if for_bias is not None:
-                for_bias += powers.sum(0)
-            gradient[piece] = powers
-        ctx.save_for_backward(x, w, gradient, for_bias)
+            if bias_gradient is not None:
+                bias_gradient += piece_gradient.sum(0)
+            logit_gradient[piece] = piece_gradient
+        ctx.save_for_backward(x, w, logit_gradient, bias_gradient)
         ctx.dtypes = states.dtype, matrix.dtype
         ctx.mark_non_differentiable(right)
         return total / n, right
 
     @staticmethod
     def backward(ctx: Any, *outputs: Tensor) -> tuple[Tensor, Tensor, Tensor | None, None, None]:
-        x, w, gradient, for_bias = ctx.saved_tensors
-        of_states, of_matrix = ctx.dtypes
+        x, w, logit_gradient, bias_gradient = ctx.saved_tensors
+        states_dtype, matrix_dtype = ctx.dtypes
         scale = outputs[0]
-        of_x, of_w = (gradient @ w).to(of_states) * scale, (gradient.T @ x).to(of_matrix) * scale
-        return of_x, of_w, None if for_bias is None else for_bias * scale, None, None
+        states_gradient = (logit_gradient @ w).to(states_dtype) * scale
+        matrix_gradient = (logit_gradient.T @ x).to(matrix_dtype) * scale
+        return states_gradient, matrix_gradient, None if bias_gradient is None else bias_gradient * scale, None, None

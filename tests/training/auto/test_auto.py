@@ -98,7 +98,7 @@ def test_parts_are_disjoint_and_share_no_text() -> None:
         (
             LabelledTexts([f"t{n}" for n in range(20)], list(range(20)), tuple(f"c{n}" for n in range(20))),
             {},
-            "hardly any repeats; is it the right label column, or are the two columns swapped",
+            "hardly any label occurs twice; is it the right label column, or are the two columns swapped",
         ),
         (rows(30), {"minutes": 0}, "got a budget of 0 minutes; expected 0.05 to 1440"),
     ],

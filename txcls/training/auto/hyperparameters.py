@@ -1,4 +1,4 @@
-"""Choose epochs, runs, text length, learning rate and so on from the rows, time budget and measured speed."""
+"""Choose epochs, runs, text length, learning rate and so on from the rows, the time budget and the measured speed."""
 
 import math
 from collections.abc import Mapping
@@ -11,38 +11,38 @@ from numpy.typing import NDArray
 from txcls.evaluation.baseline import baseline_seconds
 
 MAX_LENGTH_CHOICES = (512, 384, 256, 192, 128, 96, 64, 48, 32, 16)
-"""Choices for the maximum number of tokens that a model reads of a text."""
+"""Choices for the maximum number of tokens read of a text."""
 MIN_LENGTH = 96
-"""To leave time for more epochs, long texts are truncated, but not to fewer tokens than this."""
+"""Texts are not truncated to fewer tokens than this to gain time for more epochs."""
 ENOUGH_EPOCHS = 3.0
 """Long texts are truncated until there is time for this many epochs."""
 EPOCHS, EPOCHS_PER_CLASS = 6.0, 0.15
-"""Passes over USUAL_ROWS training rows, and additional passes per class. On 1,500 questions, phrases and reviews, twice
-as many cost 0.6 to 1 points, because the pre-trained weights are forgotten; many classes with few rows each need
-more."""
-USUAL_ROWS, BY_ROWS = 1500, 0.3
-"""Larger sets need fewer passes: their number falls with the number of rows to this power."""
-FROM_RANDOM = 3.0
-"""From random weights, this many times as many passes are useful: 83 to 86 % of the test rows of 1,440 Arabic tweets
-with 20 epochs and words that occur once, 83 % with 6 epochs and without them (two seeds)."""
+"""Epochs for REFERENCE_ROWS training rows, and additional epochs per class. On 1,500 questions, phrases and reviews,
+twice as many epochs cost 0.6 to 1 points, because the pre-trained weights are forgotten; many classes with few rows
+each need more."""
+REFERENCE_ROWS, ROWS_EXPONENT = 1500, 0.3
+"""Larger sets need fewer epochs: their number is divided by (rows / REFERENCE_ROWS) ** ROWS_EXPONENT."""
+RANDOM_START_FACTOR = 3.0
+"""More epochs are useful from random weights, by this factor: on 1,440 Arabic tweets, 83 to 86 % of the test rows with
+20 epochs and with words that occur once, 83 % with 6 epochs and without such words (two seeds)."""
 MIN_EPOCHS, MAX_EPOCHS = 3, 40
 MAX_RUNS = 6
-"""Maximum number of runs whose weights are averaged, if there is time; three or four gained 0.35 to 1 point over a
+"""Maximum number of runs whose weights are averaged, if there is time; three or four runs gained 0.35 to 1 point over a
 single run on the same data."""
 LAYER_DECAY = 0.75
 """Learning rate of each layer of a pre-trained model relative to the layer above. It gained 2.6 points on 3,000
 validation queries of CLINC150. If there is not enough time for the useful number of epochs, all layers learn at the
 full rate: on newsgroup posts, lower rates learned too slowly."""
-MAX_ROWS_SHARE = 0.8
+MIN_ROWS_SHARE = 0.8
 """If few epochs fit, one more epoch over at least this share of the rows is better than fewer epochs over all rows."""
 RESERVE = 0.1
-"""Share of the budget kept free, since the machine may get busier."""
+"""Share of the budget left unplanned, since the machine may get busier."""
 MIN_SHARE = 0.3
 """Minimum share of the budget planned for training, however long everything else takes."""
 OVERHEAD_SECONDS = 3.0
-"""Time for fitting the calibration, intervals and saving."""
-FORWARD = 3.0
-"""How many times as many tokens are classified per second as are trained on."""
+"""Time for fitting the calibration, computing intervals and saving."""
+INFERENCE_SPEEDUP = 3.0
+"""Tokens classified per second relative to tokens trained on per second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,9 @@ class Recipe:
         runs: number of training runs whose weights are averaged (`txcls.training.repeated`).
         max_length: maximum number of tokens read of a text.
         rows: number of training rows used; fewer than all if time is short.
-        seconds: for training.
-        baseline: for fitting the linear baseline, before training.
-        measuring: for calibration, classifying the test rows and saving, after training.
+        seconds: time for training.
+        baseline: time for fitting the linear baseline, before training.
+        measuring: time for calibration, classifying the test rows and saving, after training.
     """
 
     settings: tuple[str, ...]
@@ -76,10 +76,10 @@ class Recipe:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RecipeInputs:
-    """What a recipe is chosen from, besides the time budget.
+    """The inputs of `choose_recipe`, apart from the time budget.
 
     Attributes:
-        lengths: number of tokens in each of some texts, before truncation.
+        lengths: number of tokens in each text of a sample, before truncation.
         n: number of training rows.
         characters: total of all rows that the linear baseline is fitted to or classifies.
         tokens_per_second: measured training speed.
@@ -110,7 +110,7 @@ def batch_size(n: int) -> int:
     return 16 if n < 1000 else 32 if n < 20_000 else 64
 
 
-def longest_of(lengths: NDArray[np.int64]) -> int:
+def max_length_for(lengths: NDArray[np.int64]) -> int:
     """The smallest of MAX_LENGTH_CHOICES that covers 99 % of the texts."""
     return min(
         (length for length in MAX_LENGTH_CHOICES if length >= np.percentile(lengths, 99)), default=MAX_LENGTH_CHOICES[0]
@@ -119,10 +119,9 @@ def longest_of(lengths: NDArray[np.int64]) -> int:
 
 def epochs_for(n: int, n_classes: int, *, pretrained: bool = True) -> int:
     """The best number of epochs over n training rows, if there is time."""
-    passes = (
-        (EPOCHS + EPOCHS_PER_CLASS * n_classes) * (USUAL_ROWS / n) ** BY_ROWS * (1.0 if pretrained else FROM_RANDOM)
-    )
-    return int(np.clip(round(passes), MIN_EPOCHS, MAX_EPOCHS))
+    factor = 1.0 if pretrained else RANDOM_START_FACTOR
+    epochs = (EPOCHS + EPOCHS_PER_CLASS * n_classes) * (REFERENCE_ROWS / n) ** ROWS_EXPONENT * factor
+    return int(np.clip(round(epochs), MIN_EPOCHS, MAX_EPOCHS))
 
 
 def choose_recipe(inputs: RecipeInputs, *, minutes: float) -> Recipe:
@@ -136,10 +135,10 @@ def choose_recipe(inputs: RecipeInputs, *, minutes: float) -> Recipe:
         return n * float(np.minimum(lengths, length).mean()) / inputs.tokens_per_second
 
     def measuring_seconds(length: int) -> float:
-        return OVERHEAD_SECONDS + inputs.n_measured / n * epoch_seconds(length) / FORWARD
+        return OVERHEAD_SECONDS + inputs.n_measured / n * epoch_seconds(length) / INFERENCE_SPEEDUP
 
-    longest = longest_of(lengths)
-    for length in (length for length in MAX_LENGTH_CHOICES if length <= longest):
+    max_length = max_length_for(lengths)
+    for length in (length for length in MAX_LENGTH_CHOICES if length <= max_length):
         measuring = measuring_seconds(length)
         seconds = max((1 - RESERVE) * budget - baseline - measuring, MIN_SHARE * budget)
         if epoch_seconds(length) * ENOUGH_EPOCHS <= seconds or length <= MIN_LENGTH:
@@ -165,8 +164,12 @@ def choose_recipe(inputs: RecipeInputs, *, minutes: float) -> Recipe:
 
 
 def _epochs_and_rows(affordable: float, n: int, useful: int) -> tuple[int, int]:
-    """Epochs, and how many of n rows to use: `affordable` epochs over all rows fit, and up to `useful` epochs help."""
-    more = math.ceil(affordable)
-    if affordable < ENOUGH_EPOCHS and more <= useful and (affordable < 1 or affordable >= MAX_ROWS_SHARE * more):
-        return more, max(int(n * affordable / more), 1)
+    """Number of epochs, and of rows to use out of n.
+
+    There is time for `affordable` epochs over all rows, and more than `useful` epochs do not help.
+    """
+    rounded_up = math.ceil(affordable)
+    fits_few_rows = affordable < 1 or affordable >= MIN_ROWS_SHARE * rounded_up
+    if affordable < ENOUGH_EPOCHS and rounded_up <= useful and fits_few_rows:
+        return rounded_up, max(int(n * affordable / rounded_up), 1)
     return max(1, min(useful, int(affordable))), n

@@ -29,7 +29,7 @@ from txcls.training.auto.hyperparameters import (
     RecipeInputs,
     batch_size,
     choose_recipe,
-    longest_of,
+    max_length_for,
 )
 from txcls.training.auto.split import Indices, Parts, check_rows, split_rows
 from txcls.training.from_pretrained import encoder_from, settings_from
@@ -40,16 +40,17 @@ from txcls.wording import shown
 MEASURED_TEXTS = 2000
 """Number of training texts used to count tokens and to measure the speed."""
 MEASURED_LENGTH = MAX_LENGTH_CHOICES[0]
-"""Maximum number of tokens of these texts: the largest choice, since each token of a longer text takes longer (by a
-third to a half on newsgroup posts of 512 tokens)."""
+"""Maximum number of tokens of texts whose speed is measured: the largest choice, since each token of a longer text
+takes longer (by a third to a half in newsgroup posts of 512 tokens)."""
 COUNTED_LENGTH = 1 << 14
-"""Maximum number of tokens counted of a text, to know how many texts are truncated."""
+"""Maximum number of tokens counted in a text, to know how many texts are truncated."""
 MIN_BYTES = 1.5
-"""The pre-trained encoder is used for texts of which its tokens hold at least this many bytes on average: over four in
-English, 2.4 in German, one in Arabic and Chinese. On Arabic tweets (1,440 rows to train on, 360 test rows, three seeds)
-it reached 72.9 % in 90 seconds, random weights with the tweets' own words 84.0 % in 20."""
+"""The pre-trained encoder is used if its tokens of the texts have at least this many bytes on average: over four in
+English, 2.4 in German, one in Arabic and Chinese. On Arabic tweets (1,440 training rows, 360 test rows, three seeds) it
+reached 72.9 % in 90 seconds; random weights with a vocabulary of the tweets' words reached 84.0 % in 20 seconds."""
 MAX_WORD_LENGTH = 12
-"""Mean length of words, in characters, above which texts have no spaces between words; they are read as byte pairs."""
+"""If words are longer than this on average, in characters, the texts seem to have no spaces between words; byte pairs
+are then used."""
 VOCABULARY_TEXTS = 20_000
 """Number of texts used to build a vocabulary for counting tokens, if there is no pre-trained encoder."""
 
@@ -61,9 +62,9 @@ class TrainingPlan:
     Attributes:
         config: all settings; `config.title` names the source of the rows.
         init: the pre-trained model to start from; None for random weights.
-        inputs: what the recipe was chosen from; `choose_recipe` uses it to forecast other budgets.
-        notes: sentences about what was chosen and why.
-        seconds: how long planning took; `run_plan` counts it towards the budget.
+        inputs: the inputs of `choose_recipe`, for forecasts with other budgets.
+        notes: sentences about the choices and their reasons.
+        seconds: the time that planning took; `run_plan` counts it towards the budget.
     """
 
     config: RunConfig
@@ -100,8 +101,8 @@ def plan_training(
 
     Args:
         rows: all labelled rows.
-        test: test rows; None holds out some of `rows`. Test rows whose class does not occur in `rows` are dropped, with
-            a note.
+        test: test rows; None holds out some of `rows`. Test rows of classes that do not occur in `rows` are dropped,
+            with a note.
         minutes: time budget, from this call to the end of `run_plan`.
         seed: for the split, the weights and the order of the rows.
         init: a model made by `pretrain` to start from; "encoder" for the shipped one if it exists; None for random
@@ -109,7 +110,7 @@ def plan_training(
         name: of the checkpoint; characters not allowed in it are replaced.
         source: description of the rows for the title and the card, such as the file's name.
         data: how the file was read (`Guess.config`), so that `predict` and `evaluate` read other files in the same way.
-        speed: measured for an earlier plan; None measures it.
+        speed: the speed measured for an earlier plan; None measures it.
         resume: checkpoint folder of an interrupted run, whose budget and measured speed are reused.
 
     Raises:
@@ -124,27 +125,27 @@ def plan_training(
         raise DataError(f"got a budget of {minutes:g} minutes; expected 0.05 to 1440")
     check_rows(rows)
     parts = split_rows(rows, test, seed=seed)
-    start = shipped_encoder() if init == "encoder" else init
+    pretrained = shipped_encoder() if init == "encoder" else init
     config = _base_config(name, source, data, batch=batch_size(len(parts.training)), seed=seed)
     sample = _sample(parts.training, seed=seed)
-    is_taken_apart = False
-    if start is not None:
-        of_start = settings_from(start, config)
-        encoder = encoder_from(start, of_start)
-        texts = _encoded_whole(encoder, sample)
-        is_taken_apart = init == "encoder" and _bytes_per_token(encoder, texts) < MIN_BYTES
-        if is_taken_apart:
-            start = None
+    is_read_as_bytes = False
+    if pretrained is not None:
+        pretrained_config = settings_from(pretrained, config)
+        encoder = encoder_from(pretrained, pretrained_config)
+        texts = _encode_untruncated(encoder, sample)
+        is_read_as_bytes = init == "encoder" and _bytes_per_token(encoder, texts) < MIN_BYTES
+        if is_read_as_bytes:
+            pretrained = None
         else:
-            config = of_start
-    if start is None:
-        config = config.with_settings(_own_vocabulary(sample))
-        encoder = _own_encoder(config, parts.training)
-        texts = _encoded_whole(encoder, sample)
+            config = pretrained_config
+    if pretrained is None:
+        config = config.with_settings(_vocabulary_settings(sample))
+        encoder = _fit_encoder(config, parts.training)
+        texts = _encode_untruncated(encoder, sample)
     lengths = texts.lengths
     if speed is None:
         model = TextClassifier(config.model, vocab_size=encoder.vocab_size, n_classes=len(rows.classes))
-        speed = measure_speed(model, texts.truncated(min(longest_of(lengths), MEASURED_LENGTH)), config.train)
+        speed = measure_speed(model, texts.truncated(min(max_length_for(lengths), MEASURED_LENGTH)), config.train)
     inputs = RecipeInputs(
         lengths,
         n=len(parts.training),
@@ -152,22 +153,22 @@ def plan_training(
         characters=sum(map(len, itertools.chain(rows.texts, (test or parts.test).texts))),
         tokens_per_second=speed.tokens_per_second,
         n_measured=len(parts.validation) + len(parts.test),
-        pretrained=start is not None,
+        pretrained=pretrained is not None,
     )
     recipe = choose_recipe(inputs, minutes=minutes)
-    if is_taken_apart:
-        beginning = (
+    if is_read_as_bytes:
+        start_note = (
             "The pre-trained encoder reads such texts byte by byte: training starts from random weights instead."
         )
-    elif start is None:
-        beginning = "Training starts from random weights, without a pre-trained encoder."
+    elif pretrained is None:
+        start_note = "Training starts from random weights, without a pre-trained encoder."
     else:
-        beginning = f"Training starts from the pre-trained '{start.name}'."
-    notes = (*parts.notes, beginning, *_notes(lengths, speed, recipe, len(parts.training), minutes))
+        start_note = f"Training starts from the pre-trained '{pretrained.name}'."
+    notes = (*parts.notes, start_note, *_notes(lengths, speed, recipe, len(parts.training), minutes))
     parts = parts.limited_to(recipe.rows, seed=seed)
     config = config.with_settings(recipe.settings)
     seconds = time.monotonic() - started
-    plan = TrainingPlan(config, parts, start, minutes, speed, inputs, recipe, notes, seconds)
+    plan = TrainingPlan(config, parts, pretrained, minutes, speed, inputs, recipe, notes, seconds)
     if saved is not None and saved.digest != _digest(plan):
         raise TrainingError(
             f"{saved.file} belongs to a run with other rows, --test, --seed or --init; repeat these, or use --overwrite"
@@ -177,7 +178,7 @@ def plan_training(
 
 @dataclass(frozen=True, slots=True)
 class _SavedPlan:
-    """What restores a plan for the same rows; measuring the speed again would lead to different settings."""
+    """What restores a plan for the same rows; measuring the speed again would change the settings."""
 
     file: Path
     minutes: float
@@ -186,7 +187,7 @@ class _SavedPlan:
 
 
 def write_plan(plan: TrainingPlan, out: Path) -> None:
-    """Save what `plan_training(…, resume=out)` needs, in the folder of the run's state."""
+    """Save the values that `plan_training(…, resume=out)` needs, in the folder of the run's state."""
     file = plan_file(out)
     values = {"minutes": plan.minutes, "speed": asdict(plan.speed), "digest": _digest(plan)}
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -231,7 +232,7 @@ def _base_config(name: str, source: str, data: DataConfig | None, *, batch: int,
 
 def checkpoint_name(name: str) -> str:
     """A valid checkpoint name made from a file name: `my data.csv` gives `my_data`."""
-    stem = re.sub(r"(\.gz)?$", "", name)
+    stem = name.removesuffix(".gz")
     stem = re.sub(r"\.(csv|tsv|tab|txt|jsonl|ndjson|json|parquet|xlsx|xlsm)$", "", stem, flags=re.IGNORECASE)
     stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", stem).strip("_.-")
     return stem[:60] or "mine"
@@ -242,12 +243,12 @@ def _sample(rows: LabelledTexts, *, seed: int) -> LabelledTexts:
     return rows.subset(np.sort(np.random.default_rng(seed).permutation(len(rows))[:n]))
 
 
-def _encoded_whole(encoder: TextEncoder, sample: LabelledTexts) -> TokenisedTexts:
+def _encode_untruncated(encoder: TextEncoder, sample: LabelledTexts) -> TokenisedTexts:
     return TokenisedTexts.encode(TextEncoder.from_dict({**encoder.to_dict(), "max_length": COUNTED_LENGTH}), sample)
 
 
 def _bytes_per_token(encoder: TextEncoder, texts: TokenisedTexts) -> float:
-    """Mean number of bytes in a token of the texts; infinite for word tokens, which hold words of any script."""
+    """Mean number of bytes in a token of the texts; infinite if tokens are words, which can be of any script."""
     if encoder.byte_pairs is None:
         return math.inf
     sizes = np.array([len(token) for token in encoder.vocabulary.tokens])  # one character for each byte
@@ -255,31 +256,31 @@ def _bytes_per_token(encoder: TextEncoder, texts: TokenisedTexts) -> float:
     return float(sizes[ids].mean()) if len(ids) else 0.0
 
 
-def _own_vocabulary(sample: LabelledTexts) -> Iterator[str]:
-    """Settings for a vocabulary of the rows' own: all words, or byte pairs if words are not separated by spaces."""
+def _vocabulary_settings(sample: LabelledTexts) -> Iterator[str]:
+    """Settings for a vocabulary from the rows: all words, or byte pairs if words are not separated by spaces."""
     yield "text.min_frequency=1"
     words = [word for text in sample.texts for word in text.split()]
     if sum(map(len, words)) > MAX_WORD_LENGTH * len(words):
         yield from ("text.tokenizer=bpe", "text.max_vocabulary=8000")
 
 
-def _own_encoder(config: RunConfig, rows: LabelledTexts) -> TextEncoder:
+def _fit_encoder(config: RunConfig, rows: LabelledTexts) -> TextEncoder:
     texts = rows.texts[:: max(1, len(rows) // VOCABULARY_TEXTS)]
     return TextEncoder.fit(texts, config.text, max_length=config.model.max_length, class_token=config.reads_class_token)
 
 
 def _notes(lengths: Indices, speed: Speed, recipe: Recipe, n: int, minutes: float) -> Iterator[str]:
     budget = f"{minutes:g} minute{'s' * (minutes != 1)}"
-    cut = float((lengths > recipe.max_length).mean())
-    share = "less than 1 %" if cut < 0.005 else f"{100 * cut:.0f} %"
+    truncated = float((lengths > recipe.max_length).mean())
+    share = "less than 1 %" if truncated < 0.005 else f"{100 * truncated:.0f} %"
     yield f"The first {recipe.max_length} tokens of a text are read" + (
-        f"; {share} of the texts are longer." if cut else ", so all texts are read whole."
+        f"; {share} of the texts are longer." if truncated else ", so all texts are read whole."
     )
     yield speed.sentence
     if recipe.rows < n:
         yield (
-            f"Only {recipe.rows:,} of {n:,} rows, drawn at random, can be trained on in {budget}; give it more time to "
-            "use all."
+            f"Only {recipe.rows:,} of {n:,} rows, drawn at random, are trained on: {budget} is too short for all; "
+            "give it more time to use all rows."
         )
     epochs = f"{recipe.epochs} epoch{'s' * (recipe.epochs > 1)}"
     if recipe.runs > 1:

@@ -29,20 +29,20 @@ from txcls.training.speed import using_threads
 from txcls.training.supervised import train
 
 MIN_SECONDS = 10.0
-"""Training may always take this long, however short the budget."""
+"""Training may always take this long, however short the budget is."""
 MIN_LEFT = 0.2
 """Minimum share of the budget for training if everything before it took longer than planned."""
 MAX_DELAY = 5.0
-"""On a busy machine, measuring and saving is given up to this many times as long as planned."""
+"""On a busy machine, up to this many times the planned time is reserved for measuring and saving."""
 Stage = Literal["prepare", "learn", "compare", "save"]
-"""Fitting the linear baseline and tokenising, training, measuring on the test rows, and saving."""
+"""Fitting the linear baseline and tokenising; training; measuring on the test rows; saving."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunProgress:
     """Progress of a run; `share` and the estimated `seconds_left` refer to the whole run.
 
-    In stages without steps, epochs and steps are 0, and the metrics over the last steps are None.
+    In stages without steps, epochs and steps are 0, and the metrics are None.
     """
 
     stage: Stage
@@ -92,14 +92,14 @@ def run_plan(
 ) -> TrainingResult:
     """Fit the linear baseline, train as planned, compare both on the test rows, and save.
 
-    Training gets the time that planning and the baseline leave of the budget, less the time to measure and save: as
-    planned, or longer if the machine is so busy that the baseline took longer too.
+    Training gets the rest of the budget after planning and the baseline, less the time to measure and save: the planned
+    time, or more if the machine is so busy that the baseline took longer than planned.
 
     Ctrl-C and SIGTERM save the state beside `out`, and `resume` continues from it with the same plan. `should_stop`
     ends training early instead; the weights so far are measured and saved.
 
     Args:
-        plan: from `plan_training`; to resume, made with `resume=out`.
+        plan: from `plan_training`; to resume a run, from `plan_training(…, resume=out)`.
         out: the checkpoint folder to write; None keeps the checkpoint in memory.
         on_progress: called after each step and at each stage.
         on_epoch: called after each validation.
@@ -128,15 +128,15 @@ def run_plan(
 
     try:
         with using_threads(plan.speed.threads):
-            linear, took = _fit_linear(plan)
+            linear, linear_seconds = _fit_linear(plan)
             curve = None
             if learning_curve and not isinstance(linear, Exception):
                 reporter.stage("prepare", reporter.share, "fitting the linear baseline to parts of the rows")
                 with suppress(DataError):  # too few rows
                     curve = linear_learning_curve(
-                        _known(plan), plan.parts.test, predictions=linear[1], seed=plan.config.train.seed
+                        _rows_to_fit(plan), plan.parts.test, predictions=linear[1], seed=plan.config.train.seed
                     )
-            reporter.measuring *= float(np.clip(took / plan.recipe.baseline, 1.0, MAX_DELAY))
+            reporter.measuring *= float(np.clip(linear_seconds / plan.recipe.baseline, 1.0, MAX_DELAY))
             reporter.stage("prepare", reporter.share, "turning texts into tokens")
             checkpoint = train_as_planned(
                 plan,
@@ -153,7 +153,7 @@ def run_plan(
             reporter.stage("compare", reporter.share, "comparing with the linear baseline on the test rows")
             if isinstance(linear, Exception):
                 raise linear
-            result = _compare_on_test_rows(plan, checkpoint, *linear, seconds=took)
+            result = _compare_on_test_rows(plan, checkpoint, *linear, linear_seconds=linear_seconds)
     finally:
         if out is not None and not is_interrupted(out):  # nothing to resume
             plan_file(out).unlink(missing_ok=True)
@@ -168,9 +168,9 @@ def run_plan(
 
 
 def train_as_planned(plan: TrainingPlan, *, started: float, after: float = 0.0, **options: Any) -> Checkpoint:
-    """Train with the settings of a plan, without comparing with anything; for `options` and errors see `train`.
+    """Train with a plan's settings, without a comparison; for `options` and errors see `train`.
 
-    `started` is when the time budget began (`time.monotonic`), `after` how many seconds of it are needed afterwards.
+    `started` is the start of the time budget (`time.monotonic`), `after` the seconds of it needed after training.
     """
     budget = 60 * plan.minutes
     left = max(started + budget - after - time.monotonic(), MIN_LEFT * budget, MIN_SECONDS)
@@ -197,8 +197,8 @@ class _Reporter:
         """Report that a stage without steps begins."""
         self.share = max(self.share, share)
         if self.on_progress is not None:
-            spent = time.monotonic() - self.started
-            left = {"prepare": self.recipe.forecast - spent, "compare": self.measuring}.get(stage, 0.0)
+            seconds = time.monotonic() - self.started
+            left = {"prepare": self.recipe.forecast - seconds, "compare": self.measuring}.get(stage, 0.0)
             self.on_progress(RunProgress(stage, message, self.share, max(left, 0.0)))
 
     def step(self, progress: Progress) -> None:
@@ -206,8 +206,8 @@ class _Reporter:
         if self.on_progress is None:
             return
         left = progress.seconds_left + self.measuring
-        spent = time.monotonic() - self.started
-        self.share = max(self.share, spent / max(spent + left, 1e-9))
+        seconds = time.monotonic() - self.started
+        self.share = max(self.share, seconds / max(seconds + left, 1e-9))
         self.on_progress(
             RunProgress(
                 "learn",
@@ -225,8 +225,8 @@ class _Reporter:
         )
 
 
-def _known(plan: TrainingPlan) -> LabelledTexts:
-    """All rows but the test rows."""
+def _rows_to_fit(plan: TrainingPlan) -> LabelledTexts:
+    """All rows except the test rows."""
     parts = (plan.parts.training, plan.parts.validation, plan.parts.unused)
     texts, labels = ([value for rows in parts for value in getattr(rows, name)] for name in ("texts", "labels"))
     return LabelledTexts(texts, labels, plan.parts.training.classes)
@@ -237,23 +237,28 @@ _Linear = tuple[LinearBaseline, NDArray[np.int64]]
 
 
 def _fit_linear(plan: TrainingPlan) -> tuple[_Linear | Exception, float]:
-    """The linear baseline and how many seconds it took; an error instead, which must not prevent training."""
+    """The linear baseline and the seconds that it took; an error is returned, since it must not prevent training."""
     started = time.monotonic()
     try:
-        known = _known(plan)
-        baseline = fit_linear_baseline(known.texts, known.labels, seed=plan.config.train.seed)
+        rows = _rows_to_fit(plan)
+        baseline = fit_linear_baseline(rows.texts, rows.labels, seed=plan.config.train.seed)
         fitted: _Linear | Exception = baseline, baseline.predict(plan.parts.test.texts)
-    except Exception as error:  # noqa: BLE001  # raised again after training
+    except Exception as error:  # noqa: BLE001  # raised after training
         fitted = error
     return fitted, time.monotonic() - started
 
 
 def _compare_on_test_rows(
-    plan: TrainingPlan, checkpoint: Checkpoint, baseline: LinearBaseline, linear: NDArray[np.int64], *, seconds: float
+    plan: TrainingPlan,
+    checkpoint: Checkpoint,
+    baseline: LinearBaseline,
+    linear: NDArray[np.int64],
+    *,
+    linear_seconds: float,
 ) -> TrainingResult:
-    """Measure the checkpoint on the test rows, and compare it with the linear baseline, which took so many seconds."""
+    """Measure the checkpoint on the test rows, and compare it with the linear baseline."""
     test = plan.parts.test
-    known = _known(plan)
+    other_rows = _rows_to_fit(plan)
     assert isinstance(checkpoint.model, TextClassifier)
     texts = TokenisedTexts.encode(checkpoint.encoder, test)
     logits = predict_logits(checkpoint.model, texts).numpy()  # M C
@@ -261,12 +266,12 @@ def _compare_on_test_rows(
     metrics = measure(logits, texts, checkpoint)
     comparison = compare(
         truth=test.labels,
-        majority=majority_predictions(known.labels, len(test)),
+        majority=majority_predictions(other_rows.labels, len(test)),
         linear=linear,
         transformer=predictions,
         baseline=baseline,
-        seconds={"linear": seconds, "transformer": float(checkpoint.metrics["training"]["seconds"])},
-        is_repeated=repeats(test.texts, known.texts),
+        seconds={"linear": linear_seconds, "transformer": float(checkpoint.metrics["training"]["seconds"])},
+        is_repeated=repeats(test.texts, other_rows.texts),
         n_unseen=plan.parts.n_unseen,
     )
     checkpoint = with_evaluation(checkpoint, split="test", evaluation=Evaluation(metrics))

@@ -20,10 +20,10 @@ Indices = NDArray[np.int64]
 MIN_ROWS = 4
 """Minimum number of labelled rows."""
 TEST_SHARE, MAX_TEST = 0.2, 5000
-"""Share of the rows held out for testing, and their maximum number: more would hardly narrow the interval."""
+"""Share of the rows held out for testing, and their maximum number; more would hardly narrow the interval."""
 VALIDATION_SHARE, FEW_VALIDATION, MAX_VALIDATION = 0.05, 50, 1000
-"""Share of the remaining rows held out to fit the calibration (up to twice that share for fewer than FEW_VALIDATION
-rows), and their maximum number."""
+"""Share of the remaining rows held out to fit the calibration (up to twice that share while fewer than
+FEW_VALIDATION rows), and their maximum number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Parts:
     """The rows of each part; no text is in two parts.
 
     Attributes:
-        unused: training rows that do not fit the time budget; the linear baseline is fitted to them too.
+        unused: training rows for which there is not enough time; the linear baseline is fitted to them too.
         training_rows, validation_rows, test_rows: indices of each part's rows among the given rows; `test_rows` is None
             if test rows were given separately.
         notes: sentences about classes and repeated texts.
@@ -49,30 +49,30 @@ class Parts:
     """Number of given test rows whose class no training row has."""
 
     def limited_to(self, n: int, *, seed: int) -> "Parts":
-        """The same parts with at most n training rows, drawn at random; the remaining ones are unused."""
+        """The same parts with at most n training rows, drawn at random; the others become unused."""
         if n >= len(self.training):
             return self
-        learned, unused = hold_out(self.training.labels, n=len(self.training) - n, seed=seed)
+        used, unused = hold_out(self.training.labels, n=len(self.training) - n, seed=seed)
         return replace(
             self,
-            training=self.training.subset(learned),
+            training=self.training.subset(used),
             unused=self.training.subset(unused),
-            training_rows=self.training_rows[learned],
+            training_rows=self.training_rows[used],
         )
 
 
 def check_rows(rows: LabelledTexts) -> None:
-    """Raise DataError for fewer than two classes, too few rows, or labels that hardly repeat."""
+    """Raise DataError if there are fewer than two classes, too few rows, or hardly any repeated label."""
     counts = Counter(rows.labels)
     if len(counts) < 2:
-        only = shown(rows.classes[next(iter(counts))], limit=40) if counts else ""
-        raise DataError(f"all {len(rows):,} rows have the label '{only}'; expected at least two classes")
+        only_class = shown(rows.classes[next(iter(counts))], limit=40) if counts else ""
+        raise DataError(f"all {len(rows):,} rows have the label '{only_class}'; expected at least two classes")
     if len(rows) < MIN_ROWS:
-        raise DataError(f"{len(rows)} rows with text and label; expected at least {MIN_ROWS}, better some hundred")
+        raise DataError(f"{len(rows)} rows with text and label; expected at least {MIN_ROWS}, preferably a few hundred")
     if len(counts) > max(2, len(rows) // 2):
         raise DataError(
-            f"{len(counts):,} different labels in {len(rows):,} rows, so hardly any repeats; is it the right label "
-            "column, or are the two columns swapped? Name them with --text-column and --label-column"
+            f"{len(counts):,} different labels in {len(rows):,} rows: hardly any label occurs twice; is it the right "
+            "label column, or are the two columns swapped? Name them with --text-column and --label-column"
         )
     if problem := labels_problem(rows.classes):
         raise DataError(f"{problem}; is it the right label column?")
@@ -90,37 +90,37 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
         groups = first_copies(rows.texts)
         if n_repeated := len(rows) - len(np.unique(groups)):
             notes.append(
-                f"{n_repeated:,} rows repeat the text of another; copies are kept in the same part, unless a text "
-                "has so many that it will come again."
+                f"{n_repeated:,} rows repeat the text of another row; all copies of a text are in the same part, "
+                "unless there are so many that it is likely to occur again."
             )
         n = min(round(TEST_SHARE * len(rows)), MAX_TEST)
-        known_rows, test_rows = hold_out(rows.labels, n=n, seed=seed, groups=groups)
+        other_rows, test_rows = hold_out(rows.labels, n=n, seed=seed, groups=groups)
         test_part = rows.subset(test_rows)
     else:
-        known_rows = np.arange(len(rows))
+        other_rows = np.arange(len(rows))
         test_part, _ = rows_in_classes(test, rows.classes)
         notes += _notes_on_given_test(rows, test, test_part)
     if not len(test_part):
         raise DataError("no test rows are left; give more rows, or test rows of the same classes")
-    known = rows.subset(known_rows)
-    share = VALIDATION_SHARE * len(known)
+    others = rows.subset(other_rows)
+    share = VALIDATION_SHARE * len(others)
     n = min(max(round(share), min(FEW_VALIDATION, round(2 * share)), 2), MAX_VALIDATION)
-    learned, validated = hold_out(known.labels, n=n, seed=seed + 1, groups=first_copies(known.texts))
-    if not len(validated):  # every class has a single row or copies of one text
-        validated, learned = learned[:1], learned[1:]
+    training, validation = hold_out(others.labels, n=n, seed=seed + 1, groups=first_copies(others.texts))
+    if not len(validation):  # every class has a single row or copies of one text
+        validation, training = training[:1], training[1:]
     notes += _notes_on_small_classes(rows, test_part)
-    origin = "given" if test is not None else "held out at random, every class in proportion"
+    origin = "given" if test is not None else "held out at random, in proportion to the classes"
     notes.append(
-        f"{len(learned):,} rows to train on, {len(validated):,} to fit the calibration, {len(test_part):,} to test on "
-        f"({origin})."
+        f"{len(training):,} rows to train on, {len(validation):,} to fit the calibration, {len(test_part):,} to test "
+        f"on ({origin})."
     )
     return Parts(
-        training=known.subset(learned),
-        validation=known.subset(validated),
+        training=others.subset(training),
+        validation=others.subset(validation),
         test=test_part,
-        unused=known.subset([]),
-        training_rows=known_rows[learned],
-        validation_rows=known_rows[validated],
+        unused=others.subset([]),
+        training_rows=other_rows[training],
+        validation_rows=other_rows[validation],
         test_rows=test_rows,
         notes=tuple(notes),
         n_unseen=0 if test is None else len(test) - len(test_part),
@@ -140,8 +140,8 @@ def _notes_on_given_test(rows: LabelledTexts, test: LabelledTexts, used: Labelle
 def _notes_on_small_classes(rows: LabelledTexts, test: LabelledTexts) -> Iterator[str]:
     counts = sorted(Counter(rows.labels).items())
     if single := [rows.classes[label] for label, n in counts if n == 1]:
-        nouns, pronoun = ("class", "it is") if len(single) == 1 else ("classes", "they are")
-        yield (f"{len(single):,} {nouns} with a single row ({listed(single)}): {pronoun} trained on, but not tested.")
+        classes, are = ("class", "it is") if len(single) == 1 else ("classes", "they are")
+        yield f"{len(single):,} {classes} with a single row ({listed(single)}): {are} trained on, but not tested."
     in_test = set(test.labels)
     if rare := [rows.classes[label] for label, n in counts if n > 1 and label not in in_test]:
         yield f"{len(rare):,} further classes with few rows have no test row ({listed(rare)})."
