@@ -62,4 +62,4 @@ def test_match_reports_that_the_grammar_cannot_write_are_named(checkpoint: Check
         "Rovers beat City, who beat Rovers last week.",
     ):
         [said] = unlike_validation(reports, text, tokens(9))
-        assert said == "the grammar that wrote all training, validation and test texts cannot write this one"
+        assert said == "the grammar that generated all training, validation and test texts cannot generate this one"

@@ -1,9 +1,9 @@
-"""How a model of `agreement` decides: accuracy by number of attractors, by construction, and with less of the text.
+"""Accuracy of a model of `agreement` by number of attractors, by construction, and with less of the text.
 
     python -m txcls evaluate agreement --agreement
 
-Without attention to a distant noun, a model can only go by words near the verb, by the words it knows whatever their
-order, or by pairs of neighbours; each column shows what one of these is worth on the same test rows.
+A model that does not attend to the distant noun can only use the words near the verb, the words regardless of their
+order, or pairs of neighbouring words. Each column shows the accuracy that one of these reaches on the same test rows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,15 +26,15 @@ from txcls.predictor import Predictor
 from txcls.text.vocabulary import MASK
 
 ENCODER = "encoder"
-"""The masked-token model that is asked for the verb, if there is a checkpoint of this name."""
+"""The masked-token model that predicts the verb itself, if there is a checkpoint with this name."""
 MAX_ATTRACTORS = 3
-"""Rows with this many attractors or more are one group."""
+"""Rows with this many attractors or more form one group."""
 LAST_WORDS = 5
 
 
 @dataclass(frozen=True)
 class GroupAccuracy:
-    """Accuracies on the n rows of a group, keyed by what the prediction was made from."""
+    """Accuracies on the n rows of a group, keyed by model or by the part of the text that it reads."""
 
     name: str
     n: int
@@ -43,7 +43,7 @@ class GroupAccuracy:
 
 @dataclass(frozen=True)
 class AgreementMeasurements:
-    """Test rows by number of attractors and by source, and the minimal pairs by construction."""
+    """Accuracies on test rows by number of attractors and by source, and on the minimal pairs by construction."""
 
     attractors: tuple[GroupAccuracy, ...]
     sources: tuple[GroupAccuracy, ...]
@@ -59,8 +59,8 @@ def measure_agreement(
 ) -> AgreementMeasurements:
     """Measure a model of `agreement` and the linear baseline on its test rows, and the model on the minimal pairs.
 
-    The model also reads each text with its words in random order, its last `LAST_WORDS` words, and its last word. The
-    masked-token model, which has seen no label, predicts the verb itself (`plural_share`).
+    The model also classifies each text's words in random order, its last `LAST_WORDS` words, and its last word. The
+    masked-token model, which was trained without labels, predicts the verb itself (`plural_share`).
 
     Raises:
         DataError: the checkpoint was trained on other data, or its rows are not on this machine.
@@ -75,59 +75,62 @@ def measure_agreement(
     on_stage(f"classifying {len(test):,} test rows")
     texts = [row.text for row in test]
     rng = np.random.default_rng(0)
-    right = {
-        "transformer": _right(classifier, texts, labels),
-        "shuffled": _right(classifier, [" ".join(rng.permutation(text.split())) for text in texts], labels),
-        "last words": _right(classifier, [" ".join(text.split()[-LAST_WORDS:]) for text in texts], labels),
-        "last word": _right(classifier, [text.split()[-1] for text in texts], labels),
+    correct = {
+        "transformer": _is_correct(classifier, texts, labels),
+        "shuffled": _is_correct(classifier, [" ".join(rng.permutation(text.split())) for text in texts], labels),
+        "last words": _is_correct(classifier, [" ".join(text.split()[-LAST_WORDS:]) for text in texts], labels),
+        "last word": _is_correct(classifier, [text.split()[-1] for text in texts], labels),
         "linear": linear.predict(texts) == labels,
     }
     pairs = minimal_pairs()
-    of_pair, numbers = [pair.text for pair in pairs], np.array([pair.label for pair in pairs])
-    of_pairs = {
-        "transformer": _right(classifier, of_pair, numbers),
-        "linear": linear.predict(of_pair) == numbers,
+    pair_texts, pair_labels = [pair.text for pair in pairs], np.array([pair.label for pair in pairs])
+    correct_pairs = {
+        "transformer": _is_correct(classifier, pair_texts, pair_labels),
+        "linear": linear.predict(pair_texts) == pair_labels,
     }
     if ENCODER in checkpoint_names(language_models=True):
         model = TextModel.load(ENCODER, objective="masked")
-        right[ENCODER] = np.array([(_before_verb(model, row.text) > 0.5) == row.label for row in test])
-        of_pairs[ENCODER] = np.array([(_before_verb(model, pair.text) > 0.5) == pair.label for pair in pairs])
+        correct[ENCODER] = np.array([(_next_plural_share(model, row.text) > 0.5) == row.label for row in test])
+        correct_pairs[ENCODER] = np.array(
+            [(_next_plural_share(model, pair.text) > 0.5) == pair.label for pair in pairs]
+        )
     counts = np.minimum([row.attractors for row in test], MAX_ATTRACTORS)
-    attracted = ["attractor of the other number" if pair.is_attracted else "of the same number" for pair in pairs]
+    attractors = ["attractor of the other number" if pair.is_attracted else "of the same number" for pair in pairs]
+    constructions = [f"{pair.construction}, {attractor}" for pair, attractor in zip(pairs, attractors, strict=True)]
     return AgreementMeasurements(
-        _by_group([str(n) if n < MAX_ATTRACTORS else f"{MAX_ATTRACTORS} or more" for n in counts], right),
-        _by_group([row.source for row in test], right),
-        _by_group([f"{pair.construction}, {which}" for pair, which in zip(pairs, attracted, strict=True)], of_pairs),
+        _by_group([str(n) if n < MAX_ATTRACTORS else f"{MAX_ATTRACTORS} or more" for n in counts], correct),
+        _by_group([row.source for row in test], correct),
+        _by_group(constructions, correct_pairs),
     )
 
 
 def plural_share(model: TextModel, ids: Sequence[int], place: int) -> float:
-    """The share of plural verbs in the probability that a masked-token model gives the six verbs at a position."""
+    """The plural verbs' share of the probability that a masked-token model assigns to the six verbs at a position."""
     masked = torch.tensor([[*ids[:place], MASK, *ids[place + 1 :]]])  # 1 T
-    number_of = {model.encode(f"a {verb}")[-1]: number for verb, number in VERBS.items()}
+    is_plural = {model.encode(f"a {verb}")[-1]: number for verb, number in VERBS.items()}
     with torch.inference_mode():
         logits = model.model.unembed(model.model.read(masked)[0, place])  # V
-        shares = torch.softmax(logits[list(number_of)].double(), dim=-1)
-    return float(sum(share for share, number in zip(shares, number_of.values(), strict=True) if number))
+        shares = torch.softmax(logits[list(is_plural)].double(), dim=-1)  # 6
+    return float(sum(share for share, number in zip(shares, is_plural.values(), strict=True) if number))
 
 
-def _before_verb(model: TextModel, text: str) -> float:
+def _next_plural_share(model: TextModel, text: str) -> float:
     """`plural_share` of the token after a text."""
     ids = model.encode(f"{text} is")
     return plural_share(model, ids, len(ids) - 1)
 
 
-def _right(classifier: Predictor, texts: Sequence[str], labels: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether each prediction is right; (N,)."""
-    right: NDArray[np.bool_] = classifier.probabilities(texts).argmax(axis=1) == labels
-    return right
+def _is_correct(classifier: Predictor, texts: Sequence[str], labels: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether each prediction is correct; (N,)."""
+    is_correct: NDArray[np.bool_] = classifier.probabilities(texts).argmax(axis=1) == labels
+    return is_correct
 
 
-def _by_group(names: Sequence[str], right: Mapping[str, NDArray[np.bool_]]) -> tuple[GroupAccuracy, ...]:
-    of_row = np.array(names)
+def _by_group(group_names: Sequence[str], correct: Mapping[str, NDArray[np.bool_]]) -> tuple[GroupAccuracy, ...]:
+    """Accuracies by group; `group_names` has the group of each of the N rows, `correct` arrays of shape (N,)."""
     groups = []
-    for name in sorted(set(names)):
-        inside = of_row == name
-        accuracy = {kind: float(values[inside].mean()) for kind, values in right.items()}
-        groups.append(GroupAccuracy(name, int(inside.sum()), accuracy))
+    for name in sorted(set(group_names)):
+        is_member = np.array(group_names) == name  # N
+        accuracy = {kind: float(values[is_member].mean()) for kind, values in correct.items()}
+        groups.append(GroupAccuracy(name, int(is_member.sum()), accuracy))
     return tuple(groups)

@@ -2,8 +2,8 @@
 
     python -m txcls evaluate ag_news --linear
 
-The baseline is tuned on a part of its own training rows. Its predictions are only compared with the Transformer's,
-never used instead of them.
+The baseline is tuned on held-out training rows. Its predictions are only compared with the Transformer's, never used
+in their place.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +40,7 @@ WORD = rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])\w)+|[^\w\s]"
 """A word, a single character of a script without spaces, or a punctuation mark."""
 
 STRENGTHS = (1.0, 0.3, 0.1, 3.0)
-"""Candidates for C, the inverse strength of regularisation; the first of equally good ones is used."""
+"""Candidates for C, the inverse strength of regularisation; of equally good ones, the first is used."""
 TUNING_SHARE, MAX_TUNING_ROWS = 0.2, 4000
 """Share of the training rows used to choose features and C, and their maximum number."""
 HASH_SIZE = 1 << 20
@@ -48,11 +48,11 @@ HASH_SIZE = 1 << 20
 ENTRIES = {"words": 0.4, "characters": 3.0}
 """Estimated non-zero features per character of a text (measured: 0.36 to 0.4, and 2.7)."""
 MAX_ENTRIES = 12_000_000
-"""Maximum number of non-zero features in all training rows: the support vector machine takes 45 bytes for each."""
+"""Maximum number of non-zero features in all training rows; the support vector machine takes 45 bytes for each."""
 MAX_WORK, MAX_TUNING_WORK = 1_000_000_000, 200_000_000
-"""Maximum of non-zero features times classes, for the final fit (about 40 seconds on one core) and each tuning fit."""
+"""Maximum of non-zero features times classes, in the final fit (about 40 seconds on one core) and each tuning fit."""
 MAX_WEIGHTS = 30_000_000
-"""Maximum of features times classes; each weight is held twice, in 8 bytes."""
+"""Maximum of features times classes; each weight takes 8 bytes, and is in memory twice."""
 MAX_FEATURES = 300_000
 EXTRACTION_SECONDS = {"words": 1.5e-6, "characters": 8e-6}
 """Seconds per character of a text, on one core of an AMD EPYC."""
@@ -70,7 +70,7 @@ RESAMPLES = 1000
 
 
 class _TfIdf:
-    """Logarithmic TF-IDF of hashed terms, limited to the `limit` terms that occur in the largest number of texts."""
+    """Logarithmic TF-IDF of hashed terms, limited to the `limit` terms that occur in the most texts."""
 
     def __init__(self, kind: str, *, limit: int) -> None:
         from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
@@ -104,7 +104,7 @@ class _TfIdf:
 class LinearBaseline:
     """A linear support vector machine fitted to `n_training` rows.
 
-    `kinds` names the features: "words", or "words" and "characters"; `strength` is C.
+    `kinds` are the kinds of features: "words", or "words" and "characters"; `strength` is C.
     """
 
     kinds: tuple[str, ...]
@@ -135,25 +135,26 @@ def fit_linear_baseline(
 ) -> LinearBaseline:
     """Fit the linear baseline to N labelled texts of at least two classes.
 
-    The features are words and pairs of words and, for short or few texts (up to 4 million characters in all), also
-    sequences of 2 to 5 characters. Features and C are chosen on a fifth of the rows, held out; the model is then fitted
+    The features are words and pairs of words and, for short or few texts (up to 4 million characters in total), also
+    sequences of 2 to 5 characters. Features and C are chosen on a held-out fifth of the rows; the model is then fitted
     to all rows.
 
-    Time and memory are bounded: only the most frequent features are used, and only a random sample of the rows if they
-    have more than about 30 million characters (or 2,500 million divided by the number of classes). 100,000 news texts
-    of 630 classes, of which 23,370 are used, take 79 seconds on one core and 620 MB. `bounded=False` uses everything.
+    To limit time and memory, only the most frequent features are used, and only a random sample of the rows if they
+    have more than about 30 million characters (or 2,500 million divided by the number of classes). With 100,000 news
+    texts of 630 classes, 23,370 texts are used, which takes 79 seconds on one core and 620 MB. `bounded=False` removes
+    these limits.
     """
     from sklearn.svm import LinearSVC
 
     n_classes = len(np.unique(labels))
     limit = min(MAX_ENTRIES, MAX_WORK / n_classes) if bounded else np.inf  # non-zero features
-    most_features = min(MAX_FEATURES, MAX_WEIGHTS // n_classes) if bounded else HASH_SIZE
+    max_features = min(MAX_FEATURES, MAX_WEIGHTS // n_classes) if bounded else HASH_SIZE
     rows = _sample(texts, labels, limit / ENTRIES["words"], seed=seed)
     texts, truth = [texts[row] for row in rows], np.asarray(labels, dtype=np.int64)[rows]
     kinds: tuple[str, ...] = ("words",)
     if _n_characters(texts) * ENTRIES["characters"] <= min(limit, MAX_ENTRIES):
         kinds = ("words", "characters")
-    extractors = [_TfIdf(kind, limit=most_features // len(kinds)) for kind in kinds]
+    extractors = [_TfIdf(kind, limit=max_features // len(kinds)) for kind in kinds]
     parts = [extractor.fit(texts) for extractor in extractors]
 
     def fit(n_kinds: int, strength: float, rows: NDArray[np.int64] | slice = slice(None)) -> LinearSVC:
@@ -163,15 +164,15 @@ def fit_linear_baseline(
         return model.fit(_side_by_side(parts[:n_kinds])[rows], truth[rows])
 
     n_held_out = min(round(TUNING_SHARE * len(texts)), MAX_TUNING_ROWS)
-    known, held_out = hold_out(truth.tolist(), n=n_held_out, seed=seed, groups=first_copies(texts))
+    fitted, held_out = hold_out(truth.tolist(), n=n_held_out, seed=seed, groups=first_copies(texts))
     limit = MAX_TUNING_WORK / n_classes / sum(ENTRIES[kind] for kind in kinds) if bounded else np.inf
-    known = known[_sample([texts[row] for row in known], truth[known], limit, seed=seed)]
+    fitted = fitted[_sample([texts[row] for row in fitted], truth[fitted], limit, seed=seed)]
     n_kinds, strength = 1, STRENGTHS[0]
-    if len(held_out) and len(np.unique(truth[known])) > 1:
+    if len(held_out) and len(np.unique(truth[fitted])) > 1:
 
         def accuracy(n_kinds: int, strength: float) -> float:
-            predictions = fit(n_kinds, strength, known).predict(_side_by_side(parts[:n_kinds])[held_out])
-            return float((predictions == truth[held_out]).mean())
+            predicted = fit(n_kinds, strength, fitted).predict(_side_by_side(parts[:n_kinds])[held_out])
+            return float((predicted == truth[held_out]).mean())
 
         n_kinds = max(range(1, len(kinds) + 1), key=lambda n: accuracy(n, STRENGTHS[0]))
         strength = max(STRENGTHS, key=lambda strength: accuracy(n_kinds, strength))
@@ -180,7 +181,7 @@ def fit_linear_baseline(
 
 
 def baseline_seconds(characters: int, n_classes: int) -> float:
-    """Estimated seconds to fit the baseline to texts with this total number of characters, and to classify them."""
+    """Estimated seconds to fit the baseline to texts with this number of characters in total, and to classify them."""
     limit = min(MAX_ENTRIES, MAX_WORK / n_classes)
     kinds = ["words", "characters"] if characters * ENTRIES["characters"] <= limit else ["words"]
     work = n_classes * min(characters * sum(ENTRIES[kind] for kind in kinds), limit)
@@ -228,15 +229,15 @@ def compare(
 ) -> Comparison:
     """Compare three classifiers' predictions, each (N,), for N test rows.
 
-    Intervals of accuracy are Wilson's (1927); those of macro-F1 come from a bootstrap of the rows, bias-corrected and
-    accelerated (Efron 1987), with the same samples for all classifiers. The interval of the difference in accuracy is
-    for paired proportions (Agresti & Min 2005).
+    Intervals of accuracy are Wilson's (1927); intervals of macro-F1 are bias-corrected and accelerated bootstrap
+    intervals (Efron 1987), with the same samples of rows for all classifiers. The interval of the difference in
+    accuracy is for paired proportions (Agresti & Min 2005).
 
     Args:
         truth, majority, linear, transformer: the labels and the predictions.
         baseline: the fitted linear baseline.
         seconds: the training and prediction time of some of the three classifiers, keyed by name.
-        is_repeated: which rows have a text that was trained on, (N,).
+        is_repeated: whether each row's text was trained on, (N,).
         n_unseen: number of further rows whose classes have no training row.
         seed: of the bootstrap.
 
@@ -247,7 +248,7 @@ def compare(
     predictions = {"majority": majority, "linear": linear, "transformer": transformer}
     counts = [len(classes) for classes in predictions.values()]
     if not len(true) or set(counts) != {len(true)}:
-        raise ValueError(f"got {len(true)} rows and {counts} predictions; expected as many, and at least one")
+        raise ValueError(f"got {len(true)} rows and {counts} predictions; expected equal numbers of at least one")
     f1, without_row = _macro_f1_samples(true, predictions, seed=seed)
     contestants = {
         name: Contestant(
@@ -279,25 +280,25 @@ def compare(
 
 
 def _without_repeats(right: NDArray[np.bool_], is_repeated: NDArray[np.bool_] | None) -> dict[str, Any]:
-    """The number of repeated rows, and the accuracy on the others."""
+    """The number of rows with repeated texts, and the accuracy on all other rows."""
     if is_repeated is None or not is_repeated.any():
         return {}
-    new = right[~is_repeated]
-    unrepeated = wilson(int(new.sum()), len(new)) if len(new) else None
+    right_on_others = right[~is_repeated]
+    unrepeated = wilson(int(right_on_others.sum()), len(right_on_others)) if len(right_on_others) else None
     return {"n_repeated": int(is_repeated.sum()), "unrepeated": unrepeated}
 
 
 def macro_f1_intervals(
     truth: Sequence[int], predictions: Mapping[str, ClassIndices], *, difference: tuple[str, str], seed: int = 0
 ) -> tuple[dict[str, Measured], Measured]:
-    """Macro-F1 of each classifier on N rows, and that of the first named in `difference` less the second.
+    """Macro-F1 of each classifier on N rows, and the difference between the two classifiers named in `difference`.
 
     `predictions` are the predictions of each, (N,). For the intervals see `compare`.
     """
     f1, without_row = _macro_f1_samples(np.asarray(truth, dtype=np.int64), predictions, seed=seed)
     first, second = difference
-    of_difference = _accelerated(f1[first] - f1[second], without_row[first] - without_row[second])
-    return {name: _accelerated(f1[name], without_row[name]) for name in predictions}, of_difference
+    difference_f1 = _accelerated(f1[first] - f1[second], without_row[first] - without_row[second])
+    return {name: _accelerated(f1[name], without_row[name]) for name in predictions}, difference_f1
 
 
 def _macro_f1_samples(
@@ -310,34 +311,34 @@ def _macro_f1_samples(
     n = len(true)
     n_classes = 1 + int(max(true.max(), *(int(classes.max()) for classes in predictions.values())))
     random = np.random.default_rng(seed)
-    alike, row_of, counts = np.unique(
+    patterns, pattern_of_row, counts = np.unique(
         np.stack([true, *predictions.values()]), axis=1, return_inverse=True, return_counts=True
-    )  # rows with the same label and predictions: K N, U
+    )  # combinations of a label and predictions: (1 + classifiers) U, N, U
     samples = [
         counts,
-        *(np.bincount(row_of[random.integers(0, n, n)], minlength=len(counts)) for _ in range(RESAMPLES)),
+        *(np.bincount(pattern_of_row[random.integers(0, n, n)], minlength=len(counts)) for _ in range(RESAMPLES)),
     ]
-    leaving_out = [counts - (np.arange(len(counts)) == kind) for kind in range(len(counts))]
+    leaving_out = [counts - (np.arange(len(counts)) == pattern) for pattern in range(len(counts))]
 
     def macro_f1(predicted: ClassIndices, weights: NDArray[np.int64]) -> float:
-        labels = alike[0]
+        labels = patterns[0]
         support, assigned = (np.bincount(ids, weights, minlength=n_classes) for ids in (labels, predicted))  # C
         right = np.bincount(labels, weights * (predicted == labels), minlength=n_classes)  # C
         f1 = 2 * right / np.maximum(support + assigned, 1)  # C
         return float(f1[support > 0].mean()) if (support > 0).any() else 0.0
 
     by_sample, by_row = {}, {}
-    for name, predicted in zip(predictions, alike[1:], strict=True):
+    for name, predicted in zip(predictions, patterns[1:], strict=True):
         by_sample[name] = np.array([macro_f1(predicted, weights) for weights in samples])
-        by_row[name] = np.array([macro_f1(predicted, weights) for weights in leaving_out])[row_of]
+        by_row[name] = np.array([macro_f1(predicted, weights) for weights in leaving_out])[pattern_of_row]
     return by_sample, by_row
 
 
 def _accelerated(values: NDArray[np.float64], without_row: NDArray[np.float64]) -> Measured:
-    """A value with its BCa interval (Efron 1987).
+    """A value with its bias-corrected and accelerated bootstrap interval (Efron 1987).
 
-    `values` (1 + R,) are those of the original rows and of R bootstrap samples, `without_row` (N,) those without each
-    row.
+    `values` (1 + R,) are the value of the original rows and of R bootstrap samples, `without_row` (N,) the values
+    without each row.
     """
     from scipy.special import ndtr, ndtri
 
@@ -372,11 +373,11 @@ def compare_on_test_rows(
         TrainingError: the device cannot be used.
     """
     if not isinstance(checkpoint.model, TextClassifier):
-        raise CheckpointError(f"{checkpoint.name} is a language model; the linear baseline compares with classifiers")
+        raise CheckpointError(f"{checkpoint.name} is a language model; expected a classifier to compare")
     if checkpoint.config.data.dataset == "table":
         raise DataError(
-            f"{checkpoint.name} was trained on a table of your own, whose rows are not stored with it; `python -m "
-            "txcls train FILE` compares when it trains"
+            f"{checkpoint.name} was trained on your own table, and its rows are not stored in the checkpoint; `python "
+            "-m txcls train FILE` makes this comparison when it trains"
         )
     dataset = open_dataset(checkpoint.config.data, path=data_path)
     test = in_classes_of(dataset.load("test"), checkpoint)
@@ -387,8 +388,9 @@ def compare_on_test_rows(
     baseline = fit_linear_baseline(texts, labels)
     linear = baseline.predict(test.texts)
     on_stage(f"classifying {len(test):,} test rows")
-    chosen = choose_device(device)
-    logits = predict_logits(checkpoint.model.to(chosen), TokenisedTexts.encode(checkpoint.encoder, test), device=chosen)
+    torch_device = choose_device(device)
+    tokenised = TokenisedTexts.encode(checkpoint.encoder, test)
+    logits = predict_logits(checkpoint.model.to(torch_device), tokenised, device=torch_device)
     checkpoint.model.cpu()
     return compare(
         truth=test.labels,
@@ -431,9 +433,9 @@ class BaselinePredictions:
         return self._most_confident_first(self.predictions.right & ~self.right)
 
     def _most_confident_first(self, rows: NDArray[np.bool_]) -> list[RowPrediction]:
-        places = np.flatnonzero(rows)
-        confidence = self.predictions.probabilities[places].max(axis=1)
-        return [self.predictions.row(int(n)) for n in places[np.argsort(-confidence, kind="stable")]]
+        indices = np.flatnonzero(rows)
+        confidence = self.predictions.probabilities[indices].max(axis=1)
+        return [self.predictions.row(int(n)) for n in indices[np.argsort(-confidence, kind="stable")]]
 
     def baseline_class(self, row: int) -> str:
         """The class that the baseline predicts for a row."""
@@ -462,13 +464,13 @@ def predict_with_baseline(
     Raises:
         DataError: the training rows have fewer than two classes, or classes unknown to the classifier.
     """
-    place = {name: number for number, name in enumerate(predictions.rows.classes)}
-    if not set(training.classes) <= set(place):
+    class_index = {name: number for number, name in enumerate(predictions.rows.classes)}
+    if not set(training.classes) <= set(class_index):
         raise DataError(
             "the training rows have classes that the classifier does not know; pass the rows that it was trained on"
         )
     used = sample_rows(training, limit=limit, seed=seed)
-    labels = [place[training.classes[label]] for label in used.labels]
+    labels = [class_index[training.classes[label]] for label in used.labels]
     if len(set(labels)) < 2:
         raise DataError(f"{len(used):,} training rows of one class; expected at least two classes")
     baseline = fit_linear_baseline(used.texts, labels)

@@ -15,18 +15,18 @@ Integers = NDArray[np.integer[Any]]
 def fit_calibration(logits: Floats, labels: Integers) -> Calibration:
     """The calibration with the lowest log loss on held-out rows with logits (N, C) and labels (N,).
 
-    The temperature is fitted between 1/20 and 20 (Guo et al. 2017, section 4.2). The power is fitted too if that lowers
-    the log loss in two-fold cross-validation over these rows. Nothing is fitted if every prediction is correct, since
-    ever sharper probabilities would lower the log loss without limit.
+    The temperature is fitted between 1/20 and 20 (Guo et al. 2017, section 4.2). The power is also fitted if this
+    lowers the log loss in two-fold cross-validation on these rows. Nothing is fitted if every prediction is correct,
+    since the log loss would have no minimum: sharper probabilities always lower it.
     """
     log_probabilities = log_softmax(logits)  # N C
     if (log_probabilities.argmax(axis=1) == labels).all():
         return Calibration()
-    odd = np.arange(len(labels)) % 2 == 1  # N
+    is_odd = np.arange(len(labels)) % 2 == 1  # N
     without_power, with_power = (
         sum(
             _log_loss(log_probabilities[~half], labels[~half], *_fit(log_probabilities[half], labels[half], has_power))
-            for half in (odd, ~odd)
+            for half in (is_odd, ~is_odd)
             if half.any() and not half.all()
         )
         for has_power in (False, True)
@@ -40,28 +40,28 @@ def _fit(log_probabilities: Floats, labels: Integers, with_power: bool) -> tuple
     from scipy.optimize import minimize, minimize_scalar  # installed with scikit-learn
 
     bound = float(np.log(20.0))
-    alone = minimize_scalar(
+    log_temperature = minimize_scalar(
         lambda x: _log_loss(log_probabilities, labels, np.exp(x), 1.0), bounds=(-bound, bound), method="bounded"
     ).x
     if not with_power:
-        return float(np.exp(alone)), 1.0
-    both = minimize(
+        return float(np.exp(log_temperature)), 1.0
+    temperature, power = minimize(
         lambda x: _log_loss(log_probabilities, labels, np.exp(x[0]), np.exp(x[1])),
-        [alone, 0.0],
+        [log_temperature, 0.0],
         method="Nelder-Mead",
         bounds=[(-bound, bound), (-np.log(5.0), np.log(5.0))],
         options={"xatol": 1e-4, "fatol": 1e-8},
     ).x
-    return float(np.exp(both[0])), float(np.exp(both[1]))
+    return float(np.exp(temperature)), float(np.exp(power))
 
 
 def fit_short(logits: Floats, labels: Integers, calibration: Calibration) -> float:
-    """The temperature with the lowest log loss on beginnings of texts, not below that of whole texts.
+    """The temperature with the lowest log loss on truncated texts, but at least the temperature of whole texts.
 
     Args:
-        logits: (N, C), of the beginnings.
+        logits: (N, C), of the truncated texts.
         labels: (N,).
-        calibration: fitted on whole texts; its power is kept.
+        calibration: fitted on whole texts; its power is used unchanged.
     """
     from scipy.optimize import minimize_scalar  # installed with scikit-learn
 
@@ -85,15 +85,15 @@ def scope_threshold(inside: Floats, right: NDArray[np.bool_], outside: Floats, *
 
     Args:
         inside: (N,) scores of in-scope texts.
-        right: (N,) whether each of them is classified correctly if accepted.
+        right: (N,) whether each in-scope text is classified correctly.
         outside: (M,) scores of out-of-scope texts, for which rejection is correct.
         share: the assumed share of out-of-scope texts.
     """
-    best_threshold, best = -np.inf, -np.inf
+    best_threshold, best_accuracy = -np.inf, -np.inf
     for threshold in np.unique(np.concatenate([inside, outside])):
         accepted = float((right & (inside >= threshold)).mean())
         rejected = float((outside < threshold).mean())
         expected = (1 - share) * accepted + share * rejected
-        if expected > best:
-            best_threshold, best = float(threshold), expected
+        if expected > best_accuracy:
+            best_threshold, best_accuracy = float(threshold), expected
     return best_threshold

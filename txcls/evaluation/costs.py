@@ -1,4 +1,4 @@
-"""What wrong answers and the work of a human cost, and the confidence from which answering is cheapest.
+"""The costs of errors and of human work, and the confidence threshold at which the total cost is lowest.
 
 python -m txcls report mine --data held_out.csv --cost-error 10 --cost-human 1
 python -m txcls report mine --data held_out.csv --costs costs.csv --cost-human 1
@@ -20,18 +20,18 @@ from txcls.wording import listed, percentage, shown
 Floats = NDArray[np.float64]
 
 THRESHOLDS = (0.0, *np.arange(0.3, 0.96, 0.05).round(2).tolist(), 0.99, math.inf)
-"""Confidences that are tried: 0 answers every text, infinity none."""
+"""Thresholds to try: 0 answers every text, infinity none."""
 COLUMNS = ("true", "predicted", "cost")
-"""Columns of a table of costs; without `predicted`, a row holds for all wrong predictions of a class."""
+"""Columns of a table of costs; a row without `predicted` applies to all wrong predictions for a class."""
 
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """The costs of deciding on a text, in any unit.
+    """The costs of a decision on a text, in any unit.
 
     Attributes:
-        wrong: of a text of class i predicted as class j, (C, C); 0 where i = j.
-        human: of a text that is left to a human.
+        wrong: cost of a text of class i predicted as class j, (C, C); 0 where i = j.
+        human: cost of a text that is left to a human.
     """
 
     wrong: Floats
@@ -40,10 +40,10 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Answering the texts predicted with at least `threshold`, leaving the others to a human.
+    """Answering the texts predicted with at least `threshold`, and leaving all others to a human.
 
     Attributes:
-        answered: share of the rows.
+        answered: share of the rows that are answered.
         wrong: share of the rows that are answered wrongly.
         cost: mean cost of 100 texts.
     """
@@ -74,13 +74,13 @@ POLICY_HEAD = ("policy", "cost of 100 texts", "rows answered", "answered wrongly
 
 @dataclass(frozen=True, slots=True)
 class Cheapest:
-    """The cheapest policy on some rows, beside the plain ones.
+    """The cheapest policy on some rows, compared with the two simplest ones.
 
     Attributes:
-        best: the policy with the lowest cost; of equally cheap ones, the one that answers most.
+        best: the policy with the lowest cost; of equally cheap ones, the one that answers the most texts.
         every, none: answering every text, and leaving every text to a human.
-        checked: the cost of 100 texts if the threshold is chosen on one half of the rows and measured on the other, in
-            both directions; nan for a single row.
+        checked: the cost of 100 texts if the threshold is chosen on one half of the rows and measured on the other,
+            averaged over both directions; nan for a single row.
     """
 
     best: Policy
@@ -116,35 +116,35 @@ def make_costs(
             an unknown class, or lacks a kind of error while `error` is None.
     """
     if human is None:
-        raise DataError("what a text costs that is left to a human is missing: --cost-human")
+        raise DataError("the cost of a text that is left to a human is missing: give --cost-human")
     for name, cost in (("--cost-error", error), ("--cost-human", human)):
         if cost is not None and not 0 <= cost < math.inf:
             raise DataError(f"{name}: got {cost:g}, expected a number of at least 0")
     wrong = np.full((len(classes), len(classes)), np.nan if error is None else error)
     if file is not None:
-        _read(file, classes, wrong)
+        _read_costs(file, classes, wrong)
     np.fill_diagonal(wrong, 0.0)
     if np.isnan(wrong).any():
         i, j = np.argwhere(np.isnan(wrong))[0]
-        of = (
+        missing = (
             ""
             if file is None
             else f"{file.name} has no cost of '{shown(classes[i])}' predicted as '{shown(classes[j])}': "
         )
-        raise DataError(f"{of}give --cost-error, the cost of all other errors")
+        raise DataError(f"{missing}give --cost-error, the cost of all other errors")
     return Costs(wrong, human)
 
 
-def _read(file: Path, classes: Sequence[str], wrong: Floats) -> None:
+def _read_costs(file: Path, classes: Sequence[str], wrong: Floats) -> None:
     """Write the costs in a table into the matrix `wrong` (C, C); a pair of classes takes precedence over one class."""
-    table, place = Table(file), {name: number for number, name in enumerate(classes)}
+    table, class_index = Table(file), {name: number for number, name in enumerate(classes)}
     if missing := [name for name in (COLUMNS[0], COLUMNS[2]) if name not in table.columns]:
         raise DataError(f"{file.name}: no column {listed(missing)}; expected the columns {', '.join(COLUMNS)}")
-    of_pairs = []
+    costs_of_pairs = []
     for row in table.rows():
         where = f"{file.name}, {table.unit} {row.number}"
         true, predicted, cost = (cell_text(row.values.get(name), where=where, column=name).strip() for name in COLUMNS)
-        if unknown := [name for name in (true, predicted) if name and name not in place] or ([] if true else [""]):
+        if unknown := [n for n in (true, predicted) if n and n not in class_index] or ([] if true else [""]):
             raise DataError(f"{where}: unknown class {listed(unknown)}; expected one of {listed(classes)}")
         try:
             value = float(cost)
@@ -153,22 +153,22 @@ def _read(file: Path, classes: Sequence[str], wrong: Floats) -> None:
         if not 0 <= value < math.inf:
             raise DataError(f"{where}: cost '{shown(cost, limit=40)}'; expected a number of at least 0")
         if predicted:
-            of_pairs.append((place[true], place[predicted], value))
+            costs_of_pairs.append((class_index[true], class_index[predicted], value))
         else:
-            wrong[place[true]] = value
-    for i, j, value in of_pairs:
+            wrong[class_index[true]] = value
+    for i, j, value in costs_of_pairs:
         wrong[i, j] = value
 
 
 def cheapest_policy(predictions: RowPredictions, costs: Costs, *, seed: int = 0) -> Cheapest:
     """The cheapest of THRESHOLDS on at least one row, measured on the same rows.
 
-    Since a threshold that is chosen on few rows looks cheaper than it is, `checked` measures it on other rows.
+    A threshold chosen on few rows looks cheaper than it is, so `checked` measures it on other rows.
     """
     confidence = predictions.probabilities.max(axis=1)  # N
     is_answered = confidence >= np.array(THRESHOLDS)[:, None]  # K N
-    of_answer = costs.wrong[predictions.labels, predictions.predicted]  # N
-    cost = np.where(is_answered, of_answer, costs.human)  # K N
+    answer_cost = costs.wrong[predictions.labels, predictions.predicted]  # N
+    cost = np.where(is_answered, answer_cost, costs.human)  # K N
     wrong = (is_answered & ~predictions.right).mean(axis=1)  # K
     policies = [
         Policy(threshold, float(is_answered[k].mean()), float(wrong[k]), 100 * float(cost[k].mean()))
@@ -176,10 +176,10 @@ def cheapest_policy(predictions: RowPredictions, costs: Costs, *, seed: int = 0)
     ]
     best = min(policies, key=lambda policy: round(policy.cost, 9))
     n = len(predictions)
-    half = np.random.default_rng(seed).permutation(n) < n // 2  # N
+    is_first_half = np.random.default_rng(seed).permutation(n) < n // 2  # N
     checked = math.nan
     if n > 1:
-        halves = (half, ~half)
-        sums = [cost[int(cost[:, one].mean(axis=1).round(9).argmin()), ~one].sum() for one in halves]
+        halves = (is_first_half, ~is_first_half)
+        sums = [cost[int(cost[:, half].mean(axis=1).round(9).argmin()), ~half].sum() for half in halves]
         checked = 100 * float(sum(sums)) / n
     return Cheapest(best, policies[0], policies[-1], checked)

@@ -39,7 +39,7 @@ from txcls.text.vocabulary import UNK
 from txcls.wording import percentage
 
 CONFIDENT = 0.9
-"""Out-of-scope texts that are accepted with a higher probability than this are counted separately."""
+"""Accepted out-of-scope texts with a higher probability than this are counted separately."""
 
 Logits = NDArray[np.float32]
 OnRows = Callable[[int, int], object]
@@ -61,7 +61,7 @@ class Evaluation:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """`metrics` as plain JSON values, with numbers rounded to six places."""
+        """`metrics` as plain JSON values, with numbers rounded to six decimals."""
         values: dict[str, Any] = rounded(asdict(self.metrics))
         return values if self.metrics.order else {name: values[name] for name in values if name != "order"}
 
@@ -79,11 +79,11 @@ def evaluate(
 
     Args:
         checkpoint: a classifier.
-        split: "new" rows are texts of a kind that does not occur in training; few data sets have them.
+        split: the rows to measure; "new" rows, which few data sets have, are texts of a kind that training rows lack.
         data_path: folder or file in the data set's published format; None for the places where `open_dataset` looks.
         device: "cpu", "cuda", …; None prefers CUDA.
         measure_without_order: also measure accuracy without word order, which takes up to three more passes.
-        on_rows: called during all passes.
+        on_rows: called after each batch of each pass.
 
     Raises:
         DataError: the data are missing, have no such split, or have classes unknown to the checkpoint.
@@ -98,13 +98,13 @@ def evaluate(
         rows = _validation_rows(checkpoint, dataset)
     else:
         rows = dataset.load("test" if split == "test" else "new")
-    texts, chosen = _tokenised(rows, checkpoint), choose_device(device)
-    evaluation, logits = _evaluated(
-        checkpoint, texts, device=chosen, measure_without_order=measure_without_order, on_rows=on_rows
+    texts, torch_device = _tokenised(rows, checkpoint), choose_device(device)
+    evaluation, logits = _evaluate(
+        checkpoint, texts, device=torch_device, measure_without_order=measure_without_order, on_rows=on_rows
     )
-    oos: SplitName = "oos_test" if split == "test" else "oos_validation"
-    if checkpoint.scope is not None and split != "new" and oos in dataset.splits:
-        outside = _out_of_scope(checkpoint, dataset, oos, device=chosen)
+    oos_split: SplitName = "oos_test" if split == "test" else "oos_validation"
+    if checkpoint.scope is not None and split != "new" and oos_split in dataset.splits:
+        outside = _out_of_scope(checkpoint, dataset, oos_split, device=torch_device)
         scope = _scope_metrics(logits, texts.labels, *outside, checkpoint.calibration, checkpoint.scope)
         evaluation = replace(evaluation, scope=scope)
     model.cpu()
@@ -122,14 +122,14 @@ def evaluate_rows(
     """Measure a checkpoint on any labelled rows; for arguments and errors see `evaluate`."""
     model = _classifier_of(checkpoint)
     texts = TokenisedTexts.encode(checkpoint.encoder, in_classes_of(rows, checkpoint))
-    evaluation, _ = _evaluated(
+    evaluation, _ = _evaluate(
         checkpoint, texts, device=choose_device(device), measure_without_order=measure_without_order, on_rows=on_rows
     )
     model.cpu()
     return evaluation
 
 
-def _evaluated(
+def _evaluate(
     checkpoint: Checkpoint,
     texts: TokenisedTexts,
     *,
@@ -137,7 +137,7 @@ def _evaluated(
     measure_without_order: bool,
     on_rows: OnRows | None,
 ) -> tuple[Evaluation, Logits]:
-    """The evaluation without `scope`, and the logits (N, C); the model stays on the device."""
+    """The evaluation without `scope`, and the logits (N, C); leaves the model on the device."""
     model = _classifier_of(checkpoint).to(device)
     passes = 1 + measure_without_order * (
         1 + (model.config.positions != "none") + _has_permuted(model, checkpoint.encoder)
@@ -170,25 +170,25 @@ def with_evaluation(checkpoint: Checkpoint, *, split: str, evaluation: Evaluatio
 def calibrate(checkpoint: Checkpoint, *, data_path: Path | None = None, device: str | None = None) -> Checkpoint:
     """A copy with calibration (and out-of-scope rule) refitted on the validation rows; the weights are unchanged.
 
-    Its metrics include new validation metrics; those on other rows, measured with the old calibration, are dropped.
+    Its validation metrics are measured again; metrics on other rows, measured with the old calibration, are dropped.
 
     Raises:
         DataError, CheckpointError, TrainingError: as for `evaluate`.
     """
-    model, chosen = _classifier_of(checkpoint), choose_device(device)
+    model, torch_device = _classifier_of(checkpoint), choose_device(device)
     dataset = open_dataset(checkpoint.config.data, path=data_path)
     texts = _tokenised(_validation_rows(checkpoint, dataset), checkpoint)
     metrics = {name: value for name, value in checkpoint.metrics.items() if name not in ("test", "new", "scope")}
-    model.to(chosen)
-    fitted = with_calibration(replace(checkpoint, metrics=metrics), dataset, texts, device=chosen)
+    model.to(torch_device)
+    calibrated = with_calibration(replace(checkpoint, metrics=metrics), dataset, texts, device=torch_device)
     model.cpu()
-    return fitted
+    return calibrated
 
 
 def with_calibration(
     checkpoint: Checkpoint, dataset: Dataset, held_out: TokenisedTexts, *, device: torch.device | str
 ) -> Checkpoint:
-    """A copy with calibration and out-of-scope rule fitted on held-out texts, and with validation metrics on them."""
+    """A copy with calibration and out-of-scope rule fitted on held-out texts, and with metrics on these texts."""
     model = _classifier_of(checkpoint)
     logits = predict_logits(model, held_out, device=device).numpy()  # N C
     calibration = fit_calibration(logits, held_out.labels)
@@ -199,23 +199,25 @@ def with_calibration(
     if "oos_validation" in dataset.splits:
         outside, lengths = _out_of_scope(checkpoint, dataset, "oos_validation", device=device)
         scope = _fit_scope(logits, held_out.labels, outside, checkpoint.calibration)
-        measured = _scope_metrics(logits, held_out.labels, outside, lengths, checkpoint.calibration, scope)
-        metrics["scope"] = {"validation": measured}
+        scope_metrics = _scope_metrics(logits, held_out.labels, outside, lengths, checkpoint.calibration, scope)
+        metrics["scope"] = {"validation": scope_metrics}
     return replace(checkpoint, metrics=metrics, scope=scope)
 
 
 def _fit_short(
     checkpoint: Checkpoint, texts: TokenisedTexts, calibration: Calibration, *, device: torch.device | str
 ) -> tuple[tuple[int, float], ...]:
-    """`Calibration.short`: for each range of lengths that is rare among these texts, a temperature fitted on them after
-    cutting each to a random length in that range."""
+    """`Calibration.short`: a temperature for each range of lengths that is rare among these texts.
+
+    It is fitted on the texts, each truncated to a random length in that range.
+    """
     random = np.random.default_rng(0)
-    shortest = 1 + checkpoint.encoder.class_token
+    min_length = 1 + checkpoint.encoder.class_token
     fitted: list[tuple[int, float]] = []
     for over, up_to in pairwise((0, *LENGTH_BOUNDS)):
         if up_to > checkpoint.encoder.max_length or (texts.lengths <= up_to).mean() >= RARE:
             break
-        beginnings = texts.truncated(random.integers(max(over + 1, shortest), up_to + 1, size=len(texts)))
+        beginnings = texts.truncated(random.integers(max(over + 1, min_length), up_to + 1, size=len(texts)))
         logits = predict_logits(_classifier_of(checkpoint), beginnings, device=device).numpy()  # N C
         fitted.append((up_to, round(fit_short(logits, texts.labels, calibration), 4)))
     return tuple(fitted)
@@ -230,9 +232,9 @@ def predict_logits(
     batch_size: int = 256,
     on_batch: Callable[[int], None] | None = None,
 ) -> Tensor:
-    """Logits (N, C) of all texts, in their original order, as float32 on the CPU; batches hold texts of similar length.
+    """Logits (N, C) of all texts, in their original order, as float32 on the CPU.
 
-    `on_batch` is called after each batch with its number of rows.
+    Each batch holds texts of similar length; `on_batch` is called after each batch with its number of rows.
     """
     model.eval()
     logits = torch.zeros(len(texts), model.head.out_features)  # N C
@@ -245,7 +247,7 @@ def predict_logits(
 
 
 def measure(logits: Logits, texts: TokenisedTexts, checkpoint: Checkpoint) -> Metrics:
-    """The metrics computed from logits (N, C) and labels; without `order`."""
+    """The metrics computed from logits (N, C) and labels, without `order`."""
     probabilities = calibrated_probabilities(logits, checkpoint.calibration, texts.lengths)  # N C
     right = probabilities.argmax(axis=1) == texts.labels  # N
     return replace(
@@ -256,31 +258,36 @@ def measure(logits: Logits, texts: TokenisedTexts, checkpoint: Checkpoint) -> Me
 
 
 def unknown_shares(texts: TokenisedTexts, encoder: TextEncoder) -> NDArray[np.float64]:
-    """The share of each text that is unknown, (N,): of its tokens or, with subwords, of the characters in its words, as
-    `txcls.text.encoder.unknown_share` counts them."""
+    """The unknown share of each text, (N,): of its tokens or, with subwords, of the characters in its words.
+
+    The characters are counted as in `txcls.text.tokens.unknown_share`.
+    """
     shares: NDArray[np.float64]
     if encoder.byte_pairs is None:
         shares = np.add.reduceat(texts.ids == UNK, texts.offsets[:-1], dtype=np.int64) / texts.lengths
         return shares
-    characters, in_word, begins = _letters(encoder)
-    n_characters, is_letters, starts = characters[texts.ids], in_word[texts.ids], begins[texts.ids]
-    starts[texts.offsets[:-1]] = True
-    starts[1:] |= ~is_letters[:-1]
-    word = np.cumsum(starts) - 1  # the word of each token, numbered over all texts
+    characters, letters, begins = _subword_letters(encoder)
+    n_characters, is_letters, starts_word = characters[texts.ids], letters[texts.ids], begins[texts.ids]
+    starts_word[texts.offsets[:-1]] = True
+    starts_word[1:] |= ~is_letters[:-1]
+    word = np.cumsum(starts_word) - 1  # the word of each token, numbered over all texts
     n_tokens = np.bincount(word)
     length = np.bincount(word, weights=n_characters)
-    spelled_out = (n_tokens > 1) & (length / n_tokens < MIN_MEAN_PIECE_LENGTH)
-    of_text = np.repeat(np.arange(len(texts)), texts.lengths)
-    counted = np.where(is_letters, n_characters, 0)
-    total = np.bincount(of_text, weights=counted, minlength=len(texts))
-    unknown = np.bincount(of_text, weights=counted * spelled_out[word], minlength=len(texts))
+    is_spelled_out = (n_tokens > 1) & (length / n_tokens < MIN_MEAN_PIECE_LENGTH)
+    text = np.repeat(np.arange(len(texts)), texts.lengths)  # the text of each token
+    n_letters = np.where(is_letters, n_characters, 0)
+    total = np.bincount(text, weights=n_letters, minlength=len(texts))
+    unknown = np.bincount(text, weights=n_letters * is_spelled_out[word], minlength=len(texts))
     shares = unknown / np.maximum(total, 1)
     return shares
 
 
-def _letters(encoder: TextEncoder) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
-    """For each subword, (V,): its number of characters without a leading space, whether it starts with a letter or a
-    non-ASCII symbol, and whether it has a leading space."""
+def _subword_letters(encoder: TextEncoder) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Three properties of each subword, (V,).
+
+    Its number of characters without a leading space; whether it starts with a letter or a non-ASCII symbol; and whether
+    it has a leading space.
+    """
     pieces = [to_bytes(token) or b"<" for token in encoder.vocabulary.tokens]  # a special token has no letters
     bare = [piece.removeprefix(b" ") for piece in pieces]
     return (
@@ -298,20 +305,20 @@ def accuracy_without_order(
     device: torch.device | str = "cpu",
     on_batch: Callable[[int], None] | None = None,
 ) -> dict[str, float]:
-    """Accuracy without word order; the drop from normal accuracy is what the model gains from word order.
+    """Accuracy without word order; the difference from normal accuracy is what the model gains from word order.
 
     `words_shuffled`: the words of each text in random order (seeded). `positions_mean`: every position vector replaced
-    by the mean of those that the texts use; zeros would be an input unlike any in training. `positions_permuted`: the
-    position vectors of each text in random order; omitted if tokens are words, since it then equals `words_shuffled`.
+    by the mean over the positions of all tokens; zeros would be an input unlike any in training. `positions_permuted`:
+    the position vectors of each text in random order; omitted if tokens are words, where it equals `words_shuffled`.
     """
     logits = {"words_shuffled": predict_logits(model, shuffle_words(texts, encoder), device=device, on_batch=on_batch)}
     if model.config.positions != "none":
-        blind = deepcopy(model)  # the model itself may be shared
-        vectors = blind.embeddings.positional
-        reads = torch.from_numpy((texts.lengths[:, None] > np.arange(len(vectors))).sum(axis=0)).to(vectors)  # T
+        without_positions = deepcopy(model)  # the model itself may be shared
+        vectors = without_positions.embeddings.positional
+        counts = torch.from_numpy((texts.lengths[:, None] > np.arange(len(vectors))).sum(axis=0)).to(vectors)  # T
         with torch.no_grad():
-            vectors.copy_((reads @ vectors / reads.sum()).expand_as(vectors))
-        logits["positions_mean"] = predict_logits(blind, texts, device=device, on_batch=on_batch)
+            vectors.copy_((counts @ vectors / counts.sum()).expand_as(vectors))
+        logits["positions_mean"] = predict_logits(without_positions, texts, device=device, on_batch=on_batch)
     if _has_permuted(model, encoder):
         permuted = shuffle_words(texts, encoder, whole_words=False)
         logits["positions_permuted"] = predict_logits(model, permuted, device=device, on_batch=on_batch)
@@ -322,9 +329,9 @@ def accuracy_without_order(
 
 
 def _has_permuted(model: TextClassifier, encoder: TextEncoder) -> bool:
-    """Whether permuted position vectors can be measured by permuting tokens, and differ from shuffled words."""
-    reads_all_alike = model.config.pooling != "first" and not model.config.causal
-    return encoder.byte_pairs is not None and model.config.positions != "none" and reads_all_alike
+    """Whether permuting position vectors equals permuting tokens, and differs from shuffling words."""
+    treats_tokens_alike = model.config.pooling != "first" and not model.config.causal
+    return encoder.byte_pairs is not None and model.config.positions != "none" and treats_tokens_alike
 
 
 def shuffle_words(
@@ -332,21 +339,21 @@ def shuffle_words(
 ) -> TokenisedTexts:
     """The same texts with their words in random order; a class token stays first.
 
-    The subwords of a word stay together, unless `whole_words` is false; for a model whose attention reads all tokens,
-    that equals permuting the position vectors of each text.
+    The subwords of a word stay together unless `whole_words` is false. If every token attends to all tokens, this
+    equals permuting the position vectors of each text.
     """
     if encoder.byte_pairs is None or not whole_words:
         begins = np.ones(encoder.vocab_size, dtype=bool)  # V
     else:
         begins = np.array([token.startswith("Ġ") for token in encoder.vocabulary.tokens])  # V: Ġ is a leading space
-    starts = begins[texts.ids]
-    starts[texts.offsets[:-1]] = True
-    word = np.cumsum(starts)  # word number of each token, counted from 1 over all texts
-    chance = np.random.default_rng(seed).random(len(word) + 1)[word]
+    starts_word = begins[texts.ids]
+    starts_word[texts.offsets[:-1]] = True
+    word = np.cumsum(starts_word)  # the word of each token, numbered from 1 over all texts
+    random_key = np.random.default_rng(seed).random(len(word) + 1)[word]
     if encoder.class_token:
-        chance[texts.offsets[:-1]] = -1.0
-    text = np.repeat(np.arange(len(texts)), texts.lengths)
-    order = np.lexsort((np.arange(len(word)), chance, text))  # by text, then randomly by word, then by position
+        random_key[texts.offsets[:-1]] = -1.0
+    text = np.repeat(np.arange(len(texts)), texts.lengths)  # the text of each token
+    order = np.lexsort((np.arange(len(word)), random_key, text))  # by text, then randomly by word, then by position
     return TokenisedTexts(texts.ids[order], texts.offsets, texts.labels)
 
 
@@ -375,8 +382,8 @@ def _classifier_of(checkpoint: Checkpoint) -> TextClassifier:
 def _validation_rows(checkpoint: Checkpoint, dataset: Dataset) -> LabelledTexts:
     if checkpoint.metrics.get("data", {}).get("validation") == "given beside the training rows":
         raise DataError(
-            f"{checkpoint.name}: its validation rows are not recorded, and any others may be training rows; measure it "
-            "on rows that it was not trained on: `evaluate CHECKPOINT --data FILE`"
+            f"{checkpoint.name}: its validation rows are not recorded, and all other rows may be training rows; "
+            "measure it on rows that it was not trained on: `evaluate CHECKPOINT --data FILE`"
         )
     return training_and_validation(dataset, checkpoint.config.data)[1]
 
@@ -388,7 +395,7 @@ def _tokenised(rows: LabelledTexts, checkpoint: Checkpoint) -> TokenisedTexts:
 def _out_of_scope(
     checkpoint: Checkpoint, dataset: Dataset, split: SplitName, *, device: torch.device | str
 ) -> tuple[Logits, NDArray[np.int64]]:
-    """Logits (M, C) and numbers of tokens (M,) of the out-of-scope texts of a split."""
+    """Logits (M, C) and numbers of tokens (M,) of a split's out-of-scope texts."""
     texts = TokenisedTexts.encode(checkpoint.encoder, dataset.load(split))
     return predict_logits(_classifier_of(checkpoint), texts, device=device).numpy(), texts.lengths
 
@@ -400,7 +407,7 @@ def _fit_scope(inside: Logits, labels: NDArray[np.int64], outside: Logits, calib
         kind: tuple(scope_scores(logits, calibration=calibration, score=kind) for logits in (inside, outside))
         for kind in get_args(ScopeScore)
     }
-    kind = max(scores, key=lambda name: auroc(*scores[name]))
+    kind = max(scores, key=lambda kind: auroc(*scores[kind]))
     inside_scores, outside_scores = scores[kind]
     return ScopeRule(score=kind, threshold=scope_threshold(inside_scores, right, outside_scores))
 
@@ -413,13 +420,13 @@ def _scope_metrics(
     calibration: Calibration,
     rule: ScopeRule,
 ) -> dict[str, float]:
-    """AUROC, and accuracies if texts below the threshold are rejected, over N in-scope and M out-of-scope rows."""
+    """AUROC, and accuracies if texts below the threshold are rejected, on N in-scope and M out-of-scope rows."""
     inside_scores, outside_scores = (
         scope_scores(logits, calibration=calibration, score=rule.score) for logits in (inside, outside)
     )
     accepted = (inside.argmax(axis=1) == labels) & (inside_scores >= rule.threshold)  # N
     rejected = outside_scores < rule.threshold  # M
-    confident = calibrated_probabilities(outside, calibration, outside_lengths).max(axis=1) > CONFIDENT  # M
+    is_confident = calibrated_probabilities(outside, calibration, outside_lengths).max(axis=1) > CONFIDENT  # M
     values: dict[str, float] = rounded(
         {
             "n_in": len(inside),
@@ -429,7 +436,7 @@ def _scope_metrics(
             "accuracy_in": float(accepted.mean()),
             "recall_out": float(rejected.mean()),
             "accepted_out": int((~rejected).sum()),
-            "confident_out": int((~rejected & confident).sum()),
+            "confident_out": int((~rejected & is_confident).sum()),
         }
     )
     return values

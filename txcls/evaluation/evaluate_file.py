@@ -1,4 +1,4 @@
-"""The rows of a table file on which a checkpoint can be measured: `evaluate CHECKPOINT --data other.csv`."""
+"""Read a table file's rows to measure a checkpoint on: `evaluate CHECKPOINT --data other.csv`."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -12,16 +12,16 @@ from txcls.errors import DataError
 from txcls.wording import listed, percentage
 
 MIN_LEARNED = 0.05
-"""Minimum share of rows that were trained on for a warning."""
+"""A warning is given if at least this share of the rows was trained on."""
 
 
 class FileRows(NamedTuple):
     """Rows to measure on.
 
     Attributes:
-        notes: sentences on how the file was read.
-        about: a description of the rows, which says if the checkpoint was trained on some of them.
-        n_unknown: number of rows left out because their class is unknown.
+        notes: sentences about how the file was read.
+        about: a description of the rows, which mentions if the checkpoint was trained on some of them.
+        n_unknown: number of rows left out because the checkpoint does not know their class.
         learned: estimated share of rows that the checkpoint was trained on.
     """
 
@@ -39,8 +39,8 @@ class FileRows(NamedTuple):
 def rows_of_file(checkpoint: Checkpoint, path: Path, *, name: str | None = None, sheet: str | None = None) -> FileRows:
     """All rows of a table file whose label is one of the checkpoint's classes.
 
-    Labels are compared as they are, or else ignoring case. The columns are those that the checkpoint was trained on, or
-    are guessed. Messages call the file `name`, if given.
+    Labels that differ from a class only in case also match. The columns are those that the checkpoint was trained on if
+    the file has them, otherwise a guess. Messages call the file `name`, if given.
 
     Raises:
         DataError: the file cannot be read, or no row has a label that is one of the classes.
@@ -64,7 +64,7 @@ def rows_of_file(checkpoint: Checkpoint, path: Path, *, name: str | None = None,
     data = checkpoint.metrics.get("data", {})
     learned = known_share(known.texts, data.get("sketch", ()))
     if "sketch" not in data and (name or path.name) == data.get("title"):
-        learned = 0.8  # an earlier version's checkpoint: its training and validation rows
+        learned = 0.8  # a checkpoint of an earlier version: the share of its training and validation rows
     about = f"{len(known):,} rows of {name or path.name}"
     if learned >= MIN_LEARNED:
         share = f"about {percentage(learned, 0)}"

@@ -1,8 +1,8 @@
-"""Find rows whose label looks wrong: confident learning (Northcutt et al. 2021) with held-out probabilities.
+"""Find rows with labels that look wrong: confident learning (Northcutt et al. 2021) with held-out probabilities.
 
-The probabilities come from models that were not trained on the row's own label: linear models fitted to the other folds
-of the same rows (one on TF-IDF, one on the states of the shipped pre-trained encoder), and the classifier itself if
-these are not its training rows.
+The probabilities come from models that were not trained on the row's own label: two linear models fitted to the other
+folds of the same rows (on TF-IDF, and on the states of the shipped pre-trained encoder), and the classifier itself
+unless these are its training rows.
 """
 
 import csv
@@ -35,7 +35,7 @@ ENCODER = "encoder"
 
 @dataclass(frozen=True, slots=True)
 class SuspectRow:
-    """A row, counted from 0, whose label looks wrong; `suggested` is the most probable class."""
+    """A row, counted from 0, with a label that looks wrong; `suggested` is the most probable class."""
 
     row: int
     text: str
@@ -70,24 +70,24 @@ def out_of_fold_probabilities(
     counts = np.bincount(labels, minlength=len(rows.classes))
     if len(rows) < 2 * folds or (counts > 0).sum() < 2:
         raise DataError(
-            f"{len(rows)} rows of {int((counts > 0).sum())} class(es); to check labels, give at least {2 * folds} rows "
-            "of two classes"
+            f"{len(rows)} rows of {int((counts > 0).sum())} class(es); expected at least {2 * folds} rows of two "
+            "classes, to check their labels"
         )
     splitter = (StratifiedKFold if counts[counts > 0].min() >= folds else KFold)(folds, shuffle=True, random_state=seed)
     probabilities = np.full((len(rows), len(rows.classes)), 1e-9)  # N C
-    for done, (known, held_out) in enumerate(splitter.split(texts, labels), start=1):
+    for done, (other_folds, held_out) in enumerate(splitter.split(texts, labels), start=1):
         may_pause()
-        present = np.unique(labels[known])
-        if len(present) < 2:
-            probabilities[held_out, present[0]] = 1.0
+        classes = np.unique(labels[other_folds])
+        if len(classes) < 2:
+            probabilities[held_out, classes[0]] = 1.0
             continue
         if vectors is None:
-            words = TfidfVectorizer(token_pattern=WORD, ngram_range=(1, 2), sublinear_tf=True, dtype=np.float32)
-            model = make_pipeline(words, LogisticRegression(C=10.0, max_iter=200))
+            tf_idf = TfidfVectorizer(token_pattern=WORD, ngram_range=(1, 2), sublinear_tf=True, dtype=np.float32)
+            model = make_pipeline(tf_idf, LogisticRegression(C=10.0, max_iter=200))
             features: Any = texts
         else:
             model, features = LogisticRegression(max_iter=200), vectors
-        model.fit(features[known], labels[known])
+        model.fit(features[other_folds], labels[other_folds])
         probabilities[np.ix_(held_out, model.classes_)] = model.predict_proba(features[held_out])
         if on_fold is not None:
             on_fold(done, folds)
@@ -96,25 +96,25 @@ def out_of_fold_probabilities(
 
 
 def encoder_vectors(texts: Sequence[str], *, encoder: str | Path = ENCODER) -> Floats | None:
-    """The mean of a pre-trained model's final states for each text, (N, D); None if there is no such model.
+    """The mean of each text's final states in a pre-trained model, (N, D); None if there is no such model.
 
     Each dimension is standardised, and each vector is scaled to norm 2.
     """
     try:
-        loaded = load_checkpoint(encoder)
+        checkpoint = load_checkpoint(encoder)
     except CheckpointError:
         return None
-    if not isinstance(loaded.model, LanguageModel):
+    if not isinstance(checkpoint.model, LanguageModel):
         return None
-    tokens = TokenisedTexts.encode(loaded.encoder, LabelledTexts(texts, [0] * len(texts), ("any",)))
-    vectors = np.zeros((len(texts), loaded.config.model.d_model))
+    tokens = TokenisedTexts.encode(checkpoint.encoder, LabelledTexts(texts, [0] * len(texts), ("any",)))
+    vectors = np.zeros((len(texts), checkpoint.config.model.d_model))
     with torch.inference_mode():
         for rows in batches_by_length(tokens.lengths, batch_size=64):
             may_pause()
             ids = torch.from_numpy(pad_batch(tokens, rows)[0])  # B T
-            real = (ids != PAD).unsqueeze(-1)  # B T 1
-            states = loaded.model.read(ids)[:, : ids.shape[1]]  # B T D
-            vectors[rows] = ((states * real).sum(1) / real.sum(1)).double().numpy()
+            is_real = (ids != PAD).unsqueeze(-1)  # B T 1
+            states = checkpoint.model.read(ids)[:, : ids.shape[1]]  # B T D
+            vectors[rows] = ((states * is_real).sum(1) / is_real.sum(1)).double().numpy()
     vectors = (vectors - vectors.mean(axis=0)) / np.maximum(vectors.std(axis=0), 1e-9)
     scaled: Floats = 2 * vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
     return scaled
@@ -123,7 +123,7 @@ def encoder_vectors(texts: Sequence[str], *, encoder: str | Path = ENCODER) -> F
 def combined(labels: Sequence[int] | NDArray[np.int64], *sources: Floats) -> Floats:
     """The weighted geometric mean of several models' probabilities (N, C), normalised.
 
-    The weights, from 0 to 3, minimise the log loss on the labels; there are too few of them to fit wrong labels.
+    The weights, from 0 to 3, minimise the log loss on the labels; they are too few to fit wrong labels.
     """
     from scipy.optimize import minimize
     from scipy.special import log_softmax
@@ -179,7 +179,7 @@ def held_out_probabilities(
 
 
 def suspect_rows(rows: LabelledTexts, probabilities: Floats) -> list[SuspectRow]:
-    """The rows whose label looks wrong, least probable label first.
+    """The rows with labels that look wrong, least probable label first.
 
     Uses cleanlab's `find_label_issues` with its default rule, "prune by noise rate" (Northcutt et al. 2021, section
     3.2). `probabilities` (N, C) must come from models that were not trained on the row's own label.
@@ -187,26 +187,32 @@ def suspect_rows(rows: LabelledTexts, probabilities: Floats) -> list[SuspectRow]
     from cleanlab.filter import find_label_issues
 
     labels = np.asarray(rows.labels, dtype=np.int64)
-    present = np.unique(labels)  # cleanlab needs rows of every class
-    if len(present) < 2:
+    present_classes, codes = np.unique(labels, return_inverse=True)  # cleanlab needs rows of every class
+    if len(present_classes) < 2:
         return []
-    place = np.searchsorted(present, labels)
-    values = probabilities[:, present]
+    values = probabilities[:, present_classes]
     values = values / values.sum(axis=1, keepdims=True)
     order = find_label_issues(
-        place, values, return_indices_ranked_by="self_confidence", min_examples_per_class=0, n_jobs=1
+        codes, values, return_indices_ranked_by="self_confidence", min_examples_per_class=0, n_jobs=1
     )
     suspects = []
     for n in order:
         best = int(values[n].argmax())
-        names = rows.classes[labels[n]], rows.classes[int(present[best])]
-        shares = round(float(values[n, place[n]]), 6), round(float(values[n, best]), 6)
-        suspects.append(SuspectRow(int(n), rows.texts[n], *names, *shares))
+        suspects.append(
+            SuspectRow(
+                row=int(n),
+                text=rows.texts[n],
+                label=rows.classes[labels[n]],
+                suggested=rows.classes[int(present_classes[best])],
+                label_probability=round(float(values[n, codes[n]]), 6),
+                suggested_probability=round(float(values[n, best]), 6),
+            )
+        )
     return suspects
 
 
 def corrected_csv(rows: LabelledTexts, corrections: Mapping[int, str], *, plain: Callable[[str], str]) -> str:
-    """All rows as CSV with the columns text and label; rows with the correction "" are dropped."""
+    """All rows as CSV with the columns text and label; rows with the correction "" are left out."""
     labels = (corrections.get(number, rows.classes[label]) for number, label in enumerate(rows.labels))
     lines = [(text, label) for text, label in zip(rows.texts, labels, strict=True) if label]
     return table_csv(("text", "label"), lines, plain=plain)
@@ -215,7 +221,7 @@ def corrected_csv(rows: LabelledTexts, corrections: Mapping[int, str], *, plain:
 def corrected_table_csv(
     table: Table, corrections: Mapping[int, str], *, label_column: str, plain: Callable[[str], str]
 ) -> str:
-    """A table with all its columns and corrected labels as CSV; rows with the correction "" are dropped."""
+    """A table with all its columns and corrected labels as CSV; rows with the correction "" are left out."""
     lines = []
     for number, values in table.rows():
         label = corrections.get(number, values.get(label_column))

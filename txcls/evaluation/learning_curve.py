@@ -1,4 +1,4 @@
-"""Would more rows help? The linear baseline fitted to parts of the training rows, measured on the same test rows.
+"""Whether more training rows would help: the linear baseline fitted to parts of them, measured on the same test rows.
 
 python -m txcls train mine.csv --learning-curve
 """
@@ -15,17 +15,17 @@ from txcls.errors import DataError
 from txcls.evaluation.baseline import fit_linear_baseline, macro_f1_intervals
 
 PARTS = (8, 4, 2, 1)
-"""The training rows are divided by these; each part contains the smaller ones."""
+"""Divisors of the number of training rows; each part contains the smaller parts."""
 MIN_PART, MIN_OF_CLASS = 10, 3
-"""Minimum number of rows in a part, also per class on average."""
-HELPS, HARDLY = 0.01, 0.02
-"""Doubling the rows again is said to help if the last doubling raised macro-F1 by at least HELPS and by more than its
-interval, and hardly to help if the interval ends below HARDLY; otherwise the test rows cannot tell."""
+"""Minimum number of rows in a part, in total and per class on average."""
+MIN_GAIN, MAX_SMALL_GAIN = 0.01, 0.02
+"""More rows would probably help if the last doubling raised macro-F1 by at least MIN_GAIN and its interval is above 0,
+and would hardly help if the interval is below MAX_SMALL_GAIN; otherwise there are too few test rows to tell."""
 
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """Macro-F1 on the test rows after fitting to n rows, with a 95 % interval for these test rows."""
+    """Macro-F1 on the test rows after fitting to n rows, with its 95 % interval."""
 
     n: int
     macro_f1: Measured
@@ -42,7 +42,7 @@ CURVE_HEAD = ("training rows", "macro-F1 (95 % CI)")
 
 @dataclass(frozen=True, slots=True)
 class LearningCurve:
-    """The points, at least two, fewest rows first; and the last one's macro-F1 less the one before, paired."""
+    """At least two points, fewest rows first, and the gain in macro-F1 from the second-last to the last (paired)."""
 
     points: tuple[CurvePoint, ...]
     gain: Measured
@@ -50,20 +50,18 @@ class LearningCurve:
 
     @property
     def verdict(self) -> str:
-        """Whether more rows would help, by the rule at HELPS, in words."""
+        """Whether more rows would help, as a sentence."""
         gain = self.gain
-        if gain.low > 0 and gain.value >= HELPS:
-            answer = "doubling them again would probably help"
-        elif gain.high < HARDLY:
-            answer = "doubling them again would hardly help (by less than two points)"
+        if gain.low > 0 and gain.value >= MIN_GAIN:
+            conclusion = "doubling them again would probably help"
+        elif gain.high < MAX_SMALL_GAIN:
+            conclusion = "doubling them again would hardly help (by less than two points)"
         else:
-            answer = (
-                f"with only {self.n_test:,} test rows, it cannot be said whether doubling the training rows again helps"
-            )
+            conclusion = f"{self.n_test:,} test rows are too few to tell whether doubling the training rows again helps"
         low, value, high = (f"{100 * share:+.1f}" for share in (gain.low, gain.value, gain.high))
         return (
             f"From {self.points[-2].n:,} to {self.points[-1].n:,} training rows, macro-F1 of the linear baseline "
-            f"changed by {value} points (95 % interval {low} to {high}): {answer}."
+            f"changed by {value} points (95 % interval {low} to {high}): {conclusion}."
         )
 
 
@@ -79,12 +77,12 @@ def linear_learning_curve(
 
     Args:
         training, test: rows of the same classes.
-        answers: the predictions for the M test rows after fitting to all rows, (M,), if they are known.
-        seed: of the draw and of the baseline.
+        predictions: the baseline's predictions for the M test rows after fitting to all rows, (M,), if known.
+        seed: for the choice of rows and for the baseline.
         on_part: called with the number of parts done and their total.
 
     Raises:
-        DataError: there are too few rows, or of a single class.
+        DataError: there are too few rows, or all rows are of one class.
     """
     order = np.random.default_rng(seed).permutation(len(training))
     sizes = [len(training) // part for part in PARTS]
@@ -96,11 +94,10 @@ def linear_learning_curve(
     for done, n in enumerate(sizes):
         on_part(done, len(sizes))
         if n == len(training) and predictions is not None:
-            by_size[n] = predictions
+            by_size[str(n)] = predictions
             continue
         rows = training.subset(np.sort(order[:n]))
-        by_size[n] = fit_linear_baseline(rows.texts, rows.labels, seed=seed).predict(test.texts)
-    names = {f"{n}": predicted for n, predicted in by_size.items()}
-    intervals, gain = macro_f1_intervals(test.labels, names, difference=(f"{sizes[-1]}", f"{sizes[-2]}"))
-    points = tuple(CurvePoint(n, intervals[f"{n}"]) for n in sizes)
+        by_size[str(n)] = fit_linear_baseline(rows.texts, rows.labels, seed=seed).predict(test.texts)
+    intervals, gain = macro_f1_intervals(test.labels, by_size, difference=(str(sizes[-1]), str(sizes[-2])))
+    points = tuple(CurvePoint(n, intervals[str(n)]) for n in sizes)
     return LearningCurve(points, gain, len(test))

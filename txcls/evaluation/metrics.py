@@ -18,7 +18,7 @@ LENGTH_BOUNDS = (10, 20, 40, 80, 160, 320)
 UNKNOWN_SHARES = (0.0, 0.05, 0.1, 0.2, 0.5)
 """Upper bounds of the groups by share of unknown words; the last group has none."""
 Z = 1.959964
-"""Half the width of a 95 % interval, in standard errors."""
+"""Half the width of a 95 % interval in standard errors."""
 
 
 def reliability_bins(probabilities: Floats, labels: Integers, *, n_bins: int = 15) -> tuple[ReliabilityBin, ...]:
@@ -29,10 +29,10 @@ def reliability_bins(probabilities: Floats, labels: Integers, *, n_bins: int = 1
     confidence = probabilities.max(axis=1)  # N
     right = probabilities.argmax(axis=1) == labels  # N
     edges = np.linspace(0.0, 1.0, n_bins + 1)
-    place = np.clip(np.searchsorted(edges, confidence, side="left") - 1, 0, n_bins - 1)  # N
+    bin_index = np.clip(np.searchsorted(edges, confidence, side="left") - 1, 0, n_bins - 1)  # N
     bins = []
     for index in range(n_bins):
-        inside = place == index
+        inside = bin_index == index
         n = int(inside.sum())
         bins.append(
             ReliabilityBin(
@@ -52,14 +52,14 @@ def expected_calibration_error(bins: Sequence[ReliabilityBin]) -> float:
 
 
 def accuracy_by(values: NDArray[Any], right: NDArray[np.bool_], *, upper: Sequence[float]) -> tuple[Slice, ...]:
-    """Accuracy of N rows grouped by some quantity; empty groups are left out.
+    """Accuracy of N rows grouped by a quantity; empty groups are left out.
 
     `upper` are the ascending upper bounds of the groups; one more group holds all larger values.
     """
-    place = np.searchsorted(upper, values, side="left")  # N
+    group = np.searchsorted(upper, values, side="left")  # N
     slices = []
     for index, (over, up_to) in enumerate(pairwise([None, *upper, None])):
-        inside = place == index
+        inside = group == index
         if inside.any():
             slices.append(Slice(over, up_to, int(inside.sum()), round(float(right[inside].mean()), 6)))
     return tuple(slices)
@@ -83,13 +83,13 @@ def evaluate_probabilities(probabilities: Floats, labels: Integers, *, classes: 
     precision, recall, f1, support = precision_recall_fscore_support(
         labels, predicted, labels=class_ids, zero_division=0.0
     )
-    present = support > 0  # a class without rows has no recall, and would only lower the mean
+    has_rows = support > 0  # without rows, a class has no recall and would only lower the mean
     bins = reliability_bins(probabilities, labels)
     true_probability = np.clip(probabilities[np.arange(len(labels)), labels].astype(np.float64), 1e-12, 1.0)
     return Metrics(
         n=len(labels),
         accuracy=float((predicted == labels).mean()),
-        macro_f1=float(f1[present].mean()),
+        macro_f1=float(f1[has_rows].mean()),
         ece=expected_calibration_error(bins),
         log_loss=float(np.log(1 / true_probability).mean()),
         per_class=tuple(
@@ -110,7 +110,7 @@ def auroc(inside: Floats, outside: Floats) -> float:
 
 
 def wilson(right: int, n: int) -> Measured:
-    """A share of n rows, with its 95 % interval (Wilson 1927)."""
+    """The share `right` / n with its 95 % interval (Wilson 1927)."""
     share = right / n
     middle = (share + Z**2 / (2 * n)) / (1 + Z**2 / n)
     half = Z * np.sqrt(share * (1 - share) / n + Z**2 / (4 * n**2)) / (1 + Z**2 / n)
@@ -120,7 +120,7 @@ def wilson(right: int, n: int) -> Measured:
 def paired_difference(only_first: int, only_second: int, n: int) -> Measured:
     """Accuracy of one classifier minus another's on the same n rows, with its 95 % interval (Agresti & Min 2005).
 
-    `only_first` and `only_second` are the numbers of rows that only that classifier gets right.
+    `only_first` and `only_second` are the numbers of rows that only the first or only the second one gets right.
     """
     first, second, rows = only_first + 0.5, only_second + 0.5, n + 2
     middle = (first - second) / rows
