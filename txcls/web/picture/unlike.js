@@ -21,11 +21,11 @@ export function unlikeValidation({unlike}, {text, tokens}) {
   }
   if (unknownBound) {
     const values = {rates: rates(unknownBound), least: percentage(unknownBound[0], 0), share: percentage(share, 0)};
-    sentences.push(unknownBound[0] ? tr("{rates} have more than {least} unknown words; of this one, {share} is unknown", values)
-      : tr("{rates} have any unknown words; of this one, {share} is unknown", values));
+    sentences.push(unknownBound[0] ? tr("{rates} have more than {least} unknown words; in this one, {share} is unknown", values)
+      : tr("{rates} have any unknown words; in this one, {share} is unknown", values));
   }
   if (pattern && !new RegExp(pattern, "i").test(text.trim())) {
-    sentences.push(tr("the grammar that wrote all training, validation and test texts cannot write this one"));
+    sentences.push(tr("the grammar that generated all training, validation and test texts cannot generate this one"));
   }
   return sentences;
 }
