@@ -67,11 +67,11 @@ HOSTILE: dict[str, tuple[Callable[[Entries], Entries], str]] = {
         lambda files: {name: content for name, content in files.items() if not name.endswith("labels.json")},
         "lacks labels.json",
     ),
-    "nothing": (lambda files: {}, "not a checkpoint, since it lacks"),
+    "nothing": (lambda files: {}, "not a checkpoint, because it lacks"),
     "bomb": (changed("README.md", b"\0" * (MAX_BYTES + 1)), "unpacks to more than 64 MB"),
     "many": (
         lambda files: {**files, **{f"x{n}/": b"" for n in range(100)}},
-        "entries; expected those of one checkpoint",
+        "entries; expected only the files of one checkpoint",
     ),
     "broken JSON": (changed("config.json", b"{"), "config.json"),
     "broken weights": (changed("model.safetensors", b"\xff" * 100), "model.safetensors"),

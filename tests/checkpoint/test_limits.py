@@ -125,7 +125,7 @@ CLASSIFIERS: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "a header of a terabyte": (claimed_header(2**40, file=100), "not a complete safetensors file"),
     "a header of 90 MB in a file of a terabyte": (claimed_header(90_000_000, file=2**40), "a header of 90,000,000"),
-    "25,000 tensors": (many_tensors, "names more tensors"),
+    "25,000 tensors": (many_tensors, "has more tensors"),
     "590,000 invalid numbers": (
         put("metrics.json", '{"test":{"confusion":[[' + ",".join(['""'] * 590_000) + "]]}}"),
         "test.",

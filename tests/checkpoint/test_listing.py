@@ -72,7 +72,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "history of many rows": (history("{}\n" * 100_001), "history.jsonl: more than 100,000 rows"),
     "labels half a character": (
         lambda folder: (folder / "labels.json").write_text('["a", "\\ud800"]'),
-        "holds half a character",
+        "is not valid Unicode",
     ),
     "config of an odd version": (
         lambda folder: (folder / "config.json").write_text(json.dumps({"format_version": "\x1b31m" * 10_000})),

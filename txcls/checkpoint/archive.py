@@ -1,7 +1,7 @@
 """A checkpoint as one zip file.
 
-An archive is untrusted: the names in it only select files of a checkpoint, never where anything is written, and it must
-not unpack to more than a checkpoint takes.
+Archives are untrusted: the names in an archive select files of a checkpoint, but never determine where files are
+written, and the unpacked size is limited.
 """
 
 import io
@@ -26,7 +26,7 @@ MAX_MEMBERS = 50
 
 
 def pack(folder: Path) -> bytes:
-    """The checkpoint in this folder as a zip archive, with its files in a folder of the same name.
+    """The checkpoint folder as a zip archive that contains a folder with the same name.
 
     Raises:
         CheckpointError: a file is missing.
@@ -46,11 +46,11 @@ def unpack(
 ) -> Checkpoint:
     """Check the checkpoint in an archive and write it to the folder `root/name`, which must not exist.
 
-    `check` raises CheckpointError to reject a checkpoint.
+    `check` may raise CheckpointError to reject a checkpoint.
 
     Raises:
-        CheckpointError: it is not a zip archive, holds anything other than one classifier, or unpacks to too much;
-            nothing is left behind.
+        CheckpointError: it is not a zip archive, contains anything other than one classifier, or is too large when
+            unpacked; nothing is left on disk.
         ValueError: `name` is not a plain name.
     """
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}", name):
@@ -65,7 +65,7 @@ def unpack(
             if checkpoint.config.objective != "classify":
                 raise CheckpointError("it is a language model; expected a classifier")
             check(checkpoint)
-    except CheckpointError as error:  # remove the temporary folder's path from the message
+    except CheckpointError as error:  # without the temporary folder's path in the message
         raise CheckpointError(re.sub(r"\S*/(?=[\w.-]+\.(?:json|jsonl|safetensors)\b)", "", str(error))) from None
     except OSError as error:
         raise CheckpointError(f"{file.name}: cannot write its files ({error.strerror})") from None
@@ -73,7 +73,7 @@ def unpack(
 
 
 def _extract(file: Path, folder: Path) -> None:
-    """Write the members of an archive to `folder` under their plain names."""
+    """Write the files of an archive to `folder` under their plain names."""
     try:
         with zipfile.ZipFile(file) as archive:
             n_bytes_left = MAX_BYTES
@@ -94,7 +94,7 @@ def _members(archive: zipfile.ZipFile, source: str) -> dict[str, zipfile.ZipInfo
     """The entries of the checkpoint's files, keyed by plain file name."""
     entries = archive.infolist()
     if len(entries) > MAX_MEMBERS:
-        raise CheckpointError(f"{source}: {len(entries):,} entries; expected those of one checkpoint")
+        raise CheckpointError(f"{source}: {len(entries):,} entries; expected only the files of one checkpoint")
     members: dict[str, zipfile.ZipInfo] = {}
     for entry in entries:
         if entry.is_dir():
@@ -105,8 +105,8 @@ def _members(archive: zipfile.ZipFile, source: str) -> dict[str, zipfile.ZipInfo
                 f"{source}: '{shown(entry.filename, limit=60)}' is not a file of a checkpoint ({', '.join(MEMBERS)})"
             )
         if path.name in members:
-            raise CheckpointError(f"{source}: holds {path.name} twice; pack one checkpoint")
+            raise CheckpointError(f"{source}: contains {path.name} twice; expected one checkpoint")
         members[path.name] = entry
     if missing := [name for name in FILES if name not in members]:
-        raise CheckpointError(f"{source}: not a checkpoint, since it lacks {', '.join(missing)}")
+        raise CheckpointError(f"{source}: not a checkpoint, because it lacks {', '.join(missing)}")
     return members

@@ -36,12 +36,12 @@ AGREEMENT = {
     "linear": "linear baseline",
     "encoder": "encoder, no label seen",
 }
-"""What the accuracies under "agreement" in metrics.json were predicted by or from."""
+"""The models, or the parts of the text, behind the accuracies under "agreement" in metrics.json."""
 GROUPS: Mapping[str, tuple[str, Callable[[float], str]]] = {
     "by_length": ("tokens read", "{:g}".format),
     "by_unknown": ("share of unknown words", partial(percentage, digits=0)),
 }
-"""The quantities that rows are grouped by, and how the bounds of a group are formatted."""
+"""The quantities by which rows are grouped, and the format of a group's bounds."""
 _TRAINING_FACTS = (
     ("command", "command"),
     ("seed", "seed"),
@@ -55,7 +55,7 @@ _TRAINING_FACTS = (
 )
 
 VERDICTS = {"wrong": "refuted", "idle": "uniform attention does as well"}
-"""Verdicts of metrics.json that the card words differently."""
+"""The card's words for some verdicts of metrics.json."""
 _WEIGHTS = (
     ("their own", "accuracy"),
     ("uniform", "uniform"),
@@ -82,7 +82,7 @@ def model_card(
 ) -> str:
     """The card of a classifier or, without `classes`, of a language model.
 
-    `metrics` are those of metrics.json, `history` the rows of history.jsonl.
+    `metrics` is the content of metrics.json, `history` the rows of history.jsonl.
     """
     from huggingface_hub import ModelCard
 
@@ -132,7 +132,7 @@ def _evenly(rows: Sequence[Mapping[str, Any]], n: int) -> list[Mapping[str, Any]
     """At most n of the rows, evenly spaced, including the first and the last."""
     if len(rows) <= n:
         return list(rows)
-    return [rows[round(place * (len(rows) - 1) / (n - 1))] for place in range(n)]
+    return [rows[round(k * (len(rows) - 1) / (n - 1))] for k in range(n)]
 
 
 def most_confused(
@@ -241,7 +241,7 @@ def _tables(classes: Sequence[str], metrics: Mapping[str, Any]) -> Iterable[Tabl
 
 
 def _circuit_table(circuit: Mapping[str, Any]) -> str:
-    """A table of the accuracy for each set of attention rows kept."""
+    """The table of accuracies by the attention rows that are kept."""
     splits = list(circuit["n"])
     dashes = ["–"] * len(splits)
     rows = [["none", *(percentage(circuit["none"][split]) for split in splits), *dashes]]

@@ -1,4 +1,4 @@
-"""A trained model as a folder of plain files, written atomically and validated when read.
+"""A checkpoint: a trained model as a folder of plain files, written atomically and validated when read.
 
 model.safetensors   weights                      config.json    every setting of the run, and the calibration
 tokenizer.json      text to ids                  labels.json    class names in the order of the logits
@@ -33,10 +33,10 @@ from txcls.text.encoder import TextEncoder
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Everything needed to use a model, and the record of how it was made.
+    """A model with everything needed to use it, and the record of how it was made.
 
-    `model` is a `TextClassifier` or, for objectives other than "classify", a `LanguageModel`, which has no `classes`.
-    `path` is the checkpoint's folder; None until it is saved.
+    `model` is a `TextClassifier` or, for objectives other than "classify", a `LanguageModel` without `classes`. `path`
+    is the checkpoint's folder; None until it is saved.
     """
 
     path: Path | None
@@ -52,11 +52,11 @@ class Checkpoint:
 
     @property
     def name(self) -> str:
-        """The folder's name or, until it is saved, the configuration's name."""
+        """The folder's name or, if the checkpoint is not saved yet, the configuration's name."""
         return self.config.name if self.path is None else self.path.name
 
     def with_metrics(self, **metrics: Mapping[str, Any]) -> "Checkpoint":
-        """A copy with these entries of metrics.json added or replaced; once saved, its model card shows them."""
+        """A copy with these entries of metrics.json added or replaced, which its model card shows once saved."""
         return replace(self, metrics={**self.metrics, **metrics})
 
     @property
@@ -66,10 +66,10 @@ class Checkpoint:
 
 
 def refuse_other_files(folder: Path) -> None:
-    """Refuse a folder with files that are not a checkpoint's, since saving would delete them.
+    """Check that the folder is empty, missing or a checkpoint, since saving would delete other files.
 
     Raises:
-        CheckpointError: there are such files.
+        CheckpointError: it contains other files.
         OSError: the folder cannot be read.
     """
     is_checkpoint = all((folder / name).is_file() for name in ("config.json", "labels.json"))
@@ -78,17 +78,17 @@ def refuse_other_files(folder: Path) -> None:
 
 
 def save_checkpoint(checkpoint: Checkpoint, path: str | Path | None = None) -> Path:
-    """Write a checkpoint folder and return it; an older one is replaced only once the new one is complete on disk.
+    """Write a checkpoint folder and return its path; an older one is replaced only when the new one is complete.
 
     Weights are stored as float16; `load_checkpoint` returns float32. If `path` is None, `checkpoint.path` is used.
 
     Raises:
-        CheckpointError: neither `path` nor `checkpoint.path` names a folder, the folder holds other files or cannot be
+        CheckpointError: both `path` and `checkpoint.path` are None, the folder contains other files or cannot be
             written, or a weight is not finite; an older checkpoint there is unchanged.
     """
     target = checkpoint.path if path is None else Path(path)
     if target is None:
-        raise CheckpointError(f"{checkpoint.name} has not been saved before; name the folder to save it in")
+        raise CheckpointError(f"{checkpoint.name} has not been saved before; give the folder to save it in")
     checkpoint = replace(checkpoint, path=target)
     try:
         refuse_other_files(target)
@@ -122,19 +122,19 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | Path | None = None) -> P
             )
             (temporary / "README.md").write_text(card, encoding="utf-8")
             for file in temporary.iterdir():
-                file.chmod(0o644)  # safetensors makes its files private, but a server may run as another user
+                file.chmod(0o644)  # a server may run as another user; safetensors makes its files private
     except (OSError, SafetensorError) as error:
         raise CheckpointError(
-            f"cannot save checkpoint {target}: {reason(error):.200}; an older one there is unchanged. "
-            "Free some space or choose another folder"
+            f"cannot save checkpoint {target}: {reason(error):.200}; free some space or choose another folder. An "
+            "older checkpoint there is unchanged"
         ) from error
     return target
 
 
 def _without_large_matrices(metrics: Mapping[str, Any]) -> dict[str, Any]:
-    """The metrics without confusion matrices that have too many classes for metrics.json to be read back."""
-    written = dict(metrics)
+    """The metrics without confusion matrices of so many classes that metrics.json would be too large to read."""
+    kept = dict(metrics)
     for split in MEASURED_SPLITS:
         if len(metrics.get(split, {}).get("confusion", ())) > MAX_MATRIX_CLASSES:
-            written[split] = {key: value for key, value in metrics[split].items() if key != "confusion"}
-    return written
+            kept[split] = {key: value for key, value in metrics[split].items() if key != "confusion"}
+    return kept

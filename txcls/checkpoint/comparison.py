@@ -10,14 +10,14 @@ from txcls.checkpoint.json_files import PLAIN, Count, Positive, Text, checked, r
 from txcls.wording import percentage
 
 FEW_ROWS = 30
-"""With fewer test rows, no figure is dependable."""
+"""With fewer test rows, no metric is reliable."""
 _OPTIONAL = ("n_unseen", "n_repeated", "unrepeated")
 Difference = Annotated[float, Field(strict=True, ge=-1.0, le=1.0)]
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A metric on test rows, from 0 to 1 (for the difference of two, from -1 to 1), and its 95 % interval."""
+    """A metric on test rows, from 0 to 1 (a difference: from -1 to 1), and its 95 % interval."""
 
     __pydantic_config__ = PLAIN
     value: Difference
@@ -44,10 +44,10 @@ class Comparison:
         difference, difference_f1: accuracy and macro-F1 of the Transformer minus those of the linear baseline, with
             paired intervals.
         only_transformer, only_linear: number of test rows that only this classifier gets right.
-        baseline: features and C of the linear baseline; None if it was fitted, untuned, by an earlier version.
-        n_unseen: number of further test rows, left out, whose classes have no training row.
-        n_repeated, unrepeated: number of test rows whose text was trained on, and the Transformer's accuracy on the
-            others.
+        baseline: features and C of the linear baseline; None if an earlier version fitted it without tuning.
+        n_unseen: number of further test rows that were left out because their classes have no training row.
+        n_repeated, unrepeated: number of test rows with texts that were trained on, and the Transformer's accuracy on
+            all other test rows.
     """
 
     __pydantic_config__ = PLAIN
@@ -74,7 +74,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """Which classifier is better on these rows, and how far these rows can be trusted, as sentences."""
+        """Which classifier is better on these rows, and the limits of this comparison, as sentences."""
         name, difference = ("macro-F1", self.difference_f1) if self.is_uneven else ("accuracy", self.difference)
         low, value, high = (100 * share for share in (difference.low, difference.value, difference.high))
         if low > 0:
@@ -122,20 +122,23 @@ class Comparison:
     @property
     def settings(self) -> str:
         """How the linear baseline was fitted, as a sentence."""
-        how = "TF-IDF of words and pairs of words, scikit-learn's default settings, untuned"
+        settings = "TF-IDF of words and pairs of words, scikit-learn's default settings, untuned"
         if self.baseline is not None:
-            how = f"{self.baseline}, chosen on a part of these rows"
-        return f"The linear baseline is a linear SVM fitted to {self.n_training:,} rows ({how})."
+            settings = f"{self.baseline}, chosen on a part of these rows"
+        return f"The linear baseline is a linear SVM fitted to {self.n_training:,} rows ({settings})."
 
     @property
     def table(self) -> list[tuple[str, str, str]]:
-        """Name, accuracy and macro-F1 of each classifier, then the difference of the last two, with intervals."""
+        """Name, accuracy and macro-F1 of each classifier, then the difference between the last two, with intervals."""
         contestants = {
             "majority guess": self.majority,
             "linear baseline": self.linear,
             "this Transformer": self.transformer,
         }
-        rows = [(name, with_interval(one.accuracy), with_interval(one.macro_f1)) for name, one in contestants.items()]
+        rows = [
+            (name, with_interval(contestant.accuracy), with_interval(contestant.macro_f1))
+            for name, contestant in contestants.items()
+        ]
         return [*rows, ("Transformer − linear baseline", _points(self.difference), _points(self.difference_f1))]
 
     def __str__(self) -> str:
@@ -145,18 +148,18 @@ class Comparison:
         return "\n".join([*lines, self.verdict])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values, with numbers rounded to six places."""
+        """Plain JSON values, with numbers rounded to six decimals."""
         values: dict[str, Any] = rounded(asdict(self))
         return {name: value for name, value in values.items() if name not in _OPTIONAL or value}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Comparison":
-        """The comparison that `to_dict` wrote, as in a checkpoint's metrics["comparison"]."""
+        """The inverse of `to_dict`; reads a checkpoint's metrics["comparison"]."""
         return checked(Comparison, values, where="comparison")
 
 
 def with_interval(metric: Measured) -> str:
-    """A metric and its interval in per cent: `92.6 % (92.0 to 93.2)`; without the interval if it has no width."""
+    """A metric and its interval in per cent, `92.6 % (92.0 to 93.2)`; an interval of width zero is omitted."""
     if metric.low == metric.high:
         return percentage(metric.value)
     return f"{percentage(metric.value)} ({100 * metric.low:.1f} to {100 * metric.high:.1f})"

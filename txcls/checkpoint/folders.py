@@ -1,10 +1,10 @@
 """Checkpoint folders on disk: where they are, how they are replaced atomically, and recovery after a killed save.
 
-A save writes a hidden folder beside the checkpoint's folder, `.NAME.saving-X`, and renames it to `.NAME.saved-X` once
-it is complete. It then renames the older checkpoint to `.NAME.old-X` and the new one to NAME. The writing process holds
-a lock (flock) on its hidden folder, which distinguishes a save in progress from the remains of a killed one. Renaming
-and reading lock the parent folder, so a reader finds a checkpoint as it was either before or after a replacement. File
-systems without such locks work too, but keep the remains of killed saves.
+A save writes to the hidden folder `.NAME.saving-X` next to the checkpoint's folder, and renames it to `.NAME.saved-X`
+when it is complete. It then renames the older checkpoint to `.NAME.old-X` and the new one to NAME. The writing process
+holds a lock (flock) on its hidden folder, which distinguishes a save in progress from a killed one. The parent folder
+is locked while folders are renamed or read, so a reader gets the old or the new checkpoint, never a mixture. Without
+such locks, as on some file systems, saving works too, but unfinished folders of killed saves are not removed.
 """
 
 import errno
@@ -27,27 +27,27 @@ if sys.platform != "win32":
 FILES = ("model.safetensors", "config.json", "tokenizer.json", "labels.json", "metrics.json", "history.jsonl")
 """The files of a checkpoint, apart from its README.md."""
 SNAPSHOTS = "snapshots.safetensors"
-"""A file that only some checkpoints have: weights recorded during training."""
+"""Weights recorded during training; only some checkpoints have this file."""
 GPT2_FILES = ("config.json", "model.safetensors", "vocab.json", "merges.txt")
 """The files of a published GPT-2 model."""
 LOCK_SECONDS = 10.0
-"""How long reading, listing and replacing wait for a lock before going ahead without it."""
+"""How long reading, listing and replacing wait for a lock before they continue without it."""
 
 _WATCHED = tuple(dict.fromkeys((*FILES, SNAPSHOTS, *GPT2_FILES, "README.md")))
 _HIDDEN = re.compile(r"\.(?P<name>.+)\.(?P<state>saving|saved|old)-[0-9a-f]{16}", re.DOTALL)
 
 
 def checkpoint_root() -> Path:
-    """Where checkpoint names are looked up: $TXCLS_CHECKPOINTS, ./checkpoints, or the one beside the package."""
+    """The folder of named checkpoints: $TXCLS_CHECKPOINTS, ./checkpoints, or the one next to the package."""
     if configured := os.environ.get("TXCLS_CHECKPOINTS"):
         return Path(configured)
-    here = Path("checkpoints")
-    beside = Path(__file__).resolve().parents[2] / "checkpoints"
-    return here if here.is_dir() or not beside.is_dir() else beside
+    in_working_folder = Path("checkpoints")
+    next_to_package = Path(__file__).resolve().parents[2] / "checkpoints"
+    return in_working_folder if in_working_folder.is_dir() or not next_to_package.is_dir() else next_to_package
 
 
 def fingerprint(path: Path) -> str:
-    """A hash that changes whenever a file of the checkpoint folder is replaced, even by one with an older date.
+    """A hash that changes whenever a file of the checkpoint folder is replaced, even by an older file.
 
     Raises:
         CheckpointError: there is no such folder.
@@ -81,7 +81,7 @@ def shared_lock(root: Path) -> Iterator[None]:
 def new_folder(target: Path) -> Iterator[Path]:
     """Yield an empty folder to write to, which replaces `target` at the end of the block unless an exception is raised.
 
-    A kill at any point leaves either the older or the new folder complete: see `recover_saves`.
+    If the process is killed, either the older or the new folder is complete: see `recover_saves`.
 
     Raises:
         OSError: the folder cannot be created, flushed or renamed; the older folder is unchanged.
@@ -97,7 +97,7 @@ def new_folder(target: Path) -> Iterator[Path]:
         yield temporary
         _flush(temporary)
         with _locked(root):
-            temporary = temporary.rename(_hidden(target, "saved"))  # from here on `recover_saves` can complete the save
+            temporary = temporary.rename(_hidden(target, "saved"))  # from now on, `recover_saves` completes the save
             _replace(target, temporary)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -109,7 +109,7 @@ def _hidden(target: Path, state: str) -> Path:
 
 
 def _locked_folder(target: Path) -> tuple[Path, int]:
-    """A new hidden folder beside `target`, and the handle that holds its lock."""
+    """A new hidden folder next to `target`, and the handle that holds its lock."""
     while True:
         temporary = _hidden(target, "saving")
         temporary.mkdir()
@@ -124,7 +124,7 @@ def _locked_folder(target: Path) -> tuple[Path, int]:
 
 
 def _replace(target: Path, new: Path) -> None:
-    """Replace `target` by the folder `new`; if that fails, restore the old folder."""
+    """Replace `target` with the folder `new`; if that fails, restore the old folder."""
     old = None
     if target.is_dir():
         old = _hidden(target, "old")
@@ -141,7 +141,7 @@ def _replace(target: Path, new: Path) -> None:
 
 
 def _flush(folder: Path) -> None:
-    """Flush the files to disk, so that a full disk is noticed before the old folder is replaced."""
+    """Flush the files to disk, so that a full disk is detected before the old folder is replaced."""
     for path in folder.iterdir():
         with path.open("rb") as file:
             os.fsync(file.fileno())
@@ -169,14 +169,15 @@ def names_in(root: Path) -> list[str]:
 def recover_saves(root: Path) -> None:
     """Complete or roll back interrupted saves below `root`; saves in progress are not touched.
 
-    A complete new folder is moved into place, an incomplete one is removed, and an old one is restored if not replaced.
+    A complete new folder is moved into place, an incomplete one is removed, and an old one is restored if there is no
+    new one.
     """
     if not any(map(_HIDDEN.fullmatch, names_in(root))):
         return
     with _locked(root):
-        remains = [match for match in map(_HIDDEN.fullmatch, names_in(root)) if match]
+        matches = [match for match in map(_HIDDEN.fullmatch, names_in(root)) if match]
         order = ("saved", "old", "saving")  # an old folder is restored only if there is no complete new one
-        for match in sorted(remains, key=lambda match: order.index(match["state"])):
+        for match in sorted(matches, key=lambda match: order.index(match["state"])):
             with suppress(OSError):  # no permission, or removed in the meantime
                 _recover_folder(match["state"], root / match[0], root / match["name"])
 
@@ -184,9 +185,9 @@ def recover_saves(root: Path) -> None:
 def _recover_folder(state: str, entry: Path, target: Path) -> None:
     handle = os.open(entry, os.O_RDONLY)
     try:
-        held = _lock(handle)
-        if held is False or (held is None and (state == "saving" or target.exists())):
-            return  # in progress, or unknown
+        has_lock = _lock(handle)
+        if has_lock is False or (has_lock is None and (state == "saving" or target.exists())):
+            return  # the save is in progress, or may be
         if state == "saved":
             _replace(target, entry)
         elif state == "old" and not target.exists():
@@ -229,7 +230,7 @@ def _locked(root: Path, *, shared: bool = False) -> Iterator[None]:
 
 @contextmanager
 def exclusive_lock(file: Path) -> Iterator[bool]:
-    """Yield whether this process got the lock on `file`, which exists during the block; True without lock support.
+    """Yield whether this process got the lock on `file`, which exists during the block; True if locks do not work.
 
     Raises:
         OSError: the file cannot be written.
@@ -240,14 +241,14 @@ def exclusive_lock(file: Path) -> Iterator[bool]:
             handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
         except FileNotFoundError:
             continue  # its previous holder has just removed the folder
-        held = _lock(handle) is not False
-        if not held or _is_at(handle, file):
+        has_lock = _lock(handle) is not False
+        if not has_lock or _is_at(handle, file):
             break
-        os.close(handle)  # its previous holder has just removed it
+        os.close(handle)  # its previous holder has just removed the file
     try:
-        yield held
+        yield has_lock
     finally:
-        if held and _is_at(handle, file):
+        if has_lock and _is_at(handle, file):
             file.unlink()
             with suppress(OSError):  # not empty
                 file.parent.rmdir()
@@ -255,7 +256,7 @@ def exclusive_lock(file: Path) -> Iterator[bool]:
 
 
 def _is_at(handle: int, file: Path) -> bool:
-    """Whether an open file is still the file with that name."""
+    """Whether an open file is still the file at this path."""
     try:
         return os.path.samestat(os.fstat(handle), file.stat())
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""Read and write the JSON files of a checkpoint, and define the types of their values.
+"""Read and write the JSON files of a checkpoint; the types of their values.
 
-The files are untrusted: a file's size is checked before it is read, and the number of values before it is parsed.
-Unknown keys are kept, since later versions may add some.
+The files are untrusted: a file's size is checked before it is read, and its number of values before it is parsed.
+Unknown keys are allowed, since later versions may add some.
 """
 
 import json
@@ -28,12 +28,12 @@ LIMITS = {
     "vocab.json": (12_000_000, 1_000_000),
     "merges.txt": (12_000_000, 12_000_000),
 }
-"""Maximum number of bytes and of values per file: a parsed value takes far more memory than its few characters."""
+"""Maximum number of bytes and of values in each file; a parsed value takes far more memory than its characters."""
 MAX_DEPTH = 12
 """Maximum depth of nested lists and objects in a file."""
 
 PLAIN = ConfigDict(extra="ignore", allow_inf_nan=False)
-"""The configuration of classes that `checked` reads; their fields have the types below."""
+"""The pydantic configuration of classes that `checked` validates; their fields have the types below."""
 Share = Annotated[float, Field(strict=True, ge=0.0, le=1.0)]
 Count = Annotated[int, Field(strict=True, ge=0, le=10**15)]
 Number = Annotated[float, Field(strict=True, ge=-1e15, le=1e15)]
@@ -41,7 +41,7 @@ Positive = Annotated[float, Field(strict=True, ge=0.0, le=1e15)]
 Text = Annotated[str, Field(strict=True, max_length=20_000)]
 Item = TypeVar("Item")
 Many = Annotated[tuple[Item, ...], FailFast()]
-"""A tuple that reports only its first invalid item: reporting a million would take a gigabyte."""
+"""A tuple of which only the first invalid item is reported; a million error reports would take a gigabyte."""
 
 
 def read_text(path: Path) -> str:
@@ -50,16 +50,16 @@ def read_text(path: Path) -> str:
     Raises:
         CheckpointError: it cannot be read, is not UTF-8, or exceeds the limits for its name.
     """
-    most_bytes, most_values = LIMITS[path.name]
+    max_bytes, max_values = LIMITS[path.name]
     try:
         if not path.is_file():  # a device or a pipe could be read forever
             raise CheckpointError(f"{path}: missing, or not a plain file")
         with path.open("rb") as file:
-            content = file.read(most_bytes + 1)
-        if len(content) > most_bytes:
-            raise CheckpointError(f"{path}: larger than {most_bytes / 1e6:g} MB, the maximum")
-        if (count := sum(map(content.count, (b"[", b"{", b",")))) > most_values:
-            raise CheckpointError(f"{path}: about {count:,} values; at most {most_values:,} are read")
+            content = file.read(max_bytes + 1)
+        if len(content) > max_bytes:
+            raise CheckpointError(f"{path}: larger than {max_bytes / 1e6:g} MB, the maximum")
+        if (count := sum(map(content.count, (b"[", b"{", b",")))) > max_values:
+            raise CheckpointError(f"{path}: about {count:,} values; expected at most {max_values:,}")
         return content.decode("utf-8")
     except (OSError, ValueError) as error:
         kind = "JSON" if path.suffix.startswith(".json") else "text"
@@ -70,13 +70,13 @@ def read_json(path: Path, kind: type[Json]) -> Json:
     """The contents of a JSON file: an object (dict) or a list.
 
     Raises:
-        CheckpointError: as for `read_text`, or it is not JSON of that kind.
+        CheckpointError: as for `read_text`, or it is not JSON of this kind.
     """
     return parsed(read_text(path), kind, where=str(path))
 
 
 def parsed(text: str, kind: type[Json], *, where: str) -> Json:
-    """The value of a JSON text; for errors see `read_json`, with messages that begin with `where`."""
+    """The value of a JSON text; for errors see `read_json` (messages begin with `where`)."""
     try:
         value = json.loads(text)
     except RecursionError:
@@ -105,14 +105,14 @@ def checked(kind: type[Kind], values: Any, *, where: str) -> Kind:
     except ValidationError as error:
         problems = error.errors(include_url=False)
         more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""
-        raise CheckpointError(f"{where}: {'; '.join(map(_described, problems[:3]))}{more}") from None
-    if (path := _path_to_odd_value(values)) is not None:
+        raise CheckpointError(f"{where}: {'; '.join(map(_describe, problems[:3]))}{more}") from None
+    if (path := _path_to_invalid_value(values)) is not None:
         field = ".".join(reversed(path))
-        raise CheckpointError(f"{where}: {field!r:.100}: not finite, nested too deep, or holds half a character")
+        raise CheckpointError(f"{where}: {field!r:.100}: not finite, nested too deep, or not valid Unicode")
     return result
 
 
-def _described(problem: Any) -> str:
+def _describe(problem: Any) -> str:
     field = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "value_error":
         return f"{field}: {problem['ctx']['error']}" if field else str(problem["ctx"]["error"])
@@ -132,7 +132,7 @@ def _short(value: Any) -> str:
 
 
 def is_text(value: str) -> bool:
-    """Whether a string can be written as UTF-8: it holds no lone surrogate."""
+    """Whether a string can be encoded as UTF-8, because it contains no lone surrogate."""
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
@@ -140,23 +140,23 @@ def is_text(value: str) -> bool:
     return True
 
 
-def _path_to_odd_value(value: Any, levels: int = MAX_DEPTH) -> list[str] | None:
-    """The keys, innermost first, of a value that is not finite, not UTF-8, or nested too deep; else None."""
+def _path_to_invalid_value(value: Any, levels: int = MAX_DEPTH) -> list[str] | None:
+    """The keys, innermost first, of a value that is not finite, not UTF-8 or nested too deep; None if all are valid."""
     if isinstance(value, dict | list):
         if not levels:
             return []
         for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
             if isinstance(key, str) and not is_text(key):
                 return [key]
-            if (path := _path_to_odd_value(inner, levels - 1)) is not None:
+            if (path := _path_to_invalid_value(inner, levels - 1)) is not None:
                 return [*path, str(key)]
         return None
-    is_odd = (isinstance(value, float) and not math.isfinite(value)) or (isinstance(value, str) and not is_text(value))
-    return [] if is_odd else None
+    is_valid = math.isfinite(value) if isinstance(value, float) else not isinstance(value, str) or is_text(value)
+    return None if is_valid else []
 
 
 def rounded(value: Any) -> Any:
-    """A JSON value, with its numbers rounded to six places."""
+    """A JSON value, with its numbers rounded to six decimals."""
     if isinstance(value, dict):
         return {key: rounded(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -165,8 +165,8 @@ def rounded(value: Any) -> Any:
 
 
 def write_json(path: Path, value: object, *, indent: int | None = 2) -> None:
-    """Write a value as UTF-8 JSON with a final newline; lists of numbers, such as matrix rows, take one line each."""
+    """Write a value as UTF-8 JSON with a final newline; each list of numbers, such as a matrix row, is one line."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)
-    if indent is not None:  # JSON strings contain no line breaks, so the pattern matches none of them
+    if indent is not None:  # the pattern matches nothing inside strings, since JSON strings contain no line breaks
         text = re.sub(r"\[\n[\d\s,.eE+-]+\]", lambda row: "[" + " ".join(row[0][1:-1].split()) + "]", text)
     path.write_text(text + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""List the available checkpoints from their small files; a bad folder does not affect the others."""
+"""List the available checkpoints without reading their weights; a damaged one does not affect the others."""
 
 import os
 from collections.abc import Mapping
@@ -29,8 +29,8 @@ MAX_REASON_LENGTH = 300
 class Summary:
     """A checkpoint's name, purpose and main metric.
 
-    `accuracy` is on the test rows or, without these, on the validation rows; `perplexity` is a language model's on
-    validation texts. `has_atlas` is whether it has stories of heads.
+    `accuracy` is the accuracy on test rows, or on validation rows if there is none on test rows; `perplexity` is a
+    language model's perplexity on validation texts. `has_atlas` is whether there are stories of heads.
     """
 
     name: str
@@ -46,10 +46,10 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """All checkpoints under a folder, each kind sorted by name.
+    """All checkpoints in a folder, each kind sorted by name.
 
-    Published GPT-2 folders are language models with the objective "causal". `left_out` maps the name of each unreadable
-    checkpoint folder to a one-line reason.
+    Published GPT-2 folders are language models with the objective "causal". `left_out` has the name of each unreadable
+    checkpoint folder, with a one-line reason.
     """
 
     classifiers: tuple[Summary, ...] = ()
@@ -58,10 +58,10 @@ class Listing:
 
 
 def list_checkpoints(folder: Path | None = None) -> Listing:
-    """The checkpoints under a folder (None for `checkpoint_root()`); only changed ones are read again.
+    """The checkpoints in a folder (None for `checkpoint_root()`); only changed ones are read again.
 
-    Hidden folders and folders without a config.json are ignored; broken links are reported in `left_out`. Whatever the
-    folders contain, this does not raise. Interrupted saves are completed or rolled back first.
+    Hidden folders and folders without a config.json are ignored; broken links are reported in `left_out`. Damaged
+    folders never raise an error. Interrupted saves are completed or rolled back first.
     """
     root = (folder or checkpoint_root()).absolute()
     recover_saves(root)
@@ -69,16 +69,16 @@ def list_checkpoints(folder: Path | None = None) -> Listing:
     left_out: dict[str, str] = {}
     with shared_lock(root):
         for name in names_in(root):
-            summary = None if name.startswith(".") else _look(root / name)
+            result = None if name.startswith(".") else _summary_or_reason(root / name)
             try:
                 name.encode()
             except UnicodeEncodeError:
                 name = os.fsencode(name).decode("utf-8", "backslashreplace")
-                summary = summary and "the folder's name is not UTF-8; rename it"
-            if isinstance(summary, Summary):
-                summaries.append(summary)
-            elif summary is not None:
-                left_out[name] = summary
+                result = result and "the folder's name is not UTF-8; rename it"
+            if isinstance(result, Summary):
+                summaries.append(result)
+            elif result is not None:
+                left_out[name] = result
     return Listing(
         classifiers=tuple(summary for summary in summaries if summary.objective == "classify"),
         language_models=tuple(summary for summary in summaries if summary.objective != "classify"),
@@ -86,21 +86,21 @@ def list_checkpoints(folder: Path | None = None) -> Listing:
     )
 
 
-def _look(path: Path) -> Summary | str | None:
-    """A folder's summary, or why it cannot be read; None if it is not a checkpoint folder."""
+def _summary_or_reason(path: Path) -> Summary | str | None:
+    """A folder's summary, or the reason why it cannot be read; None if it is not a checkpoint folder."""
     try:
         if path.is_symlink() and not path.exists():
             return "a broken link"
         if not path.is_dir() or not os.path.lexists(path / "config.json"):
             return None
-        return _summary_or_reason(path, fingerprint(path))
+        return _cached_summary_or_reason(path, fingerprint(path))
     except (CheckpointError, OSError, ValueError) as error:  # removed in the meantime, or not readable
         return one_line(reason(error), limit=MAX_REASON_LENGTH)
 
 
 @lru_cache(maxsize=1000)
-def _summary_or_reason(path: Path, fingerprint: str) -> Summary | str:
-    """The result for a folder; `fingerprint` is only part of the cache key."""
+def _cached_summary_or_reason(path: Path, fingerprint: str) -> Summary | str:
+    """The summary of a checkpoint folder, or a reason; `fingerprint` is only part of the cache key."""
     try:
         return _summary(path)
     except CheckpointError as error:
@@ -110,10 +110,10 @@ def _summary_or_reason(path: Path, fingerprint: str) -> Summary | str:
 def _summary(path: Path) -> Summary:
     values = read_json(path / "config.json", dict)
     if values.get("model_type") == "gpt2":
-        _check_whole(path, GPT2_FILES)
+        _check_complete(path, GPT2_FILES)
         return Summary(path.name, title="next token (a published GPT-2)", objective="causal")
     config, _, _ = checked_config(values, source=str(path / "config.json"))
-    _check_whole(path, FILES)
+    _check_complete(path, FILES)
     labels = read_labels(path / "labels.json") if config.objective == "classify" else ()
     metrics = read_metrics(path / "metrics.json")
     read_history(path / "history.jsonl")
@@ -131,12 +131,12 @@ def _summary(path: Path) -> Summary:
     )
 
 
-def _check_whole(path: Path, files: tuple[str, ...]) -> None:
+def _check_complete(path: Path, files: tuple[str, ...]) -> None:
     if missing := [name for name in files if not (path / name).is_file()]:
         raise CheckpointError(f"it lacks {', '.join(missing)}")
 
 
 def checkpoint_names(*, language_models: bool = False) -> tuple[str, ...]:
-    """Names of the readable classifiers (or language models) under `checkpoint_root()`, sorted."""
+    """Names of the readable classifiers (or language models) in `checkpoint_root()`, sorted."""
     listing = list_checkpoints()
     return tuple(summary.name for summary in (listing.language_models if language_models else listing.classifiers))

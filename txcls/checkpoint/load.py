@@ -1,4 +1,4 @@
-"""Find and load a checkpoint folder; a damaged one is refused with file and field named."""
+"""Find and load a checkpoint folder; errors name the damaged file and field."""
 
 from contextlib import suppress
 from os import PathLike
@@ -23,7 +23,7 @@ from txcls.wording import shown
 
 
 def find_checkpoint(path_or_name: str | Path) -> Path:
-    """Find the folder for a path or for a name under `checkpoint_root()`.
+    """Find the folder for a path, or for a name in `checkpoint_root()`.
 
     Raises:
         CheckpointError: there is no such folder.
@@ -48,7 +48,7 @@ def find_checkpoint(path_or_name: str | Path) -> Path:
 def load_checkpoint(path_or_name: str | Path) -> Checkpoint:
     """Read a checkpoint folder onto the CPU, with the model in evaluation mode; nothing is executed or unpickled.
 
-    A checkpoint that is being replaced is read either as it was before or as it is after the replacement.
+    If the checkpoint is being replaced, either the old or the new one is read.
 
     Raises:
         CheckpointError: a file is missing, damaged or does not match the others; the message names file and field.
@@ -70,7 +70,7 @@ def _load(path: Path) -> Checkpoint:
         n = len(metrics.get(split, {}).get("confusion", classes))
         if n != len(classes):
             raise CheckpointError(
-                f"{path / 'metrics.json'}: {split}.confusion is of {n} classes; labels.json names {len(classes)}"
+                f"{path / 'metrics.json'}: {split}.confusion has {n} classes, labels.json {len(classes)}"
             )
     source = path / "tokenizer.json"
     values = read_json(source, dict)
@@ -86,8 +86,8 @@ def _load(path: Path) -> Checkpoint:
     try:
         model = build_without_memory(config, vocab_size=len(tokens), n_classes=len(classes))
     except (ValueError, RuntimeError) as error:
-        raise CheckpointError(f"{path}: no model can be made of its settings ({error!s:.200})") from None
-    # On the meta device, so that nothing is allocated unless the weights file really holds a model of that size.
+        raise CheckpointError(f"{path}: cannot build a model with these settings ({error!s:.200})") from None
+    # The model is on the meta device: nothing is allocated unless the weights file contains a model of this size.
     shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
     weights = load_weights(path / "model.safetensors", shapes)
     try:

@@ -1,4 +1,4 @@
-"""From logits to calibrated probabilities and in-scope scores, with the settings that a checkpoint stores."""
+"""Calibrated probabilities and in-scope scores of logits, with a checkpoint's stored settings."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def calibrated_probabilities(
 ) -> Floats:
     """Class probabilities (N, C) of logits (N, C) under `txcls.config.Calibration`; rows sum to 1.
 
-    `lengths` are the numbers of tokens of the texts, (N,) or one for all; without it, no text counts as short.
+    `lengths` are the texts' numbers of tokens, (N,) or one for all texts; if None, no text counts as short.
     """
     temperature = calibration.temperature if lengths is None else temperatures(calibration, lengths)[:, None]
     log_probabilities = calibrated_log_probabilities(log_softmax(logits), temperature, calibration.power)
@@ -31,12 +31,12 @@ def calibrated_probabilities(
 
 
 def temperatures(calibration: Calibration, lengths: NDArray[np.integer[Any]] | int) -> Floats:
-    """The temperature for each text, (N,), by its number of tokens."""
+    """The temperature for each text, (N,), according to its number of tokens."""
     lengths = np.atleast_1d(lengths)
-    found = np.full(lengths.shape, calibration.temperature)
+    result = np.full(lengths.shape, calibration.temperature)
     for up_to, temperature in reversed(calibration.short):
-        found[lengths <= up_to] = temperature
-    return found
+        result[lengths <= up_to] = temperature
+    return result
 
 
 def calibrated_log_probabilities(log_probabilities: Floats, temperature: Floats | float, power: float) -> Floats:
@@ -50,9 +50,8 @@ def scope_scores(logits: Floats, *, calibration: Calibration, score: str) -> Flo
 
     "max_probability" is the highest calibrated probability (Hendrycks & Gimpel 2017); "energy" is the log-sum-exp of
     the logits, the negative free energy of Liu et al. 2020. "standard_score" is the number of standard deviations by
-    which the highest logit exceeds the mean of the text's logits. It ignores the length of the pooled vector and uses
-    only its direction, similar to the cosine with the head's row for the predicted class (Zhang & Xiang 2023,
-    "MaxCosine").
+    which the highest logit exceeds the mean of the text's logits. It depends on the direction of the pooled vector, but
+    not on its length, like the cosine with the head's row for the predicted class (Zhang & Xiang 2023, "MaxCosine").
     """
     if score == "energy":
         highest = logits.max(axis=1).astype(np.float64)  # N

@@ -78,15 +78,15 @@ def read_labels(path: Path) -> tuple[str, ...]:
 
 
 def labels_problem(labels: Sequence[str]) -> str | None:
-    """Why these labels cannot be a checkpoint's class names; None if they can."""
+    """The reason why these labels cannot be a checkpoint's class names; None if they can."""
     if len(labels) > MAX_CLASSES:
         return f"{len(labels):,} classes; expected at most {MAX_CLASSES:,}"
     if (length := sum(map(len, labels))) > MAX_LABEL_CHARACTERS:
-        return f"class names of {length:,} characters together; expected at most {MAX_LABEL_CHARACTERS:,}"
+        return f"class names of {length:,} characters in total; expected at most {MAX_LABEL_CHARACTERS:,}"
     if len(set(labels)) != len(labels):
         return "a class name occurs twice"
-    if odd := next((label for label in labels if not is_text(label)), None):
-        return f"the class name {odd!r:.200} holds half a character (a lone surrogate)"
+    if invalid := next((label for label in labels if not is_text(label)), None):
+        return f"the class name {invalid!r:.200} is not valid Unicode (it contains a lone surrogate)"
     return None
 
 
@@ -105,7 +105,7 @@ def read_history(path: Path) -> list[dict[str, Any]]:
     """The validated rows of history.jsonl, unchanged.
 
     Raises:
-        CheckpointError: as for `read_metrics`; the message names the line.
+        CheckpointError: the file cannot be read, or a row is invalid; the message names the line.
     """
     lines = read_text(path).removesuffix("\n").split("\n")
     if len(lines) > MAX_HISTORY_ROWS:
@@ -124,7 +124,7 @@ def read_history(path: Path) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class HistoryRow:
-    """A validation during training: training metrics since the previous one, and metrics on validation rows."""
+    """A validation during training: training metrics since the previous validation, and validation metrics."""
 
     __pydantic_config__ = PLAIN
     epoch: Count = 0
@@ -143,7 +143,7 @@ class HistoryRow:
 
 @dataclass(frozen=True, slots=True)
 class ClassMetrics:
-    """One class against the rest; `support` is its number of rows."""
+    """Metrics of one class against all others; `support` is its number of rows."""
 
     __pydantic_config__ = PLAIN
     label: Annotated[str, Field(strict=True, max_length=MAX_LABEL_CHARACTERS)]
@@ -155,7 +155,7 @@ class ClassMetrics:
 
 @dataclass(frozen=True, slots=True)
 class ReliabilityBin:
-    """Predictions whose confidence is in (low, high]: their number, mean confidence and accuracy."""
+    """Predictions with a confidence in (low, high]: their number, mean confidence and accuracy."""
 
     __pydantic_config__ = PLAIN
     low: Share
@@ -167,7 +167,7 @@ class ReliabilityBin:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The accuracy on rows for which some quantity is above `over` and at most `up_to` (None for no bound)."""
+    """The accuracy on the rows with a quantity above `over` and at most `up_to` (None for no bound)."""
 
     __pydantic_config__ = PLAIN
     over: Number | None
@@ -207,7 +207,7 @@ class Metrics:
 
 
 class _Part(BaseModel):
-    """A part that is validated but not converted, so that the values stay plain JSON."""
+    """A part of metrics.json, which is validated but not converted: the values remain plain JSON."""
 
     model_config = ConfigDict(frozen=True, protected_namespaces=(), **PLAIN)
 
@@ -238,7 +238,7 @@ class _Training(_Part):
 
 
 _ABSENT: Any = None
-"""Default for parts that may be missing; null is not allowed."""
+"""Default of optional parts, which may be missing but not null."""
 
 
 class _Scope(_Part):
@@ -263,7 +263,7 @@ class _Language(_Part):
 class _Metrics(_Part):
     """metrics.json: measurements, and how the model was made; every part is optional.
 
-    `txcls.inspection` adds "heads", "atlas", "means" and "explanations", and validates them when it reads them.
+    `txcls.inspection` adds further parts, such as "heads" and "atlas", and validates them when it reads them.
     """
 
     data: _Data = _Data()

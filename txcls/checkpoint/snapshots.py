@@ -1,7 +1,7 @@
-"""Snapshots of a classifier's weights during training: the steps after which they are taken, and their file.
+"""Snapshots of a classifier's weights during training: when they are taken, and the file that stores them.
 
-`snapshots.safetensors` holds each weight of the model N times, stacked along a new first axis, as float16. Its metadata
-has the optimiser step of each snapshot, and its loss and accuracy on training and validation rows.
+`snapshots.safetensors` contains the N snapshots of each weight, stacked along a new first axis, as float16. Its
+metadata has each snapshot's optimiser step, and its loss and accuracy on training and validation rows.
 """
 
 import json
@@ -23,14 +23,14 @@ from txcls.errors import CheckpointError
 
 MAX_METADATA_CHARACTERS = 100_000
 LOG_SPACING = 100
-"""Snapshots are about evenly spaced in the first 1 / EARLY of training; then their distance grows exponentially."""
+"""In the first 1 / LOG_SPACING of training, snapshots are about evenly spaced; then the gaps grow exponentially."""
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRow:
-    """A snapshot's optimiser step, and its metrics.
+    """A snapshot's optimiser step and metrics.
 
-    Training metrics are computed during training over the steps since the previous snapshot; None for the first.
+    Training metrics are means over the steps since the previous snapshot; None for the first snapshot.
     """
 
     __pydantic_config__ = PLAIN
@@ -43,7 +43,7 @@ class SnapshotRow:
 
 @dataclass(frozen=True, eq=False)
 class Snapshots:
-    """N snapshots of a model, ordered by step; `weights` have a first axis of length N and are float16."""
+    """N snapshots of a model, ordered by step; `weights` are float16 and have a first axis of length N."""
 
     rows: tuple[SnapshotRow, ...]
     weights: Mapping[str, Tensor]
@@ -53,15 +53,15 @@ class Snapshots:
 
     @classmethod
     def of(cls, states: "Sequence[tuple[SnapshotRow, Mapping[str, Tensor]]]") -> "Snapshots":
-        """Combine rows and weights."""
+        """Combine rows and weights of at least one snapshot."""
         rows = tuple(row for row, _ in states)
         return cls(rows, {name: torch.stack([weights[name] for _, weights in states]) for name in states[0][1]})
 
 
 def snapshot_steps(n: int, total: int) -> tuple[int, ...]:
-    """The n steps from 0 to `total` after which to take snapshots; all steps if there are no more than n.
+    """The n steps from 0 to `total` after which to take snapshots; all steps if there are at most n.
 
-    They are evenly spaced in log(1 + EARLY * step / total).
+    They are evenly spaced in log(1 + LOG_SPACING * step / total).
     """
     if n > total:
         return tuple(range(total + 1)) if n else ()
@@ -82,7 +82,7 @@ def save_snapshots(snapshots: Snapshots, path: Path) -> None:
     """
     weights = finite(as_stored(snapshots.weights), where="snapshots in float16")
     rows = json.dumps([asdict(row) for row in snapshots.rows])
-    save_file(weights, path, metadata={"snapshots": rows})  # one entry, because several would be in random order
+    save_file(weights, path, metadata={"snapshots": rows})  # a single entry: safetensors orders entries randomly
 
 
 def load_snapshots(path: Path, model: Mapping[str, Tensor]) -> Snapshots | None:

@@ -1,4 +1,4 @@
-"""A checkpoint's weights: stored as float16, checked before they are read; and models on the meta device."""
+"""A checkpoint's weights, which are stored as float16 and checked before they are read; models on the meta device."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ from txcls.errors import CheckpointError
 from txcls.model import Encoder, LanguageModel, TextClassifier
 
 MAX_HEADER_BYTES = 2_000_000
-"""Maximum size of a file's header; a hundred layers take a tenth of it."""
+"""Maximum size of a file's header; the header of a model with a hundred layers takes a tenth of it."""
 MAX_DIMENSIONS = 8
 _TYPES = {
     "F64": torch.float64,
@@ -33,12 +33,12 @@ _TYPES = {
 
 
 def as_stored(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """A model's `state_dict` as it is stored: float16, on the CPU."""
+    """A model's `state_dict` in its stored form: float16, on the CPU."""
     return {name: tensor.detach().cpu().half().contiguous() for name, tensor in weights.items()}
 
 
 def finite(weights: dict[str, Tensor], *, where: str) -> dict[str, Tensor]:
-    """Return the weights unchanged if all are finite.
+    """Check that all weights are finite, and return them unchanged.
 
     Raises:
         CheckpointError: some are not finite; the message begins with `where` and names them.
@@ -57,25 +57,27 @@ def read_header(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """The tensors of a safetensors file as meta tensors, and its metadata; values are not read.
 
     Raises:
-        CheckpointError: it is not a complete safetensors file, or names more tensors than any txcls model has.
+        CheckpointError: it is not a complete safetensors file, or has more tensors than any txcls model.
     """
     try:
         with path.open("rb") as file:
             size = int.from_bytes(file.read(8), "little")
             if MAX_HEADER_BYTES < size <= path.stat().st_size:
                 raise CheckpointError(
-                    f"{path}: a header of {size:,} bytes; at most {MAX_HEADER_BYTES:,} are read. Is it a txcls model?"
+                    f"{path}: a header of {size:,} bytes; expected at most {MAX_HEADER_BYTES:,}. Is it a txcls model?"
                 )
             header = file.read(min(size, MAX_HEADER_BYTES))
             if header.count(b"{") > 20_000 or header.count(b",") > 200_000:
-                raise CheckpointError(f"{path}: names more tensors than any txcls model has")
+                raise CheckpointError(f"{path}: has more tensors than any txcls model")
         tensors = {}
         with safe_open(path, framework="pt") as stored:  # checks that the sizes in the header match the file
             for name in stored.keys():  # noqa: SIM118  # not a mapping
                 part = stored.get_slice(name)
                 shape, kind = part.get_shape(), part.get_dtype()
                 if kind not in _TYPES or len(shape) > MAX_DIMENSIONS:
-                    raise CheckpointError(f"{path}: {name:.200} is {kind} in {len(shape)} dimensions; no weight is")
+                    raise CheckpointError(
+                        f"{path}: {name:.200} is {kind} in {len(shape)} dimensions; no txcls model has such weights"
+                    )
                 tensors[name] = torch.empty(shape, dtype=_TYPES[kind], device="meta")
             return tensors, dict(stored.metadata() or {})
     except (SafetensorError, OSError, ValueError, RuntimeError, OverflowError) as error:
@@ -107,7 +109,7 @@ def load_weights(path: Path, shapes: Mapping[str, Sequence[int]]) -> dict[str, T
 
 @contextmanager
 def shapes_only() -> Iterator[None]:
-    """Build models on the meta device, where tensors have shapes but no values, so that nothing is allocated.
+    """Inside the block, models are built on the meta device: tensors have shapes but no values, and take no memory.
 
     In-place functions return such tensors unchanged, since some of them would import torch's compiler, which takes 2 s.
     """
@@ -129,7 +131,7 @@ def shapes_only() -> Iterator[None]:
 
 
 def build_without_memory(config: RunConfig, *, vocab_size: int, n_classes: int) -> Encoder:
-    """The model of a configuration on torch's meta device: it has shapes but no values, so it cannot compute."""
+    """A configuration's model on torch's meta device: its tensors have shapes but no values."""
     with shapes_only():
         if config.objective == "classify":
             return TextClassifier(config.model, vocab_size=vocab_size, n_classes=n_classes)
