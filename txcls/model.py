@@ -1,10 +1,10 @@
-"""A Transformer text classifier from first principles, top to bottom: ids, embeddings, blocks, pooling, class logits.
+"""A Transformer text classifier from first principles, from top to bottom: ids, embeddings, blocks, pooling, logits.
 
 Letters in the shape comments at line ends:
 
     B batch   T tokens   D d_model   H heads   E head width (D / H)   F d_ff   C classes   V vocabulary   L layers
 
-It implements "Attention Is All You Need" (Vaswani et al. 2017, https://arxiv.org/abs/1706.03762), encoder only, with
+It implements the encoder of "Attention Is All You Need" (Vaswani et al. 2017, https://arxiv.org/abs/1706.03762), with
 the options of `txcls.config.ModelConfig`. Tensors worth inspecting pass through a `Tap` (txcls/tap.py), which does
 nothing unless a trace is open; a tap's name is its attribute path, for example `layers.0.attn.pattern`.
 """
@@ -20,17 +20,17 @@ from txcls.tap import Tap, name_taps
 from txcls.text.vocabulary import PAD
 
 MAX_EXPLICIT_LENGTH = 400
-"""Maximum length in tokens for which explicit attention trains faster than fused attention, in bfloat16 on a CPU; five
-times as fast at 64 tokens."""
+"""Maximum number of tokens for which explicit attention trains faster than fused attention, in bfloat16 on a CPU; it is
+five times as fast at 64 tokens."""
 
 
 def sinusoidal_encoding(length: int, d_model: int) -> Tensor:
-    """Fixed positional encoding, (T, D): PE[t, 2i] = sin(t / 10000^(2i/D)), PE[t, 2i+1] = cos of the same angle.
+    """Fixed positional encoding, (T, D): PE[t, 2i] = sin(t / 10000^(2i/D)), PE[t, 2i+1] = cos(t / 10000^(2i/D)).
 
-    Frequencies decrease from one radian per token to 1/10,000 of that. Every position thus has its own vector, and a
-    shift by k tokens is the same rotation at every position (section 3.5).
+    Frequencies decrease from one radian per token to about 1/10,000 radian. So every position has a different vector,
+    and a shift by k tokens is the same rotation at every position (section 3.5).
     """
-    with torch.device("cpu"):  # even when a model is built only for its shapes (checkpoint/weights.py)
+    with torch.device("cpu"):  # not on the meta device, which checkpoint/weights.py uses
         position = torch.arange(length, dtype=torch.float64).unsqueeze(1)  # T 1
         frequency = torch.exp(torch.arange(0, d_model, 2, dtype=torch.float64) * (-math.log(10_000.0) / d_model))  # D/2
         encoding = torch.empty(length, d_model, dtype=torch.float64)  # T D
@@ -52,7 +52,7 @@ class Embeddings(nn.Module):
         self.token = nn.Embedding(vocab_size, width, padding_idx=PAD)
         self.widen = nn.Identity() if width == config.d_model else nn.Linear(width, config.d_model, bias=False)
         if config.positions == "sinusoidal":
-            # Not a parameter, since it is never trained, and not saved, since it follows from the config.
+            # A buffer, because it is not trained; not saved, because it follows from the config.
             encoding = sinusoidal_encoding(config.max_length, config.d_model)
             self.register_buffer("positional", encoding, persistent=False)
         elif config.positions == "learned":
@@ -64,7 +64,7 @@ class Embeddings(nn.Module):
         """Ids (B, T) to (B, T, D); `start` is the position of the first id, nonzero if a cache holds earlier tokens."""
         x = self.tokens(self.widen(self.token(ids)) * self.scale)  # B T D
         if self.kind != "none":
-            # expand: one copy per text, to let a trace edit the positions of a single text
+            # Expanded to the batch, so that a trace can edit the positions of a single text.
             x = x + self.positions(self.positional[start : start + ids.shape[1]].expand(x.shape))  # B T D
         out: Tensor = self.dropout(self.out(x))  # B T D
         return out
@@ -86,7 +86,7 @@ class KeyValueCache:
         return 0 if self.k is None else self.k.shape[2]
 
     def extend(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Append the new tokens' keys and values; returns the keys and values of all tokens."""
+        """Append the new tokens' keys and values, and return the keys and values of all tokens."""
         self.k = k if self.k is None else torch.cat([self.k, k], dim=2)
         self.v = v if self.v is None else torch.cat([self.v, v], dim=2)
         return self.k, self.v
@@ -95,8 +95,8 @@ class KeyValueCache:
 class SelfAttention(nn.Module):
     """Multi-head self-attention: softmax(Q K^T / sqrt(E)) V in each of H heads (Vaswani et al. 2017, 3.2).
 
-    Each token's query is compared with the keys of all tokens. Softmax turns these scores into weights, and the token
-    gets the sum of all values with these weights.
+    Each token's query is compared with the keys of all tokens. Softmax turns these scores into weights, and the output
+    for the token is the sum of all values with these weights.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -114,9 +114,9 @@ class SelfAttention(nn.Module):
         """The output of attention, (B, T, D), for x (B, T, D).
 
         Args:
-            x: input to queries, keys and values; with a `cache`, only for the new tokens.
-            mask: True where a query may attend to a key, broadcast to (B, H, T, T); None to allow all pairs.
-            cache: keys and values of earlier tokens, which precede the new tokens.
+            x: input to queries, keys and values; with a `cache`, the new tokens only.
+            mask: True where a query may attend to a key, broadcast to (B, H, T, T); None if all pairs are allowed.
+            cache: keys and values of the tokens before x, to which those of x are added.
         """
         q = self.q(self._split_heads(self.query(x)))  # B H T E
         k = self.k(self._split_heads(self.key(x)))  # B H T E
@@ -124,16 +124,17 @@ class SelfAttention(nn.Module):
         if cache is not None:
             k, v = cache.extend(k, v)  # B H (earlier + T) E
         is_traced = self.scores.is_watched or self.pattern.is_watched
-        if is_traced or is_faster_written_out(q, training=self.training, dropout=self.dropout.p):
-            # Divided by sqrt(E), since a sum of E products of unit variance has variance E, which would saturate
-            # softmax. For speed, the queries are divided rather than the larger T x T scores, and the mask is added.
+        if is_traced or is_explicit_faster(q, training=self.training, dropout=self.dropout.p):
+            # Dividing by sqrt(E) keeps the variance of the scores near 1; a sum of E products of unit variance has
+            # variance E, which would saturate softmax. For speed, q is divided, not the larger T x T scores, and the
+            # mask is added.
             scores = (q / math.sqrt(self.d_head)) @ k.mT  # B H T T
             if mask is not None:
                 scores += torch.zeros_like(mask, dtype=scores.dtype).masked_fill_(~mask, -math.inf)  # B H T T
             pattern = self.pattern(F.softmax(self.scores(scores), dim=-1))  # B H T T, each row sums to 1
             z = self.z(self.dropout(pattern) @ v)  # B H T E
         else:
-            # The same arithmetic in one fused kernel, which never stores the T x T pattern.
+            # The same computation in one fused kernel, which never stores the T x T pattern.
             dropout = self.dropout.p if self.training else 0.0
             z = self.z(F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout))  # B H T E
         concatenated = z.transpose(1, 2).flatten(2)  # B T D
@@ -148,8 +149,8 @@ class SelfAttention(nn.Module):
 class LayerNorm(nn.Module):
     """Normalises the D numbers of each token to mean 0 and variance 1, then applies a trained scale and shift.
 
-    Ba et al. 2016, https://arxiv.org/abs/1607.06450, equations 3 and 4. Statistics are computed per token, never over
-    tokens or texts.
+    Mean and variance are computed for each token separately (Ba et al. 2016, https://arxiv.org/abs/1607.06450,
+    equations 3 and 4).
     """
 
     def __init__(self, d_model: int) -> None:
@@ -160,10 +161,10 @@ class LayerNorm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         if not self.out.is_watched:
-            return F.layer_norm(x, self.weight.shape, self.weight, self.bias)  # the same in one fused kernel
+            return F.layer_norm(x, self.weight.shape, self.weight, self.bias)  # the code below in one fused kernel
         centred = x - x.mean(dim=-1, keepdim=True)  # B T D
         variance = centred.square().mean(dim=-1, keepdim=True)  # B T 1
-        # The small constant avoids division by zero if all D numbers are equal.
+        # 1e-5 avoids a division by zero if all D numbers are equal.
         normed: Tensor = self.out(centred / torch.sqrt(variance + 1e-5) * self.weight + self.bias)  # B T D
         return normed
 
@@ -194,8 +195,8 @@ class Block(nn.Module):
     """One layer: attention moves information between tokens, then feed-forward processes each token separately.
 
     Both add their output to the residual stream. With norm "pre", each reads a normalised copy of the stream (Xiong et
-    al. 2020, https://arxiv.org/abs/2002.04745); with "post", the stream is normalised after each addition (Vaswani et
-    al. 2017).
+    al. 2020, https://arxiv.org/abs/2002.04745); with "post", the stream itself is normalised after each addition
+    (Vaswani et al. 2017).
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -223,18 +224,18 @@ class Pooling(nn.Module):
         super().__init__()
         self.kind = config.pooling
         if self.kind == "attention":
-            # No bias: it would add the same constant to all scores and cancel in softmax.
+            # No bias: a constant added to all scores would not change the softmax.
             self.score = nn.Linear(config.d_model, 1, bias=False)
         self.pattern = Tap()
 
     def forward(self, x: Tensor, real: Tensor | None) -> Tensor:
-        """x (B, T, D) to (B, D); `real` (B, T) is True where a token is not padding, None to pool padding too."""
+        """x (B, T, D) to (B, D); `real` (B, T) is True where a token is not padding; None includes padding."""
         if self.kind in ("first", "class_token"):
             return x[:, 0]  # B D
         scores = self.score(x).squeeze(-1) if self.kind == "attention" else x.new_zeros(x.shape[:2])  # B T
         if real is not None:
             scores = scores.masked_fill(~real, -math.inf)  # B T
-        # With equal scores this is the mean.
+        # With equal scores, pooling is the mean.
         pattern = self.pattern(F.softmax(scores, dim=-1))  # B T, sums to 1
         pooled: Tensor = (pattern.unsqueeze(1) @ x).squeeze(1)  # B D
         return pooled
@@ -253,15 +254,15 @@ class Encoder(nn.Module):
     def read(self, ids: Tensor, cache: list[KeyValueCache] | None = None) -> Tensor:
         """Ids (B, T) to the final state of each token, (B, T, D).
 
-        With a `cache` (one `KeyValueCache` per layer, for causal models), the ids continue the cached tokens, and there
-        is no padding.
+        With a `cache` (one `KeyValueCache` per layer, for causal models), the ids follow the cached tokens, and must
+        not contain padding.
 
         Raises:
             ValueError: the rows are longer than the config's max_length.
         """
         start = cache[0].length if cache else 0
         if (n_tokens := start + ids.shape[1]) > self.config.max_length:
-            raise ValueError(f"got {n_tokens} tokens a row; this model reads at most {self.config.max_length}")
+            raise ValueError(f"got {n_tokens} tokens per row; this model reads at most {self.config.max_length}")
         ids = self.pad(ids)
         mask = self.attention_mask(ids, start)
         x = self.embeddings(ids, start)  # B T D
@@ -276,8 +277,8 @@ class Encoder(nn.Module):
         real = self.real(ids) if start == 0 else None  # B T
         mask = None if real is None else real[:, None, None, :]  # B 1 1 T
         if self.config.causal:
-            earlier = torch.ones(length, start + length, dtype=torch.bool, device=ids.device).tril(start)  # T start+T
-            mask = earlier if mask is None else mask & earlier  # B 1 T T
+            not_later = torch.ones(length, start + length, dtype=torch.bool, device=ids.device).tril(start)  # T start+T
+            mask = not_later if mask is None else mask & not_later  # B 1 T T
         return mask
 
     # Except in the reference systems and GPT-2, texts are padded only within batches, and padding is masked.
@@ -288,11 +289,11 @@ class Encoder(nn.Module):
         return F.pad(ids, (0, missing), value=PAD) if self.config.fixed_length and missing > 0 else ids
 
     def real(self, ids: Tensor) -> Tensor | None:
-        """True where ids (B, T) are not padding; None without `mask_padding`, where padding counts as text."""
+        """True where ids (B, T) are not padding; None without `mask_padding`, where padding is treated as text."""
         return (ids != PAD) if self.config.mask_padding else None  # B T
 
     def _finish(self) -> None:
-        """Name the taps and initialise the weights; called by subclasses once they have added their own parts."""
+        """Name the taps and initialise the weights; called by subclasses after they have added their own modules."""
         self.tap_names = name_taps(self)
         if self.config.init == "default":
             return
@@ -332,8 +333,8 @@ class TextClassifier(Encoder):
 class LanguageModel(Encoder):
     """Token ids (B, T) to logits over the vocabulary at every position, (B, T, V).
 
-    With `causal` attention the logits predict the next token (GPT); otherwise they predict the token at the same
-    position, which is useful if it was masked (BERT).
+    With `causal` attention, the logits predict the next token (GPT); otherwise they predict the token at the same
+    position, which may be masked (BERT).
     """
 
     def __init__(self, config: ModelConfig, *, vocab_size: int) -> None:
@@ -346,11 +347,11 @@ class LanguageModel(Encoder):
         self._finish()
 
     def forward(self, ids: Tensor, cache: list[KeyValueCache] | None = None) -> Tensor:
-        """Logits (B, T, V) of ids (B, T); with a `cache`, the ids continue the cached tokens."""
+        """Logits (B, T, V) of ids (B, T); with a `cache`, the ids follow the cached tokens."""
         return self.unembed(self.read(ids, cache))  # B T V
 
     def unembed(self, states: Tensor) -> Tensor:
-        """Logits (…, V) of final states (…, D); since V is large, callers may pass only the positions they need."""
+        """Logits (…, V) of final states (…, D); since V is large, pass only the positions that are needed."""
         logits: Tensor = self.logits(F.linear(self.narrow(states), self.output_matrix, self.bias))  # … V
         return logits
 
@@ -363,7 +364,7 @@ class LanguageModel(Encoder):
         """An empty cache, one entry per layer.
 
         Raises:
-            ValueError: attention is not causal, so new tokens would change the states of earlier tokens.
+            ValueError: attention is not causal: new tokens would change the states of earlier tokens.
         """
         if not self.config.causal:
             raise ValueError("attention is not causal; only a causal model can continue a text from a cache")
@@ -371,10 +372,10 @@ class LanguageModel(Encoder):
 
 
 class Dropout(nn.Module):
-    """In training, zeroes each number with probability `p` and scales up the rest (Srivastava et al. 2014).
+    """In training, sets each value to zero with probability `p` and scales up the others (Srivastava et al. 2014).
 
-    On a CPU, torch draws one random number per value, which takes a fifth of a training step for these small models.
-    Here each value uses only 16 random bits, so four values share one draw; `p` is met to within 1 / 131,072.
+    On a CPU, torch draws one random number per value, which takes a fifth of a training step of these small models.
+    Here four values share one draw of 64 random bits, 16 bits each; the probability is exact to 1 / 131,072.
     """
 
     def __init__(self, p: float) -> None:
@@ -389,7 +390,7 @@ class Dropout(nn.Module):
         bits = draws.view(torch.int16)[: x.numel()].view(x.shape)  # uniform from -32,768 to 32,767
         mask = bits.ge_(round(self.p * 65_536) - 32_768)  # 1 or 0 as int16: converting from bool is ten times slower
         if x.dtype.itemsize == 2:
-            # Multiplying the bit pattern of the scale by 1 or 0 gives the bit pattern of scale or zero: no conversion.
+            # The bit pattern of the scale, multiplied by 1 or 0, is that of the scale or of zero: no conversion.
             scale = torch.tensor(1.0 / (1.0 - self.p), dtype=x.dtype).view(torch.int16)
             return x * mask.mul_(scale).view(x.dtype)
         return x * mask.to(x.dtype).div_(1.0 - self.p)
@@ -398,11 +399,11 @@ class Dropout(nn.Module):
         return f"p={self.p}"
 
 
-def is_faster_written_out(q: Tensor, *, training: bool, dropout: float) -> bool:
+def is_explicit_faster(q: Tensor, *, training: bool, dropout: float) -> bool:
     """Whether explicit attention is faster than the fused kernel, for queries q (B, H, T, E).
 
-    This is the case when training on a CPU in bfloat16, where the gradient of the fused kernel is slow: with dropout,
-    or up to `MAX_EXPLICIT_LENGTH` tokens. In float32 the fused kernel is always faster.
+    It is faster in training on a CPU in bfloat16, where the fused kernel's gradient is slow, if there is dropout or
+    there are at most `MAX_EXPLICIT_LENGTH` tokens. In float32, the fused kernel is always faster.
     """
     if not training or q.device.type != "cpu" or q.dtype != torch.bfloat16:
         return False

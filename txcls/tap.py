@@ -1,15 +1,15 @@
 """Named points in the model whose tensors can be read or edited while a trace is open.
 
 A `Tap` is an identity module that a tensor of the model passes through; its name is its module path
-(`layers.0.attn.pattern`). Without an open trace it costs about a microsecond. Inside `with trace() as opened:` it
+(`layers.0.attn.pattern`). Without an open trace, it takes about a microsecond. Inside `with trace() as opened:`, it
 records the tensor, or replaces it with the result of an edit:
 
     with trace(record=["layers.0.attn.pattern"]) as opened:
         model(ids)
     opened["layers.0.attn.pattern"]  # B H T T
 
-The open trace is stored in a `ContextVar`, so threads (and asyncio tasks) that share a model never see each other's
-values, as they would with forward hooks.
+The open trace is stored in a `ContextVar`, so that threads (and asyncio tasks) that share a model do not see each
+other's tensors, unlike with forward hooks.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -27,7 +27,7 @@ _open_trace: ContextVar["Trace | None"] = ContextVar("txcls_open_trace", default
 
 
 class Trace:
-    """The tensors recorded by an open trace; created by `trace()`, read like a dictionary of tap name to tensor."""
+    """The tensors recorded by an open trace; created by `trace()`, used like a dictionary from tap name to tensor."""
 
     def __init__(self, *, record: Iterable[str] | None, edit: Mapping[str, Edit]) -> None:
         self._patterns = None if record is None else tuple(record)
@@ -54,7 +54,7 @@ class Trace:
         return self._patterns is None or any(fnmatchcase(name, pattern) for pattern in self._patterns)
 
     def visit(self, name: str, value: Tensor) -> Tensor:
-        """Called by a tap: apply its edit, record the result, and return it."""
+        """Apply the tap's edit to its tensor, record the result, and return it; called by the tap."""
         self.passed.append(name)
         edit = self._edits.get(name)
         if edit is not None:
@@ -70,14 +70,14 @@ class Trace:
         return value
 
     def check(self) -> None:
-        """Raise TraceError if the tap of an edit was never reached, or nothing was recorded that should have been."""
+        """Raise TraceError if the tap of an edit was never reached, or nothing of what was requested was recorded."""
         if unreached := sorted(set(self._edits) - self.edited):
             raise TraceError(
                 f"no tap named {', '.join(unreached)}; the model passed {', '.join(self.passed) or 'none'}"
             )
         if not self.values and (self._patterns is None or self._patterns):
-            wanted = "anything" if self._patterns is None else ", ".join(self._patterns)
-            raise TraceError(f"the trace recorded nothing (expected {wanted}); run the model inside the `with` block")
+            expected = "anything" if self._patterns is None else ", ".join(self._patterns)
+            raise TraceError(f"the trace recorded nothing (expected {expected}); run the model inside the `with` block")
 
 
 @contextmanager
@@ -86,7 +86,7 @@ def trace(*, record: Iterable[str] | None = None, edit: Mapping[str, Edit] | Non
 
     Args:
         record: names or shell-style patterns (`layers.*.attn.pattern`) to record; None for all, `()` for none.
-        edit: tap name to a function that takes the tensor and returns its replacement, of the same shape.
+        edit: for each tap name, a function that takes the tensor and returns its replacement, of the same shape.
 
     Raises:
         TraceError: an edit's tap was never reached, or nothing was recorded.
@@ -109,9 +109,9 @@ class Tap(nn.Module):
 
     @property
     def is_watched(self) -> bool:
-        """Whether a trace that is open in this thread or task records or edits the tensor here.
+        """Whether a trace that is open in this thread or task records or edits this tap's tensor.
 
-        If not, attention and LayerNorm use fused kernels, which skip tensors that only a tap needs.
+        If not, attention and LayerNorm use fused kernels, which do not compute tensors that only a tap needs.
         """
         opened = _open_trace.get()
         return opened is not None and opened.watches(self.name)
@@ -122,7 +122,7 @@ class Tap(nn.Module):
 
 
 def name_taps(model: nn.Module) -> tuple[str, ...]:
-    """Set each tap's name to its module path inside `model`; returns the names in module order."""
+    """Set each tap's name to its module path in `model`, and return the names in module order."""
     names = []
     for path, module in model.named_modules():
         if isinstance(module, Tap):

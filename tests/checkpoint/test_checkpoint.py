@@ -94,7 +94,7 @@ DAMAGES = {
     "huge header": (put("model.safetensors", b"\xff" * 64), "not a complete safetensors file"),
     "config of something else": (put("config.json", b'{"architectures": ["BertModel"]}'), "format_version is None"),
     "deeply nested config": (put("config.json", b"[" * 1_900), "not readable as JSON (nested too deep)"),
-    "config of many values": (put("config.json", b"[" * 100_000), "config.json: about 100,000 values; expected at most 2,000"),
+    "config of many values": (put("config.json", b"[" * 100_000), "about 100,000 values; expected at most 2,000"),
     "unknown key": (edit_json("config.json", lambda c: c["model"].update(wings=2)), "model.wings: unknown setting"),
     "scope rule": (
         edit_json("config.json", lambda c: c.update(scope={"score": "mood"})),

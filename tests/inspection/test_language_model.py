@@ -129,5 +129,5 @@ def test_subwords_are_written_with_their_spaces(folder: Path) -> None:
     for cut in range(2, len(ids)):
         before = model.decode(ids[:cut])
         if "\N{REPLACEMENT CHARACTER}" not in before:  # not in the middle of a character's bytes
-            assert before + model.written(ids[:cut], ids[cut:]) == whole
+            assert before + model.appended_text(ids[:cut], ids[cut:]) == whole
     assert "␣the" in token_names(model)

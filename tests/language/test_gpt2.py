@@ -81,7 +81,7 @@ def test_a_published_folder_is_a_language_model_like_any_other(
     with torch.no_grad():
         loss = theirs(torch.tensor([read.ids]), labels=torch.tensor([read.ids])).loss
     assert surprisal(model, read.ids).perplexity == pytest.approx(float(loss.exp()), rel=1e-4)
-    assert model.written(read.ids, model.encode(" the cat")) == " the cat"
+    assert model.appended_text(read.ids, model.encode(" the cat")) == " the cat"
     assert model.start == () and model.encode("") == [], "this vocabulary has no token between texts"
 
 

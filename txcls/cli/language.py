@@ -39,7 +39,7 @@ def generate(
         steps = list(continued(text_model.model, ids, n=tokens, sampling=sampling))
     except ValueError as error:
         raise DataError(str(error)) from None
-    written = text_model.written(ids, [step.id for step in steps])
+    written = text_model.appended_text(ids, [step.id for step in steps])
     if as_json:
         print_json({"prompt": prompt, "continuation": written, "probabilities": [step.probability for step in steps]})
     else:

@@ -1,1 +1,1 @@
-"""Language models: generation, and loading GPT-2."""
+"""Language models: text generation, and loading of GPT-2."""

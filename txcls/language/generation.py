@@ -23,7 +23,8 @@ class Sampling:
     """How the next token is chosen.
 
     Attributes:
-        temperature: divisor of the logits; below 1 sharpens, above 1 flattens, 0 always takes the most probable token.
+        temperature: divisor of the logits; below 1 sharpens the distribution, above 1 flattens it, 0 always takes the
+            most probable token.
         top_k: sample from the k most probable tokens; None for all (Fan et al. 2018).
         top_p: sample from the smallest set of tokens that together reach this probability (Holtzman et al. 2020).
         seed: the same seed gives the same continuation.
@@ -47,14 +48,14 @@ class TextModel:
     """A language model with its tokenizer.
 
     Attributes:
-        title: what it predicts, in a few words.
+        title: what the model predicts, in a few words.
         read: encodes a text, truncated to the model's maximum length.
-        decode: ids to text, without special tokens.
-        tokens: the V tokens by id.
+        decode: turns ids into text, without special tokens.
+        tokens: the V tokens, in the order of their ids.
         kind: the kind of tokens, as in `text.tokenizer`; "bpe" for published GPT-2 models.
-        start: the tokens that every text begins with, even an empty text.
-        perplexity: measured on validation texts; None if it was not measured.
-        induction: plain values of `txcls.inspection.induction.Induction`; None if it was not measured.
+        start: the tokens at the start of every text, even an empty one.
+        perplexity: on validation texts; None if it was not measured.
+        induction: JSON values of `txcls.inspection.induction.Induction`; None if it was not measured.
     """
 
     name: str
@@ -73,11 +74,11 @@ class TextModel:
         """Load a checkpoint made by `pretrain`, or (causal) a folder with a published GPT-2.
 
         Raises:
-            CheckpointError: it is missing or damaged, or not a language model with that objective.
+            CheckpointError: it is missing or damaged, or not a language model with this objective.
         """
         folder = find_checkpoint(path_or_name)
         if objective == "causal" and (folder / "merges.txt").is_file():
-            return _published(folder)
+            return _load_published(folder)
         checkpoint = load_checkpoint(folder)
         model, encoder = checkpoint.model, checkpoint.encoder
         if checkpoint.config.objective != objective:
@@ -109,34 +110,35 @@ class TextModel:
         """The ids of a text; for an empty text, the ids of the start tokens."""
         return self.read(text).ids or [token.id for token in self.start]
 
-    def written(self, ids: Sequence[int], added: Sequence[int]) -> str:
-        """The text that the ids `added` append to the text of `ids`, including a space between them if there is one."""
+    def appended_text(self, ids: Sequence[int], new_ids: Sequence[int]) -> str:
+        """The text that `new_ids` append to the text of `ids`, including a space between them if there is one."""
         if self.kind != "bpe":
-            return "".join(f" {self.tokens[index]}" for index in added)
-        # A character's bytes may be split between the two, and a space belongs to the next word: decode both together.
-        before, whole = self.decode(ids), self.decode([*ids, *added])
-        return whole[len(before) :] if whole.startswith(before) else self.decode(added)
+            return "".join(f" {self.tokens[index]}" for index in new_ids)
+        # Decode both together: a character's bytes may be split between them, and a space belongs to the next word.
+        before, whole = self.decode(ids), self.decode([*ids, *new_ids])
+        return whole[len(before) :] if whole.startswith(before) else self.decode(new_ids)
 
 
-def _published(folder: Path) -> TextModel:
-    """A published GPT-2 folder; texts start with `<|endoftext|>`, which separated its training texts."""
+def _load_published(folder: Path) -> TextModel:
+    """Load a published GPT-2 folder; texts start with `<|endoftext|>`, which separated its training texts."""
     decoder = load_gpt2(folder)
     tokenizer, model = decoder.tokenizer, decoder.model
     max_length = model.config.max_length
     end = tokenizer.token_to_id(END_OF_TEXT)
 
     def read(text: str) -> Encoding:
-        # For long texts, first try a prefix that usually has enough tokens.
+        # Encode a prefix of a long text first, since it usually has enough tokens.
         for prefix in (text[: 32 * max_length], text):
             encoding = tokenizer.encode(prefix)
             if len(encoding.ids) > max_length or len(prefix) == len(text):
                 break
-        places = list(zip(encoding.ids, encoding.offsets, strict=True))
+        ids_and_offsets = list(zip(encoding.ids, encoding.offsets, strict=True))
         tokens = tuple(
             Token(text[start:end], index, start, end, is_unknown=False, is_special=False)
-            for index, (start, end) in places[:max_length]
+            for index, (start, end) in ids_and_offsets[:max_length]
         )
-        return Encoding(text, tokens, places[max_length][1][0] if len(places) > max_length else None)
+        truncated_at = ids_and_offsets[max_length][1][0] if len(ids_and_offsets) > max_length else None
+        return Encoding(text, tokens, truncated_at)
 
     vocabulary = {index: token for token, index in tokenizer.get_vocab().items()}
     return TextModel(
@@ -166,14 +168,14 @@ def next_token_probabilities(logits: Tensor, sampling: Sampling) -> Tensor:
         return torch.nn.functional.one_hot(logits.argmax(), len(logits)).to(logits.dtype)  # V
     probabilities = torch.softmax(logits / sampling.temperature, dim=-1)  # V
     ranked, order = probabilities.sort(descending=True, stable=True)  # V
-    is_kept = torch.ones_like(ranked, dtype=torch.bool)  # V
+    is_candidate = torch.ones_like(ranked, dtype=torch.bool)  # V
     if sampling.top_k is not None:
-        is_kept[sampling.top_k :] = False
-        ranked = ranked * is_kept / (ranked * is_kept).sum()
-    # Keep a token as long as the more probable tokens have not reached top_p; the first is always kept.
-    is_kept &= ranked.cumsum(-1) - ranked < sampling.top_p
+        is_candidate[sampling.top_k :] = False
+        ranked = ranked * is_candidate / (ranked * is_candidate).sum()
+    # A token is a candidate if the more probable tokens do not reach top_p together; so the first one always is.
+    is_candidate &= ranked.cumsum(-1) - ranked < sampling.top_p
     filtered = torch.zeros_like(probabilities)  # V
-    filtered[order[is_kept]] = ranked[is_kept]
+    filtered[order[is_candidate]] = ranked[is_candidate]
     return filtered / filtered.sum()
 
 
@@ -190,31 +192,31 @@ def generate(
     """Continue `ids` token by token, by at most `n` tokens and up to the causal model's max_length.
 
     Args:
-        sampling: how to choose tokens; None samples from the plain softmax.
+        sampling: how to choose tokens; None samples from the unchanged softmax.
         use_cache: cache the keys and values of earlier tokens; otherwise they are recomputed for each new token, with
             the same result.
         stop_id: stop after this token.
-        drawn: number of tokens at the end of `ids` that were already drawn with this seed; the random numbers continue
-            from there, so generating one token at a time gives the same text as generating all at once.
+        drawn: number of tokens at the end of `ids` that were drawn with the same seed. Their random numbers are
+            skipped, so that generating one token at a time gives the same text as generating all at once.
 
     Raises:
         ValueError: the prompt is empty or longer than the model's maximum, or the model is not causal.
     """
-    chosen = sampling or Sampling()
+    sampling = sampling or Sampling()
     if not 1 <= len(ids) <= model.config.max_length:
         raise ValueError(f"got a prompt of {len(ids)} tokens; expected 1 to {model.config.max_length}")
     cache = model.new_cache()
-    random = torch.Generator().manual_seed(chosen.seed)
+    random = torch.Generator().manual_seed(sampling.seed)
     for _ in range(drawn):  # a draw always uses V random numbers
         torch.multinomial(torch.ones(model.embeddings.token.num_embeddings), 1, generator=random)
-    text = list(ids)
+    all_ids = list(ids)
     for _ in range(min(n, model.config.max_length - len(ids) + 1)):
         with torch.inference_mode():
-            new = text[cache[0].length :] if use_cache else text
-            logits = model(torch.tensor([new]), cache if use_cache else None)[0, -1].float()  # V
-            filtered = next_token_probabilities(logits, chosen)  # V
+            input_ids = all_ids[cache[0].length :] if use_cache else all_ids
+            logits = model(torch.tensor([input_ids]), cache if use_cache else None)[0, -1].float()  # V
+            filtered = next_token_probabilities(logits, sampling)  # V
             token = int(torch.multinomial(filtered, 1, generator=random))
         yield Step(token, float(filtered[token]), torch.softmax(logits, dim=-1))
-        text.append(token)
+        all_ids.append(token)
         if token == stop_id:
             return

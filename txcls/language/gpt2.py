@@ -1,8 +1,8 @@
-"""Load a published GPT-2 folder into this project's own language model.
+"""Load a published GPT-2 folder as a `txcls.model.LanguageModel`.
 
 GPT-2 (Radford et al. 2019) is a causal pre-norm Transformer with learned positions, tied output and tanh GELU, all of
-which `txcls.model` supports. The only differences: parameter names, transposed matrices, and Q, K and V stored as one
-matrix.
+which `txcls.model` supports. Only the stored weights differ: their names, transposed matrices, and a single matrix for
+Q, K and V.
 """
 
 from dataclasses import dataclass
@@ -36,10 +36,10 @@ class ImportedDecoder:
 
 
 def fetch_gpt2(source: str) -> Path:
-    """The folder at that path, or a model from the hub (`gpt2`, `distilgpt2`, `owner/name`), downloaded once.
+    """The folder at this path, or a model from the Hugging Face Hub (`gpt2`, `owner/name`), downloaded once.
 
     Raises:
-        CheckpointError: there is no such folder, and the hub has no such model or is not reachable.
+        CheckpointError: there is no such folder, and the Hub has no such model or cannot be reached.
     """
     folder = Path(source)
     if folder.is_dir():
@@ -52,8 +52,8 @@ def fetch_gpt2(source: str) -> Path:
         except Exception as error:  # noqa: BLE001  # the hub client and its transport raise many kinds of errors
             reason = (str(error).splitlines() or [type(error).__name__])[0]
             raise CheckpointError(
-                f"cannot get {name} of {source!r}: there is no such folder, and the hub did not provide it ({reason}); "
-                f"a GPT-2 folder holds {', '.join(FILES)}"
+                f"cannot get {name} of {source!r}: there is no such folder, and the Hugging Face Hub did not provide "
+                f"the file ({reason}); a GPT-2 folder contains {', '.join(FILES)}"
             ) from None
     return folder
 
@@ -106,7 +106,7 @@ def _read_tokenizer(folder: Path, *, vocab_size: int) -> "Tokenizer":
         raise CheckpointError(
             f"{path}: {invalid[0]!r:.100} is {ids[invalid[0]]!r:.100}; expected an id from 0 to {vocab_size - 1:,}"
         )
-    read_text(folder / "merges.txt")  # checks its size
+    read_text(folder / "merges.txt")  # to check its size
     try:
         wrapper = ByteLevelBPETokenizer.from_file(str(path), str(folder / "merges.txt"))
     except Exception as error:  # noqa: BLE001  # the library raises a bare Exception for any damage
@@ -116,12 +116,12 @@ def _read_tokenizer(folder: Path, *, vocab_size: int) -> "Tokenizer":
 
 
 def _empty_model(path: Path, config: ModelConfig, shapes: dict[str, Tensor]) -> LanguageModel:
-    """A model without memory for its weights; CheckpointError if tensors of these shapes do not fit it."""
-    token = shapes.get("transformer.wte.weight", shapes.get("wte.weight"))
-    if token is None or token.dim() != 2:
+    """A model on the meta device; CheckpointError if tensors of these shapes do not fit it."""
+    embeddings = shapes.get("transformer.wte.weight", shapes.get("wte.weight"))
+    if embeddings is None or embeddings.dim() != 2:
         raise CheckpointError(f"{path}: lacks wte.weight, the token embeddings of a GPT-2")
     with shapes_only():
-        model = LanguageModel(config, vocab_size=token.shape[0])
+        model = LanguageModel(config, vocab_size=embeddings.shape[0])
     expected_shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     try:
         weights = _renamed(shapes, n_layers=config.n_layers)
@@ -129,7 +129,7 @@ def _empty_model(path: Path, config: ModelConfig, shapes: dict[str, Tensor]) -> 
         raise CheckpointError(f"{path}: lacks {error.args[0]}") from None
     except (ValueError, RuntimeError):  # not divisible into three
         raise CheckpointError(
-            f"{path} does not fit config.json: its attention matrix is not Q, K and V combined"
+            f"{path} does not fit config.json: its attention matrix does not combine Q, K and V"
         ) from None
     actual = {name: tuple(tensor.shape) for name, tensor in weights.items()}
     if misfits := [
@@ -168,22 +168,22 @@ def _model_config(path: Path, published: dict[str, Any]) -> ModelConfig:
 
 
 def _renamed(stored: dict[str, Tensor], *, n_layers: int) -> dict[str, Tensor]:
-    """Rename tensors to our names, transpose matrices (GPT-2 multiplies from the other side), and split Q, K and V."""
+    """Rename GPT-2's tensors, transpose matrices (GPT-2 multiplies from the other side), and split Q, K and V."""
     stored = {name.removeprefix("transformer."): tensor for name, tensor in stored.items()}
     weights = {"embeddings.token.weight": stored["wte.weight"], "embeddings.positional": stored["wpe.weight"]}
     weights |= {f"norm.{part}": stored[f"ln_f.{part}"] for part in ("weight", "bias")}
-    names = {"attn.output": "attn.c_proj", "ff.expand": "mlp.c_fc", "ff.contract": "mlp.c_proj"}
+    gpt2_names = {"attn.output": "attn.c_proj", "ff.expand": "mlp.c_fc", "ff.contract": "mlp.c_proj"}
     for layer in range(n_layers):
         gpt2_prefix, prefix = f"h.{layer}", f"layers.{layer}"
         for part in ("weight", "bias"):
-            linear = {source: stored[f"{gpt2_prefix}.{source}.{part}"] for source in ("attn.c_attn", *names.values())}
+            linear = {name: stored[f"{gpt2_prefix}.{name}.{part}"] for name in ("attn.c_attn", *gpt2_names.values())}
             if part == "weight":
-                linear = {source: matrix.mT.contiguous() for source, matrix in linear.items()}
+                linear = {name: matrix.mT.contiguous() for name, matrix in linear.items()}
             weights[f"{prefix}.norm_attn.{part}"] = stored[f"{gpt2_prefix}.ln_1.{part}"]
             weights[f"{prefix}.norm_ff.{part}"] = stored[f"{gpt2_prefix}.ln_2.{part}"]
             combined = linear["attn.c_attn"]  # 3D D, or 3D
             for name, piece in zip(("query", "key", "value"), combined.chunk(3), strict=True):
                 weights[f"{prefix}.attn.{name}.{part}"] = piece
-            for name, source in names.items():
-                weights[f"{prefix}.{name}.{part}"] = linear[source]
+            for name, gpt2_name in gpt2_names.items():
+                weights[f"{prefix}.{name}.{part}"] = linear[gpt2_name]
     return weights

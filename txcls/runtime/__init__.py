@@ -1,1 +1,1 @@
-"""Where and how computation runs: device, threads, pause points, stop requests."""
+"""Where and how computation runs: device, threads, pause points, stop requests; atomic file replacement."""

@@ -10,22 +10,22 @@ from txcls.config import ModelConfig
 from txcls.errors import TrainingError
 
 KERNEL_CACHE = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
-"""The environment variable that limits how many compiled kernels oneDNN caches."""
-KERNELS = 128
-"""Maximum number of kernels cached. oneDNN compiles a kernel for each operation and shape; batches of texts have many
-shapes, and with oneDNN's default of 1024 a process grows by 2 GB in a few hundred steps in bfloat16."""
+"""The environment variable that limits the number of compiled kernels in oneDNN's cache."""
+MAX_KERNELS = 128
+"""Maximum number of cached kernels. oneDNN compiles a kernel for each operation and shape; batches of texts have many
+shapes, and with oneDNN's default of 1024, a process grows by 2 GB in a few hundred training steps in bfloat16."""
 
 
 def bound_kernel_cache() -> None:
-    """Limit oneDNN's cache to `KERNELS` in this process, unless the environment sets a limit.
+    """Limit oneDNN's cache to `MAX_KERNELS` in this process, unless the environment sets a limit.
 
-    oneDNN reads the variable when it first computes; setting it later has no effect.
+    It must be called before the first computation, when oneDNN reads the variable.
     """
-    os.environ.setdefault(KERNEL_CACHE, str(KERNELS))
+    os.environ.setdefault(KERNEL_CACHE, str(MAX_KERNELS))
 
 
 def choose_device(name: str | None) -> torch.device:
-    """The device with that name ("cpu", "cuda", …), tested by allocating a tensor on it; None prefers CUDA.
+    """The device with this name ("cpu", "cuda", …), checked by allocating a tensor on it; None prefers CUDA.
 
     Raises:
         TrainingError: the device cannot be used here.
@@ -42,10 +42,10 @@ def choose_device(name: str | None) -> torch.device:
 
 
 def autocast_dtype(precision: str, *, device: torch.device, model: ModelConfig) -> torch.dtype | None:
-    """The dtype to compute in, or None for float32 throughout.
+    """The dtype for autocast, or None for float32 throughout.
 
     "auto" is bfloat16 where it is faster: on CUDA devices that support it, and on processors with bfloat16 instructions
-    for models with d_model of at least 128 (in smaller ones overhead dominates, and casting adds to it).
+    if d_model is at least 128 (the overhead of smaller models dominates, and casting adds to it).
     """
     if precision == "float32":
         return None
@@ -53,12 +53,12 @@ def autocast_dtype(precision: str, *, device: torch.device, model: ModelConfig) 
         return torch.bfloat16
     if device.type == "cuda":
         return torch.bfloat16 if torch.cuda.is_bf16_supported() else None
-    capable = device.type == "cpu" and (torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
-    return torch.bfloat16 if capable and model.d_model >= 128 else None
+    has_bfloat16 = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+    return torch.bfloat16 if device.type == "cpu" and has_bfloat16 and model.d_model >= 128 else None
 
 
 def processor_name() -> str:
-    """The processor's name and number of cores, as far as the system reports them."""
+    """The processor's name, if the system reports it, and number of cores."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

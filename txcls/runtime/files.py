@@ -11,8 +11,8 @@ from pathlib import Path
 def replacing(path: Path, *, via: Path | None = None, flush: bool = True) -> Iterator[Path]:
     """Yield a temporary file to write, which replaces `path` at the end of the block unless an exception is raised.
 
-    With a fixed name (`via`), the next process overwrites what a killed one left behind. `flush` first flushes the file
-    to disk, so that it survives a power failure and a full disk is noticed.
+    If the temporary file has a fixed name (`via`), the next process overwrites a killed process's file. `flush` flushes
+    the file to disk before it replaces `path`, to survive a power failure and to detect a full disk.
 
     Raises:
         OSError: it cannot be flushed or renamed; `path` is unchanged.

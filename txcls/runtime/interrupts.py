@@ -29,7 +29,7 @@ def stop_requests() -> Iterator[Callable[[], bool]]:
             signal.signal(number, handle)
         yield stop_requested.is_set
     except LostProcessError:
-        # torchrun now terminates the remaining processes. This one ignores SIGTERM, reports the reason and then exits.
+        # torchrun now terminates all processes. This one ignores SIGTERM, to report the reason before it exits.
         previous_handlers[signal.SIGTERM] = signal.SIG_IGN
         raise
     finally:

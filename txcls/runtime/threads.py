@@ -1,7 +1,8 @@
-"""Run batches in parallel threads, one processor each.
+"""Run batches in parallel threads, with one processor each.
 
-Torch splits each operation among the processors, which wait for each other at its end: with two processors, a small
-model gets only a third faster. Two batches in parallel, each on one processor, nearly double the throughput.
+Torch splits each operation among the processors, which wait for each other at the end of the operation: with two
+processors, a small model is only a third faster. Two parallel batches, with one processor each, are nearly twice as
+fast.
 """
 
 import os
@@ -17,13 +18,13 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 MIN_ITEMS = 2
-"""Minimum number of items per thread for using threads; with fewer, they would mostly wait for the last item."""
+"""Threads are used only if each gets at least this many items; otherwise they would mostly wait for the last item."""
 
 
 def map_in_threads(compute: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
     """Yield the results of `compute` for all items in order, computed in parallel if there are enough items.
 
-    An exception from one item is raised here, and items not yet started are cancelled.
+    If an item raises an exception, it is raised here, and items that have not started are cancelled.
     """
     n = torch.get_num_threads()
     if n == 1 or len(items) < MIN_ITEMS * n:
@@ -42,20 +43,20 @@ def map_in_threads(compute: Callable[[Item], Result], items: Sequence[Item]) -> 
 def _pool(n: int) -> ThreadPoolExecutor:
     """A pool of `n` threads, in each of which torch uses one processor; created once.
 
-    Torch keeps its number of threads per thread; a thread that has not read it yet inherits the value last set in the
-    process. So each worker reads it and sets its own to one, and then the calling thread restores the old number.
+    Each thread has its own number of torch threads; until it is read, it is the last number set in the process. So each
+    worker reads it and sets it to one, and then the calling thread restores the previous number.
     """
-    started = threading.Barrier(n + 1)
+    all_started = threading.Barrier(n + 1)
 
-    def begin() -> None:
+    def use_one_processor() -> None:
         torch.get_num_threads()
         torch.set_num_threads(1)
 
-    pool = ThreadPoolExecutor(n, thread_name_prefix="txcls", initializer=begin)
-    waiting = [pool.submit(started.wait) for _ in range(n)]  # forces the pool to start all n threads
-    started.wait()
+    pool = ThreadPoolExecutor(n, thread_name_prefix="txcls", initializer=use_one_processor)
+    futures = [pool.submit(all_started.wait) for _ in range(n)]  # forces the pool to start all n threads
+    all_started.wait()
     torch.set_num_threads(n)
-    for future in waiting:
+    for future in futures:
         future.result()
     return pool
 

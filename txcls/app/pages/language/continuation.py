@@ -88,7 +88,7 @@ def _draw_prediction(opened: layout.Opened) -> tuple[ChosenModel, Sequence[Token
         _draw_buttons(chosen, prompt, len(added), sampling, changed=bool(added) or upto < len(typed))
         if added:
             text_before = view.text[: typed[upto - 1].end]
-            continuation = model.written(ids[:upto], added)
+            continuation = model.appended_text(ids[:upto], added)
             after = token_html.escape(continuation if text_before else continuation.lstrip())
             st.html(f'<div class="txcls-text" dir="auto">{token_html.escape(text_before)}<ins>{after}</ins></div>')
         if len(prompt) > model.model.config.max_length:
