@@ -1,11 +1,11 @@
-"""txcls: a from-scratch Transformer text classifier that can be trained, used and taken apart.
+"""txcls: a from-scratch Transformer text classifier to train, use and inspect.
 
     import txcls
 
     classifier = txcls.load("ag_news")
     classifier("Central bank raises rates").label
 
-Names are loaded on first use, so that `import txcls` stays quick and torch is imported only where it is needed.
+Names are loaded on first use, so that `import txcls` is fast and torch is imported only if it is needed.
 """
 
 from importlib import import_module

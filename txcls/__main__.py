@@ -1,4 +1,4 @@
-"""`python -m txcls`: the command line, as `txcls` once the package is installed."""
+"""`python -m txcls`: the command line, which is also installed as `txcls`."""
 
 from txcls.cli import main
 

@@ -31,12 +31,12 @@ Head = tuple[int, int]
 
 
 class Classifier(Predictor):
-    """A trained classifier; it is never modified, so threads may share it.
+    """A trained classifier; it is never modified, so threads can share it.
 
         classifier("Shares fell").label
         classifier(["Shares fell", "Rovers land"], top_k=2)
 
-    `probabilities` returns an array for many texts, several times faster.
+    For many texts, `probabilities` is several times faster, and returns an array.
     """
 
     @overload
@@ -64,7 +64,7 @@ class Classifier(Predictor):
             traced = classifier.trace("Rovers land on a comet")
             traced["layers.0.attn.pattern"]  # (H, T, T): weight of each key (column) for each query (row)
             traced.attention[0, 1]           # (T, T): layer 0, head 1
-            traced                           # lists all names and shapes
+            traced                           # shows all names and shapes
 
         `txcls.figures.attention_map(traced.attention[0, 1], traced.tokens)` draws one head,
         `txcls.figures.attention_grid(traced.attention)` draws all of them.
@@ -104,15 +104,15 @@ class Classifier(Predictor):
         """Score the words of one text for the predicted class.
 
             explained = classifier.explain("Rovers land on a comet", method="leave_one_out")
-            explained.words, explained.scores["leave_one_out"]  # W tokens, (W,)
+            explained.words, explained.scores["leave_one_out"]  # W words, (W,)
 
         Args:
             text: with at least one word.
             method: "attention", "rollout", "pooling" (if the model pools by attention), "gradient", "integrated" or
                 "leave_one_out"; None for all. The last three are signed: positive scores support the class.
-            target: what the scores explain, the "logit" of the class or its "probability".
-            baseline: starting point of integrated gradients, "blank" tokens (mask tokens for subwords, otherwise
-                unknown words) or "zero" vectors.
+            target: the output that the scores explain, the class's "logit" or "probability".
+            baseline: the baseline of integrated gradients, "blank" tokens (mask tokens for subwords, otherwise unknown
+                words) or "zero" vectors.
 
         Raises:
             TraceError: the text has no words.
@@ -192,8 +192,8 @@ class Classifier(Predictor):
 
         Args:
             texts: strings, as for `probabilities`.
-            labels: the class of each text; 3 and 3.0 are the class "3".
-            without_order: also measure accuracy with the words shuffled and without positions.
+            labels: the class of each text; 3 and 3.0 both mean the class "3".
+            without_order: also measure accuracy with shuffled words and without positions.
 
         Raises:
             TypeError: a text is not a string; the message gives the row.
@@ -208,17 +208,17 @@ class Classifier(Predictor):
 
     @property
     def comparison(self) -> Comparison | None:
-        """The comparison with the linear baseline on the classifier's test rows; None if there is none."""
+        """The comparison with the linear baseline on the classifier's test rows; None if it was not made."""
         values = self.checkpoint.metrics.get("comparison")
         return None if values is None else Comparison.from_dict(values)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write a checkpoint folder that `txcls.load(path)` and the command line can read.
 
-        The folder's name becomes the checkpoint's; a checkpoint in `checkpoints/` can be loaded by its name.
+        The folder's name becomes the checkpoint's name; a checkpoint in `checkpoints/` can be loaded by its name.
 
         Raises:
-            CheckpointError: `path` exists (with `overwrite`: and is not a checkpoint), or cannot be written.
+            CheckpointError: `path` exists (with `overwrite`: exists and is not a checkpoint), or cannot be written.
         """
         folder = Path(path)
         with suppress(OSError):  # a name that is too long, which saving reports
@@ -261,7 +261,7 @@ def _blocks(given: Any, config: ModelConfig) -> list[int]:
 def load(path_or_name: str | Path) -> Classifier:
     """Load a classifier onto the CPU.
 
-        classifier = txcls.load("ag_news")             # a name under checkpoints/
+        classifier = txcls.load("ag_news")             # the name of a folder in checkpoints/
         classifier = txcls.load("somewhere/my_model")  # a folder
 
     Raises:
@@ -273,7 +273,7 @@ def load(path_or_name: str | Path) -> Classifier:
 
 
 def checkpoints() -> dict[str, str]:
-    """The titles of the classifiers under `checkpoints/`, keyed by the name that `load` takes."""
+    """The titles of the classifiers in `checkpoints/`, keyed by the name that `load` takes."""
     from txcls.checkpoint.listing import list_checkpoints
 
     return {summary.name: summary.title for summary in list_checkpoints().classifiers}
@@ -300,13 +300,13 @@ def train(
         print(classifier.comparison)
 
     Settings are chosen from the texts and the time budget, and training starts from the shipped encoder. A fifth of the
-    rows is held out (unless `test` is given), and `classifier.comparison` compares the result with the linear baseline
-    on them. If `preset`, `settings`, `validation` or `init` is given, training works as in `python -m txcls train
+    rows is held out unless `test` is given, and `classifier.comparison` is the comparison with the linear baseline on
+    these rows. If `preset`, `settings`, `validation` or `init` is given, training works like `python -m txcls train
     PRESET --data FILE` instead: without test rows, and with at least two rows per class unless validation rows are
     given.
 
-    Labels become class names as in a table: strings are stripped, 3.0 becomes "3", True becomes "true", and any other
-    value becomes what `str` returns.
+    Labels become class names as in a table: strings are stripped, 3.0 becomes "3", True becomes "true", and all other
+    values are converted with `str`.
 
     Args:
         texts: strings; a list, tuple, array, pandas Series or other iterable.
@@ -320,7 +320,7 @@ def train(
         out: the checkpoint folder to write, with the run's state beside it; None keeps everything in memory.
         overwrite: replace the checkpoint in `out`, or the saved state of an interrupted run.
         seed: for the choice of held-out rows, initial weights, order of rows and dropout.
-        progress: whether to show progress, on standard error.
+        progress: whether to show progress on standard error.
 
     Raises:
         TypeError: a text is not a string or a label is not hashable; the message gives the row, counted from 0.
@@ -341,7 +341,9 @@ def train(
             )
         )
     if minutes is not None or test is not None:
-        raise ValueError("minutes and test: not together with preset, settings, validation or init; leave these out")
+        raise ValueError(
+            "minutes and test cannot be combined with preset, settings, validation or init; leave these or those out"
+        )
     return Classifier(
         train_by_preset(
             texts,

@@ -1,4 +1,4 @@
-"""The errors that txcls raises; each message says what was given, what was expected and what to do next."""
+"""The errors that txcls raises; each message says what was given, what was expected and what to do."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -7,9 +7,9 @@ from txcls.wording import listed, one_line, shown
 
 
 class TxclsError(Exception):
-    """Base class of all errors of txcls; the command line prints it as one line and exits with code 2.
+    """Base class of all errors of txcls; the command line prints an error as one line and exits with code 2.
 
-    Its text is safe to print even if it quotes a file name, label or cell: see `one_line`.
+    The message is safe to print even if it quotes a file name, label or cell: see `one_line`.
     """
 
     def __str__(self) -> str:
@@ -17,15 +17,15 @@ class TxclsError(Exception):
 
 
 class ConfigError(TxclsError):
-    """A setting is unknown, of the wrong type, out of range, or in conflict with another one."""
+    """A setting is unknown, of the wrong type, out of range, or in conflict with another setting."""
 
 
 class DataError(TxclsError):
-    """A data file is missing, in an unexpected format, or has nothing to learn from."""
+    """A data file is missing, in an unexpected format, or without usable rows."""
 
 
 class DownloadError(DataError):
-    """A published data set could not be downloaded, or its checksum is wrong."""
+    """A published data set could not be downloaded, or has a wrong checksum."""
 
 
 class CheckpointError(TxclsError):
@@ -33,11 +33,11 @@ class CheckpointError(TxclsError):
 
 
 class TrainingError(TxclsError):
-    """Training cannot start or continue (the loss is not finite, nothing to resume from, …)."""
+    """Training cannot start or continue: the loss is not finite, there is nothing to resume from, …."""
 
 
 class StoppedError(TxclsError):
-    """Work was interrupted (Ctrl-C, SIGTERM); finished parts are kept, and the work can be resumed."""
+    """Work was interrupted by Ctrl-C or SIGTERM; finished parts are saved, and the work can be resumed."""
 
 
 class LostProcessError(TrainingError):
@@ -49,7 +49,7 @@ class TraceError(TxclsError):
 
 
 class UnknownNameError(TraceError, KeyError):
-    """Nothing was recorded under that name; also a KeyError, as for any other mapping."""
+    """A trace has no tensor with this name; also a KeyError, as in other mappings."""
 
     def __init__(self, what: str, name: object, known: Iterable[str]) -> None:
         names = list(known)

@@ -1,4 +1,4 @@
-"""Text in, ranked classes out: `Predictor` applies a trained checkpoint.
+"""`Predictor` applies a checkpoint: from texts to ranked classes.
 
 `txcls.Classifier` is a Predictor that can also be inspected, evaluated and saved (txcls/classifier.py).
 """
@@ -33,7 +33,7 @@ from txcls.wording import percentage, shown
 
 @dataclass(frozen=True, slots=True)
 class ClassProbability:
-    """A class and its calibrated probability among all classes."""
+    """A class and its calibrated probability."""
 
     label: str
     probability: float
@@ -49,9 +49,8 @@ class Prediction:
         other: the total probability of all other classes.
         tokens: the tokens that the model read, with character offsets into `text`.
         unknown: the tokens outside the vocabulary.
-        truncated_at: the offset where reading stopped; None if all of the text was read.
-        out_of_scope: whether the text seems to belong to none of the classes; None if the checkpoint has no
-            out-of-scope rule.
+        truncated_at: the offset at which the text was truncated; None if all of it was read.
+        out_of_scope: whether the text seems to belong to none of the classes; None without an out-of-scope rule.
     """
 
     text: str
@@ -64,7 +63,7 @@ class Prediction:
     out_of_scope: bool | None = None
 
     def __eq__(self, other: object) -> bool:
-        """Compare with another prediction, or its label with a label, as in `(predict(texts) == labels).mean()`."""
+        """Compare with another prediction, or compare the label, as in `(np.array(predictions) == labels).mean()`."""
         if isinstance(other, Prediction):
             return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
         if isinstance(other, str | int | float | np.generic):
@@ -90,17 +89,17 @@ class Prediction:
         return unknown_share(self.text, self.tokens)
 
     def __repr__(self) -> str:
-        """One line: label, probability, how the text was read, and its beginning."""
+        """One line: label, probability, remarks on the text, and its beginning."""
         facts = [percentage(self.probability)] if self.probability is not None else []
         facts += ["out of scope"] if self.out_of_scope else []
         facts += [f"{len(self.unknown)} unknown"] if self.unknown else []
-        facts += ["cut off"] if self.truncated_at is not None else []
+        facts += ["truncated"] if self.truncated_at is not None else []
         label = "no words" if self.label is None else shown(self.label, limit=40)
         return f"Prediction({', '.join([label, *facts])}: '{shown(self.text, limit=50)}')"
 
 
 class Predictor:
-    """A checkpoint ready to classify; it is never modified, so threads may share one."""
+    """A checkpoint ready to classify texts; it is never modified, so threads can share it."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         if checkpoint.config.objective != "classify":
@@ -112,7 +111,7 @@ class Predictor:
 
     @classmethod
     def load(cls, path_or_name: str | Path) -> Self:
-        """Load a checkpoint folder, or a name under `checkpoints/`, onto the CPU.
+        """Load a checkpoint onto the CPU, by its folder or by its name in `checkpoints/`.
 
         Raises:
             CheckpointError: it is missing, damaged, or a language model.
@@ -132,7 +131,7 @@ class Predictor:
 
     @property
     def encoder(self) -> TextEncoder:
-        """Cleaning, tokenizer and vocabulary."""
+        """The text encoder: cleaning, tokenizer and vocabulary."""
         return self.checkpoint.encoder
 
     @property
@@ -149,8 +148,8 @@ class Predictor:
             batch_size: maximum number of texts per forward pass; each batch holds texts of similar length.
 
         Raises:
-            TypeError: `texts` is one string or a table, or contains anything other than strings; the message gives the
-                row.
+            TypeError: `texts` is a single string or a table, or contains a value that is not a string; the message
+                gives the row.
             ValueError: top_k or batch_size is below 1.
         """
         if (top_k is not None and top_k < 1) or batch_size < 1:
@@ -161,13 +160,13 @@ class Predictor:
             Prediction(encoding.text, None, (), 0.0, encoding.tokens, (), encoding.truncated_at)
             for encoding in encodings
         ]
-        for places in batches_by_length((len(encodings[n].tokens) for n in rows), batch_size=batch_size):
-            batch = [rows[place] for place in places]
+        for indices in batches_by_length((len(encodings[n].tokens) for n in rows), batch_size=batch_size):
+            batch = [rows[index] for index in indices]
             logits = self.logits(padded([encodings[n].ids for n in batch]))  # B C
             lengths = np.array([len(encodings[n].tokens) for n in batch])
             probabilities = calibrated_probabilities(logits.numpy(), self.checkpoint.calibration, lengths).tolist()
-            for n, row, outside in zip(batch, probabilities, self.out_of_scope(logits), strict=True):
-                predictions[n] = self.rank(encodings[n], row, top_k=top_k, out_of_scope=outside)
+            for n, row, out_of_scope in zip(batch, probabilities, self.out_of_scope(logits), strict=True):
+                predictions[n] = self.rank(encodings[n], row, top_k=top_k, out_of_scope=out_of_scope)
         return predictions
 
     def probabilities(
@@ -175,9 +174,9 @@ class Predictor:
     ) -> NDArray[np.float64]:
         """Calibrated probabilities (N, C) of many texts, several times faster than `predict`.
 
-        With several processors, each computes its own batches. The row of a text without words is nan. With precision
-        "auto", bfloat16 is used if it is faster, which changes probabilities by less than 0.01; "float32" gives the
-        same probabilities as `predict`.
+        Batches are computed in parallel if there are several processors. The row of a text without words is nan. With
+        precision "auto", bfloat16 is used if it is faster, which changes probabilities by less than 0.01; "float32"
+        gives the same probabilities as `predict`.
 
         Raises:
             TypeError: as for `predict`.
@@ -185,8 +184,8 @@ class Predictor:
         dtype = autocast_dtype(precision, device=torch.device("cpu"), model=self.checkpoint.config.model)
         model = self.checkpoint.model if dtype is None else self._in_bfloat16
         rows = self.encoder.encode_ids(check_texts(texts))
-        empty = int(self.encoder.class_token)
-        readable = np.array([n for n, row in enumerate(rows) if len(row) > empty], dtype=np.int64)
+        length_without_words = int(self.encoder.class_token)
+        with_words = np.array([n for n, row in enumerate(rows) if len(row) > length_without_words], dtype=np.int64)
         probabilities = np.full((len(rows), len(self.classes)), np.nan)  # N C
 
         def compute(batch: NDArray[np.int64]) -> NDArray[np.floating]:
@@ -195,30 +194,30 @@ class Predictor:
             lengths = np.array([len(rows[n]) for n in batch])
             return calibrated_probabilities(logits.numpy(), self.checkpoint.calibration, lengths)
 
-        places = batches_by_length((len(rows[n]) for n in readable), batch_size=batch_size)
-        batches = [readable[place] for place in places]
+        indices = batches_by_length((len(rows[n]) for n in with_words), batch_size=batch_size)
+        batches = [with_words[index] for index in indices]
         for batch, values in zip(batches, map_in_threads(compute, batches), strict=True):
             probabilities[batch] = values
         return probabilities
 
     @cached_property
     def _in_bfloat16(self) -> nn.Module:
-        """A copy of the model in bfloat16; with autocast, a fifth of the time would be spent casting."""
+        """A copy of the model in bfloat16, because autocast would spend a fifth of the time on casting."""
         return copy.deepcopy(self.checkpoint.model).bfloat16()
 
     def logits(self, ids: Tensor) -> Tensor:
         """Class logits (B, C) of token ids (B, T), padded with id 0; calls `may_pause` first."""
         may_pause()
-        with torch.inference_mode():  # set per thread, so the caller cannot do it
+        with torch.inference_mode():  # not in the caller, because it is set per thread
             logits: Tensor = self.checkpoint.model(ids)  # B C
             return logits
 
     def calibrated(self, logits: Tensor, *, n_tokens: int) -> Tensor:
-        """Calibrated class probabilities (B, C) of logits (B, C), all from a text of so many tokens."""
+        """Calibrated class probabilities (B, C) of logits (B, C), all of a text with `n_tokens` tokens."""
         return torch.from_numpy(calibrated_probabilities(logits.numpy(), self.checkpoint.calibration, n_tokens))
 
     def out_of_scope(self, logits: Tensor) -> list[bool | None]:
-        """Whether each row of logits (B, C) is out of scope; None if the checkpoint has no out-of-scope rule."""
+        """Whether each row of logits (B, C) is out of scope; None without an out-of-scope rule."""
         rule = self.checkpoint.scope
         if rule is None:
             return [None] * len(logits)
@@ -233,7 +232,7 @@ class Predictor:
         top_k: int | None = None,
         out_of_scope: bool | None = None,
     ) -> Prediction:
-        """The prediction for an encoded text, given its calibrated probabilities (C,)."""
+        """The prediction for an encoded text with these calibrated probabilities, (C,)."""
         order = sorted(range(len(self.classes)), key=lambda c: -probabilities[c])
         top = order[:top_k]
         ranked = tuple(ClassProbability(self.classes[c], probabilities[c]) for c in top)
@@ -251,5 +250,5 @@ class Predictor:
 
 def padded(rows: Sequence[Sequence[int]]) -> Tensor:
     """Rows of ids as one tensor (B, T), padded at the end with id 0."""
-    width = max(len(row) for row in rows)
-    return torch.tensor([[*row, *[0] * (width - len(row))] for row in rows], dtype=torch.int64)
+    length = max(len(row) for row in rows)
+    return torch.tensor([[*row, *[0] * (length - len(row))] for row in rows], dtype=torch.int64)

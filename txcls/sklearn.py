@@ -1,4 +1,4 @@
-"""A scikit-learn classifier of texts.
+"""A scikit-learn text classifier.
 
 from txcls.sklearn import TransformerClassifier
 
@@ -26,16 +26,17 @@ from txcls.training.auto.run import train_as_planned
 
 
 class TransformerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """The Transformer that `txcls train FILE` trains, with every setting chosen from the texts and the time budget.
+    """The Transformer that `txcls train FILE` trains, with all settings chosen from the texts and the time budget.
 
-    All rows but a few for the calibration are trained on; measure with `score` or `cross_val_score` on other rows.
+    It is trained on all rows except a few for the calibration; use `score` or `cross_val_score` on other rows to
+    measure it.
 
     Args:
         minutes: the time budget of `fit`.
         random_state: seed of the initial weights, the order of the rows and dropout.
 
     Attributes:
-        classes_: the labels, (C,), sorted, of the type given to `fit`.
+        classes_: the sorted labels, (C,), of the type given to `fit`.
         class_prior_: the share of each class in the training rows, (C,).
         classifier_: the `txcls.Classifier`, which can be inspected and saved.
     """
@@ -51,7 +52,7 @@ class TransformerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return tags
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Train on N texts, a list, array or Series of strings, and their labels.
+        """Train on N texts (a list, array or Series of strings) and their labels.
 
         Raises:
             TypeError: a text is not a string.
@@ -64,7 +65,7 @@ class TransformerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.classes_, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
         names = [label_name(label) for label in self.classes_.tolist()]
         if len(set(names)) < len(names) or "" in names:
-            raise ValueError(f"labels: {names} are the names of the classes; expected each only once, and none empty")
+            raise ValueError(f"labels: got the class names {names}; expected different names that are not empty")
         rows = rows_from_python(X, [names[code] for code in codes])  # type: ignore[arg-type]  # checked by rows_from_python
         plan = plan_training(rows, test=rows.subset([0]), minutes=self.minutes, seed=self.random_state, name="own")
         self.classifier_ = Classifier(train_as_planned(plan, started=start))
@@ -73,7 +74,7 @@ class TransformerClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return self
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Calibrated probabilities (N, C) of the classes in `classes_`; `class_prior_` for a text without words."""
+        """Calibrated probabilities (N, C) in the order of `classes_`; `class_prior_` for a text without words."""
         check_is_fitted(self)
         probabilities = self.classifier_.probabilities(check_texts(X), precision="float32")[:, self._column]
         return np.where(np.isnan(probabilities), self.class_prior_, probabilities)
