@@ -26,8 +26,8 @@ def test_every_preset_is_valid_and_round_trips(name: str) -> None:
         ({"model": {"d_model": 10, "n_heads": 4}}, "model.d_model: 10 is not divisible by n_heads = 4"),
         (
             {"model": {"d_model": 16_384, "max_length": 8192}},
-            "model.max_length: sinusoids for 8,192 tokens are 134,217,728 numbers at d_model = 16,384; expected at "
-            "most 8,388,608",
+            "model.max_length: sinusoidal positions for 8,192 tokens and d_model = 16,384 are 134,217,728 numbers; "
+            "expected at most 8,388,608",
         ),
         ({"model": {"dropout": 1.0}}, "model.dropout: input should be less than 1, got 1.0"),
         ({"model": {"norm": "middle"}}, "model.norm: input should be 'pre' or 'post', got 'middle'"),

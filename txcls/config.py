@@ -1,6 +1,6 @@
-"""Every setting of a run, typed and validated: data, text processing, model and training.
+"""All settings of a run, typed and validated: data, text processing, model and training.
 
-A configuration has four sections and a name, and the same form in a preset's TOML file, in a checkpoint's config.json
+A configuration has a name and four sections, with the same keys in a preset's TOML file, in a checkpoint's config.json
 and in `--set section.key=value`. Unknown keys are errors, and all problems are reported at once, each with its field.
 """
 
@@ -23,11 +23,11 @@ ScopeScore = Literal["max_probability", "energy", "standard_score"]
 Fraction = Annotated[float, Field(ge=0.0, lt=1.0)]
 MAX_SNAPSHOTS = 200
 MAX_SINUSOIDS = 2**23
-"""Largest table of sinusoidal positions, T times D, so that a few bytes of settings cannot take gigabytes."""
+"""Maximum size of the table of sinusoidal positions, T times D, so that an untrusted config cannot take gigabytes."""
 
 
 class Section(BaseModel):
-    """A group of settings: immutable, strict about names, and documented by the string under each field."""
+    """A section of settings: immutable, without unknown keys, and documented by the string under each field."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False, protected_namespaces=()
@@ -35,10 +35,10 @@ class Section(BaseModel):
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any], *, source: str) -> Self:
-        """Validate (nested) settings; messages start with `source` (a file, a preset's name).
+        """Validate (nested) settings; messages start with `source` (a file or a preset's name).
 
         Raises:
-            ConfigError: unknown keys, wrong types, values out of range or in conflict; all of them in one message.
+            ConfigError: unknown keys, wrong types, or values out of range or in conflict; one message lists them all.
         """
         try:
             return cls.model_validate(values)
@@ -47,53 +47,54 @@ class Section(BaseModel):
 
 
 class ModelConfig(Section):
-    """The settings of `txcls.model.TextClassifier`; vocabulary size and classes come from the data."""
+    """The settings of `txcls.model.TextClassifier`; the sizes of the vocabulary and of the head come from the data."""
 
     d_model: int = Field(128, ge=1, le=16384)
     """D: width of the residual stream."""
     n_heads: int = Field(4, ge=1, le=256)
-    """H: attention heads per layer; each is E = d_model / n_heads wide."""
+    """H: number of attention heads per layer; the width of each is E = d_model / n_heads."""
     n_layers: int = Field(2, ge=1, le=128)
-    """L: blocks of attention and feed-forward."""
+    """L: number of blocks of attention and feed-forward."""
     d_embedding: int | None = Field(None, ge=1, le=8192)
-    """Width of the token embeddings if it is not d_model; a projection then turns them into d_model numbers."""
+    """Width of the token embeddings; None for d_model. Otherwise they are projected to d_model."""
     d_ff: int = Field(512, ge=1, le=65536)
-    """F: hidden width of the position-wise feed-forward network."""
+    """F: hidden width of the feed-forward block."""
     max_length: int = Field(128, ge=1, le=8192)
-    """Longest input in tokens, class token included; longer texts are truncated (and shown as truncated)."""
+    """Maximum number of tokens, including the class token; longer texts are truncated (and shown as truncated)."""
     positions: Literal["sinusoidal", "learned", "none"] = "sinusoidal"
-    """How positions enter: fixed sines and cosines, a trained vector per position, or not at all."""
+    """Position vectors: fixed sines and cosines, a trained vector per position, or none."""
     scale_embeddings: bool = False
     """Multiply token embeddings by sqrt(d_model), as in Attention Is All You Need, section 3.4."""
     causal: bool = False
-    """Let each token attend only to itself and to earlier ones."""
+    """Let each token attend only to itself and to earlier tokens."""
     pooling: Literal["first", "class_token", "mean", "attention"] = "attention"
-    """One vector per text: of the first token, of an added class token, the mean, or a mean with learned weights."""
+    """The vector that represents a text: the state of the first token or of an added class token, or the mean of all
+    states, unweighted or with learned weights (attention)."""
     token_bias: bool = False
-    """Language models: add a trained number per token to its logit. It starts at the log of the token's frequency in
-    the training texts, so that the embeddings need not encode how frequent tokens are."""
+    """Language models: add a trained bias to each token's logit. It starts at the log of the token's frequency in the
+    training texts, so that the embeddings need not encode token frequencies."""
     dropout: Fraction = 0.1
-    """On embeddings and on the output of each sub-layer, while training."""
+    """Dropout of embeddings and of each sub-layer's output, during training."""
     attention_dropout: Fraction = 0.0
-    """On attention patterns, in training."""
+    """Dropout of attention patterns, during training."""
     init: Literal["xavier", "normal", "default"] = "xavier"
     """Initialisation of matrices: Xavier uniform, normal with standard deviation 0.02, or torch's defaults."""
 
     # Only for the reference systems (presets reference_*.toml) and GPT-2 (presets gpt*.toml, and `import`)
 
     norm: Literal["pre", "post"] = "pre"
-    """LayerNorm before each sub-layer (with one more at the end), or after the residual sum as in the 2017 paper."""
+    """LayerNorm before each sub-layer (and once more at the end), or after each addition as in the 2017 paper."""
     activation: Literal["relu", "gelu", "gelu_tanh"] = "gelu"
-    """The feed-forward network's non-linearity; `gelu_tanh` is the approximation that GPT-2 was trained with."""
+    """The non-linearity of the feed-forward block; `gelu_tanh` is the approximation that GPT-2 was trained with."""
     qkv_bias: bool = True
-    """Biases in the query, key and value projections."""
+    """Whether the query, key and value projections have biases."""
     output_bias: bool = True
-    """A bias in attention's output projection."""
+    """Whether the output projection of attention has a bias."""
     mask_padding: bool = True
-    """Keep padding out of attention and pooling; False to reproduce systems that forgot to, and for GPT-2, which has no
+    """Exclude padding from attention and pooling; False to reproduce systems that do not, and for GPT-2, which has no
     padding token."""
     pool_padding: bool = False
-    """Let padding into the mean; True to reproduce a system that masks attention but not the mean."""
+    """Include padding in pooling; True to reproduce a system that masks padding only in attention."""
     fixed_length: bool = False
     """Pad every text to max_length; True to reproduce systems that do. It is slow and, without a mask, changes the
     result."""
@@ -109,8 +110,8 @@ class ModelConfig(Section):
             problems.append(f"d_model: sinusoidal positions pair sines with cosines, so {self.d_model} must be even")
         if self.positions == "sinusoidal" and self.max_length * self.d_model > MAX_SINUSOIDS:
             problems.append(
-                f"max_length: sinusoids for {self.max_length:,} tokens are {self.max_length * self.d_model:,} numbers "
-                f"at d_model = {self.d_model:,}; expected at most {MAX_SINUSOIDS:,}"
+                f"max_length: sinusoidal positions for {self.max_length:,} tokens and d_model = {self.d_model:,} are "
+                f"{self.max_length * self.d_model:,} numbers; expected at most {MAX_SINUSOIDS:,}"
             )
         if self.pooling == "class_token" and self.max_length < 2:
             problems.append(f"max_length: {self.max_length} leaves no room for a token after the class token")
@@ -120,7 +121,7 @@ class ModelConfig(Section):
 
     @property
     def d_head(self) -> int:
-        """E: width of one attention head."""
+        """E: width of an attention head."""
         return self.d_model // self.n_heads
 
 
@@ -128,15 +129,15 @@ class TextConfig(Section):
     """How text becomes token ids."""
 
     cleaning: tuple[CleaningStep, ...] = ("html_entities", "html_tags", "urls", "lowercase", "whitespace")
-    """Cleaning steps by name, in the order they run (txcls.text.cleaning says what each does)."""
+    """Names of cleaning steps, in the order of their execution (see txcls.text.cleaning)."""
     tokenizer: Literal["word", "whitespace", "basic_english", "bpe"] = "word"
-    """NLTK's Penn Treebank word tokens, or subwords by byte-pair encoding learned from the training texts. Only for
-    the reference systems: words separated by whitespace, or by a few marks (`basic_english`)."""
+    """NLTK's Penn Treebank word tokens, or subwords from byte-pair encoding, learned from the training texts. Only for
+    the reference systems: words separated by whitespace, or by a few punctuation marks (`basic_english`)."""
     max_vocabulary: int = Field(30_000, ge=5, le=10_000_000)
-    """Largest V, the four special tokens included; the most frequent tokens are kept, at most a million words or
-    400,000 byte pairs."""
+    """Maximum V, including the four special tokens; the vocabulary consists of the most frequent tokens, at most a
+    million words or 400,000 byte pairs."""
     min_frequency: int = Field(2, ge=1)
-    """Tokens seen less often than this in the training texts become the unknown token."""
+    """Tokens that occur less often than this in the training texts become the unknown token."""
 
 
 class DataConfig(Section):
@@ -146,30 +147,30 @@ class DataConfig(Section):
     """A name that `txcls data list` shows, `table` for your own CSV, TSV, JSON Lines or Parquet file, or, for
     pre-training, `text` for your own plain text and `mixture` for the training texts of several data sets."""
     sources: tuple[str, ...] = ()
-    """For `mixture`: the data sets by name."""
+    """For `mixture`: the names of the data sets."""
     mixing: float = Field(1.0, ge=0.0, le=1.0)
-    """For `mixture`: 1 reads every text once per epoch; below 1 the texts of a small set are repeated, about
-    (size of the largest set / own size) ** (1 - mixing) times, so that with 0 all sets have the same weight."""
+    """For `mixture`: with 1, every text is read once per epoch; below 1, the texts of smaller sets are repeated about
+    (size of the largest set / own size) ** (1 - mixing) times; with 0, all sets have the same weight."""
     text_column: str | None = None
-    """For `table`: the text column, or several as `subject + body`, which are joined; None looks for a usual name."""
+    """For `table`: the text column, or several columns to join, as `subject + body`; None looks for a common name."""
     label_column: str | None = None
-    """For `table`: the label column; None looks for a usual name."""
+    """For `table`: the label column; None looks for a common name."""
     strip_html: bool = False
     """For `table`: read only the visible text of HTML."""
     split: Literal["standard", "date"] = "standard"
-    """The data set's own split, or (`huffpost`) by date: the newest tenth is the test split, the newest of the rest the
-    validation split."""
+    """The data set's own split or, for `huffpost`, by date: the newest tenth is the test split, and the newest of the
+    other rows are the validation split."""
     remove: tuple[PostPart, ...] = ()
     """For `20news`: parts of a post to remove because they reveal the group."""
     unit: Literal["lines", "paragraphs", "documents"] = "lines"
-    """For `text`: the unit that is one text: a line, a paragraph between blank lines, or a whole file."""
+    """For `text`: whether a text is a line, a paragraph (separated by blank lines), or a whole file."""
     validation_fraction: float = Field(0.1, gt=0.0, lt=1.0)
-    """Share of the training rows held out for validation; unused if the data set has a validation split."""
+    """Share of the training rows held out for validation; not used if the data set has a validation split."""
     validation: Literal["hash", "stratified"] = "hash"
-    """How they are chosen: by a hash of each row's text, so that equal texts are in the same split whatever other rows
-    there are, or, as in earlier versions, at random among the rows of each class."""
+    """How these rows are chosen: by a hash of each row's text, so that equal texts are in the same split regardless of
+    the other rows; or, as in earlier versions, at random among the rows of each class."""
     split_seed: int = Field(0, ge=0)
-    """Seed of that split, independent of the training seed, so that runs with different seeds use the same rows."""
+    """Seed of this split, independent of the training seed, so that runs with different seeds use the same rows."""
 
     # Only for the reference systems
 
@@ -181,11 +182,11 @@ class DataConfig(Section):
         if self.dataset == "mixture" and not self.sources:
             raise ValueError('sources: expected the names of data sets, for example ["ag_news", "imdb"]')
         if self.dataset != "mixture" and self.sources:
-            raise ValueError(f"sources: only for dataset = mixture, got {self.dataset}")
+            raise ValueError(f"sources: only for dataset = mixture, got dataset = {self.dataset}")
         if len(set(self.sources)) < len(self.sources):
             raise ValueError("sources: a data set is listed more than once")
-        if wrong := sorted({"table", "text", "mixture"} & set(self.sources)):
-            raise ValueError(f"sources: expected data sets that `txcls data list` shows, got {', '.join(wrong)}")
+        if invalid := sorted({"table", "text", "mixture"} & set(self.sources)):
+            raise ValueError(f"sources: expected data sets that `txcls data list` shows, got {', '.join(invalid)}")
         return self
 
 
@@ -193,71 +194,72 @@ class TrainConfig(Section):
     """How `txcls.training` fits a model."""
 
     epochs: int = Field(5, ge=1, le=10_000)
-    """Passes over the training rows, unless early stopping ends training sooner."""
+    """Number of passes over the training rows, unless training stops early."""
     min_steps: int = Field(0, ge=0)
-    """Epochs are added until there are at least this many optimiser steps, since small sets need more epochs."""
+    """Minimum number of optimiser steps; epochs are added to reach it, since small sets need more epochs."""
     batch_size: int = Field(64, ge=1, le=65536)
-    """Rows per optimiser step; texts of similar length share a batch."""
+    """Rows per optimiser step; a batch consists of texts of similar length."""
     batch_tokens: int = Field(0, ge=0, le=1 << 24)
-    """If not 0: tokens per optimiser step, padding included, in place of `batch_size`. Batches of short texts then have
+    """If not 0: tokens per optimiser step, including padding, instead of `batch_size`; batches of short texts then have
     more rows."""
     learning_rate: float = Field(1e-3, gt=0.0, le=10.0)
     """Peak learning rate."""
     layer_decay: float = Field(1.0, gt=0.0, le=1.0)
     """Learning rate of each layer relative to the layer above it, from the head down to the embeddings (Howard & Ruder
-    2018); below 1, lower layers, whose pre-trained features are more general, change less."""
+    2018); below 1, lower layers change less, since their pre-trained features are more general."""
     weight_decay: float = Field(0.01, ge=0.0, le=10.0)
     """AdamW's decay of weight matrices."""
     warmup_fraction: Fraction = 0.1
-    """Share of all steps with linear warm-up from zero."""
+    """Share of all steps used for the linear warm-up from zero."""
     gradient_clip: float = Field(1.0, ge=0.0)
-    """Largest gradient norm of a step; 0 for no clipping."""
+    """Maximum norm of a step's gradient; 0 for no clipping."""
     label_smoothing: Fraction = 0.0
-    """Share of each target spread evenly over all classes (Szegedy et al. 2016)."""
+    """Share of each target that is spread evenly over all classes (Szegedy et al. 2016)."""
     masked_share: Fraction = 0.15
-    """Pre-training on masked tokens: the fraction of the tokens to predict."""
+    """Pre-training on masked tokens: the share of tokens to predict."""
     token_dropout: Fraction = 0.0
-    """Probability that a training token is replaced by the unknown token, or by the mask token where tokens are
-    subwords, drawn again in each epoch."""
+    """Probability that a training token is replaced by the unknown token (with subwords, by the mask token), drawn
+    again in each epoch."""
     ema_decay: Fraction = 0.0
-    """Decay per step of the moving average of the weights, which is what is validated and kept; 0 for no average."""
+    """Decay per step of the moving average of the weights, which is validated and saved; 0 for no average."""
     validations_per_epoch: int = Field(1, ge=1, le=100)
-    """Validations per epoch, evenly spaced."""
+    """Number of validations per epoch, evenly spaced."""
     patience: int = Field(0, ge=0)
     """Stop after this many validations without improvement; 0 for no early stopping."""
     runs: int = Field(1, ge=1, le=100)
-    """Classifiers: train so many times from the same pre-trained weights, with other orders and dropout, and keep the
-    mean of the weights (Wortsman et al. 2022)."""
+    """Classifiers: number of training runs from the same pre-trained weights, with different row orders and dropout,
+    the weights of which are averaged (Wortsman et al. 2022)."""
     monitor: Literal["accuracy", "loss", "last"] = "accuracy"
-    """Which validation's weights are kept: highest accuracy, lowest loss, or the last."""
+    """Which validation's weights are used: highest accuracy, lowest loss, or the last."""
     optimizer: Literal["adamw", "adam", "muon"] = "adamw"
     """AdamW (decoupled weight decay, none on norms, biases and position embeddings); Muon (Jordan et al. 2024) for the
-    matrices of attention and feed-forward, with AdamW for the rest; or plain Adam, for the reference systems."""
+    matrices of attention and feed-forward, with AdamW for all other parameters; or plain Adam, for the reference
+    systems."""
     precision: Precision = "auto"
-    """Autocast precision; "auto" is bfloat16 where it is faster (see txcls/runtime/device.py), else float32."""
+    """Autocast precision; "auto" is bfloat16 where it is faster (see txcls/runtime/device.py), otherwise float32."""
     seed: int = Field(0, ge=0)
     """Seed of initial weights, batch order and dropout: the same seed gives the same result on the same machine."""
     save_every_seconds: float = Field(60.0, ge=0.0)
-    """How often the state for `--resume` is saved, besides after each epoch; less often if saving would take more than
-    2 % of the time. 0 saves after every step."""
+    """Seconds between saves of the state for `--resume`, which is also saved after each epoch; longer if saving would
+    take more than 2 % of the time. 0 saves after every step."""
     snapshots: int = Field(0, ge=0, le=MAX_SNAPSHOTS)
-    """Classifiers: how many snapshots of the weights to keep in the checkpoint, for the page Training film: the initial
-    one, the last one, and more early steps than late ones. Each costs two bytes per parameter and one validation
-    pass. 0 for none."""
+    """Classifiers: number of snapshots of the weights in the checkpoint, for the page Training film: the initial
+    weights, the last ones, and more from early steps than from late ones. Each takes two bytes per parameter and one
+    validation pass. 0 for none."""
 
     # Only for the reference systems
 
     schedule: Literal["cosine", "constant"] = "cosine"
-    """After warm-up: cosine decay to zero at the last step, or constant."""
+    """Learning rate after warm-up: cosine decay to zero at the last step, or constant."""
     class_weights: Literal["none", "inverse"] = "none"
-    """`inverse` weights classes by 1 / count, normalised to sum to the number of classes."""
+    """`inverse` weights each class by 1 / count, normalised so that the weights sum to the number of classes."""
 
     @model_validator(mode="after")
     def _snapshots_fit(self) -> Self:
         if self.runs > 1 and self.snapshots:
-            raise ValueError(f"snapshots: only of a single run, got runs = {self.runs}")
+            raise ValueError(f"snapshots: only with a single run, got runs = {self.runs}")
         if self.snapshots == 1:
-            raise ValueError("snapshots: 1 is too few: the first and the last state are always kept; expected 0, or 2")
+            raise ValueError("snapshots: got 1; expected 0, or at least 2 for the initial and the last weights")
         return self
 
 
@@ -265,9 +267,9 @@ class Calibration(Section):
     """How logits become probabilities; fitted on validation rows, stored in a checkpoint's config.json.
 
     The surprisal of a class with softmax probability p is -log p; its calibrated probability is proportional to
-    exp(-((-log p) / temperature) ** power). With power 1 this is softmax(logits / temperature), temperature scaling
-    (Guo et al. 2017). Label smoothing keeps the surprisal of every class small; a power above 1 undoes that. The
-    ranking of classes is unchanged.
+    exp(-((-log p) / temperature) ** power). With power 1 this is temperature scaling, softmax(logits / temperature)
+    (Guo et al. 2017). Label smoothing keeps the surprisal of every class small; a power above 1 compensates for this.
+    The ranking of classes is unchanged.
     """
 
     temperature: float = Field(1.0, ge=0.001, le=1000.0)
@@ -275,27 +277,27 @@ class Calibration(Section):
     power: float = Field(1.0, ge=0.1, le=10.0)
     """Exponent of the scaled surprisal; 1 for plain temperature scaling."""
     short: tuple[tuple[int, Annotated[float, Field(ge=0.001, le=1000.0)]], ...] = Field((), max_length=16)
-    """For texts shorter than almost all validation texts: a number of tokens, and the temperature for texts of up to so
-    many; fitted on the beginnings of validation texts. The shortest come first."""
+    """For texts that are shorter than almost all validation texts: maximum numbers of tokens, in ascending order, each
+    with the temperature for texts up to this length, fitted on truncated validation texts."""
 
 
 class ScopeRule(Section):
     """When a text is out of scope; fitted on validation rows, stored in a checkpoint's config.json."""
 
     score: ScopeScore
-    """The score: the highest calibrated probability, log sum exp of the logits (Liu et al. 2020, "energy"), or how many
-    standard deviations the highest logit lies above the mean of all (after Zhang & Xiang 2023)."""
+    """The score: the highest calibrated probability; the log-sum-exp of the logits (Liu et al. 2020, "energy"); or the
+    number of standard deviations by which the highest logit exceeds the mean logit (after Zhang & Xiang 2023)."""
     threshold: float
     """Texts with a lower score are out of scope."""
 
 
 class RunConfig(Section):
-    """All settings of a run: the contents of a preset file, repeated in a checkpoint's config.json."""
+    """All settings of a run: the contents of a preset file, copied to a checkpoint's config.json."""
 
     name: str = Field(min_length=1, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
-    """Name of the preset, and of the checkpoint folder unless `--out` says otherwise."""
+    """Name of the preset, and of the checkpoint folder unless `--out` is given."""
     title: str = ""
-    """What it classifies, in a few words, for display."""
+    """What the model classifies or predicts, in a few words, for display."""
     objective: Literal["classify", "masked", "causal"] = "classify"
     """The training objective: class labels (`train`), or for `pretrain` masked tokens or the next token (causal)."""
     data: DataConfig = DataConfig()
@@ -306,24 +308,25 @@ class RunConfig(Section):
     @model_validator(mode="after")
     def _objective_fits(self) -> Self:
         if self.objective != "classify" and self.train.snapshots:
-            raise ValueError(f"train.snapshots: only classifiers keep them, and objective is {self.objective}")
+            raise ValueError(f"train.snapshots: only for classifiers, got objective = {self.objective}")
         if (self.objective == "causal") != self.model.causal and self.objective != "classify":
+            reason = "would see the tokens to predict" if self.objective == "causal" else "could not see later tokens"
             raise ValueError(
-                f"objective: {self.objective} needs model.causal = {str(self.objective == 'causal').lower()}, "
-                "or the model could see the tokens it predicts, or not those after a masked one"
+                f"objective: {self.objective} needs model.causal = {str(self.objective == 'causal').lower()}; "
+                f"otherwise the model {reason}"
             )
         return self
 
     @property
     def reads_class_token(self) -> bool:
-        """Whether every text begins with the class token: for class-token pooling and for language models."""
+        """Whether every text begins with the class token: with class-token pooling and in language models."""
         return self.model.pooling == "class_token" or self.objective in ("masked", "causal")
 
     def with_settings(self, assignments: Iterable[str]) -> Self:
         """A copy with `section.key=value` assignments applied (values as TOML; bare words count as strings).
 
         Raises:
-            ConfigError: an assignment is not of that form, or its setting is unknown or invalid.
+            ConfigError: an assignment does not have this form, or its setting is unknown or invalid.
         """
         values = self.model_dump(mode="json")
         for assignment in assignments:
@@ -335,7 +338,7 @@ class RunConfig(Section):
             for part in path[:-1]:
                 inner = target.get(part)
                 if not isinstance(inner, dict):
-                    raise ConfigError(f"--set {assignment!r}: no section {part!r}; there are data, text, model, train")
+                    raise ConfigError(f"--set {assignment!r}: no section {part!r}; expected data, text, model or train")
                 target = inner
             target[path[-1]] = _toml_value(raw.strip())
         return self.from_mapping(values, source="--set")
@@ -349,7 +352,7 @@ def _toml_value(raw: str) -> Any:
 
 
 def _explain(error: ValidationError) -> str:
-    """All problems in one line: `model.d_model: …; train.epochs: …`."""
+    """All problems as one line: `model.d_model: …; train.epochs: …`."""
     problems = []
     for item in error.errors(include_url=False):
         where = ".".join(str(part) for part in item["loc"])
@@ -375,13 +378,13 @@ def _suggest(path: Sequence[int | str]) -> str:
 
 
 def preset_names() -> tuple[str, ...]:
-    """Names of the presets that ship with the package, sorted."""
+    """The sorted names of the presets that ship with the package."""
     folder = resources.files("txcls") / "presets"
     return tuple(sorted(f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml")))
 
 
 def load_preset(name_or_path: str | Path) -> RunConfig:
-    """The preset of that name, or the one in that TOML file.
+    """The preset with this name or in this TOML file.
 
     Raises:
         ConfigError: there is no such preset or file, it is not TOML, or a setting in it is invalid.
@@ -396,7 +399,7 @@ def load_preset(name_or_path: str | Path) -> RunConfig:
             raise ConfigError(f"cannot read preset file {path}: {error}") from None
     else:
         raise ConfigError(
-            f"no preset named {str(name_or_path)!r}; there are {', '.join(preset_names())}, or give a .toml file"
+            f"no preset named {str(name_or_path)!r}; expected one of {', '.join(preset_names())}, or a .toml file"
         )
     try:
         values = tomllib.loads(text)

@@ -57,12 +57,12 @@ def changed(name: str, content: bytes) -> Callable[[Entries], Entries]:
 HOSTILE: dict[str, tuple[Callable[[Entries], Entries], str]] = {
     "parent": (outside("../../"), "is not a file of a checkpoint"),
     "absolute": (outside("/etc/"), "is not a file of a checkpoint"),
-    "parent without depth": (outside("../"), "holds labels.json twice"),
+    "parent without depth": (outside("../"), "contains labels.json twice"),
     "backslash": (outside("spam\\..\\"), "is not a file of a checkpoint"),
     "pickle": (changed("model.pkl", b"\x80\x04."), "is not a file of a checkpoint"),
     "code": (changed("__init__.py", b"1/0"), "is not a file of a checkpoint"),
     "deep": (lambda files: {**files, "spam/a/b/config.json": b"{}"}, "is not a file of a checkpoint"),
-    "twice": (lambda files: {**files, "labels.json": b"[]"}, "holds labels.json twice"),
+    "twice": (lambda files: {**files, "labels.json": b"[]"}, "contains labels.json twice"),
     "incomplete": (
         lambda files: {name: content for name, content in files.items() if not name.endswith("labels.json")},
         "lacks labels.json",

@@ -174,7 +174,7 @@ def test_weights_too_large_for_the_file_are_not_saved(checkpoint: Checkpoint) ->
 def test_a_checkpoint_is_saved_where_asked_and_named_after_its_folder(checkpoint: Checkpoint, tmp_path: Path) -> None:
     unsaved = replace(checkpoint, path=None)
     assert unsaved.name == checkpoint.config.name
-    with pytest.raises(CheckpointError, match="tiny has not been saved before; name the folder"):
+    with pytest.raises(CheckpointError, match="tiny has not been saved before; give the folder"):
         save_checkpoint(unsaved)
     folder = save_checkpoint(unsaved, str(tmp_path / "other"))
     assert folder == tmp_path / "other" and load_checkpoint(folder).name == "other"

@@ -106,7 +106,7 @@ def both(*changes: Callable[[Path], object]) -> Callable[[Path], object]:
 WIDE = {"d_model": 16384, "n_heads": 128, "d_ff": 65536, "n_layers": 128, "max_length": 8192}
 CLASS = '{"label":"a","precision":1,"recall":1,"f1":1,"support":1}'
 CLASSIFIERS: dict[str, tuple[Callable[[Path], object], str]] = {
-    "everything at its largest": (settings(**WIDE), "max_length: sinusoids for 8,192 tokens"),
+    "everything at its largest": (settings(**WIDE), "max_length: sinusoidal positions for 8,192 tokens"),
     "everything wide and as long": (settings(**{**WIDE, "max_length": 12}), "does not fit the checkpoint"),
     "layers without end": (settings(n_layers=10**9), "model.n_layers: input should be less than or equal to 128"),
     "6 million tokens": (tokens(6_000_000), "tokenizer.json: larger than 24 MB"),

@@ -161,7 +161,7 @@ def test_the_bytes_in_a_token_are_counted_from_its_ids() -> None:
     start = shipped_encoder()
     assert start is not None
     data = rows(60)
-    whole = planning._encoded_whole(start.encoder, data)
+    whole = planning._encode_untruncated(start.encoder, data)
     n_bytes = sum(
         len(clean(text, start.config.text.cleaning).encode()) + 1 for text in data.texts
     )  # a space before each
