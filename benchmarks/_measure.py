@@ -1,4 +1,4 @@
-"""Helpers for the benchmarks: description of the machine, times of alternating rounds, memory of a process."""
+"""Helpers for the benchmarks: the machine's description, times of alternating rounds, memory of a process."""
 
 import os
 import statistics
@@ -17,39 +17,39 @@ HOSTED = {"MALLOC_ARENA_MAX": "2"}
 
 
 def machine() -> str:
-    """One line that describes the machine, to print above every table."""
+    """A one-line description of the machine, to print above every table."""
     threads, load = torch.get_num_threads(), os.getloadavg()[0]
     return f"{processor_name()}, {threads} threads, torch {torch.__version__}, load {load:.1f}"
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """The wall-clock time of a call."""
+    """The wall-clock time of a call, in seconds."""
     started = time.perf_counter()
     work()
     return time.perf_counter() - started
 
 
 def alternate(measures: Mapping[str, Callable[[], float]], *, rounds: int) -> dict[str, list[float]]:
-    """The results of each measure, run in alternation so that other load on the machine slows all of them equally.
+    """The results of each measure, run in turn so that other load on the machine slows all of them equally.
 
     The first round is a warm-up and is not counted.
     """
     values: dict[str, list[float]] = {name: [] for name in measures}
-    for count in range(rounds + 1):
+    for n in range(rounds + 1):
         for name, measure in measures.items():
             value = measure()
-            if count:
+            if n:
                 values[name].append(value)
     return values
 
 
-def median_ratio(over: Sequence[float], under: Sequence[float]) -> float:
-    """The median of the per-round ratios."""
-    return statistics.median(a / b for a, b in zip(over, under, strict=True))
+def median_ratio(numerators: Sequence[float], denominators: Sequence[float]) -> float:
+    """The median of the ratios of each round."""
+    return statistics.median(a / b for a, b in zip(numerators, denominators, strict=True))
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value at the fraction `share` (0 to 1) of the sorted values."""
+    """The value at the position `share` (0 to 1) in the sorted values."""
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 
@@ -71,7 +71,7 @@ class Memory:
 
     def __init__(self, pid: int) -> None:
         self.pid, self.peak = pid, 0.0
-        self._over = threading.Event()
+        self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def now(self) -> float:
@@ -81,7 +81,7 @@ class Memory:
         return current
 
     def _watch(self) -> None:
-        while not self._over.wait(0.2):
+        while not self._is_over.wait(0.2):
             self.now()
 
     def __enter__(self) -> Self:
@@ -90,5 +90,5 @@ class Memory:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._over.set()
+        self._is_over.set()
         self._thread.join()

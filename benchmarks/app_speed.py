@@ -1,10 +1,10 @@
-"""How long a visitor waits, in a real browser: from a cold start to the first page, and from new text to new bars.
+"""Waiting times in a real browser: from a cold start to the first page, and from a new text to its bars.
 
     python -m benchmarks.app_speed [--texts 20] [--starts 3]
 
 The server is restarted for every cold start; the operating system's file caches are warm after the first one. The
-reaction time is measured inside the page: from the moment a text is handed over (the app does so 250 ms after the last
-key) to the first frame with the new bars.
+response time is measured in the page: from sending a text (250 ms after the last key) to the first frame with the new
+bars.
 """
 
 import argparse
@@ -23,35 +23,35 @@ from txcls.data.examples import EXAMPLES
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-AIM_COLD_SECONDS, AIM_REACTION_MS = 6.0, 300.0
+GOAL_COLD_SECONDS, GOAL_RESPONSE_MS = 6.0, 300.0
 BARS = ".st-key-chart_bars .js-plotly-plot"
 WATCH = """
 (bars) => {
-  window.handedOver = window.redrawn = window.lastKey = 0
-  document.addEventListener("input", () => { window.lastKey = performance.now() }, true)
+  window.sentAt = window.redrawnAt = window.lastKeyAt = 0
+  document.addEventListener("input", () => { window.lastKeyAt = performance.now() }, true)
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey && event.key === "Enter") window.handedOver ||= performance.now()
+    if (event.ctrlKey && event.key === "Enter") window.sentAt ||= performance.now()
   }, true)
   let plot = document.querySelector(bars)
-  const look = () => {
-    const now = document.querySelector(bars)
-    if (now && now !== plot && now.querySelector(".bars path")) {
-      plot = now
-      window.redrawn = performance.now()
+  const check = () => {
+    const current = document.querySelector(bars)
+    if (current && current !== plot && current.querySelector(".bars path")) {
+      plot = current
+      window.redrawnAt = performance.now()
     }
-    requestAnimationFrame(look)
+    requestAnimationFrame(check)
   }
-  look()
+  check()
 }
 """
-REDRAWN = """
+IS_REDRAWN = """
 (text) => document.querySelector('.txcls-text')?.textContent === text
-  && window.redrawn > window.handedOver && window.handedOver > window.lastKey
+  && window.redrawnAt > window.sentAt && window.sentAt > window.lastKeyAt
 """
 
 
 def cold_start(browser: "Browser", log: Path) -> tuple[float, float, float, float]:
-    """Seconds from the server's start until it answers, heading and bars are drawn; then the next visitor's wait."""
+    """Seconds from start to the server's response, to the heading and to the bars; then the next visitor's wait."""
     start = time.perf_counter()
     with serve(log) as address:
         startup_seconds = time.perf_counter() - start
@@ -71,20 +71,20 @@ def cold_start(browser: "Browser", log: Path) -> tuple[float, float, float, floa
     return startup_seconds, heading, bars, next_visitor
 
 
-def reaction(page: "Page", text: str) -> tuple[float, float]:
-    """Milliseconds until the bars are redrawn: from when the text was handed over, and from the last key."""
-    page.evaluate("window.redrawn = window.handedOver = 0")
+def response(page: "Page", text: str) -> tuple[float, float]:
+    """Milliseconds until the bars are redrawn: from sending the text, and from the last key."""
+    page.evaluate("window.redrawnAt = window.sentAt = 0")
     page.locator('[class*="st-key-text_box"] textarea').fill(text)
-    page.wait_for_function(REDRAWN, arg=text)
+    page.wait_for_function(IS_REDRAWN, arg=text)
     page.wait_for_timeout(400)
-    handed_over, last_key = page.evaluate("[window.redrawn - window.handedOver, window.redrawn - window.lastKey]")
-    return handed_over, last_key
+    from_sending, from_key = page.evaluate("[window.redrawnAt - window.sentAt, window.redrawnAt - window.lastKeyAt]")
+    return from_sending, from_key
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--texts", type=int, default=20, help="texts to change to")
-    parser.add_argument("--starts", type=int, default=3, help="cold starts")
+    parser.add_argument("--texts", type=int, default=20, help="number of texts to enter")
+    parser.add_argument("--starts", type=int, default=3, help="number of cold starts")
     options = parser.parse_args()
     executable = find_chromium()
     if executable is None:
@@ -103,22 +103,22 @@ def main() -> int:
             page.wait_for_selector(f"{BARS} .bars path", state="attached")
             page.wait_for_timeout(1500)
             page.evaluate(WATCH, BARS)
-            reactions = [reaction(page, text) for text in texts]
+            responses = [response(page, text) for text in texts]
         browser.close()
     print(machine())
-    print(f"\n{'cold start, seconds from `streamlit run`':<50}{'median':>8}{'worst':>8}{'aim':>8}")
-    rows = ("server answers", "heading drawn", "bars drawn", "next visitor: opening the page to bars drawn")
+    print(f"\n{'cold start, seconds from `streamlit run`':<50}{'median':>8}{'worst':>8}{'goal':>8}")
+    rows = ("server responds", "heading drawn", "bars drawn", "next visitor: opening the page to bars drawn")
     for row, values in zip(rows, zip(*starts, strict=True), strict=True):
-        aim = f"{AIM_COLD_SECONDS:g}" if row == "bars drawn" else ""
-        print(f"{row:<50}{statistics.median(values):>8.2f}{max(values):>8.2f}{aim:>8}")
-    print(f"\n{f'changed text to redrawn bars, ms ({len(texts)} texts)':<50}{'median':>8}{'worst':>8}{'aim':>8}")
-    for row, values, aim in zip(
-        ("since it was handed over", "since the last key (with the 250 ms pause)"),
-        zip(*reactions, strict=True),
-        (f"{AIM_REACTION_MS:g}", ""),
+        goal = f"{GOAL_COLD_SECONDS:g}" if row == "bars drawn" else ""
+        print(f"{row:<50}{statistics.median(values):>8.2f}{max(values):>8.2f}{goal:>8}")
+    print(f"\n{f'changed text to redrawn bars, ms ({len(texts)} texts)':<50}{'median':>8}{'worst':>8}{'goal':>8}")
+    for row, values, goal in zip(
+        ("from sending the text", "from the last key (with the 250 ms pause)"),
+        zip(*responses, strict=True),
+        (f"{GOAL_RESPONSE_MS:g}", ""),
         strict=True,
     ):
-        print(f"{row:<50}{statistics.median(values):>8.0f}{max(values):>8.0f}{aim:>8}")
+        print(f"{row:<50}{statistics.median(values):>8.0f}{max(values):>8.0f}{goal:>8}")
     return 0
 
 

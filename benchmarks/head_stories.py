@@ -1,12 +1,12 @@
-"""Which stories of heads recur, in any head, when a model is trained with another seed?
+"""Count the models, trained with different seeds, that have each clause of a head's story (in any head).
 
     for n in 0 1 2 3 4; do python -m txcls train who_won --seed $n --out checkpoints/who_won_seed$n; done
     python -m benchmarks.head_stories checkpoints/who_won_seed*
 
-Checkpoints are given by folder or name; by default, all whose name begins with who_won are compared. Each checkpoint's
-head atlas is the one saved by `txcls evaluate NAME --heads --write`; if there is none, it is measured, which takes
-about a minute per `who_won` model. Clauses are counted one by one, since the same behaviour may be one clause of a
-longer story in another model.
+Checkpoints are given by folder or name; by default, all with names that begin with who_won are compared. A checkpoint's
+head atlas is read if `txcls evaluate NAME --heads --write` has saved it; otherwise it is measured, which takes about a
+minute for a `who_won` model. Clauses are counted separately, since the same behaviour may be one clause of a longer
+story in another model.
 """
 
 import argparse
@@ -27,7 +27,7 @@ def atlas_of(classifier: Predictor) -> HeadAtlas:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("checkpoints", nargs="*", metavar="CHECKPOINT", help="trained alike with different seeds")
+    parser.add_argument("checkpoints", nargs="*", metavar="CHECKPOINT", help="trained with different seeds")
     options = parser.parse_args(arguments)
     print(machine())
     atlases = {}
@@ -42,13 +42,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 f"{story.verdict:11}  {story.share:5.2f}  {story.control_share:5.2f}  {story.story}"
             )
     print("\nclauses of heads that are not idle, and the models that have them in a confirmed story")
-    models: dict[Clause, set[str]] = {}
+    confirmed_in: dict[Clause, set[str]] = {}
     for name, atlas in atlases.items():
         for head in atlas.heads:
             for clause in head.story.story.clauses if head.story.verdict != "idle" else ():
-                models.setdefault(clause, set()).update([name] if head.story.verdict == "confirmed" else [])
-    for clause, confirmed in sorted(models.items(), key=lambda item: (-len(item[1]), str(item[0]))):
-        print(f"  {clause}: {', '.join(sorted(confirmed)) or 'none'}")
+                confirmed_in.setdefault(clause, set()).update([name] if head.story.verdict == "confirmed" else [])
+    for clause, models in sorted(confirmed_in.items(), key=lambda item: (-len(item[1]), str(item[0]))):
+        print(f"  {clause}: {', '.join(sorted(models)) or 'none'}")
     return 0
 
 

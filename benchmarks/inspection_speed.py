@@ -1,4 +1,4 @@
-"""Compute time of the pages that inspect a model: the shipped AG News checkpoint, 40 tokens.
+"""Computation time of the pages that inspect a model: the shipped AG News checkpoint, 40 tokens.
 
 python -m benchmarks.inspection_speed [--repeats 20]
 """
@@ -29,12 +29,12 @@ def attention_page(classifier: Predictor, text: str) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--repeats", type=int, default=20, help="how often each is computed")
+    parser.add_argument("--repeats", type=int, default=20, help="number of repetitions")
     options = parser.parse_args()
     classifier = Predictor.load("ag_news")
     text = " ".join(example.text for example in EXAMPLES)
     text = text[: classifier.encoder.encode(text).tokens[N_TOKENS - 1].end]
-    work: dict[str, tuple[Callable[[], object], int | None]] = {
+    computations: dict[str, tuple[Callable[[], object], int | None]] = {
         "prediction": (lambda: classifier.predict([text]), None),
         "Attention": (lambda: attention_page(classifier, text), 300),
         "all heads ablated": (lambda: ablate_each(classifier, text), 300),
@@ -43,11 +43,11 @@ def main() -> int:
         "all flips": (lambda: list(search_flips(classifier, text)), None),
     }
     print(machine())
-    print(f"\n{f'{N_TOKENS} tokens, ms':<45}{'median':>8}{'worst':>8}{'goal':>6}")
-    for name, (compute, goal) in work.items():
+    print(f"\n{f'{N_TOKENS} tokens, ms':<45}{'median':>8}{'worst':>8}{'goal':>8}")
+    for name, (compute, goal) in computations.items():
         compute()
         times = [1000 * seconds(compute) for _ in range(options.repeats)]
-        print(f"{name:<45}{statistics.median(times):>8.1f}{max(times):>8.1f}{goal or '':>6}")
+        print(f"{name:<45}{statistics.median(times):>8.1f}{max(times):>8.1f}{goal or '':>8}")
     return 0
 
 

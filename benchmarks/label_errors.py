@@ -1,13 +1,12 @@
-"""Labels of real test rows are changed at random: how many of the rows flagged first have a changed label?
+"""Share of rows with deliberately changed labels among the first rows flagged as label errors.
 
     python -m benchmarks.label_errors [ag_news huffpost clinc150 imdb who_won sample] [--rows 2000] [--share 0.05]
 
-In a random sample of test rows, a fraction of the labels is changed at random to another class (planted). Rows are then
-flagged as on the Report page and in `txcls report` (`txcls.evaluation.label_errors`), from the probabilities of the
-shipped classifier and of linear models that are fitted to the other rows in five folds. If n labels were planted, the
-result is the fraction of planted ones among the first n flagged rows, or among all flagged rows if they are fewer.
-`sample` has no shipped classifier: only the linear models are used. Labels that were already wrong in the data set
-lower the result.
+In a random sample of test rows, a share of the labels is replaced by another random class. Rows are then flagged as on
+the Report page and in `txcls report` (`txcls.evaluation.label_errors`), from the probabilities of the shipped
+classifier and of linear models that are fitted to the other rows in five folds. If n labels were changed, the result is
+the share of changed labels among the first n flagged rows, or among all flagged rows if they are fewer. `sample` has no
+shipped classifier: only the linear models are used. Labels that were already wrong in the data set lower the result.
 """
 
 import argparse
@@ -28,8 +27,8 @@ from txcls.predictor import Predictor
 SETS = ("ag_news", "huffpost", "clinc150", "imdb", "who_won", "sample")
 
 
-def plant(rows: LabelledTexts, share: float, *, seed: int) -> tuple[LabelledTexts, set[int]]:
-    """The rows with a fraction of labels changed at random to another class, and the indices of these rows."""
+def change_labels(rows: LabelledTexts, share: float, *, seed: int) -> tuple[LabelledTexts, set[int]]:
+    """The rows with a share of labels replaced by another random class, and the indices of the changed rows."""
     random = np.random.default_rng(seed)
     labels = np.array(rows.labels)
     chosen = random.choice(len(rows), round(share * len(rows)), replace=False)
@@ -37,48 +36,56 @@ def plant(rows: LabelledTexts, share: float, *, seed: int) -> tuple[LabelledText
     return LabelledTexts(rows.texts, labels.tolist(), rows.classes), set(chosen.tolist())
 
 
-def found_first(rows: LabelledTexts, planted: set[int], probabilities: np.ndarray) -> tuple[float, float, int]:
-    """The planted fraction of the first n and n/2 flagged rows, for n planted rows; and the number of flagged rows."""
+def precision_of_first(rows: LabelledTexts, changed: set[int], probabilities: np.ndarray) -> tuple[float, float, int]:
+    """Share of changed rows among the first n and n/2 flagged rows, if n rows were changed; number of flagged rows."""
     flagged = [suspect.row for suspect in suspect_rows(rows, probabilities)]
     shares = []
-    for n in (len(planted), len(planted) // 2):
+    for n in (len(changed), len(changed) // 2):
         first = flagged[:n]
-        shares.append(sum(row in planted for row in first) / max(len(first), 1))
+        shares.append(sum(row in changed for row in first) / max(len(first), 1))
     return shares[0], shares[1], len(flagged)
 
 
 def measure(name: str, *, limit: int, share: float, seeds: int) -> None:
-    """Measure one data set, averaged over several random plantings."""
+    """Measure one data set, averaged over several random changes of labels."""
     dataset = open_dataset(load_preset(name).data)
-    clean = dataset.load("test")
+    original = dataset.load("test")
     classifier = None if name == "sample" else Predictor.load(name)
     if classifier is not None:
-        clean = in_classes_of(clean, classifier.checkpoint)
+        original = in_classes_of(original, classifier.checkpoint)
     else:
         train = dataset.load("train")
-        clean = LabelledTexts([*train.texts, *clean.texts], [*train.labels, *clean.labels], clean.classes)
-    clean = sample_rows(clean, limit=limit)
-    own = None if classifier is None else predict_rows(classifier, clean).probabilities
-    figures: dict[str, list[tuple[float, float, int]]] = {}
+        original = LabelledTexts([*train.texts, *original.texts], [*train.labels, *original.labels], original.classes)
+    original = sample_rows(original, limit=limit)
+    classifier_probabilities = None if classifier is None else predict_rows(classifier, original).probabilities
+    results: dict[str, list[tuple[float, float, int]]] = {}
     for seed in range(seeds):
-        rows, planted = plant(clean, share, seed=seed)
-        ways = {"linear models alone": held_out_probabilities(rows)}
-        if own is not None:
-            ways = {"classifier alone": own, **ways, "all, as shown": held_out_probabilities(rows, own)}
-        for way, probabilities in ways.items():
-            figures.setdefault(way, []).append(found_first(rows, planted, probabilities))
-    print(f"\n{name}: {len(clean):,} rows, {round(share * len(clean))} planted, {len(clean.classes)} classes")
-    for way, values in figures.items():
-        all_, half, n = np.mean(values, axis=0)
-        print(f"  {way}: {all_:.0%} of those flagged first are planted, {half:.0%} of the first half ({n:.0f} flagged)")
+        rows, changed = change_labels(original, share, seed=seed)
+        sources = {"linear models only": held_out_probabilities(rows)}
+        if classifier_probabilities is not None:
+            sources = {
+                "classifier only": classifier_probabilities,
+                **sources,
+                "all, as in the app": held_out_probabilities(rows, classifier_probabilities),
+            }
+        for source, probabilities in sources.items():
+            results.setdefault(source, []).append(precision_of_first(rows, changed, probabilities))
+    n_changed = round(share * len(original))
+    print(f"\n{name}: {len(original):,} rows, {n_changed} changed labels, {len(original.classes)} classes")
+    for source, values in results.items():
+        first_n, first_half, n_flagged = np.mean(values, axis=0)
+        print(
+            f"  {source}: {first_n:.0%} of the first {n_changed} flagged rows were changed, {first_half:.0%} of the "
+            f"first half ({n_flagged:.0f} flagged)"
+        )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("sets", nargs="*", metavar="SET", help=", ".join(SETS))
-    parser.add_argument("--rows", type=int, default=2000, help="test rows at most")
-    parser.add_argument("--share", type=float, default=0.05, help="of wrong labels")
-    parser.add_argument("--seeds", type=int, default=3, help="plantings")
+    parser.add_argument("--rows", type=int, default=2000, help="maximum number of test rows")
+    parser.add_argument("--share", type=float, default=0.05, help="share of changed labels")
+    parser.add_argument("--seeds", type=int, default=3, help="number of repetitions")
     options = parser.parse_args(arguments)
     if unknown := sorted(set(options.sets) - set(SETS)):
         parser.error(f"no set {', '.join(unknown)}; there are {', '.join(SETS)}")

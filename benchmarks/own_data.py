@@ -1,13 +1,13 @@
-"""Classifiers of user tables against the linear baseline: `python -m txcls train FILE` on several files, as a table.
+"""Compare `python -m txcls train FILE` with the linear baseline on several data sets.
 
     python -m benchmarks.own_data                                   # the published sets on this machine
     python -m benchmarks.own_data snips mine.csv other.csv,test.csv --minutes 5
-    python -m benchmarks.own_data clinc150 --rows 1500              # on that many of the training rows
+    python -m benchmarks.own_data clinc150 --rows 1500              # train on 1500 of the rows
 
-Everything is chosen as the command does; nothing is tuned to a data set. Published sets are measured on their own test
+All settings are chosen by the command; nothing is tuned to a data set. Published sets are measured on their own test
 rows, FILE,TEST on the rows of TEST, and FILE on a fifth of its rows. The baseline, a linear support vector machine on
-TF-IDF of words and word pairs, learns from all other rows. Minutes are counted from when the rows are in memory to the
-end of the comparison.
+TF-IDF features, is fitted to all other rows. Minutes are counted from the time when the rows are in memory to the end
+of the comparison.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from txcls.training.auto.plan import plan_training
 from txcls.training.auto.run import TrainingResult, run_plan
 
 SETS = ("snips", "atis", "clinc150", "20news", "ag_news", "huffpost", "imdb")
-"""Published data sets that are measured by default."""
+"""Published data sets measured by default."""
 
 
 def rows_of(name: str) -> tuple[str, LabelledTexts, LabelledTexts | None]:
@@ -50,15 +50,16 @@ def _without_empty(rows: LabelledTexts) -> LabelledTexts:
 
 
 def part_of(rows: LabelledTexts, n: int, *, seed: int) -> LabelledTexts:
-    """n random rows in their original order, with only the classes that occur."""
-    chosen = rows.subset(np.sort(np.random.default_rng(seed).permutation(len(rows))[:n]).tolist())
-    classes = tuple(rows.classes[label] for label in sorted(set(chosen.labels)))
-    place = {name: number for number, name in enumerate(classes)}
-    return LabelledTexts(chosen.texts, [place[rows.classes[label]] for label in chosen.labels], classes)
+    """n random rows in their original order, without classes that no longer occur."""
+    part = rows.subset(np.sort(np.random.default_rng(seed).permutation(len(rows))[:n]).tolist())
+    old_labels = sorted(set(part.labels))
+    new_label = {label: number for number, label in enumerate(old_labels)}
+    classes = tuple(rows.classes[label] for label in old_labels)
+    return LabelledTexts(part.texts, [new_label[label] for label in part.labels], classes)
 
 
-def line(name: str, rows: LabelledTexts, result: TrainingResult) -> str:
-    """One row of the table."""
+def table_row(name: str, rows: LabelledTexts, result: TrainingResult) -> str:
+    """A row of the table."""
     comparison = result.comparison
     difference = comparison.difference
     cells = (
@@ -85,18 +86,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("sets", nargs="*", metavar="SET|FILE|FILE,TEST", help=", ".join(SETS))
     parser.add_argument("--minutes", type=float, default=5.0)
-    parser.add_argument("--rows", type=int, help="on that many of the rows, drawn by chance")
+    parser.add_argument("--rows", type=int, help="number of rows to use, drawn at random")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     print(machine())
     print(HEAD, flush=True)
     for name in options.sets or [name for name in SETS if is_available(name)]:
-        shown, rows, test = rows_of(name)
+        data_name, rows, test = rows_of(name)
         if options.rows is not None:
             rows = part_of(rows, options.rows, seed=options.seed)
-        plan = plan_training(rows, test=test, minutes=options.minutes, seed=options.seed, source=shown)
-        print(f"{shown}: {' '.join(plan.notes)}", file=sys.stderr, flush=True)
-        print(line(shown, rows, run_plan(plan, out=None)), flush=True)
+        plan = plan_training(rows, test=test, minutes=options.minutes, seed=options.seed, source=data_name)
+        print(f"{data_name}: {' '.join(plan.notes)}", file=sys.stderr, flush=True)
+        print(table_row(data_name, rows, run_plan(plan, out=None)), flush=True)
     return 0
 
 

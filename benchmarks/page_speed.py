@@ -1,12 +1,12 @@
-"""How fast an exported page responds: from opening a local file to its first prediction, and from a key to the redraw.
+"""Response times of an exported page: from opening the file to the first prediction, and from a key to redrawing.
 
     python -m benchmarks.page_speed [CHECKPOINT ...] [--keys 40] [--starts 3]
 
-A real Chromium with the network off opens single files, one for each classifier that can be exported. "Redrawn" is when
-the page's script has read the text, drawn everything and laid it out; the browser paints after that, which is included
+A real Chromium without network opens single files, one for each classifier that can be exported. "Redrawn" is the time
+until the page's script has read the text, drawn everything and laid it out; the browser then paints, which is included
 in the time to the next frame. "CPU" is the processor time of the page's own thread for a key, including painting; on a
-busy machine, the other times also depend on other programs. "Of most" is the file's size as a fraction of its limit,
-1.45 times the weights plus 300 kB.
+busy machine, the other times also depend on other programs. "Of limit" is the file's size relative to its limit, 1.45
+times the weights plus 300 kB.
 """
 
 import argparse
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, CDPSession, Page
 
 N_TOKENS = 40
-AIM_FIRST_MS = 1000.0
-AIMS_MS = {"ag_news": 50.0, "who_won": 10.0}
+GOAL_FIRST_MS = 1000.0
+GOALS_MS = {"ag_news": 50.0, "who_won": 10.0}
 """Goals for the median time from a key to the redrawn page."""
 WHEN_ANSWERED = """
 new MutationObserver(() => { window.answeredAt ??= performance.now(); })
@@ -61,7 +61,7 @@ async ([text, keys]) => {
 
 def cpu_ms(session: "CDPSession") -> float:
     """Processor time of the page's thread so far, in ms; `session` must measure Performance in thread ticks."""
-    metrics = {one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]}
+    metrics = {metric["name"]: metric["value"] for metric in session.send("Performance.getMetrics")["metrics"]}
     return 1000 * float(metrics["TaskDuration"])
 
 
@@ -73,7 +73,7 @@ def thread_time(page: "Page") -> "CDPSession":
 
 
 def text_of(checkpoint: Checkpoint) -> str:
-    """A text of `N_TOKENS` tokens, or as many as the model reads, whose last word may be arbitrary."""
+    """A text of `N_TOKENS` tokens, or as many as the model reads, with an arbitrary last word."""
     words = [token for token in checkpoint.encoder.vocabulary.tokens[4:] if token.isascii() and token.isalpha()]
     words = words or ["word1"]
     text = ""
@@ -88,37 +88,37 @@ def text_of(checkpoint: Checkpoint) -> str:
 def measure(
     browser: "Browser", page_file: Path, text: str, *, keys: int, starts: int
 ) -> tuple[float, dict[str, list[float]], float]:
-    """The median time to the first prediction in ms, the times of the keys, and the CPU time of one key."""
-    first = []
+    """Median time to the first prediction in ms, times for each key, and CPU time for a key."""
+    first_predictions = []
     for _ in range(starts):
         context = browser.new_context(viewport={"width": 1280, "height": 900}, offline=True)
         page = context.new_page()
         page.add_init_script(WHEN_ANSWERED)
         page.goto(page_file.as_uri())
         page.wait_for_selector("html[data-answered]", state="attached")  # CSP forbids wait_for_function
-        first.append(page.evaluate("window.answeredAt"))
-        if len(first) == starts:
+        first_predictions.append(page.evaluate("window.answeredAt"))
+        if len(first_predictions) == starts:
             session = thread_time(page)
             page.evaluate(KEYS, [text, keys // 4])
-            before = cpu_ms(session)
+            cpu_before = cpu_ms(session)
             times = page.evaluate(KEYS, [text, keys])
-            cpu = (cpu_ms(session) - before) / keys
+            cpu = (cpu_ms(session) - cpu_before) / keys
         context.close()
-    return statistics.median(first), times, cpu
+    return statistics.median(first_predictions), times, cpu
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("checkpoints", nargs="*", metavar="CHECKPOINT", help="all classifiers unless given")
+    parser.add_argument("checkpoints", nargs="*", metavar="CHECKPOINT", help="default: all classifiers")
     parser.add_argument("--keys", type=int, default=40)
     parser.add_argument("--starts", type=int, default=3)
     options = parser.parse_args()
     executable = find_chromium()
     if executable is None:
         sys.exit("there is no Chromium; see tests/browser/chromium.py")
-    print(f"{machine()}; the first answer should come within {AIM_FIRST_MS:.0f} ms")
-    heads = ("weights", "file", "of most", "first answer", "tokens", "redrawn", "worst", "frame", "CPU")
-    print(f"{'':24}" + "".join(f"{one:>14}" for one in heads) + "   aim")
+    print(f"{machine()}; goal for the first prediction: {GOAL_FIRST_MS:.0f} ms")
+    headings = ("weights", "file", "of limit", "first", "tokens", "redrawn", "worst", "frame", "CPU")
+    print(f"{'':24}" + "".join(f"{heading:>14}" for heading in headings) + "   goal")
     from playwright.sync_api import sync_playwright
 
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
@@ -132,14 +132,14 @@ def main() -> None:
             first, times, cpu = measure(browser, page, text_of(checkpoint), keys=options.keys, starts=options.starts)
             assert checkpoint.path is not None
             weights, size = (checkpoint.path / "model.safetensors").stat().st_size, page.stat().st_size
-            aim = f"{AIMS_MS[name]:.0f} ms" if name in AIMS_MS else ""
+            goal = f"{GOALS_MS[name]:.0f} ms" if name in GOALS_MS else ""
             limit = 1.45 * weights + 300_000
             cells = (
                 f"{weights / 1e6:.2f} MB", f"{size / 1e6:.2f} MB", f"{size / limit:.0%}", f"{first:.0f} ms",
                 f"{times['tokens']}", f"{statistics.median(times['redrawn']):.1f} ms",
                 f"{max(times['redrawn']):.1f} ms", f"{statistics.median(times['framed']):.1f} ms", f"{cpu:.1f} ms",
             )  # fmt: skip
-            print(f"{name:24}" + "".join(f"{one:>14}" for one in cells) + f"   {aim}", flush=True)
+            print(f"{name:24}" + "".join(f"{cell:>14}" for cell in cells) + f"   {goal}", flush=True)
         browser.close()
 
 

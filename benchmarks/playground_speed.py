@@ -1,11 +1,11 @@
-"""How fast the playground trains, compared with PyTorch on this machine, and what accuracy it reaches.
+"""Training speed of the playground, compared with PyTorch on the same machine, and the accuracy that it reaches.
 
     python -m benchmarks.playground_speed [--seconds 20] [--task TASK ...]
 
-Texts per second for a model of `who_won`'s size (2 layers, 2 heads, width 64, 15 tokens, batches of 32), forward,
-backward and optimiser: one thread of JavaScript in a real Chromium, and PyTorch with one thread, by the clock and by
-the processor time used, which other work hardly changes. Then the page itself, with its workers: accuracy on
-held-out texts after `--seconds` of training with the default settings of each task.
+The speed is in texts per second for a model of `who_won`'s size (2 layers, 2 heads, width 64, 15 tokens, batches of
+32), for forward, backward and optimiser: one thread of JavaScript in a real Chromium, and PyTorch with one thread; by
+the clock, and by processor time, on which other work has little influence. Then the page itself, with its workers:
+accuracy on held-out texts after `--seconds` of training with the default settings of each task.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from txcls.web.sources import script
 TASKS = {
     "messages": "rate=0.001", "winner": "", "agreement": "", "repeated": "positions=none", "ends": "", "majority": "",
 }  # fmt: skip
-"""Settings of each task in the URL that differ from the defaults."""
+"""For each task, the settings in the URL that differ from the defaults."""
 BATCH, TOKENS, VOCABULARY, CLASSES = 32, 15, 200, 8
 CONFIG = ModelConfig(d_model=64, n_heads=2, n_layers=2, d_ff=128, max_length=32, pooling="mean", dropout=0.0)
 IN_THE_PAGE = """
@@ -52,15 +52,16 @@ globalThis.ready = true;
 
 
 def speeds(train: Callable[[float], int], processor_time: Callable[[], float], seconds: float) -> str:
-    """Texts per second, by the clock and by processor time, of `train`, which returns the texts it trained on."""
+    """Texts per second of `train`, which returns its number of texts, by the clock and by processor time."""
     train(1)  # warm-up
-    began, used = time.perf_counter(), processor_time()
-    texts = train(seconds)
-    return f"{texts / (time.perf_counter() - began):,.0f} ({texts / (processor_time() - used):,.0f} by processor time)"
+    started, work_before = time.perf_counter(), processor_time()
+    n = train(seconds)
+    by_clock, by_work = n / (time.perf_counter() - started), n / (processor_time() - work_before)
+    return f"{by_clock:,.0f} ({by_work:,.0f} by processor time)"
 
 
 def pytorch(seconds: float) -> int:
-    """The number of texts on which PyTorch trains the same model with one thread."""
+    """The number of texts on which PyTorch trains the same model in this time, with one thread."""
     torch.set_num_threads(1)
     model = TextClassifier(CONFIG, vocab_size=VOCABULARY, n_classes=CLASSES)
     optimizer = make_optimizer(model, TrainConfig(learning_rate=1e-3))
@@ -79,7 +80,7 @@ def pytorch(seconds: float) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=20.0)
-    parser.add_argument("--task", action="append", choices=list(TASKS), help="all unless given")
+    parser.add_argument("--task", action="append", choices=list(TASKS), help="default: all")
     options = parser.parse_args()
     if (executable := find_chromium()) is None:
         sys.exit("there is no Chromium; see tests/browser/chromium.py")

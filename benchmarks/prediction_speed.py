@@ -1,9 +1,9 @@
-"""Prediction speed: one headline against its bare forward pass, many against TF-IDF with a linear SVM.
+"""Prediction speed: a headline compared with its forward pass only, many texts compared with TF-IDF and a linear SVM.
 
     python -m benchmarks.prediction_speed [--headlines 200] [--texts 7600] [--rounds 5] [--rows 100000]
 
-The two sides of each ratio are measured alternately. AG News must be on this machine (`txcls data list`); the linear
-model learns from at most `--rows` of its training texts, and both models classify `--texts` of its test texts.
+Both sides of a ratio are measured in turn. AG News must be on this machine (`txcls data list`); the linear model is
+fitted to at most `--rows` of its training texts, and both models classify `--texts` of its test texts.
 """
 
 import argparse
@@ -22,26 +22,26 @@ from txcls.data.datasets import open_dataset
 from txcls.errors import DataError
 from txcls.predictor import Predictor
 
-AIM_ONE, AIM_MANY, AIM_PER_SECOND = 1.5, 2.0, 5000
+GOAL_ONE, GOAL_MANY, GOAL_PER_SECOND = 1.5, 2.0, 5000
 
 
 def one_headline(classifier: Predictor, texts: list[str]) -> None:
-    """The time from text to ranked classes, and the time of the forward pass, for each headline."""
+    """Print the median time from text to ranked classes, and the median time of the forward pass."""
     pairs = []
-    for text in [texts[0], *texts]:
+    for text in [texts[0], *texts]:  # the first one is a warm-up
         ids = torch.tensor([classifier.encoder.encode(text).ids])
-        whole = seconds(lambda text=text: classifier.predict([text]))  # type: ignore[misc]
-        bare = seconds(lambda ids=ids: classifier.logits(ids))  # type: ignore[misc]
-        pairs.append((whole, bare))
-    whole, bare = (statistics.median(side) * 1000 for side in zip(*pairs[1:], strict=True))
+        end_to_end = seconds(lambda text=text: classifier.predict([text]))  # type: ignore[misc]
+        forward = seconds(lambda ids=ids: classifier.logits(ids))  # type: ignore[misc]
+        pairs.append((end_to_end, forward))
+    end_to_end, forward = (statistics.median(times) * 1000 for times in zip(*pairs[1:], strict=True))
     print(
-        f"\n{f'one headline, ms (medians of {len(texts)})':<50}{'end to end':>11}{'forward':>9}{'ratio':>7}{'aim':>6}"
+        f"\n{f'one headline, ms (medians of {len(texts)})':<50}{'end to end':>11}{'forward':>9}{'ratio':>7}{'goal':>6}"
     )
-    print(f"{classifier.name:<50}{whole:>11.2f}{bare:>9.2f}{whole / bare:>7.2f}{AIM_ONE:>6g}")
+    print(f"{classifier.name:<50}{end_to_end:>11.2f}{forward:>9.2f}{end_to_end / forward:>7.2f}{GOAL_ONE:>6g}")
 
 
-def many(classifier: Predictor, texts: list[str], linear: object, *, rounds: int) -> None:
-    """The time to classify all texts, alternating with the linear model."""
+def many_texts(classifier: Predictor, texts: list[str], linear: object, *, rounds: int) -> None:
+    """Print the speed of classifying all texts, measured in turn with the linear model."""
     measures = {
         "txcls": lambda: seconds(lambda: classifier.probabilities(texts)),
         "txcls, float32": lambda: seconds(lambda: classifier.probabilities(texts, precision="float32")),
@@ -53,7 +53,7 @@ def many(classifier: Predictor, texts: list[str], linear: object, *, rounds: int
     print(f"\n{title:<50}{'texts/s':>11}{'time relative to the linear model':>38}")
     for name, label in (
         ("linear", "TF-IDF of 1- and 2-grams + LinearSVC"),
-        ("txcls", f"Predictor.probabilities (aim {AIM_PER_SECOND:,}, {AIM_MANY:g})"),
+        ("txcls", f"Predictor.probabilities (goal {GOAL_PER_SECOND:,}, {GOAL_MANY:g})"),
         ("txcls, float32", 'the same with precision="float32"'),
         ("txcls, predict", "Predictor.predict, with tokens and offsets"),
     ):
@@ -64,9 +64,9 @@ def many(classifier: Predictor, texts: list[str], linear: object, *, rounds: int
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--headlines", type=int, default=200)
-    parser.add_argument("--texts", type=int, default=7600, help="test texts that both classify")
+    parser.add_argument("--texts", type=int, default=7600, help="number of test texts to classify")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--rows", type=int, default=100_000, help="training texts of the linear model")
+    parser.add_argument("--rows", type=int, default=100_000, help="number of training texts of the linear model")
     options = parser.parse_args()
     classifier = Predictor.load("ag_news")
     try:
@@ -77,14 +77,14 @@ def main() -> int:
         return 2
     print(machine())
     one_headline(classifier, texts[: options.headlines])
-    exact, rounded = (classifier.probabilities(texts, precision=kind) for kind in ("float32", "auto"))
+    exact, rounded = (classifier.probabilities(texts, precision=precision) for precision in ("float32", "auto"))
     linear = make_pipeline(TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True), LinearSVC(C=0.5))
     step = max(1, len(training) // options.rows)
     linear.fit(training.texts[::step], training.labels[::step])
-    many(classifier, texts, linear, rounds=options.rounds)
-    same = (exact.argmax(1) == rounded.argmax(1)).mean()
-    print(f"\nbfloat16 against float32: largest change of a probability {np.abs(exact - rounded).max():.4f}, ", end="")
-    print(f"mean {np.abs(exact - rounded).mean():.5f}, same class for {same:.2%}")
+    many_texts(classifier, texts, linear, rounds=options.rounds)
+    changes, same_class = np.abs(exact - rounded), (exact.argmax(1) == rounded.argmax(1)).mean()
+    print(f"\nbfloat16 compared with float32: maximum change of a probability {changes.max():.4f}, ", end="")
+    print(f"mean {changes.mean():.5f}, same class for {same_class:.2%}")
     return 0
 
 

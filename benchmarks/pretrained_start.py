@@ -1,11 +1,11 @@
-"""What starting from the pre-trained encoder is worth: validation accuracy against other starts and a linear model.
+"""Validation accuracy with a pre-trained start, compared with random starts and the linear baseline.
 
     python -m benchmarks.pretrained_start [--init encoder] [--seeds 3] [--set train.learning_rate=1e-3] [SET[:ROWS] ...]
 
-A SET is a data set's name or a table with the columns `text` and `label`. The recipe is that of the preset `own`,
+A SET is a data set's name or a table with the columns `text` and `label`. The settings are those of the preset `own`,
 changed by `--set`. "same form" has the encoder's sizes and tokenizer, so that only pre-training differs; "own words"
-learns its vocabulary from the training rows, as the preset does without --init. The last column is the linear baseline,
-fitted to the same training rows. The other columns are the best validation accuracy during training; test rows are not
+has a vocabulary from the training rows, as in the preset without --init. These columns are the best validation
+accuracy during training; the last column is the linear baseline, fitted to the same training rows. Test rows are not
 read. Data sets that are not on this machine are skipped.
 """
 
@@ -34,18 +34,18 @@ from txcls.training.supervised import prepare
 
 SETS = ("snips:500", "clinc150:1500")
 """Data sets measured by default; they take minutes."""
-MAX_VALIDATED = 3000
-"""Maximum number of validation rows that are read."""
+MAX_VALIDATION = 3000
+"""Maximum number of validation rows."""
 COLUMNS = ("encoder", "same form, random", "own words, random", "linear baseline")
 
 
 def sample(rows: LabelledTexts, n: int) -> LabelledTexts:
-    """The same n of these rows on each call, or all if there are fewer."""
+    """The same n random rows on each call, or all rows if there are fewer."""
     return rows if n >= len(rows) else rows.subset(np.random.default_rng(0).permutation(len(rows))[:n].tolist())
 
 
 def accuracy(config: RunConfig, train: LabelledTexts, held_out: LabelledTexts, init: Checkpoint | None) -> float:
-    """Best accuracy on the held-out rows, in percent."""
+    """Best accuracy on the held-out rows during training, in percent."""
     run = prepare(config, train, held_out, init=init, report=lambda message: None)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     best = fit(run.model, run.training, run.validation, config.train, objective=run.objective, device=device).best
@@ -59,7 +59,7 @@ def linear(train: LabelledTexts, held_out: LabelledTexts) -> float:
 
 
 def compare(name: str, n_rows: int, encoder: Checkpoint, settings: Sequence[str], seeds: int) -> tuple[str, ...]:
-    """One row of the table."""
+    """The cells of a row of the table."""
     path = Path(name) if Path(name).suffix else None
     data = [
         f"data.dataset={'table' if path else name}",
@@ -69,13 +69,9 @@ def compare(name: str, n_rows: int, encoder: Checkpoint, settings: Sequence[str]
     dataset = open_dataset(own.data, path=path)
     check_unread(encoder, dataset, own)
     train, held_out = training_and_validation(dataset, own.data)
-    train, held_out = sample(train, n_rows), sample(held_out, MAX_VALIDATED)
+    train, held_out = sample(train, n_rows), sample(held_out, MAX_VALIDATION)
     same_form = settings_from(encoder, own)
-    starts = (
-        (same_form, encoder),
-        (same_form, None),
-        (own, None),
-    )
+    starts = ((same_form, encoder), (same_form, None), (own, None))
     cells = []
     for column, (config, init) in zip(COLUMNS, starts, strict=False):
         accuracies = [

@@ -1,9 +1,9 @@
-"""Start to first prediction against importing torch, and memory of the served app against the same without torch.
+"""Time to the first prediction, compared with importing torch; memory of the app, compared with the app without torch.
 
     python -m benchmarks.start_and_memory [--rounds 7]
 
-The memory of a process that has drawn the app's first page with its prediction is compared with that of one that has
-imported the same modules except torch and modules that need it. Linux only, since memory is read from /proc.
+The memory of a process that has drawn the app's first page with its prediction is compared with the memory of a process
+that has imported the same modules except torch and modules that need it. Linux only, since memory is read from /proc.
 """
 
 import argparse
@@ -15,12 +15,12 @@ from pathlib import Path
 from benchmarks._measure import alternate, machine, median_ratio, seconds
 
 ROOT = Path(__file__).resolve().parent.parent
-AIM_START, AIM_MEGABYTES = 1.5, 400
-RESIDENT = """
+GOAL_START, GOAL_MEGABYTES = 1.5, 400
+PRINT_MEMORY = """
 import re
 print(int(re.search(r"VmRSS:\\s+(\\d+)", open("/proc/self/status").read())[1]) / 1024)
 """
-SERVED = """
+DRAW_PAGE = """
 import sys
 from streamlit.testing.v1 import AppTest
 app = AppTest.from_file("txcls/app/shell/main.py", default_timeout=120).run()
@@ -28,7 +28,7 @@ assert not app.exception and "torch" in sys.modules
 print(*(name for name in sys.modules if name.partition(".")[0] not in ("torch", "__main__")))
 """
 # The imports of modules that need torch fail and are skipped.
-WITHOUT = """
+IMPORT_WITHOUT_TORCH = """
 import importlib, sys, warnings
 warnings.simplefilter("ignore")
 sys.modules["torch"] = None
@@ -40,15 +40,17 @@ for name in sys.stdin.read().split():
 """
 
 
-def start(*arguments: str) -> float:
+def run_seconds(*arguments: str) -> float:
+    """The seconds that a Python process with these arguments takes."""
     command = [sys.executable, *arguments]
     return seconds(lambda: subprocess.run(command, cwd=ROOT, check=True, capture_output=True, stdin=subprocess.DEVNULL))
 
 
-def run(code: str, given: str = "") -> list[str]:
-    command = [sys.executable, "-c", code + RESIDENT]
+def output_and_memory(code: str, standard_input: str = "") -> list[str]:
+    """The lines that `code` prints in a new process, followed by the memory of the process in MB."""
+    command = [sys.executable, "-c", code + PRINT_MEMORY]
     return subprocess.run(
-        command, cwd=ROOT, check=True, input=given, capture_output=True, text=True
+        command, cwd=ROOT, check=True, input=standard_input, capture_output=True, text=True
     ).stdout.splitlines()
 
 
@@ -59,24 +61,24 @@ def main() -> int:
     print(machine())
     times = alternate(
         {
-            "predict": lambda: start("-m", "txcls", "predict", "ag_news", "Rovers land on a comet"),
-            "torch": lambda: start("-c", "import torch"),
+            "predict": lambda: run_seconds("-m", "txcls", "predict", "ag_news", "Rovers land on a comet"),
+            "torch": lambda: run_seconds("-c", "import torch"),
         },
         rounds=options.rounds,
     )
-    first, torch = (statistics.median(times[name]) for name in ("predict", "torch"))
+    predict, torch = (statistics.median(times[name]) for name in ("predict", "torch"))
     ratio = median_ratio(times["predict"], times["torch"])
-    print(f"\n{'start to first prediction, seconds':<50}{'txcls':>8}{'torch':>8}{'ratio':>7}{'aim':>6}")
+    print(f"\n{'time to the first prediction, seconds':<50}{'txcls':>8}{'torch':>8}{'ratio':>7}{'goal':>6}")
     row = "txcls predict ag_news TEXT, against import torch"
-    print(f"{row:<50}{first:>8.2f}{torch:>8.2f}{ratio:>7.2f}{AIM_START:>6g}")
+    print(f"{row:<50}{predict:>8.2f}{torch:>8.2f}{ratio:>7.2f}{GOAL_START:>6g}")
     if not Path("/proc/self/status").exists():
-        print("memory is not measured here: it is read from /proc")
+        print("memory is not measured on this system: it is read from /proc")
         return 0
-    names, served = run(SERVED)
-    without = run(WITHOUT, names)[-1]
-    whole, rest = float(served), float(without)
-    print(f"\n{'memory of the served app, MB':<50}{'whole':>8}{'without':>8}{'more':>7}{'aim':>6}")
-    print(f"{'first page drawn, against no torch':<50}{whole:>8.0f}{rest:>8.0f}{whole - rest:>7.0f}{AIM_MEGABYTES:>6g}")
+    module_names, memory = output_and_memory(DRAW_PAGE)
+    app, without_torch = float(memory), float(output_and_memory(IMPORT_WITHOUT_TORCH, module_names)[-1])
+    more = app - without_torch
+    print(f"\n{'memory of the app, MB':<50}{'app':>8}{'no torch':>9}{'more':>7}{'goal':>6}")
+    print(f"{'first page drawn, against no torch':<50}{app:>8.0f}{without_torch:>9.0f}{more:>7.0f}{GOAL_MEGABYTES:>6g}")
     return 0
 
 

@@ -1,15 +1,15 @@
-"""How long visitors wait: thirty who open the same page at the same moment, and fifty who type at human pace.
+"""Waiting times of many visitors: thirty who open the same page at the same time, and fifty who type at human speed.
 
     python -m benchmarks.visitors [--visitors 30]
     python -m benchmarks.visitors --minutes 30 [--visitors 50] [--leavers 200] [--workers 5]
 
-Visitors speak the app's protocol without browsers, which would load the machine more than the app does. The times from
-a request to the first chart and to the complete page are measured. Checkpoints are loaded beforehand.
+Visitors speak the app's protocol without browsers, which would use more processor time than the app. The times from a
+request to the first chart and to the complete page are measured. Checkpoints are loaded beforehand.
 
-With `--minutes`, each visitor opens random pages with the shipped checkpoints, types a sentence from the examples in
-pieces of two to four words with a pause after each, reads, and goes on; now and then one leaves and comes back.
-Meanwhile, other visitors open a page and leave before it is drawn. With `--workers`, that many additional sessions
-repeatedly train on a table and classify a file. Memory is that of the app's process (Linux).
+With `--minutes`, each visitor opens random pages with the shipped checkpoints, types a sentence from the examples, two
+to four words at a time with pauses, reads, and continues; now and then, a visitor leaves and comes back. Meanwhile,
+other visitors open a page and leave before it is drawn. `--workers` additional sessions repeatedly train on a table and
+classify a file. Memory is the memory of the app's process (Linux).
 """
 
 import argparse
@@ -33,15 +33,15 @@ from txcls.checkpoint.load import find_checkpoint
 from txcls.data.examples import EXAMPLES
 from txcls.errors import TxclsError
 
-AIM_SECONDS = 10.0
-AIM_BARS, AIM_PAGE, AIM_MB, AIM_GROWTH_MB = 2.0, 5.0, 900.0, 30.0
+GOAL_SECONDS = 10.0
+GOAL_BARS, GOAL_PAGE, GOAL_MB, GOAL_GROWTH_MB = 2.0, 5.0, 900.0, 30.0
 CHECKPOINTS = ("ag_news", "ag_news", "huffpost", "clinc150", "imdb")
-"""Checkpoints that visitors choose at random; the default is listed twice, so it is chosen more often."""
+"""Checkpoints that visitors choose at random; the default one is listed twice, so that it is chosen more often."""
 
 
 @dataclass
 class Log:
-    """What all visitors experienced; shared by their threads."""
+    """The times and problems of all visitors; shared by their threads."""
 
     bars: list[float] = field(default_factory=list)
     pages: dict[str, list[float]] = field(default_factory=lambda: {page: [] for page in PAGES})
@@ -57,12 +57,12 @@ class Log:
                 self.bars.append(visit.answered)
             self.problems += visit.exceptions
             if not visit.finished:
-                self.problems.append(f"{page or 'classify'}: not drawn to its end")
+                self.problems.append(f"{page or 'classify'}: not drawn completely")
 
-    def note_problem(self, what: str) -> None:
+    def note_problem(self, problem: str) -> None:
         """Record a problem."""
         with self._lock:
-            self.problems.append(what)
+            self.problems.append(problem)
 
     def note_leaver(self) -> None:
         """Count a visitor who left before the page was drawn."""
@@ -70,8 +70,8 @@ class Log:
             self.left += 1
 
 
-def at_human_pace(address: str, seed: int, end: float, log: Log) -> None:
-    """One visitor until `end`: opens pages, types a sentence in pieces, reads, and sometimes reconnects."""
+def visit_at_human_speed(address: str, seed: int, end: float, log: Log) -> None:
+    """Simulate a visitor until `end`, who opens pages, types, reads, and sometimes reconnects."""
     chance = random.Random(seed)
     time.sleep(chance.uniform(0, 10))
     while time.monotonic() < end:
@@ -106,7 +106,7 @@ def _pause(seconds: float, end: float) -> None:
 
 
 def open_and_leave(address: str, n: int, seconds: float, end: float, log: Log) -> None:
-    """Open `n` sessions, spread over `seconds`, that request a page and leave before it is drawn."""
+    """Open `n` sessions, evenly spread over `seconds`, that request a page and leave before it is drawn."""
     chance = random.Random(-1)
     for number in range(n):
         _pause(seconds / n, end)
@@ -120,18 +120,18 @@ def open_and_leave(address: str, n: int, seconds: float, end: float, log: Log) -
 
 
 def train_and_classify(number: int, end: float, log: Log) -> None:
-    """Run one session's jobs until `end`, starting each again as soon as it has ended."""
+    """Run a session's jobs until `end`; each is started again as soon as it has ended."""
     session = Session.new()
     table = "text,label\n" + "".join(f'"{example.text} {n}",{n % 4}\n' for n in range(50) for example in EXAMPLES)
     session.save_upload("table.csv", table.encode())
     spec = {"file": "files/table.csv", "names": {"files/table.csv": "table.csv"}, "text_column": "text"}
-    scored = {"checkpoint": str(find_checkpoint("ag_news").absolute()), "model": "ag_news", "top_k": 1, "safe": True}
-    settings_by_kind: dict[queue.Kind, dict[str, object]] = {"train": {"minutes": 1, "as": "mine"}, "batch": scored}
+    batch = {"checkpoint": str(find_checkpoint("ag_news").absolute()), "model": "ag_news", "top_k": 1, "safe": True}
+    settings_by_kind: dict[queue.Kind, dict[str, object]] = {"train": {"minutes": 1, "as": "mine"}, "batch": batch}
     while time.monotonic() < end:
-        for kind, more in settings_by_kind.items():
+        for kind, settings in settings_by_kind.items():
             if not queue.state(session, kind).is_active:
                 try:
-                    queue.start(session, kind, {**spec, **more}, address=f"10.0.0.{number}")
+                    queue.start(session, kind, {**spec, **settings}, address=f"10.0.0.{number}")
                 except TxclsError as error:
                     log.note_problem(f"{kind}: {error}")
         _pause(1.0, end)
@@ -140,78 +140,76 @@ def train_and_classify(number: int, end: float, log: Log) -> None:
 
 def many_at_once(visitors: int) -> int:
     """All visitors open the same page at the same time, one page after another."""
-    print(f"\n{f'{visitors} visitors at once, seconds to the whole page':<50}{'median':>8}{'worst':>8}{'aim':>8}")
+    print(f"\n{f'{visitors} visitors at once, seconds to the whole page':<50}{'median':>8}{'worst':>8}{'goal':>8}")
     with tempfile.TemporaryDirectory() as folder, serve(Path(folder) / "server.log") as address:
         for page in PAGES:
             visit_together(address, page, ["the first visitor loads the checkpoint"])
             texts = [f"{EXAMPLES[n % len(EXAMPLES)].text} Visitor {n}, {page}." for n in range(visitors)]
             visits = visit_together(address, page, texts)
             if not all(visit.finished for visit in visits):
-                print(f"{page or 'classify'}: not every page was drawn to its end")
+                print(f"{page or 'classify'}: not every page was drawn completely")
                 return 1
             seconds = [visit.seconds for visit in visits]
-            print(f"{page or 'classify':<50}{statistics.median(seconds):>8.2f}{max(seconds):>8.2f}{AIM_SECONDS:>8g}")
+            print(f"{page or 'classify':<50}{statistics.median(seconds):>8.2f}{max(seconds):>8.2f}{GOAL_SECONDS:>8g}")
     return 0
 
 
 def long_session(visitors: int, minutes: float, leavers: int, workers: int) -> int:
-    """Simulate visitors at human pace and others who leave; print the table and return 1 if a goal is missed."""
-    log, trail = Log(), [0.0]
+    """Simulate visitors at human speed and others who leave; print the table and return 1 if a goal is missed."""
+    log, memory_mb = Log(), [0.0]
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder) / "server.log", environment=HOSTED) as app:
         with Visitor(app.address) as first:
             for checkpoint in dict.fromkeys(CHECKPOINTS):
                 for page in PAGES:
                     first.open(page, checkpoint=checkpoint, text="the first visitor loads what the pages need")
         with Memory(app.pid) as memory:
-            trail = [memory.now()]
+            memory_mb = [memory.now()]
             end = time.monotonic() + 60 * minutes
             with ThreadPoolExecutor(visitors + 1 + workers) as crowd:
                 for number in range(workers):
                     crowd.submit(train_and_classify, number, end, log)
                 for seed in range(visitors):
-                    crowd.submit(at_human_pace, app.address, seed, end, log)
+                    crowd.submit(visit_at_human_speed, app.address, seed, end, log)
                 crowd.submit(open_and_leave, app.address, leavers, 54 * minutes, end, log)
                 while time.monotonic() < end:
                     time.sleep(min(60 * minutes / 40, 30.0))
-                    trail.append(memory.now())
+                    memory_mb.append(memory.now())
         tracebacks = (Path(folder) / "server.log").read_text(encoding="utf-8", errors="replace").count("Traceback")
-    return _report(visitors, minutes, log, trail, memory.peak, tracebacks)
+    return _report(visitors, minutes, log, memory_mb, memory.peak, tracebacks)
 
 
-def _report(visitors: int, minutes: float, log: Log, trail: Sequence[float], peak: float, tracebacks: int) -> int:
-    everything = [seconds for page in log.pages.values() for seconds in page]
-    print(f"\n{visitors} visitors at human pace for {minutes:g} minutes, {log.left} others opened a page and left")
-    print(f"\n{'seconds from asking to':<44}{'asked':>8}{'median':>8}{'95 %':>8}{'worst':>8}{'aim':>8}")
-    rows = [("the bars (Classify)", log.bars, AIM_BARS)]
-    rows += [(f"the whole page: {page or 'classify'}", seconds, AIM_PAGE) for page, seconds in log.pages.items()]
-    rows.append(("the whole page: all of them", everything, AIM_PAGE))
+def _report(visitors: int, minutes: float, log: Log, memory_mb: Sequence[float], peak: float, tracebacks: int) -> int:
+    all_pages = [seconds for page in log.pages.values() for seconds in page]
+    print(f"\n{visitors} visitors at human speed for {minutes:g} minutes, {log.left} others opened a page and left")
+    print(f"\n{'seconds from the request to':<44}{'requests':>9}{'median':>8}{'95 %':>8}{'worst':>8}{'goal':>8}")
+    rows = [("the bars (Classify)", log.bars, GOAL_BARS)]
+    rows += [(f"the whole page: {page or 'classify'}", seconds, GOAL_PAGE) for page, seconds in log.pages.items()]
+    rows.append(("the whole page: all pages", all_pages, GOAL_PAGE))
     missed = 0
-    for what, seconds, aim in rows:
+    for name, seconds, goal in rows:
         if not seconds:
             continue
-        middle, limit, worst = percentile(seconds, 0.5), percentile(seconds, 0.95), max(seconds)
-        missed += limit > aim
-        print(f"{what:<44}{len(seconds):>8,}{middle:>8.2f}{limit:>8.2f}{worst:>8.2f}{aim:>8g}")
-    half = trail[len(trail) // 2 :]
-    quarter = max(1, len(half) // 2)
-    growth = statistics.mean(half[-quarter:]) - statistics.mean(half[:quarter])
-    print(f"\n{'memory of the app, MB':<44}{'start':>8}{'half':>8}{'end':>8}{'limit':>8}{'aim':>8}")
-    print(f"{'resident':<44}{trail[0]:>8.0f}{half[0]:>8.0f}{trail[-1]:>8.0f}{peak:>8.0f}{AIM_MB:>8g}")
-    print(f"{'growth over the second half':<44}{'':>24}{growth:>+8.0f}{AIM_GROWTH_MB:>8g}")
+        median, percentile_95, worst = percentile(seconds, 0.5), percentile(seconds, 0.95), max(seconds)
+        missed += percentile_95 > goal
+        print(f"{name:<44}{len(seconds):>9,}{median:>8.2f}{percentile_95:>8.2f}{worst:>8.2f}{goal:>8g}")
+    second_half = memory_mb[len(memory_mb) // 2 :]
+    n = max(1, len(second_half) // 2)
+    growth = statistics.mean(second_half[-n:]) - statistics.mean(second_half[:n])
+    print(f"\n{'memory of the app, MB':<44}{'start':>8}{'half':>8}{'end':>8}{'peak':>8}{'goal':>8}")
+    print(f"{'resident':<44}{memory_mb[0]:>8.0f}{second_half[0]:>8.0f}{memory_mb[-1]:>8.0f}{peak:>8.0f}{GOAL_MB:>8g}")
+    print(f"{'growth over the second half':<44}{'':>24}{growth:>+8.0f}{GOAL_GROWTH_MB:>8g}")
     print(f"\nexceptions and unfinished pages: {len(log.problems)}; tracebacks in the server's log: {tracebacks}")
     for problem in list(dict.fromkeys(log.problems))[:5]:
         print(f"  {problem[:160]}")
-    return int(bool(missed or log.problems or tracebacks or peak > AIM_MB or growth > AIM_GROWTH_MB))
+    return int(bool(missed or log.problems or tracebacks or peak > GOAL_MB or growth > GOAL_GROWTH_MB))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--visitors", type=int, help="how many at once [default: 30; with --minutes 50]")
-    parser.add_argument("--minutes", type=float, help="type at human pace for so long, on mixed pages")
-    parser.add_argument("--leavers", type=int, default=200, help="sessions opened and left at the same time")
-    parser.add_argument(
-        "--workers", type=int, default=0, help="sessions that train and classify files at the same time"
-    )
+    parser.add_argument("--visitors", type=int, help="number of simultaneous visitors [default: 30; with --minutes 50]")
+    parser.add_argument("--minutes", type=float, help="duration of a simulation at human speed, on random pages")
+    parser.add_argument("--leavers", type=int, default=200, help="sessions that leave before a page is drawn")
+    parser.add_argument("--workers", type=int, default=0, help="sessions that train and classify files")
     options = parser.parse_args()
     print(machine())
     if options.minutes is None:

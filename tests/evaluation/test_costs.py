@@ -56,7 +56,7 @@ def test_plain_policies_can_be_the_cheapest() -> None:
     "lines, error, human, message",
     [
         ("", None, 1, "give --cost-error"),
-        ("", 1, None, "is missing: --cost-human"),
+        ("", 1, None, "is missing: give --cost-human"),
         ("", -1, 1, "--cost-error: got -1, expected a number of at least 0"),
         ("a,b,1", None, 1, "no cost of 'a' predicted as 'c': give --cost-error"),
         ("a,d,1", 1, 1, "unknown class 'd'"),

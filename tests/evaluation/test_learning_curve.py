@@ -49,7 +49,7 @@ def test_each_point_equals_a_baseline_fitted_to_part_of_the_rows() -> None:
         ((0.012, 0.002, 0.018), "would probably help"),
         ((0.004, 0.001, 0.01), "would hardly help"),
         ((-0.01, -0.02, 0.001), "would hardly help"),
-        ((0.02, -0.01, 0.05), "with only 200 test rows, it cannot be said"),
+        ((0.02, -0.01, 0.05), "200 test rows are too few to tell"),
     ],
 )
 def test_the_answer_follows_from_the_last_doubling(gain: tuple[float, float, float], answer: str) -> None:
