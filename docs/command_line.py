@@ -1,4 +1,4 @@
-"""Write docs/command-line.md from the commands' own help: `make docs`."""
+"""Write docs/command-line.md from the commands' help texts: `make docs`."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ FILE = Path(__file__).with_name("command-line.md")
 
 
 def command_line_page() -> str:
-    """The page: every command with its arguments and options."""
+    """The page with every command, its arguments and its options."""
     commands = typer.main.get_command(command_line())
     page = get_docs_for_click(obj=commands, ctx=typer.Context(commands), name="txcls", title="The command line")
     return page.rstrip() + "\n"

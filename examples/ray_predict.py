@@ -1,4 +1,4 @@
-"""Classify a folder of Parquet files on a Ray cluster (or on all cores of one machine), with Ray Data.
+"""Classify a folder of Parquet files with Ray Data, on a Ray cluster or on all cores of one machine.
 
     pip install "ray[data]>=2.60"
     python examples/ray_predict.py INPUT_FOLDER OUTPUT_FOLDER --checkpoint checkpoints/ag_news --workers 4
@@ -16,7 +16,7 @@ import txcls
 
 
 class BatchClassifier:
-    """Adds label and probability to batches of columns; "" and NaN for texts without any word."""
+    """Adds label and probability to batches of columns; "" and NaN for texts without words."""
 
     def __init__(self, checkpoint: str, text_column: str) -> None:
         self.classifier, self.text_column = txcls.load(checkpoint), text_column
@@ -34,14 +34,14 @@ def main() -> None:
     parser.add_argument("output", help="folder or URL to write Parquet files to")
     parser.add_argument("--checkpoint", default="checkpoints/ag_news")
     parser.add_argument("--text-column", default="text")
-    parser.add_argument("--workers", type=int, default=2, help="processes that classify")
+    parser.add_argument("--workers", type=int, default=2, help="number of processes that classify")
     options = parser.parse_args()
     rows = ray.data.read_parquet(options.input)
     classified = rows.map_batches(
         BatchClassifier,
         fn_constructor_kwargs={"checkpoint": options.checkpoint, "text_column": options.text_column},
         compute=ray.data.ActorPoolStrategy(size=options.workers),
-        num_cpus=0.5,  # reserves half a CPU per worker, leaving some to read and write
+        num_cpus=0.5,  # half a CPU per worker, to leave the other half for reading and writing
         batch_size=1024,
     )
     classified.write_parquet(options.output)

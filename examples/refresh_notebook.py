@@ -1,8 +1,8 @@
-"""Execute examples/first_steps.ipynb and store its outputs, with Plotly figures as static images.
+"""Execute examples/first_steps.ipynb and save its outputs, with Plotly figures as static images.
 
 python -m examples.refresh_notebook     # needs requirements-dev.txt, and Chromium for the images
 
-GitHub does not display interactive figures. Run this after a shipped checkpoint has changed.
+GitHub does not show interactive figures. Run this after a change to a shipped checkpoint.
 """
 
 import base64
@@ -21,7 +21,7 @@ WIDTH = 820
 
 
 def executed(path: Path = NOTEBOOK) -> nbformat.NotebookNode:
-    """The notebook with the outputs of a fresh run, with figures as Plotly JSON.
+    """The notebook with new outputs, with figures as Plotly JSON.
 
     Raises:
         nbclient.exceptions.CellExecutionError: a cell failed.
@@ -29,13 +29,13 @@ def executed(path: Path = NOTEBOOK) -> nbformat.NotebookNode:
     root = str(NOTEBOOK.parent.parent)
     with patch.dict(os.environ, {"PLOTLY_RENDERER": "plotly_mimetype", "PYTHONPATH": root}):
         notebook = nbformat.read(path, as_version=4)
-        place = {"metadata": {"path": root}}
-        NotebookClient(notebook, timeout=300, record_timing=False, coalesce_streams=True, resources=place).execute()
+        resources = {"metadata": {"path": root}}
+        NotebookClient(notebook, timeout=300, record_timing=False, coalesce_streams=True, resources=resources).execute()
     return notebook
 
 
 def outputs(notebook: nbformat.NotebookNode, kind: str) -> list[tuple[int, Any]]:
-    """(cell, data) of every output with a given media type."""
+    """(cell number, data) of every output with the media type `kind`."""
     return [
         (number, output["data"][kind])
         for number, cell in enumerate(notebook.cells)
@@ -52,10 +52,10 @@ def with_pictures(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     from tests.browser.chromium import ensure_chromium
 
     draw = """async ([figure, width]) => {
-        const place = document.body.appendChild(document.createElement("div"));
+        const container = document.body.appendChild(document.createElement("div"));
         const height = figure.layout.height || 450;
-        await Plotly.newPlot(place, figure.data, {...figure.layout, width, height, paper_bgcolor: "white"});
-        return Plotly.toImage(place, {format: "png", width, height});
+        await Plotly.newPlot(container, figure.data, {...figure.layout, width, height, paper_bgcolor: "white"});
+        return Plotly.toImage(container, {format: "png", width, height});
     }"""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=ensure_chromium(), args=["--no-sandbox"])
@@ -65,8 +65,8 @@ def with_pictures(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
         for cell in notebook.cells:
             for output in cell.get("outputs", ()):
                 if FIGURE in output.get("data", {}):
-                    address = page.evaluate(draw, [json.loads(json.dumps(output["data"][FIGURE])), WIDTH])
-                    picture = address.partition(",")[2]
+                    data_url = page.evaluate(draw, [json.loads(json.dumps(output["data"][FIGURE])), WIDTH])
+                    picture = data_url.partition(",")[2]
                     assert base64.b64decode(picture).startswith(b"\x89PNG")
                     output["data"] = {"image/png": picture, "text/plain": "Figure"}
         browser.close()

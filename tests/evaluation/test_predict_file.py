@@ -137,7 +137,7 @@ def test_an_interrupted_run_is_kept_and_resumed(classifier: Predictor, tmp_path:
             os.kill(os.getpid(), signal.SIGTERM)
 
     with pytest.raises(
-        StoppedError, match=r"stopped after 24 of 50 rows, which are kept in .*out\.csv\.parts; continue with --resume"
+        StoppedError, match=r"stopped after 24 of 50 rows, which are saved in .*out\.csv\.parts; continue with --resume"
     ):
         predict_file(classifier, source, target, on_rows=stop)
     assert target.read_text() == "an older file"
@@ -162,7 +162,7 @@ def test_a_run_with_another_input_or_checkpoint_cannot_be_resumed(
     with pytest.raises(StoppedError):
         predict_file(classifier, source, target, on_rows=stop)
     other = untrained(classes=("a", "b"))
-    with pytest.raises(DataError, match=r"different settings, which cannot be resumed \(checkpoint_sha256 differ\)"):
+    with pytest.raises(DataError, match=r"different settings and cannot be resumed \(checkpoint_sha256\)"):
         predict_file(other, source, target, resume=True)
     with pytest.raises(DataError, match=r"cannot be resumed \(precision differ\)"):
         predict_file(classifier, source, target, precision="bfloat16", resume=True)

@@ -1,7 +1,7 @@
 """Classify the rows of a file of any size in constant memory, and resume after an interruption.
 
-Rows are processed in parts. Each part is written atomically to a file in a folder beside the output, and the parts are
-joined at the end. An interruption at any point, even SIGKILL, leaves no partial row, and `resume` processes only the
+Rows are processed in parts. Each part is written atomically to a file in a folder next to the output, and the parts are
+joined at the end. An interruption at any time, even SIGKILL, leaves no incomplete rows, and `resume` processes only the
 missing parts. To use more than one process, see examples/ray_predict.py (Ray Data).
 """
 
@@ -34,19 +34,19 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PART_ROWS = 8192
-"""Rows per part: the maximum number repeated after an interruption."""
+"""Rows per part, which is the maximum number of rows classified again after an interruption."""
 CHUNK_ROWS = 512
-"""Rows classified per call; stop requests are checked between calls."""
+"""Rows classified at once; stop requests are checked in between."""
 LABEL, PROBABILITY = "predicted_label", "probability"
 """The columns added to the output; input columns of the same name are replaced."""
 REVIEW = "needs_review"
-"""The column that says `yes` in rows to leave to a human, otherwise `no`."""
+"""The column with `yes` in rows to leave to a human, and `no` in all others."""
 
 
 def added_columns(top_k: int = 1, *, with_review: bool = False) -> tuple[str, ...]:
-    """The columns added for the k best classes: `predicted_label`, `probability`, `predicted_label_2`, …; REVIEW."""
-    rest = (f"{name}_{rank}" for rank in range(2, top_k + 1) for name in (LABEL, PROBABILITY))
-    return (LABEL, PROBABILITY, *rest, *([REVIEW] if with_review else []))
+    """The added columns: `predicted_label`, `probability`, `predicted_label_2`, … for the top k classes, and REVIEW."""
+    further = (f"{name}_{rank}" for rank in range(2, top_k + 1) for name in (LABEL, PROBABILITY))
+    return (LABEL, PROBABILITY, *further, *([REVIEW] if with_review else []))
 
 
 def predict_file(
@@ -66,43 +66,43 @@ def predict_file(
 ) -> int:
     """Write the rows of `source` with label and calibrated probability to `target`; return the number of rows.
 
-    Rows without any word get an empty label and no probability. Probabilities are rounded to six decimals.
+    Rows without words get an empty label and no probability. Probabilities are rounded to six decimals.
 
     Args:
         classifier: a saved classifier.
         source: any table that `txcls.data.tables.table` can read.
-        target: CSV, TSV, JSON Lines or Parquet, by its suffix; text formats may be gzipped. An existing file is
-            replaced only once the new one is complete.
-        text_column: the column with the texts; None for the one that the classifier was trained on, or a guess.
-        sheet: the sheet of a workbook; None for the one with the most rows.
-        precision: "float32" gives the same probabilities as the app; for the other values, faster on some processors,
-            see `Predictor.probabilities`.
+        target: CSV, TSV, JSON Lines or Parquet, according to its suffix; text formats may be gzipped. An existing file
+            is replaced only when the new one is complete.
+        text_column: the column with the texts; None for the column that the classifier was trained on, or a guess.
+        sheet: the sheet of a workbook; None for the sheet with the most rows.
+        precision: "float32" gives the same probabilities as the app; for the other values, which are faster on some
+            processors, see `Predictor.probabilities`.
         top_k: number of most probable classes to write, in the columns of `added_columns`.
-        review_below: add the column REVIEW, which is `yes` for rows without words, and for those whose most probable
-            class has a lower probability than this.
+        review_below: add the column REVIEW, which is `yes` if the row has no words, or if its highest probability is
+            lower than this.
         spreadsheet_safe: escape CSV and TSV fields that a spreadsheet would run as a formula: see `as_plain_text`.
         resume: continue an interrupted run with the same arguments.
         on_rows: called with the number of rows done and the total number of rows.
-        should_stop: called between chunks; once it returns true, the output gets only the rows done so far.
+        should_stop: called between chunks; once it returns true, only the rows done so far are written.
 
     Raises:
         DataError: the table is damaged, which is checked before any row is classified; the target cannot be written, is
             the source itself, or cannot be `spreadsheet_safe`; there is an unfinished run (without `resume`), or no run
             or a different one (with `resume`); or there are fewer than `top_k` classes.
         CheckpointError: the classifier is not saved.
-        StoppedError: Ctrl-C or SIGTERM; finished parts are kept.
+        StoppedError: Ctrl-C or SIGTERM; finished parts are kept on disk.
     """
     folder = target.with_name(f"{target.name}.parts")
     _refuse_overwriting(source, target, folder)
     if (saved := classifier.checkpoint.path) is None:
-        raise CheckpointError(f"{classifier.name} is not saved, so that a run could not be resumed; save it first")
+        raise CheckpointError(f"{classifier.name} is not saved, so a run could not be resumed; save it first")
     if not 1 <= top_k <= len(classifier.classes):
-        raise DataError(f"got top_k={top_k}; {classifier.name} has classes 1 to {len(classifier.classes)}")
+        raise DataError(f"got top_k={top_k}; expected 1 to {len(classifier.classes)}, the number of classes")
     table, suffix = Table(source, sheet=sheet), table_suffix(target)
     if suffix in (".txt", *EXCEL):
-        raise DataError(f"{target}: cannot write this format; expected a name in .csv, .tsv, .jsonl or .parquet")
+        raise DataError(f"{target}: cannot write this format; expected .csv, .tsv, .jsonl or .parquet")
     if spreadsheet_safe and (suffix in JSON or suffix == ".parquet"):
-        raise DataError(f"{target}: spreadsheet-safe output is CSV or TSV; the other formats hold no formulas")
+        raise DataError(f"{target}: spreadsheet-safe output is CSV or TSV; other formats contain no formulas")
     config = classifier.checkpoint.config.data
     n_rows, column = checked_texts(table, text_column=text_column, usual=config.text_column)
     added = added_columns(top_k, with_review=review_below is not None)
@@ -120,7 +120,7 @@ def predict_file(
         "top_k": top_k,
         "review_below": review_below,
     }
-    _begin(folder, plan, resume=resume)
+    _prepare_folder(folder, plan, resume=resume)
     files = [folder / f"{number:08}" for number in range(-(-n_rows // PART_ROWS))]
     done = min(sum(file.exists() for file in files) * PART_ROWS, n_rows)
 
@@ -138,7 +138,7 @@ def predict_file(
             while classified < len(rows):
                 if stop_requested():
                     raise StoppedError(
-                        f"stopped after {done - classified:,} of {n_rows:,} rows, which are kept in {folder}; "
+                        f"stopped after {done - classified:,} of {n_rows:,} rows, which are saved in {folder}; "
                         "continue with --resume"
                     )
                 if is_stopped := should_stop is not None and should_stop():
@@ -152,13 +152,13 @@ def predict_file(
                 if classified < len(rows):
                     report()
             if classified:
-                with _written(file) as written:
-                    writer.write(rows[:classified], written)
+                with _open_atomically(file) as output:
+                    writer.write(rows[:classified], output)
                 report()
             if is_stopped:
                 break
-    with _written(target, via=folder / "joined") as written:
-        writer.join([file for file in files if file.exists()], written)
+    with _open_atomically(target, via=folder / "joined") as output:
+        writer.join([file for file in files if file.exists()], output)
     shutil.rmtree(folder)
     return done
 
@@ -172,7 +172,7 @@ def checked_texts(table: Table, *, text_column: str | None, usual: str | None = 
         usual: the column that the classifier was trained on.
 
     Raises:
-        DataError: the table is damaged, has a row with more fields than columns, or no column that looks like texts.
+        DataError: the table is damaged, or has a row with more fields than columns, or no column of texts.
     """
     columns = table.sample
     if text_column is None and has_text_column(columns, usual):
@@ -193,24 +193,24 @@ def _add_labels(
     """Add the columns of the best classes and their probabilities to the rows."""
     strip_html = classifier.checkpoint.config.data.strip_html
     texts = [row_text(flatten(row), text_column, where="a row", strip_html=strip_html) for row in rows]
-    for row, ranked in zip(rows, _best(classifier, texts, precision, top_k), strict=True):
+    for row, ranked in zip(rows, _top_classes(classifier, texts, precision, top_k), strict=True):
         row.update(zip(added_columns(top_k), itertools.chain.from_iterable(ranked), strict=True))
 
 
-def _best(
+def _top_classes(
     classifier: Predictor, texts: Sequence[str], precision: Precision, top_k: int
 ) -> list[list[tuple[str, float | None]]]:
-    """The k best classes of each text and their probabilities; "" and None for texts without words."""
+    """The top k classes of each text and their probabilities; "" and None for texts without words."""
     rows = classifier.probabilities(texts, precision=precision)  # N C
     order = (-rows).argsort(axis=1, kind="stable")[:, :top_k]  # N k
     return [
-        [("", None) if np.isnan(row[c]) else (classifier.classes[c], round(float(row[c]), 6)) for c in best]
-        for best, row in zip(order, rows, strict=True)
+        [("", None) if np.isnan(row[c]) else (classifier.classes[c], round(float(row[c]), 6)) for c in top]
+        for top, row in zip(order, rows, strict=True)
     ]
 
 
-def _begin(folder: Path, plan: Mapping[str, Any], *, resume: bool) -> None:
-    """Create the folder for the parts, or check that the run in it can be resumed with this plan."""
+def _prepare_folder(folder: Path, plan: Mapping[str, Any], *, resume: bool) -> None:
+    """Create the folder for the parts, or check that its run can be resumed with this plan."""
     file = folder / "plan.json"
     if not folder.exists():
         if resume:
@@ -219,8 +219,8 @@ def _begin(folder: Path, plan: Mapping[str, Any], *, resume: bool) -> None:
             folder.mkdir()
         except OSError as error:
             raise DataError(f"cannot write {folder}: {error.strerror}; choose another file") from None
-        with _written(file) as written:
-            written.write(json.dumps(plan).encode())
+        with _open_atomically(file) as output:
+            output.write(json.dumps(plan).encode())
         return
     if not resume:
         raise DataError(
@@ -232,14 +232,14 @@ def _begin(folder: Path, plan: Mapping[str, Any], *, resume: bool) -> None:
         raise DataError(f"{file} cannot be read ({error}); remove {folder} and start without --resume") from None
     if differing := [name for name in plan if saved.get(name) != plan[name]]:
         raise DataError(
-            f"{folder} is from a run with different settings, which cannot be resumed ({', '.join(differing)} differ); "
-            "repeat the original command, or remove the folder and start without --resume"
+            f"{folder} is from a run with different settings and cannot be resumed ({', '.join(differing)}); repeat "
+            "the original command, or remove the folder and start without --resume"
         )
 
 
 @dataclass(frozen=True)
 class _Writer:
-    """Writes rows to parts and joins parts; `schema` holds the Arrow types of the input's columns, for Parquet."""
+    """Writes parts and joins them; for Parquet, `schema` has the Arrow types of the input's columns."""
 
     suffix: str
     columns: tuple[str, ...]
@@ -252,7 +252,7 @@ class _Writer:
         if self.suffix == ".parquet":
             self._write_parquet(rows, file)
             return
-        # A lone surrogate, which JSON can contain, is written as its escape, which JSON can read back.
+        # Lone surrogates, which JSON can contain, are written as escapes, which JSON can read.
         text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
         if self.suffix in JSON:
             for row in rows:
@@ -281,7 +281,7 @@ class _Writer:
                 shutil.copyfileobj(read, file)
 
     def _csv_rows(self, text: io.TextIOBase, rows: Iterable[Sequence[Any]]) -> None:
-        # A spreadsheet-safe file quotes its fields, so that it works with any locale's separator.
+        # With all fields quoted, a spreadsheet-safe file works with any locale's separator.
         delimiter = "\t" if self.suffix in (".tsv", ".tab") else ","
         csv.writer(
             text,
@@ -318,30 +318,30 @@ _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
 
 
 def as_plain_text(value: str) -> str:
-    """Prefix a field that starts with = + - @, tab or a line end with an apostrophe, unless it is a number.
+    """Put an apostrophe before a field that starts with = + - @, a tab or a line break, unless it is a number.
 
-    A spreadsheet would run it as a formula, which can execute commands or leak data (OWASP, CSV Injection).
+    A spreadsheet would run such a field as a formula, which can execute commands or leak data (OWASP, CSV Injection).
     """
     return f"'{value}" if _FORMULA.match(value) and not _NUMBER.fullmatch(value) else value
 
 
 def _refuse_overwriting(source: Path, target: Path, folder: Path) -> None:
-    """Raise DataError if writing would destroy the input, even if it has another name."""
+    """Raise DataError if writing would destroy the input, even under another name."""
     is_same = target.exists() and source.exists() and target.samefile(source)
     if is_same or target.resolve() == source.resolve():
         raise DataError(f"{target}: --output is the same file as --input, which would be lost; choose another name")
     if folder.resolve() in source.resolve().parents:
-        raise DataError(f"{source}: lies in {folder}, which is removed at the end of the run; move it first")
+        raise DataError(f"{source} is in {folder}, which is removed at the end of the run; move the file first")
 
 
 def _without_nan(value: Any) -> Any:
-    """None in place of nan, which JSON does not have and tables leave empty."""
+    """None for nan, which does not exist in JSON and is an empty cell in tables."""
     return None if isinstance(value, float) and value != value else value
 
 
 @contextmanager
-def _written(path: Path, *, via: Path | None = None) -> Iterator[IO[bytes]]:
-    """Write a file atomically; gzipped if its name ends in .gz.
+def _open_atomically(path: Path, *, via: Path | None = None) -> Iterator[IO[bytes]]:
+    """Open a file to write, which replaces `path` at the end of the block; gzipped if the name ends in .gz.
 
     Raises:
         DataError: the file cannot be written.
@@ -349,9 +349,9 @@ def _written(path: Path, *, via: Path | None = None) -> Iterator[IO[bytes]]:
     try:
         with replacing(path, via=via) as temporary, temporary.open("wb") as raw:
             if path.name.lower().endswith(".gz"):
-                # Without name and time, the same rows give the same bytes.
-                with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as packed:
-                    yield cast("IO[bytes]", packed)
+                # Without name and time in the header, the same rows give the same bytes.
+                with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as compressed:
+                    yield cast("IO[bytes]", compressed)
             else:
                 yield raw
     except OSError as error:

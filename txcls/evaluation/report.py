@@ -1,4 +1,4 @@
-"""A row-by-row report on a classifier: its predictions for labelled rows, metrics, and which classes it confuses.
+"""A report on a classifier: its predictions for labelled rows, its metrics, and the classes that it confuses.
 
 python -m txcls report ag_news                      # on the test rows of its data set
 python -m txcls report ag_news --data mine.csv --out report.html
@@ -35,7 +35,7 @@ Counts = NDArray[np.integer[Any]]
 
 @dataclass(frozen=True, slots=True)
 class RowPrediction:
-    """One row, counted from 0, and its prediction with calibrated probabilities."""
+    """The prediction for a row, counted from 0, with calibrated probabilities."""
 
     row: int
     text: str
@@ -50,10 +50,10 @@ class RowPredictions:
     """A classifier's predictions for N rows.
 
     Attributes:
-        rows: texts and labels, as the classifier's classes.
+        rows: texts and labels; labels are indices into the classifier's classes.
         probabilities: calibrated, (N, C).
         lengths: number of tokens read of each text, (N,).
-        unknown: share of unknown words, (N,), from `unknown_shares`.
+        unknown: share of unknown words in each text, (N,), from `unknown_shares`.
     """
 
     rows: LabelledTexts
@@ -82,20 +82,20 @@ class RowPredictions:
         return right
 
     def row(self, n: int) -> RowPrediction:
-        """The row with this index."""
+        """The prediction for the row with this index."""
         label, predicted = self.rows.labels[n], int(self.predicted[n])
-        classes, values = self.rows.classes, self.probabilities[n]
+        classes, probabilities = self.rows.classes, self.probabilities[n]
         return RowPrediction(
-            n,
-            self.rows.texts[n],
-            classes[label],
-            classes[predicted],
-            round(float(values[predicted]), 6),
-            round(float(values[label]), 6),
+            row=n,
+            text=self.rows.texts[n],
+            label=classes[label],
+            predicted=classes[predicted],
+            probability=round(float(probabilities[predicted]), 6),
+            label_probability=round(float(probabilities[label]), 6),
         )
 
     def mistakes(self, *, n: int | None = None) -> list[RowPrediction]:
-        """The n most confident wrong predictions, most confident first."""
+        """The n wrong predictions with the highest confidence, most confident first; None for all."""
         wrong = np.flatnonzero(~self.right)
         confidence = self.probabilities[wrong].max(axis=1)
         return [self.row(int(row)) for row in wrong[np.argsort(-confidence, kind="stable")][:n]]
@@ -127,13 +127,13 @@ class Report:
 
     @property
     def confusion(self) -> NDArray[np.int64] | None:
-        """Number of rows of class i predicted as j, (C, C); None if it was not stored (with very many classes)."""
+        """Number of rows of class i predicted as j, (C, C); None if it was not stored, for very many classes."""
         counts = self.metrics.get("confusion")
         return np.asarray(counts, dtype=np.int64) if counts else None
 
 
 def stored_report(checkpoint: Checkpoint) -> Report:
-    """The report from a checkpoint's own files, without texts: metrics on test rows, or else on validation rows."""
+    """The report from a checkpoint's files, without texts: metrics on test rows or, without these, validation rows."""
     splits = [split for split in ("test", "validation", "new") if split in checkpoint.metrics]
     metrics: Mapping[str, Any] = checkpoint.metrics[splits[0]] if splits else {}
     return Report(
@@ -152,12 +152,12 @@ def sample_rows(rows: LabelledTexts, *, limit: int, seed: int = 0) -> LabelledTe
 
 
 def sample_indices(n: int, *, limit: int, seed: int = 0) -> list[int]:
-    """The indices of the rows that `sample_rows` takes, out of n."""
+    """The indices of the rows that `sample_rows` chooses out of n."""
     return list(range(n)) if n <= limit else sorted(np.random.default_rng(seed).permutation(n)[:limit].tolist())
 
 
 def predict_rows(classifier: Predictor, rows: LabelledTexts, *, on_rows: OnRows | None = None) -> RowPredictions:
-    """The predictions for at least one labelled row; a text without words counts as one unknown word.
+    """The predictions for at least one labelled row; a text without words is treated as one unknown word.
 
     Raises:
         DataError: some classes are unknown to the classifier.
@@ -199,8 +199,8 @@ def _predict(
     classifier: Predictor, rows: LabelledTexts, on_rows: OnRows | None
 ) -> tuple[RowPredictions, TokenisedTexts, NDArray[np.float32]]:
     checkpoint = classifier.checkpoint
-    own = in_classes_of(rows, checkpoint)
-    texts = TokenisedTexts.encode(checkpoint.encoder, own)
+    rows = in_classes_of(rows, checkpoint)
+    texts = TokenisedTexts.encode(checkpoint.encoder, rows)
     done = 0
 
     def count(n: int) -> None:
@@ -213,16 +213,16 @@ def _predict(
     logits = predict_logits(checkpoint.model, texts, batch_size=128, on_batch=count).numpy()  # type: ignore[arg-type]  # N C
     lengths, unknown = texts.lengths, unknown_shares(texts, checkpoint.encoder)
     probabilities = calibrated_probabilities(logits, checkpoint.calibration, lengths).astype(np.float64)  # N C
-    return RowPredictions(own, probabilities, lengths, unknown), texts, logits
+    return RowPredictions(rows, probabilities, lengths, unknown), texts, logits
 
 
 CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
-"""Thresholds for leaving rows to a human."""
+"""Confidence thresholds, below which rows are left to a human."""
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The n rows predicted with at least this confidence: their share of all rows, and how many of them are right."""
+    """The n rows predicted with at least this confidence: their share of all rows, and how many are right."""
 
     confidence: float
     n: int
@@ -231,7 +231,7 @@ class Coverage:
 
     @property
     def accuracy(self) -> float:
-        """The share of right predictions among these rows; nan if there are none."""
+        """The share of right predictions among these rows; nan if there are no rows."""
         return self.right / self.n if self.n else float("nan")
 
     @property
@@ -245,26 +245,26 @@ class Coverage:
         if not self.n:
             return f"No row is predicted with {percentage(self.confidence, 0)} or more."
         return (
-            f"If only predictions with {percentage(self.confidence, 0)} or more are used and the rest is left to a "
+            f"If only predictions with {percentage(self.confidence, 0)} or more are used and all others are left to a "
             f"human, {percentage(self.share, 0)} of the rows are answered, {percentage(self.accuracy)} of them right."
         )
 
 
 def coverage_above(predictions: RowPredictions, confidence: float) -> Coverage:
-    """What is answered if predictions below this confidence are left to a human."""
+    """The coverage if predictions below this confidence are left to a human."""
     is_used = predictions.probabilities.max(axis=1) >= confidence  # N
     n = int(is_used.sum())
     return Coverage(confidence, n, n / len(predictions), int((is_used & predictions.right).sum()))
 
 
 def coverage_by_confidence(predictions: RowPredictions) -> list[Coverage]:
-    """What is answered above each of CONFIDENCES."""
+    """The coverage for each of CONFIDENCES."""
     return [coverage_above(predictions, confidence) for confidence in CONFIDENCES]
 
 
 @dataclass(frozen=True, slots=True)
 class ClassCounts:
-    """How many of a class's rows are predicted as it, with a 95 % interval (Wilson), and how many others are too."""
+    """Numbers of a class's rows, of right predictions for them, and of other rows predicted as this class."""
 
     label: str
     n: int
@@ -273,7 +273,7 @@ class ClassCounts:
 
     @property
     def finds(self) -> str:
-        """`16 of 30 (36 to 70 %)`."""
+        """The number and share of right predictions, with the 95 % interval: `16 of 30 (36 to 70 %)`."""
         if not self.n:
             return "no rows"
         interval = wilson(self.right, self.n)
@@ -294,7 +294,7 @@ def class_counts_of(report: Report) -> dict[str, ClassCounts]:
 
 @dataclass(frozen=True, slots=True)
 class WorstPair:
-    """Two classes, the number of rows of each predicted as the other, and the confused share of their rows."""
+    """Two classes, the number of each class's rows predicted as the other, and the share of their rows confused."""
 
     first: str
     second: str
@@ -309,23 +309,23 @@ class WorstPair:
 
 
 def cluster_order(confusion: Sequence[Sequence[int]] | Counts) -> NDArray[np.intp]:
-    """An order of the classes (C,) in which classes that are confused with each other are neighbours.
+    """An order of the classes (C,) that places confused classes next to each other; classes without errors come last.
 
-    Average-linkage clustering with the distance 1 - share of rows confused, in both directions, from the matrix
-    `confusion` (C, C), with optimal leaf order (Bar-Joseph et al. 2001). Classes without errors come last.
+    Average-linkage clustering with optimal leaf order (Bar-Joseph et al. 2001); the distance is 1 - share of rows
+    confused, averaged over both directions of the matrix `confusion` (C, C).
     """
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
 
     counts = np.asarray(confusion, dtype=np.float64)  # C C
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)  # C C
-    both = (shares + shares.T) / 2
-    np.fill_diagonal(both, 0.0)
-    confused = np.flatnonzero(both.sum(axis=1) > 0)
-    others = np.flatnonzero(both.sum(axis=1) == 0)
+    similarity = (shares + shares.T) / 2  # C C
+    np.fill_diagonal(similarity, 0.0)
+    confused = np.flatnonzero(similarity.sum(axis=1) > 0)
+    others = np.flatnonzero(similarity.sum(axis=1) == 0)
     if len(confused) < 3:
         return np.concatenate([confused, others])
-    distances = 1 - both[np.ix_(confused, confused)]
+    distances = 1 - similarity[np.ix_(confused, confused)]
     np.fill_diagonal(distances, 0.0)
     tree = linkage(squareform(distances, checks=False), method="average", optimal_ordering=True)
     return np.concatenate([confused[leaves_list(tree)], others])
@@ -335,12 +335,12 @@ def worst_pairs(classes: Sequence[str], confusion: Sequence[Sequence[int]] | Cou
     """The n pairs of classes with the most rows confused, in both directions together."""
     counts = np.asarray(confusion)  # C C
     support = counts.sum(axis=1)  # C
-    both = np.triu(counts + counts.T, k=1)
+    pair_counts = np.triu(counts + counts.T, k=1)  # C C
     pairs: list[WorstPair] = []
-    for place in np.argsort(-both, axis=None, kind="stable")[:n]:
-        i, j = divmod(int(place), len(classes))
-        if not both[i, j]:
+    for flat_index in np.argsort(-pair_counts, axis=None, kind="stable")[:n]:
+        i, j = divmod(int(flat_index), len(classes))
+        if not pair_counts[i, j]:
             break
-        share = float(both[i, j] / (support[i] + support[j]))
+        share = float(pair_counts[i, j] / (support[i] + support[j]))
         pairs.append(WorstPair(classes[i], classes[j], int(counts[i, j]), int(counts[j, i]), share))
     return pairs
