@@ -277,8 +277,8 @@ class Encoder(nn.Module):
         real = self.real(ids) if start == 0 else None  # B T
         mask = None if real is None else real[:, None, None, :]  # B 1 1 T
         if self.config.causal:
-            not_later = torch.ones(length, start + length, dtype=torch.bool, device=ids.device).tril(start)  # T start+T
-            mask = not_later if mask is None else mask & not_later  # B 1 T T
+            earlier = torch.ones(length, start + length, dtype=torch.bool, device=ids.device).tril(start)  # T start+T
+            mask = earlier if mask is None else mask & earlier  # B 1 T T
         return mask
 
     # Except in the reference systems and GPT-2, texts are padded only within batches, and padding is masked.
