@@ -144,7 +144,7 @@ class Classifier(Predictor):
         Args:
             text: with at least one word.
             heads: one (layer, head), several, or "all"; counted from 0.
-            feed_forward: layers whose feed-forward block is changed, or "all".
+            feed_forward: layers of the feed-forward blocks to change, or "all".
             positions: whether to change the position vectors.
             how: set outputs to "zero" or to their "mean"; heads can instead attend "uniform"-ly, or with their weights
                 "shuffled" among the keys.
@@ -317,7 +317,7 @@ def train(
         preset: a name (`txcls.config.preset_names()`) or a TOML file.
         settings: changes to the preset (or to "own"), such as ["train.epochs=2", "model.max_length=800"].
         validation: validation rows as (texts, labels), or the share of rows to hold out; None for the preset's share.
-        out: the checkpoint folder to write, with the run's state beside it; None keeps everything in memory.
+        out: the checkpoint folder to write, with the run's state next to it; None keeps everything in memory.
         overwrite: replace the checkpoint in `out`, or the saved state of an interrupted run.
         seed: for the choice of held-out rows, initial weights, order of rows and dropout.
         progress: whether to show progress on standard error.

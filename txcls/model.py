@@ -116,7 +116,7 @@ class SelfAttention(nn.Module):
         Args:
             x: input to queries, keys and values; with a `cache`, the new tokens only.
             mask: True where a query may attend to a key, broadcast to (B, H, T, T); None if all pairs are allowed.
-            cache: keys and values of the tokens before x, to which those of x are added.
+            cache: keys and values of the tokens before x; the keys and values of x are added to it.
         """
         q = self.q(self._split_heads(self.query(x)))  # B H T E
         k = self.k(self._split_heads(self.key(x)))  # B H T E

@@ -1,4 +1,4 @@
-"""Named points in the model whose tensors can be read or edited while a trace is open.
+"""Named points in the model at which tensors can be read or edited while a trace is open.
 
 A `Tap` is an identity module that a tensor of the model passes through; its name is its module path
 (`layers.0.attn.pattern`). Without an open trace, it takes about a microsecond. Inside `with trace() as opened:`, it

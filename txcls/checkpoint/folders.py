@@ -169,8 +169,8 @@ def names_in(root: Path) -> list[str]:
 def recover_saves(root: Path) -> None:
     """Complete or roll back interrupted saves below `root`; saves in progress are not touched.
 
-    A complete new folder is moved into place, an incomplete one is removed, and an old one is restored if there is no
-    new one.
+    A complete new folder is moved into place, and an incomplete one is removed. The old folder is restored if it was
+    not replaced.
     """
     if not any(map(_HIDDEN.fullmatch, names_in(root))):
         return

@@ -238,7 +238,7 @@ def compare(
         baseline: the fitted linear baseline.
         seconds: the training and prediction time of some of the three classifiers, keyed by name.
         is_repeated: whether each row's text was trained on, (N,).
-        n_unseen: number of further rows whose classes have no training row.
+        n_unseen: number of further rows, left out because their classes have no training row.
         seed: of the bootstrap.
 
     Raises:

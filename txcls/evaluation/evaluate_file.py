@@ -37,7 +37,7 @@ class FileRows(NamedTuple):
 
 
 def rows_of_file(checkpoint: Checkpoint, path: Path, *, name: str | None = None, sheet: str | None = None) -> FileRows:
-    """All rows of a table file whose label is one of the checkpoint's classes.
+    """All rows of a table file with labels that are classes of the checkpoint.
 
     Labels that differ from a class only in case also match. The columns are those that the checkpoint was trained on if
     the file has them, otherwise a guess. Messages call the file `name`, if given.

@@ -12,7 +12,7 @@ from txcls.text.tokens import Token, unknown_share
 from txcls.wording import percentage
 
 RARE = 0.01
-"""A text is unlike the validation texts if less than this share of them is as short or has as many unknown words."""
+"""A text is unlike the validation texts if fewer than this share of them are as short or have as many unknown words."""
 
 Group = Mapping[str, Any]
 

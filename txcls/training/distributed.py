@@ -4,7 +4,7 @@ torchrun --nproc-per-node 2 -m txcls train ag_news
 torchrun --nnodes 2 --nproc-per-node 8 --rdzv-backend c10d --rdzv-endpoint HOST:29400 -m txcls train ag_news
 
 All processes read the same rows, form the same batches and hold the same weights. Each process computes every `size`-th
-row of a batch; gradients are averaged to equal those of the whole batch, and only the first process writes files.
+row of a batch; the averaged gradients equal the gradients of the whole batch. Only the first process writes files.
 """
 
 import os
@@ -116,14 +116,14 @@ class _ProcessGroup(Processes):
         self.local_rank = int(os.environ.get("LOCAL_RANK", self.rank))
 
     def check_same(self, *texts: TokenisedTexts, settings: str) -> None:
-        own = [
+        fingerprint = [
             settings,
             *(f"{len(rows)} rows {zlib.crc32(rows.ids.data)} {zlib.crc32(rows.labels.data)}" for rows in texts),
         ]
-        for number, other in enumerate(self.gather(own)):
-            if other != own:
+        for rank, other in enumerate(self.gather(fingerprint)):
+            if other != fingerprint:
                 raise TrainingError(
-                    f"processes {self.rank} and {number} of this run read different rows or settings; expected the "
+                    f"processes {self.rank} and {rank} of this run read different rows or settings; expected the "
                     "same data, vocabulary and command line on every machine"
                 )
 
@@ -141,19 +141,19 @@ class _ProcessGroup(Processes):
         return rows[self.rank :: self.size] if self.rank < len(rows) else rows[:1]
 
     def whole(self, outcome: Outcome, *, n_rows: int) -> WholeBatch:
-        counts = self.rank < n_rows
-        own_weight = float(outcome.weight) if counts else 0.0
-        # A loss with weight 0 is the mean over no items, which may be nan.
+        has_rows = self.rank < n_rows
+        own_weight = float(outcome.weight) if has_rows else 0.0
+        # With weight 0, the loss is a mean over no items and may be nan.
         own_loss = float(outcome.loss.detach()) * own_weight if own_weight else 0.0
-        own = (own_loss, own_weight, float(outcome.right) * counts, float(outcome.n) * counts)
-        loss, weight, right, n = self._sums(own)
+        own_values = (own_loss, own_weight, float(outcome.right) * has_rows, float(outcome.n) * has_rows)
+        loss, weight, right, n = self._sums(own_values)
         factor = own_weight * self.size / weight if weight else 0.0
         return WholeBatch(loss / weight if weight else 0.0, round(right), round(n), factor)
 
     def validated(self, texts: TokenisedTexts, measure: Callable[[TokenisedTexts], Validated]) -> Validated:
-        own = texts.subset(np.arange(self.rank, len(texts), self.size))
-        part = measure(own) if len(own) else Validated(0.0, 0.0, 0)
-        loss, right, n = self._sums((part.loss * part.n, part.accuracy * part.n, float(part.n)))
+        share = texts.subset(np.arange(self.rank, len(texts), self.size))
+        own = measure(share) if len(share) else Validated(0.0, 0.0, 0)
+        loss, right, n = self._sums((own.loss * own.n, own.accuracy * own.n, float(own.n)))
         return Validated(loss / max(n, 1), right / max(n, 1), round(n))
 
     def any(self, *flags: bool) -> Sequence[bool]:
@@ -199,10 +199,10 @@ class _ProcessGroup(Processes):
 
     def _sums(self, values: Sequence[float]) -> list[float]:
         """Sum each value over the processes, in the same order everywhere, so that all get bit-identical results."""
-        own = torch.tensor([*values, 0.0], dtype=torch.float64)
-        gathered = [torch.empty_like(own) for _ in range(self.size)]
+        own_values = torch.tensor([*values, 0.0], dtype=torch.float64)
+        gathered = [torch.empty_like(own_values) for _ in range(self.size)]
         with self.communicating():
-            dist.all_gather(gathered, own)
+            dist.all_gather(gathered, own_values)
         return [sum(column) for column in zip(*(row.tolist() for row in gathered), strict=True)][: len(values)]
 
 

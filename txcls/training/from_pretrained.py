@@ -29,12 +29,11 @@ def settings_from(init: Checkpoint, config: RunConfig, *, assignments: Iterable[
     """
     if init.config.objective == "classify":
         raise TrainingError(f"--init {init.name}: it is a classifier; expected a model made by `pretrain`")
-    own = {name: getattr(config.model, name) for name in OWN_SETTINGS}
-    model = {**init.config.model.model_dump(mode="json"), **own}
+    model = init.config.model.model_dump(mode="json") | {name: getattr(config.model, name) for name in OWN_SETTINGS}
     values = {**config.model_dump(mode="json"), "text": init.config.text.model_dump(mode="json"), "model": model}
-    read = init.config.data
-    if config.data.dataset in (read.sources or (read.dataset,)):
-        values["data"]["validation"] = read.validation
+    init_data = init.config.data
+    if config.data.dataset in (init_data.sources or (init_data.dataset,)):
+        values["data"]["validation"] = init_data.validation
     combined = RunConfig.from_mapping(values, source=f"--init {init.name}")
     for assignment in assignments:
         key = assignment.partition("=")[0].strip()
@@ -61,26 +60,27 @@ def check_unread(init: Checkpoint, dataset: Dataset, config: RunConfig) -> None:
         TrainingError: pre-training used the same data set with a different split or, where that matters, a different
             number of rows.
     """
-    own, before = config.data, init.config.data
-    if own.dataset not in (before.sources or (before.dataset,)) or own.dataset in ("table", "text"):
+    data, init_data = config.data, init.config.data
+    if data.dataset not in (init_data.sources or (init_data.dataset,)) or data.dataset in ("table", "text"):
         return
-    differs = own.split != before.split
-    if "validation" not in dataset.splits and own.split == "standard":
-        differs |= own.validation != before.validation or own.split_seed != before.split_seed
-        differs |= own.validation_fraction > before.validation_fraction
+    differs = data.split != init_data.split
+    if "validation" not in dataset.splits and data.split == "standard":
+        differs |= data.validation != init_data.validation or data.split_seed != init_data.split_seed
+        differs |= data.validation_fraction > init_data.validation_fraction
     if differs:
         raise TrainingError(
-            f"--init {init.name}: it was pre-trained on rows of {own.dataset} that this run holds out; expected "
-            f"data.split={before.split}, data.validation={before.validation}, data.split_seed={before.split_seed} and "
-            f"data.validation_fraction of at most {before.validation_fraction:g}, or another model to start from"
+            f"--init {init.name}: it was pre-trained on rows of {data.dataset} that this run holds out; expected "
+            f"data.split={init_data.split}, data.validation={init_data.validation}, "
+            f"data.split_seed={init_data.split_seed} and data.validation_fraction of at most "
+            f"{init_data.validation_fraction:g}, or another model to start from"
         )
     if "validation" in dataset.splits:
         return
-    n_read = init.metrics.get("data", {}).get("rows", {}).get(own.dataset)
+    n_read = init.metrics.get("data", {}).get("rows", {}).get(data.dataset)
     n_rows = len(dataset.load("train"))
     if n_read not in (None, n_rows) and not _depends_only_on_texts(dataset, config):
         raise TrainingError(
-            f"--init {init.name}: it was pre-trained on {n_read:,} rows of {own.dataset}, but now there are "
+            f"--init {init.name}: it was pre-trained on {n_read:,} rows of {data.dataset}, but now there are "
             f"{n_rows:,}: it may have read rows that this run holds out; give the same rows, or another model to start "
             "from"
         )
@@ -88,10 +88,10 @@ def check_unread(init: Checkpoint, dataset: Dataset, config: RunConfig) -> None:
 
 def _depends_only_on_texts(dataset: Dataset, config: RunConfig) -> bool:
     """Whether every validation row is held out because of the hash of its text, regardless of other rows."""
-    own = config.data
-    return own.validation == "hash" and all(
-        validation_share(text, seed=own.split_seed) < own.validation_fraction
-        for text in training_and_validation(dataset, own)[1].texts
+    data = config.data
+    return data.validation == "hash" and all(
+        validation_share(text, seed=data.split_seed) < data.validation_fraction
+        for text in training_and_validation(dataset, data)[1].texts
     )
 
 

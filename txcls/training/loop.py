@@ -129,8 +129,7 @@ def fit(
         state_path: file for the state, saved every `save_every_seconds`, after each epoch and on interruption.
         resume: continue from `state_path`; the result is the same as without the interruption.
         on_step, on_validation: called after each optimiser step and each validation.
-        max_steps: stop after this many optimiser steps in total; the learning-rate schedule is still that of the whole
-            run.
+        max_steps: stop after this many optimiser steps in total, with the learning-rate schedule of the whole run.
         max_seconds: stop after this training time. If it is too short for all steps, the learning-rate schedule follows
             the time used instead of the steps done, so that it reaches its end.
         should_stop: called after each step; once it returns true, training ends after one more validation.
@@ -153,7 +152,7 @@ def fit(
 
 
 class Trainer:
-    """A training run, whose complete state can be saved and restored."""
+    """A training run; its complete state can be saved and restored."""
 
     def __init__(
         self,

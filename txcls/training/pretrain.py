@@ -4,8 +4,8 @@
     python -m txcls train ag_news --init encoder       # a classifier that starts from it
     python -m txcls pretrain lm                        # the next token, for `txcls generate`
 
-Only training rows are used, except texts that also occur in the validation or test rows. The weights that do best on
-held-out texts are kept.
+Only training rows are used, except texts that also occur in the validation or test rows. The checkpoint gets the
+weights that do best on held-out texts.
 """
 
 import math

@@ -67,7 +67,7 @@ def train(
         out: the checkpoint folder to write; None keeps the checkpoint in memory.
         data_path: folder or file in the data set's published format; None for the places where `open_dataset` looks.
         dataset: an opened data set to use instead.
-        init: a pre-trained model to start from, whose text and model settings are used (`settings_from`).
+        init: a pre-trained model to start from; its text and model settings are used (`settings_from`).
         command: the command line, for the model card.
         device: "cpu", "cuda", …; None prefers CUDA.
         resume: continue an interrupted run with the same settings.

@@ -51,7 +51,7 @@ class Recipe:
 
     Attributes:
         settings: as `section.key=value`.
-        runs: number of training runs whose weights are averaged (`txcls.training.repeated`).
+        runs: number of training runs; their weights are averaged (`txcls.training.repeated`).
         max_length: maximum number of tokens read of a text.
         rows: number of training rows used; fewer than all if time is short.
         seconds: time for training.

@@ -40,7 +40,7 @@ from txcls.wording import shown
 MEASURED_TEXTS = 2000
 """Number of training texts used to count tokens and to measure the speed."""
 MEASURED_LENGTH = MAX_LENGTH_CHOICES[0]
-"""Maximum number of tokens of texts whose speed is measured: the largest choice, since each token of a longer text
+"""Texts are truncated to this many tokens to measure the speed: the largest choice, since each token of a longer text
 takes longer (by a third to a half in newsgroup posts of 512 tokens)."""
 COUNTED_LENGTH = 1 << 14
 """Maximum number of tokens counted in a text, to know how many texts are truncated."""
@@ -111,7 +111,7 @@ def plan_training(
         source: description of the rows for the title and the card, such as the file's name.
         data: how the file was read (`Guess.config`), so that `predict` and `evaluate` read other files in the same way.
         speed: the speed measured for an earlier plan; None measures it.
-        resume: checkpoint folder of an interrupted run, whose budget and measured speed are reused.
+        resume: checkpoint folder of an interrupted run; its budget and its measured speed are used again.
 
     Raises:
         DataError: fewer than two classes, too few rows, or labels that do not repeat.

@@ -95,8 +95,8 @@ def run_plan(
     Training gets the rest of the budget after planning and the baseline, less the time to measure and save: the planned
     time, or more if the machine is so busy that the baseline took longer than planned.
 
-    Ctrl-C and SIGTERM save the state beside `out`, and `resume` continues from it with the same plan. `should_stop`
-    ends training early instead; the weights so far are measured and saved.
+    After Ctrl-C or SIGTERM, the state is saved next to `out`, and `resume` continues from it with the same plan.
+    `should_stop` ends training early instead; the weights so far are measured and saved.
 
     Args:
         plan: from `plan_training`; to resume a run, from `plan_training(…, resume=out)`.

@@ -46,7 +46,7 @@ class Parts:
     test_rows: Indices | None
     notes: tuple[str, ...]
     n_unseen: int = 0
-    """Number of given test rows whose class no training row has."""
+    """Number of given test rows that were left out because their classes have no training row."""
 
     def limited_to(self, n: int, *, seed: int) -> "Parts":
         """The same parts with at most n training rows, drawn at random; the others become unused."""
