@@ -59,7 +59,7 @@ def test_an_empty_setting_changes_nothing(untrained: Untrained, model: dict[str,
         expected = probabilities(classifier, text)
         np.testing.assert_allclose(result.original, expected, atol=1e-6)
         np.testing.assert_array_equal(result.changed, [result.original] * 2)
-        assert result.winner == expected.argmax() and not result.effect.any()
+        assert result.predicted == expected.argmax() and not result.effect.any()
 
 
 @pytest.mark.parametrize("model", MODELS)

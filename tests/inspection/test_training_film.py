@@ -71,7 +71,7 @@ def test_all_snapshots_at_once_equal_each_snapshot_loaded_in_turn(tmp_path: Path
 def test_the_number_of_snapshots_in_a_pass_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     classifier = with_snapshots(tmp_path / "tiny")
     whole = training_film(classifier, TEXTS[1])
-    monkeypatch.setattr(module, "WEIGHTS_TOGETHER", 2 * classifier.n_parameters)
+    monkeypatch.setattr(module, "MAX_BATCH_WEIGHTS", 2 * classifier.n_parameters)
     passes = []
     monkeypatch.setattr(module, "may_pause", lambda: passes.append(1))
     parts = training_film(classifier, TEXTS[1])

@@ -1,4 +1,4 @@
-"""The tokens of a text in a row, with arcs from queries to keys."""
+"""Diagrams of tokens with arcs or lines from queries to keys."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ from txcls.figures.style import OKABE_ITO, TOKENS, categories, label, new_figure
 class Arcs:
     """The query–key pairs to draw as arcs, and their share of the total attention weight.
 
-    `queries`, `keys` and `weights` have one entry per arc, strongest first. `share` is the weight of the arcs plus
-    self-attention (drawn as dots), divided by the total weight; `n_hidden` is the number of pairs that are not drawn.
+    `queries`, `keys` and `weights` have one entry per arc, largest weight first. `share` is the weight of the arcs and
+    of self-attention (drawn as dots) as a fraction of the total weight; `n_hidden` is the number of pairs not drawn.
     """
 
     queries: NDArray[np.intp]
@@ -27,12 +27,10 @@ class Arcs:
 
 
 def choose_arcs(
-    pattern: NDArray[np.floating], *, query: int | None = None, min_weight: float = 0.0, at_most: int = 400
+    pattern: NDArray[np.floating], *, query: int | None = None, min_weight: float = 0.0, max_arcs: int = 400
 ) -> Arcs:
-    """The pairs of different tokens with the largest weights in a pattern (T, T), or in the row of one query.
-
-    Pairs have a weight of at least `min_weight`; if there are more than `at_most`, the largest are taken.
-    """
+    """The pairs of different tokens with the largest weights in a pattern (T, T), or in the row of one query: at most
+    `max_arcs` pairs, with weights of at least `min_weight`."""
     rows = np.arange(len(pattern)) if query is None else np.array([query])
     weights = np.zeros_like(pattern)
     weights[rows] = pattern[rows]
@@ -40,27 +38,27 @@ def choose_arcs(
     diagonal = float(np.trace(weights))
     np.fill_diagonal(weights, 0.0)
     queries, keys = np.nonzero((weights >= min_weight) & (weights > 0))
-    order = np.argsort(-weights[queries, keys], kind="stable")[:at_most]
+    order = np.argsort(-weights[queries, keys], kind="stable")[:max_arcs]
     queries, keys = queries[order], keys[order]
-    drawn = weights[queries, keys]
-    share = (float(drawn.sum()) + diagonal) / total if total else 0.0
-    pairs = len(rows) * (len(pattern) - 1)
-    return Arcs(queries, keys, drawn, min(share, 1.0), pairs - len(drawn))
+    arc_weights = weights[queries, keys]
+    share = (float(arc_weights.sum()) + diagonal) / total if total else 0.0
+    n_pairs = len(rows) * (len(pattern) - 1)
+    return Arcs(queries, keys, arc_weights, min(share, 1.0), n_pairs - len(arc_weights))
 
 
 def attention_arcs(pattern: NDArray[np.floating], tokens: Sequence[str], arcs: Arcs) -> go.Figure:
-    """The tokens in a row, with arcs from queries to keys: above the row to later keys, below it to earlier ones.
+    """The tokens in a row, with arcs from queries to keys: to later keys above the row, to earlier keys below it.
 
-    Arcs with more weight are thicker and more opaque; self-attention, the diagonal of `pattern` (T, T), sets the size
-    of the dots.
+    Arcs with more weight are thicker and more opaque. The size of the dots shows self-attention, the diagonal of
+    `pattern` (T, T).
     """
     n = len(tokens)
-    span_of_tokens = {"range": [-0.7, n - 0.3], "showgrid": False, "ticks": ""}
+    token_axis = {"range": [-0.7, n - 0.3], "showgrid": False, "ticks": ""}
     figure = new_figure(
         height=430,
-        x={"showticklabels": False, **span_of_tokens},
+        x={"showticklabels": False, **token_axis},
         y={"range": [-1.3, 1.3], "showgrid": False, "showticklabels": False},
-        xaxis2={"overlaying": "x", "automargin": True, **TOKENS, **span_of_tokens},
+        xaxis2={"overlaying": "x", "automargin": True, **TOKENS, **token_axis},
         annotations=[
             {"x": 0, "xref": "paper", "xanchor": "left", "y": y, "text": text, "showarrow": False, "opacity": 0.8}
             for y, text in ((1.2, "↷ attends to a later token"), (-1.2, "↶ attends to an earlier token"))
@@ -95,12 +93,9 @@ def attention_arcs(pattern: NDArray[np.floating], tokens: Sequence[str], arcs: A
 def rows_diagram(
     tokens: Sequence[str], rows: Sequence[tuple[int, int, int, NDArray[np.floating]]], *, n_layers: int
 ) -> go.Figure:
-    """The tokens layer by layer, from the bottom up, with only the given attention rows drawn between the layers.
+    """The T tokens at each layer, from the bottom up, with lines for only the given attention rows.
 
-    Args:
-        tokens: T tokens.
-        rows: layer, head, query and weights (T,) of each row.
-        n_layers: number of layers of the model.
+    `rows` holds the layer, head, query and weights (T,) of each row.
     """
     n = len(tokens)
     names = ["embeddings", *(f"after layer {layer + 1}" for layer in range(n_layers))]
@@ -127,15 +122,15 @@ def rows_diagram(
             )  # fmt: skip
         figure.add_annotation(
             x=query, y=layer + 1, text=f"<b>{layer + 1}.{head + 1}</b>", showarrow=False, yshift=14,
-            xshift=16 * sum(one[0] == layer and one[2] == query and one[1] < head for one in rows),
+            xshift=16 * sum(other[0] == layer and other[2] == query and other[1] < head for other in rows),
             font={"color": colour, "size": 14},
         )  # fmt: skip
     return figure
 
 
 def _add_arcs(figure: go.Figure, arcs: Arcs, span: int) -> None:
-    """Add a trace per direction and weight range; arc height grows as the root of the distance, up to 1 at `span`."""
-    turn = np.linspace(0.0, np.pi, 25)
+    """Add a trace per direction and weight range; the height of an arc is the root of its distance / `span`."""
+    angle = np.linspace(0.0, np.pi, 25)
     edges = np.array([0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 1.01])
     for later, colour in ((True, OKABE_ITO[0]), (False, OKABE_ITO[1])):
         for low, high in pairwise(edges):
@@ -144,12 +139,12 @@ def _add_arcs(figure: go.Figure, arcs: Arcs, span: int) -> None:
                 continue
             start, end = arcs.queries[chosen].astype(float), arcs.keys[chosen].astype(float)
             middle, radius = (start + end) / 2, (end - start) / 2
-            x = middle[:, None] - radius[:, None] * np.cos(turn)
-            y = np.sign(radius)[:, None] * np.sqrt(np.abs(radius[:, None]) * 2 / span) * np.sin(turn)
-            break_ = np.full((len(x), 1), np.nan)
+            x = middle[:, None] - radius[:, None] * np.cos(angle)
+            y = np.sign(radius)[:, None] * np.sqrt(np.abs(radius[:, None]) * 2 / span) * np.sin(angle)
+            gap = np.full((len(x), 1), np.nan)
             figure.add_scatter(
-                x=np.hstack([x, break_]).ravel().astype(np.float32),
-                y=np.hstack([y, break_]).ravel().astype(np.float32),
+                x=np.hstack([x, gap]).ravel().astype(np.float32),
+                y=np.hstack([y, gap]).ravel().astype(np.float32),
                 mode="lines",
                 line={"color": colour, "width": 1 + 7 * float(low + high) / 2},
                 opacity=float(np.clip(0.35 + (low + high) / 2, 0.45, 0.95)),

@@ -30,11 +30,11 @@ from txcls.figures.style import (
 from txcls.wording import percentage
 
 SIDEWAYS: Settings = {"orientation": "h", "textposition": "outside", "cliponaxis": False}
-"""Horizontal bars with their values at the ends."""
+"""Settings of horizontal bars with their values at the ends."""
 
 
 def _hatched(colour: str, shape: str) -> Settings:
-    """The marker settings of a bar; shape "/" adds hatching, to distinguish bars without relying on colour."""
+    """The marker settings of a bar; the shape "/" adds hatching, which distinguishes bars without relying on colour."""
     hatching = {"shape": shape, "fillmode": "overlay", "fgcolor": "#FFFFFF", "fgopacity": 0.5}
     return {"color": colour, "line_width": 0, "pattern": hatching}
 
@@ -49,27 +49,27 @@ def _class_figure(
     """An empty figure with probabilities on the x axis and one row per class, the first at the top.
 
     Args:
-        size: font size of the names beside the rows.
-        above: write each name above its bar; the bars are then centred at 0.2, 1.2, … on the reversed axis.
+        size: font size of the names.
+        above: whether the names are above the bars, which should then be centred at 0.2, 1.2, … on the reversed axis.
         right: right margin in pixels; 84 leaves room for a percentage beside a full bar.
-        top: upper end of the probability axis; slightly above 1 where round markers must fit.
+        top: upper end of the probability axis; slightly above 1 if round markers must fit.
     """
-    over = {"x": 0, "showarrow": False, "xanchor": "left", "xshift": -2, "font": {"size": 17}}
+    settings = {"x": 0, "showarrow": False, "xanchor": "left", "xshift": -2, "font": {"size": 17}}
     return new_figure(
         height=height,
         left=20 if above else 8,  # room for half of "0%"
         right=right,
         x={**PROBABILITY, "range": [0, top]},
         y={**row_axis(names, size=size), "showticklabels": not above},
-        annotations=[{"y": row - 0.22, "text": name, **over} for row, name in enumerate(names)] if above else [],
+        annotations=[{"y": row - 0.22, "text": name, **settings} for row, name in enumerate(names)] if above else [],
         **layout,
     )
 
 
 def _most_probable(before: NDArray[np.floating], highest: NDArray[np.floating], n: int) -> list[int]:
     """The n classes with the largest values in `highest`, in descending order of `before`."""
-    chosen = np.argsort(-highest, kind="stable")[:n].tolist()
-    return sorted(chosen, key=lambda index: -before[index])
+    most_probable = np.argsort(-highest, kind="stable")[:n].tolist()
+    return sorted(most_probable, key=lambda index: -before[index])
 
 
 def probability_bars(
@@ -85,7 +85,7 @@ def probability_bars(
     Args:
         colours: the colour of each bar (`class_colours`).
         other: number of omitted classes and their total probability, drawn as one hatched bar.
-        names_above: write each name above its bar rather than beside it, to fit long names on a phone.
+        names_above: whether names are above the bars rather than beside them, to fit long names on a phone.
     """
     n_other, p_other = other
     names, values = _class_names(labels, above=names_above), list(probabilities)
@@ -119,21 +119,21 @@ def probability_bars(
 def shuffle_bars(
     classes: Sequence[str], original: Sequence[float], shuffled: NDArray[np.floating], *, names_above: bool = False
 ) -> go.Figure:
-    """Each class's probability for the original word order (bar) and for n shuffled orders (a dot each).
+    """Each class's probability for the original word order (a bar) and for n shuffled orders (dots).
 
-    Of the C `classes`, draws the ten with the highest probability in `original` (C,) or `shuffled` (n, C).
+    Shows the ten of C `classes` with the highest probability in `original` (C,) or `shuffled` (n, C).
     """
     before = np.asarray(original)
     order = _most_probable(before, np.maximum(before, shuffled.max(axis=0)), 10)
     rows = np.arange(len(order))
-    places, width = (rows + 0.2, 0.4) if names_above else (rows, 0.62)
+    centres, width = (rows + 0.2, 0.4) if names_above else (rows, 0.62)
     names = _class_names([classes[index] for index in order], above=names_above)
     figure = _class_figure(
         names, height=110 + 56 * len(order), size=16, above=names_above, top=1.02, **legend_above(y=1.0)
     )
     figure.add_bar(
         x=before[order],
-        y=places,
+        y=centres,
         orientation="h",
         width=width,
         name="original order",
@@ -142,10 +142,10 @@ def shuffle_bars(
         hovertemplate="%{customdata}, as typed: %{x:.2%}<extra></extra>",
     )
     n = len(shuffled)
-    spread = ((np.arange(n) * 0.618034) % 1.0 - 0.5) * 0.8 * width  # golden ratio: evenly spread, deterministic
+    offsets = ((np.arange(n) * 0.618034) % 1.0 - 0.5) * 0.8 * width  # golden ratio: even and deterministic
     figure.add_scatter(
         x=shuffled[:, order].T.ravel(),
-        y=(places[:, None] + spread[None, :]).ravel(),
+        y=(centres[:, None] + offsets[None, :]).ravel(),
         mode="markers",
         name=f"{n} shuffled orders",
         marker={"color": FRAME, "size": 9, "symbol": "circle-open", "line": {"width": 2}},
@@ -171,7 +171,7 @@ def compared_bars(
 ) -> go.Figure:
     """Each class's probability before and after a change, on a fixed 0–100 % scale.
 
-    Bars are grey before the change, hatched in the class's colour after it. Draws the `n_rows` classes with the
+    Bars are grey before the change, and hatched in the class's colour after it. Shows the `n_rows` classes with the
     highest probability before or after; `original` and `changed` are the names of the two series in the legend.
     """
     old, new = np.asarray(before, dtype=float), np.asarray(after, dtype=float)
@@ -211,17 +211,17 @@ def _line_across(y: float, **line: object) -> dict[str, Any]:
 
 
 def compared_effects(
-    words: Sequence[str], before: NDArray[np.floating], after: NDArray[np.floating], *, of: str
+    words: Sequence[str], before: NDArray[np.floating], after: NDArray[np.floating], *, class_name: str
 ) -> go.Figure:
-    """The effect of each of N words on the probability of the class `of`, before and after a change, side by side.
+    """The effect of each of N words on the probability of a class, before and after a change, side by side.
 
-    A changed word is given as "old → new"; its effect is NaN for the text that does not contain it.
+    A changed word is written "old → new"; an effect is NaN if the text does not contain the word.
     """
     limit = 1.1 * max(float(np.nanmax(np.abs([before, after]), initial=0.0)), 0.01)
     figure = new_figure(
         height=340,
         x=TOKENS,
-        y={"range": [-limit, limit], "title": f"for {label(of)}"},
+        y={"range": [-limit, limit], "title": f"for {label(class_name)}"},
         shapes=[_line_across(0, width=1, color=FRAME)],
         barmode="group",
         **legend_above(),
@@ -247,13 +247,12 @@ def token_bars(
 ) -> go.Figure:
     """Ranked tokens as bars, with the total of all other tokens below; the scale ends at 10, 25, 50 or 100 %.
 
-    Each bar has `customdata = [row, token]`.
+    A click on a bar reports `customdata = [row, token]`.
 
     Args:
         other: number of tokens not listed, and their total probability.
-        filtered: probabilities of the same tokens when sampling, 0 if filtered out; drawn as thin bars below the main
-            bars.
-        true: index of the token that occurs in the text, whose bar is framed.
+        filtered: probabilities of the same tokens when sampled, 0 if filtered out; drawn as thin bars.
+        true: index of the token that is in the text, to frame its bar.
     """
     names = [f"{label(token, width=20)} " for token in tokens]
     rows = np.arange(len(names))
@@ -297,7 +296,7 @@ def token_bars(
 
 
 def surprisal_bars(bits: NDArray[np.floating], tokens: Sequence[str], *, mean: float | None) -> go.Figure:
-    """The surprisal of each of T tokens in bits, NaN if a token was not predicted; a dashed line marks the mean."""
+    """The surprisal of each of T tokens in bits, NaN for tokens without a prediction; a dashed line marks the mean."""
     top = max(1.05 * float(np.nanmax(bits, initial=0.0)), 1.0)
     return _token_columns(bits, tokens, title="surprisal in bits", top=top, mark=mean, hover="%{y:.2f} bits")
 
@@ -337,14 +336,14 @@ def number_bars(
     ranked: bool = False,
     limit: int = MAX_BARS,
 ) -> go.Figure:
-    """A vector of N numbers as bars, one of them highlighted; values of minus infinity are left out.
+    """A vector of N numbers as bars, with one highlighted; minus infinity is left blank.
 
     Args:
         names: N names; None for dimensions, which are numbered from 0.
         axis_title: title of the axis of bars; used only if `names` is None.
         chosen: index of the bar to highlight.
-        ranked: draw `limit` bars at most, largest first and always including the chosen one; otherwise draw all, in
-            their original order.
+        ranked: show at most `limit` bars, largest first and always including the chosen bar; otherwise show all bars
+            in their original order.
     """
     order = np.argsort(-values, kind="stable") if ranked else np.arange(len(values))
     if ranked and len(order) > limit:
@@ -352,7 +351,7 @@ def number_bars(
         order = largest if chosen in largest else np.append(largest[:-1], chosen)
     finite = drawable(values)[order]
     shown_names = [str(n) for n in order] if names is None else [names[n] for n in order]
-    places = categories(shown_names, width=30 if ranked else 14) if names is not None else order.tolist()
+    positions = categories(shown_names, width=30 if ranked else 14) if names is not None else order.tolist()
     hover = [f"<b>{label(name, width=40)}</b><br>{value:.4f}" for name, value in zip(shown_names, finite, strict=True)]
     bar: dict[str, Any] = {
         "customdata": order.tolist(),
@@ -364,18 +363,18 @@ def number_bars(
     value_axis = {"title": quantity, "zeroline": True}
     if ranked:
         ticks = {"type": "category", "tickfont": {"size": 14}, "dtick": 1}
-        class_axis = {"autorange": "reversed", "showgrid": False, **ticks}
-        figure = new_figure(height=int(120 + 26 * len(order)), x=value_axis, y=class_axis)
-        figure.add_bar(x=finite, y=places, orientation="h", **bar)
+        name_axis = {"autorange": "reversed", "showgrid": False, **ticks}
+        figure = new_figure(height=int(120 + 26 * len(order)), x=value_axis, y=name_axis)
+        figure.add_bar(x=finite, y=positions, orientation="h", **bar)
     else:
-        position_axis = {"title": axis_title} if names is None else TOKENS
-        figure = new_figure(height=340, x={"showgrid": False, **position_axis}, y=value_axis)
-        figure.add_bar(x=places, y=finite, **bar)
+        bar_axis = {"title": axis_title} if names is None else TOKENS
+        figure = new_figure(height=340, x={"showgrid": False, **bar_axis}, y=value_axis)
+        figure.add_bar(x=positions, y=finite, **bar)
     return figure
 
 
 def query_key_bars(products: NDArray[np.floating]) -> go.Figure:
-    """The products (E,) of a query and a key, dimension by dimension, divided by sqrt(E); they sum to the score."""
+    """The elementwise products (E,) of a query and a key, divided by sqrt(E); they sum to the score."""
     figure = new_figure(
         height=300, x={"title": "dimension of the head"}, y={"title": "query × key / √E", "zeroline": True}
     )
@@ -388,7 +387,7 @@ def query_key_bars(products: NDArray[np.floating]) -> go.Figure:
 
 
 def contribution_bars(sources: Sequence[str], contributions: NDArray[np.floating], *, title: str) -> go.Figure:
-    """What each source adds to a logit difference (named by `title`), in the order of the forward pass."""
+    """What each source adds to a logit difference, whose name is `title`, in the order of the forward pass."""
     rows = list(range(len(sources)))
     values = np.asarray(contributions, dtype=float)
     low, high = min(0.0, float(values.min())), max(0.0, float(values.max()))
@@ -419,9 +418,9 @@ def contribution_bars(sources: Sequence[str], contributions: NDArray[np.floating
 
 
 def group_bars(names: Sequence[str], accuracies: Sequence[float], rows: Sequence[int], *, axis_title: str) -> go.Figure:
-    """Accuracy of groups of rows as bars from 0 to 100 %, with each name above its bar to fit on a phone.
+    """Accuracy of groups of rows as bars from 0 to 100 %, with the names above the bars to fit on a phone.
 
-    `rows` is the number of rows in each group; `axis_title` says what distinguishes the groups.
+    `rows` holds the number of rows in each group; `axis_title` names the property by which rows are grouped.
     """
     shown = [label(name, width=24) for name in names]
     figure = _class_figure(shown, height=76 + 56 * len(shown), size=FONT_SIZE, above=True, right=84)
@@ -441,14 +440,14 @@ def group_bars(names: Sequence[str], accuracies: Sequence[float], rows: Sequence
 
 
 def class_counts(counts: Mapping[str, int], *, unit: str = "rows") -> go.Figure:
-    """A bar for each class, in the given order; classes beyond `MAX_BARS` share one bar. `unit` is what is counted."""
+    """The number of rows (or of `unit`) of each class, in the given order; classes after `MAX_BARS` share one bar."""
     items = list(counts.items())
     names = categories([name or "(none)" for name, _ in items[:MAX_BARS]], width=22)
     values = [n for _, n in items[:MAX_BARS]]
     colours = [BAR] * len(values)
-    if rest := items[MAX_BARS:]:
-        names.append(f"{len(rest)} other classes")
-        values.append(sum(n for _, n in rest))
+    if others := items[MAX_BARS:]:
+        names.append(f"{len(others)} other classes")
+        values.append(sum(n for _, n in others))
         colours.append(BAR_OTHER)
     room = 1.18  # for the number beside the longest bar
     figure = new_figure(
@@ -469,19 +468,19 @@ def class_counts(counts: Mapping[str, int], *, unit: str = "rows") -> go.Figure:
 
 
 def length_histogram(lengths: Sequence[tuple[int, int]]) -> go.Figure:
-    """Distribution of text lengths in words, in at most 30 bars; the longest 1 % of the texts share the last bar.
+    """The distribution of text lengths in words, in at most 30 bars; the longest 1 % of the texts share the last bar.
 
-    `lengths` holds (number of words, number of texts of that length), ascending.
+    `lengths` holds (number of words, number of texts of that length), in ascending order.
     """
     words, texts = np.array(lengths or [(1, 0)]).T
     longest = int(words[-1])
     top = int(words[np.searchsorted(texts.cumsum(), 0.99 * texts.sum())])
     width = max(1, -(-top // 30))
     counts = np.bincount(np.minimum((words - 1) // width, (top - 1) // width), weights=texts).astype(int)
-    places = np.flatnonzero(counts)
+    filled = np.flatnonzero(counts)
     spans = []
-    for place in places.tolist():
-        start, end = place * width + 1, longest if place == len(counts) - 1 else (place + 1) * width
+    for index in filled.tolist():
+        start, end = index * width + 1, longest if index == len(counts) - 1 else (index + 1) * width
         spans.append(f"{start:,}" if start == end else f"{start:,} to {end:,}")
     figure = new_figure(
         height=300,
@@ -490,9 +489,9 @@ def length_histogram(lengths: Sequence[tuple[int, int]]) -> go.Figure:
         bargap=0.06,
     )
     figure.add_bar(
-        x=places * width + (width + 1) / 2,
-        y=counts[places],
-        width=[width] * len(places),
+        x=filled * width + (width + 1) / 2,
+        y=counts[filled],
+        width=[width] * len(filled),
         marker={"color": BAR},
         customdata=spans,
         hovertemplate="%{customdata} words: %{y:,} texts<extra></extra>",

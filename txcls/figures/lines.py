@@ -30,20 +30,23 @@ from txcls.figures.style import (
 from txcls.wording import percentage
 
 
-def of_runs(runs: int) -> str:
+def runs_caption(runs: int) -> str:
     """A caption for the curves of a classifier trained in several runs."""
-    return f"Of the first of {runs} runs from the same start, the mean of whose weights is the classifier."
+    return (
+        f"Curves of the first of {runs} runs from the same initial weights; the classifier's weights are the mean over "
+        "all runs."
+    )
 
 
 def training_curves(history: Sequence[Mapping[str, Any]], *, runs: int = 1) -> go.Figure:
     """Loss and accuracy on training and validation rows over the optimiser steps, with the saved weights marked.
 
-    `history` holds the rows of history.jsonl; missing values are left out. With several `runs`, the curves are those of
-    the first run, and nothing is marked: the saved weights are the average over all runs and lie on no curve.
+    `history` holds the rows of history.jsonl; missing values are left blank. With several `runs`, the curves are those
+    of the first run, and nothing is marked, since the saved weights are the mean over all runs.
     """
     figure = _loss_and_accuracy(0.2)
-    steps = [row.get("step", place) for place, row in enumerate(history)]
-    best = [place for place, row in enumerate(history) if row.get("best")]
+    steps = [row.get("step", index) for index, row in enumerate(history)]
+    best = [index for index, row in enumerate(history) if row.get("best")]
     for column, quantity in enumerate(("loss", "accuracy"), start=1):
         for split, symbol in (("train", "diamond"), ("validation", "circle")):
             _add_curve(
@@ -77,10 +80,10 @@ def training_curves(history: Sequence[Mapping[str, Any]], *, runs: int = 1) -> g
 def live_curves(
     points: Sequence[Mapping[str, Any]], validations: Sequence[Mapping[str, Any]], *, steps: int, runs: int = 1
 ) -> go.Figure:
-    """Loss and accuracy during training, on axes that span all `steps` from the start, so only the lines change.
+    """Loss and accuracy during training, on axes that span all `steps` from the start, so that only the lines change.
 
     `points` hold `step`, `loss` and `accuracy` on training rows, measured over the steps since the last validation;
-    `validations` hold the same on validation rows. A vertical line separates the `runs` from the same initial weights.
+    `validations` hold the same on validation rows. Vertical lines separate the `runs`.
     """
     steps_per_run = max(steps // runs, 1)
     figure = _loss_and_accuracy(0.16)
@@ -89,13 +92,13 @@ def live_curves(
             ("training rows", points, "lines"),
             ("validation rows", validations, "lines+markers"),
         ):
-            drawn = _with_gaps(rows, steps_per_run)
+            rows_with_gaps = _with_gaps(rows, steps_per_run)
             _add_curve(
                 figure,
                 column,
                 name,
-                [row.get("step") for row in drawn],
-                [row.get(quantity) for row in drawn],
+                [row.get("step") for row in rows_with_gaps],
+                [row.get(quantity) for row in rows_with_gaps],
                 legendgroup=name,
                 mode=mode,
                 marker={"size": 7},
@@ -113,7 +116,7 @@ def live_curves(
 
 def _loss_and_accuracy(spacing: float) -> go.Figure:
     """Two empty plots side by side; `spacing` is the gap between them as a fraction of the width."""
-    # Names above the plots, not beside them: on a phone there is no room between the plots.
+    # Names are above the plots, since there is no room between the plots on a phone.
     figure = make_subplots(rows=1, cols=2, horizontal_spacing=spacing, subplot_titles=("loss", "accuracy"))
     figure.update_annotations(font_size=FONT_SIZE)
     figure.update_xaxes(title="optimiser step", nticks=5, automargin=True)
@@ -140,17 +143,17 @@ def _add_curve(figure: go.Figure, column: int, name: str, x: Sequence[Any], y: S
 
 
 def _with_gaps(rows: Sequence[Mapping[str, Any]], steps_per_run: int) -> list[Mapping[str, Any]]:
-    """The rows, with a gap between runs; if there are no rows, a single gap, since an empty line has no legend."""
-    drawn: list[Mapping[str, Any]] = []
+    """The rows, with a gap between runs; a single gap if there are no rows, since an empty line has no legend."""
+    with_gaps: list[Mapping[str, Any]] = []
     for row in rows:
-        if drawn and (row["step"] - 1) // steps_per_run != (drawn[-1]["step"] - 1) // steps_per_run:
-            drawn.append({})
-        drawn.append(row)
-    return drawn or [{}]
+        if with_gaps and (row["step"] - 1) // steps_per_run != (with_gaps[-1]["step"] - 1) // steps_per_run:
+            with_gaps.append({})
+        with_gaps.append(row)
+    return with_gaps or [{}]
 
 
 def reliability_diagram(bins: Sequence[Mapping[str, Any]]) -> go.Figure:
-    """Accuracy of the rows in each confidence bin, with the diagonal of perfect calibration (Guo et al. 2017).
+    """Accuracy in each confidence bin, with the diagonal of perfect calibration (Guo et al. 2017).
 
     `bins` is the "reliability" entry of metrics.json; empty bins are left out.
     """
@@ -171,7 +174,7 @@ def reliability_diagram(bins: Sequence[Mapping[str, Any]]) -> go.Figure:
         x=[0, 1],
         y=[0, 1],
         mode="lines",
-        name="as confident as right",
+        name="perfect calibration",
         line={"color": OKABE_ITO[7], "dash": "dash", "width": 2},
         hoverinfo="skip",
     )
@@ -199,9 +202,8 @@ def deletion_lines(
 ) -> go.Figure:
     """The probability of the class `winner` as words are deleted, one line per method.
 
-    The lines of methods differ in colour, dash and marker. The M `curves` hold (K,) probabilities, with a fraction
-    `shares` (K,) of the words deleted. For the R `random` orders, (R, K), a thick grey line shows the mean and a grey
-    band the range from minimum to maximum.
+    The M `curves` hold probabilities (K,) with fractions `shares` (K,) of the words deleted. For R `random` orders,
+    (R, K), a thick grey line shows the mean, and a grey band the range from minimum to maximum.
     """
     figure = new_figure(
         height=500,
@@ -230,7 +232,7 @@ def deletion_lines(
 def group_lines(
     names: Sequence[str], groups: Sequence[str], accuracies: Sequence[Sequence[float]], *, quantity: str
 ) -> go.Figure:
-    """Accuracy by group of rows, one line for each of M names; the M `accuracies` hold one value per group."""
+    """Accuracy by group of rows, with a line for each of M names; each of the M `accuracies` has a value per group."""
     figure = new_figure(
         height=460,
         x={"type": "category", "title": quantity},
@@ -253,13 +255,13 @@ def _add_lines(
     colours: Sequence[str] | None = None,
     styles: Sequence[int] | None = None,
 ) -> None:
-    """Add lines that differ in colour, in dash, and if they have markers in their shape.
+    """Add lines that differ in colour, dash and marker.
 
-    `colours` holds the colour of each line, and `styles` the number of its dash and marker; by default in order.
+    `colours` holds the colour of each line, and `styles` the index of its dash and marker; by default in order.
     """
-    for place, (name, values) in enumerate(zip(names, lines, strict=True)):
-        number = place if styles is None else styles[place]
-        colour = OKABE_ITO[place % len(OKABE_ITO)] if colours is None else colours[place]
+    for index, (name, values) in enumerate(zip(names, lines, strict=True)):
+        number = index if styles is None else styles[index]
+        colour = OKABE_ITO[index % len(OKABE_ITO)] if colours is None else colours[index]
         style = {"color": colour, "dash": DASHES[number % len(DASHES)], "width": 2.5}
         marker = {"size": 9, "symbol": SYMBOLS[number % len(SYMBOLS)]}
         figure.add_scatter(
@@ -268,11 +270,9 @@ def _add_lines(
         )  # fmt: skip
 
 
-def lens_lines(
-    states: Sequence[str], classes: Sequence[str], probabilities: NDArray[np.floating], *, n_lines: int = 6
-) -> go.Figure:
-    """The class head applied to each of S states, (S, C): lines for the `n_lines` classes with the highest peaks."""
-    highest = np.argsort(-probabilities.max(axis=0), kind="stable")[:n_lines]
+def lens_lines(states: Sequence[str], classes: Sequence[str], probabilities: NDArray[np.floating]) -> go.Figure:
+    """The class lens at each of S states, (S, C): lines for the six classes with the highest maximum."""
+    highest = np.argsort(-probabilities.max(axis=0), kind="stable")[:6]
     chosen = sorted(highest.tolist(), key=lambda index: -probabilities[-1, index])
     colours = class_colours(probabilities[-1])
     figure = new_figure(
@@ -298,7 +298,7 @@ def lens_lines(
 def position_curves(
     values: NDArray[np.floating], dimensions: Sequence[int], *, bound: float | None = None
 ) -> go.Figure:
-    """Selected dimensions of a position encoding (T, D) over positions, each with its own colour and dash.
+    """Selected dimensions of position vectors (T, D), over positions.
 
     The value axis spans -bound … bound; None uses the largest magnitude in `values`.
     """
@@ -316,29 +316,29 @@ def position_curves(
 
 
 def comparison_intervals(rows: Sequence[tuple[str, float, float, float]], *, measure: str) -> go.Figure:
-    """A point with its 95 % interval for each (name, value, low, high); values are fractions of 1, named by `measure`.
+    """Values with 95 % intervals, as rows of (name, value, low, high); values are fractions, whose name is `measure`.
 
     The last row is the model and has its own colour.
     """
     lowest = min(low for _, _, low, _ in rows)
     left = max(0.0, round(lowest - 0.05, 1) - 0.02)
-    apart = next(step for step in (0.05, 0.1, 0.2) if (1 - left) / step <= 5 or step == 0.2)
-    ticks = [n * apart for n in range(round(1 / apart) + 1) if n * apart >= left]
+    step = next(step for step in (0.05, 0.1, 0.2) if (1 - left) / step <= 5 or step == 0.2)
+    ticks = [n * step for n in range(round(1 / step) + 1) if n * step >= left]
     figure = new_figure(
         height=90 + 46 * len(rows),
         x={"title": measure, "range": [left, 1.06], "tickformat": ".0%", "tickvals": ticks},
         y=row_axis([name for name, *_ in rows], size=FONT_SIZE),
         right=24,
     )
-    for place, (name, value, low, high) in enumerate(rows):
+    for index, (name, value, low, high) in enumerate(rows):
         figure.add_scatter(
             x=[value],
-            y=[place],
+            y=[index],
             mode="markers+text",
             text=[percentage(value)],
             textposition="top center",
             cliponaxis=False,
-            marker={"size": 13, "color": OKABE_ITO[0] if place == len(rows) - 1 else BAR_OTHER},
+            marker={"size": 13, "color": OKABE_ITO[0] if index == len(rows) - 1 else BAR_OTHER},
             error_x={"type": "data", "array": [high - value], "arrayminus": [value - low], "thickness": 3, "width": 7},
             customdata=[name],
             name=name,
@@ -349,7 +349,7 @@ def comparison_intervals(rows: Sequence[tuple[str, float, float, float]], *, mea
 
 
 _OPAQUE: Settings = {"selected": {"marker": {"opacity": 1}}, "unselected": {"marker": {"opacity": 0.9}}}
-"""A click does not fade the other points."""
+"""Marker settings with which a click does not fade the other points."""
 
 
 def token_scatter(
@@ -374,17 +374,17 @@ def token_scatter(
         near: ids of vocabulary tokens to label as well.
     """
     figure = _plane(shares, clickmode="event+select")
-    dots = {"size": 4, "color": OKABE_ITO[7], "opacity": 0.45, "line": {"width": 0}}
+    small = {"size": 4, "color": OKABE_ITO[7], "opacity": 0.45, "line": {"width": 0}}
     hover = "<b>%{text}</b><extra></extra>"
-    _add_points(figure, points, [label(name) for name in names], dots, hover="%{text}<extra></extra>",
+    _add_points(figure, points, [label(name) for name in names], small, hover="%{text}<extra></extra>",
                 name="vocabulary", customdata=list(ids), **_OPAQUE)  # fmt: skip
-    if named := [place for place, token_id in enumerate(ids) if token_id in near]:
+    if named := [index for index, token_id in enumerate(ids) if token_id in near]:
         blue = {"size": 9, "color": OKABE_ITO[0]}
-        _add_points(figure, points[named], [label(names[n]) for n in named], blue, hover=hover, written=14,
+        _add_points(figure, points[named], [label(names[n]) for n in named], blue, hover=hover, font_size=14,
                     customdata=[ids[n] for n in named], **_OPAQUE)  # fmt: skip
     outlined = {"size": 10, "color": FRAME, "line": {"width": 1, "color": "#FFFFFF"}}
     hover = "<b>%{text}</b>, in this text<extra></extra>"
-    _add_points(figure, own_points, [label(name) for name in own_names], outlined, hover=hover, written=14,
+    _add_points(figure, own_points, [label(name) for name in own_names], outlined, hover=hover, font_size=14,
                 name="this text", customdata=list(own_ids), **_OPAQUE)  # fmt: skip
     return figure
 
@@ -402,19 +402,19 @@ def text_scatter(
 ) -> go.Figure:
     """Texts (N, 2), with colour and symbol by predicted class, and one text as a large star.
 
-    A click reports the text's place as `customdata`, -1 for the star.
+    A click reports the text's index as `customdata`, -1 for the star.
 
     Args:
         labels: N predicted classes.
-        texts: N beginnings of texts, shown on hover.
-        own, own_label: the point of the starred text, and its predicted class.
+        texts: the beginnings of N texts, shown on hover.
+        own, own_label: the point (2,) of the starred text, and its predicted class.
         shares: fraction of the variance along each axis.
         classes, colours: all classes, whose order determines the symbols, and their colours.
     """
     figure = _plane(shares, clickmode="event+select", **legend_above())
-    winners = np.array(labels)
+    predicted = np.array(labels)
     for number, name in enumerate(classes):
-        rows = np.flatnonzero(winners == name)
+        rows = np.flatnonzero(predicted == name)
         if not len(rows):
             continue
         colour, symbol = colours[number], SYMBOLS[number % len(SYMBOLS)]
@@ -424,7 +424,7 @@ def text_scatter(
                     name=label(name, width=30), customdata=rows.tolist(), **_OPAQUE)  # fmt: skip
     star = {"size": 20, "color": STAR, "symbol": "star", "line": {"width": 1.5, "color": "#000000"}}
     hover = f"<b>this text</b>: {label(own_label, width=40)}<extra></extra>"
-    _add_points(figure, np.array([own]), ["this text"], star, hover=hover, written=16, name="this text",
+    _add_points(figure, np.array([own]), ["this text"], star, hover=hover, font_size=16, name="this text",
                 customdata=[-1], **_OPAQUE)  # fmt: skip
     return figure
 
@@ -436,11 +436,11 @@ def _add_points(
     marker: Settings,
     *,
     hover: str,
-    written: int = 0,
+    font_size: int = 0,
     **settings: object,
 ) -> None:
-    """Add points (N, 2), with their texts written above them at font size `written`, or not at all if it is 0."""
-    shown: Settings = {"mode": "markers+text", "textposition": "top center", "textfont": {"size": written},
+    """Add points (N, 2), with their texts above them at the given font size; without texts if it is 0."""
+    with_text: Settings = {"mode": "markers+text", "textposition": "top center", "textfont": {"size": font_size},
                        "cliponaxis": False}  # fmt: skip
     figure.add_scatter(
         x=np.asarray(points[:, 0], dtype=np.float32),
@@ -448,7 +448,7 @@ def _add_points(
         text=list(text),
         marker=marker,
         hovertemplate=hover,
-        **(shown if written else {"mode": "markers"}),
+        **(with_text if font_size else {"mode": "markers"}),
         **settings,
     )
 

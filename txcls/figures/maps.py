@@ -1,4 +1,4 @@
-"""Heat maps: attention patterns, one number per head, position vectors, states by token, confusions, overlaps."""
+"""Heat maps: attention patterns, heads, position vectors, states by token, patches, confusions, overlaps."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from txcls.figures.style import (
     BAR,
+    COLOUR_BAR,
     DIVERGING,
     FRAME,
     SEQUENTIAL,
@@ -60,8 +61,8 @@ def _add_click_targets(
 def attention_grid(patterns: NDArray[np.floating], *, selected: tuple[int, int] | None = None) -> go.Figure:
     """All heads as small maps: one row per layer, one column per head, with the selected (layer, head) framed.
 
-    `patterns` holds attention weights (L, H, T, T), sent as 8-bit integers. A click anywhere selects the nearest map:
-    its invisible marker carries `customdata = [layer, head]` (from 0).
+    `patterns` holds attention weights (L, H, T, T), sent as 8-bit integers. A click selects the nearest map
+    and reports `customdata = [layer, head]` (from 0).
     """
     n_layers, n_heads, n_tokens, _ = patterns.shape
     cells = np.rint(np.clip(patterns, 0.0, 1.0) * 255).astype(np.uint8)
@@ -124,12 +125,13 @@ def attention_map(
     verb: str = "attends to",
     elsewhere: NDArray[np.floating] | None = None,
 ) -> go.Figure:
-    """The attention pattern of one head: each row is a query, and the colours are the weights of its keys.
+    """The attention pattern of one head: each row is a query, and the colours are its weights on the keys.
 
     Args:
         pattern: attention weights (T, T), restricted to the displayed tokens if some are hidden.
         tokens: T tokens, such as `traced.tokens`, or their labels.
-        rows, columns, verb: titles of the axes, and the verb between row and column in the text on hover.
+        rows, columns: titles of the axes.
+        verb: what connects row and column in the text on hover.
         elsewhere: (T,) each query's weight on keys that are not shown, drawn as a separate column.
     """
     names, gap = categories(tokens), int(len(tokens) <= 40)
@@ -144,27 +146,27 @@ def attention_map(
         hovertemplate=f"<b>%{{y}}</b> {verb} <b>%{{x}}</b><br>weight %{{z:.3f}}<extra></extra>",
     )
     if elsewhere is not None:
-        columns_after = ["\u200b", "<b>elsewhere</b>"]  # the first is a gap
+        extra_columns = ["\u200b", "<b>elsewhere</b>"]  # the first is a gap
         figure.add_heatmap(
             z=np.stack([np.full(len(names), np.nan), elsewhere], axis=1).astype(np.float32),
-            x=columns_after,
+            x=extra_columns,
             y=names,
             coloraxis="coloraxis",
             ygap=gap,
             hoverongaps=False,
             hovertemplate=f"<b>%{{y}}</b> {verb} tokens that are not shown<br>weight %{{z:.3f}}<extra></extra>",
         )
-        # Plotly omits some labels on a long axis; this column always keeps its label.
+        # An annotation, since plotly omits some labels on a long axis.
         figure.add_annotation(
-            x=columns_after[1], y=0, yref="paper", yanchor="top", text="elsewhere", showarrow=False, xanchor="right"
+            x=extra_columns[1], y=0, yref="paper", yanchor="top", text="elsewhere", showarrow=False, xanchor="right"
         )
     return figure
 
 
 def mask_map(allowed: NDArray[np.bool_], tokens: Sequence[str]) -> go.Figure:
-    """An attention mask (T, T): each row is a query; filled cells are the keys it may attend to."""
+    """An attention mask (T, T): each row is a query; the filled cells are the keys that it may attend to."""
     names, gap = categories(tokens), int(len(tokens) <= 40)
-    grey, bar = "rgba(138,138,138,0.18)", {"thickness": 12, "xpad": 4, "len": 0.5, "outlinewidth": 0}
+    grey = "rgba(138,138,138,0.18)"
     figure = _query_key_figure(len(tokens))
     figure.add_heatmap(
         z=np.asarray(allowed, dtype=np.uint8),
@@ -173,7 +175,7 @@ def mask_map(allowed: NDArray[np.bool_], tokens: Sequence[str]) -> go.Figure:
         zmin=0,
         zmax=1,
         colorscale=[(0.0, grey), (0.5, grey), (0.5, BAR), (1.0, BAR)],
-        colorbar={"tickvals": [0.25, 0.75], "ticktext": ["masked", "unmasked"], **bar},
+        colorbar={"tickvals": [0.25, 0.75], "ticktext": ["masked", "unmasked"], "len": 0.5, **COLOUR_BAR},
         xgap=gap,
         ygap=gap,
         text=np.where(allowed, "can attend to", "cannot attend to"),
@@ -193,7 +195,7 @@ def _query_key_figure(n_tokens: int, *, rows: str = "query", columns: str = "key
 
 
 FEED_FORWARD = -1
-"""Used in place of a head number for a layer's feed-forward block."""
+"""The head number that stands for a layer's feed-forward block."""
 FEED_FORWARD_GAP = 0.4
 """Width of the gap between heads and feed-forward blocks, in cells."""
 
@@ -210,24 +212,23 @@ def head_effects_map(
 ) -> go.Figure:
     """The effect of each head and feed-forward block in percentage points, with zero in the middle of the colour scale.
 
-    A click selects a cell: its invisible marker has `customdata = [layer, head]` (from 0; head -1 is the layer's
+    A click on a cell reports `customdata = [layer, head]` (from 0; the head is FEED_FORWARD for the layer's
     feed-forward block).
 
     Args:
-        heads: (L, H) differences, where 1 means 100 percentage points.
-        feed_forward: (L,) differences.
+        heads, feed_forward: differences (L, H) and (L,), where 1 means 100 percentage points.
         title: title of the colour bar.
-        quantity: what changed, for the text on hover.
+        quantity: what changes, for the text on hover.
         digits: number of decimals.
-        badges: (layer, head) to the text written on that cell, which is also framed.
-        clickable: whether the text on hover invites a click.
+        badges: (layer, head) to a text on that cell, which is also framed.
+        clickable: whether the text on hover says that a click switches the part.
     """
     cells = np.column_stack([heads, np.full(len(heads), np.nan), feed_forward])  # L H+2: gap before the last column
-    # A few fixed limits for the colour scale make the colours comparable between texts.
-    ends, largest = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0), np.nanmax(np.abs(cells), initial=0.0)
-    bound = next((end for end in ends if largest <= end), 1.0)
+    # The colour scale has one of a few bounds, to make the colours comparable between texts.
+    bounds, largest = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0), np.nanmax(np.abs(cells), initial=0.0)
+    bound = next((bound for bound in bounds if largest <= bound), 1.0)
     click = "<br>click to switch" if clickable else ""
-    figure = _heads(
+    figure = _head_map(
         cells * 100,
         colours={"colorscale": DIVERGING, "cmin": -100 * bound, "cmax": 100 * bound, "colorbar": _bar(title)},
         number=lambda value: _signed(value, digits),
@@ -250,8 +251,8 @@ def head_effects_map(
 def head_values_map(
     values: NDArray[np.floating], *, title: str, quantity: str, top: float, digits: int = 2
 ) -> go.Figure:
-    """One number per head (L, H) on a colour scale from 0 to `top`; `quantity` names it in the text on hover."""
-    return _heads(
+    """One number per head (L, H), on a colour scale from 0 to `top`; `quantity` is its name in the text on hover."""
+    return _head_map(
         values,
         colours={"colorscale": SEQUENTIAL, "cmin": 0, "cmax": top, "colorbar": _bar(title)},
         number=lambda value: f"{value:.{digits}f}",
@@ -260,7 +261,7 @@ def head_values_map(
     )
 
 
-def _heads(
+def _head_map(
     cells: NDArray[np.floating],
     *,
     colours: Settings,
@@ -268,7 +269,7 @@ def _heads(
     hover: Callable[[float], str],
     n_heads: int,
 ) -> go.Figure:
-    """A column per head; if `cells` has two extra columns, they are a gap and the feed-forward blocks."""
+    """A heat map with a column per head; two extra columns of `cells` are a gap and the feed-forward blocks."""
     n_layers, n_columns = cells.shape
     names = [str(head + 1) for head in range(n_heads)]
     edges = [head - 0.5 for head in range(n_heads + 1)]
@@ -329,9 +330,9 @@ def _heads(
 
 
 def _signed(value: float, digits: int) -> str:
-    """The number with its sign; no sign if it rounds to zero."""
-    written = f"{value:+.{digits}f}"
-    return written[1:] if not float(written) else minus(written)
+    """A number with its sign; without a sign if it rounds to zero."""
+    formatted = f"{value:+.{digits}f}"
+    return formatted[1:] if not float(formatted) else minus(formatted)
 
 
 def _bar(title: str) -> dict[str, Any]:
@@ -346,12 +347,12 @@ def position_heatmap(
     bound: float | None = None,
     used: int | None = None,
 ) -> go.Figure:
-    """One row per position, one column per dimension or position, with zero in the middle of the colour scale.
+    """A row per position and a column per dimension or position, with zero in the middle of the colour scale.
 
     Args:
         values: (T, D), or (T, T).
         bound: the colours span -bound … bound; None uses the largest magnitude in `values`.
-        used: frame the first `used` positions, those of the current text.
+        used: number of positions of the current text, to frame.
     """
     n_rows, n_columns = values.shape
     figure = new_figure(
@@ -372,7 +373,7 @@ def position_heatmap(
 
 
 def overlap_map(names: Sequence[str], overlaps: NDArray[np.floating]) -> go.Figure:
-    """Heat map of `overlaps` (M, M): the fraction of top words that two methods share, written in each cell."""
+    """The fraction of top words that each pair of M methods has in common, (M, M), with the number in each cell."""
     axis = {"tickvals": list(range(len(names))), "tickfont": {"size": 13}, **CELLS}
     figure = new_figure(
         height=560,
@@ -382,7 +383,7 @@ def overlap_map(names: Sequence[str], overlaps: NDArray[np.floating]) -> go.Figu
             "colorscale": SEQUENTIAL,
             "cmin": 0,
             "cmax": 1,
-            "colorbar": flat_colour_bar("strongest words in common", y=-0.05, yanchor="top", tickformat=".0%"),
+            "colorbar": flat_colour_bar("top words in common", y=-0.05, yanchor="top", tickformat=".0%"),
         },
     )
     figure.add_heatmap(
@@ -394,17 +395,23 @@ def overlap_map(names: Sequence[str], overlaps: NDArray[np.floating]) -> go.Figu
         xgap=2,
         ygap=2,
         customdata=[[f"{first}<br>{second}" for second in names] for first in names],
-        hovertemplate="%{customdata}<br>strongest words in common: %{z:.0%}<extra></extra>",
+        hovertemplate="%{customdata}<br>top words in common: %{z:.0%}<extra></extra>",
     )
     return figure
 
 
 def token_rows(
-    rows: Sequence[str], tokens: Sequence[str], values: NDArray[np.floating], *, title: str, signed: bool, form: str
+    rows: Sequence[str],
+    tokens: Sequence[str],
+    values: NDArray[np.floating],
+    *,
+    title: str,
+    signed: bool,
+    number_format: str,
 ) -> go.Figure:
-    """One number per row and token, (S, T): norms from 0, or signed contributions with zero in the middle of the scale.
+    """One number per row and token, (S, T), with zero at the start of the colour scale, or in the middle if `signed`.
 
-    `form` is the d3 format of a value on hover (".2f", "+.2f").
+    `number_format` is the d3 format of the numbers on hover (".2f", "+.2f").
     """
     bound = float(np.abs(values).max(initial=0.0)) or 1.0
     figure = new_figure(
@@ -425,7 +432,7 @@ def token_rows(
         coloraxis="coloraxis",
         xgap=1 if len(tokens) <= 20 else 0,  # cells are narrow on a phone
         ygap=2,
-        hovertemplate=f"<b>%{{x}}</b><br>%{{y}}: %{{z:{form}}}<extra></extra>",
+        hovertemplate=f"<b>%{{x}}</b><br>%{{y}}: %{{z:{number_format}}}<extra></extra>",
     )
     return figure
 
@@ -438,16 +445,16 @@ def patch_map(
     selected: tuple[int, int],
     numbers: bool = True,
 ) -> go.Figure:
-    """The fraction of the difference between two outputs that is transferred when a part is patched at a token.
+    """The fraction of the logit difference that is transferred when a part is patched at a token.
 
     A click on a cell reports `customdata = [part, token]` (from 0).
 
     Args:
-        parts: P names in the order of the forward pass, drawn from the bottom up.
+        parts: P names in the order of the forward pass, from the bottom up.
         tokens: T labels.
         values: (P, T); the colours span -1 to 1.
         selected: (part, token) to frame.
-        numbers: whether to write numbers in the cells, if they are wide enough.
+        numbers: whether to show numbers in cells that are wide enough.
     """
     n_parts, n_tokens = values.shape
     axis = {"showgrid": False, "ticks": "", "fixedrange": True}
@@ -474,7 +481,7 @@ def patch_map(
     )
     figure.add_heatmap(
         z=np.asarray(values, dtype=np.float32),
-        text=[[f"{value:.2f}".replace("-", "−") if abs(value) >= 0.05 else "" for value in row] for row in values],
+        text=[[minus(f"{value:.2f}") if abs(value) >= 0.05 else "" for value in row] for row in values],
         texttemplate="%{text}" if numbers and n_tokens <= 24 else None,
         textfont={"size": 11},
         coloraxis="coloraxis",
@@ -489,8 +496,8 @@ def patch_map(
         y=[part for part, _ in places],
         customdata=places,
         text=[
-            f"<b>{parts[part]}</b> at <b>{label(tokens[token])}</b><br>{_signed(float(values[part, token]), 3)} of the "
-            "difference moves<br>click to patch"
+            f"<b>{parts[part]}</b> at <b>{label(tokens[token])}</b><br>transfers "
+            f"{_signed(float(values[part, token]), 3)} of the difference<br>click to patch"
             for part, token in places
         ],
     )
@@ -505,27 +512,27 @@ def confusion_map(
     """A confusion matrix: colours are fractions of the true class's rows, numbers are row counts.
 
     Args:
-        classes: names of the C classes drawn, in the order of the axes.
-        counts: (C, C), number of rows of true class i predicted as j.
-        support: total rows of each class, for when some were predicted as classes that are not drawn; None uses the row
-            sums of `counts`.
+        classes: names of the C classes shown, in the order of the axes.
+        counts: (C, C), number of rows of true class i predicted as class j.
+        support: total number of rows of each class, if some were predicted as classes that are not shown; None for the
+            row sums of `counts`.
     """
     n = len(classes)
     rows = counts.sum(axis=1) if support is None else np.asarray(support)  # C
     shares = counts / np.maximum(rows, 1)[:, None]  # C C
-    is_written, is_flat = n <= 12, n <= 5  # numbers in the cells, horizontal class names below the map
+    has_numbers, has_flat_names = n <= 12, n <= 5  # numbers in the cells, horizontal class names below the map
     names = categories(classes, width=20 if n <= 60 else 14)
     axis = {**CELLS, "type": "category", "tickfont": {"size": 13 if n <= 60 else 10}}
     bar = flat_colour_bar("share of the true class's rows", tickvals=[0, 0.25, 0.5, 0.75, 1], y=1.01, yanchor="bottom")
     figure = new_figure(
-        height=int(np.clip(200 + (40 if is_written else 24) * n, 330, 1000)),
-        x={"title": None if is_flat else "predicted class", "tickangle": 0 if is_flat else -60, **axis,
-           "automargin": not is_flat},
+        height=int(np.clip(200 + (40 if has_numbers else 24) * n, 330, 1000)),
+        x={"title": None if has_flat_names else "predicted class", "tickangle": 0 if has_flat_names else -60, **axis,
+           "automargin": not has_flat_names},
         y={"title": {"text": "true class", "standoff": 12}, "autorange": "reversed", **axis},
         coloraxis={**share_colour_axis(title=""), "colorbar": bar},
     )  # fmt: skip
-    if is_flat:
-        # Plotly draws an axis title over horizontal names, so the title is an annotation below them.
+    if has_flat_names:
+        # An annotation, since plotly would draw the axis title over horizontal names.
         below = {"xref": "x domain", "yref": "paper", "x": 0.5, "y": 0, "yshift": -34, "showarrow": False}
         figure.update_layout(margin_b=70)
         figure.add_annotation(text="predicted class", yanchor="top", **below)
@@ -537,8 +544,8 @@ def confusion_map(
         coloraxis="coloraxis",
         xgap=int(n <= 24),
         ygap=int(n <= 24),
-        text=[[f"{count:,}" for count in row] for row in counts] if is_written else None,
-        texttemplate="%{text}" if is_written else None,
+        text=[[f"{count:,}" for count in row] for row in counts] if has_numbers else None,
+        texttemplate="%{text}" if has_numbers else None,
         hovertemplate="<b>%{y}</b> predicted as <b>%{x}</b><br>%{customdata:,} rows, %{z:.1%} of the class"
         "<extra></extra>",
     )

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from txcls.figures.style import (
+    COLOUR_BAR,
     DIVERGING,
     FRAME,
     SEQUENTIAL,
@@ -27,11 +28,11 @@ from txcls.figures.style import (
 )
 
 Used = Literal["row", "column", "cell"]
-"""What part of an operand enters one number of the result: its row, its column, or the number at the same place."""
+"""Which numbers of an operand determine a number of the result: its row, its column, or the number in its cell."""
 GAP, ABOVE = 0.03, 0.36
-"""Gap between two matrices, and the fraction of the height used by the matrix above the result."""
+"""The gap between two matrices, and the height of the matrix above the result, as fractions of the figure."""
 LINE, LINE_PX = 0.11, 32
-"""Height of one line of a title: as a fraction if the title is below another matrix, in pixels if it is at the top."""
+"""The height of a line of a title: as a fraction if it is below another matrix, in pixels if it is at the top."""
 PLAIN: Settings = {"showgrid": False, "ticks": "", "zeroline": False, "showticklabels": False}
 
 
@@ -51,8 +52,8 @@ def number_map(
     Args:
         values: (R, K) numbers.
         rows, columns: R and K names; None for dimensions, which are numbered from 0.
-        row_title, column_title: what a row and a column represent.
-        quantity: weights and probabilities get a colour scale from 0 to 1, values a diverging one.
+        row_title, column_title: what a row and a column are.
+        quantity: weights and probabilities have a colour scale from 0 to 1, values a diverging scale.
         bound: a diverging scale spans -bound … bound; None uses the largest magnitude in `values`.
         chosen: (row, column) to frame.
     """
@@ -100,16 +101,16 @@ def operands_map(
     bound: float | None = None,
     chosen: tuple[int, int] | None = None,
 ) -> go.Figure:
-    """A result at the lower right, with the operands read by row to its left and the operand read by column above it.
+    """A matrix at the lower right, with the operands read by row to its left and the operand read by column above it.
 
-    The rows of the result line up with those of the matrices to its left, its columns with those of the matrix above.
-    The frames move when another number is chosen.
+    The rows of the result are aligned with those of the matrices to its left, its columns with those of the matrix
+    above. Frames mark the numbers that determine the chosen number.
 
     Args:
         values: (R, K) numbers, the first trace; minus infinity is left blank.
         result: name of the result.
-        operands: name, numbers, and what part of them enters the result at (i, j): row i or the number at (i, j) (these
-            operands have R rows and are drawn to the left), or column j (at most one operand, with K columns).
+        operands: name, numbers, and which of them determine the result at (i, j): row i or the number at (i, j) (such
+            operands have R rows and are to the left), or column j (at most one operand, with K columns).
         rows, columns, row_title, column_title, quantity, bound, chosen: as in `number_map`.
     """
     left = [operand for operand in operands if operand[2] != "column"]
@@ -117,19 +118,19 @@ def operands_map(
     n_rows, n_columns = values.shape
     *domains, domain = _domains([matrix.shape[1] for _, matrix, _ in left], n_columns)
     top = 1.0 - ABOVE - LINE if above else 1.0
-    title = _lines(result, domain, least=21, most_lines=1 if above else 2)  # may be wider than its matrix
+    title = _lines(result, domain, min_width=21, max_lines=1 if above else 2)  # may be wider than its matrix
     notes = [_title(title, domain, top, bold=True)]
-    bar = {"thickness": 12, "xpad": 4, "outlinewidth": 0, "len": top, "y": top / 2}
+    bar = {**COLOUR_BAR, "len": top, "y": top / 2}
     traces = [_heat_map(values, "x", "y", quantity=quantity, bound=bound, bar=bar)]  # first: it receives clicks
     cells = [("x", "y", n_columns, n_rows, "cell")]
     settings: dict[str, Any] = {}
     n_lines = 0 if above else len(title)
-    for n, ((name, matrix, used), at) in enumerate(zip(left, domains, strict=True), start=2):
+    for n, ((name, matrix, used), matrix_domain) in enumerate(zip(left, domains, strict=True), start=2):
         width = matrix.shape[1]
-        settings[f"xaxis{n}"] = {"range": [-0.5, width - 0.5], "domain": at, "anchor": "y", **PLAIN}
+        settings[f"xaxis{n}"] = {"range": [-0.5, width - 0.5], "domain": matrix_domain, "anchor": "y", **PLAIN}
         traces.append(_heat_map(matrix, f"x{n}", "y"))
-        lines = _lines(name, at)
-        notes.append(_title(lines, at, top))
+        lines = _lines(name, matrix_domain)
+        notes.append(_title(lines, matrix_domain, top))
         n_lines = n_lines if above else max(n_lines, len(lines))
         cells.append((f"x{n}", "y", width, n_rows, used))
     for name, matrix, used in above:
@@ -173,16 +174,16 @@ def operands_map(
 
 
 def _add_frames(figure: go.Figure, matrices: Sequence[tuple[str, str, int, int, str]], row: int, column: int) -> None:
-    """Frame the inputs of one number in each matrix, given as (x axis, y axis, width, height, use)."""
+    """Frame the inputs of one number in each matrix (x axis, y axis, width, height, use)."""
     for colour, line_width in (("#FFFFFF", 7), (FRAME, 4)):  # visible on every colour of the scale
-        for across, down, width, height, used in matrices:
+        for x_axis, y_axis, width, height, used in matrices:
             x0, x1 = (-0.5, width - 0.5) if used == "row" else (column - 0.5, column + 0.5)
             y0, y1 = (-0.5, height - 0.5) if used == "column" else (row - 0.5, row + 0.5)
             figure.add_scatter(
                 x=[x0, x1, x1, x0, x0],
                 y=[y0, y0, y1, y1, y0],
-                xaxis=across,
-                yaxis=down,
+                xaxis=x_axis,
+                yaxis=y_axis,
                 mode="lines",
                 line={"color": colour, "width": line_width},
                 hoverinfo="skip",
@@ -191,7 +192,7 @@ def _add_frames(figure: go.Figure, matrices: Sequence[tuple[str, str, int, int, 
 
 
 def _domains(operands: Sequence[int], result: int) -> list[tuple[float, float]]:
-    """The x-axis intervals of the operands and the result: more columns get more room, within limits."""
+    """The x-axis intervals of the operands and the result: matrices with more columns are wider, within limits."""
     sizes = np.sqrt(np.clip([*operands, result], 4, 128))
     widths = sizes / sizes.sum() * (1.0 - GAP * len(operands))
     starts = np.concatenate([[0.0], np.cumsum(widths + GAP)[:-1]])
@@ -224,13 +225,13 @@ def _heat_map(
     )
 
 
-def _lines(name: str, domain: tuple[float, float], *, least: int = 14, most_lines: int = 2) -> list[str]:
-    """A name, wrapped to the width of the matrix below it; any remaining text is cut off.
+def _lines(name: str, domain: tuple[float, float], *, min_width: int = 14, max_lines: int = 2) -> list[str]:
+    """A name, wrapped to the width of the matrix below it (but at least `min_width` characters) and truncated.
 
-    About 36 characters fit across the whole figure on a narrow screen; a line always has room for at least `least`.
+    About 36 characters fit across the whole figure on a narrow screen.
     """
-    limit = max(least, int(36 * (domain[1] - domain[0])))
-    lines = textwrap.wrap(name, limit, max_lines=most_lines, placeholder=" …", break_on_hyphens=False)
+    limit = max(min_width, int(36 * (domain[1] - domain[0])))
+    lines = textwrap.wrap(name, limit, max_lines=max_lines, placeholder=" …", break_on_hyphens=False)
     return [label(line, width=60) for line in lines]
 
 
@@ -241,9 +242,9 @@ def _title(lines: Sequence[str], domain: tuple[float, float], height: float, *, 
 
 
 def _ticks(names: Sequence[str], chosen: int | None) -> dict[str, Any]:
-    """At most twelve evenly spaced names, to keep them legible, always including the chosen row or column."""
-    every = -(-len(names) // 12)
-    places = [place for place in range(0, len(names), every) if chosen is None or abs(place - chosen) >= every]
+    """At most twelve evenly spaced names, always including the chosen row or column."""
+    step = -(-len(names) // 12)
+    ticks = [index for index in range(0, len(names), step) if chosen is None or abs(index - chosen) >= step]
     if chosen is not None:
-        places = sorted([*places, chosen])
-    return {"tickvals": places, "ticktext": [label(names[place], width=14) for place in places]}
+        ticks = sorted([*ticks, chosen])
+    return {"tickvals": ticks, "ticktext": [label(names[index], width=14) for index in ticks]}

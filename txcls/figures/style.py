@@ -1,4 +1,4 @@
-"""Shared by all figures: colours for colour-blind readers and for both themes, axes, and escaping of tokens."""
+"""Shared by all figures: accessible colours for both themes, axes, and escaping of tokens."""
 
 import html
 import unicodedata
@@ -14,13 +14,13 @@ from txcls.text.tokens import Token
 from txcls.wording import bounded_percentage
 
 OKABE_ITO = ("#1F83C4", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#7A7A7A")
-"""Colour-blind-safe line colours after Okabe & Ito 2008, adjusted where contrast with white or black was too low."""
+"""Colour-blind-safe colours after Okabe & Ito 2008, adjusted where contrast with white or black was too low."""
 
 CLASS_COLOURS = ("#4854FC", "#E65400", "#1BB28D", "#924599", "#CC9F5C", "#B20000", "#00665E", "#80734C")
-"""The colours of classes, distinguishable also for colour-blind readers (tests/figures/test_style.py measures it)."""
+"""The colours of classes, distinguishable for colour-blind readers too (measured in tests/figures/test_style.py)."""
 
 N_RANKED_COLOURS = 6
-"""With more classes than colours, this many have one: the most probable."""
+"""Number of classes that get a colour, the most probable ones, if there are more classes than colours."""
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 """Used together with OKABE_ITO to distinguish lines without relying on colour."""
@@ -29,26 +29,26 @@ BAR, BAR_OTHER = "#1F83C4", "#8A8A8A"
 
 FRAME = "#FF6A13"
 STAR = "#FFD400"
-"""The visitor's text among others, with a black outline: no class has this colour."""
+"""The colour of the visitor's text among others; no class has this colour."""
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star")
 """Used together with colours to distinguish points without relying on colour."""
 
-SEQUENTIAL = tuple((place**2 / 81, colour) for place, colour in enumerate(sample_colorscale("viridis", 10)))
-"""Viridis from 0 to 1, with more contrast among small weights, since most weights in a long text are small."""
+SEQUENTIAL = tuple((index**2 / 81, colour) for index, colour in enumerate(sample_colorscale("viridis", 10)))
+"""Viridis from 0 to 1, with more contrast among small values, since most weights in a long text are small."""
 
 DIVERGING = (
     (0.0, "#08519C"), (0.25, "#5AA2D4"), (0.5, "#F2F2F2"), (0.75, "#EE9A54"), (1.0, "#B04A00"),
 )  # fmt: skip
-"""Blue, light grey at zero, orange: distinguishable with every common form of colour blindness."""
+"""Blue, light grey at zero, orange: distinguishable with every common type of colour blindness."""
 
 FONT_SIZE = 14
 
 Quantity = Literal["value", "weight", "probability"]
-"""What a matrix holds: weights and probabilities get a colour scale from 0 to 1, values a diverging one."""
+"""Kinds of numbers: weights and probabilities have a colour scale from 0 to 1, values a diverging scale."""
 
 Settings = Mapping[str, Any]
-"""Part of a figure's layout, with plotly's names."""
+"""Some of plotly's settings, by name."""
 
 PROBABILITY: Settings = {
     "range": [0, 1],
@@ -56,16 +56,16 @@ PROBABILITY: Settings = {
     "tickformat": ".0%",
     "title": "probability",
 }
-"""The axis of class probabilities: always from 0 to 1, to make figures comparable."""
+"""An axis of probabilities, always from 0 to 1 to make figures comparable."""
 
 TOKENS: Settings = {"type": "category", "tickangle": -60, "tickfont": {"size": 13}}
 """An axis of tokens, named by `categories`."""
 
 
 def class_colours(probabilities: Sequence[float] | NDArray[np.floating]) -> list[str]:
-    """The colour of each of C classes, from the probabilities that rank them: fixed if there are few classes.
+    """The colour of each of C classes: fixed if there are at least C colours.
 
-    With more classes than colours, the most probable ones get the first colours in order, and the others grey.
+    With more classes than colours, the most probable classes get the first colours in order, and the others are grey.
     txcls/web/picture/colours.js does the same in the browser.
     """
     n = len(probabilities)
@@ -78,7 +78,7 @@ def class_colours(probabilities: Sequence[float] | NDArray[np.floating]) -> list
 
 
 def visible(text: str) -> str:
-    """`text` with invisible and invalid characters replaced by visible ones that JSON and UTF-8 can encode.
+    """The text with invisible and invalid characters replaced by visible ones that JSON and UTF-8 can encode.
 
     Control characters become their Unicode pictures; lone surrogates and private-use characters become U+FFFD.
     """
@@ -98,7 +98,7 @@ def _visible_character(character: str) -> str:
 
 
 def label(text: str, *, width: int = 18) -> str:
-    """A token or class name for a figure: visible, at most `width` characters, with plotly's markup escaped."""
+    """A token or class name for a figure: visible, truncated to `width` characters, with plotly's markup escaped."""
     text = visible(text)
     if len(text) > width:
         text = text[: width - 1] + "…"
@@ -108,26 +108,26 @@ def label(text: str, *, width: int = 18) -> str:
 
 
 def categories(tokens: Sequence[str | Token], *, width: int = 14) -> list[str]:
-    """One axis category per token; zero-width characters make repeated words distinct.
+    """One axis category per token; zero-width characters make repeated tokens distinct.
 
-    On a category axis, plotly prints as many labels as fit on the screen.
+    On a category axis, plotly shows as many labels as fit.
     """
     digits = str.maketrans("01", "\u200b\u200c")
     names = [token.label if isinstance(token, Token) else token for token in tokens]
-    return [label(name, width=width) + f"{place:b}".translate(digits) for place, name in enumerate(names)]
+    return [label(name, width=width) + f"{index:b}".translate(digits) for index, name in enumerate(names)]
 
 
 MIN_CELLS = 6
-"""Minimum number of rows and columns a map has room for; otherwise a one-word text would be one huge cell."""
+"""Minimum number of rows and columns for which a map has room; otherwise, a one-word text would be one huge cell."""
 
 
 def few_columns(n: int) -> Settings:
-    """Settings that give a category axis of n columns room for at least `MIN_CELLS`."""
+    """Settings of a category axis of n columns, with room for at least `MIN_CELLS`."""
     return {"range": [-0.5, MIN_CELLS - 0.5]} if n < MIN_CELLS else {}
 
 
 def few_rows(n: int) -> Settings:
-    """Settings that give a category axis of n rows, from the top, room for at least `MIN_CELLS`."""
+    """Settings of a category axis of n rows, from the top, with room for at least `MIN_CELLS`."""
     return {"range": [MIN_CELLS - 0.5, -0.5]} if n < MIN_CELLS else {"autorange": "reversed"}
 
 
@@ -137,7 +137,7 @@ def drawable(values: NDArray[np.floating]) -> NDArray[np.float32]:
 
 
 def colour_limit(values: NDArray[np.floating], bound: float | None) -> float:
-    """The limit of a signed colour scale: `bound`, or the largest magnitude; 1 if all values are zero or blank."""
+    """The bound of a diverging colour scale: `bound`, or the largest magnitude; 1 if all values are zero or NaN."""
     return bound or float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
 
 
@@ -146,16 +146,16 @@ def percent(share: float) -> str:
     return html.escape(bounded_percentage(share))
 
 
-def minus(written: str) -> str:
+def minus(formatted: str) -> str:
     """A formatted number with its hyphen replaced by a minus sign."""
-    return written.replace("-", "−")
+    return formatted.replace("-", "−")
 
 
-_COLOUR_BAR = {"thickness": 12, "xpad": 4, "outlinewidth": 0}
+COLOUR_BAR: Settings = {"thickness": 12, "xpad": 4, "outlinewidth": 0}
 
 
 def share_colour_axis(*, top: int = 1, title: str = "weight") -> dict[str, object]:
-    """Colour axis of weights or probabilities from 0 to 1, sent to plotly as numbers from 0 to `top`."""
+    """A colour axis of weights or probabilities from 0 to 1, which are sent to plotly as numbers from 0 to `top`."""
     ticks = [0, 0.25, 0.5, 0.75, 1]
     return {
         "colorscale": SEQUENTIAL,
@@ -165,23 +165,23 @@ def share_colour_axis(*, top: int = 1, title: str = "weight") -> dict[str, objec
             "title": {"text": title, "side": "right"},
             "tickvals": [tick * top for tick in ticks],
             "ticktext": [f"{tick:g}" for tick in ticks],
-            **_COLOUR_BAR,
+            **COLOUR_BAR,
         },
     }
 
 
 def signed_colour_axis(bound: float, *, title: str) -> dict[str, object]:
-    """Colour axis from -bound to bound, with zero in the middle."""
+    """A colour axis from -bound to bound, with zero in the middle."""
     return {
         "colorscale": DIVERGING,
         "cmin": -bound,
         "cmax": bound,
-        "colorbar": {"title": {"text": title, "side": "right"}, **_COLOUR_BAR},
+        "colorbar": {"title": {"text": title, "side": "right"}, **COLOUR_BAR},
     }
 
 
 def flat_colour_bar(title: str, **more: object) -> dict[str, Any]:
-    """A horizontal colour bar above or below a figure, since there is no room beside it on a phone."""
+    """A horizontal colour bar, for above or below a figure, since there is no room beside it on a phone."""
     return {
         "title": {"text": title, "side": "top"}, "orientation": "h", "thickness": 12, "outlinewidth": 0, **more,
     }  # fmt: skip
@@ -193,9 +193,9 @@ def legend_above(*, y: float = 1.02, **more: object) -> dict[str, Any]:
 
 
 def new_figure(*, height: int, x: Settings, y: Settings, left: int = 8, right: int = 8, **layout: object) -> go.Figure:
-    """An empty figure with the common font, margins in pixels, two axes, and any further layout settings.
+    """An empty figure with two axes, left and right margins in pixels, and further layout settings.
 
-    All settings are passed at once, since plotly takes longer to update a layout than to create one.
+    All settings are passed at once, since updating a layout takes plotly longer than creating it.
     """
     axis = {"automargin": True, "zeroline": False}
     return go.Figure(
@@ -216,7 +216,7 @@ def new_figure(*, height: int, x: Settings, y: Settings, left: int = 8, right: i
 
 
 def row_axis(names: Sequence[str], *, size: int, end: float = -0.5) -> Settings:
-    """An axis with a named row at 0, 1, … from the top; `end` is how far it extends beyond the last row's centre."""
+    """An axis with named rows at 0, 1, … from the top; it ends at `end` plus the number of rows."""
     return {
         "range": [len(names) + end, -0.5],
         "tickvals": np.arange(len(names)),
@@ -227,7 +227,7 @@ def row_axis(names: Sequence[str], *, size: int, end: float = -0.5) -> Settings:
 
 
 def frame_cells(figure: go.Figure, rows: tuple[int, int], columns: tuple[int, int], *, colour: str, width: int) -> None:
-    """Frame a half-open range of rows and columns of a heat map, with a white outline visible on every colour."""
+    """Frame a half-open range of rows and columns of a heat map, with a white outline to be visible on every colour."""
     (y0, y1), (x0, x1) = rows, columns
     for line in ({"color": "#FFFFFF", "width": width + 3}, {"color": colour, "width": width}):
         figure.add_shape(type="rect", x0=x0 - 0.5, x1=x1 - 0.5, y0=y0 - 0.5, y1=y1 - 0.5, line=line)

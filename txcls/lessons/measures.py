@@ -361,7 +361,7 @@ class HeadsThatFlip(Measurement):
 
     def _value(self, classifier: Predictor, text: str) -> Result:
         names, ablation = self._ablate_each_head(classifier, text)
-        flips = ablation.changed.argmax(axis=1) != ablation.winner
+        flips = ablation.changed.argmax(axis=1) != ablation.predicted
         return [name for name, flip in zip(names, flips, strict=True) if flip]
 
     def _lead(self, classifier: Predictor, text: str) -> float:

@@ -34,16 +34,16 @@ def test_every_head_has_a_card_with_its_map_story_verdict_and_figures() -> None:
         "1 of 4<small>heads have a story confirmed by intervention", "✓</span> confirmed, restores 100 %",
         "◐</span> part of it, restores 50 %",
         "✗</span> refuted", "○</span> looks clear, not needed by itself", "worth 76 points",
-        "The class token attends to the team that it then names", "No story fits",
+        "The class token attends to the team that is predicted", "No story fits",
         "<b>1.00</b> (0.90 to 1.00), control <b>−0.09</b>",
         "output at its mean <b>76.0</b> · output at zero <b>38.0</b> · uniform weights <b>19.0</b>",
         "0.99 (uniform 0.06)", "<b>0.40</b> of uniform", "not computed: uniform weights for these queries cost",
     ):  # fmt: skip
         assert words in shown, words
     assert "attends to markers" not in shown, "a refuted story is no caption"
-    assert "In this model it matters which token asks" in body_text(app)
+    assert "In this model attention depends on the query" in body_text(app)
     assert "1 of 4 heads" not in body_text(app)
-    assert "One head can be replaced by its mean at a cost of under 0.5 points" in body_text(app)
+    assert "One head can be mean-ablated at a cost of under 0.5 points" in body_text(app)
     assert heads(app) == ["2.2", "1.1", "1.2", "2.1"], "confirmed first, then by worth"
     assert "4 tokens" not in chart(app, "chart_head_1_1").alt and "head 2.2" in chart(app, "chart_head_1_1").alt
 

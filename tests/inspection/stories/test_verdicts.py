@@ -12,7 +12,7 @@ from txcls.inspection.stories.story import (
     MAX_BY_CONTROL,
     PART,
     _bootstrap,
-    _like_these,
+    _control_keys,
     story_masks,
     verdict_of,
 )
@@ -25,28 +25,28 @@ def test_a_true_and_complete_story_is_confirmed() -> None:
     classifier = planted({1: 1.0}, {2: 1.0})
     texts = kinds_of(classifier, random_texts(400, seed=1))
     assert 150 < sum(text.label for text in texts) < 250
-    found = measure_story(classifier, texts, Story(0, 0, NEXT))
-    assert (found.verdict, found.n, found.coverage) == ("confirmed", 400, 1.0)
-    assert found.accuracy == found.restored == 1.0 and found.share == 1.0
-    assert found.even < 0.8 and found.control_share < MAX_BY_CONTROL < found.interval[0]
-    assert found.attention == (pytest.approx(1.0, abs=1e-4),) and found.chance == (pytest.approx(1 / 8),)
+    measured = measure_story(classifier, texts, Story(0, 0, NEXT))
+    assert (measured.verdict, measured.n, measured.coverage) == ("confirmed", 400, 1.0)
+    assert measured.accuracy == measured.restored == 1.0 and measured.share == 1.0
+    assert measured.uniform < 0.8 and measured.control_share < MAX_BY_CONTROL < measured.interval[0]
+    assert measured.attention == (pytest.approx(1.0, abs=1e-4),) and measured.chance == (pytest.approx(1 / 8),)
 
 
 def test_a_story_that_leaves_out_half_is_part_of_it() -> None:
     classifier = planted({1: 0.55, 2: 0.45}, {2: 1.0})
     texts = kinds_of(classifier, random_texts(400, seed=2))
-    found = measure_story(classifier, texts, Story(0, 0, NEXT))
-    assert found.verdict == "part of it" and PART < found.share < CONFIRMED
-    assert found.interval[0] < found.share < found.interval[1]
+    measured = measure_story(classifier, texts, Story(0, 0, NEXT))
+    assert measured.verdict == "part of it" and PART < measured.share < CONFIRMED
+    assert measured.interval[0] < measured.share < measured.interval[1]
 
 
 def test_a_clear_picture_of_something_that_does_not_decide_is_wrong() -> None:
     """90 % of the weight is on a mark whose value is zero; the other 10 % determine the class."""
     classifier = planted({3: 0.9, 1: 0.1}, {2: 1.0})
     texts = kinds_of(classifier, random_texts(400, seed=3, semicolon_at=[3]))
-    found = measure_story(classifier, texts, Story(0, 0, SEMICOLON))
-    assert found.attention[0] > 0.89 and found.accuracy - found.even > 0.1
-    assert found.verdict == "wrong" and found.share < PART
+    measured = measure_story(classifier, texts, Story(0, 0, SEMICOLON))
+    assert measured.attention[0] > 0.89 and measured.accuracy - measured.uniform > 0.1
+    assert measured.verdict == "wrong" and measured.share < PART
     true = measure_story(classifier, texts, Story(0, 0, NEXT))
     assert true.share == 1.0 and true.verdict == "part of it", "it decides, but the head gives it 10 % of its weight"
     assert true.attention[0] < ATTENDS
@@ -55,21 +55,22 @@ def test_a_clear_picture_of_something_that_does_not_decide_is_wrong() -> None:
 def test_a_clear_picture_of_a_head_that_is_not_read_is_idle() -> None:
     classifier = planted({1: 1.0}, {2: 1.0})
     texts = kinds_of(classifier, random_texts(200, seed=4, semicolon_at=[2]))
-    found = measure_story(classifier, texts, Story(0, 1, SEMICOLON))
-    assert found.attention[0] > 0.99
-    assert found.verdict == "idle" and found.accuracy == found.even == found.restored == found.control == 1.0
-    assert np.isnan(found.share) and np.isnan(found.interval).all()
+    measured = measure_story(classifier, texts, Story(0, 1, SEMICOLON))
+    assert measured.attention[0] > 0.99
+    assert measured.verdict == "idle" and measured.accuracy == measured.uniform == 1.0
+    assert measured.restored == measured.control == 1.0
+    assert np.isnan(measured.share) and np.isnan(measured.interval).all()
 
 
 def test_draws_of_texts_that_lose_nothing_are_left_out_of_the_interval() -> None:
     """Uniform weights lose one of 2,963 texts and gain another, so a third of the resamples lose nothing."""
     own = np.ones(2963, dtype=bool)
-    even, told = own.copy(), own.copy()
-    own[1], even[:2] = False, (False, True)
-    low, high = _bootstrap({"own": own, "even": even, "restored": told}, np.random.default_rng(0))
+    uniform, restored = own.copy(), own.copy()
+    own[1], uniform[:2] = False, (False, True)
+    low, high = _bootstrap({"own": own, "uniform": uniform, "restored": restored}, np.random.default_rng(0))
     assert np.isnan([low, high]).all()
-    even[2:4] = False
-    low, high = _bootstrap({"own": own, "even": even, "restored": told}, np.random.default_rng(0))
+    uniform[2:4] = False
+    low, high = _bootstrap({"own": own, "uniform": uniform, "restored": restored}, np.random.default_rng(0))
     assert 0 < low < high <= 9, "a few texts over a few, never over a rounding error"
 
 
@@ -90,8 +91,8 @@ def test_a_head_that_no_story_explains_gets_one_about_queries_that_matter() -> N
     """Two positions count equally: neither restores enough by itself, and a query cannot follow two clauses."""
     classifier = planted({1: 0.5, 6: 0.5}, {3: 1.0})
     [story, _] = find_stories(classifier, kinds_of(classifier, random_texts(150, seed=7)))
-    found = measure_story(classifier, kinds_of(classifier, random_texts(300, seed=8)), story)
-    assert found.accuracy - found.even > 0.1 and found.verdict in ("wrong", "part of it")
+    measured = measure_story(classifier, kinds_of(classifier, random_texts(300, seed=8)), story)
+    assert measured.accuracy - measured.uniform > 0.1 and measured.verdict in ("wrong", "part of it")
 
 
 def test_the_control_draws_as_many_keys_of_like_frequency_that_the_story_does_not_name() -> None:
@@ -102,15 +103,15 @@ def test_the_control_draws_as_many_keys_of_like_frequency_that_the_story_does_no
     drawn_of = {1: set(), 2: set()}
     for seed in range(60):
         random = np.random.default_rng(seed)
-        one = _like_these(story_masks([Clause("first token", "next token")], text), text, random, causal=False)
+        one = _control_keys(story_masks([Clause("first token", "next token")], text), text, random, causal=False)
         assert one.sum() == 1 and not one[1:].any()
         drawn_of[1] |= set(np.flatnonzero(one[0]))
-        two = _like_these(story_masks([Clause("first token", "rare")], text), text, random, causal=False)
+        two = _control_keys(story_masks([Clause("first token", "rare")], text), text, random, causal=False)
         assert two.sum() == 2 and not two[0, [2, 3]].any() and two[0, 4]
         drawn_of[2] |= set(np.flatnonzero(two[0]))
     assert drawn_of[1] == {0, 5, 7}, "about as frequent as the named one"
     assert drawn_of[2] == {0, 1, 4, 5, 6, 7}, "only one other is as rare, so that the second is any other"
-    later = _like_these(story_masks([Clause(ANY, "itself")], text, causal=True), text, random, causal=True)
+    later = _control_keys(story_masks([Clause(ANY, "itself")], text, causal=True), text, random, causal=True)
     assert not np.triu(later, k=1).any()
     np.testing.assert_array_equal(later[0], [1, 0, 0, 0, 0, 0, 0, 0], "there is no other key to draw")
 

@@ -14,10 +14,10 @@ from txcls.inspection.stories import (
     clearest_texts,
     sentence,
 )
-from txcls.inspection.stories.kinds import NAMED, NOT_NAMED, roles_by_answer
+from txcls.inspection.stories.kinds import NAMED, NOT_NAMED, roles_by_prediction
 
 CONFIRMED = MeasuredStory(
-    story=Story(1, 1, (Clause("class token", NAMED),)), n=40, coverage=1.0, accuracy=1.0, even=0.24, restored=1.0,
+    story=Story(1, 1, (Clause("class token", NAMED),)), n=40, coverage=1.0, accuracy=1.0, uniform=0.24, restored=1.0,
     control=0.17, share=1.0, interval=(1.0, 1.0), control_share=-0.09, attention=(0.99,), chance=(0.06,),
     verdict="confirmed",
 )  # fmt: skip
@@ -43,7 +43,7 @@ def test_the_clearest_text_is_the_one_in_which_a_head_follows_its_story() -> Non
     assert clearest_texts(classifier, stories[:1], texts[::-1], roles=roles[::-1]) == [3]
     assert clearest_texts(classifier, [Story(0, 0, (Clause("any token", "punctuation"),))], texts) == [3]
     assert clearest_texts(classifier, stories[1:], texts)[0] != 1, "it holds no token"
-    with pytest.raises(ValueError, match="none of 1 texts has a token"):
+    with pytest.raises(ValueError, match="got 1 texts without words"):
         clearest_texts(classifier, stories, [""])
 
 
@@ -51,10 +51,10 @@ def test_roles_go_by_the_answer_of_the_model_rather_than_by_the_label() -> None:
     classifier = planted({1: 1.0}, {2: 1.0})
     text = "start up down"
     roles = [{"winner": [(6, 8)], "loser": [(9, 13)], "verb": [(0, 5)]}]
-    [by_answer] = roles_by_answer(classifier, [text], roles)
+    [of_text] = roles_by_prediction(classifier, [text], roles)
     named = classifier.predict([text])[0].label
-    assert by_answer["verb"] == [(0, 5)] and not {"winner", "loser"} & set(by_answer)
-    assert [text[start:end] for start, end in by_answer[NAMED]] == [named]
-    assert [text[start:end] for start, end in by_answer[NOT_NAMED]] == [{"up": "down", "down": "up"}[str(named)]]
-    [neither] = roles_by_answer(classifier, [text], [{"winner": [(0, 5)], "loser": [(0, 5)]}])
+    assert of_text["verb"] == [(0, 5)] and not {"winner", "loser"} & set(of_text)
+    assert [text[start:end] for start, end in of_text[NAMED]] == [named]
+    assert [text[start:end] for start, end in of_text[NOT_NAMED]] == [{"up": "down", "down": "up"}[str(named)]]
+    [neither] = roles_by_prediction(classifier, [text], [{"winner": [(0, 5)], "loser": [(0, 5)]}])
     assert neither == {}

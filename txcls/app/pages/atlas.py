@@ -248,7 +248,7 @@ def _metrics_html(record: HeadRecord, entropy: float) -> str:
     story = record.story
     points_lost = " · ".join(f"{name} <b>{_points(record.lost[how])}</b>" for how, name in ABLATION_NAMES.items())
     if story.verdict == "idle":
-        points = _points(story.accuracy - story.even)
+        points = _points(story.accuracy - story.uniform)
         restored = f"not computed: uniform weights for these queries cost <b>{points} points</b> on {story.n:,} texts"
     else:
         low, high = story.interval

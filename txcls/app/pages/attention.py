@@ -186,7 +186,7 @@ def _draw_arcs(view: View, shown: ShownTokens) -> None:
     )
     query = tokens.index(chosen) - 1 if chosen else None
     limit = number_column.slider("Number of arcs", 10, 400, 60, 10, key="arc_number", persist_state="session")
-    arcs = choose_arcs(pattern, query=query, at_most=limit)
+    arcs = choose_arcs(pattern, query=query, max_arcs=limit)
     chart(
         attention_arcs(pattern, names, arcs),
         key="chart_arcs",

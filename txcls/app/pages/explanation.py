@@ -162,7 +162,7 @@ def _draw_deletion(curves: DeletionCurves, *, label: str, blank: str) -> None:
     names = [METHODS[name] for name in curves.curves]
     st.markdown(_verdict_sentences(curves.areas, curves.random_area))
     chart(
-        deletion_lines(names, curves.shares, list(curves.curves.values()), curves.random, winner=label),
+        deletion_lines(names, curves.shares, list(curves.curves.values()), curves.random, class_name=label),
         key="chart_deletion",
         alt=f"Lines of the probability of {label[:40]} while words are deleted, ordered by "
         + ", ".join(names)

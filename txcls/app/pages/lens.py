@@ -113,7 +113,9 @@ def _draw_contributions(lens: ClassLens, classes: tuple[str, ...], *, post_norm:
         st.subheader("Through which token?", anchor=False)
         st.markdown("The same differences through each token's last state, weighted as in pooling.")
         chart(
-            token_rows(lens.sources, names, differences[:, shown_tokens], title="logits", signed=True, form="+.2f"),
+            token_rows(
+                lens.sources, names, differences[:, shown_tokens], title="logits", signed=True, number_format="+.2f"
+            ),
             key="chart_contribution_map",
             alt=f"Heat map of what {len(lens.sources)} parts add through each of {len(names)} tokens, from "
             f"{differences[:, shown_tokens].min():.2f} to {differences[:, shown_tokens].max():.2f}",
@@ -139,7 +141,7 @@ def _draw_norms(lens: ClassLens, *, post_norm: bool) -> None:
         )
     )
     chart(
-        token_rows(lens.states, names, lens.norms[:, shown_tokens], title="norm", signed=False, form=".2f"),
+        token_rows(lens.states, names, lens.norms[:, shown_tokens], title="norm", signed=False, number_format=".2f"),
         key="chart_lengths",
         alt=f"Heat map of the norm of {len(lens.states)} states of {len(names)} tokens, from "
         f"{np.min(lens.norms[:, shown_tokens]):.1f} to {np.max(lens.norms[:, shown_tokens]):.1f}",

@@ -205,7 +205,7 @@ def _draw_prediction(opened: layout.Page, classifier: Predictor, changes: tuple[
         ),
         key="chart_moved",
         alt=f"Class probabilities as trained and with {n} parts changed; {winner[:40]} goes from "
-        f"{percentage(result.original.max())} to {percentage(after[result.winner])}",
+        f"{percentage(result.original.max())} to {percentage(after[result.predicted])}",
     )
 
 

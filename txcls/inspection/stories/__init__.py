@@ -1,9 +1,9 @@
-"""What does a head attend to, and does that determine the prediction? Stories of heads, tested by intervention.
+"""What does each head attend to, and does that determine the prediction? Stories of heads, tested by intervention.
 
-A story is a hypothesis: either queries of one kind attend to keys of another, or every key has a weight that depends on
-its word or its distance but not on the query token. `find_stories` proposes a story for each head from validation
-texts; `measure_story` replaces the head's weights with the story's on other texts, and measures how much of the
-accuracy lost with uniform weights this restores. `measure_atlas` does both for a checkpoint and its data set.
+A story is a hypothesis about a head: either queries of one kind attend to keys of another kind, or every key has a
+weight that depends on its word or its distance, but not on the query token. `find_stories` proposes a story for each
+head on validation texts. `measure_story` replaces the head's weights with the story's on other texts, and measures how
+much of the accuracy lost with uniform weights they restore. `measure_atlas` does both for a checkpoint.
 """
 
 from txcls.inspection.stories.all_heads import AllHeads, measure_all_heads

@@ -1,4 +1,4 @@
-"""Replacing the attention weights of all heads at once: how much accuracy needs attention that depends on the query?"""
+"""Replacing the attention weights of all heads together: how much accuracy requires attention to depend on queries?"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from txcls.inspection.stories.kinds import NAMED, NOT_NAMED, Bools, TextKinds
 from txcls.inspection.stories.lists import Lists
-from txcls.inspection.stories.story import MeasuredStory, Shares, Story, right_answers, weights_of
+from txcls.inspection.stories.story import MeasuredStory, Shares, Story, correct_predictions, weights_of
 from txcls.predictor import Predictor
 
 
@@ -20,11 +20,10 @@ class AllHeads:
         n: number of texts.
         accuracy: with the heads' own weights.
         uniform: with uniform weights.
-        lists: with every head's word list and distance list, that is, without queries.
+        lists: with every head's word list and distance list, that is, independently of queries.
         control: with these lists shuffled.
-        stories: with every head's story; queries outside a story get uniform weights, and heads whose weights make no
-            difference by themselves get their lists. None if a story refers to the model's prediction, since its
-            weights would then give the prediction away.
+        stories: with every head's story; queries outside a story get uniform weights, and idle heads get their lists.
+            None if a story refers to the model's prediction, since its weights would leak the prediction.
         share: fraction of the accuracy lost with uniform weights that the lists restore; NaN if nothing is lost.
         interval: 95 % bootstrap interval of `share` over texts.
         control_share: fraction that the control restores.
@@ -54,39 +53,46 @@ def measure_all_heads(
 
     Args:
         texts: labelled texts that were not used to choose the stories.
-        stories: one for every head.
-        lists: one for every head, in the same order.
+        stories, lists: for every head, in the same order.
         counts: (V,) number of occurrences of each id in the training texts.
         seed: seed for the control and the bootstrap.
     """
     causal = classifier.checkpoint.config.model.causal
     random = np.random.default_rng(seed)
-    by_lists = [Story(one.story.layer, one.story.head, lists=own) for one, own in zip(stories, lists, strict=True)]
-    pairs = zip(by_lists, lists, strict=True)
+    by_lists = [
+        Story(measured.story.layer, measured.story.head, lists=of_head)
+        for measured, of_head in zip(stories, lists, strict=True)
+    ]
 
-    def right(replaced: Iterable[Story]) -> Bools:
+    def correct_with(replacements: Iterable[Story]) -> Bools:
         weights = {
-            (story.layer, story.head): weights_of(story, texts, causal=causal, among=own)
-            for story, own in zip(replaced, by_lists, strict=True)
+            (story.layer, story.head): weights_of(story, texts, causal=causal, uniform_for=all_queries)
+            for story, all_queries in zip(replacements, by_lists, strict=True)
         }
-        return right_answers(classifier, texts, weights)
+        return correct_predictions(classifier, texts, weights)
 
-    answers = {
-        "own": right_answers(classifier, texts),
-        "even": right(replace(story, lists=Lists(None, None)) for story in by_lists),
-        "restored": right(by_lists),
-        "control": right(replace(story, lists=own.shuffled(counts, random)) for story, own in pairs),
+    shuffled = [
+        replace(story, lists=of_head.shuffled(counts, random)) for story, of_head in zip(by_lists, lists, strict=True)
+    ]
+    correct = {
+        "own": correct_predictions(classifier, texts),
+        "uniform": correct_with(replace(story, lists=Lists(None, None)) for story in by_lists),
+        "restored": correct_with(by_lists),
+        "control": correct_with(shuffled),
     }
-    shares = Shares.of(answers, random)
-    own_stories = [own if one.verdict == "idle" else one.story for one, own in zip(stories, by_lists, strict=True)]
-    names_answer = any(clause.key in (NAMED, NOT_NAMED) for story in own_stories for clause in story.clauses)
+    shares = Shares.of(correct, random)
+    by_stories = [
+        of_lists if measured.verdict == "idle" else measured.story
+        for measured, of_lists in zip(stories, by_lists, strict=True)
+    ]
+    leaks_prediction = any(clause.key in (NAMED, NOT_NAMED) for story in by_stories for clause in story.clauses)
     return AllHeads(
         n=len(texts),
         accuracy=shares.own,
-        uniform=shares.even,
-        lists=float(answers["restored"].mean()),
-        control=float(answers["control"].mean()),
-        stories=None if names_answer else float(right(own_stories).mean()),
+        uniform=shares.uniform,
+        lists=float(correct["restored"].mean()),
+        control=float(correct["control"].mean()),
+        stories=None if leaks_prediction else float(correct_with(by_stories).mean()),
         share=shares.share,
         interval=shares.interval,
         control_share=shares.control_share,

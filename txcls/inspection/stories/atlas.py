@@ -1,4 +1,4 @@
-"""Every head of a checkpoint: what it attends to, its worth, and its tested story; measured once and stored."""
+"""The head atlas of a checkpoint: what each head attends to, its worth, and its tested story."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -28,7 +28,7 @@ from txcls.inspection.stories.kinds import (
     TextKinds,
     TokenStatistics,
     measure_kinds,
-    roles_by_answer,
+    roles_by_prediction,
 )
 from txcls.inspection.stories.lists import LOG_WEIGHT_STEP, MAX_DISTANCE, Lists, fit_lists
 from txcls.inspection.stories.search import find_stories
@@ -45,12 +45,12 @@ from txcls.inspection.stories.story import (
 from txcls.predictor import Predictor
 
 MAX_TRAINING = (8000, 300_000)
-"""Maximum number of training texts, and of their tokens in total, to which lists are fitted."""
+"""Maximum number of training texts, and of their tokens, to which lists are fitted."""
 MAX_VALIDATION = (600, 15_000)
-"""Maximum number of validation texts, and of their tokens in total, on which stories are found."""
+"""Maximum number of validation texts, and of their tokens, on which stories are found."""
 MAX_TEST = (4000, 150_000)
-"""Maximum number of test texts, and of their tokens in total, on which stories are measured; also of the validation
-texts on which parts that add little are left out."""
+"""Maximum number of test texts, and of their tokens, on which stories are measured; also of the validation texts on
+which stories are simplified."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,7 @@ class HeadRecord:
     """The measurements of one head.
 
     Attributes:
-        lost: the accuracy lost on the test rows with its output set to "zero" or to its "mean", or with "uniform"
-            weights.
+        lost: the accuracy lost on the test rows with "zero" or "mean" ablation, or with "uniform" weights.
         story: its story, measured on texts that were not used to choose it.
     """
 
@@ -68,16 +67,15 @@ class HeadRecord:
 
     @property
     def worth(self) -> float:
-        """The accuracy lost with its output set to its mean over texts.
+        """The accuracy lost with mean ablation.
 
-        Zeros and uniform weights give later layers inputs unlike any seen in training, which costs more than losing
-        what the head contributes for this text.
+        Zeros and uniform weights give later layers inputs unlike those in training, which costs additional accuracy.
         """
         return self.lost["mean"]
 
     @property
     def is_spare(self) -> bool:
-        """Whether this head, by itself, can be removed at almost no cost."""
+        """Whether mean ablation of this head alone costs almost no accuracy."""
         return self.worth < IDLE
 
     @property
@@ -90,7 +88,7 @@ class HeadRecord:
 
 @dataclass(frozen=True)
 class HeadAtlas:
-    """All heads of a checkpoint, layer by layer.
+    """The measurements of all heads of a checkpoint.
 
     Attributes:
         split: the split on which everything except the choice of stories was measured.
@@ -98,8 +96,9 @@ class HeadAtlas:
         n_stories: number of its rows used for attention and stories.
         n_validation: number of validation texts on which stories were chosen.
         table: attention by kinds, on the `n_stories` texts.
-        heads: a record for each head.
-        spare_lost: the accuracy lost on the test rows without all spare heads together; None if not measured.
+        heads: a record for each head, layer by layer.
+        spare_lost: the accuracy lost on the test rows with mean ablation of all spare heads together; None if not
+            measured.
         all_heads: results with the weights of all heads replaced together; None if not measured.
     """
 
@@ -125,14 +124,11 @@ class HeadAtlas:
         table = atlas.table
         shape = (config.n_layers, config.n_heads, len(table.queries), len(table.keys))
         n_words = classifier.encoder.vocab_size
-        lists = [head.story.story.lists for head in atlas.heads]
+        lists = [head.story.story.lists for head in atlas.heads if head.story.story.lists is not None]
         fits_lists = all(
-            one is None
-            or (
-                (one.words is None or len(one.words) == n_words)
-                and (one.distances is None or len(one.distances) == 2 * MAX_DISTANCE + 1)
-            )
-            for one in lists
+            (of_head.words is None or len(of_head.words) == n_words)
+            and (of_head.distances is None or len(of_head.distances) == 2 * MAX_DISTANCE + 1)
+            for of_head in lists
         )
         fits = fits_lists and places == expected and table.attention.shape == shape and table.entropy.shape == shape[:2]
         return atlas if fits and table.chance.shape == table.coverage.shape == shape[2:] else None
@@ -204,17 +200,16 @@ def measure_atlas(
     data_path: Path | None = None,
     on_stage: Callable[[str], None] | None = None,
 ) -> HeadAtlas:
-    """Every head's attention, worth and story; stories are found on validation texts and measured on test texts.
+    """Measure every head: stories are found on validation texts, and everything is measured on test texts.
 
     Args:
-        means: from `measure_heads`.
-        effects: from `measure_heads`: the accuracy without each head.
+        means, effects: from `measure_heads`.
         data_path: folder or file in the data set's published format; None for the default location of `open_dataset`.
         on_stage: called with a description of each stage.
 
     Raises:
         DataError: the data are missing, have no test split, or have classes that the checkpoint does not have.
-        ValueError: no validation text or no test text contains a token, or `effects` were measured on other rows.
+        ValueError: no validation text or no test text contains a word, or `effects` were measured on other rows.
     """
     report = on_stage or (lambda message: None)
     checkpoint = classifier.checkpoint
@@ -227,13 +222,12 @@ def measure_atlas(
     tokens = TokenisedTexts.encode(classifier.encoder, training)
     statistics = TokenStatistics.of(tokens, n_classes=len(classifier.classes), vocab_size=classifier.encoder.vocab_size)
     validation_texts = _sample(classifier, statistics, validation, _roles(dataset, "validation"), MAX_VALIDATION)
-    held_out = _sample(classifier, statistics, validation, _roles(dataset, "validation"), MAX_TEST)
+    more_validation_texts = _sample(classifier, statistics, validation, _roles(dataset, "validation"), MAX_TEST)
     test_texts = _sample(classifier, statistics, test, _roles(dataset, "test"), MAX_TEST)
     order = np.random.default_rng(0).permutation(len(tokens))[: MAX_TRAINING[0]]
-    n_fitted = max(1, int((np.cumsum(tokens.lengths[order]) <= MAX_TRAINING[1]).sum()))
-    fitted_to = tokens.subset(order[:n_fitted])
-    report(f"fitting word lists and distances to {len(fitted_to):,} training texts")
-    lists = fit_lists(classifier, fitted_to)
+    n_training = max(1, int((np.cumsum(tokens.lengths[order]) <= MAX_TRAINING[1]).sum()))
+    report(f"fitting word lists and distance lists to {n_training:,} training texts")
+    lists = fit_lists(classifier, tokens.subset(order[:n_training]))
     report(f"finding the stories of heads on {len(validation_texts):,} validation texts")
     stories = find_stories(
         classifier,
@@ -244,30 +238,31 @@ def measure_atlas(
     report(f"measuring the stories on {len(test_texts):,} test texts")
     rows = TokenisedTexts.encode(classifier.encoder, sampled(classifier, test))
     if len(rows) != effects["zero"].n:
-        raise ValueError(f"effects were measured on {effects['zero'].n:,} rows; expected {len(rows):,}, as read here")
+        raise ValueError(f"got effects measured on {effects['zero'].n:,} rows; expected {len(rows):,} rows")
     records = []
     for story, fitted in zip(stories, lists, strict=True):
         lost: dict[AblationMethod, float] = {
             method: effects[method].accuracy - float(effects[method].heads[story.layer, story.head])
             for method in ("zero", "mean")
         }
-        even = accuracy_with(classifier, rows, [Change("head", "uniform", story.layer, story.head)])
-        lost["uniform"] = effects["zero"].accuracy - even
-        necessary = necessary_part(classifier, held_out, _testable(story, held_out), fitted)
+        uniform = accuracy_with(classifier, rows, [Change("head", "uniform", story.layer, story.head)])
+        lost["uniform"] = effects["zero"].accuracy - uniform
+        testable = _testable(story, more_validation_texts)
+        necessary = necessary_part(classifier, more_validation_texts, testable, fitted)
         measured = measure_story(classifier, test_texts, _testable(necessary, test_texts), counts=statistics.counts)
         records.append(HeadRecord(lost, measured))
         report(f"measured the stories of {len(records)} of {len(stories)} heads")
     report("replacing the weights of all heads together")
     spare = [Change("head", "mean", head.story.story.layer, head.story.story.head) for head in records if head.is_spare]
     return HeadAtlas(
-        "test",
-        len(rows),
-        len(test_texts),
-        len(validation_texts),
-        measure_kinds(classifier, test_texts),
-        tuple(records),
-        effects["mean"].accuracy - accuracy_with(classifier, rows, spare, means=means),
-        measure_all_heads(
+        split="test",
+        n=len(rows),
+        n_stories=len(test_texts),
+        n_validation=len(validation_texts),
+        table=measure_kinds(classifier, test_texts),
+        heads=tuple(records),
+        spare_lost=effects["mean"].accuracy - accuracy_with(classifier, rows, spare, means=means),
+        all_heads=measure_all_heads(
             classifier,
             test_texts,
             [head.story for head in records],
@@ -289,16 +284,16 @@ def _sample(
     limit: tuple[int, int],
 ) -> list[TextKinds]:
     """Random rows with the kinds of their tokens, limited to `limit` texts and tokens (but at least one text)."""
-    chosen = np.random.default_rng(0).permutation(len(rows))[: limit[0]].tolist()
-    texts, labels = [rows.texts[n] for n in chosen], [rows.labels[n] for n in chosen]
-    by_answer = None if roles is None else roles_by_answer(classifier, texts, [roles[n] for n in chosen])
-    with_kinds = statistics.read(classifier.encoder, texts, labels, roles=by_answer)
+    drawn = np.random.default_rng(0).permutation(len(rows))[: limit[0]].tolist()
+    texts, labels = [rows.texts[n] for n in drawn], [rows.labels[n] for n in drawn]
+    of_texts = None if roles is None else roles_by_prediction(classifier, texts, [roles[n] for n in drawn])
+    with_kinds = statistics.read(classifier.encoder, texts, labels, roles=of_texts)
     ends = np.cumsum([len(text) for text in with_kinds])
     return with_kinds[: max(1, int((ends <= limit[1]).sum()))]
 
 
 def _testable(story: Story, texts: Sequence[TextKinds]) -> Story:
-    """The story without clauses that match no text; if none is left, the clause that tokens attend to themselves."""
+    """The story without clauses that match no text; if none is left, the clause that any token attends to itself."""
     if story.lists is not None:
         return story
     testable = [clause for clause in story.clauses if any(story_masks([clause], text).any() for text in texts)]
@@ -363,7 +358,7 @@ def _story_to_dict(measured: MeasuredStory) -> dict[str, Any]:
         "n": measured.n,
         "held": round(measured.coverage, 6),
         "accuracy": round(measured.accuracy, 6),
-        "even": round(measured.even, 6),
+        "even": round(measured.uniform, 6),
         "told": round(measured.restored, 6),
         "control": round(measured.control, 6),
         "share": _or_none(measured.share),
@@ -380,13 +375,13 @@ def _story_from_dict(values: Mapping[str, Any]) -> MeasuredStory:
     lists = _lists_from_dict(values["lists"]) if "lists" in values else None
     low, high = values["interval"]
     if values["verdict"] not in get_args(Verdict) or (lists is None and len(values["attention"]) != len(clauses)):
-        raise ValueError("expected a known verdict, and the attention of each clause")
+        raise ValueError("expected a known verdict, and the attention on the keys of each clause")
     return MeasuredStory(
         story=Story(int(values["layer"]), int(values["head"]), clauses, lists),
         n=int(values["n"]),
         coverage=float(values["held"]),
         accuracy=float(values["accuracy"]),
-        even=float(values["even"]),
+        uniform=float(values["even"]),
         restored=float(values["told"]),
         control=float(values["control"]),
         share=_or_nan(values["share"]),

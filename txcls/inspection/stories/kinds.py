@@ -1,4 +1,4 @@
-"""Kinds of tokens (negation, rare word, role, previous token, …), and how much each kind attends to each kind.
+"""Kinds of tokens (negation, rare word, previous token, …), and how much tokens of each kind attend to each kind.
 
 A kind is a property of a token (TOKEN_KINDS and a data set's roles) or of a key relative to its query (RELATIONS).
 """
@@ -24,9 +24,9 @@ Bools = NDArray[np.bool_]
 ANY = "any token"
 """The kind that matches every query."""
 TOKEN_KINDS = ("class token", "first token", "punctuation", "negation", "typical word", "rare word")
-"""Intrinsic kinds of a token; a data set may add roles (`txcls.data.generated.who_won`)."""
+"""Kinds that do not depend on the query; a data set may add roles (`txcls.data.generated.who_won`)."""
 RELATIONS = ("itself", "previous token", "next token", "same token elsewhere")
-"""Kinds of keys that depend on the query."""
+"""Kinds of a key that depend on the query."""
 NEGATIONS = frozenset(
     {"not", "no", "never", "none", "nothing", "nobody", "neither", "nor", "without", "cannot", "n't", "hardly"}
     | {f"{verb}n't" for verb in ("is", "was", "are", "were", "do", "does", "did", "wo", "would", "ca", "could", "has")}
@@ -62,20 +62,11 @@ def kinds_of_text(
     rare: Collection[int] = (),
     roles: Roles | None = None,
 ) -> TextKinds:
-    """The kinds of a text's tokens.
-
-    Args:
-        encoding: the encoded text, with at least one token.
-        label: its class.
-        counts: (V,) number of occurrences of each id in the training texts.
-        typical: ids of the tokens most typical of a class.
-        rare: ids of tokens that are rare in the training texts.
-        roles: the roles of the parts of the text.
-    """
+    """The kinds of a text's tokens; `counts` (V,), `typical` and `rare` are those of `TokenStatistics`."""
     tokens = encoding.tokens
     kinds = {
         "class token": [token.is_special for token in tokens],
-        "first token": [number == 0 for number in range(len(tokens))],
+        "first token": [position == 0 for position in range(len(tokens))],
         "punctuation": [_is_punctuation(token) for token in tokens],
         "negation": [token.text.strip().lower() in NEGATIONS for token in tokens],
         "typical word": [token.id in typical for token in tokens],
@@ -87,48 +78,45 @@ def kinds_of_text(
             for token in tokens
         ]
     ids = np.array(encoding.ids, dtype=np.int64)
-    return TextKinds(ids, label, {kind: np.array(of, dtype=bool) for kind, of in kinds.items()}, counts[ids])
+    return TextKinds(ids, label, {kind: np.array(mask, dtype=bool) for kind, mask in kinds.items()}, counts[ids])
 
 
 NAMED, NOT_NAMED = "team it names", "team it does not name"
-"""The two teams of a match report of `txcls.data.generated.who_won`, according to the model's prediction."""
+"""Roles in `txcls.data.generated.who_won`: the team that the model predicts, and the other team."""
 AGREEING, ATTRACTOR = "agreeing noun", "attractor"
-"""Nouns of `txcls.data.generated.agreement`: the last one of the number that the model names, and those of the other
-number after it."""
-
-
+"""Roles in `txcls.data.generated.agreement`: the last noun whose number the model predicts, and all later nouns, whose
+number is the other."""
 _NOUNS = ("singular noun", "plural noun")
-_OF_CLASS = ("winner", "loser", *_NOUNS)
-"""Roles that are replaced by those that depend on the model's prediction."""
+_CLASS_ROLES = ("winner", "loser", *_NOUNS)
+"""Roles that depend on the true class."""
 
 
-def roles_by_answer(classifier: Predictor, texts: Sequence[str], roles: Sequence[Roles]) -> list[Roles]:
-    """The roles of each text, with winner and loser replaced by the team the model names and the other one, and nouns
-    by those that agree with its prediction and by attractors.
+def roles_by_prediction(classifier: Predictor, texts: Sequence[str], roles: Sequence[Roles]) -> list[Roles]:
+    """The roles of each text, with roles that depend on the true class replaced by roles that depend on the prediction.
 
-    Winner and loser depend on the true class; a head can at most attend to the team that the model then names.
+    The model does not know the true class, so a head can attend to the predicted team, but not to the winner as such.
     """
-    by_answer: list[Roles] = []
+    by_prediction: list[Roles] = []
     for text, prediction, given in zip(texts, classifier.predict(texts, top_k=1), roles, strict=True):
         of_text: dict[str, Sequence[tuple[int, int]]] = {
-            role: ranges for role, ranges in given.items() if role not in _OF_CLASS
+            role: ranges for role, ranges in given.items() if role not in _CLASS_ROLES
         }
         for ranges, others in ((given.get("winner"), given.get("loser")), (given.get("loser"), given.get("winner"))):
             if ranges and others and text[slice(*ranges[0])] == prediction.label:
                 of_text |= {NAMED: ranges, NOT_NAMED: others}
         if nouns := given.get(f"{prediction.label} noun"):
             last = nouns[-1]
-            others = [span for role in _NOUNS if role != f"{prediction.label} noun" for span in given.get(role, ())]
+            others = [noun for role in _NOUNS if role != f"{prediction.label} noun" for noun in given.get(role, ())]
             of_text |= {AGREEING: [last]}
-            if after := [span for span in others if span > last]:
-                of_text |= {ATTRACTOR: after}
-        by_answer.append(of_text)
-    return by_answer
+            if attractors := [noun for noun in others if noun > last]:
+                of_text |= {ATTRACTOR: attractors}
+        by_prediction.append(of_text)
+    return by_prediction
 
 
 def queries_of(kind: str, text: TextKinds) -> Bools:
     """Which queries are of this kind, (T,)."""
-    return np.ones(len(text), dtype=bool) if kind == ANY else _of(kind, text)
+    return np.ones(len(text), dtype=bool) if kind == ANY else _tokens_of_kind(kind, text)
 
 
 def keys_of(kind: str, text: TextKinds) -> Bools:
@@ -142,7 +130,7 @@ def keys_of(kind: str, text: TextKinds) -> Bools:
         return np.eye(n, k=1, dtype=bool)
     if kind == "same token elsewhere":
         return np.equal.outer(text.ids, text.ids) & ~np.eye(n, dtype=bool)
-    return np.broadcast_to(_of(kind, text), (n, n))
+    return np.broadcast_to(_tokens_of_kind(kind, text), (n, n))
 
 
 def query_kinds(texts: Sequence[TextKinds]) -> tuple[str, ...]:
@@ -156,21 +144,21 @@ def key_kinds(texts: Sequence[TextKinds]) -> tuple[str, ...]:
 
 
 def _occurring(texts: Sequence[TextKinds]) -> list[str]:
-    """The kinds of tokens that occur; "first token" is left out if every text begins with the class token."""
+    """The kinds of tokens that occur; without "first token" if it is the class token in every text."""
     names = dict.fromkeys(name for text in texts for name in text.kinds)
-    occurring = [name for name in names if any(_of(name, text).any() for text in texts)]
-    is_first_class_token = all(_of("class token", text)[:1].any() for text in texts)
-    return [name for name in occurring if name != "first token" or not is_first_class_token]
+    occurring = [name for name in names if any(_tokens_of_kind(name, text).any() for text in texts)]
+    class_token_is_first = all(_tokens_of_kind("class token", text)[:1].any() for text in texts)
+    return [name for name in occurring if name != "first token" or not class_token_is_first]
 
 
-def _of(kind: str, text: TextKinds) -> Bools:
-    """Which tokens are of this kind; none if the text does not have the kind."""
+def _tokens_of_kind(kind: str, text: TextKinds) -> Bools:
+    """Which tokens are of this kind, (T,); none if the text has no such kind."""
     return text.kinds.get(kind, np.zeros(len(text), dtype=bool))
 
 
 def _is_punctuation(token: Token) -> bool:
-    letters = "" if token.is_special else token.text.strip()
-    return bool(letters) and all(unicodedata.category(character)[0] in "PS" for character in letters)
+    characters = "" if token.is_special else token.text.strip()
+    return bool(characters) and all(unicodedata.category(character)[0] in "PS" for character in characters)
 
 
 TYPICAL = 20
@@ -178,7 +166,7 @@ TYPICAL = 20
 MIN_Z = 4.0
 """Minimum z-score of a typical token."""
 RARE_SHARE = 0.05
-"""Rare tokens are the least frequent tokens that together make up this fraction of all tokens in the training texts."""
+"""Rare tokens are the least frequent ones, which together make up this fraction of the tokens in the training texts."""
 
 
 @dataclass(frozen=True)
@@ -201,10 +189,10 @@ class TokenStatistics:
     def of(cls, texts: TokenisedTexts, *, n_classes: int, vocab_size: int) -> "TokenStatistics":
         """Compute the statistics from labelled training texts."""
         counts = np.bincount(texts.ids, minlength=vocab_size)
-        held = np.zeros((n_classes, vocab_size))  # C V: number of texts of the class that contain the token
-        for number, label in enumerate(texts.labels):
-            held[label, np.unique(texts[number])] += 1
-        return cls(counts, _typical(held, np.bincount(texts.labels, minlength=n_classes)), _rare(counts))
+        n_containing = np.zeros((n_classes, vocab_size))  # C V: number of texts of the class that contain the token
+        for n, label in enumerate(texts.labels):
+            n_containing[label, np.unique(texts[n])] += 1
+        return cls(counts, _typical(n_containing, np.bincount(texts.labels, minlength=n_classes)), _rare(counts))
 
     def read(
         self,
@@ -223,11 +211,11 @@ class TokenStatistics:
         ]
 
 
-def _typical(held: NDArray[np.float64], n_texts: NDArray[np.int64]) -> frozenset[int]:
+def _typical(n_containing: NDArray[np.float64], n_texts: NDArray[np.int64]) -> frozenset[int]:
     """Typical tokens, from the number of texts per class that contain each token, (C, V), and per class, (C,)."""
-    inside, outside = held + 1, held.sum(axis=0) - held + 1  # C V
-    without_inside = n_texts[:, None] - held + 1
-    without_outside = (n_texts.sum() - n_texts)[:, None] - (held.sum(axis=0) - held) + 1
+    inside, outside = n_containing + 1, n_containing.sum(axis=0) - n_containing + 1  # C V
+    without_inside = n_texts[:, None] + 2 - inside
+    without_outside = (n_texts.sum() - n_texts)[:, None] + 2 - outside
     log_odds = np.log(inside / without_inside) - np.log(outside / without_outside)
     z = log_odds / np.sqrt(1 / inside + 1 / outside)
     z[:, : len(SPECIAL_TOKENS)] = -np.inf
@@ -239,8 +227,8 @@ def _rare(counts: NDArray[np.int64]) -> frozenset[int]:
     ordinary = counts.copy()
     ordinary[: len(SPECIAL_TOKENS)] = 0
     order = np.argsort(ordinary, kind="stable")
-    few = np.cumsum(ordinary[order]) <= RARE_SHARE * ordinary.sum()
-    return frozenset(int(token) for token in order[few] if token >= len(SPECIAL_TOKENS))
+    is_rare = np.cumsum(ordinary[order]) <= RARE_SHARE * ordinary.sum()
+    return frozenset(int(token) for token in order[is_rare] if token >= len(SPECIAL_TOKENS))
 
 
 Floats = NDArray[np.float64]
@@ -248,14 +236,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class KindsTable:
-    """Attention by kind of query (Q kinds) and kind of key (K kinds), over queries whose text has such a key.
+    """Attention by kind of query (Q kinds) and kind of key (K kinds), over queries that have such a key.
 
     Attributes:
-        queries: names of the kinds of queries.
-        keys: names of the kinds of keys.
+        queries, keys: names of the kinds.
         coverage: (Q, K) fraction of the texts that have such a query with such a key.
-        chance: (Q, K) weight that uniform attention would put on keys of the kind; 0 if there are none.
-        attention: (L, H, Q, K) weight that each head puts on them.
+        chance: (Q, K) weight of uniform attention on keys of the kind; 0 if there are none.
+        attention: (L, H, Q, K) weight of each head on keys of the kind.
         entropy: (L, H) entropy of a query's weights divided by the entropy of uniform weights, averaged over all
             queries: 0 if all weight is on one key, 1 if it is uniform.
     """
@@ -271,9 +258,6 @@ class KindsTable:
 def measure_kinds(classifier: Predictor, texts: Sequence[TextKinds]) -> KindsTable:
     """The attention of every head on these texts, by kinds.
 
-    Args:
-        texts: at least one.
-
     Raises:
         ValueError: there are no texts.
     """
@@ -285,8 +269,8 @@ def measure_kinds(classifier: Predictor, texts: Sequence[TextKinds]) -> KindsTab
     coverage, n, chance = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     attention = np.zeros((config.n_layers, config.n_heads, *shape))
     entropy, n_queries = np.zeros((config.n_layers, config.n_heads)), 0
-    for place, pattern in head_patterns(classifier, texts, batch_size=32):
-        text, size = texts[place], len(texts[place])
+    for index, pattern in head_patterns(classifier, texts, batch_size=32):
+        text, size = texts[index], len(texts[index])
         pattern = pattern.astype(np.float64)  # L H T T
         rows = np.stack([queries_of(kind, text) for kind in queries])  # Q T
         visible = np.tril(np.ones((size, size))) if config.causal else np.ones((size, size))
@@ -303,21 +287,21 @@ def measure_kinds(classifier: Predictor, texts: Sequence[TextKinds]) -> KindsTab
             largest = np.log(np.maximum(visible.sum(axis=-1), 2))  # T
             entropy += (-(pattern * logs).sum(axis=-1) / largest).sum(axis=-1)
             n_queries += size
-    pairs_n = np.maximum(n, 1)
+    n_pairs = np.maximum(n, 1)
     return KindsTable(
-        queries, keys, coverage / len(texts), chance / pairs_n, attention / pairs_n, entropy / max(n_queries, 1)
+        queries, keys, coverage / len(texts), chance / n_pairs, attention / n_pairs, entropy / max(n_queries, 1)
     )
 
 
 def head_patterns(
     classifier: Predictor, texts: Sequence[TextKinds], *, batch_size: int
 ) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """Yield the index of each text and its attention patterns (L, H, T, T), in batches of texts of similar length."""
+    """Yield the index of each text and its attention patterns (L, H, T, T), batch by batch."""
     names = [f"layers.{layer}.attn.pattern" for layer in range(classifier.checkpoint.config.model.n_layers)]
     for batch in batches_by_length(map(len, texts), batch_size=batch_size):
         with trace(record=names) as opened:
-            classifier.logits(padded([texts[place].ids.tolist() for place in batch]))
+            classifier.logits(padded([texts[index].ids.tolist() for index in batch]))
         patterns = torch.stack([opened[name] for name in names], dim=1).numpy()  # B L H T T
-        for place, pattern in zip(batch.tolist(), patterns, strict=True):
-            size = len(texts[place])
-            yield place, pattern[..., :size, :size]
+        for index, pattern in zip(batch.tolist(), patterns, strict=True):
+            size = len(texts[index])
+            yield index, pattern[..., :size, :size]

@@ -16,7 +16,7 @@ from txcls.inspection.stories.story import (
     Story,
     Weights,
     attention_of,
-    right_answers,
+    correct_predictions,
     uniform_weights,
     weights_of,
 )
@@ -25,7 +25,7 @@ from txcls.predictor import Predictor
 MAX_CLAUSES = 3
 """Maximum number of clauses in a story."""
 MAX_TRIED = 24
-"""Maximum number of clauses tried in each round: those with the most attention above chance."""
+"""Maximum number of clauses tried in each round: those with the highest attention above chance."""
 MIN_COVERAGE = 0.05
 """Minimum fraction of the texts that must match a clause."""
 
@@ -37,18 +37,17 @@ def find_stories(
     lists: Sequence[FittedLists] | None = None,
     on_head: Callable[[int, int], None] | None = None,
 ) -> list[Story]:
-    """A story for every head, layer by layer: a hypothesis for `measure_story`, which needs other texts.
+    """A story for every head, layer by layer: a hypothesis for `measure_story` to test on other texts.
 
-    For a head that loses accuracy when all of its weights are made uniform, the simplest hypothesis is tried first:
-    that the query makes no difference (`lists`). If this restores too little accuracy to be confirmed, or the data set
-    gives the roles of words, which are more informative than lists, clauses are chosen as well. They are chosen
-    greedily among the pairs of kinds with attention above chance, to maximise the accuracy that the story restores
-    minus the accuracy that remains lost: first among the clauses that describe most of the attention, then, if these
-    restore too little, among all candidates. The better of the two stories is returned. Heads that lose no accuracy
-    are idle; their story is the clause that describes their attention most clearly.
+    If uniform weights cost a head no accuracy, it is idle; its story is the clause with the highest attention above
+    chance. For other heads, the simplest hypothesis is tried first: that the query does not matter (`lists`). If the
+    lists restore too little accuracy to be confirmed, or the data set gives the roles of words, which are more
+    informative, clauses are chosen as well, and the better of the two stories is returned. A greedy search chooses
+    clauses that maximise the accuracy restored minus the accuracy still lost: first among the clauses that describe
+    most of the attention, then, if these restore too little, among all pairs of kinds with attention above chance.
 
     Args:
-        texts: validation texts, at least one; each head that is not idle takes up to 150 passes over them.
+        texts: validation texts; each head that is not idle takes up to 150 passes over them.
         lists: for every head, fitted on training texts; None to try only clauses.
         on_head: called with the number of heads done and their total.
 
@@ -57,10 +56,10 @@ def find_stories(
     """
     config = classifier.checkpoint.config.model
     table = measure_kinds(classifier, texts)
-    own = float(right_answers(classifier, texts).mean())
+    accuracy = float(correct_predictions(classifier, texts).mean())
     stories: list[Story] = []
     for layer, head in np.ndindex(config.n_layers, config.n_heads):
-        search = _Search(classifier, texts, own, layer, head)
+        search = _Search(classifier, texts, accuracy, layer, head)
         stories.append(search.best(*_candidates(table, layer, head), None if lists is None else lists[len(stories)]))
         if on_head is not None:
             on_head(len(stories), config.n_layers * config.n_heads)
@@ -68,12 +67,12 @@ def find_stories(
 
 
 def _candidates(table: KindsTable, layer: int, head: int) -> tuple[list[Clause], list[Clause]]:
-    """At least one clause, sorted by attention above chance in descending order; and the clauses that describe most of
-    their queries' attention, as a confirmed story must."""
+    """The clauses with attention above chance, highest first, but at least one; and those of them that describe most
+    of their queries' attention, as a confirmed story must."""
     attention = table.attention[layer, head]  # Q K
-    above = np.where(table.coverage >= MIN_COVERAGE, attention - table.chance, -np.inf)
-    order = [place for place in np.argsort(-above, axis=None, kind="stable") if above.flat[place] > 0]
-    order = order or [int(above.argmax())]
+    above_chance = np.where(table.coverage >= MIN_COVERAGE, attention - table.chance, -np.inf)
+    order = [n for n in np.argsort(-above_chance, axis=None, kind="stable") if above_chance.flat[n] > 0]
+    order = order or [int(above_chance.argmax())]
     clauses = [
         (Clause(table.queries[n // len(table.keys)], table.keys[n % len(table.keys)]), attention.flat[n]) for n in order
     ]
@@ -84,8 +83,10 @@ def _candidates(table: KindsTable, layer: int, head: int) -> tuple[list[Clause],
 class _Search:
     """The search for one head's story."""
 
-    def __init__(self, classifier: Predictor, texts: Sequence[TextKinds], own: float, layer: int, head: int) -> None:
-        self.classifier, self.texts, self.own, self.layer, self.head = classifier, texts, own, layer, head
+    def __init__(
+        self, classifier: Predictor, texts: Sequence[TextKinds], accuracy: float, layer: int, head: int
+    ) -> None:
+        self.classifier, self.texts, self.accuracy, self.layer, self.head = classifier, texts, accuracy, layer, head
         self.has_roles = any(kind not in TOKEN_KINDS for kind in texts[0].kinds)
         self.causal = classifier.checkpoint.config.model.causal
         self.uniform_accuracies: dict[bytes, float] = {}
@@ -93,9 +94,9 @@ class _Search:
 
     def best(self, candidates: Sequence[Clause], clear: Sequence[Clause], lists: FittedLists | None) -> Story:
         """The simplest story that restores enough accuracy, or else the story with the best score."""
-        every = Story(self.layer, self.head, (Clause(ANY, "itself"),))
-        if self.own - self._even(every) < IDLE:
-            return replace(every, clauses=tuple(candidates[:1]))
+        all_queries = Story(self.layer, self.head, (Clause(ANY, "itself"),))
+        if self._lost(all_queries) < IDLE:
+            return replace(all_queries, clauses=tuple(candidates[:1]))
         without_queries = [] if lists is None else [self._best_lists(lists)]
         for story in without_queries:
             [(overlap, _)] = attention_of(self.classifier, self.texts, story)
@@ -107,17 +108,17 @@ class _Search:
         return max(*without_queries, by_clauses, key=self._score) if without_queries else by_clauses
 
     def _best_lists(self, lists: FittedLists) -> Story:
-        """By word only or by distance only, or by both if that scores clearly higher."""
+        """The story with the word list or the distance list, or with both if that scores clearly higher."""
         words, distances, both = (
-            Story(self.layer, self.head, lists=one) for one in (lists.words, lists.distances, lists.both)
+            Story(self.layer, self.head, lists=variant) for variant in (lists.words, lists.distances, lists.both)
         )
-        alone = max(words, distances, key=self._score)
-        return both if self._score(both) >= self._score(alone) + MIN_GAIN * (self.own - self._even(both)) else alone
+        single = max(words, distances, key=self._score)
+        return both if self._score(both) >= self._score(single) + MIN_GAIN * self._lost(both) else single
 
     def _chosen(self, candidates: Sequence[Clause]) -> Story:
         """Clauses chosen greedily; none if there are no candidates."""
         chosen = Story(self.layer, self.head)
-        best, lost = -np.inf, self.own - self._even(replace(chosen, clauses=(Clause(ANY, "itself"),)))
+        best, lost = -np.inf, self._lost(replace(chosen, clauses=(Clause(ANY, "itself"),)))
         while len(chosen.clauses) < MAX_CLAUSES:
             longer = [
                 replace(chosen, clauses=(*chosen.clauses, clause))
@@ -131,29 +132,35 @@ class _Search:
         return chosen
 
     def _score(self, story: Story) -> float:
-        """Accuracy that the story restores over uniform weights, minus the accuracy that remains lost; minus infinity
-        if uniform weights for the story's queries cost nothing."""
-        if not (story.clauses or story.lists) or self.own - self._even(story) < IDLE:
+        """The accuracy that the story restores, minus the accuracy that remains lost; minus infinity if uniform weights
+        for the story's queries cost nothing."""
+        if not (story.clauses or story.lists) or self._lost(story) < IDLE:
             return -np.inf
         restored = self._restored(story)
-        return restored - self._even(story) - max(0.0, self.own - restored)
+        return restored - self._uniform(story) - max(0.0, self.accuracy - restored)
 
     def _share(self, story: Story) -> float:
         """The fraction of the accuracy lost with uniform weights that the story restores; 0 if little is lost."""
-        lost = self.own - self._even(story)
-        return (self._restored(story) - self._even(story)) / lost if lost >= IDLE else 0.0
+        lost = self._lost(story)
+        return (self._restored(story) - self._uniform(story)) / lost if lost >= IDLE else 0.0
+
+    def _lost(self, story: Story) -> float:
+        """The accuracy lost with uniform weights for the story's queries."""
+        return self.accuracy - self._uniform(story)
 
     def _restored(self, story: Story) -> float:
-        return self._accuracy(weights_of(story, self.texts, causal=self.causal))
+        """The accuracy with the story's weights."""
+        return self._accuracy_with(weights_of(story, self.texts, causal=self.causal))
 
-    def _even(self, story: Story) -> float:
-        every = [story.queries(text, causal=self.causal) for text in self.texts]
-        queries = np.packbits(np.concatenate(every)).tobytes()
-        if queries not in self.uniform_accuracies:
+    def _uniform(self, story: Story) -> float:
+        """The accuracy with uniform weights for the story's queries."""
+        queries = np.concatenate([story.queries(text, causal=self.causal) for text in self.texts])
+        key = np.packbits(queries).tobytes()
+        if key not in self.uniform_accuracies:
             weights = uniform_weights(story, self.texts, causal=self.causal)
-            self.uniform_accuracies[queries] = self._accuracy(weights)
-        return self.uniform_accuracies[queries]
+            self.uniform_accuracies[key] = self._accuracy_with(weights)
+        return self.uniform_accuracies[key]
 
-    def _accuracy(self, weights: Weights) -> float:
+    def _accuracy_with(self, weights: Weights) -> float:
         replaced = {(self.layer, self.head): weights}
-        return float(right_answers(self.classifier, self.texts, replaced).mean())
+        return float(correct_predictions(self.classifier, self.texts, replaced).mean())

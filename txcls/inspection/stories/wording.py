@@ -1,4 +1,4 @@
-"""A head's tested story in words, shared by everything that displays heads."""
+"""A head's tested story in words."""
 
 from txcls.inspection.stories.atlas import HeadAtlas, HeadRecord
 from txcls.inspection.stories.kinds import AGREEING, ANY, ATTRACTOR, NAMED, NOT_NAMED
@@ -6,19 +6,19 @@ from txcls.inspection.stories.story import CONFIRMED, IDLE, MAX_BY_CONTROL, Clau
 from txcls.wording import percentage
 
 VERDICT_MARKS = {"confirmed": "✓", "part of it": "◐", "wrong": "✗", "idle": "○"}
-"""A symbol for each verdict, since colour is not enough by itself."""
+"""A symbol for each verdict, since colour alone is not accessible."""
 CLEAR = 0.4
-"""Minimum weight on the keys of every clause, averaged over its queries, for a pattern to look clear; it must also be
-at least CLEAR_TIMES what uniform weights would put there."""
+"""Minimum weight on the keys of every clause, averaged over its queries, for a pattern to look clear."""
 CLEAR_TIMES = 3.0
+"""Minimum ratio of this weight to that of uniform attention, for a pattern to look clear."""
 FAINT_TIMES = 1.5
-"""A clause whose keys get less than this many times the uniform weight is too faint to be named as a pattern."""
+"""If this ratio is lower for a clause, the pattern is not described."""
 HALF = 0.5
-"""Fraction of the lost accuracy that lists must restore for attention to be called a weighted bag of words in part."""
+"""Minimum fraction of the lost accuracy that lists restore where attention is partly a weighted bag of words."""
 NO_STORY = "no story fits"
-"""Shown in place of a refuted story, which is never presented as what a head does."""
+"""Shown in place of a refuted story."""
 
-_PLURALS = {
+_IN_SENTENCES = {
     ANY: "all tokens",
     "class token": "the class token",
     "first token": "the first token",
@@ -27,10 +27,10 @@ _PLURALS = {
     "typical word": "words typical of a class",
     "rare word": "rare words",
     "verb": "the verb",
-    NAMED: "the team that it then names",
-    NOT_NAMED: "the team that it does not name",
-    AGREEING: "the last noun of the number that it then names",
-    ATTRACTOR: "nouns of the other number after that one",
+    NAMED: "the team that is predicted",
+    NOT_NAMED: "the team that is not predicted",
+    AGREEING: "the last noun of the predicted number",
+    ATTRACTOR: "later nouns of the other number",
     "preposition": "prepositions",
     "first team": "the first team",
     "second team": "the second team",
@@ -41,51 +41,50 @@ _PLURALS = {
     "next token": "the next token",
     "same token elsewhere": "the same token elsewhere",
 }
-"""How a kind is written in a sentence; roles of `who_won` refer to the reported match."""
+"""Wording of kinds in sentences; the roles of `who_won` refer to the reported match."""
 _SINGULAR_QUERIES = {AGREEING, "class token", "first token", "verb", NAMED, NOT_NAMED, "first team", "second team"}
 
 
 def sentence(measured: MeasuredStory) -> str:
     """The story as a sentence: "The class token attends to the verb"; for a refuted story, that no story fits.
 
-    A pattern that is neither clear nor tested, since the head is not needed, is called weak, with its share of the
-    weight.
+    An idle head's pattern is not tested; if it is not clear either, it is called weak, with its share of the weight.
     """
     if measured.verdict == "wrong":
-        return "No story fits: the best one found is refuted on test texts"
+        return "No story fits: the best candidate is refuted on test texts"
     if measured.story.lists is not None:
         words, distances = measured.story.lists.words is not None, measured.story.lists.distances is not None
-        each = "each word" if not distances else "each distance" if not words else "each word and each distance"
-        return f"A fixed weight for {each}, whichever token asks"
+        subject = "each word" if not distances else "each distance" if not words else "each word and each distance"
+        return f"A fixed weight for {subject}, whatever the query"
     clauses = "; ".join(map(_clause, measured.story.clauses))
     if is_faint(measured):
         return "No clear pattern"
     if measured.verdict == "idle" and not looks_clear(measured):
         shares = zip(measured.attention, measured.chance, strict=True)
         weights = "; ".join(
-            f"{percentage(own, 0)} of the weight, {percentage(even, 0)} if uniform" for own, even in shares
+            f"{percentage(weight, 0)} of the weight, {percentage(chance, 0)} if uniform" for weight, chance in shares
         )
         return f"Weak pattern: {clauses} ({weights})"
     return clauses[0].upper() + clauses[1:]
 
 
 def is_faint(measured: MeasuredStory) -> bool:
-    """Whether the head's own attention follows some clause of its story hardly more than uniform weights would."""
+    """Whether the head's weight on the keys of some clause is hardly above that of uniform attention."""
     return measured.story.lists is None and any(
-        weight < FAINT_TIMES * even for weight, even in zip(measured.attention, measured.chance, strict=True)
+        weight < FAINT_TIMES * chance for weight, chance in zip(measured.attention, measured.chance, strict=True)
     )
 
 
 def looks_clear(measured: MeasuredStory) -> bool:
-    """Whether the head's own attention follows every clause of its story well above chance."""
+    """Whether the head's weight on the keys of every clause is high, and well above that of uniform attention."""
     return all(
-        weight >= CLEAR and weight >= CLEAR_TIMES * even
-        for weight, even in zip(measured.attention, measured.chance, strict=True)
+        weight >= CLEAR and weight >= CLEAR_TIMES * chance
+        for weight, chance in zip(measured.attention, measured.chance, strict=True)
     )
 
 
 def verdict_words(record: HeadRecord) -> str:
-    """The verdict with the share it is based on: "confirmed, restores 100 %", "looks clear, not needed by itself"."""
+    """The verdict with its evidence: "confirmed, restores 100 %", "looks clear, not needed by itself"."""
     measured = record.story
     if measured.verdict == "idle":
         return f"looks clear, {_without(record)}" if looks_clear(measured) else _without(record)
@@ -106,7 +105,7 @@ def chip(record: HeadRecord) -> str:
 
 
 def head_chips(atlas: HeadAtlas) -> dict[str, dict[str, str]]:
-    """For each head, named "layer.head" (both from 1): its "story", its chip as "text", and its "verdict"."""
+    """For each head, keyed by "layer.head" (from 1): its "story", its chip as "text", and its "verdict"."""
     return {
         f"{head.story.story.layer + 1}.{head.story.story.head + 1}": {
             "story": _caption(head), "text": chip(head), "verdict": head.story.verdict,
@@ -120,31 +119,35 @@ def all_heads_sentence(atlas: HeadAtlas) -> str:
     together = atlas.all_heads
     if together is None:
         return ""
-    own = f"of {percentage(together.accuracy)}"
-    even = f"with uniform attention in all heads {percentage(together.uniform)}"
+    original, uniform = percentage(together.accuracy), percentage(together.uniform)
     if together.accuracy - together.uniform < IDLE:
-        return f"In this model it hardly matters where the heads attend: {even} {own} remain."
-    kept = (
-        "with a fixed weight for each word and each distance, whichever token asks, "
-        f"{percentage(together.lists)} {own} remain ({even}, with these weights shuffled "
-        f"{percentage(together.control)}; {together.n:,} test texts)."
+        return (
+            "In this model it hardly matters where the heads attend: with uniform attention in all heads, the accuracy "
+            f"is {uniform} instead of {original}."
+        )
+    evidence = (
+        "with a fixed weight for each word and each distance, whatever the query, the accuracy is "
+        f"{percentage(together.lists)} instead of {original} ({uniform} with uniform attention in all heads, "
+        f"{percentage(together.control)} with these weights shuffled; {together.n:,} test texts)."
     )
     if together.share >= CONFIRMED and together.control_share <= MAX_BY_CONTROL < together.interval[0]:
-        return f"In this model attention is a weighted bag of words with positions: {kept}"
+        return f"In this model attention is a weighted bag of words with positions: {evidence}"
     if together.share >= HALF and together.share > together.control_share:
-        return f"In this model attention is in part a weighted bag of words with positions: {kept}"
-    return f"In this model it matters which token asks: {kept}"
+        return f"In this model attention is in part a weighted bag of words with positions: {evidence}"
+    return f"In this model attention depends on the query: {evidence}"
 
 
 def spare_sentence(atlas: HeadAtlas) -> str:
-    """How many heads can each be spared, and the accuracy lost without all of them; empty if not measured or none."""
+    """The number of spare heads, and the accuracy lost without all of them; empty if not measured or none."""
     n = sum(head.is_spare for head in atlas.heads)
     if atlas.spare_lost is None or not n:
         return ""
     if n == 1:
-        return f"One head can be replaced by its mean at a cost of under {_points(IDLE)}."
-    heads = f"{n} of {len(atlas.heads)} heads can each be replaced by its mean at a cost of under {_points(IDLE)}"
-    return f"{heads}; with all of these replaced, {_points(atlas.spare_lost)} of accuracy are lost."
+        return f"One head can be mean-ablated at a cost of under {_points(IDLE)} of accuracy."
+    return (
+        f"Each of {n} of the {len(atlas.heads)} heads can be mean-ablated at a cost of under {_points(IDLE)} of "
+        f"accuracy; mean-ablating all of them costs {_points(atlas.spare_lost)}."
+    )
 
 
 def _points(lost: float) -> str:
@@ -154,12 +157,12 @@ def _points(lost: float) -> str:
 
 
 def _without(record: HeadRecord) -> str:
-    """A short text for a head whose weights make no difference for the queries of its story."""
-    return "not needed by itself" if record.is_spare else "uniform does as well for these queries"
+    """A short text for an idle head."""
+    return "not needed by itself" if record.is_spare else "uniform weights do as well for these queries"
 
 
 def _caption(record: HeadRecord) -> str:
-    """The caption below a head's map: its story, unless the head's weights make no difference."""
+    """The caption below a head's map: its story, unless the head is idle."""
     return _without(record) if record.story.verdict == "idle" else _short(record.story)
 
 
@@ -170,10 +173,8 @@ def _short(measured: MeasuredStory) -> str:
 
 
 def _clause(clause: Clause) -> str:
-    alone = clause.query in _SINGULAR_QUERIES
-    key = ("itself" if alone else "themselves") if clause.key == "itself" else _named(clause.key)
-    return f"{_named(clause.query)} {'attends' if alone else 'attend'} to {key}"
-
-
-def _named(kind: str) -> str:
-    return _PLURALS.get(kind, kind)
+    is_singular = clause.query in _SINGULAR_QUERIES
+    query, key = (_IN_SENTENCES.get(kind, kind) for kind in (clause.query, clause.key))
+    if clause.key == "itself":
+        key = "itself" if is_singular else "themselves"
+    return f"{query} {'attends' if is_singular else 'attend'} to {key}"

@@ -1,8 +1,7 @@
-"""How does the forward pass compute its output? Walk through it step by step for one text.
+"""How does the forward pass compute its output, step by step?
 
-`walk_through` returns the steps that apply to the classifier, from the typed text to calibrated probabilities; there is
-one module per part of the model. All numbers were recorded in one forward pass, or follow from it by the arithmetic
-that the step shows.
+`walk_through` returns the steps for one text, from the text to calibrated probabilities; there is one module per part
+of the model. All numbers are recorded in one forward pass, or follow from it by the arithmetic that the step shows.
 """
 
 from txcls.inspection.walk.arithmetic import Arithmetic

@@ -1,7 +1,7 @@
-"""One number of the forward pass written out: the formula, the formula with numbers inserted, the result.
+"""The arithmetic of one number of the forward pass: the formula, the formula with numbers inserted, and the result.
 
-Everything is recomputed in float64 with NumPy, so it also checks the model. Lines are LaTeX; tokens i, j and classes c
-count from 1, as do heads and layers; dimensions count from 0.
+Everything is recomputed in float64 with NumPy, which also checks the model. Lines are LaTeX; tokens i, j, classes c,
+heads and layers count from 1, dimensions from 0.
 """
 
 import math
@@ -20,7 +20,7 @@ class Arithmetic:
     """How one number is computed.
 
     `lines` are LaTeX, from symbols to numbers to the result. `value` is the result in float64. `terms` is a table of
-    the terms that are summed, with a row per label and a column per header; None if nothing is summed.
+    the summed terms, with a row per label and a column per header; None if nothing is summed.
     """
 
     lines: tuple[str, ...]
@@ -41,7 +41,7 @@ def indexed(equation: str, **indices: int) -> str:
 
 
 def number(value: float) -> str:
-    """A number as LaTeX: four decimals, or scientific notation if these would all be zero."""
+    """A number as LaTeX: with four decimals, or in scientific notation if these would all be zero."""
     if math.isinf(value):
         return r"-\infty" if value < 0 else r"\infty"
     if value and abs(value) < 0.00005:
@@ -55,12 +55,12 @@ def _factor(value: float) -> str:
 
 
 def _sum(parts: Sequence[str]) -> str:
-    """Terms joined by plus signs; only the first and the last if there are more than two."""
+    """Terms joined by plus signs; only the first and the last of more than two."""
     return " + ".join(parts if len(parts) <= 2 else (parts[0], r"\dots", parts[-1]))
 
 
 def equals(equation: str, *steps: str) -> tuple[str, ...]:
-    """An equation with `&=` (or another alignment), and below it `= step` for each further step."""
+    """The lines of an equation that contains `&=`, with a further line `= step` for each step."""
     return (equation, *(f"&= {step}" for step in steps))
 
 
@@ -72,7 +72,7 @@ def lookup(equation: str, value: float, *, factor: float = 1.0) -> Arithmetic:
 
 
 def total(equation: str, values: Sequence[float]) -> Arithmetic:
-    """The sum of a few numbers."""
+    """A sum of a few numbers."""
     result = float(np.sum(np.asarray(values, dtype=np.float64)))
     return Arithmetic(equals(equation, " + ".join(map(_factor, map(float, values))), number(result)), result)
 
@@ -88,10 +88,10 @@ def dot_product(
     bias: float | None = None,
     function: tuple[str, Callable[[float], float]] | None = None,
 ) -> Arithmetic:
-    """A dot product of n numbers, optionally divided, then with a bias added, then passed through a function.
+    """A dot product of two vectors (n,), optionally divided, then with a bias added, then passed through a function.
 
-    `headers` name the two factors, `labels` the n terms (0, 1, … if omitted); `function` is its LaTeX name and the
-    callable.
+    `headers` name the two vectors, and `labels` the n terms (0, 1, … by default); `function` is a LaTeX name and the
+    function.
     """
     factors = np.stack([left, right], axis=1).astype(np.float64)  # n 2
     terms = np.column_stack([factors, factors.prod(axis=1)])  # n 3
@@ -116,21 +116,21 @@ def dot_product(
 
 
 def softmax_entry(
-    equation: str, scores: Floats, place: int, *, labels: Sequence[str], headers: tuple[str, str] = ("score", "weight")
+    equation: str, scores: Floats, index: int, *, labels: Sequence[str], headers: tuple[str, str] = ("score", "weight")
 ) -> Arithmetic:
-    """One entry of a softmax over n scores with names `labels`; `headers` name the score and result columns.
+    """One entry of a softmax over n scores, named by `labels`; `headers` name the scores and the results.
 
-    The maximum score is first subtracted from all scores, which does not change the result and prevents overflow.
+    The maximum is first subtracted from all scores, which does not change the result and prevents overflow.
     """
     exact = np.asarray(scores, dtype=np.float64)
     largest = float(exact.max())
     powers = np.exp(exact - largest)
     summed = float(powers.sum())
-    value = float(powers[place] / summed)
+    value = float(powers[index] / summed)
     steps = (
-        rf"\frac{{{_exp(f'{number(float(exact[place]))} - {_factor(largest)}')}}}"
+        rf"\frac{{{_exp(f'{number(float(exact[index]))} - {_factor(largest)}')}}}"
         rf"{{{_sum([_exp(number(score - largest)) for score in exact])}}}",
-        rf"\frac{{{number(float(powers[place]))}}}{{{number(summed)}}}",
+        rf"\frac{{{number(float(powers[index]))}}}{{{number(summed)}}}",
         number(value),
     )
     terms = np.stack([exact, powers, powers / summed], axis=1)
@@ -142,15 +142,15 @@ def _exp(exponent: str) -> str:
     return rf"\mathrm{{e}}^{{{exponent}}}"
 
 
-def layer_norm_entry(equation: str, row: Floats, place: int, *, weight: float, bias: float) -> Arithmetic:
+def layer_norm_entry(equation: str, row: Floats, index: int, *, weight: float, bias: float) -> Arithmetic:
     """One entry of a LayerNorm over a row of D numbers (Ba et al. 2016, equations 3 and 4)."""
     x = np.asarray(row, dtype=np.float64)
     mean = float(x.mean())
     centred = x - mean
     variance = float(np.square(centred).mean())
-    value = float(centred[place]) / math.sqrt(variance + 1e-5) * weight + bias
+    value = float(centred[index]) / math.sqrt(variance + 1e-5) * weight + bias
     written = (
-        rf"\frac{{{number(float(x[place]))} - {_factor(mean)}}}{{\sqrt{{{number(variance)} + 10^{{-5}}}}}} "
+        rf"\frac{{{number(float(x[index]))} - {_factor(mean)}}}{{\sqrt{{{number(variance)} + 10^{{-5}}}}}} "
         rf"\cdot {_factor(weight)} + {_factor(bias)}"
     )
     lines = (

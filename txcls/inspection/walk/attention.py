@@ -32,7 +32,7 @@ PROJECTIONS = {
         "it.",
     ),
 }
-"""Attribute name of the linear map to the step's title and description."""
+"""Attribute name of the linear map to the title and the description of its step."""
 
 
 def attention_steps(run: ForwardPass, layer: int, previous: WalkStep) -> list[WalkStep]:
@@ -48,14 +48,14 @@ def attention_steps(run: ForwardPass, layer: int, previous: WalkStep) -> list[Wa
 def _projection(run: ForwardPass, layer: int, previous: WalkStep, name: str) -> WalkStep:
     linear: nn.Linear = getattr(run.block(layer).attn, name)
     weight, bias = weight_and_bias(linear)
-    title, says = PROJECTIONS[name]
+    title, description = PROJECTIONS[name]
     symbol = name[0]
     matrix, offset = f"W^{symbol.upper()}", f"b^{symbol.upper()}"
     by_head = weight.reshape(run.config.n_heads, -1, weight.shape[1]).swapaxes(1, 2)  # H D E
     return WalkStep(
         name,
         title,
-        f"{says} The result is split into H pieces of E numbers, one per head.",
+        f"{description} The result is split into H parts of E numbers, one per head.",
         rf"{symbol}_i = {matrix}\,{previous.symbol}_i" + ("" if bias is None else f" + {offset}"),
         (
             source_of(SelfAttention.forward, f"{symbol} = self.{symbol}("),
@@ -95,7 +95,7 @@ def _ask_about_projection(run: ForwardPass, name: str) -> Question | None:
         "In this step, does a token's value depend on other tokens?",
         ("Yes, on all", "Yes, on those it attends to", "No"),
         2,
-        "Each row is computed from the same row before. Tokens are mixed only in the weighted sum.",
+        "Each row is computed from the same row of the input. Tokens interact only in the weighted sum.",
     )
 
 
@@ -109,15 +109,15 @@ def _scores(run: ForwardPass, layer: int, query: WalkStep, key: WalkStep) -> Wal
     return WalkStep(
         "scores",
         "Scores",
-        "Each query is multiplied by each key: the dot product is large where both point in the same direction. "
-        "Dividing by √E keeps the scores small; large ones would make softmax put nearly all weight on one token.",
+        "Each score is the dot product of a query and a key: it is large if both point in the same direction. "
+        "Dividing by √E limits the scores; with large scores, softmax would put nearly all weight on one token.",
         r"S_{i,j} = \frac{q_i \cdot k_j}{\sqrt{E}}",
         (source_of(SelfAttention.forward, "scores = (q / math.sqrt"),),
         **run.numbers("S", "HTT", scores, layer),
         _ask=lambda head: run.ask_token(
-            f"Which key has the highest score for the query of {run.who}?",
+            f"Which key has the highest score for the query of {run.focus_name}?",
             scores[head, run.focus].tolist(),
-            lambda n: f"Their score is {scores[head, run.focus, n]:.4f}, the highest in row {run.focus + 1}.",
+            lambda n: f"Its score is {scores[head, run.focus, n]:.4f}, the highest in row {run.focus + 1}.",
             lambda n: (run.focus, n),
         ),
         **product(
@@ -134,7 +134,7 @@ def _scores(run: ForwardPass, layer: int, query: WalkStep, key: WalkStep) -> Wal
 def _mask(run: ForwardPass, layer: int, scores: WalkStep) -> WalkStep:
     masked = run.value(f"layers.{layer}.attn.scores")  # H T T
     n, n_masked = len(run.names), int(np.isneginf(masked[0]).sum())
-    why = _why_masked(run, n_masked)
+    reason = _mask_reason(run, n_masked)
     code = [source_of(Encoder.attention_mask, "real = self.real(ids) if start == 0", "mask = None if real is None")]
     if run.config.causal:
         code.append(source_of(Encoder.attention_mask, "if self.config.causal", "mask = earlier"))
@@ -148,7 +148,7 @@ def _mask(run: ForwardPass, layer: int, scores: WalkStep) -> WalkStep:
     return WalkStep(
         "mask",
         "Mask",
-        f"Masked scores are set to minus infinity, which softmax turns into a weight of exactly 0. {why}",
+        f"Masked scores are set to minus infinity, which softmax turns into a weight of exactly 0. {reason}",
         r"\tilde S_{i,j} = \begin{cases} S_{i,j} & \text{if query } i \text{ may attend to key } j \\ -\infty & "
         r"\text{if masked} \end{cases}",
         (*code, source_of(SelfAttention.forward, "if mask is not None", "masked_fill")),
@@ -156,22 +156,22 @@ def _mask(run: ForwardPass, layer: int, scores: WalkStep) -> WalkStep:
         operands=(scores.operand("cell"),),
         _explain=explain,
         _ask=lambda _: ask_number(
-            f"How many of the {n} × {n} scores are masked?", n_masked, (0, n, n * (n - 1) // 2, n**2 // 2), why
+            f"How many of the {n} × {n} scores are masked?", n_masked, (0, n, n * (n - 1) // 2, n**2 // 2), reason
         ),
     )
 
 
-def _why_masked(run: ForwardPass, n_masked: int) -> str:
+def _mask_reason(run: ForwardPass, n_masked: int) -> str:
     reasons = []
     if run.config.causal:
-        reasons.append("a token attends only to itself and to earlier ones")
+        reasons.append("a token attends only to itself and to earlier tokens")
     if run.config.fixed_length and run.config.mask_padding:
         reasons.append("no token attends to padding")
     if n_masked:
         return f"Here {n_masked:,} scores are masked: {' and '.join(reasons)}."
     if not run.config.mask_padding:
-        return "This model masks nothing, not even padding."
-    return "Here no score is masked: only padding would be, and a single text has none."
+        return "This model masks no scores, not even those of padding."
+    return "Here no score is masked: only padding would be masked, and a single text has none."
 
 
 def _softmax(run: ForwardPass, layer: int, mask: WalkStep) -> WalkStep:
@@ -180,8 +180,8 @@ def _softmax(run: ForwardPass, layer: int, mask: WalkStep) -> WalkStep:
     return WalkStep(
         "softmax",
         "Softmax: the attention pattern",
-        "Each row is a query; its weights over the keys (columns) sum to 1. A score that is higher by 1 gets 2.7 times "
-        "the weight.",
+        "Each row is a query; its weights on the keys (columns) sum to 1. "
+        "A score higher by 1 has 2.7 times the weight.",
         formula,
         (source_of(SelfAttention.forward, "pattern = self.pattern"),),
         **run.numbers("A", "HTT", pattern, layer),
@@ -192,7 +192,7 @@ def _softmax(run: ForwardPass, layer: int, mask: WalkStep) -> WalkStep:
         ),
         _ask=lambda head: run.ask_weight(
             pattern[head, run.focus],
-            f"How much of the attention of {run.who} goes to {{}}?",
+            f"How much of the attention of {run.focus_name} goes to {{}}?",
             lambda n: (run.focus, n),
         ),
     )
@@ -200,19 +200,19 @@ def _softmax(run: ForwardPass, layer: int, mask: WalkStep) -> WalkStep:
 
 def _weighted_sum(run: ForwardPass, layer: int, pattern: WalkStep, value: WalkStep) -> WalkStep:
     weights, values = pattern.operand("row"), value.operand("column")
-    of_focus, norms = weights.values[:, run.focus], np.linalg.norm(values.values, axis=2)  # H T, H T
+    focus_weights, norms = weights.values[:, run.focus], np.linalg.norm(values.values, axis=2)  # H T, H T
     return WalkStep(
         "weighted_sum",
         "Weighted sum of values",
-        "In each head, a token gets the sum of all values, weighted by its row of the attention pattern. Only here "
-        "does information move between tokens.",
+        "In each head, a token gets the sum of all values, weighted by its row of the attention pattern. Only this "
+        "step moves information between tokens.",
         r"z_i = \sum_j A_{i,j}\,v_j",
         (source_of(SelfAttention.forward, "z = self.z"),),
         **run.numbers("z", "HTE", run.value(f"layers.{layer}.attn.z"), layer),
         _ask=lambda head: run.ask_token(
-            f"Which token adds the vector with the largest norm to the sum of {run.who}?",
-            (of_focus[head] * norms[head]).tolist(),
-            lambda n: f"Its weight, {of_focus[head, n]:.4f}, times the norm of its value, {norms[head, n]:.4f}.",
+            f"Which token adds the vector with the largest norm to the sum of {run.focus_name}?",
+            (focus_weights[head] * norms[head]).tolist(),
+            lambda n: f"Its weight, {focus_weights[head, n]:.4f}, times the norm of its value, {norms[head, n]:.4f}.",
         ),
         **product(
             weights,
@@ -233,7 +233,7 @@ def _project(run: ForwardPass, layer: int, weighted_sum: WalkStep) -> WalkStep:
     return WalkStep(
         "project",
         "Concatenate and project",
-        "The heads' results are concatenated into D numbers, and a matrix mixes them: this is the output of attention.",
+        "The outputs of all heads are concatenated to D numbers; a matrix maps these to the output of attention.",
         r"o_i = W^O\,[z^1_i; \dots; z^H_i]" + ("" if bias is None else " + b^O"),
         (source_of(SelfAttention.forward, "concatenated =", "output: Tensor"),),
         **run.numbers("o", "TD", run.value(f"layers.{layer}.attn_out"), layer),
@@ -252,9 +252,9 @@ def _project(run: ForwardPass, layer: int, weighted_sum: WalkStep) -> WalkStep:
 
 def _ask_largest_head(run: ForwardPass, z: FloatArray, weight: FloatArray) -> Question | None:
     by_head = np.split(weight, len(z), axis=1)  # D E each
-    norms = [float(np.linalg.norm(part @ of_head[run.focus])) for part, of_head in zip(by_head, z, strict=True)]
+    norms = [float(np.linalg.norm(part @ head_z[run.focus])) for part, head_z in zip(by_head, z, strict=True)]
     return ask_largest(
-        f"Which head adds the vector with the largest norm to the output of {run.who}?",
+        f"Which head adds the vector with the largest norm to the output of {run.focus_name}?",
         [f"head {head + 1}" for head in range(len(z))],
         norms,
         lambda _: "Norms: " + ", ".join(f"head {head + 1} {norm:.4f}" for head, norm in enumerate(norms)) + ".",

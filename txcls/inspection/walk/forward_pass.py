@@ -1,4 +1,4 @@
-"""The recorded forward pass of one text: values at the taps, weights, axes, and the token that questions refer to."""
+"""The recorded forward pass of one text, from which the steps are built."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,15 +14,15 @@ from txcls.predictor import Predictor
 
 
 class ForwardPass:
-    """The data from which all steps for one text are built.
+    """The forward pass of one text: values at the taps, weights, axes, and the token that questions refer to.
 
     Attributes:
         names: the T tokens as text.
         ids: their T ids.
         axes: shape letter to the axis of a matrix.
-        focus: index of the token that questions refer to: the word with the largest weight in attention pooling, or
-            else the middle word.
-        who: that token with its number, for use in sentences.
+        focus: index of the token that questions refer to: the word with the largest pooling weight, or the middle
+            word if the model does not pool by attention.
+        focus_name: that token with its number.
     """
 
     def __init__(self, classifier: Predictor, traced: TracedText) -> None:
@@ -43,14 +43,14 @@ class ForwardPass:
             self.focus = words[len(words) // 2]
         else:
             self.focus = words[int(traced.pooling[words].argmax())]
-        self.who = f"“{self.names[self.focus]}” (token {self.focus + 1})"
+        self.focus_name = f"“{self.names[self.focus]}” (token {self.focus + 1})"
 
     def value(self, tap: str) -> FloatArray:
         """The value recorded at a tap, without the batch axis."""
         return self.traced.values[tap]
 
     def numbers(self, symbol: str, letters: str, values: Floats, layer: int | None = None) -> dict[str, Any]:
-        """Fields that describe a step's numbers: `letters` are the axes of `values`, with H first if it has heads."""
+        """The fields of a step for its numbers; `letters` are the axes of `values`, with H first if it has heads."""
         rows, columns = (self.axes[letter] for letter in letters[-2:])
         return {
             "symbol": symbol,
@@ -62,7 +62,7 @@ class ForwardPass:
         }
 
     def block(self, layer: int) -> Block:
-        """The block of a layer, counted from 0."""
+        """The block of a layer (from 0)."""
         block = self.model.layers[layer]
         assert isinstance(block, Block)
         return block
@@ -82,7 +82,7 @@ class ForwardPass:
         return ask_largest(text, self.token_labels(), values, explanation, cell)
 
     def ask_weight(self, weights: FloatArray, text: str, cell: Callable[[int], tuple[int, int]]) -> Question | None:
-        """Ask how large the largest of T weights is; {} in `text` stands for its token. None if T is 1."""
+        """Ask how large the largest of T weights is; `text` contains {} for its token. None if T is 1."""
         if len(self.names) < 2:
             return None
         best = int(np.argmax(weights))
@@ -96,6 +96,6 @@ def to_numpy(parameter: Tensor) -> FloatArray:
 
 
 def weight_and_bias(linear: nn.Linear) -> tuple[FloatArray, FloatArray | None]:
-    """The weight and bias of a linear map; the bias is None if it has none."""
+    """The weight and the bias (or None) of a linear map."""
     bias = dict(linear.named_parameters()).get("bias")
     return to_numpy(linear.weight), None if bias is None else to_numpy(bias)

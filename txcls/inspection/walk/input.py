@@ -1,4 +1,4 @@
-"""From the typed text to the start of the residual stream: tokens, ids, token vectors, position vectors, their sum."""
+"""From the text to the start of the residual stream: tokens, ids, token vectors, position vectors, their sum."""
 
 import math
 from dataclasses import replace
@@ -25,11 +25,11 @@ def text_steps(run: ForwardPass) -> list[WalkStep]:
 
 def _text(run: ForwardPass) -> WalkStep:
     steps = [step.replace("_", " ") for step in run.classifier.encoder.config.cleaning]
-    cleaning = f"It is cleaned in this order: {', '.join(steps)}." if steps else "This classifier does not clean it."
+    cleaning = f"It is cleaned in this order: {', '.join(steps)}." if steps else "This classifier does not clean texts."
     return WalkStep(
         "text",
         "Text",
-        f"The text as it was typed: a string of characters. {cleaning}",
+        f"The text as typed: a string of characters. {cleaning}",
         "",
         (source_of(TextEncoder, "cleaned = clean_aligned"),),
     )
@@ -38,14 +38,14 @@ def _text(run: ForwardPass) -> WalkStep:
 def _tokens(run: ForwardPass) -> WalkStep:
     encoder, n = run.classifier.encoder, len(run.names)
     kind = "subwords, by byte-pair encoding" if encoder.byte_pairs else "words and punctuation marks"
-    counted = "Punctuation marks and pieces of words" if encoder.byte_pairs else "Punctuation marks"
+    also_tokens = "Punctuation marks and parts of words" if encoder.byte_pairs else "Punctuation marks"
     guesses = sorted({max(n // 2, 1), n, n + max(n // 3, 2), 2 * n + 3})
     return WalkStep(
         "tokens",
         "Tokens",
-        f"The cleaned text is split into T tokens: {kind}. At most {encoder.max_length} are read."
-        + (" A class token is put in front of them." if encoder.class_token else "")
-        + (" Padding fills the text up to that length." if run.config.fixed_length else ""),
+        f"The cleaned text is split into T tokens: {kind}. The model reads at most {encoder.max_length} tokens."
+        + (" A class token is added at the start." if encoder.class_token else "")
+        + (" Padding extends the text to that length." if run.config.fixed_length else ""),
         "",
         (source_of(TextEncoder, "for first, last", "tokens.append"),),
         follows="Text",
@@ -53,22 +53,22 @@ def _tokens(run: ForwardPass) -> WalkStep:
             "How many tokens is this text split into?",
             tuple(map(str, guesses)),
             guesses.index(n),
-            f"T = {n}. {counted} count as tokens.",
+            f"T = {n}. {also_tokens} are tokens too.",
         ),
     )
 
 
 def _ids(run: ForwardPass) -> WalkStep:
     order = (
-        "Ids are in order of frequency in the training texts; only the four special tokens come before all others."
+        "The four special tokens have the lowest ids; the others are ordered by frequency in the training texts."
         if run.classifier.encoder.byte_pairs is None
-        else "Ids are in the order of learning: the four special tokens, single bytes, then merged pairs."
+        else "The four special tokens have the lowest ids, then single bytes, then merged pairs in order of merging."
     )
     return WalkStep(
         "ids",
         "Ids",
         "Each token is replaced by its index in the vocabulary of V tokens. A token that is not in the vocabulary "
-        f"becomes {SPECIAL_TOKENS[1]}, id 1. From here on the model works with numbers only.",
+        f"becomes {SPECIAL_TOKENS[1]}, id 1. All further steps use only numbers.",
         r"id_i = \mathrm{index}(\mathrm{token}_i), \qquad 0 \le id_i < V",
         (_lookup_code(run.classifier.encoder),),
         symbol="id",
@@ -109,11 +109,11 @@ def _token_vectors(run: ForwardPass) -> WalkStep:
     return WalkStep(
         "embeddings",
         "Token vectors",
-        f"Each id picks its row of a trained table with one row for each of the {len(embeddings.token.weight):,} "
-        "tokens."
+        f"Each id selects its row of a trained table with one row for each of the {len(embeddings.token.weight):,} "
+        "tokens of the vocabulary."
         + (" A projection widens it to D numbers." if is_widened else "")
         + (" It is multiplied by √D, as in the 2017 paper." if is_scaled else "")
-        + (" Equal ids give equal rows: positions come later." if len(set(run.ids)) < len(run.ids) else ""),
+        + (" Equal ids have equal rows: positions are added later." if len(set(run.ids)) < len(run.ids) else ""),
         rf"{TOKEN}_i = {vector}" + (r" \cdot \sqrt{D}" if is_scaled else ""),
         (source_of(Embeddings.forward, "x = self.tokens"),),
         **run.numbers(TOKEN, "TD", run.value("embeddings.tokens")),
@@ -123,7 +123,7 @@ def _token_vectors(run: ForwardPass) -> WalkStep:
             "The same word occurs twice in a text. Do its two rows differ here?",
             ("They differ", "They are the same"),
             1,
-            "A row depends only on the id. Position and context come in later steps.",
+            "A row depends only on the id. Positions and context enter in later steps.",
         ),
     )
 
@@ -134,7 +134,7 @@ def _token_number(run: ForwardPass, i: int, d: int) -> Arithmetic:
     if not isinstance(embeddings.widen, nn.Linear):
         equation = rf"{TOKEN}_{{i,d}} &= W^{{\mathrm{{tok}}}}_{{n,d}}" + (r" \cdot \sqrt{D}" if scale != 1.0 else "")
         return lookup(indexed(equation, i=i, d=d, n=index), float(row[d]), factor=scale)
-    product = dot_product(
+    widened = dot_product(
         indexed(
             rf"{TOKEN}_{{i,d}} &= \sum_e W^{{\mathrm{{tok}}}}_{{n,e}}\,W^{{\mathrm{{wide}}}}_{{d,e}}", i=i, d=d, n=index
         ),
@@ -143,19 +143,19 @@ def _token_number(run: ForwardPass, i: int, d: int) -> Arithmetic:
         headers=("W^tok", "W^wide"),
     )
     if scale == 1.0:
-        return product
-    value = product.value * scale
-    scaled = rf"&\to {number(product.value)} \cdot \sqrt{{D}} = {number(value)}"
-    return replace(product, lines=(*product.lines, scaled), value=value)
+        return widened
+    value = widened.value * scale
+    scaled = rf"&\to {number(widened.value)} \cdot \sqrt{{D}} = {number(value)}"
+    return replace(widened, lines=(*widened.lines, scaled), value=value)
 
 
 def _position_vectors(run: ForwardPass) -> WalkStep:
     code = [source_of(Embeddings.forward, "x = x + self.positions")]
     if run.config.positions == "learned":
-        kind = "learned in training"
+        origin = "learned in training"
         formula = rf"{POSITION}_i = W^{{\mathrm{{pos}}}}_{{i-1}}"
     else:
-        kind = "made of sines and cosines of ever lower frequency"
+        origin = "made of sines and cosines of decreasing frequency"
         formula = (
             rf"{POSITION}_{{i,2m}} = \sin\frac{{i-1}}{{10000^{{2m/D}}}}, \quad "
             rf"{POSITION}_{{i,2m+1}} = \cos\frac{{i-1}}{{10000^{{2m/D}}}}"
@@ -164,15 +164,15 @@ def _position_vectors(run: ForwardPass) -> WalkStep:
     return WalkStep(
         "positions",
         "Position vectors",
-        "Attention by itself does not depend on the order of the tokens. So each position has a vector, "
-        f"{kind}; row i is the same in every text, whatever the token.",
+        "Attention by itself does not depend on the order of the tokens. Therefore each position has a vector, "
+        f"{origin}; row i is the same in every text, whatever the token.",
         formula,
         tuple(code),
         **run.numbers(POSITION, "TD", run.value("embeddings.positions")),
         follows="Ids",
         _explain=lambda _, i, d: _position_number(run, i, d),
         _ask=lambda _: Question(
-            "If two words of the text were swapped, would this matrix change?",
+            "Would this matrix change if two words of the text were swapped?",
             ("Yes, their two rows", "Yes, all rows", "No"),
             2,
             "It depends only on positions.",
@@ -198,8 +198,8 @@ def _sum(run: ForwardPass, parts: list[WalkStep]) -> WalkStep:
     return WalkStep(
         "sum",
         "Start of the residual stream",
-        "The vectors of each token are added. The sum is the residual stream, which every later step reads from and "
-        "adds to."
+        "The vectors of each token are added. The sum is the start of the residual stream, which later steps read and "
+        "add to."
         if len(parts) > 1
         else "The token vectors are the start of the residual stream: this classifier adds no position vectors.",
         f"x_i = {' + '.join(f'{part.symbol}_i' for part in parts)}",

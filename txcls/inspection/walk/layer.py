@@ -17,8 +17,8 @@ from txcls.wording import percentage
 def block_steps(run: ForwardPass, layer: int, previous: WalkStep) -> list[WalkStep]:
     """All steps of a layer (from 0), which reads the output of the step `previous`.
 
-    With pre-norm, attention and feed-forward each read a normalised copy of the residual stream and add to the stream
-    itself; with post-norm they read the stream, which is normalised after each addition.
+    With pre-norm, attention and feed-forward each read a normalised copy of the residual stream; with post-norm, they
+    read the stream itself, which is normalised after each addition.
     """
     block, steps, stream = run.block(layer), list[WalkStep](), previous
     for part, title, norm, steps_of_part in (
@@ -62,35 +62,35 @@ def norm_step(
             bias=float(bias[d]),
         ),
         _ask=lambda _: Question(
-            "Over which numbers are mean and variance taken?",
+            "Over which numbers are the mean and the variance computed?",
             ("Over the D numbers of one token", "Over the T tokens of one dimension", "Over the whole matrix"),
             0,
-            "Each row is normalised by itself, so that the result depends on no other token and no other text. For "
-            f"{run.who} the mean before was {focus.mean():.4f}, the standard deviation {focus.std():.4f}.",
+            "Each row is normalised separately, so the result does not depend on other tokens or texts. For "
+            f"{run.focus_name}, the mean before was {focus.mean():.4f} and the standard deviation {focus.std():.4f}.",
         ),
     )
 
 
-def _add(run: ForwardPass, layer: int, part: str, stream: WalkStep, written: WalkStep, values: FloatArray) -> WalkStep:
+def _add(run: ForwardPass, layer: int, part: str, stream: WalkStep, output: WalkStep, values: FloatArray) -> WalkStep:
     """The residual stream plus the output of attention or feed-forward."""
-    norms = [float(np.linalg.norm(step.cells()[run.focus])) for step in (stream, written)]
+    norms = [float(np.linalg.norm(step.cells()[run.focus])) for step in (stream, output)]
     is_pre = run.config.norm == "pre"
     tap = "resid_mid" if part == "attn" else "resid_post"
     return WalkStep(
         f"add_{part}",
         f"Add the output of {'attention' if part == 'attn' else 'feed-forward'}",
-        "The output is added to the residual stream element by element: what was in the stream stays there for later "
-        "steps to read." + ("" if is_pre else " The next step normalises the sum."),
-        rf"x_i \leftarrow {stream.symbol}_i + {written.symbol}_i",
+        "The output is added to the residual stream element by element; later steps can still read what was in the "
+        "stream before." + ("" if is_pre else " The next step normalises the sum."),
+        rf"x_i \leftarrow {stream.symbol}_i + {output.symbol}_i",
         (source_of(Block.forward, f"x = self.{tap}(x + " if is_pre else f"x = self.{tap}(self.norm"),),
         **run.numbers("x", "TD", values, layer),
         _ask=lambda _: ask_largest(
-            f"Which vector of {run.who} has the larger norm?",
-            ["the residual stream before", "the output that is added"],
+            f"Which vector of {run.focus_name} has the larger norm?",
+            ["the residual stream before", "the output"],
             norms,
-            lambda _: f"Residual stream before: {norms[0]:.4f}; output added: {norms[1]:.4f}.",
+            lambda _: f"Norms: residual stream before {norms[0]:.4f}, output {norms[1]:.4f}.",
         ),
-        **addition((stream, written), sign=r"\leftarrow"),
+        **addition((stream, output), sign=r"\leftarrow"),
     )
 
 
@@ -103,7 +103,7 @@ def feed_forward_steps(run: ForwardPass, layer: int, previous: WalkStep) -> list
 def _expand(run: ForwardPass, layer: int, previous: WalkStep) -> WalkStep:
     linear, kind = run.block(layer).ff.expand, run.config.activation
     function = r"\mathrm{ReLU}" if kind == "relu" else r"\mathrm{GELU}"
-    effect = "ReLU sets the negative ones to 0" if kind == "relu" else "GELU pushes the negative ones towards 0"
+    effect = "ReLU sets negative values to 0" if kind == "relu" else "GELU moves negative values towards 0"
     hidden = run.value(f"layers.{layer}.ff.hidden")  # T F
     inactive = float((hidden[run.focus] <= 0).mean())
     return WalkStep(
@@ -114,10 +114,10 @@ def _expand(run: ForwardPass, layer: int, previous: WalkStep) -> WalkStep:
         (source_of(FeedForward.forward, "expanded = self.expand", "hidden = "),),
         **run.numbers("h", "TF", hidden, layer),
         _ask=lambda _: Question(
-            f"What share of the {run.config.d_ff} hidden activations of {run.who} is 0 or negative?",
+            f"What fraction of the {run.config.d_ff} hidden activations of {run.focus_name} is 0 or negative?",
             ("less than a quarter", "a quarter to a half", "a half to three quarters", "more than three quarters"),
             min(int(inactive * 4), 3),
-            f"{percentage(inactive)} of them.",
+            f"{percentage(inactive)} of them are.",
         ),
         **product(
             previous.operand("row"),
@@ -136,8 +136,7 @@ def _contract(run: ForwardPass, layer: int, previous: WalkStep) -> WalkStep:
     return WalkStep(
         "contract",
         "Feed-forward: contract",
-        "A second matrix turns the F activations back into D numbers: the sum of its columns, weighted by the "
-        "activations.",
+        "A second matrix maps the F activations back to D numbers: a sum of its columns, weighted by the activations.",
         r"u_i = W^2 h_i + b^2",
         (source_of(FeedForward.forward, "output: Tensor"),),
         **run.numbers("u", "TD", run.value(f"layers.{layer}.ff_out"), layer),
@@ -145,7 +144,7 @@ def _contract(run: ForwardPass, layer: int, previous: WalkStep) -> WalkStep:
             "Does the feed-forward network move information from one token to another?",
             ("Yes", "No"),
             1,
-            "Its two matrices work on one row at a time. Only attention moves information between rows.",
+            "Its two matrices are applied to each row separately. Only attention moves information between rows.",
         ),
         **product(
             previous.operand("row"),
@@ -159,7 +158,7 @@ def _contract(run: ForwardPass, layer: int, previous: WalkStep) -> WalkStep:
 
 
 def _activation(kind: str, value: float) -> float:
-    """ReLU, or GELU (Hendrycks & Gimpel 2016), either exact or with the tanh approximation."""
+    """ReLU, or GELU (Hendrycks & Gimpel 2016), exact or with the tanh approximation."""
     if kind == "relu":
         return max(value, 0.0)
     if kind == "gelu":

@@ -1,4 +1,4 @@
-"""All steps for one text in order, from the typed text to calibrated probabilities."""
+"""All steps for one text in order, from the text to calibrated probabilities."""
 
 from dataclasses import dataclass, replace
 
@@ -28,19 +28,19 @@ class Walk:
     focus: int
 
     def find(self, name: str, layer: int = 0) -> int:
-        """Index of the step with that name (in that layer, for steps in layers); UnknownNameError if there is none."""
-        for place, step in enumerate(self.steps):
+        """The index of a step by name (and layer, for steps in layers); UnknownNameError if there is none."""
+        for index, step in enumerate(self.steps):
             if step.name == name and step.layer in (None, layer):
-                return place
+                return index
         raise UnknownNameError("no step", name, dict.fromkeys(step.name for step in self.steps))
 
     def __repr__(self) -> str:
         """A line per step: its index, name, layer and title."""
         width = max(len(step.name) for step in self.steps)
         lines = [f"Walk of {len(self.steps)} steps, {self.traced.prediction!r}"]
-        for place, step in enumerate(self.steps):
+        for index, step in enumerate(self.steps):
             layer = "" if step.layer is None else f"layer {step.layer}"
-            lines.append(f"  {place:>2}  {step.name:<{width}}  {layer:<7}  {step.title}")
+            lines.append(f"  {index:>2}  {step.name:<{width}}  {layer:<7}  {step.title}")
         return "\n".join(lines)
 
 

@@ -36,7 +36,7 @@ def pooling_steps(run: ForwardPass, previous: WalkStep) -> list[WalkStep]:
     if run.config.pooling in ("first", "class_token"):
         return [_first_token(run, previous)]
     pools_padding = run.config.pool_padding or not run.config.mask_padding
-    is_pooled = np.array([index != PAD or pools_padding for index in run.ids])  # T
+    is_pooled = np.array([token_id != PAD or pools_padding for token_id in run.ids])  # T
     if run.config.pooling == "attention":
         scored = _scores(run, previous, is_pooled)
         weights = _weights(run, scored, scored.cells()[:, 0])
@@ -46,22 +46,22 @@ def pooling_steps(run: ForwardPass, previous: WalkStep) -> list[WalkStep]:
 
 
 def _first_token(run: ForwardPass, previous: WalkStep) -> WalkStep:
-    which = "class token" if run.config.pooling == "class_token" else "first token"
+    token = "class token" if run.config.pooling == "class_token" else "first token"
     first = previous.cells()[:1]  # 1 D
     return WalkStep(
         "pooled",
-        f"Pooling: the {which}",
-        f"The vector of the {which} stands for the whole text; attention has let it collect information from the "
-        "others.",
+        f"Pooling: the {token}",
+        f"The vector of the {token} represents the whole text; through attention, it contains information from the "
+        "other tokens.",
         rf"t = {previous.symbol}_1",
         (source_of(Pooling.forward, "if self.kind in", "return"),),
         **run.numbers("t", "BD", run.value("pooled")),
-        operands=(Operand(f"state of the {which}", first[None], "cell", previous.title),),
+        operands=(Operand(f"state of the {token}", first[None], "cell", previous.title),),
         _explain=lambda _, __, d: lookup(indexed(rf"t_d &= {previous.symbol}_{{1,d}}", d=d), float(first[0, d])),
         _ask=lambda _: run.ask_token(
-            "Which token's vector stands for the text?",
+            "Which token's vector represents the text?",
             [1.0, *[0.0] * (len(run.names) - 1)],
-            lambda _: "Always the first one.",
+            lambda _: "Always the first token's.",
         ),
     )
 
@@ -87,7 +87,7 @@ def _scores(run: ForwardPass, previous: WalkStep, is_pooled: NDArray[np.bool_]) 
     return WalkStep(
         "pool_scores",
         "Pooling: scores",
-        "The dot product of each token's vector with a trained vector: how much the token should count.",
+        "The dot product of each token's vector with a trained vector: how important the token is.",
         rf"a_i = {previous.symbol}_i \cdot w",
         (source_of(Pooling.forward, "scores = self.score"),),
         **run.numbers("a", "TB", scores),
@@ -108,7 +108,7 @@ def _weights(run: ForwardPass, previous: WalkStep, scores: FloatArray) -> WalkSt
     return WalkStep(
         "pool_weights",
         "Pooling: weights",
-        "Softmax turns the scores into weights that sum to 1: how much each token counts in the vector of the text."
+        "Softmax turns the scores into weights that sum to 1: how much each token contributes to the text vector."
         if is_learned
         else "All tokens have the same weight: softmax of equal scores gives the mean.",
         formula if is_learned else r"\alpha_i = \frac{\mathrm{e}^0}{\sum_m \mathrm{e}^0} = \frac{1}{n}",
@@ -130,16 +130,16 @@ def _weighted_sum(run: ForwardPass, previous: WalkStep, weights: WalkStep) -> Wa
     row = weights.operand("row")
     return WalkStep(
         "pooled",
-        "Pooling: one vector for the text",
-        "The tokens' vectors are added up with these weights: T vectors become one, whatever the length of the text.",
+        "Pooling: the text vector",
+        "The weighted sum of the tokens' vectors is the text vector: one vector, whatever the length of the text.",
         rf"t = \sum_i \alpha_i\,{previous.symbol}_i",
         (source_of(Pooling.forward, "pooled: Tensor"),),
         **run.numbers("t", "BD", run.value("pooled")),
         _ask=lambda _: ask_number(
-            "How many numbers does the vector of the text have?",
+            "How many numbers does the text vector have?",
             d_model,
             (len(run.names) * d_model, len(run.names), len(run.classifier.classes)),
-            f"D = {d_model}, for a text of any length.",
+            f"D = {d_model}, whatever the length of the text.",
         ),
         **product(
             replace(row, values=row.values.swapaxes(1, 2)),
@@ -166,8 +166,8 @@ def _logits(run: ForwardPass, previous: WalkStep) -> WalkStep:
     return WalkStep(
         "logits",
         "Logits",
-        "Each class has a trained vector. Its dot product with the vector of the text, plus a bias, is the logit of "
-        "the class: any number from minus to plus infinity.",
+        "Each class has a trained vector. Its dot product with the text vector, plus a bias, is the logit of the "
+        "class, which can be any number.",
         r"\ell_c = W_c \cdot t + b_c",
         (source_of(TextClassifier.forward, "self.logits(self.head"),),
         **run.numbers(r"\ell", "CB", logits),
@@ -196,7 +196,7 @@ def _softmax(run: ForwardPass, logits: WalkStep, probabilities: Floats) -> WalkS
     return WalkStep(
         "class_softmax",
         "Softmax: probabilities",
-        "Softmax turns the logits into probabilities that sum to 1 over all classes, still uncalibrated.",
+        "Softmax turns the logits into uncalibrated probabilities that sum to 1 over all classes.",
         formula,
         (source_of(log_softmax, "shifted =", "return"),),
         **run.numbers("P", "CB", probabilities),
@@ -243,7 +243,7 @@ def _calibrated(run: ForwardPass, softmax: WalkStep, surprisal: Floats) -> WalkS
         "Calibrated probabilities",
         "The surprisal of each class, −ln P, is divided by a temperature τ and raised to a power κ; softmax of the "
         "negative results gives the final probabilities. τ and κ were fitted on validation texts, so that about 90 % "
-        "of the answers given with 90 % are right. The ranking of the classes does not change.",
+        "of predictions with a probability of 90 % are correct. The ranking of the classes does not change.",
         rf"\ell'_c = -\left(\frac{{-\ln P_c}}{{\tau}}\right)^{{\kappa}}, \quad {formula}",
         (
             source_of(calibrated_log_probabilities, "surprisal =", "return"),

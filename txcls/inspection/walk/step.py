@@ -19,7 +19,7 @@ from txcls.wording import percentage
 
 @dataclass(frozen=True, slots=True)
 class SourceLines:
-    """Lines of code without indentation: `file` is relative to the project folder, `line` the first line's number."""
+    """Lines of code, dedented; `file` is relative to the project folder, and `line` is the number of the first line."""
 
     file: str
     line: int
@@ -28,12 +28,11 @@ class SourceLines:
 
 @cache
 def source_of(owner: ModuleType | type | Callable[..., Any], first: str = "", last: str = "") -> SourceLines:
-    """The code of a module, class, function or method, read from its file: the code shown is the code that runs.
+    """Lines from the source of a module, class, function or method: the code shown is the code that runs.
 
     Args:
-        thing: what to show.
-        first: show from the first line that contains this; "" to show all of it.
-        last: show up to the next line that contains this; "" for a single line.
+        first: the first line is the first one that contains this; "" for all lines.
+        last: the last line is the next one that contains this; "" for a single line.
 
     Raises:
         TraceError: no line contains `first`, or no line from there on contains `last`.
@@ -41,9 +40,9 @@ def source_of(owner: ModuleType | type | Callable[..., Any], first: str = "", la
     lines, number = inspect.getsourcelines(owner)
 
     def find(fragment: str, begin: int) -> int:
-        for place in range(begin, len(lines)):
-            if fragment in lines[place]:
-                return place
+        for index in range(begin, len(lines)):
+            if fragment in lines[index]:
+                return index
         raise TraceError(f"no line of {owner.__name__} after its first {begin} contains {fragment!r}")
 
     begin = find(first, 0)
@@ -55,9 +54,9 @@ def source_of(owner: ModuleType | type | Callable[..., Any], first: str = "", la
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question about a step: the options, the index of the right option, and why it is right.
+    """A multiple-choice question about a step; `answer` is the index of the correct option.
 
-    `cell` is the (row, column) of the number in question, if the question is about one number.
+    `cell` is the (row, column) of the number that the question is about, if it is about a single number.
     """
 
     text: str
@@ -76,8 +75,8 @@ def ask_largest(
 ) -> Question | None:
     """Ask which name has the largest value; None if all values are equal.
 
-    `explanation` and `cell` are called with the index of the right answer. Up to six names are all offered as options;
-    otherwise the options are the right one, the runner-up, a middle one and the last.
+    `explanation` and `cell` are called with the index of the largest value. The options are all names if there are up
+    to six, and otherwise four: the first, second, middle and last by value.
     """
     ranked = sorted(range(len(names)), key=lambda n: -values[n])
     best = ranked[0]
@@ -85,21 +84,21 @@ def ask_largest(
     last = len(ranked) - 1
     if last < 1:
         return None
-    offered = sorted({ranked[place] for place in (range(last + 1) if last < 6 else (0, 1, last // 2, last))})
+    offered = sorted({ranked[rank] for rank in (range(last + 1) if last < 6 else (0, 1, last // 2, last))})
     options = tuple(names[n] for n in offered)
     return Question(text, options, offered.index(best), explanation(best), None if cell is None else cell(best))
 
 
-def ask_number(text: str, right: int, others: Sequence[int], explanation: str) -> Question | None:
-    """Ask which of these numbers is right; None if all are equal."""
-    options = sorted({right, *others})
+def ask_number(text: str, correct: int, others: Sequence[int], explanation: str) -> Question | None:
+    """Ask for a number among others; None if all are equal."""
+    options = sorted({correct, *others})
     if len(options) < 2:
         return None
-    return Question(text, tuple(f"{option:,}" for option in options), options.index(right), explanation)
+    return Question(text, tuple(f"{option:,}" for option in options), options.index(correct), explanation)
 
 
 def ask_percentage(text: str, share: float, cell: tuple[int, int]) -> Question:
-    """Ask in which of five ranges a share lies; the share is the number in `cell`."""
+    """Ask in which of five ranges the share in `cell` lies."""
     options = ("less than 10 %", "10 to 30 %", "30 to 60 %", "60 to 90 %", "more than 90 %")
     answer = int(np.searchsorted([0.1, 0.3, 0.6, 0.9], share, side="right"))
     return Question(text, options, answer, f"{percentage(share)}.", cell)
@@ -127,21 +126,21 @@ SYMBOLS = {
     "u": "feed-forward output",
     "a": "pooling scores",
     r"\alpha": "pooling weights",
-    "t": "vector of the text",
+    "t": "text vector",
     r"\ell": "logits",
     "P": "probabilities before calibration",
     r"\ell'": "calibrated logits",
     "P'": "calibrated probabilities",
 }
-"""What the symbols in formulas mean. Tokens i, j and classes c count from 1, dimensions d, e, f from 0."""
+"""The meaning of the symbols in formulas."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """Rows or columns of a step's numbers: shape letter, what a row or column is, how many there are, and any names."""
+    """The rows or columns of a step's numbers: shape letter, kind, number, and names, if they have names."""
 
     letter: str
-    what: Literal["token", "dimension", "class", "text"]
+    kind: Literal["token", "dimension", "class", "text"]
     size: int
     names: tuple[str, ...] = ()
 
@@ -152,7 +151,7 @@ class Operand:
 
     Attributes:
         values: (H, rows, columns), or (1, rows, columns) if it is the same for every head.
-        used: which part of it enters the number at row i and column j: row i, column j, or the number at that place.
+        used: which of its numbers determine the result at row i and column j: row i, column j, or the number there.
         source: title of the step that computes it; "" for weights.
     """
 
@@ -173,20 +172,20 @@ class WalkStep:
 
     Attributes:
         name: its name in links; unique together with `layer` (from 0; None outside the layers).
-        says: what happens, in a sentence or two.
+        description: what happens, in a sentence or two.
         formula: LaTeX; empty if the step has no arithmetic.
         code: the lines that compute it.
         symbol: symbol of its numbers in formulas, a key of `SYMBOLS`.
         rows, columns: the axes of `values`.
         values: (H, rows, columns), or (1, rows, columns) for a step without heads; None for text, tokens and ids.
-        quantity: what the numbers are; weights and probabilities sum to 1 along each row, or along the only column.
-        operands: the matrices from which its numbers are computed; empty if they only follow from a formula.
-        follows: title of the previous step, for a step without operands.
+        quantity: kind of number; weights and probabilities sum to 1 along each row, or along the only column.
+        operands: the matrices from which its numbers are computed; empty if they are computed from a formula.
+        follows: title of the step whose output it reads, for a step without operands.
     """
 
     name: str
     title: str
-    says: str
+    description: str
     formula: str
     code: tuple[SourceLines, ...]
     symbol: str = ""
@@ -202,13 +201,13 @@ class WalkStep:
     _ask: Callable[[int], Question | None] = field(default=lambda _: None, repr=False)
 
     @property
-    def reads(self) -> tuple[str, ...]:
-        """Titles of the steps whose results it reads."""
+    def inputs(self) -> tuple[str, ...]:
+        """Titles of the steps whose output it reads."""
         return tuple(title for title in (self.follows, *(operand.source for operand in self.operands)) if title)
 
     @property
-    def means(self) -> str:
-        """What its numbers are, in words."""
+    def meaning(self) -> str:
+        """The meaning of its numbers."""
         return SYMBOLS[self.symbol]
 
     def cells(self, head: int = 0) -> FloatArray:
@@ -223,9 +222,9 @@ class WalkStep:
         return cells
 
     def operand(self, used: Use) -> Operand:
-        """Its numbers as an operand of a later step."""
+        """The step's numbers as an operand of a later step."""
         assert self.values is not None
-        return Operand(self.means, self.values, used, self.title)
+        return Operand(self.meaning, self.values, used, self.title)
 
     def explain(self, row: int, column: int, *, head: int = 0) -> Arithmetic:
         """How one number is computed from the operands.
@@ -240,26 +239,26 @@ class WalkStep:
         return self._explain(head if self.by_head else 0, row, column)
 
     def question(self, *, head: int = 0) -> Question | None:
-        """A question to answer before the numbers are shown; None if there is only one possible answer."""
+        """A question about the numbers; None if there is only one possible answer."""
         return self._ask(head)
 
 
 def product(
     left: Operand, right: Operand, letters: str, equation: str, *, bias: FloatArray | None = None, **settings: Any
 ) -> dict[str, Any]:
-    """The operands and arithmetic of a step whose numbers are rows of `left` times columns of `right`.
+    """The operands and the arithmetic of a step whose numbers are rows of `left` times columns of `right`.
 
     Args:
         letters: subscripts in `equation` for the row and, if there are several columns, the column; m is the column
             counted over all heads.
-        bias: one number per column, over all heads, or (rows, 1).
+        bias: one number per column, counted over all heads, or (rows, 1).
         settings: further arguments of `dot_product`.
     """
 
     def explain(head: int, row: int, column: int) -> Arithmetic:
-        over_heads = head * right.values.shape[2] + column
-        indices = {**dict(zip(letters, (row, column), strict=False)), "m": over_heads}
-        added = None if bias is None else float(bias[row, 0] if bias.ndim == 2 else bias[over_heads])
+        column_over_heads = head * right.values.shape[2] + column
+        indices = {**dict(zip(letters, (row, column), strict=False)), "m": column_over_heads}
+        added = None if bias is None else float(bias[row, 0] if bias.ndim == 2 else bias[column_over_heads])
         factors = left.cells(head)[row], right.cells(head)[:, column]
         return dot_product(indexed(equation, **indices), *factors, bias=added, **settings)
 
@@ -267,7 +266,7 @@ def product(
 
 
 def addition(parts: Sequence[WalkStep], *, sign: str = "=") -> dict[str, Any]:
-    """The operands and arithmetic of a step that sums the numbers of other steps into the residual stream."""
+    """The operands and the arithmetic of a step that adds up the numbers of other steps in the residual stream."""
     equation = rf"x_{{i,d}} &{sign} " + " + ".join(f"{part.symbol}_{{i,d}}" for part in parts)
     return {
         "operands": tuple(part.operand("cell") for part in parts),

@@ -33,7 +33,7 @@ from txcls.evaluation.report import (
     worst_pairs,
 )
 from txcls.figures import confusion_map, group_bars, group_lines, reliability_diagram, training_curves, visible
-from txcls.figures.lines import of_runs
+from txcls.figures.lines import runs_caption
 from txcls.wording import percentage
 
 N_ZOOMED = 12
@@ -173,7 +173,7 @@ def _draw_training_curves(report: Report, runs: int) -> None:
         alt=f"Loss and accuracy at {len(report.history)} validations during training{best_accuracy}",
     )
     if runs > 1:
-        st.caption(of_runs(runs))
+        st.caption(runs_caption(runs))
 
 
 def _draw_confusion(opened: layout.Page, report: Report) -> None:

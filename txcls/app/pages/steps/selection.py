@@ -20,7 +20,7 @@ def chosen_cell(view: View, cells: np.ndarray, rows: Axis, columns: Axis, focus:
     """The selected cell; by default, the row of the focus token or best class, and the largest magnitude in it."""
     selected = _cells(view)
     magnitude = np.where(np.isfinite(cells), np.abs(cells), -1.0)
-    default_row = focus if rows.what == "token" else int(cells.argmax()) if rows.what == "class" else 0
+    default_row = focus if rows.kind == "token" else int(cells.argmax()) if rows.kind == "class" else 0
     row = min(selected.get(_row_key(rows), default_row), rows.size - 1)
     column = selected.get(columns.letter, columns.size)
     return row, column if column < columns.size else int(magnitude[row].argmax())
@@ -48,7 +48,7 @@ def _cells(view: View) -> dict[str, int]:
 
 
 def _row_key(rows: Axis) -> str:
-    return "row" if rows.what == "token" else rows.letter
+    return "row" if rows.kind == "token" else rows.letter
 
 
 def choose_first_row(rows: Axis, row: int) -> int:
@@ -72,7 +72,7 @@ def draw_cell_boxes(rows: Axis, columns: Axis, row: int, column: int) -> None:
     """Draw a control for the row and one for the column of the selected cell."""
     boxes = st.container(horizontal=True, gap="small")
     for side, axis, index in (("Row", rows, row), ("Column", columns, column)):
-        if axis.what == "text":
+        if axis.kind == "text":
             continue
         key = f"step_box_{side}_{axis.letter}"
         st.session_state[key] = index
@@ -83,7 +83,7 @@ def draw_cell_boxes(rows: Axis, columns: Axis, row: int, column: int) -> None:
         }
         if axis.names:
             boxes.selectbox(
-                f"{side}: {axis.what}",
+                f"{side}: {axis.kind}",
                 range(axis.size),
                 key=key,
                 format_func=partial(_numbered_name, axis.names),
@@ -91,7 +91,7 @@ def draw_cell_boxes(rows: Axis, columns: Axis, row: int, column: int) -> None:
                 **options,
             )
         else:
-            boxes.number_input(f"{side}: {axis.what}", 0, axis.size - 1, key=key, width=180, **options)
+            boxes.number_input(f"{side}: {axis.kind}", 0, axis.size - 1, key=key, width=180, **options)
 
 
 def _follow_box(key: str, side: str, rows: Axis, columns: Axis, row: int, column: int) -> None:

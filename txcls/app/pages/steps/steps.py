@@ -94,7 +94,7 @@ def _draw_step(opened: layout.Page, classifier: Predictor, walk: Walk, step: Wal
         if step.by_head and step.layer is not None:
             heads.draw_chip(classifier, step.layer, opened.view.head)
     with st.container(key="step_says"):
-        st.markdown(plain(step.says))
+        st.markdown(plain(step.description))
     is_hidden = _ask_question(opened, step)
     left, right = st.columns([1, 1] if lecture.is_on() else [3, 2], gap="large")
     selected = (0, 0)
@@ -115,8 +115,8 @@ def _draw_step(opened: layout.Page, classifier: Predictor, walk: Walk, step: Wal
             for code in step.code:
                 st.caption(f"`{code.file}`, line {code.line}")
                 st.code(code.code, language="python", wrap_lines=True)
-            if step.reads:
-                st.caption("Input from: " + ", ".join(plain(title) for title in step.reads))
+            if step.inputs:
+                st.caption("Input from: " + ", ".join(plain(title) for title in step.inputs))
 
 
 def _step_index(view: View, walk: Walk) -> int:
@@ -253,7 +253,7 @@ def _shape_html(step: WalkStep, walk: Walk) -> str:
         letters = ["B", "T"] if step.name == "ids" else []
     else:
         letters = ["B", *(["H"] if step.by_head else [])]
-        letters += [axis.letter for axis in (step.rows, step.columns) if axis.what != "text"]
+        letters += [axis.letter for axis in (step.rows, step.columns) if axis.kind != "text"]
     if not letters:
         return f"No numbers yet: {len(walk.traced.prediction.text):,} characters" + (
             f", <b>T = {sizes['T']}</b> tokens" if step.name == "tokens" else ""
@@ -335,8 +335,8 @@ def _draw_numbers(opened: layout.Page, step: WalkStep, walk: Walk) -> tuple[int,
     row, column = selection.chosen_cell(opened.view, cells, rows, columns, walk.focus)
     shows_operands = lecture.is_on() and step.operands
     has_matrix = any(min(operand.cells().shape) > 1 for operand in step.operands)
-    if "text" in (rows.what, columns.what) and not (shows_operands and has_matrix and rows.size <= MAX_BARS):
-        _draw_bars(opened, step, rows if columns.what == "text" else columns, cells.ravel(), max(row, column))
+    if "text" in (rows.kind, columns.kind) and not (shows_operands and has_matrix and rows.size <= MAX_BARS):
+        _draw_bars(opened, step, rows if columns.kind == "text" else columns, cells.ravel(), max(row, column))
         return row, column
     first = selection.choose_first_row(rows, row)
     last = min(first + selection.MAX_ROWS, rows.size)
@@ -344,8 +344,8 @@ def _draw_numbers(opened: layout.Page, step: WalkStep, walk: Walk) -> tuple[int,
     settings: dict[str, Any] = {
         "rows": [rows.names[n] if rows.names else str(n) for n in range(first, last)],
         "columns": list(columns.names) if columns.names else None,
-        "row_title": "query" if columns.what == "token" and rows.what == "token" else rows.what,
-        "column_title": {rows.what: "key", "text": ""}.get(columns.what, columns.what),
+        "row_title": "query" if columns.kind == "token" and rows.kind == "token" else rows.kind,
+        "column_title": {rows.kind: "key", "text": ""}.get(columns.kind, columns.kind),
         "quantity": step.quantity,
         "bound": float(finite.max(initial=0.0)) or None,
         "chosen": (row - first, column) if first <= row < last else None,
@@ -354,7 +354,7 @@ def _draw_numbers(opened: layout.Page, step: WalkStep, walk: Walk) -> tuple[int,
         operands = [(operand.name, operand.cells(head), operand.used) for operand in step.operands]
         figure = operands_map(
             cells[first:last],
-            result=step.means,
+            result=step.meaning,
             operands=[
                 (name, values if used == "column" else values[first:last], used) for name, values, used in operands
             ],
@@ -366,7 +366,7 @@ def _draw_numbers(opened: layout.Page, step: WalkStep, walk: Walk) -> tuple[int,
         figure,
         key=CHART,
         alt=f"Heat map of {_title(step)}: {rows.size} by {columns.size} numbers from {_smallest(cells):.4f} to "
-        f"{float(cells.max()):.4f}; selected: row {row + 1}, column {column + (columns.what != 'dimension')}, "
+        f"{float(cells.max()):.4f}; selected: row {row + 1}, column {column + (columns.kind != 'dimension')}, "
         f"{cells[row, column]:.4f}",
     )
     listen_to_cells(CHART, lambda r, c: selection.select_cell(rows, columns, first + r, c))
@@ -377,13 +377,13 @@ def _draw_numbers(opened: layout.Page, step: WalkStep, walk: Walk) -> tuple[int,
 
 def _draw_bars(opened: layout.Page, step: WalkStep, axis: Axis, values: np.ndarray, selected: int) -> None:
     """Draw a vector as bars, one per class, token or dimension; with many classes, only the largest values."""
-    is_ranked = axis.what == "class"
+    is_ranked = axis.kind == "class"
     n, limit = axis.size, MAX_BARS_PER_SLIDE if lecture.is_on() else MAX_BARS
     chart(
         number_bars(
             values,
             names=axis.names or None,
-            axis_title=axis.what,
+            axis_title=axis.kind,
             quantity=step.quantity,
             chosen=selected,
             ranked=is_ranked,
@@ -391,7 +391,7 @@ def _draw_bars(opened: layout.Page, step: WalkStep, axis: Axis, values: np.ndarr
         ),
         key=CHART,
         alt=f"Bars of {_title(step)}: {n} numbers from {_smallest(values):.4f} to {float(values.max()):.4f}; selected: "
-        f"{axis.what} {selected + (axis.what != 'dimension')}, {values[selected]:.4f}",
+        f"{axis.kind} {selected + (axis.kind != 'dimension')}, {values[selected]:.4f}",
     )
     listen_to_cells(CHART, lambda n, _: selection.select_index(axis, n))
     if is_ranked and n > limit:

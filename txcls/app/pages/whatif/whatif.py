@@ -205,7 +205,7 @@ def _draw_effects(comparison: TextComparison) -> None:
     shown = _pairs_to_draw(comparison.pairs, strength)
     names = [_pair_name(comparison, comparison.pairs[n]) for n in shown]
     chart(
-        compared_effects(names, before[shown], after[shown], of=comparison.label),
+        compared_effects(names, before[shown], after[shown], class_name=comparison.label),
         key="chart_effects",
         alt=f"Bars of each word's effect on the probability of {comparison.label} in both texts; strongest: "
         f"{names[int(strength[shown].argmax())]}",
