@@ -198,9 +198,9 @@ def deletion_lines(
     curves: Sequence[NDArray[np.floating]],
     random: NDArray[np.floating],
     *,
-    winner: str,
+    class_name: str,
 ) -> go.Figure:
-    """The probability of the class `winner` as words are deleted, one line per method.
+    """The probability of a class as words are deleted, one line per method.
 
     The M `curves` hold probabilities (K,) with fractions `shares` (K,) of the words deleted. For R `random` orders,
     (R, K), a thick grey line shows the mean, and a grey band the range from minimum to maximum.
@@ -208,7 +208,7 @@ def deletion_lines(
     figure = new_figure(
         height=500,
         x={"range": [0, 1], "tickformat": ".0%", "title": "share of words deleted,<br>highest score first"},
-        y={"range": [0, 1.02], "tickformat": ".0%", "title": f"probability of {label(winner)}"},
+        y={"range": [0, 1.02], "tickformat": ".0%", "title": f"probability of {label(class_name)}"},
         hovermode="x unified",
         **legend_above(traceorder="normal"),
     )

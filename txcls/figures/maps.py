@@ -58,6 +58,16 @@ def _add_click_targets(
     )
 
 
+def _cell_axis(names: Sequence[str], centres: Sequence[float], ends: tuple[float, float], **more: Any) -> Settings:
+    """The axis of a clickable grid of cells from end to end, with a name at each centre."""
+    ticks = {"range": list(ends), "tickvals": list(centres), "ticktext": list(names)}
+    return {**ticks, "fixedrange": True, **CELLS, **more}
+
+
+def _numbers(n: int) -> list[str]:
+    return [str(number) for number in range(1, n + 1)]
+
+
 def attention_grid(patterns: NDArray[np.floating], *, selected: tuple[int, int] | None = None) -> go.Figure:
     """All heads as small maps: one row per layer, one column per head, with the selected (layer, head) framed.
 
@@ -68,25 +78,11 @@ def attention_grid(patterns: NDArray[np.floating], *, selected: tuple[int, int] 
     cells = np.rint(np.clip(patterns, 0.0, 1.0) * 255).astype(np.uint8)
     gap = 0.12  # between maps, in map widths
     step, edge = 1 + gap, gap / 2
+    rows, columns = ([n * step + 0.5 for n in range(size)] for size in (n_layers, n_heads))
     figure = new_figure(
         height=int(96 + np.clip(560 / n_heads, 80, 170) * n_layers),
-        x={
-            "range": [-edge, n_heads * step - edge],
-            "tickvals": [head * step + 0.5 for head in range(n_heads)],
-            "ticktext": [str(head + 1) for head in range(n_heads)],
-            "title": "head",
-            "side": "top",
-            "fixedrange": True,
-            **CELLS,
-        },
-        y={
-            "range": [n_layers * step - edge, -edge],
-            "tickvals": [layer * step + 0.5 for layer in range(n_layers)],
-            "ticktext": [str(layer + 1) for layer in range(n_layers)],
-            "title": "layer",
-            "fixedrange": True,
-            **CELLS,
-        },
+        x=_cell_axis(_numbers(n_heads), columns, (-edge, n_heads * step - edge), title="head", side="top"),
+        y=_cell_axis(_numbers(n_layers), rows, (n_layers * step - edge, -edge), title="layer"),
         coloraxis=share_colour_axis(top=255),
         hoverdistance=-1,
         clickmode="event+select",
@@ -104,8 +100,8 @@ def attention_grid(patterns: NDArray[np.floating], *, selected: tuple[int, int] 
         )
     _add_click_targets(
         figure,
-        [head * step + 0.5 for _, head in places],
-        [layer * step + 0.5 for layer, _ in places],
+        [columns[head] for _, head in places],
+        [rows[layer] for layer, _ in places],
         places,
         [f"Layer {layer + 1}, head {head + 1}<br>click to enlarge" for layer, head in places],
     )
@@ -271,7 +267,7 @@ def _head_map(
 ) -> go.Figure:
     """A heat map with a column per head; two extra columns of `cells` are a gap and the feed-forward blocks."""
     n_layers, n_columns = cells.shape
-    names = [str(head + 1) for head in range(n_heads)]
+    names = _numbers(n_heads)
     edges = [head - 0.5 for head in range(n_heads + 1)]
     centres = [float(head) for head in range(n_heads)]
     if n_columns > n_heads:
@@ -281,23 +277,14 @@ def _head_map(
     columns = [column for column in range(n_columns) if names[column]]
     figure = new_figure(
         height=int(190 + np.clip(330 / n_layers, 34, 74) * n_layers),
-        x={
-            "range": [-0.5, edges[-1]],
-            "tickvals": [centres[column] for column in columns],
-            "ticktext": [names[column] for column in columns],
-            "title": "head" if n_columns == n_heads else "head · FF: feed-forward block",
-            "side": "top",
-            "fixedrange": True,
-            **CELLS,
-        },
-        y={
-            "range": [n_layers - 0.5, -0.5],
-            "tickvals": list(range(n_layers)),
-            "ticktext": [str(layer + 1) for layer in range(n_layers)],
-            "title": "layer",
-            "fixedrange": True,
-            **CELLS,
-        },
+        x=_cell_axis(
+            [names[column] for column in columns],
+            [centres[column] for column in columns],
+            (-0.5, edges[-1]),
+            title="head" if n_columns == n_heads else "head · FF: feed-forward block",
+            side="top",
+        ),
+        y=_cell_axis(_numbers(n_layers), range(n_layers), (n_layers - 0.5, -0.5), title="layer"),
         coloraxis=colours,
         hoverdistance=-1,
         clickmode="event+select",
@@ -457,24 +444,12 @@ def patch_map(
         numbers: whether to show numbers in cells that are wide enough.
     """
     n_parts, n_tokens = values.shape
-    axis = {"showgrid": False, "ticks": "", "fixedrange": True}
+    token_labels = {"tickangle": -45, "tickfont": {"size": 13}}
+    part_labels = {"tickfont": {"size": 13 if n_parts <= 12 else 12}}
     figure = new_figure(
         height=int(90 + np.clip(264 / n_parts, 15, 24) * n_parts),
-        x={
-            "range": [-0.5, n_tokens - 0.5],
-            "tickvals": list(range(n_tokens)),
-            "ticktext": [label(token) for token in tokens],
-            "tickangle": -45,
-            "tickfont": {"size": 13},
-            **axis,
-        },
-        y={
-            "range": [-0.5, n_parts - 0.5],
-            "tickvals": list(range(n_parts)),
-            "ticktext": list(parts),
-            "tickfont": {"size": 13 if n_parts <= 12 else 12},
-            **axis,
-        },
+        x=_cell_axis([label(token) for token in tokens], range(n_tokens), (-0.5, n_tokens - 0.5), **token_labels),
+        y=_cell_axis(parts, range(n_parts), (-0.5, n_parts - 0.5), **part_labels),
         coloraxis=signed_colour_axis(1.0, title="share of the difference"),
         hoverdistance=-1,
         clickmode="event+select",
@@ -489,7 +464,7 @@ def patch_map(
         ygap=1,
         hoverinfo="skip",
     )
-    places = [(part, token) for part in range(n_parts) for token in range(n_tokens)]
+    places = list(product(range(n_parts), range(n_tokens)))
     _add_click_targets(
         figure,
         x=[token for _, token in places],

@@ -216,26 +216,26 @@ class Ablation:
     changed: Floats
 
     @property
-    def winner(self) -> int:
+    def predicted(self) -> int:
         """The class predicted by the unchanged model."""
         return int(self.original.argmax())
 
     @property
     def effect(self) -> Floats:
         """The change in the probability of the originally predicted class under each setting, (n,)."""
-        effect: Floats = self.changed[:, self.winner] - self.original[self.winner]
+        effect: Floats = self.changed[:, self.predicted] - self.original[self.predicted]
         return effect
 
     def __repr__(self) -> str:
         """The original prediction, then for each setting the probability of that class and any new prediction."""
         names = [shown(name, limit=60) for name in self.classes]
-        best = names[self.winner]
-        lines = [f"Ablation: {best} {percentage(self.original[self.winner])} without ablation"]
+        original = names[self.predicted]
+        lines = [f"Ablation: {original} {percentage(self.original[self.predicted])} without ablation"]
         for number, (row, effect) in enumerate(zip(self.changed, self.effect, strict=True)):
-            predicted = int(row.argmax())
-            flip = "" if predicted == self.winner else f", now predicts {names[predicted]} {percentage(row[predicted])}"
+            new = int(row.argmax())
+            flip = "" if new == self.predicted else f", now predicts {names[new]} {percentage(row[new])}"
             points = f"{100 * effect:+.1f} points"
-            lines.append(f"  setting {number}: {best} {percentage(row[self.winner])} ({points}){flip}")
+            lines.append(f"  setting {number}: {original} {percentage(row[self.predicted])} ({points}){flip}")
         return "\n".join(lines)
 
 

@@ -133,16 +133,6 @@ def keys_of(kind: str, text: TextKinds) -> Bools:
     return np.broadcast_to(_tokens_of_kind(kind, text), (n, n))
 
 
-def query_kinds(texts: Sequence[TextKinds]) -> tuple[str, ...]:
-    """The kinds of queries that occur in these texts."""
-    return (ANY, *_occurring(texts))
-
-
-def key_kinds(texts: Sequence[TextKinds]) -> tuple[str, ...]:
-    """The kinds of keys that occur in these texts."""
-    return (*RELATIONS, *_occurring(texts))
-
-
 def _occurring(texts: Sequence[TextKinds]) -> list[str]:
     """The kinds of tokens that occur; without "first token" if it is the class token in every text."""
     names = dict.fromkeys(name for text in texts for name in text.kinds)
@@ -264,7 +254,8 @@ def measure_kinds(classifier: Predictor, texts: Sequence[TextKinds]) -> KindsTab
     if not texts:
         raise ValueError("got no texts; expected at least one")
     config = classifier.checkpoint.config.model
-    queries, keys = query_kinds(texts), key_kinds(texts)
+    occurring = _occurring(texts)
+    queries, keys = (ANY, *occurring), (*RELATIONS, *occurring)
     shape = (len(queries), len(keys))
     coverage, n, chance = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     attention = np.zeros((config.n_layers, config.n_heads, *shape))
