@@ -95,8 +95,8 @@ def probability_bars(
         values.append(p_other)
         colours.append(BAR_OTHER)
         patterns.append("/")
-    room = (60 if names_above else 56) if len(values) <= 7 else (50 if names_above else 40)
-    figure = _class_figure(names, height=64 + room * len(values), size=18, above=names_above, right=84)
+    row_height = (60 if names_above else 56) if len(values) <= 7 else (50 if names_above else 40)
+    figure = _class_figure(names, height=64 + row_height * len(values), size=18, above=names_above, right=84)
     white = ["#FFFFFF"] * len(values)
     figure.add_bar(
         x=values,
@@ -391,9 +391,9 @@ def contribution_bars(sources: Sequence[str], contributions: NDArray[np.floating
     rows = list(range(len(sources)))
     values = np.asarray(contributions, dtype=float)
     low, high = min(0.0, float(values.min())), max(0.0, float(values.max()))
-    room = 0.35 * (high - low or 1.0)  # for the numbers beside the bars, even on a phone
+    margin = 0.35 * (high - low or 1.0)  # for the numbers beside the bars, even on a phone
     figure = new_figure(
-        height=90 + 44 * len(sources), x={"range": [low, high + room], "title": title}, y=row_axis(sources, size=15)
+        height=90 + 44 * len(sources), x={"range": [low, high + margin], "title": title}, y=row_axis(sources, size=15)
     )
     figure.add_bar(
         x=values,
@@ -449,10 +449,10 @@ def class_counts(counts: Mapping[str, int], *, unit: str = "rows") -> go.Figure:
         names.append(f"{len(others)} other classes")
         values.append(sum(n for _, n in others))
         colours.append(BAR_OTHER)
-    room = 1.18  # for the number beside the longest bar
+    margin = 1.18  # for the number beside the longest bar
     figure = new_figure(
         height=70 + 26 * max(len(names), 3),
-        x={"title": unit, "range": [0, max(values, default=1) * room], "nticks": 5, "tickformat": ",d"},
+        x={"title": unit, "range": [0, max(values, default=1) * margin], "nticks": 5, "tickformat": ",d"},
         y=row_axis(names, size=FONT_SIZE),
     )
     figure.add_bar(

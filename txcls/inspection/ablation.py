@@ -23,7 +23,7 @@ from txcls.data.splits import training_and_validation
 from txcls.data.types import LabelledTexts
 from txcls.evaluation.evaluate import in_classes_of, predict_logits
 from txcls.inspection.random_texts import random_texts
-from txcls.inspection.tracing import readable, texts_together
+from txcls.inspection.tracing import max_texts_per_batch, readable
 from txcls.model import TextClassifier
 from txcls.predictor import Predictor
 from txcls.tap import Edit, trace
@@ -261,10 +261,10 @@ def ablate(
     ids = readable(classifier, text).ids
     config = classifier.checkpoint.config.model
     length = config.max_length if config.fixed_length else len(ids)
-    together = max(1, texts_together(length) - 1)  # every pass also includes the unchanged model
+    batch_size = max(1, max_texts_per_batch(length) - 1)  # every pass also includes the unchanged model
     passes: list[Floats] = []
-    for first in range(0, max(1, len(settings)), together):
-        group = settings[first : first + together]
+    for first in range(0, max(1, len(settings)), batch_size):
+        group = settings[first : first + batch_size]
         rows = [(row, change) for row, setting in enumerate(group, start=1) for change in setting]
         with trace(record=(), edit=edits_of(rows, config, length=length, means=means, seed=seed)):
             logits = classifier.logits(torch.tensor([ids]).expand(1 + len(group), -1))  # 1+n C

@@ -16,7 +16,7 @@ from torch import Tensor
 from txcls.checkpoint.probabilities import temperatures
 from txcls.config import ModelConfig
 from txcls.inspection.attention import attention_rollout, readout_weights
-from txcls.inspection.tracing import TracedText, texts_together, trace_text
+from txcls.inspection.tracing import TracedText, max_texts_per_batch, trace_text
 from txcls.predictor import Predictor
 from txcls.runtime.pause import may_pause
 from txcls.tap import trace
@@ -204,9 +204,9 @@ def logits_without(classifier: Predictor, ids: Sequence[int], removed: Sequence[
         by_length.setdefault(len(row), []).append(number)
     logits = torch.zeros(len(rows), len(classifier.classes))  # n C
     for numbers in by_length.values():
-        together = texts_together(len(rows[numbers[0]]))
-        for first in range(0, len(numbers), together):
-            batch = numbers[first : first + together]
+        batch_size = max_texts_per_batch(len(rows[numbers[0]]))
+        for first in range(0, len(numbers), batch_size):
+            batch = numbers[first : first + batch_size]
             logits[batch] = classifier.logits(torch.tensor([rows[number] for number in batch]))
     return logits
 

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from txcls.config import ModelConfig
 from txcls.errors import TraceError
-from txcls.inspection.tracing import readable, texts_together
+from txcls.inspection.tracing import max_texts_per_batch, readable
 from txcls.predictor import Predictor
 from txcls.tap import trace
 from txcls.text.tokens import Token
@@ -123,10 +123,10 @@ def patch_grid(classifier: Predictor, clean: str, corrupted: str, *, direction: 
         raise TraceError(f"both texts are classified as {label}; patching needs two texts with different predictions")
     patched_ids, source = (ids[1], clean_run) if direction == "denoising" else (ids[0], corrupted_run)
     cells = [(part, token) for part in parts for token in range(lengths[0])]
-    together = texts_together(config.max_length if config.fixed_length else lengths[0])
+    batch_size = max_texts_per_batch(config.max_length if config.fixed_length else lengths[0])
     patched = [
-        _patched(classifier, patched_ids, source.values, cells[first : first + together])
-        for first in range(0, len(cells), together)
+        _patched(classifier, patched_ids, source.values, cells[first : first + batch_size])
+        for first in range(0, len(cells), batch_size)
     ]
     return PatchGrid(
         direction=direction,

@@ -18,13 +18,13 @@ from txcls.text.vocabulary import PAD, SPECIAL_TOKENS
 
 FloatArray = NDArray[np.float32]
 
-TOKENS_TOGETHER = 2048
+MAX_BATCH_TOKENS = 2048
 """Maximum number of tokens in a batch of texts; larger batches are no faster on a CPU."""
 
 
-def texts_together(n_tokens: int) -> int:
+def max_texts_per_batch(n_tokens: int) -> int:
     """Maximum number of texts of this length in a batch, at least one."""
-    return max(1, TOKENS_TOGETHER // n_tokens)
+    return max(1, MAX_BATCH_TOKENS // n_tokens)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from txcls.checkpoint.snapshots import SnapshotRow
 from txcls.checkpoint.weights import build_without_memory
 from txcls.errors import TraceError
 from txcls.inspection.lens import residual_states
-from txcls.inspection.tracing import FloatArray, readable, texts_together
+from txcls.inspection.tracing import FloatArray, max_texts_per_batch, readable
 from txcls.model import TextClassifier
 from txcls.predictor import Predictor
 from txcls.runtime.pause import may_pause
@@ -22,7 +22,7 @@ from txcls.text.tokens import Token
 
 Floats = NDArray[np.float64]
 
-WEIGHTS_TOGETHER = 32_000_000
+MAX_BATCH_WEIGHTS = 32_000_000
 """Maximum number of weights of the snapshots in one pass: 128 MB in float32."""
 
 
@@ -101,13 +101,13 @@ def training_film(classifier: Predictor, text: str, *, shown: slice = slice(None
         return result
 
     n_read = empty.pad(ids).shape[1]  # more than the text's tokens if the length is fixed
-    n_together = max(1, min(texts_together(n_read), WEIGHTS_TOGETHER // checkpoint.n_parameters))
+    batch_size = max(1, min(max_texts_per_batch(n_read), MAX_BATCH_WEIGHTS // checkpoint.n_parameters))
     positions = np.arange(len(encoding.tokens))[shown]
     parts: list[tuple[Tensor, Tensor, Tensor]] = []
-    for start in range(0, len(checkpoint.snapshots), n_together):
+    for start in range(0, len(checkpoint.snapshots), batch_size):
         may_pause()
         weights = {
-            f"model.{name}": tensor[start : start + n_together].float()  # n …
+            f"model.{name}": tensor[start : start + batch_size].float()  # n …
             for name, tensor in checkpoint.snapshots.weights.items()
         }
         with torch.inference_mode():

@@ -96,23 +96,23 @@ def dot_product(
     factors = np.stack([left, right], axis=1).astype(np.float64)  # n 2
     terms = np.column_stack([factors, factors.prod(axis=1)])  # n 3
     result = float(terms[:, 2].sum())
-    written = _sum([rf"{_factor(a)} \cdot {_factor(b)}" for a, b in factors])
+    expression = _sum([rf"{_factor(a)} \cdot {_factor(b)}" for a, b in factors])
     steps = [number(result)]
     if divisor is not None:
-        written = rf"\frac{{{written}}}{{{number(divisor)}}}"
+        expression = rf"\frac{{{expression}}}{{{number(divisor)}}}"
         steps = [rf"\frac{{{number(result)}}}{{{number(divisor)}}}", number(result / divisor)]
         result /= divisor
     if bias is not None:
-        written += f" + {_factor(bias)}"
+        expression += f" + {_factor(bias)}"
         steps = [*steps[:-1], f"{steps[-1]} + {_factor(bias)}", number(result + bias)]
         result += bias
     if function is not None:
         name, compute = function
-        written = rf"{name}\left({written}\right)"
+        expression = rf"{name}\left({expression}\right)"
         steps = [*(rf"{name}({step})" for step in steps), number(compute(result))]
         result = compute(result)
     names = tuple(labels or map(str, range(len(terms))))
-    return Arithmetic(equals(equation, written, *steps), result, (*headers, "product"), names, terms)
+    return Arithmetic(equals(equation, expression, *steps), result, (*headers, "product"), names, terms)
 
 
 def softmax_entry(
@@ -149,14 +149,14 @@ def layer_norm_entry(equation: str, row: Floats, index: int, *, weight: float, b
     centred = x - mean
     variance = float(np.square(centred).mean())
     value = float(centred[index]) / math.sqrt(variance + 1e-5) * weight + bias
-    written = (
+    expression = (
         rf"\frac{{{number(float(x[index]))} - {_factor(mean)}}}{{\sqrt{{{number(variance)} + 10^{{-5}}}}}} "
         rf"\cdot {_factor(weight)} + {_factor(bias)}"
     )
     lines = (
         rf"\mu &= \tfrac{{1}}{{{len(x)}}} \textstyle\sum_d x_d = {number(mean)}",
         rf"\sigma^2 &= \tfrac{{1}}{{{len(x)}}} \textstyle\sum_d (x_d - \mu)^2 = {number(variance)}",
-        *equals(equation, written, number(value)),
+        *equals(equation, expression, number(value)),
     )
     table = np.stack([x, centred, np.square(centred)], axis=1)
     return Arithmetic(lines, value, ("x", "x − μ", "(x − μ)²"), tuple(map(str, range(len(x)))), table)
