@@ -46,7 +46,7 @@ def texts_and_labels(rows: list[tuple[str, int]]) -> tuple[list[str], list[int]]
 
 @settings(deadline=None)
 @given(labelled, fractions, st.integers(0, 2**40))
-def test_a_hash_split_keeps_equal_max_texts_per_batch_and_every_class_on_both_sides(
+def test_a_hash_split_keeps_equal_texts_together_and_every_class_on_both_sides(
     rows: list[tuple[str, int]], fraction: float, seed: int
 ) -> None:
     texts, labels = texts_and_labels(rows)
