@@ -225,7 +225,6 @@ def compare(
     seconds: Mapping[str, float] | None = None,
     is_repeated: NDArray[np.bool_] | None = None,
     n_unseen: int = 0,
-    seed: int = 0,
 ) -> Comparison:
     """Compare three classifiers' predictions, each (N,), for N test rows.
 
@@ -239,7 +238,6 @@ def compare(
         seconds: the training and prediction time of some of the three classifiers, keyed by name.
         is_repeated: whether each row's text was trained on, (N,).
         n_unseen: number of further rows, left out because their classes have no training row.
-        seed: of the bootstrap.
 
     Raises:
         ValueError: there are no rows, or the numbers of rows and predictions differ.
@@ -249,7 +247,7 @@ def compare(
     counts = [len(classes) for classes in predictions.values()]
     if not len(true) or set(counts) != {len(true)}:
         raise ValueError(f"got {len(true)} rows and {counts} predictions; expected equal numbers of at least one")
-    f1, without_row = _macro_f1_samples(true, predictions, seed=seed)
+    f1, without_row = _macro_f1_samples(true, predictions)
     contestants = {
         name: Contestant(
             accuracy=wilson(int((classes == true).sum()), len(true)),
@@ -289,20 +287,20 @@ def _without_repeats(right: NDArray[np.bool_], is_repeated: NDArray[np.bool_] | 
 
 
 def macro_f1_intervals(
-    truth: Sequence[int], predictions: Mapping[str, ClassIndices], *, difference: tuple[str, str], seed: int = 0
+    truth: Sequence[int], predictions: Mapping[str, ClassIndices], *, difference: tuple[str, str]
 ) -> tuple[dict[str, Measured], Measured]:
     """Macro-F1 of each classifier on N rows, and the difference between the two classifiers named in `difference`.
 
     `predictions` are the predictions of each, (N,). For the intervals see `compare`.
     """
-    f1, without_row = _macro_f1_samples(np.asarray(truth, dtype=np.int64), predictions, seed=seed)
+    f1, without_row = _macro_f1_samples(np.asarray(truth, dtype=np.int64), predictions)
     first, second = difference
     difference_f1 = _accelerated(f1[first] - f1[second], without_row[first] - without_row[second])
     return {name: _accelerated(f1[name], without_row[name]) for name in predictions}, difference_f1
 
 
 def _macro_f1_samples(
-    true: ClassIndices, predictions: Mapping[str, ClassIndices], *, seed: int
+    true: ClassIndices, predictions: Mapping[str, ClassIndices]
 ) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]:
     """Macro-F1 of each classifier on the rows and on R bootstrap samples, (1 + R,), and without each row, (N,).
 
@@ -310,7 +308,7 @@ def _macro_f1_samples(
     """
     n = len(true)
     n_classes = 1 + int(max(true.max(), *(int(classes.max()) for classes in predictions.values())))
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     patterns, pattern_of_row, counts = np.unique(
         np.stack([true, *predictions.values()]), axis=1, return_inverse=True, return_counts=True
     )  # combinations of a label and predictions: (1 + classifiers) U, N, U
@@ -457,7 +455,7 @@ def _points(share: float) -> str:
 
 
 def predict_with_baseline(
-    predictions: RowPredictions, training: LabelledTexts, *, limit: int = REPORT_ROWS, seed: int = 0
+    predictions: RowPredictions, training: LabelledTexts, *, limit: int = REPORT_ROWS
 ) -> BaselinePredictions:
     """Fit the linear baseline to at most `limit` training rows, and classify the rows of `predictions` with it.
 
@@ -469,7 +467,7 @@ def predict_with_baseline(
         raise DataError(
             "the training rows have classes that the classifier does not know; pass the rows that it was trained on"
         )
-    used = sample_rows(training, limit=limit, seed=seed)
+    used = sample_rows(training, limit=limit)
     labels = [class_index[training.classes[label]] for label in used.labels]
     if len(set(labels)) < 2:
         raise DataError(f"{len(used):,} training rows of one class; expected at least two classes")

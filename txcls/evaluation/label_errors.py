@@ -49,8 +49,6 @@ def out_of_fold_probabilities(
     rows: LabelledTexts,
     *,
     vectors: Floats | None = None,
-    folds: int = FOLDS,
-    seed: int = 0,
     on_fold: Callable[[int, int], object] | None = None,
 ) -> Floats:
     """Class probabilities (N, C) of each row from a logistic regression fitted to the other folds.
@@ -68,12 +66,12 @@ def out_of_fold_probabilities(
 
     labels, texts = np.asarray(rows.labels, dtype=np.int64), np.asarray(rows.texts, dtype=object)
     counts = np.bincount(labels, minlength=len(rows.classes))
-    if len(rows) < 2 * folds or (counts > 0).sum() < 2:
+    if len(rows) < 2 * FOLDS or (counts > 0).sum() < 2:
         raise DataError(
-            f"{len(rows)} rows of {int((counts > 0).sum())} class(es); expected at least {2 * folds} rows of two "
+            f"{len(rows)} rows of {int((counts > 0).sum())} class(es); expected at least {2 * FOLDS} rows of two "
             "classes, to check their labels"
         )
-    splitter = (StratifiedKFold if counts[counts > 0].min() >= folds else KFold)(folds, shuffle=True, random_state=seed)
+    splitter = (StratifiedKFold if counts[counts > 0].min() >= FOLDS else KFold)(FOLDS, shuffle=True, random_state=0)
     probabilities = np.full((len(rows), len(rows.classes)), 1e-9)  # N C
     for done, (other_folds, held_out) in enumerate(splitter.split(texts, labels), start=1):
         may_pause()
@@ -90,7 +88,7 @@ def out_of_fold_probabilities(
         model.fit(features[other_folds], labels[other_folds])
         probabilities[np.ix_(held_out, model.classes_)] = model.predict_proba(features[held_out])
         if on_fold is not None:
-            on_fold(done, folds)
+            on_fold(done, FOLDS)
     normalised: Floats = probabilities / probabilities.sum(axis=1, keepdims=True)
     return normalised
 

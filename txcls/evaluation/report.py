@@ -146,14 +146,14 @@ def stored_report(checkpoint: Checkpoint) -> Report:
     )
 
 
-def sample_rows(rows: LabelledTexts, *, limit: int, seed: int = 0) -> LabelledTexts:
+def sample_rows(rows: LabelledTexts, *, limit: int) -> LabelledTexts:
     """The rows, or a random sample of `limit` of them, in their original order."""
-    return rows if len(rows) <= limit else rows.subset(sample_indices(len(rows), limit=limit, seed=seed))
+    return rows if len(rows) <= limit else rows.subset(sample_indices(len(rows), limit=limit))
 
 
-def sample_indices(n: int, *, limit: int, seed: int = 0) -> list[int]:
+def sample_indices(n: int, *, limit: int) -> list[int]:
     """The indices of the rows that `sample_rows` chooses out of n."""
-    return list(range(n)) if n <= limit else sorted(np.random.default_rng(seed).permutation(n)[:limit].tolist())
+    return list(range(n)) if n <= limit else sorted(np.random.default_rng(0).permutation(n)[:limit].tolist())
 
 
 def predict_rows(classifier: Predictor, rows: LabelledTexts, *, on_rows: OnRows | None = None) -> RowPredictions:
