@@ -6,6 +6,12 @@ from difflib import get_close_matches
 from txcls.wording import listed, one_line, shown
 
 
+def reason_of(error: BaseException) -> str:
+    """What an exception says, in one line: the system's message, the first line of its text, or else its type."""
+    text: str = getattr(error, "strerror", None) or str(error)
+    return (text.splitlines() or [type(error).__name__])[0]
+
+
 class TxclsError(Exception):
     """Base class of all errors of txcls; the command line prints an error as one line and exits with code 2.
 

@@ -42,8 +42,8 @@ def test_a_messy_table_becomes_a_classifier_with_a_note_on_every_guess(run, tmp_
     said = printed(run("train", "spam.csv", "--minutes", "0.1", "--out", "made/mine"))
     for part in (
         "not UTF-8",
-        "Texts: column 'v2', by its contents",
-        "Labels: column 'v1', by its contents: 2 different values: up, down",
+        "Texts: column 'v2', recognised by its contents",
+        "Labels: column 'v1', recognised by its contents: 2 different values: up, down",
         "1 row without a text was left out (row 122)",
         "starts from the pre-trained 'encoder'",
         "linear baseline",
@@ -69,10 +69,10 @@ def test_a_spreadsheet_with_named_columns_and_a_test_file(run, tmp_path: Path) -
     arguments = (*columns, "--test", "more.tsv", "--minutes", "0.05", "--seed", "3", "--out", "mine")
     said = printed(run("train", "my words.xlsx", *arguments))
     assert (
-        "Texts: column 'said', named by you." in said
+        "Texts: column 'said', as you specified." in said
         and "20 test rows (100 %) repeat the text of a training row" in said
     )
-    assert "more.tsv: Texts: column 'text', by its name." in said
+    assert "more.tsv: Texts: column 'text', recognised by its name." in said
     made = load_checkpoint(tmp_path / "mine")
     assert made.metrics["comparison"]["n"] == 20 and made.config.train.seed == 3
 
@@ -109,7 +109,7 @@ def test_any_file_is_evaluated_whole_and_the_summary_comes_first(run, tmp_path: 
     (tmp_path / "rows.csv").write_text("words,kind\n" + "\n".join(lines) + "\n")
     ran = run("evaluate", "many", "--data", "rows.csv")
     said = printed(ran)
-    assert "Texts: column 'words', by its contents" in said
+    assert "Texts: column 'words', recognised by its contents" in said
     assert "1 rows have labels that many does not know ('other'); they are left out." in said
     assert ran.out.splitlines()[0] == "many: 154 rows of rows.csv" and ran.out.splitlines()[1].startswith("accuracy ")
     assert "the 10 classes with the lowest F1, of 77" in said and ran.out.count("│ class ") < 40
@@ -141,7 +141,7 @@ def test_held_out_figures_are_not_replaced_by_those_of_another_file(run, tmp_pat
 def test_a_messy_table_is_shown_as_it_would_be_learned(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
     spam_like(tmp_path / "spam.csv")
     said = printed(run("data", "show", "spam.csv"))
-    for part in ("3 columns without a name or a value were dropped", "Labels: column 'v1'", "│ down"):
+    for part in ("3 columns without a name or values were dropped", "Labels: column 'v1'", "│ down"):
         assert part in said
 
 

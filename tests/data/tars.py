@@ -1,4 +1,4 @@
-"""Small tar archives for tests, with files and with entries that an archive should not contain."""
+"""Small tar archives for tests, also with entries that an archive should not contain."""
 
 import bz2
 import gzip
@@ -30,7 +30,7 @@ def tar(files: Mapping[str, bytes], *, extra: Iterable[tarfile.TarInfo] = ()) ->
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> Path:
-    """Write the same files into a folder."""
+    """Write these files into a folder and return it."""
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)

@@ -1,4 +1,4 @@
-"""Untrusted archives: read as a stream, and refused as a whole unless they contain only plain files and folders."""
+"""Untrusted archives are read as a stream, and refused if a file to read is a link, repeated, too long or damaged."""
 
 import re
 import tarfile
@@ -20,11 +20,11 @@ def read(path: Path) -> dict[str, bytes]:
 
 
 def entry(name: str, kind: bytes = tarfile.REGTYPE, **values: object) -> tarfile.TarInfo:
-    made = tarfile.TarInfo(name)
-    made.type = kind
+    info = tarfile.TarInfo(name)
+    info.type = kind
     for key, value in values.items():
-        setattr(made, key, value)
-    return made
+        setattr(info, key, value)
+    return info
 
 
 @pytest.mark.parametrize("suffix", COMPRESS)
@@ -42,7 +42,7 @@ def test_folder_and_archive_give_the_same_files(tmp_path: Path, suffix: str) -> 
         (entry("set/a/9.txt", tarfile.SYMTYPE, linkname="/etc/passwd"), "'set/a/9.txt' is a link"),
         (entry("set/a/9.txt", tarfile.LNKTYPE, linkname="set/a/1.txt"), ".* is a link"),
         (entry("set/a/9.txt", tarfile.CHRTYPE), ".* is a link"),
-        (entry("set/a/1.txt"), "'set/a/1.txt' is a link, or comes twice"),
+        (entry("set/a/1.txt"), "'set/a/1.txt' is a link or occurs twice"),
     ],
 )
 def test_links_devices_and_repeated_files_are_refused(tmp_path: Path, bad: tarfile.TarInfo, problem: str) -> None:
@@ -88,11 +88,11 @@ def test_archive_or_folder_of_too_many_files_is_refused(tmp_path: Path, monkeypa
 def test_truncated_archive_is_refused_wherever_it_ends(tmp_path: Path, suffix: str) -> None:
     raw = COMPRESS[suffix](tar(FILES)[: 9 * 1024])  # files and the two empty blocks that end an archive, no padding
     assert len(read_bytes(tmp_path, COMPRESS[suffix](tar(FILES)))) == 3
-    end = tar(FILES).rstrip(b"\0")
-    cuts = range(0, len(end), 251) if suffix == ".tar" else range(0, len(raw), max(len(raw) // 40, 1))
-    for cut in cuts:
+    length = len(tar(FILES).rstrip(b"\0"))
+    lengths = range(0, length, 251) if suffix == ".tar" else range(0, len(raw), max(len(raw) // 40, 1))
+    for length in lengths:
         with pytest.raises(DataError, match="cannot read it as a tar archive"):
-            read_bytes(tmp_path, raw[:cut])
+            read_bytes(tmp_path, raw[:length])
 
 
 def read_bytes(folder: Path, raw: bytes) -> dict[str, bytes]:
@@ -102,7 +102,7 @@ def read_bytes(folder: Path, raw: bytes) -> dict[str, bytes]:
 
 def test_archive_damaged_in_the_middle_is_refused_rather_than_read_in_part(tmp_path: Path) -> None:
     raw = bytearray(tar(FILES))
-    raw[1024 + 100] ^= 255  # in the second header, which tarfile then takes for the end
+    raw[1024 + 100] ^= 255  # in the second header, which tarfile then treats as the end
     with pytest.raises(DataError, match="damaged in the middle"):
         read_bytes(tmp_path, bytes(raw))
     with pytest.raises(DataError, match="damaged in the middle"):

@@ -1,4 +1,4 @@
-"""Columns are guessed from their names, else from their contents, with reasons and hints at possible problems."""
+"""Columns are guessed from their names, otherwise from their contents, with reasons and hints at possible problems."""
 
 import pytest
 
@@ -16,17 +16,17 @@ def guess_of(columns: Columns, **named: str) -> Guess:
 @pytest.mark.parametrize(
     "columns, expected, why",
     [
-        ({"id": range(60), "text": TEXTS, "label": LABELS}, ("text", "label"), "by its name"),
-        ({"Review_Text": TEXTS, "Sentiment": LABELS}, ("Review_Text", "Sentiment"), "by its name"),
+        ({"id": range(60), "text": TEXTS, "label": LABELS}, ("text", "label"), "recognised by its name"),
+        ({"Review_Text": TEXTS, "Sentiment": LABELS}, ("Review_Text", "Sentiment"), "recognised by its name"),
         ({"tweetText": TEXTS, "userName": ["x", "y"] * 30, "my class": LABELS}, ("tweetText", "my class"), "name"),
-        ({"v1": LABELS, "v2": TEXTS}, ("v2", "v1"), "by its contents"),
-        ({"column 1": TEXTS, "column 2": LABELS}, ("column 1", "column 2"), "by its contents"),
-        ({"id": range(60), "a": TEXTS, "when": ["x"] * 60, "b": LABELS}, ("a", "b"), "by its contents"),
+        ({"v1": LABELS, "v2": TEXTS}, ("v2", "v1"), "recognised by its contents"),
+        ({"column 1": TEXTS, "column 2": LABELS}, ("column 1", "column 2"), "recognised by its contents"),
+        ({"id": range(60), "a": TEXTS, "when": ["x"] * 60, "b": LABELS}, ("a", "b"), "recognised by its contents"),
     ],
 )
 def test_columns_are_guessed_with_a_reason(columns: Columns, expected: tuple[str, str], why: str) -> None:
     guess = guess_of(columns)
-    assert (guess.text_column, guess.label_column) == expected and guess.guessed and not guess.hints
+    assert (guess.text_column, guess.label_column) == expected and guess.is_guessed and not guess.hints
     assert (
         why in guess.text_reason
         and f"'{expected[0]}'" in guess.text_reason
@@ -43,7 +43,7 @@ def test_the_column_that_texts_predict_best_is_the_label_column() -> None:
     guess = guess_of({"chnl.": channel, "what they wrote": texts, "Queue/Team": queue})
     assert (guess.text_column, guess.label_column) == ("what they wrote", "Queue/Team")
     assert "the texts predict this column best" in guess.label_reason
-    assert guess.hints == ("It could be 'chnl.' too; choose it if those are the labels.",)
+    assert guess.hints == ("The labels could also be in 'chnl.'; if so, choose that column.",)
     noise = guess_of({"chnl.": channel, "what they wrote": TEXTS + TEXTS[:30], "other": channel[::-1]})
     assert noise.label_column == "chnl." and "predict" not in noise.label_reason and "'other'" in noise.hints[0]
     assert label_predictability(texts, queue) == 1.0 and label_predictability(texts, channel) < 0.5
@@ -60,7 +60,10 @@ def test_subject_and_body_are_joined_and_are_not_labels() -> None:
         columns = {names[0]: subjects, names[1]: TEXTS, "queue": LABELS}
         guess, text_only = guess_of(columns), guess_text_column(columns, file="t.csv")
         assert (guess.text_column == text_only == " + ".join(names)) == joined and guess.label_column == "queue"
-    assert "joined, by their names" in guess_of({"Subject": subjects, "Body": TEXTS, "queue": LABELS}).text_reason
+    assert (
+        "joined; recognised by their names"
+        in guess_of({"Subject": subjects, "Body": TEXTS, "queue": LABELS}).text_reason
+    )
     assert guess_of({"subject": LABELS, "body": TEXTS, "queue": LABELS}).text_column == "body"
     columns = {"a": subjects, "b": TEXTS, "c": LABELS}
     assert guess_of(columns, text_column="b + a").text_column == "b + a"

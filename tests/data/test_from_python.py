@@ -1,4 +1,4 @@
-"""Labelled rows given from Python: named, ordered and refused like the rows of a table file."""
+"""Labelled rows passed from Python get the same class names as the rows of a table file, and the same checks."""
 
 import csv
 import enum
@@ -34,7 +34,7 @@ class Mood(enum.Enum):
     ],
     ids=str,
 )
-def test_labels_are_named_by_one_rule(labels: object, classes: tuple[str, ...]) -> None:
+def test_class_names_do_not_depend_on_the_type_of_the_labels(labels: object, classes: tuple[str, ...]) -> None:
     rows = rows_from_python(["one", "two", "three"], labels)  # type: ignore[arg-type]
     assert rows.classes == classes and len(rows) == 3
 
@@ -43,8 +43,8 @@ def test_rows_from_python_equal_those_of_a_file(tmp_path: Path) -> None:
     texts, labels = ["one", "two", "three", "four"], [10, 9, 10, 9]
     with (tmp_path / "rows.csv").open("w", newline="") as file:
         csv.writer(file).writerows([("text", "label"), *zip(texts, labels, strict=True)])
-    read = open_dataset(DataConfig(dataset="table"), path=tmp_path / "rows.csv")
-    assert dataset_from_rows(rows_from_python(texts, labels)).load("train") == read.load("train")
+    dataset = open_dataset(DataConfig(dataset="table"), path=tmp_path / "rows.csv")
+    assert dataset_from_rows(rows_from_python(texts, labels)).load("train") == dataset.load("train")
 
 
 @pytest.mark.parametrize(

@@ -202,7 +202,7 @@ def test_decompression_bombs_are_refused_quickly_and_in_little_memory(tmp_path: 
         ),
         ("t.csv", "text,label\n" + ("x" * 999 + ",") * 4500 + "\n", "line 2: longer than 4,194,304 characters"),
         ("t.csv", "text,label\n" + ('"\n' + "x" * 999 + '",') * 4500, "line 2: a row longer than 4,194,304"),
-        ("t.csv", ",".join(map(str, range(10_001))) + "\n", "10,001 columns, expected 10,000 at most"),
+        ("t.csv", ",".join(map(str, range(10_001))) + "\n", "10,001 columns, expected at most 10,000"),
         ("t.csv", "text,label\n" + "\n" * 100_001 + "a,b\n", "100,000 empty lines before it"),
         ("t.jsonl", "{}" + " " * limits.MAX_ROW_CHARACTERS + "\n", "line 1: longer than"),
         ("t.jsonl", '{"text":"a","label":' + "[" * 101 + "]" * 101 + "}", "line 1: .*nested more than 100 levels deep"),
@@ -220,7 +220,7 @@ def test_lines_fields_and_nesting_have_limits_that_the_message_names(
 ) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8")
     with pytest.raises(DataError, match=rf"(?s){name}.*{problem}"):
-        labelled_rows(Table(tmp_path / name), Guess("text", "label", "", "", guessed=False))
+        labelled_rows(Table(tmp_path / name), Guess("text", "label", "", "", is_guessed=False))
 
 
 def test_too_many_training_rows_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,8 @@
-"""The notes on labels and texts before training on them."""
+"""The notes on labels before training."""
 
 import pytest
 
-from txcls.data.labels import label_notes, label_variants, merged_names, placeholders, several_labels
+from txcls.data.labels import label_notes, label_separator, label_variants, merged_names, placeholders
 
 
 def test_variants_and_placeholders_are_found() -> None:
@@ -25,5 +25,5 @@ def test_variants_and_placeholders_are_found() -> None:
     ],
 )
 def test_several_labels_in_a_cell_are_recognised(counts: dict[str, int], separator: str) -> None:
-    assert several_labels(counts) == separator
+    assert label_separator(counts) == separator
     assert any("several labels" in note for note in label_notes(counts)) == bool(separator)

@@ -1,4 +1,4 @@
-"""Property tests of texts have no deadline, since the first example may have to import NLTK."""
+"""Property tests of texts have no deadline, since the first example may import NLTK."""
 
 from hypothesis import settings
 

@@ -1,4 +1,4 @@
-"""Texts that break tokenizers: quotes, entities, tags, controls, surrogates, scripts, with words between them."""
+"""Texts that could break tokenizers: words with quotes, entities, tags, control characters, surrogates and scripts."""
 
 from hypothesis import strategies as st
 

@@ -1,4 +1,4 @@
-"""Texts given from Python: either the correct result, or a TypeError that names the row and its value."""
+"""Texts passed from Python give either the correct list or a TypeError that names the row and its value."""
 
 from collections import deque
 
@@ -15,7 +15,7 @@ from txcls.text.checks import check_texts
         ["a", "b"],
         ("a", "b"),
         deque(["a", "b"]),
-        (one for one in "ab"),
+        (text for text in "ab"),
         {"a": 1, "b": 2}.keys(),
         np.array(["a", "b"]),
         np.array(["a", "b"], dtype=object),
@@ -28,8 +28,8 @@ from txcls.text.checks import check_texts
     ids=lambda texts: type(texts).__name__,
 )
 def test_any_iterable_of_strings_is_accepted(texts: object) -> None:
-    plain = check_texts(texts)
-    assert plain == ["a", "b"] and {type(text) for text in plain} == {str}
+    checked = check_texts(texts)
+    assert checked == ["a", "b"] and {type(text) for text in checked} == {str}
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ some_steps = st.lists(st.sampled_from(ALL), unique=True)
         ("whitespace", " \t a\x00\x01 b\n\n\u00a0c\ufeff\u200bd \u2028", "a b c d"),
     ],
 )
-def test_each_step_does_what_its_name_says(step: str, typed: str, cleaned: str) -> None:
+def test_effect_of_each_step(step: str, typed: str, cleaned: str) -> None:
     assert clean(typed, [step]) == cleaned
 
 
@@ -54,7 +54,7 @@ def test_every_html_element_is_removed(name: str, form: str) -> None:
 
 
 @given(texts, some_steps)
-def test_aligned_cleaning_gives_the_same_text_as_fast_cleaning(text: str, steps: list[str]) -> None:
+def test_clean_aligned_gives_the_same_text_as_clean(text: str, steps: list[str]) -> None:
     assert clean_aligned(text, steps).text == clean(text, steps)
 
 
@@ -75,7 +75,7 @@ ACCENTS = st.text(
 
 
 @given(texts | ACCENTS, some_steps)
-def test_composed_and_decomposed_texts_are_read_the_same(text: str, steps: list[str]) -> None:
+def test_composed_and_decomposed_texts_are_cleaned_to_the_same_text(text: str, steps: list[str]) -> None:
     composed, decomposed = (unicodedata.normalize(form, text) for form in ("NFC", "NFD"))
     assert clean(decomposed, steps) == clean(text, steps) == clean(composed, steps)
     assert clean_aligned(text, steps).text == clean_aligned(composed, steps).text
@@ -93,7 +93,7 @@ def test_every_character_is_composed_as_by_the_standard_library() -> None:
 
 
 @pytest.mark.parametrize(
-    "typed, places",
+    "typed, offsets",
     [
         ("nai\u0308ve", [(0, 1), (1, 2), (2, 4), (4, 5), (5, 6)]),
         ("\u1112\u1161\u11ab.", [(0, 3), (3, 4)]),
@@ -102,10 +102,10 @@ def test_every_character_is_composed_as_by_the_standard_library() -> None:
         ("\u0958", [(0, 1), (0, 1)]),
     ],
 )
-def test_composed_characters_are_aligned_with_all_their_parts(typed: str, places: list[tuple[int, int]]) -> None:
+def test_composed_characters_are_aligned_with_all_their_parts(typed: str, offsets: list[tuple[int, int]]) -> None:
     cleaned = clean_aligned(typed, [])
     assert cleaned.text == unicodedata.normalize("NFC", typed)
-    assert list(zip(cleaned.starts, cleaned.ends, strict=True)) == places
+    assert list(zip(cleaned.starts, cleaned.ends, strict=True)) == offsets
 
 
 @given(texts | st.text(st.characters(categories=["Cs", "Ll", "Zs"]), max_size=12), some_steps)
@@ -123,15 +123,15 @@ def test_cleaned_text_can_always_be_written_as_utf_8(text: str, steps: list[str]
         *("http://", "http://...", "www.", "'", "\\", "İ", "a", "\u0301\u0323"),
     ],
 )
-def test_time_to_clean_grows_in_proportion_to_the_text(unit: str) -> None:
-    """Processor time for a text 16 times as long, within one run; a quadratic step would take 256 times as long."""
+def test_cleaning_time_is_not_quadratic(unit: str) -> None:
+    """Compare with the time for a text 16 times as long, for which a quadratic step would take 256 times as long."""
 
     def seconds(length: int) -> float:
         text, durations = unit * (length // len(unit)), []
         for _ in range(5):
-            began = time.process_time()
+            start = time.process_time()
             clean(text, ALL)
-            durations.append(time.process_time() - began)
+            durations.append(time.process_time() - start)
         return min(durations)
 
     assert seconds(160_000) < 64 * max(seconds(10_000), 1e-4)
@@ -139,10 +139,10 @@ def test_time_to_clean_grows_in_proportion_to_the_text(unit: str) -> None:
 
 @given(texts, some_steps)
 def test_edits_rebuild_the_cleaned_text(text: str, steps: list[str]) -> None:
-    explained = explain_cleaning(text, steps)
-    assert [step.name for step in explained] == steps
-    assert [step.after for step in explained] == [clean(text, steps[:n]) for n in range(1, len(steps) + 1)]
-    for step in explained:
+    effects = explain_cleaning(text, steps)
+    assert [effect.name for effect in effects] == steps
+    assert [effect.after for effect in effects] == [clean(text, steps[:n]) for n in range(1, len(steps) + 1)]
+    for step in effects:
         rebuilt, old, new = "", 0, 0
         for start, end, first, last in step.edits:
             assert step.before[old:start] == step.after[new:first]

@@ -12,7 +12,7 @@ from txcls.config import TextConfig
 from txcls.errors import CheckpointError
 from txcls.text import encoder as encoder_module
 from txcls.text.encoder import TextEncoder
-from txcls.text.subwords import _bytes
+from txcls.text.subwords import to_bytes
 from txcls.text.tokens import unknown_share
 from txcls.text.vocabulary import UNK
 
@@ -34,16 +34,16 @@ ENCODERS = [
     for cleaning in (STEPS, (), ("punctuation", "whitespace"))
 ]
 encoders = st.sampled_from(ENCODERS)
-BYTES_MERGED = TextEncoder.fit(
+MERGED_BYTES = TextEncoder.fit(
     ["éè ñé 日本日日 🎉🎈🎉 жеж", "è🎉日 本ж"] * 3,
     TextConfig.model_validate({"tokenizer": "bpe", "max_vocabulary": 290, "cleaning": ()}),
     max_length=200,
 )
-"""Subwords, some of which are parts of characters or pieces of several characters that end inside one."""
+"""Has subwords that are parts of characters, and subwords of several characters that end inside a character."""
 
 
 @given(encoders, texts)
-def test_encoding_never_raises_and_fast_ids_are_the_same(encoder: TextEncoder, text: str) -> None:
+def test_encoding_never_raises_and_encode_ids_gives_the_same_ids(encoder: TextEncoder, text: str) -> None:
     encoding = encoder.encode(text)
     assert encoder.encode_ids([text])[0].tolist() == encoding.ids
     assert len(encoding.ids) <= encoder.max_length
@@ -79,10 +79,11 @@ def test_token_offsets_point_into_the_original_text() -> None:
 
 @given(texts | st.text(st.sampled_from("éèñ日本🎉🎈 aж"), max_size=30))
 def test_tokens_with_incomplete_characters_have_parts(typed: str) -> None:
-    for token in BYTES_MERGED.encode(typed).tokens:
-        spelled = bytes(_bytes()[character] for character in BYTES_MERGED.vocabulary.token_of(token.id))
+    for token in MERGED_BYTES.encode(typed).tokens:
+        raw = to_bytes(MERGED_BYTES.vocabulary.token_of(token.id))
+        assert raw is not None
         try:
-            spelled.decode()
+            raw.decode()
         except UnicodeDecodeError:
             assert token.parts
         else:
@@ -113,7 +114,7 @@ def test_special_tokens_cannot_be_typed(tokenizer: str, typed: str) -> None:
      " " * 1_000_000, "&lt;" * 250_000, "<b>" * 333_000, "שלום " * 200_000, "日" * 100_000],
     ids=["words", "word", "stops", "quotes", "emoji", "accents", "spaces", "entities", "tags", "hebrew", "chinese"],
 )  # fmt: skip
-def test_a_megabyte_or_one_endless_word_is_encoded_at_once(tokenizer: str, text: str) -> None:
+def test_a_megabyte_or_a_very_long_word_is_encoded_in_seconds(tokenizer: str, text: str) -> None:
     encoder = fit(tokenizer, max_length=128)
     encoder.encode("warm up")
     began = time.process_time()  # excludes the time of other processes
@@ -132,16 +133,16 @@ def test_a_prefix_of_a_long_text_gives_the_same_tokens_as_all_of_it(
     )
     novel = "".join(f"{i} {sentence[i % 40 :]}" for i in range(2_000))
     encoder = fit(tokenizer, max_length=400)
-    by_prefix = encoder.encode(novel)
+    from_prefix = encoder.encode(novel)
     monkeypatch.setattr(encoder_module, "WINDOW", len(novel))
-    assert len(novel) > 4 * 32_768 and encoder.encode(novel) == by_prefix
+    assert len(novel) > 4 * 32_768 and encoder.encode(novel) == from_prefix
 
 
 @pytest.mark.parametrize("encoder", ENCODERS[::3], ids=range(len(ENCODERS[::3])))
 def test_encoders_are_the_same_after_saving(encoder: TextEncoder) -> None:
-    read = TextEncoder.from_dict(json.loads(json.dumps(encoder.to_dict())))
-    assert read.to_dict() == encoder.to_dict()
-    assert [read.encode(text) for text in CORPUS] == [encoder.encode(text) for text in CORPUS]
+    restored = TextEncoder.from_dict(json.loads(json.dumps(encoder.to_dict())))
+    assert restored.to_dict() == encoder.to_dict()
+    assert [restored.encode(text) for text in CORPUS] == [encoder.encode(text) for text in CORPUS]
 
 
 @pytest.mark.parametrize(
@@ -164,7 +165,7 @@ def test_encoders_are_the_same_after_saving(encoder: TextEncoder) -> None:
         ({"tokens": ...}, "tokens"),
     ],
 )
-def test_damaged_description_is_refused_with_the_field_named(change: dict[str, Any], field: str) -> None:
+def test_a_damaged_description_is_refused_and_its_field_named(change: dict[str, Any], field: str) -> None:
     values = {name: value for name, value in {**fit().to_dict(), **change}.items() if value is not ...}
     with pytest.raises(CheckpointError, match=f"tokenizer: {field}"):
         TextEncoder.from_dict(values)
@@ -184,6 +185,6 @@ def test_damaged_description_is_refused_with_the_field_named(change: dict[str, A
         ("bpe", "", 0.0),
     ],
 )
-def test_the_share_of_unknown_words_counts_spelled_out_ones(tokenizer: str, text: str, share: float) -> None:
+def test_the_share_of_unknown_words_includes_spelled_out_words(tokenizer: str, text: str, share: float) -> None:
     encoding = fit(tokenizer, max_length=60).encode(text)
     assert unknown_share(text, encoding.tokens) == pytest.approx(share)

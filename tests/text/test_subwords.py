@@ -16,7 +16,7 @@ PAIRS = BytePairs.fit(CORPUS, TextConfig(tokenizer="bpe", max_vocabulary=320))
 
 
 @given(texts)
-def test_no_token_is_special_or_unknown_whatever_is_typed(text: str) -> None:
+def test_no_token_of_a_text_is_special_or_unknown(text: str) -> None:
     cleaned = clean(text, [])
     tokens = PAIRS.tokenize(cleaned)
     assert all(len(SPECIAL_TOKENS) <= index < len(PAIRS.vocabulary) for _, _, index in tokens)
@@ -24,7 +24,7 @@ def test_no_token_is_special_or_unknown_whatever_is_typed(text: str) -> None:
 
 
 @given(texts)
-def test_tokens_cover_the_text_in_order_and_spell_it(text: str) -> None:
+def test_tokens_cover_the_text_in_order(text: str) -> None:
     cleaned = clean(text, [])
     tokens = PAIRS.tokenize(cleaned)
     covered = {i for start, end, _ in tokens for i in range(start, end)}
@@ -39,30 +39,30 @@ def test_batched_ids_equal_those_with_offsets(text: str) -> None:
     assert PAIRS.ids([cleaned, "the"])[0] == [index for _, _, index in PAIRS.tokenize(cleaned)]
 
 
-def pieces_of(pairs: BytePairs, text: str) -> list[str]:
-    """The final pieces of the whole text when merged by hand."""
-    ends = []
+def build_pieces(pairs: BytePairs, text: str) -> list[str]:
+    """The pieces of a text after all merges of `BytePairs.build`."""
+    pieces: list[str] = []
     for part in pairs.parts(text):
-        steps = pairs.build(part)
-        ends += steps[-1].pieces if steps else part
-    return ends
+        merges = pairs.build(part)
+        pieces += merges[-1].pieces if merges else part
+    return pieces
 
 
 @given(texts)
-def test_merging_by_hand_gives_the_tokens_of_the_tokenizers_library(text: str) -> None:
+def test_build_gives_the_tokens_of_the_tokenizers_library(text: str) -> None:
     cleaned = clean(text, [])
-    assert pieces_of(PAIRS, cleaned) == [PAIRS.vocabulary.token_of(index) for _, _, index in PAIRS.tokenize(cleaned)]
+    assert build_pieces(PAIRS, cleaned) == [PAIRS.vocabulary.token_of(index) for _, _, index in PAIRS.tokenize(cleaned)]
 
 
-TWISTED = [("a", "b"), ("b", "a"), ("a", "a"), ("ab", "a"), ("a", "ba"), ("aa", "a"), ("aba", "b"), ("b", "b")]
+OVERLAPPING = [("a", "b"), ("b", "a"), ("a", "a"), ("ab", "a"), ("a", "ba"), ("aa", "a"), ("aba", "b"), ("b", "b")]
 
 
 @given(st.text("abĠ", max_size=12))
-def test_merging_by_hand_agrees_where_pairs_overlap(part: str) -> None:
-    tokens = [*PAIRS.vocabulary.tokens[: BYTES + 4], *dict.fromkeys("".join(pair) for pair in TWISTED)]
-    pairs = BytePairs(tokens, TWISTED)
+def test_build_gives_the_same_tokens_if_pairs_overlap(part: str) -> None:
+    tokens = [*PAIRS.vocabulary.tokens[: BYTES + 4], *dict.fromkeys("".join(pair) for pair in OVERLAPPING)]
+    pairs = BytePairs(tokens, OVERLAPPING)
     text = part.replace("Ġ", " ").strip()
-    assert pieces_of(pairs, text) == [pairs.vocabulary.token_of(index) for _, _, index in pairs.tokenize(text)]
+    assert build_pieces(pairs, text) == [pairs.vocabulary.token_of(index) for _, _, index in pairs.tokenize(text)]
 
 
 def test_every_pair_was_the_most_frequent_when_learned() -> None:
@@ -70,11 +70,11 @@ def test_every_pair_was_the_most_frequent_when_learned() -> None:
     frequencies = count_merges(parts, PAIRS.merges)
     split = {part: tuple(part) for part in parts}
     for pair, frequency in zip(PAIRS.merges, frequencies, strict=True):
-        counted: Counter[tuple[str, str]] = Counter()
+        counts: Counter[tuple[str, str]] = Counter()
         for part, pieces in split.items():
-            for one in pairwise(pieces):
-                counted[one] += parts[part]
-        assert counted[pair] == frequency == max(counted.values())
+            for adjacent in pairwise(pieces):
+                counts[adjacent] += parts[part]
+        assert counts[pair] == frequency == max(counts.values())
         for part, pieces in split.items():
             joined, rest = [], list(pieces)
             while rest:
@@ -85,8 +85,8 @@ def test_every_pair_was_the_most_frequent_when_learned() -> None:
 
 
 @pytest.mark.parametrize(
-    "piece, read",
+    "piece, readable",
     [("Ġthe", "␣the"), ("Ġ", "␣"), ("naÃ¯ve", "naïve"), ("ðŁ", "\\xf0\\x9f"), ("<pad>", "<pad>"), ("日", "日")],
 )
-def test_tokens_are_spelled_readably(piece: str, read: str) -> None:
-    assert spell(piece) == read
+def test_tokens_are_spelled_readably(piece: str, readable: str) -> None:
+    assert spell(piece) == readable

@@ -17,7 +17,7 @@ def test_frequent_tokens_come_first_and_ties_are_alphabetical() -> None:
     assert vocabulary.tokens == (*SPECIAL_TOKENS, "c", "a", "b")
 
 
-def test_absent_token_is_unknown_and_absent_id_is_refused() -> None:
+def test_an_absent_token_is_unknown_and_an_absent_id_is_refused() -> None:
     vocabulary = Vocabulary.from_counts(COUNTS, max_size=5, min_frequency=1)
     assert vocabulary.id_of("a") == UNK and vocabulary.id_of("c") > UNK
     for index in (-1, 5):
@@ -26,9 +26,11 @@ def test_absent_token_is_unknown_and_absent_id_is_refused() -> None:
 
 
 @given(st.dictionaries(st.text(max_size=3), st.integers(1, 5)), st.integers(5, 12), st.integers(1, 3), st.randoms())
-def test_vocabulary_depends_on_counts_alone(counts: dict[str, int], size: int, least: int, random: object) -> None:
+def test_the_vocabulary_depends_only_on_counts(
+    counts: dict[str, int], size: int, min_n: int, random: object
+) -> None:
     items = list(counts.items())
     random.shuffle(items)  # type: ignore[attr-defined]
-    first, second = (Vocabulary.from_counts(c, max_size=size, min_frequency=least) for c in (counts, dict(items)))
+    first, second = (Vocabulary.from_counts(c, max_size=size, min_frequency=min_n) for c in (counts, dict(items)))
     assert first == second and hash(first) == hash(second) and len(first) <= size
     assert all(first.id_of(first.token_of(index)) == index for index in range(len(first)))

@@ -32,7 +32,7 @@ def test_word_tokens_of_known_sentences(text: str, tokens: str | list[str]) -> N
 
 
 @given(texts)
-def test_tokens_cover_the_text_but_for_whitespace(text: str) -> None:
+def test_tokens_cover_the_text_except_whitespace(text: str) -> None:
     end = 0
     for start, stop, token in tokenize_words(text):
         assert text[end:start].strip() == ""
@@ -52,13 +52,13 @@ PIECES = st.sampled_from([*SPLIT_WORDS.split(), *MARKS])
 
 @settings(max_examples=400)
 @given(texts | st.lists(PIECES, max_size=12).map("".join) | st.lists(PIECES, max_size=9).map(" ".join))
-def test_tokens_equal_nltks_but_for_quotes(text: str) -> None:
-    """NLTK writes `` and '' for double quotes; our token is the text's own characters."""
-    nltks = NLTKWordTokenizer().tokenize(separate_full_stops(text))
-    assert [QUOTES.sub("", token) for token in words(text)] == [QUOTES.sub("", token) for token in nltks]
+def test_tokens_are_nltks_except_for_quotes(text: str) -> None:
+    """NLTK replaces double quotes with `` and ''; our tokens have the characters of the text."""
+    expected = NLTKWordTokenizer().tokenize(separate_full_stops(text))
+    assert [QUOTES.sub("", token) for token in words(text)] == [QUOTES.sub("", token) for token in expected]
 
 
-def test_token_offsets_equal_nltks_on_news(published_data: Path) -> None:
+def test_token_offsets_are_nltks_on_news(published_data: Path) -> None:
     tokenizer = NLTKWordTokenizer()
     for text in read_rows(published_data / "ag_news" / "test.csv.gz").texts[:1000]:
         if separate_full_stops(text) == text:

@@ -52,7 +52,7 @@ def test_rows_in_memory_train_as_those_of_a_file(tmp_path: Path) -> None:
     )
     assert by_rows.checkpoint.path == Path("rows") and load_checkpoint("rows").config == by_file.config
     card = (tmp_path / "rows" / "README.md").read_text("utf-8")
-    assert "txcls.train(texts, labels, preset='own', seed=3" in card and "given from Python" in card
+    assert "txcls.train(texts, labels, preset='own', seed=3" in card and "passed from Python" in card
     assert str(tmp_path) not in card and not list(tmp_path.glob("*.training"))
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from txcls.data.columns import JOINED
+from txcls.data.columns import JOINER
 
 CheckpointArgument = Annotated[
     str, typer.Argument(metavar="CHECKPOINT", help="A checkpoint folder, or a name under checkpoints/.")
@@ -54,4 +54,4 @@ LabelColumnOption = Annotated[
 
 def joined_columns(names: Sequence[str] | None) -> str | None:
     """The name that `text_columns` reads for the columns given with --text-column."""
-    return JOINED.join(names) if names else None
+    return JOINER.join(names) if names else None

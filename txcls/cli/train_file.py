@@ -111,7 +111,7 @@ def _read(
 def _read_test(file: Path, guess: Guess, *, merge: bool) -> LabelledTexts:
     """The rows of the test file, from columns of the same names if it has them, otherwise from guessed ones."""
     rows, test_guess = read_labelled(file, guess.config, merge=merge)
-    for sentence in (*rows.notes, *(test_guess.sentences if test_guess.guessed else test_guess.hints)):
+    for sentence in (*rows.notes, *(test_guess.sentences if test_guess.is_guessed else test_guess.hints)):
         note(f"{file.name}: {sentence}")
     return rows.labelled
 

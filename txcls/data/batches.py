@@ -14,26 +14,26 @@ Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
 MAX_TOKENS = 16_384
-"""Maximum number of tokens in an inference batch; larger batches have activations that do not fit the CPU caches."""
+"""Maximum number of tokens in an inference batch; the activations of larger batches do not fit into the CPU caches."""
 
 
 @dataclass(frozen=True, eq=False)
 class TokenisedTexts:
-    """The ids of N texts in one flat array: text i is `ids[offsets[i]:offsets[i + 1]]`."""
+    """The token ids of N texts in one flat array: text i has `ids[offsets[i]:offsets[i + 1]]`."""
 
     ids: Int32
     """All ids, concatenated."""
     offsets: Int64
-    """(N + 1,): start of each text, and the end of the last."""
+    """(N + 1,): the start of each text, and the end of the last one."""
     labels: Int64
-    """(N,): class index of each text."""
+    """(N,): the class index of each text."""
 
     def __len__(self) -> int:
         return len(self.labels)
 
     @property
     def lengths(self) -> Int64:
-        """(N,): number of tokens of each text."""
+        """(N,): the number of tokens in each text."""
         return np.diff(self.offsets)
 
     def __getitem__(self, index: int) -> Int32:
@@ -48,16 +48,16 @@ class TokenisedTexts:
         return _flatten([self[int(row)] for row in rows], self.labels[rows])
 
     def truncated(self, lengths: npt.NDArray[np.int64] | int) -> "TokenisedTexts":
-        """The first tokens of each text: at most `lengths` of them, an array (N,) or one number for all."""
-        kept = np.minimum(self.lengths, lengths)
-        place = np.arange(len(self.ids)) - np.repeat(self.offsets[:-1], self.lengths)  # of each token in its text
-        ids = self.ids[place < np.repeat(kept, self.lengths)]
-        return TokenisedTexts(ids, np.concatenate([[0], np.cumsum(kept)]), self.labels)
+        """The texts cut to at most `lengths` tokens: an array (N,), or one number for all texts."""
+        new_lengths = np.minimum(self.lengths, lengths)
+        position = np.arange(len(self.ids)) - np.repeat(self.offsets[:-1], self.lengths)  # of each token in its text
+        ids = self.ids[position < np.repeat(new_lengths, self.lengths)]
+        return TokenisedTexts(ids, np.concatenate([[0], np.cumsum(new_lengths)]), self.labels)
 
     def windows(self, length: int, *, first: int | None = None) -> "TokenisedTexts":
-        """Split texts of more than `length` tokens into pieces of nearly equal length, each with its text's label.
+        """Split texts of more than `length` tokens into windows of nearly equal length, each with its text's label.
 
-        If given, the id `first`, such as the class token's, begins every piece and counts towards its length.
+        If given, the id `first` (the class token's, for example) begins every window and counts towards its length.
 
         Raises:
             ValueError: `length` leaves no room for a token.
@@ -65,10 +65,10 @@ class TokenisedTexts:
         room = length - (first is not None)
         if room < 1:
             raise ValueError(f"length: {length} leaves no room for a token")
-        pieces = np.maximum(-(-self.lengths // room), 1)  # number per text
-        text = np.repeat(np.arange(len(self)), pieces)
-        number = np.arange(len(text)) - np.repeat(np.cumsum(pieces) - pieces, pieces)  # index within the text
-        starts = self.offsets[text] + number * self.lengths[text] // pieces[text]
+        n_windows = np.maximum(-(-self.lengths // room), 1)  # of each text
+        text = np.repeat(np.arange(len(self)), n_windows)
+        number = np.arange(len(text)) - np.repeat(np.cumsum(n_windows) - n_windows, n_windows)  # within the text
+        starts = self.offsets[text] + number * self.lengths[text] // n_windows[text]
         offsets = np.append(starts, len(self.ids))
         if first is None:
             return TokenisedTexts(self.ids, offsets, self.labels[text])
@@ -77,9 +77,9 @@ class TokenisedTexts:
 
     @classmethod
     def encode(cls, encoder: TextEncoder, data: LabelledTexts) -> "TokenisedTexts":
-        """The ids and labels of texts; a text without tokens gets one unknown token, since evaluation must count it."""
-        nothing = np.array([UNK], dtype=np.int32)
-        rows = [ids if len(ids) else nothing for ids in encoder.encode_ids(data.texts)]
+        """Encode labelled texts; a text without tokens becomes one unknown token, since evaluation must count it."""
+        unknown = np.array([UNK], dtype=np.int32)
+        rows = [ids if len(ids) else unknown for ids in encoder.encode_ids(data.texts)]
         return _flatten(rows, np.asarray(data.labels, dtype=np.int64))
 
 
@@ -93,53 +93,53 @@ def _flatten(rows: Sequence[Int32], labels: Int64) -> TokenisedTexts:
 def length_bucketed_batches(
     lengths: Iterable[int], *, batch_size: int, seed: int, epoch: int, batch_tokens: int = 0
 ) -> list[Int64]:
-    """All rows in random batches of similar length; (seed, epoch) determines the batches and their order.
+    """Random batches of rows of similar length; (seed, epoch) determines the batches and their order.
 
     Rows are shuffled, split into chunks of fifty batches and sorted by length within each chunk; then the batches are
     shuffled. This needs little padding and gives different batches in every epoch. If not 0, `batch_tokens` replaces
-    `batch_size`: a batch holds at most that many tokens, padding included, or a single row.
+    `batch_size`: a batch has at most that many tokens, including padding, or a single row.
     """
-    of_row = np.fromiter(lengths, dtype=np.int64)
+    row_lengths = np.fromiter(lengths, dtype=np.int64)
     if batch_tokens:
-        batch_size = max(1, round(batch_tokens * len(of_row) / max(int(of_row.sum()), 1)))  # on average
+        batch_size = max(1, round(batch_tokens * len(row_lengths) / max(int(row_lengths.sum()), 1)))  # on average
     rng = np.random.default_rng((seed, epoch))
-    order = rng.permutation(len(of_row))
+    order = rng.permutation(len(row_lengths))
     batches = []
-    for first in range(0, len(order), chunk := 50 * batch_size):
-        rows = order[first : first + chunk]
-        rows = rows[np.argsort(of_row[rows], kind="stable")]
+    for first in range(0, len(order), chunk_size := 50 * batch_size):
+        rows = order[first : first + chunk_size]
+        rows = rows[np.argsort(row_lengths[rows], kind="stable")]
         if batch_tokens:
-            batches += _of_tokens(rows, of_row[rows], batch_tokens)
+            batches += _split_by_tokens(rows, row_lengths[rows], batch_tokens)
         else:
             batches += [rows[i : i + batch_size] for i in range(0, len(rows), batch_size)]
     return [batches[i] for i in rng.permutation(len(batches))]
 
 
-def _of_tokens(rows: Int64, lengths: Int64, limit: int, *, most_rows: int | None = None) -> list[Int64]:
-    """Split rows sorted by length into batches of up to `limit` tokens, padding included, or one row; longest first."""
+def _split_by_tokens(rows: Int64, lengths: Int64, limit: int, *, max_rows: int | None = None) -> list[Int64]:
+    """Split rows, sorted by length, into batches of one row or at most `limit` tokens with padding; longest first."""
     batches = []
     end = len(rows)
-    while end:  # start with the longest rows: a batch is padded to the length of its longest row
-        n_rows = max(1, min(limit // max(1, int(lengths[end - 1])), most_rows or end, end))
+    while end:  # start with the longest rows, since a batch is padded to the length of its longest row
+        n_rows = max(1, min(limit // max(1, int(lengths[end - 1])), max_rows or end, end))
         batches.append(rows[end - n_rows : end])
         end -= n_rows
     return batches
 
 
 def batches_by_length(lengths: Iterable[int], *, batch_size: int) -> Iterator[Int64]:
-    """Yield all rows, shortest first, in batches of at most `batch_size` rows and MAX_TOKENS tokens, or of one row."""
-    of_row = np.fromiter(lengths, dtype=np.int64)
-    order = np.argsort(of_row, kind="stable")
-    return reversed(_of_tokens(order, of_row[order], MAX_TOKENS, most_rows=batch_size))
+    """Yield all rows, shortest first, in batches of one row or of at most `batch_size` rows and MAX_TOKENS tokens."""
+    row_lengths = np.fromiter(lengths, dtype=np.int64)
+    order = np.argsort(row_lengths, kind="stable")
+    return reversed(_split_by_tokens(order, row_lengths[order], MAX_TOKENS, max_rows=batch_size))
 
 
 def pad_batch(tokenised: TokenisedTexts, indices: npt.NDArray[np.int64] | Sequence[int]) -> tuple[Int64, Int64]:
-    """(ids, labels) of these rows: ids (B, T), padded with PAD to the longest row (T at least 1), and labels (B,)."""
+    """The ids (B, T) of these rows, padded with PAD to the longest one (T at least 1), and their labels (B,)."""
     rows = np.asarray(indices, dtype=np.int64)
     starts = tokenised.offsets[rows]
     lengths = tokenised.offsets[rows + 1] - starts
     width = max(int(lengths.max(initial=0)), 1)
     ids = np.full((len(rows), width), PAD, dtype=np.int64)
-    filled = np.arange(width) < lengths[:, None]  # B T
-    ids[filled] = tokenised.ids[(starts[:, None] + np.arange(width))[filled]]
+    is_token = np.arange(width) < lengths[:, None]  # B T
+    ids[is_token] = tokenised.ids[(starts[:, None] + np.arange(width))[is_token]]
     return ids, tokenised.labels[rows]

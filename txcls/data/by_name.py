@@ -1,4 +1,4 @@
-"""Open a data set from Python: texts and label names of each split, with the same rows that training uses."""
+"""`txcls.dataset`: the texts and class names of a data set's splits, with the same rows that training uses."""
 
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +23,7 @@ class Rows(NamedTuple):
 class SplitDataset:
     """A data set's training, validation and test rows; each split is read on first access.
 
-    If there is a preset with the data set's name, the validation rows are those that `train PRESET` holds out.
+    If a preset has the data set's name, the validation rows are those that training with this preset holds out.
     """
 
     def __init__(self, dataset: Dataset, config: DataConfig) -> None:
@@ -36,13 +36,13 @@ class SplitDataset:
 
     @cached_property
     def train(self) -> Rows:
-        """The rows a model is trained on, without those held out for validation."""
-        return _named(self._split[0])
+        """The training rows, without those held out for validation."""
+        return _with_class_names(self._split[0])
 
     @cached_property
     def validation(self) -> Rows:
-        """The published validation rows, or the fraction of the training rows that training holds out."""
-        return _named(self._split[1])
+        """The published validation rows, or the part of the training rows that is held out."""
+        return _with_class_names(self._split[1])
 
     @cached_property
     def test(self) -> Rows:
@@ -51,14 +51,14 @@ class SplitDataset:
         Raises:
             DataError: the data set has none.
         """
-        return _named(self._dataset.load("test"))
+        return _with_class_names(self._dataset.load("test"))
 
     def __repr__(self) -> str:
         test = ", .test" if "test" in self._dataset.splits else ""
         return f"SplitDataset('{self.name}': {len(self.classes)} classes; .train, .validation{test})"
 
 
-def _named(rows: LabelledTexts) -> Rows:
+def _with_class_names(rows: LabelledTexts) -> Rows:
     return Rows(list(rows.texts), [rows.classes[label] for label in rows.labels])
 
 
@@ -68,8 +68,8 @@ def dataset(name: str, *, path: str | Path | None = None) -> SplitDataset:
         news = txcls.dataset("ag_news")
         texts, labels = news.test
 
-    With `path=None`, the files are looked for in $TXCLS_DATA and in the download cache (`txcls data fetch NAME`);
-    "table" is a file of your own.
+    `path` is a file or folder in the published format, or your own file with the name "table". Without it, the files
+    are looked for in $TXCLS_DATA and in the download cache (`txcls data fetch NAME`).
 
     Raises:
         DataError: there is no such data set, it is not on this machine, or its files differ from the published form.

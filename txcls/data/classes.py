@@ -1,4 +1,4 @@
-"""Class names and ids: naming labels, ordering classes, and converting rows to the ids of given classes."""
+"""Class names and ids: naming labels, sorting class names, and mapping rows to the ids of other classes."""
 
 import re
 from collections.abc import Sequence
@@ -13,10 +13,10 @@ _WHOLE_NUMBER = re.compile(r"([+-]?[0-9]+)\.0+")
 
 
 def label_name(value: object) -> str:
-    """A label as a name, the same from Python and from any file.
+    """The class name of a label, the same from Python and from any file.
 
-    3.0 and "3.0" (from a numeric column with gaps) become "3", True "true", a date "2020-01-31", a missing value "",
-    and a list "a; b".
+    3.0 and "3.0" (from a numeric column with gaps) become "3", True becomes "true", a date "2020-01-31", a missing
+    value "", and a list "a; b".
     """
     if isinstance(value, str):
         text = value.strip()
@@ -35,38 +35,38 @@ def label_name(value: object) -> str:
 
 
 def natural_order(label: str) -> tuple[int, int, str]:
-    """Sort key: whole numbers by value, then other names alphabetically."""
+    """A sort key: whole numbers by value, then other names alphabetically."""
     is_number = label.isascii() and label.removeprefix("-").isdigit() and len(label) < 19
     return (0, int(label), label) if is_number else (1, 0, label)
 
 
 def labelled_texts(texts: Sequence[str], names: Sequence[str], classes: tuple[str, ...] | None = None) -> LabelledTexts:
-    """Labelled rows from texts and their class names; `classes=None` takes the names in natural order.
+    """Labelled texts from texts and their class names; the default for `classes` is all names in natural order.
 
     Raises:
         KeyError: a name is not among the classes.
     """
-    known = tuple(sorted(set(names), key=natural_order)) if classes is None else classes
-    ids = {name: number for number, name in enumerate(known)}
-    return LabelledTexts(texts, [ids[name] for name in names], known)
+    if classes is None:
+        classes = tuple(sorted(set(names), key=natural_order))
+    ids = {name: index for index, name in enumerate(classes)}
+    return LabelledTexts(texts, [ids[name] for name in names], classes)
 
 
 def rows_in_classes(
     rows: LabelledTexts, classes: tuple[str, ...], *, loosely: bool = False
 ) -> tuple[LabelledTexts, npt.NDArray[np.int64]]:
-    """The rows whose class is among `classes`, with ids in `classes`, and the indices of these rows.
+    """The rows with a class among `classes`, with their ids there, and the indices of these rows.
 
-    With `loosely`, other class names are matched too if they are equal after `label_name`, ignoring case.
+    With `loosely`, class names also match if they are equal after `label_name`, ignoring case.
     """
-    ids = {name: number for number, name in enumerate(classes)}
+    ids = {name: index for index, name in enumerate(classes)}
     if loosely:
-        loose = {label_name(name).casefold(): number for number, name in reversed(list(enumerate(classes)))}
+        ids_by_key = {label_name(name).casefold(): index for index, name in reversed(list(enumerate(classes)))}
         ids |= {
-            name: loose[key]
+            name: ids_by_key[key]
             for name in rows.classes
-            if name not in ids and (key := label_name(name).casefold()) in loose
+            if name not in ids and (key := label_name(name).casefold()) in ids_by_key
         }
     known = np.array([row for row, label in enumerate(rows.labels) if rows.classes[label] in ids], dtype=np.int64)
-    return LabelledTexts(
-        [rows.texts[row] for row in known], [ids[rows.classes[rows.labels[row]]] for row in known], classes
-    ), known
+    new_labels = [ids[rows.classes[rows.labels[row]]] for row in known]
+    return LabelledTexts([rows.texts[row] for row in known], new_labels, classes), known

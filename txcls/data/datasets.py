@@ -1,4 +1,4 @@
-"""The known data sets, keyed by name, and `open_dataset`, which opens them."""
+"""The known data sets, and `open_dataset`, which opens one by name."""
 
 import os
 from collections.abc import Callable
@@ -25,25 +25,25 @@ _PUBLISHED: tuple[tuple[DatasetInfo, Callable[[DataConfig, Path], Dataset]], ...
 )
 _INFOS = {info.name: info for info in (sample.INFO, who_won.INFO, *(info for info, _ in _PUBLISHED), wikipedia.INFO)}
 _OPENERS = {info.name: opener for info, opener in _PUBLISHED}
-_SPECIAL = ("split", "joiner", "remove")
-"""Fields of DataConfig that only some sets use; other sets refuse them, since they would have no effect."""
+_SPECIAL_SETTINGS = ("split", "joiner", "remove")
+"""Fields of DataConfig that only some data sets use; they are refused for all others, where they have no effect."""
 
 
 def dataset_names() -> tuple[str, ...]:
-    """Names of the known data sets, without `table`, `text` and `mixture`."""
+    """The names of the known data sets, without `table`, `text` and `mixture`."""
     return tuple(_INFOS)
 
 
 def dataset_info(name: str) -> DatasetInfo:
-    """A data set's description, without opening it.
+    """The description of a data set, without opening it.
 
     Raises:
         DataError: no data set has this name.
     """
     if name not in _INFOS:
         raise DataError(
-            f"no data set named {name!r}; there are {', '.join(_INFOS)}, for files of your own `table` and (without "
-            "labels) `text`, and for pre-training `mixture`"
+            f"no data set named {name!r}; there are {', '.join(_INFOS)}; `table` and (without labels) `text` for your "
+            "own files; and `mixture` for pre-training"
         )
     return _INFOS[name]
 
@@ -51,7 +51,7 @@ def dataset_info(name: str) -> DatasetInfo:
 def open_dataset(config: DataConfig, *, path: Path | None = None) -> Dataset:
     """Open the configured data set.
 
-    `path` is the folder or file in the published format, or the table; with None, published sets are looked for in
+    `path` is a folder or file in the published format, or a table; without it, published sets are looked for in
     $TXCLS_DATA/<name> and in the download cache.
 
     Raises:
@@ -66,12 +66,12 @@ def open_dataset(config: DataConfig, *, path: Path | None = None) -> Dataset:
     check_settings(config)
     if config.dataset == "table":
         if path is None:
-            raise DataError("data set `table` is your own file; give it with --data PATH")
+            raise DataError("the data set `table` is your own file; give its path with --data PATH")
         return table_dataset(config, path)
     info = dataset_info(config.dataset)
     if info.is_shipped:
         if path is not None:
-            raise DataError(f"{info.name} ships with txcls and is read from no file: leave out {path}")
+            raise DataError(f"{info.name} ships with txcls and is not read from a file; leave out {path}")
         return sample.open_sample() if info is sample.INFO else who_won.open_who_won()
     return _OPENERS[config.dataset](config, path or dataset_folder(info))
 
@@ -82,13 +82,13 @@ def check_settings(config: DataConfig) -> None:
     Raises:
         DataError: a setting does not apply to this data set, or there is no such data set.
     """
-    own = () if config.dataset in ("table", "text", "mixture") else dataset_info(config.dataset).settings
-    for field in _SPECIAL:
+    used = () if config.dataset in ("table", "text", "mixture") else dataset_info(config.dataset).settings
+    for field in _SPECIAL_SETTINGS:
         value = getattr(config, field)
-        if field not in own and value != DataConfig.model_fields[field].default:
-            readers = ", ".join(info.name for info in _INFOS.values() if field in info.settings)
+        if field not in used and value != DataConfig.model_fields[field].default:
+            names = ", ".join(info.name for info in _INFOS.values() if field in info.settings)
             raise DataError(
-                f"data.{field} = {value!r} has no effect for {config.dataset}, only for {readers}; leave it out"
+                f"data.{field} = {value!r} has no effect for {config.dataset}, only for {names}; leave it out"
             )
 
 
@@ -99,10 +99,10 @@ def is_available(name: str) -> bool:
         DataError: no data set has this name.
     """
     info = dataset_info(name)
-    return info.is_shipped or _folder_of(info) is not None
+    return info.is_shipped or _local_folder(info) is not None
 
 
-def _folder_of(info: DatasetInfo) -> Path | None:
+def _local_folder(info: DatasetInfo) -> Path | None:
     root = os.environ.get("TXCLS_DATA")
     if root and (Path(root) / info.name).is_dir():
         return Path(root) / info.name
@@ -110,12 +110,12 @@ def _folder_of(info: DatasetInfo) -> Path | None:
 
 
 def dataset_folder(info: DatasetInfo) -> Path:
-    """The folder of a data set that does not ship with txcls.
+    """The folder with the files of a data set that does not ship with txcls.
 
     Raises:
         DataError: it is not on this machine; the message says how to get it.
     """
-    if (folder := _folder_of(info)) is not None:
+    if (folder := _local_folder(info)) is not None:
         return folder
-    how = info.by_hand or f"download it with `txcls data fetch {info.name}`, or give its location with --data PATH"
-    raise DataError(f"{info.name} is not on this machine: {how}")
+    hint = info.by_hand or f"download it with `txcls data fetch {info.name}`, or give its location with --data PATH"
+    raise DataError(f"{info.name} is not on this machine: {hint}")

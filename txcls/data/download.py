@@ -10,16 +10,16 @@ from txcls.errors import DownloadError
 
 
 def cache_folder() -> Path:
-    """$TXCLS_CACHE, or the platform's cache folder."""
-    if named := os.environ.get("TXCLS_CACHE"):
-        return Path(named).expanduser()
+    """The folder $TXCLS_CACHE, or else the platform's cache folder."""
+    if folder := os.environ.get("TXCLS_CACHE"):
+        return Path(folder).expanduser()
     import pooch
 
     return Path(pooch.os_cache("txcls"))
 
 
 def fetched_folder(info: DatasetInfo) -> Path | None:
-    """The folder with the downloaded data set; None if it is missing or incomplete."""
+    """The folder of a downloaded data set; None if the set is missing or incomplete."""
     folder = cache_folder() / info.name
     return folder if info.files and all((folder / file.name).is_file() for file in info.files) else None
 
@@ -27,15 +27,12 @@ def fetched_folder(info: DatasetInfo) -> Path | None:
 def fetch(info: DatasetInfo, *, progress_bar: Callable[[str], Any] | None = None) -> Path:
     """Download the files that are not in the cache yet, and return their folder.
 
-    A file appears in the folder only once it is complete and its checksum has been verified.
-
-    Args:
-        info: the data set.
-        progress_bar: creates a file's progress bar from its name; see `pooch.HTTPDownloader` for the interface.
+    A file appears in the folder only when it is complete and its checksum has been verified. `progress_bar` makes a
+    progress bar for a file's name; see `pooch.HTTPDownloader` for the interface.
 
     Raises:
         DownloadError: the set has nothing to download, the server or the connection failed, a checksum is wrong, or the
-            cache cannot be written.
+            cache is not writable.
     """
     import pooch
 
@@ -45,7 +42,7 @@ def fetch(info: DatasetInfo, *, progress_bar: Callable[[str], Any] | None = None
         raise DownloadError(f"{info.name} has nothing to download: it ships with txcls")
     pooch.get_logger().setLevel("ERROR")
     folder = cache_folder() / info.name
-    source = pooch.create(
+    downloads = pooch.create(
         folder,
         base_url="",
         registry={file.name: file.checksum for file in info.files},
@@ -55,14 +52,14 @@ def fetch(info: DatasetInfo, *, progress_bar: Callable[[str], Any] | None = None
     for file in info.files:
         bar = progress_bar(file.name) if progress_bar else False
         try:
-            source.fetch(file.name, downloader=pooch.HTTPDownloader(progressbar=bar, timeout=30))
+            downloads.fetch(file.name, downloader=pooch.HTTPDownloader(progressbar=bar, timeout=30))
         except OSError as error:  # includes the exceptions of requests
             raise DownloadError(
-                f"{file.url}: {error}; check the connection, and that {folder} can be written (set TXCLS_CACHE)"
+                f"{file.url}: {error}; check the connection, and that {folder} is writable (TXCLS_CACHE sets another)"
             ) from None
         except ValueError:
             raise DownloadError(
-                f"{file.url}: not the published file (its checksum is not {file.checksum}); try again later, or get "
-                "the file by hand and give its location with --data PATH"
+                f"{file.url}: not the published file (its checksum is not {file.checksum}); try again later, or "
+                "download the file yourself and give its location with --data PATH"
             ) from None
     return folder

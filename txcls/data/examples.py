@@ -1,15 +1,17 @@
-"""Texts to try, written for this project: invented news, film reviews, queries, match reports and beginnings of
-sentences, some of them deliberately ambiguous."""
+"""Example texts, written for this project: news, film reviews, queries, match reports and beginnings of sentences.
+
+Some of them are deliberately ambiguous.
+"""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An example text; `title` labels its button.
+    """An example text; `title` is the label of its button.
 
-    `changed` is another version with the same number of tokens that gets another prediction, and `label` the class that
-    a reader would give the text, if it is unambiguous; "" for none.
+    `changed` is a version with the same number of tokens and a different prediction; `label` is the class of an
+    unambiguous text. Both are "" if there is none.
     """
 
     title: str
@@ -111,19 +113,19 @@ SUBJECTS = (
     Example("A group", "The committee of teachers and parents"),
 )
 
-ANY = (
+GENERAL = (
     Example("Start here", "Type or paste a text of your own here"),
     Example("A question", "Could somebody tell me how this works and what it costs?"),
     Example("A complaint", "This is not what I asked for, and nobody has answered my letters"),
     Example("Praise", "Thank you, that was quick and very friendly"),
     Example("A plan", "We meet on Thursday at ten to talk about the new building"),
 )
-"""For users' own classifiers, whose domain is unknown."""
+"""For users' own classifiers, since their domain is unknown."""
 
 
-_BY_DATASET = {"imdb": REVIEWS, "clinc150": QUERIES, "who_won": REPORTS, "agreement": SUBJECTS, "table": ANY}
+_BY_DATASET = {"imdb": REVIEWS, "clinc150": QUERIES, "who_won": REPORTS, "agreement": SUBJECTS, "table": GENERAL}
 
 
 def examples_for(dataset: str) -> tuple[Example, ...]:
-    """Example texts in the domain of this data set."""
+    """The example texts for the domain of a data set."""
     return _BY_DATASET.get(dataset, EXAMPLES)

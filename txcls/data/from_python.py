@@ -1,48 +1,49 @@
-"""Labelled rows from Python, checked like the rows of a table file and opened as a data set."""
+"""Labelled rows passed from Python, checked like the rows of a table file, and as a data set."""
 
 from collections.abc import Iterable
 
 from txcls.data.classes import label_name, labelled_texts
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
 from txcls.errors import DataError
-from txcls.text.checks import check_column, check_texts, is_missing, place
+from txcls.text.checks import check_column, check_texts, is_missing, row_name
 from txcls.wording import listed
 
 
 def rows_from_python(
     texts: Iterable[str], labels: Iterable[object], *, classes: tuple[str, ...] | None = None, kind: str = ""
 ) -> LabelledTexts:
-    """Labelled rows from any two iterables of the same length; labels are named by `label_name`.
+    """Labelled rows from two iterables of the same length; `label_name` gives the class name of each label.
 
-    `classes` are the class names; None takes those among the labels. `kind` describes the rows in messages.
+    The default for `classes` is all class names among the labels. `kind` describes the rows in messages.
 
     Raises:
-        TypeError: a text is not a string, or a label is a list or bytes; the message gives the row, counted from 0.
+        TypeError: a text is not a string, or a label is a list or bytes; the message gives the row number, from 0.
         ValueError: texts and labels differ in number.
         DataError: a row has no text or no label, a label is not among `classes`, or there are no rows.
     """
-    of_texts, of_labels = f"{kind}texts", f"{kind}labels"
-    rows = check_texts(texts, name=of_texts)
-    values = check_column(labels, name=of_labels)
-    if len(rows) != len(values):
+    text_kind, label_kind = f"{kind}texts", f"{kind}labels"
+    checked_texts = check_texts(texts, name=text_kind)
+    values = check_column(labels, name=label_kind)
+    if len(checked_texts) != len(values):
         raise ValueError(
-            f"got {len(rows):,} {of_texts} and {len(values):,} {of_labels}; expected one label for each text"
+            f"got {len(checked_texts):,} {text_kind} and {len(values):,} {label_kind}; expected one label for each text"
         )
-    if not rows:
-        raise DataError(f"got no {of_texts}; expected texts and their labels")
-    for row, text in enumerate(rows):
+    if not checked_texts:
+        raise DataError(f"got no {text_kind}; expected texts and their labels")
+    for row, text in enumerate(checked_texts):
         if not text.strip():
-            raise DataError(f"{place(texts, row, name=of_texts)} is empty; fill it in or leave the row out")
-    names = [_name(value, place(labels, row, name=of_labels)) for row, value in enumerate(values)]
+            raise DataError(f"{row_name(texts, row, name=text_kind)} is empty; fill it in or leave the row out")
+    names = [_class_name(value, row_name(labels, row, name=label_kind)) for row, value in enumerate(values)]
     for row, name in enumerate(names):
         if classes is not None and name not in classes:
-            raise DataError(f"{place(labels, row, name=of_labels)} is {name!r:.60}; the classes are {listed(classes)}")
-    return labelled_texts(rows, names, classes)
+            where = row_name(labels, row, name=label_kind)
+            raise DataError(f"{where} is {name!r:.60}; the classes are {listed(classes)}")
+    return labelled_texts(checked_texts, names, classes)
 
 
-def _name(value: object, where: str) -> str:
+def _class_name(value: object, where: str) -> str:
     if hasattr(value, "item") and getattr(value, "shape", None) == ():
-        value = value.item()  # a NumPy number in a list
+        value = value.item()  # a NumPy scalar
     if isinstance(value, bytes | list | dict | set):
         raise TypeError(f"{where} is a {type(value).__name__}; expected one label, such as a string or a number")
     if is_missing(value) or not (name := label_name(value)):
@@ -54,17 +55,17 @@ def dataset_from_rows(
     rows: LabelledTexts,
     validation: LabelledTexts | None = None,
     *,
-    source: str = "texts of your own, given from Python",
+    source: str = "your own texts, passed from Python",
 ) -> Dataset:
-    """Rows in memory as a data set; without `validation`, training holds out some of `rows`.
+    """A data set of rows in memory; without `validation`, training holds out some of `rows`.
 
     Raises:
         DataError: the rows have fewer than two classes.
     """
     if len(rows.classes) < 2:
         raise DataError(f"all {len(rows):,} rows have the label {rows.classes[0]!r:.60}; expected at least two classes")
-    parts: dict[SplitName, LabelledTexts] = {"train": rows}
+    splits: dict[SplitName, LabelledTexts] = {"train": rows}
     if validation is not None:
-        parts["validation"] = validation
+        splits["validation"] = validation
     info = DatasetInfo(name="table", title=source)
-    return Dataset(info, rows.classes, "the rows given", tuple(parts), read=parts.__getitem__)
+    return Dataset(info, rows.classes, "rows passed from Python", tuple(splits), read=splits.__getitem__)

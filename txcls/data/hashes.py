@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 
 def normalised(text: str) -> str:
-    """The text in NFC and lower case, with single spaces, so that small differences do not matter."""
-    folded = unicodedata.normalize("NFC", text).lower()
-    return " ".join(unicodedata.normalize("NFC", folded).split())
+    """The text in NFC and lower case with single spaces, in which texts that differ only in these are equal."""
+    lowered = unicodedata.normalize("NFC", text).lower()
+    return " ".join(unicodedata.normalize("NFC", lowered).split())
 
 
 def hashed_share(text: str, *, salt: str) -> float:
-    """A number in [0, 1), uniformly distributed, the same for texts that `normalised` makes equal.
+    """A uniformly distributed number in [0, 1), the same for texts that are equal after `normalised`.
 
-    Numbers with different salts are independent; with a linear hash, such as CRC-32, they would not be.
+    Numbers with different salts are independent, which those from a linear hash such as CRC-32 are not.
     """
     raw = normalised(text).encode("utf-8", "surrogatepass")
     key = hashlib.blake2b(salt.encode()).digest()
@@ -25,7 +25,7 @@ def hashed_share(text: str, *, salt: str) -> float:
 
 
 def fingerprint(text: str) -> bytes:
-    """Sixteen bytes, equal for texts that `normalised` makes equal and different for all others."""
+    """A hash of 16 bytes, the same for texts that are equal after `normalised`, and different for all others."""
     return hashlib.blake2b(normalised(text).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
@@ -36,19 +36,23 @@ def repeats(texts: Sequence[str], known: Iterable[str]) -> NDArray[np.bool_]:
 
 
 SKETCH_SIZE = 200
-"""Number of hashes from which the share of known texts is estimated, with a standard error of at most 0.035."""
+"""Number of hashes in a sketch; the share that is estimated from it has a standard error of at most 0.035."""
 
 
 def sketch(texts: Iterable[str]) -> list[str]:
-    """The lowest SKETCH_SIZE hashes of the texts (a bottom-k sketch, Cohen & Kaplan 2007), in hexadecimal."""
-    return sorted({fingerprint(text).hex()[:12] for text in texts})[:SKETCH_SIZE]
+    """The SKETCH_SIZE lowest hashes of the texts in hexadecimal (a bottom-k sketch, Cohen & Kaplan 2007)."""
+    return sorted(set(map(_short_hash, texts)))[:SKETCH_SIZE]
 
 
-def known_share(texts: Sequence[str], of_known: Sequence[str]) -> float:
-    """The estimated share of texts that are among those of a sketch."""
-    if not of_known:
+def known_share(texts: Sequence[str], sketch_of_known: Sequence[str]) -> float:
+    """The estimated share of the texts that are among the known texts from which a sketch was made."""
+    if not sketch_of_known:
         return 0.0
-    end = of_known[-1] if len(of_known) == SKETCH_SIZE else "g"
-    hashes = [name for name in (fingerprint(text).hex()[:12] for text in texts) if name <= end]
-    known = set(of_known)
-    return sum(name in known for name in hashes) / max(len(hashes), 1)
+    highest = sketch_of_known[-1] if len(sketch_of_known) == SKETCH_SIZE else "g"  # "g" is above all hashes
+    compared = [value for value in map(_short_hash, texts) if value <= highest]
+    known = set(sketch_of_known)
+    return sum(value in known for value in compared) / max(len(compared), 1)
+
+
+def _short_hash(text: str) -> str:
+    return fingerprint(text).hex()[:12]

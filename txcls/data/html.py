@@ -1,54 +1,54 @@
-"""HTML in texts: recognised, and reduced to what a reader sees."""
+"""Recognise HTML in texts, and extract the visible text."""
 
 import re
 from collections.abc import Sequence
 from html.parser import HTMLParser
 
-_MARKUP = re.compile(
+_MARKUP_TAG = re.compile(
     r"<!doctype html|</(?:html|body|div|p|span|table|td|a|b|i|ul|ol|li|font|h[1-6]|style|strong|em)\s*>|<br\s*/?>",
     re.IGNORECASE,
 )
-_HIDDEN = frozenset(("style", "script", "head", "title", "template"))
-_LINES = frozenset(
+_HIDDEN_ELEMENTS = frozenset(("style", "script", "head", "title", "template"))
+_LINE_BREAKING_ELEMENTS = frozenset(
     ("br", "p", "div", "tr", "li", "table", "ul", "ol", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote")
 )
 MIN_SHARE = 0.2
-"""Minimum fraction of texts with HTML for it to be removed from all of them."""
+"""Minimum fraction of texts with HTML for it to be removed from all texts."""
 
 
 def is_html(texts: Sequence[str]) -> bool:
     """Whether many of the texts are HTML rather than plain text."""
-    return sum(_MARKUP.search(text) is not None for text in texts) >= MIN_SHARE * max(len(texts), 1)
+    return sum(_MARKUP_TAG.search(text) is not None for text in texts) >= MIN_SHARE * max(len(texts), 1)
 
 
 def without_html(text: str) -> str:
-    """The visible text: without tags, comments, style sheets and scripts, with characters instead of entities."""
-    parser = _Visible()
+    """The visible text: without tags, comments, style sheets and scripts, and with entities decoded."""
+    parser = _VisibleText()
     parser.feed(text)
     parser.close()
     lines = (" ".join(line.split()) for line in "".join(parser.parts).splitlines())
     return "\n".join(line for line in lines if line)
 
 
-class _Visible(HTMLParser):
+class _VisibleText(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.parts: list[str] = []
-        self.hidden: list[str] = []
+        self.open_hidden: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: object) -> None:
-        if tag in _HIDDEN:
-            self.hidden.append(tag)
+        if tag in _HIDDEN_ELEMENTS:
+            self.open_hidden.append(tag)
         elif tag == "body":  # an unclosed head ends here
-            self.hidden.clear()
-        self.parts.append("\n" if tag in _LINES else "\t" if tag == "td" else "")
+            self.open_hidden.clear()
+        self.parts.append("\n" if tag in _LINE_BREAKING_ELEMENTS else "\t" if tag == "td" else "")
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in self.hidden:
-            del self.hidden[self.hidden.index(tag) :]
-        if tag in _LINES:
+        if tag in self.open_hidden:
+            del self.open_hidden[self.open_hidden.index(tag) :]
+        if tag in _LINE_BREAKING_ELEMENTS:
             self.parts.append("\n")
 
     def handle_data(self, data: str) -> None:
-        if not self.hidden:
+        if not self.open_hidden:
             self.parts.append(data)

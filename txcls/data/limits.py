@@ -1,27 +1,27 @@
-"""Limits on the files that are read; larger files are refused during reading."""
+"""Limits on the files that are read; a file that exceeds one is refused, at the latest during reading."""
 
 MAX_BYTES = 1 << 30
 """Maximum unpacked size of a file or archive, in bytes."""
 MAX_RATIO = 100
-"""Maximum ratio of unpacked to packed size; texts reach about 10."""
+"""Maximum ratio of unpacked to packed size; texts have about 10."""
 RATIO_FREE_BYTES = 1 << 20
 """Number of unpacked (or decoded Parquet) bytes up to which MAX_RATIO is not checked."""
 MAX_FIELD_CHARACTERS = 1 << 20
-"""Maximum length of a field, such as a text, in characters; the published data sets reach about 160,000."""
+"""Maximum length of a field, such as a text, in characters; the longest in published data sets have about 160,000."""
 MAX_ROW_CHARACTERS = 4 << 20
-"""Maximum length of a row or line in characters, all fields together."""
+"""Maximum length of a row or line in characters, with all its fields."""
 MAX_EMPTY = 100_000
 """Maximum number of consecutive empty lines in a table."""
 MAX_TEXT_FILE_BYTES = 4 << 20
-"""Maximum size of one text, in bytes, in a folder or archive with one file per text."""
+"""Maximum size in bytes of a text in a folder or archive with one file per text."""
 MAX_JSON_CHARACTERS = 16 << 20
-"""Maximum length in characters of a JSON document read whole (CLINC150: 2.5 million); arrays of rows are streamed."""
+"""Maximum length in characters of a JSON file that is read whole (CLINC150: 2.5 million); arrays of rows are not."""
 MAX_JSON_DEPTH = 100
 """Maximum nesting depth of JSON."""
 MAX_COLUMNS = 10_000
 """Maximum number of columns in a table."""
 MAX_ROWS = 5_000_000
-"""Maximum number of rows in a table for training, which is held in memory; `predict` reads tables of any length."""
+"""Maximum number of rows in a table for training, which must fit in memory; `predict` reads tables of any length."""
 CELLS_PER_BYTE = 20
 """Maximum number of values per byte in a Parquet file with more than a million values."""
 SNIFFED_CHARACTERS = 100_000
@@ -31,10 +31,10 @@ HEAD_ROWS = 1000
 MAX_SHEETS = 100
 """Maximum number of sheets in an Excel workbook."""
 MAX_SPARSE = 2_000_000
-"""Number of cells of an Excel sheet beyond which at least one in twenty must be filled."""
+"""Number of cells above which at least one in twenty cells of an Excel sheet must be filled."""
 MAX_WORKBOOK_BYTES = 1 << 29
-"""Maximum unpacked size of an Excel workbook in bytes; its texts are held in memory."""
+"""Maximum unpacked size of an Excel workbook in bytes; its texts must fit in memory."""
 BATCH_BYTES = 64 << 20
-"""Maximum number of unpacked bytes of a Parquet file that are held at once."""
+"""Maximum number of unpacked bytes of a Parquet file in memory at a time."""
 MAX_NESTED = 10_000_000
 """Maximum number of list elements in one column of a Parquet row group."""

@@ -1,4 +1,4 @@
-"""Which rows are held out: training and validation rows of a data set, and parts of a user's own rows."""
+"""Splits into training and held-out rows: of data sets for validation, and of a user's own rows."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -45,100 +45,96 @@ def hash_split(
     seed: int,
     classes: Sequence[str] | None = None,
 ) -> tuple[Indices, Indices]:
-    """Row indices (training, validation), each sorted, split by a hash of each row's text.
+    """Split rows by a hash of their texts: sorted row indices (training, validation).
 
-    Texts that are equal except for case and whitespace are on the same side, and the validation rows of a smaller
-    fraction are a subset of those of a larger one. A row's side depends only on its text and the seed, except that each
-    class has texts on both sides: among the texts that occur only in this class, the one with the lowest hash is always
-    for validation and the one with the highest always for training.
+    Texts that are equal except for case and whitespace are in the same part, and the validation rows for a smaller
+    fraction are a subset of those for a larger one. A row's part depends only on its text and the seed, with an
+    exception that gives each class texts in both parts: among the texts that occur in only one class, the one with the
+    lowest hash is always for validation and the one with the highest always for training.
 
     Raises:
-        DataError: there is only one class, or a class has fewer than two texts of its own.
+        DataError: there is only one class, or a class has fewer than two texts that do not occur in other classes.
     """
     _check_two_classes(labels)
-    names = [fingerprint(text) for text in texts]
-    shares = {name: validation_share(text, seed=seed) for name, text in zip(names, texts, strict=True)}
-    classes_of: dict[bytes, set[int]] = {}
-    for name, label in zip(names, labels, strict=True):
-        classes_of.setdefault(name, set()).add(label)
-    own: dict[int, list[bytes]] = {label: [] for label in labels}  # texts that occur only in this class
-    for name, its in classes_of.items():
-        if len(its) == 1:
-            own[next(iter(its))].append(name)
-    _refuse_single({label: len(its) for label, its in own.items()}, classes)
+    hashes = [fingerprint(text) for text in texts]
+    shares = {name: validation_share(text, seed=seed) for name, text in zip(hashes, texts, strict=True)}
+    labels_by_hash: dict[bytes, set[int]] = {}
+    for name, label in zip(hashes, labels, strict=True):
+        labels_by_hash.setdefault(name, set()).add(label)
+    unique_to: dict[int, list[bytes]] = {label: [] for label in labels}  # texts that occur only in this class
+    for name, text_labels in labels_by_hash.items():
+        if len(text_labels) == 1:
+            unique_to[next(iter(text_labels))].append(name)
+    _check_two_rows({label: len(names) for label, names in unique_to.items()}, classes)
     held_out = {name for name, share in shares.items() if share < fraction}
-    for own_texts in own.values():
-        by_hash = sorted(own_texts, key=lambda name: (shares[name], name))
-        held_out.add(by_hash[0])
-        held_out.discard(by_hash[-1])
-    chosen = np.fromiter((name in held_out for name in names), dtype=bool, count=len(names))
-    return np.flatnonzero(~chosen), np.flatnonzero(chosen)
+    for names in unique_to.values():
+        lowest, *_, highest = sorted(names, key=lambda name: (shares[name], name))
+        held_out.add(lowest)
+        held_out.discard(highest)
+    is_held_out = np.fromiter((name in held_out for name in hashes), dtype=bool, count=len(hashes))
+    return np.flatnonzero(~is_held_out), np.flatnonzero(is_held_out)
 
 
 def stratified_split(
     labels: Sequence[int], *, fraction: float, seed: int, classes: Sequence[str] | None = None
 ) -> tuple[Indices, Indices]:
-    """Row indices (training, validation), each sorted; the same labels, fraction and seed give the same split.
+    """Split rows by class: sorted row indices (training, validation), determined by labels, fraction and seed.
 
-    Each class gives `fraction` of its rows, rounded, to validation, but at least one, and keeps at least one.
+    Of each class, `fraction` of the rows (rounded) are for validation, but at least one row is in each part.
 
     Raises:
         DataError: there is only one class, or a class has only one row.
     """
     _check_two_classes(labels)
     counts = Counter(labels)
-    _refuse_single(counts, classes)
+    _check_two_rows(counts, classes)
     rng = np.random.default_rng(seed)
-    of_row = np.asarray(labels, dtype=np.int64)
-    validation = []
+    label_array = np.asarray(labels, dtype=np.int64)
+    is_held_out = np.zeros(len(label_array), dtype=bool)
     for label in sorted(counts):
-        rows = rng.permutation(np.flatnonzero(of_row == label))
-        validation.append(rows[: min(max(round(fraction * len(rows)), 1), len(rows) - 1)])
-    chosen = np.zeros(len(of_row), dtype=bool)
-    chosen[np.concatenate(validation)] = True
-    return np.flatnonzero(~chosen), np.flatnonzero(chosen)
+        rows = rng.permutation(np.flatnonzero(label_array == label))
+        is_held_out[rows[: min(max(round(fraction * len(rows)), 1), len(rows) - 1)]] = True
+    return np.flatnonzero(~is_held_out), np.flatnonzero(is_held_out)
 
 
 def first_copies(texts: Sequence[str]) -> Indices:
-    """(N,): for each text, the first row with the same text, ignoring case and whitespace."""
+    """(N,): the index of the first row with the same text, ignoring case and whitespace."""
     first: dict[str, int] = {}
     return np.array([first.setdefault(normalised(text), row) for row, text in enumerate(texts)], dtype=np.int64)
 
 
 MAX_COPIES, MAX_COPIES_SHARE = 5, 0.01
-"""A text with more copies than the first, and than this share of the rows, is one that will come again, such as "see
-above": its copies are held out like other rows, or the result would be better than it will be on new rows."""
+"""A text with more copies than both limits (a number, and a share of the rows), such as "see above", will occur in new
+rows too. Its copies are split like other rows, since keeping them together would make the test set unlike new rows."""
 
 
 def hold_out(labels: Sequence[int], *, n: int, seed: int, groups: Indices | None = None) -> tuple[Indices, Indices]:
-    """Row indices (training, held out), each sorted; about `n` rows are held out, in proportion to the classes.
+    """Hold out about `n` rows, in proportion to the classes: sorted row indices (training, held out).
 
-    Every class keeps at least one row. A class with few rows may have none held out; chance decides which classes have
-    some. Rows of the same group (N,), such as copies of a text, stay together unless there are many of them.
+    Each class keeps at least one training row. Of classes with few rows, a random selection has rows held out. Rows of
+    the same group (N,), such as copies of a text, stay together unless the group is large.
     """
-    of_row = np.asarray(labels, dtype=np.int64)  # N
-    rows = np.arange(len(of_row))
+    label_array = np.asarray(labels, dtype=np.int64)  # N
+    rows = np.arange(len(label_array))
     group = rows if groups is None else groups  # N
     is_large = np.bincount(group)[group] > max(MAX_COPIES, MAX_COPIES_SHARE * len(group)) if len(group) else rows > 0
     group = np.where(is_large, rows, group)
-    leaders, inverse, sizes = np.unique(group, return_inverse=True, return_counts=True)
+    first_rows, group_index, sizes = np.unique(group, return_inverse=True, return_counts=True)
     rng = np.random.default_rng(seed)
-    order = rng.permutation(len(leaders))
-    of_leader = of_row[leaders]
-    share = n / max(len(of_row), 1)
-    chosen = np.zeros(len(leaders), dtype=bool)
-    for label in rng.permutation(np.unique(of_leader)):
-        own = order[of_leader[order] == label]
-        n_held_out = share * sizes[own].sum()
+    order = rng.permutation(len(first_rows))
+    group_labels = label_array[first_rows]
+    share = n / max(len(label_array), 1)
+    is_held_out = np.zeros(len(first_rows), dtype=bool)  # by group
+    for label in rng.permutation(np.unique(group_labels)):
+        of_class = order[group_labels[order] == label]
+        expected = share * sizes[of_class].sum()
         # The fractional part is rounded at random, so that small classes are held out in proportion too.
-        target = np.floor(n_held_out) + (rng.random() < n_held_out - np.floor(n_held_out))
-        taken = own[np.cumsum(sizes[own]) <= target][: max(len(own) - 1, 0)]
-        chosen[taken] = True
-    if n and not chosen.any():  # there are so few rows that none was drawn
-        counts = np.bincount(of_leader)
-        chosen[order[counts[of_leader[order]] > 1][:1]] = True
-    held = chosen[inverse]
-    return np.flatnonzero(~held), np.flatnonzero(held)
+        n_rows = np.floor(expected) + (rng.random() < expected - np.floor(expected))
+        is_held_out[of_class[np.cumsum(sizes[of_class]) <= n_rows][: max(len(of_class) - 1, 0)]] = True
+    if n and not is_held_out.any():  # too few rows: none was drawn
+        counts = np.bincount(group_labels)
+        is_held_out[order[counts[group_labels[order]] > 1][:1]] = True
+    return np.flatnonzero(~is_held_out[group_index]), np.flatnonzero(is_held_out[group_index])
 
 
 def _check_two_classes(labels: Sequence[int]) -> None:
@@ -146,12 +142,12 @@ def _check_two_classes(labels: Sequence[int]) -> None:
         raise DataError(f"{len(labels)} rows of {n} class: expected at least two classes")
 
 
-def _refuse_single(counts: Mapping[int, int], classes: Sequence[str] | None) -> None:
-    """Raise DataError if a class has too few rows or texts to be on both sides."""
-    single = [str(classes[label]) if classes else str(label) for label, n in sorted(counts.items()) if n < 2]
-    if single:
-        names = ", ".join(f"'{shown(name)}'" for name in single[:5]) + (", …" if len(single) > 5 else "")
+def _check_two_rows(counts: Mapping[int, int], classes: Sequence[str] | None) -> None:
+    """Raise DataError if a class has too few rows or texts to be in both parts."""
+    too_small = [str(classes[label]) if classes else str(label) for label, n in sorted(counts.items()) if n < 2]
+    if too_small:
+        names = ", ".join(f"'{shown(name)}'" for name in too_small[:5]) + (", …" if len(too_small) > 5 else "")
         raise DataError(
-            f"only one row of class {names}: every class needs at least two, one to train on and one to validate on; "
+            f"only one row of class {names}: every class needs at least two, one for training and one for validation; "
             "add rows or drop the class"
         )

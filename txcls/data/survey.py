@@ -1,7 +1,7 @@
-"""A survey of a labelled table before training: classes, lengths, and rows that need attention.
+"""A survey of a labelled table before training: classes, lengths, and rows to check.
 
-Near duplicates are found by MinHash (Broder 1997) over words and pairs of neighbouring words, with banding (Leskovec,
-Rajaraman & Ullman, Mining of Massive Datasets, chapter 3); every pair that it proposes is then compared exactly.
+MinHash (Broder 1997) over words and word pairs, with banding (Leskovec, Rajaraman & Ullman, Mining of Massive Datasets,
+chapter 3), proposes pairs of near duplicates, which are then compared exactly.
 """
 
 from collections import Counter, defaultdict
@@ -16,31 +16,31 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 MIN_SIMILARITY = 0.8
-"""Minimum Jaccard similarity of the words and word pairs of near duplicates."""
+"""Minimum Jaccard similarity of near duplicates, over their words and word pairs."""
 MAX_COMPARED_CHARACTERS = 4000
-"""Number of characters compared, from the beginning of each text."""
+"""Number of characters of each text that are compared, from its beginning."""
 FEW_ROWS = 5
-"""Classes with fewer rows are listed, since a tenth of them cannot be held out."""
+"""Classes with fewer rows are listed, since a tenth of their rows cannot be held out."""
 MAX_GROUPS = 1000
-"""Maximum number of groups of each kind that are listed, in row order; all are counted."""
-_BANDS, _ROWS_OF_A_BAND = 12, 4
-"""With these values, a pair is proposed with probability 0.998 at similarity 0.8, and 0.09 at similarity 0.3."""
-_MAX_OF_A_BUCKET = 50
-"""If more texts share a band, each is compared only with the first."""
-_HASHED_AT_ONCE = 4096
-"""Number of rows hashed at once, to bound memory."""
+"""Maximum number of groups of each kind that are listed, in row order; all groups are counted."""
+_BANDS, _HASHES_PER_BAND = 12, 4
+"""A pair is proposed with probability 0.998 at similarity 0.8, and 0.09 at similarity 0.3."""
+_MAX_BUCKET = 50
+"""If more texts share a band, all are compared with the first one only."""
+_HASHED_ROWS = 4096
+"""Number of rows hashed at a time, to limit memory."""
 _WORD = r"(?u)[぀-ヿ㐀-鿿]|[^\W぀-ヿ㐀-鿿]+"
-"""A word, or a single character of a script written without spaces."""
+"""A word, or a single character of a script that is written without spaces."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Two or more rows that belong together (indices from 0, ascending), and the label of each."""
+    """Two or more equal or similar rows: their indices, ascending, and labels."""
 
     rows: tuple[int, ...]
     labels: tuple[str, ...]
     similarity: float = 1.0
-    """The smallest similarity among its pairs of near duplicates, from 0 to 1."""
+    """The lowest similarity of its pairs of near duplicates."""
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,14 @@ class DataSurvey:
 
     Attributes:
         rows: N.
-        classes: the number of rows with each label, the most frequent first.
-        words: the number of words in each row that has a text.
+        classes: the number of rows of each class, in descending order.
+        words: the number of words in each row with a text.
         no_text: rows without a text.
-        no_label: rows with a text but no label.
-        duplicates: rows with the same text, ignoring case and whitespace, and the same label.
-        conflicts: rows with the same text and different labels.
-        near: rows that are almost the same, with the same label or with different ones.
-        n_duplicates, n_conflicts, n_near: the number of such groups; at most `MAX_GROUPS` are listed.
+        no_label: rows with a text but without a label.
+        duplicates: groups of rows with the same text, ignoring case and whitespace, and the same label.
+        conflicts: groups of rows with the same text and different labels.
+        near: groups of rows with similar texts, whatever their labels.
+        n_duplicates, n_conflicts, n_near: the number of such groups, of which at most `MAX_GROUPS` are listed.
     """
 
     rows: int
@@ -73,28 +73,28 @@ class DataSurvey:
 
     @property
     def usable(self) -> int:
-        """Number of rows that have both a text and a label."""
+        """The number of rows with both a text and a label."""
         return sum(self.classes.values())
 
     @property
     def small_classes(self) -> tuple[str, ...]:
         """The classes with fewer than `FEW_ROWS` rows, the smallest first."""
-        few = [(n, name) for name, n in self.classes.items() if n < FEW_ROWS]
-        return tuple(name for _, name in sorted(few))
+        return tuple(name for n, name in sorted((n, name) for name, n in self.classes.items()) if n < FEW_ROWS)
 
 
 def survey(texts: Sequence[str | None], labels: Sequence[str | None]) -> DataSurvey:
-    """Survey N rows; a missing or blank text or label is None or ""."""
+    """Survey N rows; a missing text or label is None or blank."""
     stripped = [(text or "").strip() for text in texts]
     names = [(name or "").strip() for name in labels]
     with_text = [row for row, text in enumerate(stripped) if text]
     usable = [row for row in with_text if names[row]]
     counts = Counter(names[row] for row in usable)
-    same = _same_texts(stripped, usable)
-    groups = [_group(rows, names) for rows in same]
+    same_texts = _same_texts(stripped, usable)
+    groups = [_group(rows, names) for rows in same_texts]
     duplicates = [group for group in groups if len(set(group.labels)) == 1]
     conflicts = [group for group in groups if len(set(group.labels)) > 1]
-    near = list(_near(stripped, names, usable, {row for rows in same for row in rows[1:]}))
+    repeated = {row for rows in same_texts for row in rows[1:]}
+    near = list(_near_duplicates(stripped, names, [row for row in usable if row not in repeated]))
     return DataSurvey(
         rows=len(stripped),
         classes=dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))),
@@ -122,32 +122,31 @@ def _group(rows: Sequence[int], names: Sequence[str], similarity: float = 1.0) -
     return Group(tuple(rows), tuple(names[row] for row in rows), round(similarity, 4))
 
 
-def _near(texts: Sequence[str], names: Sequence[str], rows: Sequence[int], repeated: set[int]) -> Iterator[Group]:
-    """Yield groups of near duplicates; of rows with the same text, only the first is included."""
+def _near_duplicates(texts: Sequence[str], names: Sequence[str], rows: Sequence[int]) -> Iterator[Group]:
+    """Yield groups of near duplicates among these rows, which have different texts."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
-    firsts = [row for row in rows if row not in repeated]
-    if len(firsts) < 2:
+    if len(rows) < 2:
         return
-    pairs = list(_pairs(_shingles([texts[row][:MAX_COMPARED_CHARACTERS] for row in firsts])))
+    pairs = list(_similar_pairs(_shingles([texts[row][:MAX_COMPARED_CHARACTERS] for row in rows])))
     if not pairs:
         return
     left, right, similarity = (np.array(values) for values in zip(*pairs, strict=True))
-    graph = csr_array((similarity, (left, right)), shape=(len(firsts), len(firsts)))
-    n_groups, group_of = connected_components(graph, directed=False)
-    least = np.ones(n_groups)
-    np.minimum.at(least, group_of[left], similarity)
+    graph = csr_array((similarity, (left, right)), shape=(len(rows), len(rows)))
+    n_groups, group_index = connected_components(graph, directed=False)
+    lowest = np.ones(n_groups)
+    np.minimum.at(lowest, group_index[left], similarity)
     members: dict[int, list[int]] = defaultdict(list)
-    for row, group in zip(firsts, group_of.tolist(), strict=True):
+    for row, group in zip(rows, group_index.tolist(), strict=True):
         members[group].append(row)
-    for group, alike in members.items():
-        if len(alike) > 1:
-            yield _group(alike, names, float(least[group]))
+    for group, group_rows in members.items():
+        if len(group_rows) > 1:
+            yield _group(group_rows, names, float(lowest[group]))
 
 
 def _shingles(texts: Sequence[str]) -> "csr_matrix":
-    """The words and pairs of neighbouring words in each text, as ones in 2^22 hashed columns."""
+    """The words and pairs of adjacent words of each text, as ones in 2^22 hashed columns."""
     from sklearn.feature_extraction.text import HashingVectorizer
 
     hashing = HashingVectorizer(
@@ -157,25 +156,23 @@ def _shingles(texts: Sequence[str]) -> "csr_matrix":
     return hashing.transform(texts)
 
 
-def _pairs(shingles: "csr_matrix") -> Iterator[tuple[int, int, float]]:
+def _similar_pairs(shingles: "csr_matrix") -> Iterator[tuple[int, int, float]]:
     """Yield (row, row, similarity) for each pair of near duplicates."""
-    sizes = np.diff(shingles.indptr)
-    filled = np.flatnonzero(sizes)
-    if len(filled) < 2:
+    nonempty = np.flatnonzero(np.diff(shingles.indptr))
+    if len(nonempty) < 2:
         return
-    signatures = _min_hashes(shingles, filled)  # rows, bands × rows of a band
+    signatures = _min_hashes(shingles, nonempty)  # rows, bands × hashes
     seen: set[tuple[int, int]] = set()
     for band in range(_BANDS):
-        part = np.ascontiguousarray(signatures[:, band * _ROWS_OF_A_BAND : (band + 1) * _ROWS_OF_A_BAND])
-        keys = part.view(np.dtype((np.void, part.dtype.itemsize * _ROWS_OF_A_BAND))).ravel()
+        part = np.ascontiguousarray(signatures[:, band * _HASHES_PER_BAND : (band + 1) * _HASHES_PER_BAND])
+        keys = part.view(np.dtype((np.void, part.dtype.itemsize * _HASHES_PER_BAND))).ravel()
         _, bucket, counts = np.unique(keys, return_inverse=True, return_counts=True)
         order = np.argsort(bucket, kind="stable")
         ends = np.cumsum(counts)
         for end, n in zip(ends[counts > 1], counts[counts > 1], strict=True):
-            places = filled[np.sort(order[end - n : end])]
-            compared = places if n <= _MAX_OF_A_BUCKET else places[:1]
-            for at, row in enumerate(compared.tolist()):
-                others = [other for other in places[at + 1 :].tolist() if (row, other) not in seen]
+            rows = nonempty[np.sort(order[end - n : end])].tolist()
+            for index, row in enumerate(rows if n <= _MAX_BUCKET else rows[:1]):
+                others = [other for other in rows[index + 1 :] if (row, other) not in seen]
                 seen.update((row, other) for other in others)
                 for other, similarity in zip(others, _similarities(shingles, row, others), strict=True):
                     if similarity >= MIN_SIMILARITY:
@@ -183,7 +180,7 @@ def _pairs(shingles: "csr_matrix") -> Iterator[tuple[int, int, float]]:
 
 
 def _similarities(shingles: "csr_matrix", row: int, others: Sequence[int]) -> list[float]:
-    """The Jaccard similarity of a row to each of the others."""
+    """The Jaccard similarity of a row to each of the other rows; 0 if their sizes alone exclude a near duplicate."""
     columns = shingles.indices[shingles.indptr[row] : shingles.indptr[row + 1]]
     similarities = []
     for other in others:
@@ -197,17 +194,17 @@ def _similarities(shingles: "csr_matrix", row: int, others: Sequence[int]) -> li
     return similarities
 
 
-def _min_hashes(shingles: "csr_matrix", filled: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """The minimum of each random hash over each non-empty row: (rows, bands × rows of a band)."""
-    numbers = np.random.default_rng(0).integers(1, 2**63, size=(_BANDS * _ROWS_OF_A_BAND, 2), dtype=np.uint64)
-    hashes = np.empty((len(filled), len(numbers)), dtype=np.uint32)
-    for first in range(0, len(filled), _HASHED_AT_ONCE):
-        rows = filled[first : first + _HASHED_AT_ONCE]
+def _min_hashes(shingles: "csr_matrix", nonempty: NDArray[np.int64]) -> NDArray[np.uint32]:
+    """The minimum of each random hash over each non-empty row: (rows, bands × hashes)."""
+    numbers = np.random.default_rng(0).integers(1, 2**63, size=(_BANDS * _HASHES_PER_BAND, 2), dtype=np.uint64)
+    minima = np.empty((len(nonempty), len(numbers)), dtype=np.uint32)
+    for first in range(0, len(nonempty), _HASHED_ROWS):
+        rows = nonempty[first : first + _HASHED_ROWS]
         start, end = shingles.indptr[rows[0]], shingles.indptr[rows[-1] + 1]
         columns = shingles.indices[start:end].astype(np.uint64)
         starts = shingles.indptr[rows] - start
-        for place, (factor, shift) in enumerate(numbers):
+        for index, (factor, summand) in enumerate(numbers):
             # Multiply-shift hashing (Dietzfelbinger et al. 1997).
-            mixed = (columns * (factor | np.uint64(1)) + shift) >> np.uint64(32)
-            hashes[first : first + len(rows), place] = np.minimum.reduceat(mixed, starts)
-    return hashes
+            hashes = (columns * (factor | np.uint64(1)) + summand) >> np.uint64(32)
+            minima[first : first + len(rows), index] = np.minimum.reduceat(hashes, starts)
+    return minima

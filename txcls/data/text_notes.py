@@ -1,4 +1,4 @@
-"""What to know about texts before training on them: e-mail headers, tokens that reveal the label, other languages."""
+"""Notes on texts before training: e-mail headers, tokens that reveal the label, languages other than English."""
 
 import re
 from collections import Counter, defaultdict
@@ -13,43 +13,44 @@ _HEADER = re.compile(
     r"(?:from|to|cc|subject|date|sent|received|reply-to|message-id|lines|organization): ", re.IGNORECASE
 )
 _CODE = re.compile(r"(?=\S*\d)[\w#\[\](){}<>:@./-]{3,60}")
-READ_ROWS = 5000
-"""Maximum number of rows that are looked at."""
+MAX_READ_ROWS = 5000
+"""Maximum number of rows that are checked."""
 MIN_HEADERS = 0.2
 """Minimum fraction of texts that begin with e-mail headers for a note."""
 MIN_IN_CLASS, MAX_ELSEWHERE, MIN_CLASS_ROWS = 0.5, 0.02, 10
-"""A token reveals a class if it is in at least this fraction of the class's rows and at most this of the others."""
+"""A token reveals a class if it is in at least this fraction of the class's rows, at most this fraction of the other
+rows, and at least this number of rows of the class."""
 MIN_ENGLISH, MIN_WORDS = 0.15, 200
-"""English texts have at least this fraction of function words (headlines about 0.25, other texts 0.4)."""
+"""Minimum fraction of function words in English texts (headlines have about 0.25, other texts 0.4), and minimum number
+of words to judge by."""
 
 
 def text_notes(rows: LabelledTexts) -> Iterator[str]:
-    """Sentences on the texts of at most READ_ROWS random rows, each with what to do."""
-    order = np.random.default_rng(0).permutation(len(rows))[:READ_ROWS]
-    some = rows.subset(order.tolist())
-    headers = sum(_begins_with_headers(text) for text in some.texts) / len(some)
-    if headers >= MIN_HEADERS:
+    """Yield sentences on problems with the texts and what to do, from at most MAX_READ_ROWS random rows."""
+    sample = rows.subset(np.random.default_rng(0).permutation(len(rows))[:MAX_READ_ROWS].tolist())
+    with_headers = sum(_begins_with_headers(text) for text in sample.texts) / len(sample)
+    if with_headers >= MIN_HEADERS:
         yield (
-            f"{percentage(headers, 0)} of the texts begin with e-mail headers (From:, Subject: …), which may reveal "
-            "the label. Remove them if the texts to classify later have none."
+            f"{percentage(with_headers, 0)} of the texts begin with e-mail headers (From:, Subject: …), which may "
+            "reveal the label. Remove them if the texts that you want to classify later have none."
         )
-    if codes := _revealing_codes(some):
+    if codes := _revealing_codes(sample):
         code, label, share = codes[0]
-        more = f" (and {len(codes) - 1} more like it)" if len(codes) > 1 else ""
+        more = f" (and {len(codes) - 1} similar tokens)" if len(codes) > 1 else ""
         yield (
-            f"'{shown(code, limit=40)}', digits aside, is in {percentage(share, 0)} of the rows of class "
-            f"'{shown(label, limit=40)}' and in hardly any other{more}: it reveals the label. Remove it if the "
-            "texts to classify later do not have it; otherwise the result is better than it will be then."
+            f"'{shown(code, limit=40)}' (with any digits) is in {percentage(share, 0)} of the rows of class "
+            f"'{shown(label, limit=40)}' and hardly ever in other rows{more}, so it reveals the label. Remove it if "
+            "the texts that you want to classify later do not have it; otherwise the measured accuracy is too high."
         )
-    if not is_english(some.texts):
+    if not is_english(sample.texts):
         yield (
-            "The texts do not look like English, which is all that the pre-trained encoder has read; compare with the "
+            "The texts do not look like English, but the pre-trained encoder has read only English. Compare with the "
             "linear baseline, which reads words and characters of any language."
         )
 
 
 def is_english(texts: Sequence[str]) -> bool:
-    """Whether enough of the words are English function words; True for too few words to tell."""
+    """Whether enough of the words are English function words; True if there are too few words to judge."""
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
     words = [word for text in texts[:1000] for word in re.findall(r"\w+", text[:1000].lower())]
@@ -62,23 +63,22 @@ def _begins_with_headers(text: str) -> bool:
 
 
 def _revealing_codes(rows: LabelledTexts) -> list[tuple[str, str, float]]:
-    """Tokens with digits (compared without their digits) that are in most rows of one class and in few others.
+    """(token, class, fraction of the class's rows) for each token with digits that reveals a class.
 
-    Each with the class and the fraction of the class's rows; the largest fraction first.
+    Tokens that differ only in digits count as the same. The largest fraction comes first.
     """
-    n_of, in_class = Counter(rows.labels), defaultdict[str, Counter[int]](Counter)
-    example: dict[str, str] = {}
+    class_sizes, counts_by_pattern = Counter(rows.labels), defaultdict[str, Counter[int]](Counter)
+    examples: dict[str, str] = {}
     for text, label in zip(rows.texts, rows.labels, strict=True):
         codes = {re.sub(r"\d+", "0", code): code for code in _CODE.findall(text[:5000])}
-        for shape, code in codes.items():
-            if re.search(r"[^\W\d]", shape):  # not a number alone
-                in_class[shape][label] += 1
-                example.setdefault(shape, code)
+        for pattern, code in codes.items():
+            if re.search(r"[^\W\d]", pattern):  # more than a number
+                counts_by_pattern[pattern][label] += 1
+                examples.setdefault(pattern, code)
     revealing = []
-    for shape, counts in in_class.items():
+    for pattern, counts in counts_by_pattern.items():
         label, n = counts.most_common(1)[0]
-        others = len(rows) - n_of[label]
-        elsewhere = (counts.total() - n) / max(others, 1)
-        if n >= MIN_CLASS_ROWS and n >= MIN_IN_CLASS * n_of[label] and elsewhere <= MAX_ELSEWHERE:
-            revealing.append((example[shape], rows.classes[label], n / n_of[label]))
+        elsewhere = (counts.total() - n) / max(len(rows) - class_sizes[label], 1)
+        if n >= MIN_CLASS_ROWS and n >= MIN_IN_CLASS * class_sizes[label] and elsewhere <= MAX_ELSEWHERE:
+            revealing.append((examples[pattern], rows.classes[label], n / class_sizes[label]))
     return sorted(revealing, key=lambda code: -code[2])

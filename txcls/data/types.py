@@ -7,14 +7,14 @@ from typing import Literal
 from txcls.errors import DataError
 
 SplitName = Literal["train", "validation", "test", "new", "oos_train", "oos_validation", "oos_test"]
-"""`new` holds texts of a kind that never occurs in training; the `oos` splits hold out-of-scope texts, which belong
-to none of the classes."""
+"""`new` has texts of a kind that never occurs in training; the `oos` splits have out-of-scope texts, which belong to
+none of the classes."""
 
 OUT_OF_SCOPE = "oos"
 """The only class of an `oos` split; never among a data set's classes."""
 
 Roles = Mapping[str, Sequence[tuple[int, int]]]
-"""The roles of the words of a text: the character ranges [start, end) of each role."""
+"""The roles of words in a text: the character ranges [start, end) for each role."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class RemoteFile:
     """A published file."""
 
     name: str
-    """Name in the cache; may include folders (`train/label`)."""
+    """Its path in the data set's cache folder, such as `train/label`."""
     url: str
     checksum: str
     """`sha256:…` or `md5:…`."""
@@ -65,9 +65,9 @@ class DatasetInfo:
     by_hand: str = ""
     """How to get a set that cannot be downloaded automatically."""
     settings: tuple[str, ...] = ()
-    """The fields of DataConfig that apply to this data set but not to all data sets."""
+    """The fields of DataConfig that apply to this data set but not to all."""
     is_labelled: bool = True
-    """Whether it has classes; a set without them is for pre-training only."""
+    """Whether it has classes; a set without classes is for pre-training only."""
 
     @property
     def is_shipped(self) -> bool:
@@ -77,7 +77,7 @@ class DatasetInfo:
 
 @dataclass(frozen=True)
 class Dataset:
-    """An opened data set; its rows are read by `load`."""
+    """An opened data set; `load` reads its rows."""
 
     info: DatasetInfo
     classes: tuple[str, ...]
@@ -86,9 +86,9 @@ class Dataset:
     splits: tuple[SplitName, ...]
     read: Callable[[SplitName], LabelledTexts] = field(repr=False)
     description: str = ""
-    """What to keep in mind when reading results, for example that some rows are missing."""
+    """What to know when interpreting results, for example that some rows are missing."""
     roles: Callable[[SplitName], Sequence[Roles]] | None = field(default=None, repr=False)
-    """For sets with known roles: the roles in each text of a split, in row order."""
+    """Returns the roles of the words in each text of a split, in row order; None if they are not known."""
 
     def load(self, split: SplitName) -> LabelledTexts:
         """The rows of one split; the only class of an `oos` split is OUT_OF_SCOPE.

@@ -46,7 +46,7 @@ def rows_of_file(checkpoint: Checkpoint, path: Path, *, name: str | None = None,
         DataError: the file cannot be read, or no row has a label that is one of the classes.
     """
     rows, guess = read_labelled(path, checkpoint.config.data, classes=checkpoint.classes, name=name, sheet=sheet)
-    notes = [*rows.notes, *(guess.sentences if guess.guessed else guess.hints)]
+    notes = [*rows.notes, *(guess.sentences if guess.is_guessed else guess.hints)]
     labelled = rows.labelled
     known, which = rows_in_classes(labelled, checkpoint.classes, loosely=True)
     if not len(known):

@@ -183,7 +183,7 @@ def checked_texts(table: Table, *, text_column: str | None, usual: str | None = 
         row_text(values, column, where=f"{table.path}, {table.unit} {number}")
         n_rows += 1
     if table.n_left_out:
-        raise table.ragged_error()
+        raise table.too_wide_error()
     return n_rows, column
 
 

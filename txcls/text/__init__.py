@@ -1,1 +1,1 @@
-"""From typed text to token ids and back to the typed characters: cleaning, tokenizers, vocabulary, encoder."""
+"""From text to token ids with offsets in the text: cleaning, tokenizers, vocabulary and encoder."""

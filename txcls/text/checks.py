@@ -1,4 +1,4 @@
-"""Validation of texts passed from Python, shared by all functions that accept texts."""
+"""Checks of texts passed from Python, shared by all functions that accept texts."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -7,36 +7,36 @@ from txcls.wording import shown
 
 
 def check_text(text: object) -> str:
-    """Check one text.
+    """Check one text, and return it as a plain string.
 
     Raises:
         TypeError: it is not a string.
     """
     if isinstance(text, str):
-        return str.__str__(text)  # turns a subclass such as numpy's into a plain string
-    raise TypeError(f"got {_described(text)}; expected one text, a str")
+        return str.__str__(text)  # converts a subclass, such as NumPy's
+    raise TypeError(f"got {_describe(text)}; expected one text, a str")
 
 
 def check_texts(texts: object, *, name: str = "texts") -> list[str]:
-    """Texts as a list, from any iterable of strings, such as a list, a tuple, a NumPy array (N,) or a pandas Series.
+    """Check an iterable of strings (a list, a NumPy array (N,), a pandas Series, …), and return it as a list.
 
     Raises:
-        TypeError: it is one string, a table, a mapping or a set, or a value in it is not a string; the message gives
-            the row, counted from 0, and for a Series also its index label.
+        TypeError: it is a single string, a table, a mapping or a set, or one of its values is not a string; the message
+            gives the row number, from 0, and for a Series also the index label.
     """
     values = check_column(texts, name=name)
     for row, value in enumerate(values):
         if not isinstance(value, str):
             hint = "fill it in or leave the row out" if is_missing(value) else "convert it with str() if it is a text"
-            raise TypeError(f"{place(texts, row, name=name)} is {_described(value)}; expected a str: {hint}")
+            raise TypeError(f"{row_name(texts, row, name=name)} is {_describe(value)}; expected a str: {hint}")
     return [str.__str__(value) for value in values]
 
 
 def check_column(values: object, *, name: str) -> list[object]:
-    """One value per row as a list; the values themselves are not checked.
+    """Check that there is one value per row, and return the values as a list; the values themselves are not checked.
 
     Raises:
-        TypeError: it is one string, a table, a mapping or a set, is not one-dimensional, or is not iterable.
+        TypeError: it is a single string, a table, a mapping or a set, or is not one-dimensional or not iterable.
     """
     is_column = (
         isinstance(values, Iterable)
@@ -45,22 +45,22 @@ def check_column(values: object, *, name: str) -> list[object]:
         and len(getattr(values, "shape", (0,))) == 1
     )
     if not is_column:
-        raise TypeError(f"{name}: got {_described(values)}; expected one value for each row, as a list or df['column']")
+        raise TypeError(f"{name}: got {_describe(values)}; expected one value for each row, as a list or df['column']")
     return values.tolist() if hasattr(values, "tolist") else list(values)  # type: ignore[call-overload, no-any-return]
 
 
-def place(values: Any, row: int, *, name: str) -> str:
-    """A row for a message: its number from 0, and its index label if the values are a Series."""
+def row_name(values: Any, row: int, *, name: str) -> str:
+    """A row's name in messages: its number, from 0, and its index label if the values are a Series."""
     label = f" (index {shown(repr(values.index[row]), limit=40)})" if hasattr(values, "iloc") else ""
     return f"{name}: row {row:,}{label}"
 
 
 def is_missing(value: object) -> bool:
-    """Whether a value is None, NaN or one of pandas' missing values."""
+    """Whether a value is None, NaN or another missing value of pandas."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float) and value != value
 
 
-def _described(value: object) -> str:
+def _describe(value: object) -> str:
     return "None" if value is None else f"{shown(value, limit=40)} ({type(value).__name__})"

@@ -1,4 +1,4 @@
-"""Named cleaning steps: `clean` applies them, and `clean_aligned` also gives each character's origin."""
+"""Cleaning of texts in named steps: `clean`, and `clean_aligned` with the origin of each character."""
 
 import html
 import re
@@ -10,7 +10,7 @@ from types import MappingProxyType
 from txcls.text import composition, html_tags
 
 MAX_MATCH_LENGTH = 2000
-"""Maximum length of a match of any pass, in characters (except URLs), so that a text can be cleaned in pieces."""
+"""Maximum length of a match in characters (except URLs), which makes it possible to clean a prefix of a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class _Replace:
 
 
 class _Compose:
-    """Converts to NFC; its pattern is only built for texts that are not in NFC yet."""
+    """Converts to NFC; builds its pattern only for texts that are not in NFC yet."""
 
     def apply(self, text: str) -> str:
         return text if composition.is_composed(text) else self._replace().apply(text)
@@ -72,23 +72,25 @@ class _Lower:
 
 
 def _splice(cleaned: CleanedText, edits: Iterable[tuple[int, int, str]]) -> CleanedText:
+    """Apply edits (start, end, replacement), in order."""
     pieces: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
-    done = 0
-    for first, last, replacement in edits:
-        pieces += (cleaned.text[done:first], replacement)
-        starts += cleaned.starts[done:first]
-        ends += cleaned.ends[done:first]
-        done = last
-        while not replacement.startswith(" ") and first < last - 1 and cleaned.text[first] == " ":
-            first += 1  # the space of the artefact " #39;" is not part of its apostrophe
-        starts += [cleaned.starts[first]] * len(replacement)
-        ends += [cleaned.ends[last - 1]] * len(replacement)
-    if not done:
+    copied_to = 0
+    for start, end, replacement in edits:
+        pieces += (cleaned.text[copied_to:start], replacement)
+        starts += cleaned.starts[copied_to:start]
+        ends += cleaned.ends[copied_to:start]
+        copied_to = end
+        while not replacement.startswith(" ") and start < end - 1 and cleaned.text[start] == " ":
+            start += 1  # the space of AG News' " #39;" is not part of the apostrophe
+        starts += [cleaned.starts[start]] * len(replacement)
+        ends += [cleaned.ends[end - 1]] * len(replacement)
+    if not copied_to:
         return cleaned
+    pieces.append(cleaned.text[copied_to:])
     return CleanedText(
-        "".join(pieces) + cleaned.text[done:], starts + list(cleaned.starts[done:]), ends + list(cleaned.ends[done:])
+        "".join(pieces), starts + list(cleaned.starts[copied_to:]), ends + list(cleaned.ends[copied_to:])
     )
 
 
@@ -116,31 +118,32 @@ SPACES = re.compile(rf"[{_INVISIBLE}](?<! )[{_INVISIBLE}]*| [{_INVISIBLE}]+")
 
 
 def _mark_or_space(match: re.Match[str]) -> str:
+    """The matched character if it is a combining mark, otherwise a space."""
     return match[0] if unicodedata.category(match[0])[0] == "M" else " "
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One named cleaning step."""
+    """A cleaning step."""
 
     description: str
     passes: tuple[_Replace | _Compose | _Lower, ...]
 
     def apply(self, text: str) -> str:
-        """The text after this step."""
+        """Apply the step to a text."""
         for cleaning_pass in self.passes:
             text = cleaning_pass.apply(text)
         return text
 
     def align(self, cleaned: CleanedText) -> CleanedText:
-        """The same, with the alignment updated."""
+        """Apply the step to a text and its alignment."""
         for cleaning_pass in self.passes:
             cleaned = cleaning_pass.align(cleaned)
         return cleaned
 
 
 _FIRST = Step(
-    "lone surrogates, which cannot be encoded, become U+FFFD, and letters typed apart from their accents one character",
+    "lone surrogates, which cannot be encoded, become U+FFFD; letters and their combining accents become one character",
     (_Replace(re.compile("[\ud800-\udfff]"), "\ufffd"), _Compose()),
 )
 """Applied before the named steps."""
@@ -148,21 +151,21 @@ _FIRST = Step(
 STEPS: Mapping[str, Step] = MappingProxyType(
     {
         "html_entities": Step(
-            "&amp; &#39; &lt; … as the characters they stand for, AG News' forms without ampersand ( #39;  quot;) too",
+            "entities (&amp; &#39; &lt; …) become characters, also AG News' forms without an ampersand ( #39;  quot;)",
             (_Replace(ENTITY, _unescape),),
         ),
         "html_tags": Step("HTML tags, comments and doctypes become a space", (_Replace(TAG, " "),)),
         "urls": Step("web addresses become a space", (_Replace(URL, " "),)),
         "backslashes": Step(
-            "literal backslashes, AG News' line breaks, become a space", (_Replace(re.compile(r"\\"), " "),)
+            "backslashes, which are line breaks in AG News, become a space", (_Replace(re.compile(r"\\"), " "),)
         ),
-        "lowercase": Step("lower-case letters", (_Lower(),)),
+        "lowercase": Step("letters become lower case", (_Lower(),)),
         "punctuation": Step(
-            "apostrophes inside words vanish; every other character but letters, digits and accents becomes a space",
+            "apostrophes inside words are removed; all characters but letters, digits and accents become a space",
             (_Replace(WORD_APOSTROPHE, ""), _Replace(PUNCTUATION, _mark_or_space)),
         ),
         "whitespace": Step(
-            "runs of whitespace and control characters become one space, none at either end",
+            "runs of whitespace and control characters become one space, and are removed at both ends",
             (_Replace(SPACES, " "), _Replace(re.compile(r"\A +| +\Z"), "")),
         ),
     }
@@ -171,7 +174,7 @@ STEPS: Mapping[str, Step] = MappingProxyType(
 
 
 def clean(text: str, steps: Sequence[str]) -> str:
-    """Apply the named steps in order."""
+    """Clean a text with the named steps, in order."""
     text = _FIRST.apply(text)
     for name in steps:
         text = STEPS[name].apply(text)
@@ -179,7 +182,7 @@ def clean(text: str, steps: Sequence[str]) -> str:
 
 
 def clean_aligned(text: str, steps: Sequence[str]) -> CleanedText:
-    """`clean`, with the alignment of every character to the original text."""
+    """Clean a text as `clean` does, with the alignment of every character to the original text."""
     cleaned = _FIRST.align(CleanedText(text, range(len(text)), range(1, len(text) + 1)))
     for name in steps:
         cleaned = STEPS[name].align(cleaned)
@@ -188,7 +191,7 @@ def clean_aligned(text: str, steps: Sequence[str]) -> CleanedText:
 
 @dataclass(frozen=True, slots=True)
 class CleaningStep:
-    """The effect of one step: each edit (i, j, k, l) turned `before[i:j]` into `after[k:l]`; the rest is unchanged."""
+    """The effect of a step: each edit (i, j, k, l) changed `before[i:j]` to `after[k:l]`; the rest is unchanged."""
 
     name: str
     description: str
@@ -198,24 +201,24 @@ class CleaningStep:
 
 
 def explain_cleaning(text: str, steps: Sequence[str]) -> list[CleaningStep]:
-    """What each step of `clean` changes, in order."""
-    before, explained = _FIRST.apply(text), []
+    """The effect of each step of `clean`, in order."""
+    before, effects = _FIRST.apply(text), []
     for name in steps:
         step = STEPS[name]
         cleaned = step.align(CleanedText(before, range(len(before)), range(1, len(before) + 1)))
-        explained.append(CleaningStep(name, step.description, before, cleaned.text, tuple(_edits(before, cleaned))))
+        effects.append(CleaningStep(name, step.description, before, cleaned.text, tuple(_edits(before, cleaned))))
         before = cleaned.text
-    return explained
+    return effects
 
 
 def _edits(before: str, cleaned: CleanedText) -> Iterator[tuple[int, int, int, int]]:
-    """The edits between `before` and its cleaned text."""
-    old = new = 0  # everything up to here is matched
-    for at, (character, start, end) in enumerate(zip(cleaned.text, cleaned.starts, cleaned.ends, strict=True)):
-        if end != start + 1 or start < old or before[start] != character:
+    """Yield the edits between `before` and its cleaned text."""
+    old_end = new_end = 0  # the texts are compared up to here
+    for index, (character, start, end) in enumerate(zip(cleaned.text, cleaned.starts, cleaned.ends, strict=True)):
+        if end != start + 1 or start < old_end or before[start] != character:
             continue
-        if before[old:start] != cleaned.text[new:at]:
-            yield old, start, new, at
-        old, new = start + 1, at + 1
-    if before[old:] != cleaned.text[new:]:
-        yield old, len(before), new, len(cleaned.text)
+        if before[old_end:start] != cleaned.text[new_end:index]:
+            yield old_end, start, new_end, index
+        old_end, new_end = start + 1, index + 1
+    if before[old_end:] != cleaned.text[new_end:]:
+        yield old_end, len(before), new_end, len(cleaned.text)

@@ -1,4 +1,4 @@
-"""TextEncoder: from text to token ids, with each token's character offsets in the original text."""
+"""`TextEncoder` converts texts to token ids, with each token's character offsets in the original text."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,13 +18,14 @@ from txcls.text.words import tokenize_words, words
 from txcls.wording import shown
 
 WINDOW = 32_768
-"""Texts up to this many characters are tokenized whole; of longer texts, only a prefix that gives enough tokens."""
+"""Longer texts (in characters) are not tokenized whole: a prefix is enough that gives `max_length` tokens."""
 MARGIN = 8_192
-"""Tokens within this many characters of a prefix's end are discarded, since text after it may change them."""
+"""Tokens that end within this many characters of a prefix's end are ignored, since the following text may change them.
+"""
 
 
 class _Words:
-    """Word tokens looked up in a vocabulary; has the same methods as BytePairs."""
+    """A word tokenizer with a vocabulary; has the same methods as BytePairs."""
 
     def __init__(self, tokens: Sequence[str], kind: str) -> None:
         self.vocabulary = Vocabulary(tokens)
@@ -84,24 +85,21 @@ class TextEncoder:
     def fit(
         cls, texts: Iterable[str], config: TextConfig, *, max_length: int, class_token: bool = False
     ) -> "TextEncoder":
-        """Learn the vocabulary (or the byte pairs to merge) from the training texts, which are cleaned here.
+        """Learn the vocabulary (or the byte pairs to merge) from training texts, after cleaning them.
 
-        Args:
-            texts: original texts.
-            config: cleaning steps, tokenizer, vocabulary size.
-            max_length: maximum length of an encoding in tokens, including the class token.
-            class_token: begin every text with `<cls>`.
+        `max_length` is the maximum number of tokens of a text, including `<cls>`, which begins every text if
+        `class_token` is set.
 
         Raises:
             ConfigError: `max_vocabulary` is too small for the tokenizer.
         """
         cleaned = (clean(text, config.cleaning) for text in texts)
-        learned = BytePairs.fit(cleaned, config) if config.tokenizer == "bpe" else _Words.fit(cleaned, config)
-        return cls(learned, config, max_length=max_length, class_token=class_token)
+        tokenizer = BytePairs.fit(cleaned, config) if config.tokenizer == "bpe" else _Words.fit(cleaned, config)
+        return cls(tokenizer, config, max_length=max_length, class_token=class_token)
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The V tokens, in order of id."""
+        """The V tokens in order of their ids."""
         return self._tokenizer.vocabulary
 
     @property
@@ -113,65 +111,65 @@ class TextEncoder:
     def blank(self) -> int:
         """The id that replaces dropped and hidden tokens.
 
-        With words it is the unknown token, so that the model learns to handle unknown words; with subwords, which are
+        For words, it is the unknown token, so that the model learns to handle unknown words. For subwords, which are
         never unknown, it is the mask token, which the model knows from pre-training.
         """
         return UNK if self.byte_pairs is None else MASK
 
     @property
     def vocab_size(self) -> int:
-        """V: the number of ids, including the special ones."""
+        """V: the number of tokens, including the special ones."""
         return len(self.vocabulary)
 
     def encode(self, text: str) -> Encoding:
-        """The text's first `max_length` tokens with their offsets; accepts any string."""
-        read = len(text)
-        if read > WINDOW:
-            read = min(max(WINDOW, 32 * self.max_length), read)
+        """The first `max_length` tokens of a text with their offsets; accepts any string."""
+        length = len(text)
+        if length > WINDOW:
+            length = min(max(WINDOW, 32 * self.max_length), length)
         while True:
-            trusted_end = len(text) if read >= len(text) else read - MARGIN
-            tokens, following = self._encode_prefix(text[:read], trusted_end)
-            if read >= len(text) or following is not None:
+            trusted_end = len(text) if length >= len(text) else length - MARGIN
+            tokens, truncated_at = self._encode_prefix(text[:length], trusted_end)
+            if length >= len(text) or truncated_at is not None:
                 break
-            read *= 8
+            length *= 8
         if self.class_token:
             tokens.insert(0, Token(SPECIAL_TOKENS[CLS], CLS, 0, 0, is_unknown=False, is_special=True))
-        return Encoding(text, tuple(tokens), following)
+        return Encoding(text, tuple(tokens), truncated_at)
 
     def _encode_prefix(self, prefix: str, trusted_end: int) -> tuple[list[Token], int | None]:
-        """Tokens that end before `trusted_end`, as many as fit, and the offset of the next token if not all fit."""
+        """The tokens that end before `trusted_end`, as many as fit, and the offset of the next one if not all fit."""
         cleaned = clean_aligned(prefix, self.config.cleaning)
-        pieces = self._tokenizer.tokenize(cleaned.text)
-        is_space = [index == self._space for _, _, index in pieces]
-        parts = character_parts([(first, last) for first, last, _ in pieces], is_space)
+        spans = self._tokenizer.tokenize(cleaned.text)
+        is_space = [token_id == self._space for _, _, token_id in spans]
+        parts = character_parts([(first, last) for first, last, _ in spans], is_space)
         tokens: list[Token] = []
-        for place, (first, last, index) in enumerate(pieces):
+        for index, (first, last, token_id) in enumerate(spans):
             start, end = cleaned.starts[first], cleaned.ends[last - 1]
             if end > trusted_end:
                 break
             if len(tokens) == self._room:
                 return tokens, start
-            text = SPACE if is_space[place] else cleaned.text[first:last]
-            of_token = tuple(parts.get(place, ()))
-            tokens.append(Token(text, index, start, end, is_unknown=index == UNK, is_special=False, parts=of_token))
+            text = SPACE if is_space[index] else cleaned.text[first:last]
+            is_unknown, token_parts = token_id == UNK, tuple(parts.get(index, ()))
+            tokens.append(Token(text, token_id, start, end, is_unknown, is_special=False, parts=token_parts))
         return tokens, None
 
     def encode_ids(self, texts: Iterable[str]) -> list[npt.NDArray[np.int32]]:
-        """The ids of `encode` for many texts, computed fast: int32 arrays of shape (T,)."""
+        """The ids of `encode` for many texts, computed faster: int32 arrays (T,)."""
         texts = list(texts)
         short = [index for index, text in enumerate(texts) if len(text) <= WINDOW]
         encoded: list[Sequence[int]] = [()] * len(texts)
-        head = [CLS] if self.class_token else []
+        prefix = [CLS] if self.class_token else []
         cleaned = [clean(texts[index], self.config.cleaning) for index in short]
         for index, ids in zip(short, self._tokenizer.ids(cleaned), strict=True):
-            encoded[index] = head + ids[: self._room]
+            encoded[index] = prefix + ids[: self._room]
         for index, text in enumerate(texts):
             if len(text) > WINDOW:
                 encoded[index] = self.encode(text).ids
         return [np.array(ids, dtype=np.int32) for ids in encoded]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The cleaned text of ids, without special tokens; word tokens are joined by spaces."""
+        """The cleaned text that ids stand for, without special tokens; word tokens are joined by spaces."""
         return self._tokenizer.decode(ids)
 
     def to_dict(self) -> dict[str, Any]:
@@ -186,7 +184,7 @@ class TextEncoder:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "TextEncoder":
-        """Restore the encoder from its description by `to_dict`.
+        """Restore an encoder from its description by `to_dict`.
 
         Raises:
             CheckpointError: a field is missing, unknown or invalid; the message names the field.

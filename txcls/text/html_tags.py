@@ -1,4 +1,4 @@
-"""Distinguishes HTML markup from less-than signs, as in `a<b and c>d`."""
+"""A pattern for HTML markup that does not match less-than signs, as in `a<b and c>d`."""
 
 import re
 import string
@@ -23,28 +23,28 @@ compact declare nohref noresize noshade nowrap truespeed
 """
 
 ELEMENTS = tuple(_ELEMENTS.split())
-"""Names of elements. Source: HTML Living Standard (https://html.spec.whatwg.org/multipage/), index of elements and,
-below the empty line, obsolete features. Names with a colon, such as Office's in e-mails (`o:p`, `v:shape`), also
-count as markup but are not listed."""
+"""Names of elements, from the HTML Living Standard (https://html.spec.whatwg.org/multipage/): its index of elements
+and, below the empty line, obsolete elements. Names with a colon, such as those from Office in e-mails (`o:p`,
+`v:shape`), also count as markup."""
 
 WITHOUT_VALUE = tuple(_WITHOUT_VALUE.split())
-"""Attributes that may appear without a value. Source: HTML Living Standard, index of attributes and, below the empty
-line, obsolete features."""
+"""Attributes that may occur without a value, from the HTML Living Standard: its index of attributes and, below the
+empty line, obsolete attributes."""
 
 _LETTER = f"[{string.ascii_lowercase}]"
 _WITH_COLON = rf"{_LETTER}[\w.-]*:{_LETTER}[\w.-]*"
 _ATTRIBUTE = rf"[^\s\"'<>/=]+\s*=|(?:{'|'.join(WITHOUT_VALUE)})[\s/>]"
 BEGINNING = rf"(?:{'|'.join(ELEMENTS)}|{_WITH_COLON})(?:[\s/]*>|[\s/]+(?:{_ATTRIBUTE}))"
-"""What follows the `<` or `</` of a tag, for `re.IGNORECASE`: an element's name, then the tag's end or first attribute.
+"""What follows `<` or `</` in a tag (ignoring case): an element's name, then the end of the tag or the first attribute.
 
-A first attribute without `=` must be one of `WITHOUT_VALUE`, since `b` and `p` may be elements or variables.
+If the first attribute has no `=`, it must be one of `WITHOUT_VALUE`, since `b` and `p` may be elements or variables.
 """
 
 
-def tag(longest: int) -> re.Pattern[str]:
-    """A pattern that matches a start tag, an end tag, a comment or a doctype of at most `longest` characters."""
+def tag(max_length: int) -> re.Pattern[str]:
+    """A pattern that matches a start tag, an end tag, a comment or a doctype of at most `max_length` characters."""
     return re.compile(
-        rf"<!--(?:(?!<!--|-->).){{0,{longest - 7}}}-->|</?(?={BEGINNING}){_LETTER}[^<>]{{0,{longest - 4}}}>"
-        rf"|<!doctype[^<>]{{0,{longest - 10}}}>",
+        rf"<!--(?:(?!<!--|-->).){{0,{max_length - 7}}}-->|</?(?={BEGINNING}){_LETTER}[^<>]{{0,{max_length - 4}}}>"
+        rf"|<!doctype[^<>]{{0,{max_length - 10}}}>",
         re.DOTALL | re.IGNORECASE,
     )

@@ -1,4 +1,4 @@
-"""Tokens with their offsets and labels, and the share of a text that a model does not know."""
+"""Tokens with their offsets and labels, and the share of unknown words in a text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ SPACE = " "
 
 @dataclass(frozen=True, slots=True)
 class CharacterPart:
-    """The character `text[at]` of a token's text, of which the token has only part `number` of `of`, from 1."""
+    """Part `number` (from 1) of `of` of the character `text[at]` of a token's text; other tokens have the others."""
 
     at: int
     number: int
@@ -18,9 +18,9 @@ class CharacterPart:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One token: `text` after cleaning, and its offsets `start:end` in the original text (0:0 if special).
+    """A token: its `text` after cleaning, and its offsets `start:end` in the original text (0:0 if special).
 
-    `parts` are the characters of `text` whose bytes are split across tokens; only the first and the last can be.
+    `parts` are the characters of `text` that are split across tokens; only the first and the last one can be.
     """
 
     text: str
@@ -33,24 +33,24 @@ class Token:
 
     @property
     def label(self) -> str:
-        """The text for display: `é 1/2` for the first of two tokens of é, ␣ for a space."""
+        """The text for display: `é 1/2` for the first of two tokens of é, and ␣ for a space."""
         if self.text == SPACE:
             return "␣"
-        pieces, done = [], 0
+        pieces, end = [], 0
         for part in self.parts:
-            pieces += [self.text[done : part.at], f"{self.text[part.at]} {part.number}/{part.of}"]
-            done = part.at + 1
-        return " ".join(piece for piece in (*pieces, self.text[done:]) if piece)
+            pieces += [self.text[end : part.at], f"{self.text[part.at]} {part.number}/{part.of}"]
+            end = part.at + 1
+        return " ".join(piece for piece in (*pieces, self.text[end:]) if piece)
 
     @property
     def parts_description(self) -> str:
-        """`part 1 of 2 of é`; empty if every character is whole."""
+        """The parts in words (`part 1 of 2 of é`); "" if all characters are whole."""
         return ", ".join(f"part {part.number} of {part.of} of {self.text[part.at]}" for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """A text and its tokens; `truncated_at` is the offset at which reading stopped, None if the whole text was read."""
+    """A text and its tokens; `truncated_at` is the offset of the first token that did not fit, None if all fit."""
 
     text: str
     tokens: tuple[Token, ...]
@@ -58,31 +58,31 @@ class Encoding:
 
     @property
     def ids(self) -> list[int]:
-        """The token ids, T of them."""
+        """The T token ids."""
         return [token.id for token in self.tokens]
 
     @property
     def has_words(self) -> bool:
-        """Whether there is anything to classify, that is, a token that is not special."""
+        """Whether there is a token that is not special."""
         return any(not token.is_special for token in self.tokens)
 
 
 MIN_MEAN_PIECE_LENGTH = 2.0
-"""A word with shorter pieces than this on average, in characters, counts as unknown."""
+"""A word that is split into pieces with a lower mean length, in characters, counts as unknown."""
 
 
 def unknown_share(text: str, tokens: Sequence[Token]) -> float:
-    """The fraction of the characters in a text's words that belong to unknown words; 0 if there are none.
+    """The fraction of the characters of a text's words that are in unknown words; 0 if there are none.
 
-    A word is unknown if it became `<unk>`, or if byte-pair encoding can only spell it out: in single bytes, as for a
-    script that was rare in the training texts, or in pieces of fewer than MIN_MEAN_PIECE_LENGTH characters on average.
-    Numbers and punctuation are not counted.
+    A word is unknown if its token is `<unk>`, or if byte-pair encoding splits it into pieces with a mean length below
+    MIN_MEAN_PIECE_LENGTH characters (into single bytes, for a script that was rare in the training texts). Numbers and
+    punctuation are not counted.
     """
     n_known = n_unknown = 0
     for word in _words_of(text, tokens):
         n_characters = word[-1].end - word[0].start
-        spelled_out = len(word) > 1 and n_characters / len(word) < MIN_MEAN_PIECE_LENGTH
-        if spelled_out or any(token.is_unknown for token in word):
+        is_spelled_out = len(word) > 1 and n_characters / len(word) < MIN_MEAN_PIECE_LENGTH
+        if is_spelled_out or any(token.is_unknown for token in word):
             n_unknown += n_characters
         else:
             n_known += n_characters
@@ -90,37 +90,37 @@ def unknown_share(text: str, tokens: Sequence[Token]) -> float:
 
 
 def _words_of(text: str, tokens: Sequence[Token]) -> list[list[Token]]:
-    """The tokens with letters or non-ASCII symbols, with adjacent ones grouped into words."""
-    grouped: list[list[Token]] = []
+    """The words of a text: groups of adjacent tokens that begin with a letter or a non-ASCII character."""
+    words: list[list[Token]] = []
     for token in tokens:
         first = text[token.start : token.start + 1]
         if token.is_special or not (first.isalpha() or (first and not first.isascii())):
             continue
-        if grouped and token.start <= grouped[-1][-1].end:
-            grouped[-1].append(token)
+        if words and token.start <= words[-1][-1].end:
+            words[-1].append(token)
         else:
-            grouped.append([token])
-    return grouped
+            words.append([token])
+    return words
 
 
-def character_parts(places: Sequence[tuple[int, int]], is_space: Sequence[bool]) -> dict[int, list[CharacterPart]]:
+def character_parts(spans: Sequence[tuple[int, int]], is_space: Sequence[bool]) -> dict[int, list[CharacterPart]]:
     """The split characters of each token, keyed by the token's index.
 
-    A token that ends after the start of the next one shares a character with it: both contain some of its bytes.
+    A token that ends after the start of the next token shares a character with it: both contain some of its bytes.
 
     Args:
-        places: start and end of each token in the cleaned text.
-        is_space: whether a token is only the space before a word; at the start of a text, such a token has the offsets
-            of the word's first character.
+        spans: the start and end of each token in the cleaned text.
+        is_space: whether a token is only the space before a word; at the beginning of a text, such a token has the
+            offsets of the word's first character.
     """
-    holders: dict[int, list[int]] = {}
-    for token in range(1, len(places)):
-        first, last = places[token][0], places[token - 1][1]
-        if first < last and not is_space[token - 1]:
-            holders.setdefault(first, [token - 1]).append(token)
+    tokens_with: dict[int, list[int]] = {}  # keyed by the position of the split character
+    for token in range(1, len(spans)):
+        start, previous_end = spans[token][0], spans[token - 1][1]
+        if start < previous_end and not is_space[token - 1]:
+            tokens_with.setdefault(start, [token - 1]).append(token)
     parts: dict[int, list[CharacterPart]] = {}
-    for character, tokens in holders.items():
+    for position, tokens in tokens_with.items():
         for number, token in enumerate(tokens, start=1):
-            part = CharacterPart(character - places[token][0], number, len(tokens))
+            part = CharacterPart(position - spans[token][0], number, len(tokens))
             parts.setdefault(token, []).append(part)
     return parts

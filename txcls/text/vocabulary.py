@@ -1,4 +1,4 @@
-"""The tokens that have ids: the special ones first, then the most frequent."""
+"""The tokens of a model in order of their ids: first the special ones, then the most frequent ones."""
 
 from collections.abc import Iterable, Mapping
 
@@ -6,14 +6,14 @@ PAD, UNK, MASK, CLS = 0, 1, 2, 3
 SPECIAL_TOKENS = ("<pad>", "<unk>", "<mask>", "<cls>")
 MAX_WORDS = 1_000_000
 MAX_BYTE_PAIRS = 400_000
-"""Maximum vocabulary sizes: what a checkpoint's tokenizer.json can hold (`txcls.checkpoint.schema`)."""
+"""Maximum vocabulary sizes, limited by the size of a checkpoint's tokenizer.json (`txcls.checkpoint.schema`)."""
 
 
 class Vocabulary:
-    """V tokens in order of id, including the four special ones."""
+    """V tokens in order of their ids, including the four special ones."""
 
     def __init__(self, tokens: Iterable[str]) -> None:
-        """All tokens, in order of id.
+        """Make a vocabulary of all its tokens, in order of their ids.
 
         Raises:
             ValueError: the special tokens do not come first, or a token occurs twice.
@@ -28,7 +28,7 @@ class Vocabulary:
 
     @classmethod
     def from_counts(cls, counts: Mapping[str, int], *, max_size: int, min_frequency: int) -> "Vocabulary":
-        """The most frequent tokens with at least `min_frequency` occurrences, ties in alphabetical order.
+        """Make a vocabulary of the most frequent tokens; tokens with the same frequency are in alphabetical order.
 
         `max_size` is the maximum V, including the special tokens.
         """
@@ -49,7 +49,7 @@ class Vocabulary:
         return f"Vocabulary({len(self)} tokens)"
 
     def id_of(self, token: str) -> int:
-        """The token's id, or UNK."""
+        """The id of a token; UNK if it is not in the vocabulary."""
         return self._ids.get(token, UNK)
 
     def token_of(self, index: int) -> str:

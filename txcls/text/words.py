@@ -15,12 +15,12 @@ ABBREVIATIONS = (
     "asst|bldg|bros|capt|cmdr|corp|dept|dist|pres|prof|sept|supt|thur|univ",
     "messrs",
 )
-"""Words that keep their full stop, grouped by length, as look-behinds require; single letters and forms such as U.S.
-and w.va. keep theirs too."""
+"""Words that keep their full stop, grouped by length, since a look-behind needs a fixed length. Single letters and
+abbreviations such as U.S. and w.va. also keep it."""
 
 FULL_STOP = re.compile(
     r"""\.(?=["'”’»)\]}]*\s)(?:(?<=\d\.)|(?<=[^\W\d_]\.)(?<!\b(?<!['’])\w\.)(?<!\.\w\w\.)"""
-    + "".join(rf"(?<!\b(?:{alike})\.)" for alike in ABBREVIATIONS)
+    + "".join(rf"(?<!\b(?:{same_length})\.)" for same_length in ABBREVIATIONS)
     + ")",
     re.IGNORECASE,
 )
@@ -30,13 +30,13 @@ SIMPLE = {
     # Words and the characters ' . , ( ) ! ? as tokens; double quotes, colons and semicolons only separate words.
     "basic_english": re.compile(r"['.,()!?]|[^\s'\".,()!?;:]+"),
 }
-"""Simpler tokenizers used by published systems; every match is a token."""
+"""Simpler tokenizers of published systems; each match is a token."""
 
 
 @cache
 def nltk_tokenizer() -> Any:
     """NLTK's tokenizer; it needs no downloaded data."""
-    # NLTK takes a second or more to import, and most classifiers read byte pairs.
+    # Importing NLTK takes a second or more, and most classifiers use byte pairs.
     from nltk.tokenize import NLTKWordTokenizer
 
     return NLTKWordTokenizer()
@@ -48,7 +48,7 @@ def separate_full_stops(text: str) -> str:
 
 
 def tokenize_words(text: str, kind: str = "word") -> list[tuple[int, int, str]]:
-    """Word tokens as (start, end, token), in order, with `token == text[start:end]`; none contains whitespace.
+    """Word tokens as (start, end, token), in order, with `token == text[start:end]` and without whitespace.
 
     `kind` is "word" for NLTK's rules, or one of `SIMPLE`.
     """

@@ -37,7 +37,7 @@ def test_the_words_before_the_first_verb_become_a_row(sentence: str, text: str, 
     "sentence",
     [
         "The keys are here.",  # too few words before the verb
-        "In the evening they were tired.",  # a pronoun gives the verb away
+        "In the evening they were tired.",  # a pronoun determines the verb
         "We all think that it is late.",
         "The old people might easily have left.",  # not a finite verb
         "He said he would not have come.",
@@ -52,25 +52,25 @@ def test_sentences_whose_verb_agrees_with_no_noun_before_it_are_left_out(sentenc
 
 
 def texts(n: int) -> list[tuple[Part, str]]:
-    """Texts of one sentence each; every third is plural, every tenth for validation, and every eleventh for test."""
-    made: list[tuple[Part, str]] = []
+    """Texts of one sentence each; every third is plural, every tenth for validation, every eleventh for testing."""
+    parts_and_texts: list[tuple[Part, str]] = []
     for i in range(n):
         key, verb = ("key", "is") if i % 3 else ("keys", "are")
         part: Part = "test" if i % 11 == 0 else "validation" if i % 10 == 0 else "train"
-        made.append((part, f"The old {key} of house {i} on hill {verb} lost."))
-    return made
+        parts_and_texts.append((part, f"The old {key} of house {i} on hill {verb} lost."))
+    return parts_and_texts
 
 
 def test_rows_are_balanced_and_no_held_out_text_is_in_training() -> None:
     repeated: list[tuple[Part, str]] = [("train", text) for _, text in texts(40)]
-    made, _ = make_rows({"made up": texts(600), "again": repeated}, limit={"train": 300, "validation": 10, "test": 10})
-    counts = {part: Counter(row.label for row in rows) for part, rows in made.items()}
-    assert all(of_part[0] == of_part[1] > 0 for of_part in counts.values())
-    assert len(made["train"]) <= 300 and len(made["test"]) <= 20
-    held_out = {row.text for part in ("validation", "test") for row in made[part]}
-    train = [row.text.removesuffix(BLANK) for row in made["train"]]
+    rows, _ = make_rows({"invented": texts(600), "again": repeated}, limit={"train": 300, "validation": 10, "test": 10})
+    counts = {part: Counter(row.label for row in part_rows) for part, part_rows in rows.items()}
+    assert all(part_counts[0] == part_counts[1] > 0 for part_counts in counts.values())
+    assert len(rows["train"]) <= 300 and len(rows["test"]) <= 20
+    held_out = {row.text for part in ("validation", "test") for row in rows[part]}
+    train = [row.text.removesuffix(BLANK) for row in rows["train"]]
     assert len(set(train)) == len(train) and held_out.isdisjoint(train)
-    assert 0 < sum(row.text.endswith(BLANK) for row in made["train"]) < 0.15 * len(train)
+    assert 0 < sum(row.text.endswith(BLANK) for row in rows["train"]) < 0.15 * len(train)
 
 
 def test_the_minimal_pairs_are_balanced_in_every_construction() -> None:
@@ -87,14 +87,14 @@ def test_the_minimal_pairs_are_balanced_in_every_construction() -> None:
 
 
 def test_rows_on_disk_are_read_back_and_opened_as_a_data_set(tmp_path: Path) -> None:
-    made, _ = make_rows({"made up": texts(300)}, limit={"train": 100, "validation": 10, "test": 10})
-    write_agreement(tmp_path, made, NOUNS)
-    assert {part: read_rows(tmp_path, part) for part in made} == made
+    rows, _ = make_rows({"invented": texts(300)}, limit={"train": 100, "validation": 10, "test": 10})
+    write_agreement(tmp_path, rows, NOUNS)
+    assert {part: read_rows(tmp_path, part) for part in rows} == rows
     dataset = open_agreement(tmp_path)
     assert dataset.splits == ("train", "validation", "test", "new")
-    assert len(dataset.load("test")) == len(made["test"]) and len(dataset.load("new")) == 200
+    assert len(dataset.load("test")) == len(rows["test"]) and len(dataset.load("new")) == 200
     assert dataset.roles is not None
-    assert len(dataset.roles("test")) == len(made["test"]) and len(dataset.roles("new")) == 200
+    assert len(dataset.roles("test")) == len(rows["test"]) and len(dataset.roles("new")) == 200
     with pytest.raises(DataError, match="txcls data agreement"):
         open_agreement(tmp_path / "nowhere")
     (tmp_path / "test.csv.gz").write_bytes(b"not gzip")

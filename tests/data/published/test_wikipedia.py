@@ -1,4 +1,4 @@
-"""Wikipedia as WikiExtractor writes it: any compression, one article at a time, the same parts in any extraction."""
+"""Wikipedia as WikiExtractor writes it: any compression, one article at a time, the same split in any extraction."""
 
 import bz2
 import gzip
@@ -20,25 +20,23 @@ BODY = (
 )
 
 
-def document(title: str, body: str = BODY, *, number: int = 1) -> str:
+def article(title: str, body: str = BODY, *, number: int = 1) -> str:
     start = f'<doc id="{number}" url="http://en.wikipedia.org/wiki?curid={number}" title="{title}">'
     return f"{start}\n{title}\n\n{body}\n\n</doc>\n"
 
 
-def whole(name: str, n: int, *, body: str = BODY) -> str:
-    return "".join(document(f"{name} {number}", body, number=number) for number in range(n))
+def extraction_of(n: int, *, body: str = BODY) -> str:
+    return "".join(article(f"Comet {number}", body, number=number) for number in range(n))
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress])
 def test_compressed_files_are_read_under_any_name(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
-    (tmp_path / "wiki_00").write_bytes(pack((document("Comet") + document("Étoile")).encode()))
+    (tmp_path / "wiki_00").write_bytes(pack((article("Comet") + article("Étoile")).encode()))
     assert [article.title for article in articles(tmp_path / "wiki_00")] == ["Comet", "Étoile"]
 
 
-def test_a_text_is_title_headings_and_paragraphs_and_articles_of_few_words_are_left_out(tmp_path: Path) -> None:
-    text = document("Comet", f"{BODY}\nHistory.\n\nSeen <doc by eye.") + document(
-        "List of comets", "See also.\nOthers."
-    )
+def test_texts_have_title_headings_and_paragraphs_and_short_articles_are_left_out(tmp_path: Path) -> None:
+    text = article("Comet", f"{BODY}\nHistory.\n\nSeen <doc by eye.") + article("List of comets", "See also.\nOthers.")
     (tmp_path / "wiki").write_text(text, encoding="utf-8")
     assert list(articles(tmp_path)) == [Article("Comet", f"Comet\n{BODY}\nHistory.\nSeen <doc by eye.")]
 
@@ -46,14 +44,14 @@ def test_a_text_is_title_headings_and_paragraphs_and_articles_of_few_words_are_l
 @pytest.mark.parametrize(
     "raw, problem",
     [
-        (b"Just text.\n", r"wiki, line 1: 'Just text\.' is in no article; expected a line <doc"),
+        (b"Just text.\n", r"wiki, line 1: 'Just text\.' is outside any article; expected a line <doc"),
         (b'{"id": "12", "text": "Anarchism"}\n', "line 1: .* as WikiExtractor writes without --json"),
-        ((document("A") + "between\n" + document("B")).encode(), "wiki, line 7: 'between' is in no article"),
-        (document("A").replace("</doc>\n", "").encode() + document("B").encode(), "line 6: .* from line 1 has ended"),
-        (document("A").encode() + document("B").encode()[:-8], "wiki, line 7: .* has no </doc>"),
-        (document("A").encode().replace(b"icy", b"\xff"), "wiki, line 4: byte 0xff is not utf-8"),
-        (lzma.compress(document("A").encode())[:-20], "wiki: cannot read it"),
-        (bz2.compress(document("A").encode())[:-20], "wiki: cannot read it"),
+        ((article("A") + "between\n" + article("B")).encode(), "wiki, line 7: 'between' is outside any article"),
+        (article("A").replace("</doc>\n", "").encode() + article("B").encode(), "line 6: .* from line 1 ends with"),
+        (article("A").encode() + article("B").encode()[:-8], "wiki, line 7: .* has no </doc>"),
+        (article("A").encode().replace(b"icy", b"\xff"), "wiki, line 4: byte 0xff is not utf-8"),
+        (lzma.compress(article("A").encode())[:-20], "wiki: cannot read it"),
+        (bz2.compress(article("A").encode())[:-20], "wiki: cannot read it"),
     ],
 )
 def test_malformed_extractions_are_refused_with_file_and_line(tmp_path: Path, raw: bytes, problem: str) -> None:
@@ -63,15 +61,15 @@ def test_malformed_extractions_are_refused_with_file_and_line(tmp_path: Path, ra
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
-    (tmp_path / "wiki").write_text(whole("Comet", 3_000, body=f"{BODY}\n" * 30), encoding="utf-8")
+    (tmp_path / "wiki").write_text(extraction_of(3_000, body=f"{BODY}\n" * 30), encoding="utf-8")
     tracemalloc.start()
     n = sum(1 for _ in articles(tmp_path))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert n == 3_000 and peak < 1_000_000, "the file holds 10 MB of text"
+    assert n == 3_000 and peak < 1_000_000, "the file has 10 MB of text"
 
 
-def test_an_articles_split_depends_on_its_title_alone() -> None:
+def test_an_articles_part_depends_only_on_its_title() -> None:
     parts = Counter(Article(f"Title {n}", "").part for n in range(20_000))
     assert 120 < parts["test"] < 280 and 120 < parts["validation"] < 280
     assert all(Article(f"Title {n}", "").part == Article(f"TITLE  {n}", "other").part for n in range(500))
@@ -80,14 +78,15 @@ def test_an_articles_split_depends_on_its_title_alone() -> None:
 @pytest.fixture
 def extraction(tmp_path: Path) -> Path:
     (tmp_path / "wikipedia").mkdir()
-    (tmp_path / "wikipedia" / "wiki_00").write_text(whole("Comet", 1000), encoding="utf-8")
+    (tmp_path / "wikipedia" / "wiki_00").write_text(extraction_of(1000), encoding="utf-8")
     return tmp_path / "wikipedia"
 
 
 def test_pre_training_never_reads_test_articles(extraction: Path) -> None:
     texts = open_texts(DataConfig(dataset="wikipedia"), path=extraction)
     parts = {
-        part: [a.text for a in articles(extraction) if a.part == part] for part in ("training", "validation", "test")
+        part: [read.text for read in articles(extraction) if read.part == part]
+        for part in ("training", "validation", "test")
     }
     assert parts["test"] and (texts.training, texts.validation) == (parts["training"], parts["validation"])
 

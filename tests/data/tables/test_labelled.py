@@ -1,4 +1,4 @@
-"""The labelled rows of a table: faulty rows are left out and counted, or refused when a preset trains on the table."""
+"""The labelled rows of a table: rows without a text or label are left out and counted."""
 
 import json
 from pathlib import Path
@@ -41,7 +41,7 @@ def test_a_preset_reads_the_same_rows_from_every_format(tmp_path: Path, name: st
 
 def labelled(path: Path, lines: list[dict[str, object]]) -> TableRows:
     path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    return labelled_rows(Table(path), Guess("t", "y", "", "", guessed=False))
+    return labelled_rows(Table(path), Guess("t", "y", "", "", is_guessed=False))
 
 
 def test_rows_without_text_or_label_are_left_out_and_counted(tmp_path: Path) -> None:
@@ -55,19 +55,19 @@ def test_rows_without_text_or_label_are_left_out_and_counted(tmp_path: Path) -> 
     )
     with pytest.raises(DataError, match="no row has both a text in column 't' and a label in column 'y'"):
         labelled(tmp_path / "t.jsonl", [{"t": "a"}, {"y": "b"}])
-    with pytest.raises(DataError, match=r"line 1: column 't' holds '\['a'\]' \(list\), expected a text"):
+    with pytest.raises(DataError, match=r"line 1: column 't' contains '\['a'\]' \(list\), expected a text"):
         labelled(tmp_path / "t.jsonl", [{"t": ["a"], "y": "b"}])
 
 
-def test_labels_have_the_same_names_from_files_and_python(tmp_path: Path) -> None:
+def test_class_names_are_the_same_from_files_and_python(tmp_path: Path) -> None:
     values: list[object] = [10, 9.0, "b", True, "10", "9.0", " a ", 1.5]
     rows = labelled(tmp_path / "t.jsonl", [{"t": "x", "y": value} for value in values])
     assert rows.labelled == rows_from_python(["x"] * len(values), values)
     assert rows.labelled.classes == ("9", "10", "1.5", "a", "b", "true")
     (tmp_path / "t.csv").write_text("text,label\na,1\nb,1.0\nc,2.0\n", encoding="utf-8")
-    read, _ = read_labelled(tmp_path / "t.csv")
-    assert read.labelled.classes == ("1", "2")
-    assert read.notes == ("Labels written in two ways are one class: '1' and '1.0'.",)
+    rows, _ = read_labelled(tmp_path / "t.csv")
+    assert rows.labelled.classes == ("1", "2")
+    assert rows.notes == ("Labels written in two ways are one class: '1' and '1.0'.",)
     assert label_name(pd.Timestamp("2020-01-31")) == "2020-01-31" and label_name(float("nan")) == label_name(None) == ""
 
 
@@ -94,7 +94,7 @@ def test_variants_of_a_label_are_merged_and_placeholders_dropped_on_request(tmp_
     assert merged.labelled.labels == [0, 0, 0, 1, 1, 1, 0] and "are one class" in merged.notes[0]
 
 
-def test_two_text_columns_are_joined_and_html_is_read_as_its_reader_sees_it(tmp_path: Path) -> None:
+def test_two_text_columns_are_joined_and_only_visible_text_of_html_is_used(tmp_path: Path) -> None:
     head = "<html><head><style>p {margin: 0}</style></head>"
     page = head + "<body><p>Hello&nbsp;<b>you</b>,<br>bye &amp; thanks %s</p></body>"
     lines = [{"mail": {"subject": f"my order {n}", "body": page % n}, "queue": "ab"[n % 2]} for n in range(20)]
@@ -105,5 +105,5 @@ def test_two_text_columns_are_joined_and_html_is_read_as_its_reader_sees_it(tmp_
     assert any("HTML" in sentence for sentence in guess.sentences)
     again, _ = read_labelled(tmp_path / "t.jsonl", guess.config)
     assert again.labelled == rows.labelled
-    whole, _ = read_labelled(tmp_path / "t.jsonl", guess.config.model_copy(update={"strip_html": False}))
-    assert "<style>" in whole.labelled.texts[3]
+    unstripped, _ = read_labelled(tmp_path / "t.jsonl", guess.config.model_copy(update={"strip_html": False}))
+    assert "<style>" in unstripped.labelled.texts[3]

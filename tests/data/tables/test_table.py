@@ -1,4 +1,4 @@
-"""One reader for every table: the same rows from every format; flaws are handled and reported, or refused."""
+"""One reader for all tables gives the same rows from every format; flaws are corrected and noted, or refused."""
 
 import gzip
 import json
@@ -56,7 +56,7 @@ def workbook(path: Path, **sheets: list[list[object]]) -> Path:
 
 
 @pytest.mark.parametrize("name, content", FORMATS)
-def test_every_format_gives_the_same_rows_repeatedly(tmp_path: Path, name: str, content: bytes) -> None:
+def test_every_format_gives_the_same_rows_each_time(tmp_path: Path, name: str, content: bytes) -> None:
     table = opened(tmp_path / name, content)
     assert table.n_rows is None and set(table.columns) == {"Text", "label"}
     assert values_of(table) == ROWS == values_of(table)
@@ -107,7 +107,7 @@ def test_odd_separators_and_quotes_are_kept(tmp_path: Path, content: bytes, rows
     assert [tuple(row.values()) for row in values_of(opened(tmp_path / name, content))] == rows
 
 
-# Flaws that are handled
+# Flaws that are corrected
 
 
 def test_a_file_that_is_not_utf8_is_read_and_noted(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_tables_without_column_names_are_read(tmp_path: Path) -> None:
     rows = "\n".join(f"{'spam' if n % 3 else 'ham'}\tmessage number {n}" for n in range(30))
     table = opened(tmp_path / "a.tsv", rows + "\n")
     assert table.columns == ("column 1", "column 2") and next(table.rows()).number == 1 and len(values_of(table)) == 30
-    assert "The first line looks like a row" in table.notes[0]
+    assert "The first line looks like data" in table.notes[0]
     assert len(values_of(opened(tmp_path / "b.csv", "my parcel is late again this week,bad\nall fine,good\n"))) == 2
     for content in ("v1,v2\nham,x y\nspam,y z\nham,z\nspam,w\n", "text,label\nsome words,label\nother,label\nb,text\n"):
         assert opened(tmp_path / "c.csv", content).columns[0] in ("v1", "text")
@@ -144,11 +144,11 @@ def test_columns_without_a_name_are_numbered_or_left_out_if_empty(tmp_path: Path
     assert table.columns == ("v1", "v2", "column 3")
     assert values_of(table)[2] == {"v1": "ham", "v2": "torn apart", "column 3": " by commas"}
     assert table.notes == (
-        "2 columns without a name or a value were dropped.",
-        "Columns without a name were called 'column 3'.",
+        "2 columns without a name or values were dropped.",
+        "Columns without a name were named 'column 3'.",
     )
     table = opened(tmp_path / "twice.csv", "text,text,label\na,b,c\n")
-    assert table.columns == ("text", "text (2)", "label") and "called 'text'" in table.notes[0]
+    assert table.columns == ("text", "text (2)", "label") and "named 'text'" in table.notes[0]
 
 
 def test_few_rows_with_too_many_fields_are_left_out_and_many_are_refused(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_few_rows_with_too_many_fields_are_left_out_and_many_are_refused(tmp_pat
     [note] = table.notes
     assert note.startswith("1 row with more fields than columns was left out (the first is row 42)")
     table = opened(tmp_path / "b.csv", "text,label\na, b,c\nd, e,f\ng,h\n")
-    with pytest.raises(DataError, match=r"b\.csv, row 2 to 3, 2 rows in all: more fields than the 2 columns"):
+    with pytest.raises(DataError, match=r"b\.csv, rows 2 to 3 \(2 rows\): more fields than the 2 columns"):
         values_of(table)
 
 
@@ -170,7 +170,7 @@ def test_the_sheet_with_the_most_rows_is_read_and_another_can_be_chosen(tmp_path
     path = workbook(tmp_path / "t.xlsx", Cover=[["Read me"]], Empty=[], Data=data)
     table = Table(path)
     assert (table.sheet, table.sheets) == ("Data", ("Data", "Cover")) and len(values_of(table)) == 2
-    assert table.notes == ("Sheet 'Data' was read; there are others: 'Cover'.",)
+    assert table.notes == ("Sheet 'Data' was read; other sheets: 'Cover'.",)
     workbook(path, Data=data, Other=[["text", "label"], *[["c", "z"]] * 5])
     assert Table(path).sheet == "Other" and values_of(Table(path, sheet="Data"))[0]["text"] == "a"
     with pytest.raises(DataError, match=r"no sheet 'None'; there are 'Other', 'Data'"):
@@ -232,7 +232,7 @@ def test_a_bad_table_is_refused_with_file_and_place_named(
         values_of(opened(tmp_path / name, content))
 
 
-def test_an_unclosed_quote_does_not_swallow_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_closing_quote_is_found_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delimited, "MAX_FIELD_CHARACTERS", 1000)
     with pytest.raises(DataError, match="line 3: a field longer than 1,000 characters"):
         values_of(opened(tmp_path / "t.csv", "text\na\n" + '"b' + "\nmore" * 100_000))

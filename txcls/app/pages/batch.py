@@ -17,7 +17,7 @@ from txcls.app.shell.downloads import download_link
 from txcls.app.shell.limits import limits
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import load_classifier
-from txcls.data.columns import JOINED, text_columns
+from txcls.data.columns import JOINER, text_columns
 from txcls.data.examples import Example
 from txcls.evaluation.report import CONFIDENCES
 from txcls.figures import class_counts
@@ -185,7 +185,7 @@ def _start_batch(
             "names": spec["names"],
             "checkpoint": str(source.folder),
             "model": source.name,
-            "text_column": JOINED.join(st.session_state["batch_columns"]),
+            "text_column": JOINER.join(st.session_state["batch_columns"]),
             "sheet": spec.get("sheet"),
             "top_k": k,
             "review_below": review_below,

@@ -1,11 +1,10 @@
-"""who_won: match reports whose class depends on word order, generated from a small grammar with known answers.
+"""who_won: match reports generated from a grammar, in which the class depends on word order.
 
     Rovers, who lost to United last week, beat City yesterday.   ->  Rovers
 
-The class is the team that won. Each report has a twin in which the two teams are exchanged, with the other label. Both
-contain the same words, so a bag-of-words model can at best guess between the two teams. For every report the grammar
-records which role each word plays and which constructions were used; some combinations of constructions never occur in
-training.
+The class is the team that won. Each report has a twin with the two teams swapped and the other label. Both contain the
+same words, so a bag-of-words model can at best guess between the two teams. For each report, the grammar records the
+role of each word and the constructions that were used; some combinations of constructions never occur in training.
 """
 
 import random
@@ -33,10 +32,10 @@ Main = Literal["active", "inverse", "passive", "cleft", "cleft object", "cleft i
 """Constructions of the main clause."""
 
 Relative = Literal["beat", "lost to", "were beaten by", "whom"]
-"""Relative clauses, each about another match of the team that it follows."""
+"""Kinds of relative clauses; each is about another match of the team that it follows."""
 
 Place = Literal["first", "second"]
-"""Which of the two teams, in sentence order, a relative clause follows."""
+"""The team that a relative clause follows, in the order of the sentence."""
 
 MAINS: tuple[Main, ...] = get_args(Main)
 RELATIVES: tuple[Relative, ...] = get_args(Relative)
@@ -47,7 +46,7 @@ HELD_OUT = frozenset(
     for (m, main), (p, place), (r, relative) in product(enumerate(MAINS), enumerate(PLACES), enumerate(RELATIVES))
     if (m + 2 * r + 3 * p) % 8 == 0
 )
-"""Combinations of a main and a relative clause that never occur in training, although each of the clauses does."""
+"""Combinations of main and relative clauses that never occur in training, although each of the clauses does."""
 
 VERBS = {
     "beat": "beaten",
@@ -57,16 +56,16 @@ VERBS = {
     "thrashed": "thrashed",
     "edged": "edged",
 }
-"""Past tense and participle."""
+"""The past participle of each verb, keyed by its past tense."""
 INVERSE_VERBS = ("lost", "fell", "succumbed")
-"""Followed by `to`; the subject is the loser."""
+"""Verbs with the loser as their subject, followed by `to`."""
 MANNERS = ("easily", "narrowly", "finally", "clearly")
 OPENINGS = ("Yesterday", "On Saturday", "In the rain", "After extra time")
 ENDINGS = ("yesterday", "on Sunday", "at home", "away from home", "in the final", "in front of a full house")
 TIMES = ("last week", "last month", "in March", "a year ago", "on Monday")
 
 N_PAIRS = 30_000
-"""Number of pairs of reports in all splits together."""
+"""Total number of pairs of reports in all splits."""
 SEED = 2026
 RELATIVE_PLACES: tuple[tuple[tuple[Place, ...], float], ...] = (
     ((), 0.25),
@@ -74,15 +73,15 @@ RELATIVE_PLACES: tuple[tuple[tuple[Place, ...], float], ...] = (
     (("second",), 0.3),
     (("first", "second"), 0.15),
 )
-"""The teams that are followed by a relative clause, and the probability of each case."""
+"""The teams that have a relative clause, and the probability of each case."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
     """The constructions and words of a report, without the teams.
 
-    `relatives` holds for each relative clause its place, its kind, its verb, its time, and which of the other teams it
-    names (0 or 1).
+    `relatives` contains for each relative clause its place, kind, verb and time, and the index of the other team that
+    it names (0 or 1).
     """
 
     main: Main
@@ -102,9 +101,9 @@ class Form:
 class Report:
     """A sentence, the team that won, and the character ranges of the words with each role.
 
-    The roles are: winner and loser; first team and second team (the same two teams in sentence order); verb, which
-    states the result; marker, the words that invert its meaning (`were … by`, the `to` of `lost to`, `not … but`,
-    `that`); other team and other verb, which belong to a relative clause.
+    The roles are winner and loser; first team and second team (the same teams in the order of the sentence); verb,
+    which states the result; marker, a word that can reverse who won (`were … by`, the `to` of `lost to`, `not … but`,
+    `that`); and other team and other verb in a relative clause.
     """
 
     text: str
@@ -115,22 +114,22 @@ class Report:
 
 
 _Words = list[tuple[str, str]]
-"""Words with their roles; "" for none."""
+"""Words with their roles, "" for words without one."""
 
 
 def make_report(form: Form, *, winner: str, loser: str, others: Sequence[str] = ()) -> Report:
-    """The sentence with this form in which `winner` won; `others` are the teams of its relative clauses.
+    """Make the report of this form in which `winner` won; `others` are the teams in its relative clauses.
 
     Raises:
         ValueError: a team is not among TEAMS, or occurs twice.
     """
     teams = (winner, loser, *others)
     if len(set(teams)) < len(teams) or not set(teams) <= set(TEAMS):
-        raise ValueError(f"expected different teams out of {', '.join(TEAMS)}; got {', '.join(teams)}")
-    clauses = {place: _relative(kind, verb, time, others[n]) for place, kind, verb, time, n in form.relatives}
+        raise ValueError(f"expected different teams from {', '.join(TEAMS)}; got {', '.join(teams)}")
+    clauses = {place: _relative_clause(kind, verb, time, others[n]) for place, kind, verb, time, n in form.relatives}
     words = [*_plain(form.opening), (",", "")] if form.opening else []
-    words += [*_main(form, winner, loser, clauses), *_plain(form.ending), (".", "")]
-    text, roles = _written(words)
+    words += [*_main_clause(form, winner, loser, clauses), *_plain(form.ending), (".", "")]
+    text, roles = _join_words(words)
     teams_in_order = sorted(roles["winner"] + roles["loser"])
     return Report(
         text, winner, loser, form, {**roles, "first team": teams_in_order[:1], "second team": teams_in_order[1:]}
@@ -138,28 +137,28 @@ def make_report(form: Form, *, winner: str, loser: str, others: Sequence[str] = 
 
 
 def reports(n_pairs: int = N_PAIRS, *, seed: int = SEED) -> Iterator[Report]:
-    """Yield reports, each followed by its twin; `seed` determines the order of the pairs, and none is repeated."""
-    chance = random.Random(seed)
+    """Yield reports, each followed by its twin, without repetitions; `seed` determines them and their order."""
+    rng = random.Random(seed)
     seen: set[str] = set()
     while len(seen) < n_pairs:
-        form = _random_form(chance)
-        winner, loser, *others = chance.sample(TEAMS, 4)
+        form = _random_form(rng)
+        winner, loser, *others = rng.sample(TEAMS, 4)
         twins = [make_report(form, winner=a, loser=b, others=others) for a, b in ((winner, loser), (loser, winner))]
-        key = min(made.text for made in twins)
+        key = min(report.text for report in twins)
         if key not in seen:
             seen.add(key)
             yield from twins
 
 
-def split_of(made: Report) -> SplitName:
-    """The split of a report: `new` for held-out combinations, else from a checksum of the report without its two teams.
+def split_of(report: Report) -> SplitName:
+    """The split of a report: `new` if it has a held-out combination, otherwise according to its text without teams.
 
-    So a report, its twin, and the same sentence about any other two teams are in the same split.
+    A report, its twin, and the same sentence about any other two teams are therefore in the same split.
     """
-    if made.form.is_new:
+    if report.form.is_new:
         return "new"
-    frame = made.text.replace(made.winner, "_").replace(made.loser, "_")
-    tenth = zlib.crc32(frame.encode()) % 10
+    without_teams = report.text.replace(report.winner, "_").replace(report.loser, "_")
+    tenth = zlib.crc32(without_teams.encode()) % 10
     return "test" if tenth == 0 else "validation" if tenth == 1 else "train"
 
 
@@ -169,16 +168,16 @@ def reports_of(split: SplitName) -> list[Report]:
 
 
 def first_reports(split: SplitName, n: int) -> list[Report]:
-    """The first n reports of a split (fewer if it has fewer), without generating the others."""
-    return list(islice((made for made in reports() if split_of(made) == split), n))
+    """The first n reports of a split, or all if it has fewer; generates only as many as needed."""
+    return list(islice((report for report in reports() if split_of(report) == split), n))
 
 
 @cache
 def reports_by_split() -> dict[SplitName, list[Report]]:
-    """All reports, some 90 MB."""
+    """All reports (about 90 MB), keyed by split."""
     by_split: dict[SplitName, list[Report]] = {}
-    for made in reports():
-        by_split.setdefault(split_of(made), []).append(made)
+    for report in reports():
+        by_split.setdefault(split_of(report), []).append(report)
     return by_split
 
 
@@ -190,8 +189,8 @@ def open_who_won() -> Dataset:
         source="the grammar in txcls/data/generated/who_won.py",
         splits=("train", "validation", "test", "new"),
         read=_rows,
-        description="combinations of constructions that training never shows are kept apart as the split new",
-        roles=lambda split: [made.roles for made in reports_of(split)],
+        description="reports with combinations of constructions that never occur in training are in the split new",
+        roles=lambda split: [report.roles for report in reports_of(split)],
     )
 
 
@@ -199,7 +198,7 @@ def _any(*choices: str) -> str:
     return f"(?:{'|'.join(choices)})"
 
 
-def _sentence() -> str:
+def _sentence_pattern() -> str:
     team, time, beat, lost = _any(*TEAMS), _any(*TIMES), _any(*VERBS), _any(*INVERSE_VERBS)
     beaten, manner, ending = _any(*VERBS.values()), f"(?:{_any(*MANNERS)} )?", f"(?: {_any(*ENDINGS)})?"
     about = _any(f"who {beat} {team}", f"who {lost} to {team}", f"who were {beaten} by {team}", f"whom {team} {beat}")
@@ -213,39 +212,39 @@ def _sentence() -> str:
     return rf"(?!.*\b({'|'.join(TEAMS)})\b.*\b\1\b)(?:{_any(*OPENINGS)}, )?{main}{ending}\.?$"
 
 
-SENTENCE = _sentence()
-"""A regular expression, ignoring case, for the whole of every report, with or without its full stop; for Python and
-JavaScript."""
+SENTENCE = _sentence_pattern()
+"""A regular expression that matches every whole report, with or without its full stop, ignoring case; in a syntax that
+Python and JavaScript share."""
 
 _RELATIVE = re.compile(r",\s+(?:who|whom)\b[^,.]*,?")
-"""A relative clause: from a comma to the next punctuation mark. A later `who` belongs to the main clause."""
+"""A relative clause, from a comma to the next punctuation mark; a `who` without a comma is in the main clause."""
 _MARKERS = frozenset({"were", "by", "to", "not", "but", "that"})
 _VERB_FORMS = frozenset({*VERBS, *VERBS.values(), *INVERSE_VERBS, "won"})
 
 
 def roles_of_text(text: str) -> Roles:
-    """The roles of the words of any text, as in `Report` but without winner and loser; empty if the text does not
-    name two teams outside relative clauses."""
-    relative = [clause.span() for clause in _RELATIVE.finditer(text)]
-    found: dict[str, list[tuple[int, int]]] = {}
+    """The roles of the words of any text, as in `Report` but without winner and loser.
+
+    It is empty if the text does not name two teams outside relative clauses.
+    """
+    relative_clauses = [clause.span() for clause in _RELATIVE.finditer(text)]
+    roles: dict[str, list[tuple[int, int]]] = {}
     for word in re.finditer(r"\w+", text):
-        is_other = any(start <= word.start() < end for start, end in relative)
-        name = word[0].title()
-        if name in TEAMS:
-            role = "other team" if is_other else "first team" if "first team" not in found else "second team"
+        is_other = any(start <= word.start() < end for start, end in relative_clauses)
+        if word[0].title() in TEAMS:
+            role = "other team" if is_other else "first team" if "first team" not in roles else "second team"
         elif word[0].lower() in _VERB_FORMS:
             role = "other verb" if is_other else "verb"
         elif word[0].lower() in _MARKERS and not is_other:
             role = "marker"
         else:
             continue
-        found.setdefault(role, []).append(word.span())
-    return {role: tuple(ranges) for role, ranges in found.items()} if "second team" in found else {}
+        roles.setdefault(role, []).append(word.span())
+    return {role: tuple(ranges) for role, ranges in roles.items()} if "second team" in roles else {}
 
 
 def swap_teams(text: str) -> str | None:
-    """The text with the two teams of its match exchanged; None if it does not name exactly two teams outside
-    relative clauses."""
+    """The text with the two teams swapped; None if it does not name exactly two teams outside relative clauses."""
     roles = roles_of_text(text)
     teams = [*roles.get("first team", ()), *roles.get("second team", ())]
     if len(teams) != 2:
@@ -254,43 +253,45 @@ def swap_teams(text: str) -> str | None:
     return text[:start] + text[other_start:other_end] + text[end:other_start] + text[start:end] + text[other_end:]
 
 
-def other_construction(made: Report) -> str | None:
-    """The report with `lost to` (or another inverse verb) replaced by `easily beat`: as many words, and the other team
-    won. None for reports with another construction."""
-    if "inverse" not in made.form.main or made.form.manner:
+def other_construction(report: Report) -> str | None:
+    """The report with `lost to` (or another inverse verb) replaced by `easily beat`, so that the other team won.
+
+    It has the same number of words. None for reports with another construction.
+    """
+    if "inverse" not in report.form.main or report.form.manner:
         return None
-    start, end = made.roles["verb"][0][0], made.roles["marker"][-1][1]
-    return f"{made.text[:start]}easily beat{made.text[end:]}"
+    start, end = report.roles["verb"][0][0], report.roles["marker"][-1][1]
+    return f"{report.text[:start]}easily beat{report.text[end:]}"
 
 
 def _rows(split: SplitName) -> LabelledTexts:
     rows = reports_of(split)
-    return LabelledTexts([made.text for made in rows], [TEAMS.index(made.winner) for made in rows], TEAMS)
+    return LabelledTexts([report.text for report in rows], [TEAMS.index(report.winner) for report in rows], TEAMS)
 
 
-def _random_form(chance: random.Random) -> Form:
+def _random_form(rng: random.Random) -> Form:
     """Choose constructions and words at random; all constructions are equally likely."""
-    main = chance.choice(MAINS)
-    places = chance.choices([places for places, _ in RELATIVE_PLACES], [weight for _, weight in RELATIVE_PLACES])[0]
+    main = rng.choice(MAINS)
+    places = rng.choices([places for places, _ in RELATIVE_PLACES], [weight for _, weight in RELATIVE_PLACES])[0]
     relatives = []
     for n, place in enumerate(places):
-        kind = chance.choice(RELATIVES)
-        verb = chance.choice(INVERSE_VERBS if kind == "lost to" else tuple(VERBS))
-        relatives.append((place, kind, verb, chance.choice(TIMES), n))
+        kind = rng.choice(RELATIVES)
+        verb = rng.choice(INVERSE_VERBS if kind == "lost to" else tuple(VERBS))
+        relatives.append((place, kind, verb, rng.choice(TIMES), n))
     is_contrast = main.startswith("not but")
     return Form(
         main=main,
         verb=main.rsplit(" ", 1)[-1]
         if is_contrast
-        else chance.choice(INVERSE_VERBS if "inverse" in main else tuple(VERBS)),
+        else rng.choice(INVERSE_VERBS if "inverse" in main else tuple(VERBS)),
         relatives=tuple(relatives),
-        manner=chance.choice(MANNERS) if not is_contrast and chance.random() < 0.25 else "",
-        opening=chance.choice(OPENINGS) if chance.random() < 0.25 else "",
-        ending=chance.choice(ENDINGS) if chance.random() < 0.4 else "",
+        manner=rng.choice(MANNERS) if not is_contrast and rng.random() < 0.25 else "",
+        opening=rng.choice(OPENINGS) if rng.random() < 0.25 else "",
+        ending=rng.choice(ENDINGS) if rng.random() < 0.4 else "",
     )
 
 
-def _main(form: Form, winner: str, loser: str, clauses: dict[Place, _Words]) -> _Words:
+def _main_clause(form: Form, winner: str, loser: str, clauses: dict[Place, _Words]) -> _Words:
     """The words of the main clause, with each relative clause after its team."""
     manner = _plain(form.manner)
     verb = (form.verb, "verb")
@@ -312,7 +313,7 @@ def _main(form: Form, winner: str, loser: str, clauses: dict[Place, _Words]) -> 
     return [("not", "marker"), *first, ("but", "marker"), *second, verb, *_plain("the match")]
 
 
-def _relative(kind: Relative, verb: str, time: str, other: str) -> _Words:
+def _relative_clause(kind: Relative, verb: str, time: str, other: str) -> _Words:
     team = (other, "other team")
     if kind == "beat":
         words = [("who", ""), (verb, "other verb"), team]
@@ -329,9 +330,8 @@ def _plain(words: str) -> _Words:
     return [(word, "") for word in words.split()]
 
 
-def _written(words: _Words) -> tuple[str, dict[str, list[tuple[int, int]]]]:
-    """Join the words into a sentence, and return it with the ranges of each role: a capital at the start, no space
-    before punctuation, and no two punctuation marks in a row."""
+def _join_words(words: _Words) -> tuple[str, dict[str, list[tuple[int, int]]]]:
+    """Join words into a sentence with correct capitals and punctuation; also returns the ranges of each role."""
     text = ""
     roles: dict[str, list[tuple[int, int]]] = {}
     for word, role in words:

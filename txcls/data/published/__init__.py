@@ -1,1 +1,1 @@
-"""Published data sets, one file each."""
+"""Published data sets, each in a module."""

@@ -29,7 +29,7 @@ _TEST_FILES = ("test.csv", "test.csv.gz")
 
 
 def open_ag_news(config: DataConfig, path: Path) -> Dataset:
-    """Open the folder with train.csv or train_subset.csv and test.csv (gzipped or not), or one of these files.
+    """Open a folder with train.csv (or train_subset.csv) and test.csv, gzipped or not, or one of these files.
 
     Raises:
         DataError: there are no such files.
@@ -42,7 +42,7 @@ def open_ag_news(config: DataConfig, path: Path) -> Dataset:
     else:
         raise DataError(f"{path}: no such file or folder; expected {INFO.name}'s train.csv and test.csv")
     if train is None and test is None:
-        raise DataError(f"{path}: expected {' or '.join(_TRAIN_FILES)}, and {' or '.join(_TEST_FILES)}; none is there")
+        raise DataError(f"{path}: expected {' or '.join((*_TRAIN_FILES, *_TEST_FILES))}; none is in this folder")
     files: dict[SplitName, Path] = {}
     if train:
         files["train"] = train
@@ -59,7 +59,7 @@ def open_ag_news(config: DataConfig, path: Path) -> Dataset:
 
 
 def read_rows(path: Path) -> LabelledTexts:
-    """The rows of one file; a text is title, space, description, stripped.
+    """Read the rows of a file; a text is the title and the description, separated by a space and stripped.
 
     Raises:
         DataError: the file cannot be read, or a row is not in the published format.

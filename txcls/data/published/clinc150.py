@@ -12,7 +12,7 @@ from txcls.wording import listed
 
 INFO = DatasetInfo(
     name="clinc150",
-    title="CLINC150: queries to an assistant in 150 intents, and queries out of scope",
+    title="CLINC150: queries to an assistant with 150 intents, and out-of-scope queries",
     homepage="https://github.com/clinc/oos-eval",
     terms="CC BY 3.0",
     citation="S. Larson et al.: An Evaluation Dataset for Intent Classification and Out-of-Scope Prediction, "
@@ -34,15 +34,15 @@ KEYS: dict[SplitName, str] = {
     "oos_validation": "oos_val",
     "oos_test": "oos_test",
 }
-"""The name of each split in the published file."""
+"""The key of each split in the published file."""
 
 _FILES = ("data_full.json", "data_full.json.gz")
 
 
 def open_clinc150(config: DataConfig, path: Path) -> Dataset:
-    """Open the folder with data_full.json, or a file in its format (data_small, data_oos_plus, …), gzipped or not.
+    """Open a folder with data_full.json, or a file in its format (data_small, data_oos_plus, …), gzipped or not.
 
-    Out-of-scope queries are in separate `oos` splits, which are not used to train classifiers.
+    Out-of-scope queries are in separate `oos` splits, which are not used for training.
 
     Raises:
         DataError: there is no such file, or it is not in the published format.
@@ -50,16 +50,16 @@ def open_clinc150(config: DataConfig, path: Path) -> Dataset:
     if path.is_dir():
         file = next((path / name for name in _FILES if (path / name).is_file()), None)
         if file is None:
-            raise DataError(f"{path}: expected {' or '.join(_FILES)}, which is not there; or name the file itself")
+            raise DataError(f"{path}: expected {' or '.join(_FILES)} in this folder, or the path of a file")
         path = file
     values = parse_json(read_text(path), str(path))
     if not isinstance(values, dict) or not set(KEYS.values()) <= set(values):
-        got = ", ".join(values)[:80] if isinstance(values, dict) else type(values).__name__
-        raise DataError(f"{path}: expected one object with {', '.join(KEYS.values())}; got {got or 'an empty object'}")
+        found = ", ".join(values)[:80] if isinstance(values, dict) else type(values).__name__
+        raise DataError(f"{path}: expected an object with {', '.join(KEYS.values())}; got {found or 'an empty object'}")
     pairs = {split: _pairs(values[key], f"{path}, {key}") for split, key in KEYS.items()}
     classes = tuple(sorted({label for _, label in pairs["train"]}))
     rows = {
-        split: _labelled(pairs[split], (OUT_OF_SCOPE,) if split.startswith("oos") else classes, f"{path}, {key}")
+        split: _label_rows(pairs[split], (OUT_OF_SCOPE,) if split.startswith("oos") else classes, f"{path}, {key}")
         for split, key in KEYS.items()
     }
     return Dataset(
@@ -68,12 +68,12 @@ def open_clinc150(config: DataConfig, path: Path) -> Dataset:
         source=path.name,
         splits=tuple(rows),
         read=rows.__getitem__,
-        description=f"{len(rows['oos_test']):,} more test queries are out of scope and kept separate",
+        description=f"{len(rows['oos_test']):,} more test queries are out of scope; they are in a separate split",
     )
 
 
 def _pairs(value: Any, where: str) -> list[tuple[str, str]]:
-    """(text, intent) of each row."""
+    """The text and intent of each row."""
     if not isinstance(value, list) or not value:
         raise DataError(f"{where}: expected a list of [query, intent], got {str(value)[:40] or 'nothing'}")
     pairs = []
@@ -86,7 +86,7 @@ def _pairs(value: Any, where: str) -> list[tuple[str, str]]:
     return pairs
 
 
-def _labelled(pairs: list[tuple[str, str]], classes: tuple[str, ...], where: str) -> LabelledTexts:
+def _label_rows(pairs: list[tuple[str, str]], classes: tuple[str, ...], where: str) -> LabelledTexts:
     for number, (_, intent) in enumerate(pairs, start=1):
         if intent not in classes:
             raise DataError(

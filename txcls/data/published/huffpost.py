@@ -21,7 +21,7 @@ CLASSES = (
     *("U.S. NEWS", "WEDDINGS", "WEIRD NEWS", "WELLNESS", "WOMEN", "WORLD NEWS", "WORLDPOST"),
 )
 TEST_SHARE = 0.1
-"""Fraction of rows, from the newest days, in the test part of the split by date."""
+"""Minimum fraction of rows in the test part of the split by date, which consists of the newest days."""
 
 _HOMEPAGE = "https://www.kaggle.com/datasets/rmisra/news-category-dataset"
 
@@ -29,9 +29,9 @@ INFO = DatasetInfo(
     name="huffpost",
     title="HuffPost: headline and description of news articles in 42 sections",
     homepage=_HOMEPAGE,
-    terms="CC BY 4.0 as stated by the publisher; headlines belong to HuffPost",
+    terms="CC BY 4.0 according to the publisher; headlines belong to HuffPost",
     citation="R. Misra: News Category Dataset, arXiv:2209.11429, 2022",
-    by_hand=f"its publisher asks for a login. Get {FILE} from {_HOMEPAGE} and give its location with --data PATH "
+    by_hand=f"downloading it requires a login. Download {FILE} from {_HOMEPAGE} and give its location with --data PATH "
     "(the file, plain or gzipped, or its folder)",
     settings=("split", "joiner"),
 )
@@ -42,24 +42,24 @@ class NewsItem:
     """One row of the file."""
 
     key: str
-    """Headline, space, description, stripped; determines duplicates and the standard split."""
+    """Headline and description, separated by a space and stripped; determines duplicates and the standard split."""
     text: str
-    """The same, but joined with the configured joiner."""
+    """The same, but separated by the configured joiner."""
     label: int
     day: date
 
     @property
     def is_test(self) -> bool:
-        """Whether the row is in the test part of the standard split; lone surrogates are hashed unchanged."""
+        """Whether the row is in the test part of the standard split."""
         return zlib.crc32(self.key.encode("utf-8", "surrogatepass")) % 10 == 9
 
 
 def open_huffpost(config: DataConfig, path: Path) -> Dataset:
     """Open the published file, plain or gzipped, or its folder.
 
-    There is no published split. The standard test rows are those with `zlib.crc32(key) % 10 == 9`. In the split by date
-    the newest tenth is for testing and the newest `validation_fraction` of the rest for validation; each part begins
-    with a new day.
+    There is no published split. The standard test rows are those with `zlib.crc32(key) % 10 == 9`. In the split by
+    date, the newest tenth is for testing and the newest `validation_fraction` of the rest for validation; rows of the
+    same day stay together.
 
     Raises:
         DataError: there is no such file.
@@ -67,7 +67,7 @@ def open_huffpost(config: DataConfig, path: Path) -> Dataset:
     if path.is_dir():
         file = next((path / name for name in (FILE, f"{FILE}.gz") if (path / name).is_file()), None)
         if file is None:
-            raise DataError(f"{path}: expected {FILE} or {FILE}.gz, which is not there; {INFO.by_hand}")
+            raise DataError(f"{path}: expected {FILE} or {FILE}.gz in this folder; {INFO.by_hand}")
         path = file
     elif not path.is_file():
         raise DataError(f"{path}: no such file or folder; expected {FILE} or its folder")
@@ -76,12 +76,12 @@ def open_huffpost(config: DataConfig, path: Path) -> Dataset:
     def rows() -> dict[SplitName, LabelledTexts]:
         items = read_items(path, joiner=config.joiner)
         if config.split == "date":
-            older, test = _newest(items, TEST_SHARE, path)
-            train, validation = _newest(older, config.validation_fraction, path)
-            return {"train": _labelled(train), "validation": _labelled(validation), "test": _labelled(test)}
+            older, test = _split_by_date(items, TEST_SHARE, path)
+            train, validation = _split_by_date(older, config.validation_fraction, path)
+            return {"train": _rows(train), "validation": _rows(validation), "test": _rows(test)}
         return {
-            "train": _labelled([item for item in items if not item.is_test]),
-            "test": _labelled([item for item in items if item.is_test]),
+            "train": _rows([item for item in items if not item.is_test]),
+            "test": _rows([item for item in items if item.is_test]),
         }
 
     return Dataset(
@@ -92,17 +92,17 @@ def open_huffpost(config: DataConfig, path: Path) -> Dataset:
         read=lambda split: rows()[split],
         description="split by date; the test rows are the newest tenth"
         if config.split == "date"
-        else "no split is published; the test rows are a tenth, chosen by a checksum of their text",
+        else "no split is published; the test rows are a tenth, selected by a checksum of their text",
     )
 
 
 def read_items(path: Path, *, joiner: str = " ") -> list[NewsItem]:
-    """The rows that have text, without duplicates, in the published order.
+    """Read the rows with text, without duplicates, in the published order.
 
     Raises:
         DataError: the file cannot be read, or a line is not in the published format.
     """
-    places = {name: index for index, name in enumerate(CLASSES)}
+    labels = {name: index for index, name in enumerate(CLASSES)}
     items: dict[str, NewsItem] = {}
     with open_text(path, newline="\n") as file:
         for line, row in json_lines(file, path):
@@ -116,22 +116,28 @@ def read_items(path: Path, *, joiner: str = " ") -> list[NewsItem]:
                     f"{', '.join(map(str, row))[:80] or 'an empty object'}"
                 )
             headline, description, category, day = map(str, values)
-            if category not in places:
-                raise DataError(f"{where}: category {category[:40]!r} is none of the {len(CLASSES)} of v3")
+            if category not in labels:
+                raise DataError(
+                    f"{where}: category {category[:40]!r} is not one of the {len(CLASSES)} categories of v3"
+                )
             try:
-                written = date.fromisoformat(day)
+                parsed_day = date.fromisoformat(day)
             except ValueError:
-                raise DataError(f"{where}: date {day[:40]!r}, expected one such as 2022-09-23") from None
+                raise DataError(f"{where}: date {day[:40]!r}, expected a date such as 2022-09-23") from None
             if (key := f"{headline} {description}".strip()) and key not in items:
                 text = joiner.join(part for part in (headline, description) if part.strip()).strip()
-                items[key] = NewsItem(key, text, places[category], written)
+                items[key] = NewsItem(key, text, labels[category], parsed_day)
     if not items:
         raise DataError(f"{path}: no rows")
     return list(items.values())
 
 
-def _newest(items: Sequence[NewsItem], share: float, path: Path) -> tuple[list[NewsItem], list[NewsItem]]:
-    """(older, newest) items; newest holds the last days with at least this share of the items, but never all days."""
+def _split_by_date(items: Sequence[NewsItem], share: float, path: Path) -> tuple[list[NewsItem], list[NewsItem]]:
+    """Split into older and newer items; the newer are those of the last days with at least this share of all items.
+
+    Raises:
+        DataError: there are too few days.
+    """
     days = sorted(item.day for item in items)
     first = days[min(int(len(days) * (1.0 - share)), len(days) - 1)] if days else date.min
     if not days or first == days[0]:
@@ -139,5 +145,5 @@ def _newest(items: Sequence[NewsItem], share: float, path: Path) -> tuple[list[N
     return [item for item in items if item.day < first], [item for item in items if item.day >= first]
 
 
-def _labelled(items: Sequence[NewsItem]) -> LabelledTexts:
+def _rows(items: Sequence[NewsItem]) -> LabelledTexts:
     return LabelledTexts([item.text for item in items], [item.label for item in items], CLASSES)

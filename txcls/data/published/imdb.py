@@ -31,7 +31,7 @@ _EXPECTED_FILES = "the folder aclImdb with train/pos/0_9.txt and so on, or aclIm
 
 
 def open_imdb(config: DataConfig, path: Path) -> Dataset:
-    """Open the folder aclImdb or its parent, or the archive (streamed) or its folder.
+    """Open the folder aclImdb, the archive, or a folder that contains one of them.
 
     Raises:
         DataError: there is no such folder or archive.
@@ -41,7 +41,7 @@ def open_imdb(config: DataConfig, path: Path) -> Dataset:
 
 
 def read_reviews(path: Path, split: str) -> LabelledTexts:
-    """The reviews of one split, stripped: first the negative ones, then the positive ones, each ordered by number.
+    """Read the reviews of a split, stripped: the negative, then the positive ones, each ordered by number.
 
     Raises:
         DataError: one of the classes has no reviews, or a file cannot be read, is not UTF-8, or is empty.
@@ -52,9 +52,9 @@ def read_reviews(path: Path, split: str) -> LabelledTexts:
         try:
             text = raw.decode("utf-8").strip()
         except UnicodeDecodeError as error:
-            raise DataError(f"{path}, {match[0]}: byte 0x{raw[error.start]:02x} is not utf-8; fetch it again") from None
+            raise DataError(f"{path}, {match[0]}: byte 0x{raw[error.start]:02x} is not utf-8; get it again") from None
         if not text:
-            raise DataError(f"{path}, {match[0]}: an empty review; fetch the data set again")
+            raise DataError(f"{path}, {match[0]}: an empty review; get the data set again")
         rows.append((int(match[1] == "pos"), int(match[2]), text))
     for label, folder in enumerate(("neg", "pos")):
         if not any(row[0] == label for row in rows):

@@ -22,11 +22,11 @@ INFO = DatasetInfo(
     title="20 Newsgroups by date: Usenet posts in twenty groups",
     homepage="http://qwone.com/~jason/20Newsgroups/",
     terms="no explicit licence; public Usenet posts",
-    citation="K. Lang: NewsWeeder: Learning to Filter Netnews, ICML 1995; split by date of J. Rennie",
+    citation="K. Lang: NewsWeeder: Learning to Filter Netnews, ICML 1995; split by date by J. Rennie",
     files=(
         RemoteFile(
             "20news-bydate.tar.gz",
-            "https://ndownloader.figshare.com/files/5975967",  # the copy that scikit-learn downloads
+            "https://ndownloader.figshare.com/files/5975967",  # the copy that scikit-learn uses
             "sha256:8f1b2514ca22a5ade8fbb9cfa5727df95fa587f4c87b786e15c759fa66d95610",
         ),
     ),
@@ -34,13 +34,13 @@ INFO = DatasetInfo(
 )
 
 _EXPECTED_FILES = "the folders 20news-bydate-train and 20news-bydate-test, or 20news-bydate.tar.gz (or .tar.xz, .tar)"
-_ATTRIBUTIONS = ("writes:", "wrote:", "says:", "said:")
-_MAX_SIGNATURE = 10
-"""Maximum number of lines in a block at the end of a post that can be a signature."""
+_ATTRIBUTION_ENDINGS = ("writes:", "wrote:", "says:", "said:")
+_MAX_SIGNATURE_LINES = 10
+"""Maximum number of lines in a signature without the standard delimiter."""
 
 
 def open_newsgroups(config: DataConfig, path: Path) -> Dataset:
-    """Open the folder with 20news-bydate-train and -test, or the archive (streamed) or its folder.
+    """Open the folder with 20news-bydate-train and -test, the archive, or a folder that contains one of them.
 
     Raises:
         DataError: there is no such folder or archive.
@@ -61,18 +61,18 @@ def open_newsgroups(config: DataConfig, path: Path) -> Dataset:
 
 
 def read_posts(path: Path, split: str, *, remove: Collection[PostPart] = ()) -> LabelledTexts:
-    """The posts of one split, ordered by group and number; a post with nothing left keeps its row, with an empty text.
+    """Read the posts of a split, ordered by group and number; posts of which nothing remains are empty texts.
 
     Raises:
         DataError: there are no posts, a group is unknown, or a file cannot be read.
     """
     pattern = re.compile(rf"(?:20news-bydate/)?20news-bydate-{split}/([^/]+)/([0-9]{{1,9}})")
-    places = {name: index for index, name in enumerate(CLASSES)}
+    labels = {name: index for index, name in enumerate(CLASSES)}
     rows: list[tuple[int, int, str]] = []
     for match, raw in matching_files(path, pattern):
-        if match[1] not in places:
-            raise DataError(f"{path}, {match[0][:80]}: group {match[1][:40]!r} is none of the {len(CLASSES)}")
-        rows.append((places[match[1]], int(match[2]), strip_post(raw.decode("latin-1"), remove)))
+        if match[1] not in labels:
+            raise DataError(f"{path}, {match[0][:80]}: group {match[1][:40]!r} is not one of the {len(CLASSES)} groups")
+        rows.append((labels[match[1]], int(match[2]), strip_post(raw.decode("latin-1"), remove)))
     if not rows:
         raise DataError(f"{path}: no posts in 20news-bydate-{split}; expected {_EXPECTED_FILES}")
     rows.sort()
@@ -82,14 +82,14 @@ def read_posts(path: Path, split: str, *, remove: Collection[PostPart] = ()) -> 
 def strip_post(post: str, remove: Collection[PostPart]) -> str:
     """The post without these parts, stripped.
 
-    The rules follow the format of Usenet posts (RFC 1036; the signature delimiter is from son-of-RFC 1036, 4.3.2):
-    headers end at the first empty line; a signature follows the last line `-- `, or is a short block below a line of
-    dashes at the end; quoted lines begin with `>` or `|`, and the line above them names their author.
+    The rules follow the format of Usenet posts (RFC 1036; for the signature delimiter, son-of-RFC 1036, 4.3.2): headers
+    end at the first empty line; a signature follows the last line `-- `, or is a short block at the end below a line of
+    dashes; quoted lines begin with `>` or `|`, and the line above them names the author.
     """
     lines = post.split("\n")
     if "headers" in remove:
-        body = next((at for at, line in enumerate(lines) if not line.strip()), len(lines))
-        lines = lines[body + 1 :]
+        first_empty = next((n for n, line in enumerate(lines) if not line.strip()), len(lines))
+        lines = lines[first_empty + 1 :]
     if "signatures" in remove:
         lines = _without_signature(lines)
     if "quotes" in remove:
@@ -98,11 +98,11 @@ def strip_post(post: str, remove: Collection[PostPart]) -> str:
 
 
 def _without_signature(lines: list[str]) -> list[str]:
-    for at in range(len(lines) - 1, -1, -1):
-        line = lines[at].strip()
-        is_short = len(lines) - at <= _MAX_SIGNATURE
+    for index in reversed(range(len(lines))):
+        line = lines[index].strip()
+        is_short = len(lines) - index <= _MAX_SIGNATURE_LINES
         if line == "--" or (is_short and len(line) > 2 and not line.strip("-_=*~")):
-            return lines[:at]
+            return lines[:index]
     return lines
 
 
@@ -113,7 +113,7 @@ def _without_quotes(lines: list[str]) -> list[str]:
         text = line.strip().lower()
         if text.startswith((">", "|")):
             is_above_quote = True
-        elif not (is_above_quote and (text.endswith(_ATTRIBUTIONS) or text.startswith("in article"))):
+        elif not (is_above_quote and (text.endswith(_ATTRIBUTION_ENDINGS) or text.startswith("in article"))):
             remaining_lines.append(line)
             is_above_quote = is_above_quote and not text
     return remaining_lines[::-1]

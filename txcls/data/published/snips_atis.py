@@ -1,4 +1,4 @@
-"""SNIPS and ATIS in the split of Goo et al. (2018): `seq.in` with one utterance per line, `label` with the intents."""
+"""SNIPS and ATIS as split by Goo et al. (2018): `seq.in` has one utterance per line, and `label` the intents."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from txcls.errors import DataError
 
 _URL = "https://raw.githubusercontent.com/MiuLab/SlotGated-SLU/master/data"
 FOLDERS: dict[SplitName, str] = {"train": "train", "validation": "valid", "test": "test"}
-"""The name of each split's published folder."""
+"""The published folder of each split."""
 
 
 def _files(name: str, **digests: str) -> tuple[RemoteFile, ...]:
@@ -20,7 +20,7 @@ def _files(name: str, **digests: str) -> tuple[RemoteFile, ...]:
 
 SNIPS = DatasetInfo(
     name="snips",
-    title="SNIPS: requests to a voice assistant in seven intents",
+    title="SNIPS: requests to a voice assistant with seven intents",
     homepage="https://github.com/sonos/nlu-benchmark",
     terms="CC0 1.0",
     citation="A. Coucke et al.: Snips Voice Platform, arXiv:1805.10190, 2018; split of C.-W. Goo et al.: Slot-Gated "
@@ -37,9 +37,9 @@ SNIPS = DatasetInfo(
 )
 ATIS = DatasetInfo(
     name="atis",
-    title="ATIS: questions to an airline's information service, by what is asked for",
+    title="ATIS: questions to an airline's information service, by intent",
     homepage="https://github.com/MiuLab/SlotGated-SLU",
-    terms="originally LDC; check LDC's terms before you pass it on",
+    terms="originally from the LDC; check its terms before you redistribute the data",
     citation="C. T. Hemphill, J. J. Godfrey, G. R. Doddington: The ATIS Spoken Language Systems Pilot Corpus, 1990; "
     "split of C.-W. Goo et al.: Slot-Gated Modeling for Joint Slot Filling and Intent Prediction, NAACL 2018",
     files=_files(
@@ -58,7 +58,7 @@ def open_snips(config: DataConfig, path: Path) -> Dataset:
     """Open the folder with train, valid and test, each with `label` and `seq.in`, gzipped or not.
 
     Raises:
-        DataError: a file is missing or empty, the two have different numbers of lines, or a line is empty.
+        DataError: a file is missing or empty, the two files have different numbers of lines, or a line is empty.
     """
     return _open(SNIPS, path)
 
@@ -66,8 +66,8 @@ def open_snips(config: DataConfig, path: Path) -> Dataset:
 def open_atis(config: DataConfig, path: Path) -> Dataset:
     """Like `open_snips`. If an utterance has several intents (`atis_flight#atis_airfare`), the first is used.
 
-    That leaves 17 intents in the training rows. Intents that occur only in other rows are classes too; they cannot be
-    learned, and their rows count as errors.
+    That leaves 17 intents in the training rows. Intents that occur only in other rows are classes too, but they cannot
+    be learned, and their rows count as errors.
 
     Raises:
         DataError: as for `open_snips`.
@@ -77,11 +77,10 @@ def open_atis(config: DataConfig, path: Path) -> Dataset:
 
 def _open(info: DatasetInfo, path: Path) -> Dataset:
     if not path.is_dir():
-        raise DataError(f"{path}: expected the folder that holds train, valid and test, each with label and seq.in")
+        raise DataError(f"{path}: expected the folder with train, valid and test, each with label and seq.in")
     pairs = {split: _pairs(path / folder) for split, folder in FOLDERS.items()}
-    learned = {intent for _, intent in pairs["train"]}
     classes = tuple(sorted({intent for rows in pairs.values() for _, intent in rows}))
-    unseen = [name for name in classes if name not in learned]
+    unseen = sorted(set(classes) - {intent for _, intent in pairs["train"]})
     return Dataset(
         info=info,
         classes=classes,
@@ -95,7 +94,7 @@ def _open(info: DatasetInfo, path: Path) -> Dataset:
 
 
 def _pairs(folder: Path) -> list[tuple[str, str]]:
-    """(utterance, intent) of each line; of combined intents, the first."""
+    """The utterance and the (first) intent of each line."""
     texts, labels = _lines(folder, "seq.in"), _lines(folder, "label")
     if len(texts) != len(labels):
         raise DataError(
@@ -109,7 +108,7 @@ def _pairs(folder: Path) -> list[tuple[str, str]]:
 
 
 def _lines(folder: Path, name: str) -> list[str]:
-    """Stripped lines, without an empty line after the last line break."""
+    """The stripped lines, without an empty line after the last line break."""
     file = next((file for file in (folder / name, folder / f"{name}.gz") if file.is_file()), None)
     if file is None:
         raise DataError(

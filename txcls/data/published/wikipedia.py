@@ -1,6 +1,6 @@
-"""Wikipedia as WikiExtractor writes it: articles between `<doc id="…" url="…" title="…">` and `</doc>`, without labels.
+"""Wikipedia articles as WikiExtractor writes them, between `<doc id="…" url="…" title="…">` and `</doc>`.
 
-Reads any extraction in this format: one file or a folder of files, plain or compressed, one article at a time.
+Reads any extraction in this format, one article at a time: a file or a folder of files, plain or compressed.
 """
 
 import re
@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from txcls.data.archives import MAX_FILES
+from txcls.data.archives import files_in
 from txcls.data.hashes import hashed_share
 from txcls.data.tables.lines import open_text
 from txcls.data.types import DatasetInfo
@@ -26,17 +26,17 @@ INFO = DatasetInfo(
     terms="CC BY-SA, with attribution to the articles' authors",
     citation="Wikipedia contributors: Wikipedia, the free encyclopedia",
     by_hand="extract the text of a dump from https://dumps.wikimedia.org/ with WikiExtractor "
-    "(https://github.com/attardi/wikiextractor) and give the folder with --data PATH; any extraction serves whose "
-    'articles stand between <doc id="…" url="…" title="…"> and </doc>',
+    "(https://github.com/attardi/wikiextractor) and give the folder with --data PATH; any extraction works that has "
+    'its articles between <doc id="…" url="…" title="…"> and </doc>',
     is_labelled=False,
 )
 
 MIN_WORDS = 20
-"""Articles with fewer words after the title are left out: most have only headings whose lists were not extracted."""
+"""Articles with fewer words after the title are left out; most of them are headings without the lists below them."""
 MAX_ARTICLE_CHARACTERS = 8 << 20
-"""Maximum length of an article in characters; the longest in English Wikipedia have about one million."""
+"""Maximum length of an article in characters; the longest articles of English Wikipedia have about one million."""
 VALIDATION_SHARE = TEST_SHARE = 0.01
-"""Fraction of the articles in each of the two parts that are not for training."""
+"""Fraction of the articles for validation, and for testing."""
 
 _NOT_TEXT = (".json", ".csv", ".tsv", ".html", ".xml", ".md", ".py", ".log", ".pdf", ".zip", ".tar", ".npy")
 _START = re.compile(r'<doc id="[^"\n]*".* title="(.*)"[^"\n]*>')
@@ -45,17 +45,14 @@ _END = "</doc>"
 
 @dataclass(frozen=True, slots=True)
 class Article:
-    """An article: `text` has the title, then paragraphs and headings, one per line."""
+    """An article; `text` is the title, then the paragraphs and headings, one per line."""
 
     title: str
     text: str
 
     @property
     def part(self) -> Part:
-        """The part it belongs to, determined by its title and so the same in every extraction and dump.
-
-        Pre-training reads `training`, is validated on some of `validation`, and never reads `test`.
-        """
+        """The part it belongs to, which depends only on the title and is the same in every extraction and dump."""
         share = hashed_share(self.title, salt="wikipedia")
         if share < TEST_SHARE:
             return "test"
@@ -68,29 +65,16 @@ def articles(path: Path) -> Iterator[Article]:
     Raises:
         DataError: there is no such file, or a file cannot be read or is not in WikiExtractor's format.
     """
-    for file in _files(path):
-        yield from _articles_of(file)
+
+    def is_wanted(file: Path) -> bool:
+        return not file.name.startswith(".") and file.suffix.lower() not in _NOT_TEXT
+
+    for file in files_in(path, is_wanted=is_wanted, hint=INFO.by_hand):
+        yield from _read_articles(file)
 
 
-def _files(path: Path) -> list[Path]:
-    if path.is_file():
-        return [path]
-    if not path.is_dir():
-        raise DataError(f"{path}: no such file or folder; {INFO.by_hand}")
-    files = sorted(
-        file
-        for file in path.rglob("*")
-        if file.is_file() and not file.name.startswith(".") and file.suffix.lower() not in _NOT_TEXT
-    )
-    if not files:
-        raise DataError(f"{path}: no files are there; {INFO.by_hand}")
-    if len(files) > MAX_FILES:
-        raise DataError(f"{path}: {len(files):,} files, expected {MAX_FILES:,} at most; join some of them")
-    return files
-
-
-def _articles_of(file: Path) -> Iterator[Article]:
-    title, begun, size = "", 0, 0  # title, first line number and length in characters of the current article
+def _read_articles(file: Path) -> Iterator[Article]:
+    title, begun, size = "", 0, 0  # title, number of the first line and length in characters of the current article
     lines: list[str] = []
     with open_text(file, newline="\n", any_packing=True) as source:
         for number, raw in enumerate(iter(partial(source.readline, MAX_ARTICLE_CHARACTERS), ""), start=1):
@@ -98,13 +82,13 @@ def _articles_of(file: Path) -> Iterator[Article]:
             line = raw.rstrip()
             if start := _START.fullmatch(line):
                 if begun:
-                    raise DataError(f"{where}: an article begins before the one from line {begun} has ended by {_END}")
+                    raise DataError(f"{where}: an article begins before the article from line {begun} ends with {_END}")
                 title, begun, size, lines = start[1], number, 0, []
             elif not begun:
                 if line:
                     raise DataError(
-                        f'{where}: {shown(line, limit=60)!r} is in no article; expected a line <doc id="…" url="…" '
-                        'title="…"> before it, as WikiExtractor writes without --json'
+                        f"{where}: {shown(line, limit=60)!r} is outside any article; expected a line "
+                        '<doc id="…" url="…" title="…"> before it, as WikiExtractor writes without --json'
                     )
             elif line == _END:
                 if article := _article(title, lines):
@@ -119,13 +103,11 @@ def _articles_of(file: Path) -> Iterator[Article]:
                     )
                 lines.append(line)
     if begun:
-        raise DataError(
-            f"{file}, line {begun}: the article that begins here has no {_END}; make or fetch the file again"
-        )
+        raise DataError(f"{file}, line {begun}: the article that begins here has no {_END}; create the file again")
 
 
 def _article(title: str, lines: list[str]) -> Article | None:
-    """Make an article from its lines; None if it has hardly any text."""
+    """The article with these lines; None if it has fewer than MIN_WORDS words."""
     body = [line for line in lines if line]
     if body and body[0] == title:
         body = body[1:]

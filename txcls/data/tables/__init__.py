@@ -1,1 +1,1 @@
-"""Tables: CSV, TSV, JSON Lines, Excel and Parquet as rows of texts and labels."""
+"""Readers of tables (CSV, TSV, JSON Lines, Excel, Parquet) and their rows with texts and labels."""

@@ -1,4 +1,4 @@
-"""The labelled rows of a table, for training, evaluation, and the data set `table` of presets."""
+"""The labelled rows of a table, for training and evaluation, and as the data set `table`."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -19,7 +19,7 @@ from txcls.wording import listed, shown
 
 @dataclass(frozen=True, eq=False)
 class TableRows:
-    """N labelled texts of a table, the row number of each in the file, and sentences on what was left out."""
+    """N labelled texts of a table, their row numbers in the file, and sentences on what was left out or changed."""
 
     labelled: LabelledTexts
     numbers: list[int]
@@ -27,23 +27,23 @@ class TableRows:
 
 
 def labelled_rows(table: Table, guess: Guess, *, merge: bool = False) -> TableRows:
-    """The rows with a text and a label; numbers and dates become text, and labels are named by `label_name`.
+    """The rows with a text and a label; numbers and dates become text, and `label_name` gives the class names.
 
-    `merge` merges labels that differ only in case and blanks, and leaves out placeholders such as "n/a".
+    `merge` merges labels that differ only in case and spaces, and leaves out placeholders such as "n/a".
 
     Raises:
-        DataError: no row has both, there are more than MAX_ROWS, or a text is a list or an object.
+        DataError: no row has a text and a label, there are more than MAX_ROWS rows, or a text is a list or an object.
     """
     too_many = DataError(
-        f"{table.path}: more than {MAX_ROWS:,} rows, which training holds in memory; use a part of them (`predict "
-        "--input` reads any number)"
+        f"{table.path}: more than {MAX_ROWS:,} rows, the maximum for training; use a part of them (`predict --input` "
+        "reads any number)"
     )
     if (table.n_rows or 0) > MAX_ROWS:
         raise too_many
     texts: list[str] = []
     names: list[str] = []
     numbers: list[int] = []
-    forms: dict[str, str] = {}  # label as written in the file: its name
+    names_by_label: dict[str, str] = {}  # keyed by the label as written in the file
     no_text: list[int] = []
     no_label: list[int] = []
     too_long: list[int] = []
@@ -63,7 +63,7 @@ def labelled_rows(table: Table, guess: Guess, *, merge: bool = False) -> TableRo
             names.append(name)
             numbers.append(number)
             if isinstance(label, str):
-                forms[label.strip()] = name
+                names_by_label[label.strip()] = name
         if len(texts) > MAX_ROWS:
             raise too_many
     if not texts:
@@ -81,17 +81,19 @@ def labelled_rows(table: Table, guess: Guess, *, merge: bool = False) -> TableRo
             notes.append(f"1 row {reason} was left out ({table.unit} {rows[0]:,}).")
         elif rows:
             notes.append(f"{len(rows):,} rows {reason} were left out (the first is {table.unit} {rows[0]:,}).")
-    if pairs := [f"'{name}' and '{form}'" for form, name in forms.items() if form != name and name in forms]:
+    if pairs := [
+        f"'{name}' and '{label}'" for label, name in names_by_label.items() if label != name and name in names_by_label
+    ]:
         notes.append(f"Labels written in two ways are one class: {', '.join(pairs[:5])}.")
     if merge:
-        names, places, more = merge_labels(names)
-        texts, numbers = [texts[place] for place in places], [numbers[place] for place in places]
-        notes += more
+        names, remaining, merge_notes = merge_labels(names)
+        texts, numbers = [texts[index] for index in remaining], [numbers[index] for index in remaining]
+        notes += merge_notes
     return TableRows(labelled_texts(texts, names), numbers, tuple(notes))
 
 
 def notes_before_training(rows: LabelledTexts, *, merged: bool = False) -> Iterator[str]:
-    """Sentences on labels and texts to check before training; `merged` says that label variants have been merged."""
+    """Yield sentences on labels and texts to check before training; `merged`: variants have been merged already."""
     if not merged:
         yield from label_notes(Counter(rows.classes[label] for label in rows.labels))
     yield from text_notes(rows)
@@ -106,35 +108,34 @@ def read_labelled(
     classes: Collection[str] = (),
     merge: bool = False,
 ) -> tuple[TableRows, Guess]:
-    """The labelled rows of another file for a classifier, and how its columns were found.
+    """The labelled rows of a file, and how its columns were guessed.
 
     Args:
         path: a table file.
-        config: the columns that the classifier was trained on; guessed if None or if the file lacks them.
-        name: the file's name in notes; None for its own name.
-        sheet: the sheet of a workbook; None for the one with the most rows.
-        classes: its classes; if the file lacks the label column, the column that contains them is used.
+        config: the columns that a classifier was trained on; guessed if None or if the file lacks them.
+        name: the file's name in notes, if `path` is a temporary file.
+        sheet: the sheet of a workbook; the default is the one with the most rows.
+        classes: the classifier's classes; if the file lacks the label column, the column that contains them is used.
         merge: as for `labelled_rows`.
 
     Raises:
         DataError: the file cannot be read, or its columns cannot be guessed.
     """
-    guesses_html = config is None
-    table, config = Table(path, name=name, sheet=sheet), config or DataConfig(dataset="table")
-    columns, label_column = table.sample, config.label_column
+    table, known = Table(path, name=name, sheet=sheet), config or DataConfig(dataset="table")
+    columns, label_column = table.sample, known.label_column
     guess = guess_columns(
         columns,
         file=table.name,
-        text_column=config.text_column if has_text_column(columns, config.text_column) else None,
-        label_column=label_column if label_column in columns else _column_of(columns, classes),
+        text_column=known.text_column if has_text_column(columns, known.text_column) else None,
+        label_column=label_column if label_column in columns else _column_with_classes(columns, classes),
     )
-    if not guesses_html:
+    if config is not None:
         guess = replace(guess, strip_html=config.strip_html)
     return labelled_rows(table, guess, merge=merge), guess
 
 
-def _column_of(columns: dict[str, list[object]], classes: Collection[str]) -> str | None:
-    """The column with the largest fraction of values among these classes, if it is at least one half."""
+def _column_with_classes(columns: dict[str, list[object]], classes: Collection[str]) -> str | None:
+    """The column with the largest fraction of values among these classes; None if it is below one half."""
     known = {label_name(name).casefold() for name in classes}
 
     def share(column: str) -> float:
@@ -146,10 +147,10 @@ def _column_of(columns: dict[str, list[object]], classes: Collection[str]) -> st
 
 
 def table_dataset(config: DataConfig, path: Path) -> Dataset:
-    """Open a table file as training rows, or a folder with a train.* and optionally a test.* file.
+    """Open a table file with training rows, or a folder with a train.* and optionally a test.* file.
 
     Raises:
-        DataError: no such file, unknown format, columns not found, only one class, or a test row of another class.
+        DataError: no such file, unknown format, no such columns, only one class, or a test row with another class.
     """
     files = _split_files(path) if path.is_dir() else {"train": path}
     table = Table(files["train"])
@@ -164,21 +165,21 @@ def table_dataset(config: DataConfig, path: Path) -> Dataset:
             f"{table.path}: all {len(train.labelled):,} rows have the label '{shown(classes[0], limit=40)}'; "
             "expected at least two classes"
         )
-    parts: dict[SplitName, LabelledTexts] = {"train": train.labelled}
+    splits: dict[SplitName, LabelledTexts] = {"train": train.labelled}
     if "test" in files:
         test, _ = read_labelled(files["test"], guess.config)
         if unknown := [name for name in test.labelled.classes if name not in classes]:
             raise DataError(
-                f"{files['test']}: label '{shown(unknown[0], limit=40)}' does not occur in the training rows; there "
-                f"are {listed(classes)}"
+                f"{files['test']}: label '{shown(unknown[0], limit=40)}' does not occur in the training rows; their "
+                f"labels are {listed(classes)}"
             )
-        parts["test"] = rows_in_classes(test.labelled, classes)[0]
+        splits["test"] = rows_in_classes(test.labelled, classes)[0]
     return Dataset(
-        info=DatasetInfo(name="table", title=f"{path.name}, a table of your own"),
+        info=DatasetInfo(name="table", title=f"{path.name}, your own table"),
         classes=classes,
         source=", ".join(file.name for file in files.values()),
-        splits=tuple(parts),
-        read=parts.__getitem__,
+        splits=tuple(splits),
+        read=splits.__getitem__,
         description=" ".join((*guess.sentences, *train.notes)).removesuffix("."),
     )
 
@@ -193,6 +194,6 @@ def _split_files(folder: Path) -> dict[str, Path]:
             files[split] = matching[0]
     if "train" not in files:
         raise DataError(
-            f"{folder}: no train file there; expected train{', train'.join(SUFFIXES)}, or name the file itself"
+            f"{folder}: no train file in this folder; expected train{', train'.join(SUFFIXES)}, or give the file itself"
         )
     return files

@@ -1,8 +1,8 @@
-"""Parquet files row by row, in bounded memory even if the file is damaged or hostile.
+"""Read Parquet files row by row, in bounded memory even if the file is damaged or hostile.
 
-A few bytes can represent gigabytes, since a repeated value is stored once. So each row group's metadata are checked
-before it is read; texts are read dictionary-encoded, as they are stored; and only as many rows at a time as fit into
-BATCH_BYTES become Python objects.
+A few bytes can represent gigabytes, since a repeated value is stored once. Therefore, each row group's metadata are
+checked before it is read, texts are read in their stored form (dictionary-encoded), and at most BATCH_BYTES of rows at
+a time are converted to Python objects.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,35 +14,35 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from txcls.data.limits import BATCH_BYTES, CELLS_PER_BYTE, MAX_FIELD_CHARACTERS, MAX_NESTED, MAX_RATIO
-from txcls.errors import DataError
+from txcls.errors import DataError, reason_of
 from txcls.wording import shown
 
 _BATCH_ROWS = 1024
 _FEW_CELLS, _FEW_BYTES = 1_000_000, 32 << 20
-"""Numbers of values and bytes up to which they are not compared with the file's size."""
+"""Numbers of values and bytes that are accepted whatever the file's size."""
 _DAMAGED = (OSError, ValueError, OverflowError, LookupError, MemoryError, pa.ArrowException)
-"""Errors raised for damaged files; the built-in ones come from invalid UTF-8, dates and time zones."""
+"""Errors raised for damaged files; invalid UTF-8, dates and time zones raise built-in ones."""
 
 
 def open_parquet(path: Path) -> Any:
-    """Open a Parquet file; its metadata give the rows and columns.
+    """Open a Parquet file, and check the size that its metadata state.
 
     Raises:
-        DataError: it is not a Parquet file, or its metadata claim far more than its size allows.
+        DataError: it is not a Parquet file, or its metadata state far more rows than its size allows.
     """
     try:
         file = pq.ParquetFile(path)
         size = path.stat().st_size
-        meta = file.metadata
-        chunks = [meta.row_group(g).column(c) for g in range(meta.num_row_groups) for c in range(meta.num_columns)]
-        cells = max(sum(chunk.num_values for chunk in chunks), meta.num_rows)
+        chunks = _column_chunks(file.metadata)
+        n_rows = file.metadata.num_rows
+        n_values = max(sum(chunk.num_values for chunk in chunks), n_rows)
         unpacked = sum(chunk.total_uncompressed_size for chunk in chunks)
     except _DAMAGED as error:
-        raise DataError(f"{path}: not a readable Parquet file ({_first_line(error)})") from None
-    if cells > max(_FEW_CELLS, CELLS_PER_BYTE * size):
+        raise DataError(f"{path}: not a readable Parquet file ({reason_of(error)})") from None
+    if n_values > max(_FEW_CELLS, CELLS_PER_BYTE * size):
         raise DataError(
-            f"{path}: refused, since its {size:,} bytes claim {meta.num_rows:,} rows with {cells:,} values, more "
-            f"than {CELLS_PER_BYTE} a byte; write the rows that differ into a new file"
+            f"{path}: refused, since it states {n_rows:,} rows with {n_values:,} values in {size:,} bytes, more than "
+            f"{CELLS_PER_BYTE} per byte; write only the rows that differ to a new file"
         )
     if unpacked > max(_FEW_BYTES, MAX_RATIO * size):
         raise DataError(
@@ -52,51 +52,52 @@ def open_parquet(path: Path) -> Any:
     return file
 
 
+def _column_chunks(meta: Any) -> list[Any]:
+    """The metadata of every column in every row group."""
+    return [meta.row_group(group).column(n) for group in range(meta.num_row_groups) for n in range(meta.num_columns)]
+
+
 def parquet_rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (1-based number, values) for each row; only of these columns if given.
+    """Yield (number from 1, values) for each row, with only these columns if given.
 
     Raises:
         DataError: the file is damaged, or contains far more than its size allows.
     """
-    size, done, characters = path.stat().st_size, 0, 0
+    size, n_rows, n_characters = path.stat().st_size, 0, 0
     meta = open_parquet(path).metadata
     try:
-        file = _as_stored(path, meta)
-        sizes = [_batch_rows(path, meta, group) for group in range(meta.num_row_groups)]
-        for group, n in enumerate(sizes):
-            for batch in file.iter_batches(batch_size=n, row_groups=[group], columns=columns):
-                for row in _python_rows(batch, path, done + 1):
+        file = _open_dictionary_encoded(path, meta)
+        batch_sizes = [_batch_size(path, meta, group) for group in range(meta.num_row_groups)]
+        for group, batch_size in enumerate(batch_sizes):
+            for batch in file.iter_batches(batch_size=batch_size, row_groups=[group], columns=columns):
+                for row in _python_rows(batch, path, n_rows + 1):
+                    n_rows += 1
                     lengths = {name: len(value) for name, value in row.items() if isinstance(value, str | bytes)}
-                    characters += sum(lengths.values())
+                    n_characters += sum(lengths.values())
                     if max(lengths.values(), default=0) > MAX_FIELD_CHARACTERS:
                         name = max(lengths, key=lengths.__getitem__)
                         raise DataError(
-                            f"{path}, row {done + 1}: {lengths[name]:,} characters in column "
-                            f"'{shown(name, limit=40)}', expected {MAX_FIELD_CHARACTERS:,} at most; cut the text or "
-                            "remove the row"
+                            f"{path}, row {n_rows}: {lengths[name]:,} characters in column "
+                            f"'{shown(name, limit=40)}', expected at most {MAX_FIELD_CHARACTERS:,}; shorten the text "
+                            "or remove the row"
                         )
-                    if characters > max(_FEW_BYTES, MAX_RATIO * size):
+                    if n_characters > max(_FEW_BYTES, MAX_RATIO * size):
                         raise DataError(
-                            f"{path}: refused, since its first {done + 1:,} rows already hold more than {MAX_RATIO} "
-                            "times the file's bytes; write the rows that differ into a new file"
+                            f"{path}: refused, since its first {n_rows:,} rows alone have more than {MAX_RATIO} times "
+                            "the file's bytes; write only the rows that differ to a new file"
                         )
-                    done += 1
-                    yield done, row
+                    yield n_rows, row
     except DataError:
         raise
     except _DAMAGED as error:
-        raise DataError(f"{path}: damaged after row {done} ({_first_line(error)}); make the file again") from None
+        raise DataError(f"{path}: damaged after row {n_rows} ({reason_of(error)}); create the file again") from None
 
 
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
-
-
-def _as_stored(path: Path, meta: Any) -> Any:
+def _open_dictionary_encoded(path: Path, meta: Any) -> Any:
     """Open the file with its texts dictionary-encoded."""
-    chunks = [meta.row_group(g).column(c) for g in range(meta.num_row_groups) for c in range(meta.num_columns)]
+    chunks = _column_chunks(meta)
     texts = {chunk.path_in_schema for chunk in chunks if chunk.physical_type == "BYTE_ARRAY"}
-    delta = {chunk.path_in_schema for chunk in chunks if _is_delta(chunk)}
+    delta = {chunk.path_in_schema for chunk in chunks if _is_delta_encoded(chunk)}
     return pq.ParquetFile(
         path,
         read_dictionary=sorted(texts - delta),
@@ -106,39 +107,39 @@ def _as_stored(path: Path, meta: Any) -> Any:
     )
 
 
-def _is_delta(chunk: Any) -> bool:
-    """Whether values are stored as differences from the previous ones, which Arrow cannot read as dictionaries."""
+def _is_delta_encoded(chunk: Any) -> bool:
+    """Whether values are stored as differences from the previous value, which Arrow cannot read as dictionaries."""
     return "DELTA_BYTE_ARRAY" in chunk.encodings
 
 
-def _batch_rows(path: Path, meta: Any, group: int) -> int:
-    """Number of rows of a group to read at once, so that they fit into BATCH_BYTES in their stored form.
+def _batch_size(path: Path, meta: Any, group: int) -> int:
+    """The number of rows of a row group that fit into BATCH_BYTES in their stored form, at most _BATCH_ROWS.
 
     Raises:
         DataError: its lists may contain too many values or bytes.
     """
-    widest = 0
-    for place in range(meta.num_columns):
-        chunk, column = meta.row_group(group).column(place), meta.schema.column(place)
+    row_bytes = 0
+    for index in range(meta.num_columns):
+        chunk, column = meta.row_group(group).column(index), meta.schema.column(index)
         is_nested = column.max_repetition_level > 0
         if chunk.physical_type == "FIXED_LEN_BYTE_ARRAY":
             width = column.length
         else:
-            width = chunk.total_uncompressed_size if _is_delta(chunk) else 0
+            width = chunk.total_uncompressed_size if _is_delta_encoded(chunk) else 0
         if is_nested and (chunk.num_values > MAX_NESTED or chunk.num_values * width > BATCH_BYTES):
             raise DataError(
-                f"{path}: the lists in column '{shown(chunk.path_in_schema, limit=40)}' may hold more than "
+                f"{path}: the lists in column '{shown(chunk.path_in_schema, limit=40)}' may contain more than "
                 f"{MAX_NESTED:,} values or {BATCH_BYTES:,} bytes; leave the column out or write smaller row groups"
             )
-        widest += width
-    return min(max(BATCH_BYTES // max(widest, 1), 1), _BATCH_ROWS)
+        row_bytes += width
+    return min(max(BATCH_BYTES // max(row_bytes, 1), 1), _BATCH_ROWS)
 
 
 def _python_rows(batch: Any, path: Path, number: int) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a batch, unpacking at most BATCH_BYTES at a time; `number` is the number of the first row."""
+    """Yield the rows of a batch, unpacking at most BATCH_BYTES at a time; `number` is that of the first row."""
     if batch.num_rows and sum(map(_unpacked_bytes, batch.columns)) > BATCH_BYTES:
         if batch.num_rows == 1:
-            raise DataError(f"{path}, row {number}: holds more than {BATCH_BYTES:,} bytes, the maximum")
+            raise DataError(f"{path}, row {number}: more than {BATCH_BYTES:,} bytes, the maximum")
         half = batch.num_rows // 2
         yield from _python_rows(batch.slice(0, half), path, number)
         yield from _python_rows(batch.slice(half), path, number + half)
@@ -147,7 +148,7 @@ def _python_rows(batch: Any, path: Path, number: int) -> Iterator[dict[str, Any]
 
 
 def _unpacked_bytes(column: Any) -> int:
-    """Number of bytes of a column's values, counting every repetition."""
+    """The number of bytes of a column's values, counting every repetition."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         if not (pa.types.is_string(kind.value_type) or pa.types.is_binary(kind.value_type)):

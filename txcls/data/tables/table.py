@@ -1,4 +1,4 @@
-"""One reader for every table: CSV, TSV, other delimited text, fastText's lines, JSON Lines, JSON, Parquet and Excel."""
+"""One reader for all tables: CSV, TSV, other delimited text, fastText's format, JSON Lines, JSON, Parquet and Excel."""
 
 import itertools
 import random
@@ -16,33 +16,33 @@ from txcls.data.limits import HEAD_ROWS, MAX_ROW_CHARACTERS, SNIFFED_CHARACTERS
 from txcls.data.tables.delimited import delimited_rows, find_dialect
 from txcls.data.tables.excel import Workbook
 from txcls.data.tables.headings import CellRow, Headings, find_headings, is_filled, refuse_wide
-from txcls.data.tables.lines import Encoding, json_items, json_lines, open_text, refuse_unreachable
+from txcls.data.tables.lines import FileEncoding, json_items, json_lines, open_text, refuse_unreachable
 from txcls.data.tables.parquet import open_parquet, parquet_rows
-from txcls.errors import DataError
+from txcls.errors import DataError, reason_of
 from txcls.wording import listed, shown
 
 EXCEL = (".xlsx", ".xlsm")
 JSON = (".json", ".jsonl", ".ndjson")
 SUFFIXES = (".csv", ".tsv", ".tab", ".txt", *JSON, ".parquet", *EXCEL)
-"""File name endings of tables; text files may also end in `.gz`."""
-MAX_RAGGED = 0.1
-"""Fraction of rows with too many fields above which a file is refused, since its delimiter must be wrong."""
+"""The file name suffixes of tables; text formats may also have `.gz` after it."""
+MAX_TOO_WIDE = 0.1
+"""Maximum fraction of rows with too many fields; in a file with more, the delimiter must be wrong."""
 SAMPLED_ROWS = 5000
-"""Number of rows sampled to inspect the columns."""
-_SAMPLED_CELLS, _LONGEST_SAMPLED = 1_000_000, 2000
+"""Maximum number of rows sampled to inspect the columns."""
+_MAX_SAMPLED_CELLS, _MAX_SAMPLED_LENGTH = 1_000_000, 2000
 
 Values = dict[str, Any]
 
 
 class Row(NamedTuple):
-    """A row of a table: its number as a spreadsheet counts it, and its values keyed by column."""
+    """A row of a table: its number as in a spreadsheet, and its values keyed by column."""
 
     number: int
     values: Values
 
 
 def table_suffix(path: Path) -> str:
-    """The file's format according to its name, as one of SUFFIXES in lower case.
+    """The file's format according to its name: one of SUFFIXES.
 
     Raises:
         DataError: unknown format.
@@ -51,14 +51,14 @@ def table_suffix(path: Path) -> str:
     if suffix in SUFFIXES:
         return suffix
     if suffix in (".xls", ".ods", ".numbers", ".xlsb"):
-        raise DataError(f"{path}: a spreadsheet in a format that is not read; save it as .xlsx or as CSV (UTF-8)")
+        raise DataError(f"{path}: this spreadsheet format is not supported; save it as .xlsx or as CSV (UTF-8)")
     raise DataError(
         f"{path}: unknown format; expected a name that ends in {', '.join(SUFFIXES)} (text formats also .gz)"
     )
 
 
 def is_table(name: str) -> bool:
-    """Whether a file name ends like that of a table."""
+    """Whether a file name has the suffix of a table."""
     return Path(name.lower().removesuffix(".gz")).suffix in SUFFIXES
 
 
@@ -72,34 +72,34 @@ def cell_text(value: object, *, where: str, column: str) -> str:
         return value
     if isinstance(value, list | dict | bytes):
         raise DataError(
-            f"{where}: column '{shown(column, limit=40)}' holds '{shown(value, limit=40)}' ({type(value).__name__}), "
-            "expected a text; name another column"
+            f"{where}: column '{shown(column, limit=40)}' contains '{shown(value, limit=40)}' "
+            f"({type(value).__name__}), expected a text; choose another column"
         )
     return label_name(value)
 
 
 def row_text(values: Values, column: str, *, where: str, strip_html: bool = False) -> str:
-    """The text of a row: one cell, or those of `subject + body` joined by a line break; errors as for `cell_text`."""
+    """The text of a row: one cell, or several (`subject + body`) joined by line breaks; errors as for `cell_text`."""
     cells = (cell_text(values.get(name), where=where, column=name) for name in text_columns(column, values))
     text = "\n".join(cell for cell in cells if cell.strip())
     return without_html(text) if strip_html else text
 
 
 class Table:
-    """An opened table file, whose rows can be read repeatedly, in memory bounded by the longest row.
+    """An opened table file; its rows can be read repeatedly, one at a time.
 
-    It handles encodings other than UTF-8, title lines above the column names, missing, repeated or odd names, and rows
-    with too many fields, and describes in `notes` how. Values are strings, as in the file; from JSON, Parquet and Excel
-    also numbers, booleans and None. Nested objects become separate columns: {"ticket": {"subject": …}} has
-    `ticket.subject`.
+    It accepts other encodings than UTF-8, title lines above the column names, missing or repeated column names, and
+    rows with too many fields; `notes` says what was done about them. Values are strings as in the file; from JSON,
+    Parquet and Excel also numbers, booleans and None. Nested objects become separate columns:
+    {"ticket": {"subject": …}} has the column `ticket.subject`.
 
     Attributes:
         name: the file's name in notes.
-        suffix: its format, one of SUFFIXES.
+        suffix: the format, one of SUFFIXES.
         unit: what row numbers count: "row", "line" or "item".
-        n_rows: the number of rows; known at once for Parquet, otherwise None until all rows have been read.
-        n_left_out: the number of rows left out because they have more fields than there are columns.
-        sheets: names of a workbook's sheets, the one with the most rows first.
+        n_rows: the number of rows; for formats other than Parquet, None until all rows have been read.
+        n_left_out: the number of rows that were left out because they have more fields than there are columns.
+        sheets: the names of a workbook's sheets, the one with the most rows first.
         sheet: the sheet that is read; None for other files.
         delimiter: the delimiter of a delimited text file; "" for other files.
     """
@@ -110,10 +110,10 @@ class Table:
         Args:
             path: the file.
             name: the file's name in notes, if `path` is a temporary file.
-            sheet: the sheet of a workbook; None for the one with the most rows.
+            sheet: the sheet of a workbook; the default is the one with the most rows.
 
         Raises:
-            DataError: no such file or sheet, unknown format, damaged, too large, or no rows.
+            DataError: there is no such file or sheet, its format is unknown, or it is damaged, too large or empty.
         """
         self.path, self.name = path, name or path.name
         self.suffix = table_suffix(path)
@@ -122,10 +122,10 @@ class Table:
         self.n_left_out = 0
         self.sheets: tuple[str, ...] = ()
         self.sheet: str | None = None
-        self._encoding = Encoding()
+        self._encoding = FileEncoding()
         self._headings: Headings | None = None
         self._columns: dict[str, None] = {}
-        self._too_wide = (0, 0)  # first and last number of the rows with too many fields
+        self._left_out_range = (0, 0)  # numbers of the first and the last row with too many fields
         refuse_unreachable(path)
         if not path.is_file():
             raise DataError(f"{path}: {'a folder, expected a file' if path.is_dir() else 'no such file'}")
@@ -136,27 +136,27 @@ class Table:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns; for JSON they are complete only after all rows have been read."""
+        """The column names; for JSON, they are complete only after all rows have been read."""
         return tuple(self._columns)
 
     @property
     def encoding(self) -> str:
-        """A text file's encoding, judged from the part read so far: "utf-8", "utf-8-sig", "utf-16" or "cp1252"."""
+        """The encoding of a text file, as in `FileEncoding`."""
         return self._encoding.name
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences on what was repaired or left out in the part of the table read so far."""
+        """Sentences on what was corrected or left out in the part of the table read so far."""
         notes = list(self._headings.notes if self._headings else ())
         if self.encoding == "cp1252":
             notes.insert(0, "The file is not UTF-8; it was read as Windows-1252 (Latin-1).")
         if len(self.sheets) > 1:
-            others = [name for name in self.sheets if name != self.sheet]
-            notes.insert(0, f"Sheet '{shown(self.sheet, limit=40)}' was read; there are others: {listed(others[:5])}.")
+            others = listed([name for name in self.sheets if name != self.sheet][:5])
+            notes.insert(0, f"Sheet '{shown(self.sheet, limit=40)}' was read; other sheets: {others}.")
         if n := self.n_left_out:
             notes.append(
                 f"{n:,} row{'s' * (n > 1)} with more fields than columns {'were' if n > 1 else 'was'} left out (the "
-                f"first is row {self._too_wide[0]:,}); quote fields that hold the delimiter."
+                f"first is row {self._left_out_range[0]:,}); quote fields that contain the delimiter."
             )
         return tuple(notes)
 
@@ -164,8 +164,8 @@ class Table:
         """Yield all rows, in order.
 
         Args:
-            columns: for a Parquet file, read only these.
-            flat: make nested objects separate columns.
+            columns: the columns to read from a Parquet file; the default is all columns.
+            flat: convert nested objects to separate columns.
 
         Raises:
             DataError: the file is damaged, or many rows have more fields than there are columns.
@@ -177,45 +177,46 @@ class Table:
         self.n_rows = n_rows
         if not n_rows:
             raise DataError(f"{self.path}: no rows")
-        if self.n_left_out > MAX_RAGGED * (n_rows + self.n_left_out):
-            raise self.ragged_error()
+        if self.n_left_out > MAX_TOO_WIDE * (n_rows + self.n_left_out):
+            raise self.too_wide_error()
 
-    def ragged_error(self) -> DataError:
-        """The error for the rows that were left out."""
-        first, last = self._too_wide
-        more = f" to {last:,}, {self.n_left_out:,} rows in all" if self.n_left_out > 1 else ""
+    def too_wide_error(self) -> DataError:
+        """The error for rows with too many fields."""
+        first, last = self._left_out_range
+        rows = f"row {first:,}" if first == last else f"rows {first:,} to {last:,} ({self.n_left_out:,} rows)"
         return DataError(
-            f"{self.path}, row {first:,}{more}: more fields than the {len(self.columns)} columns; quote fields that "
-            "hold the delimiter"
+            f"{self.path}, {rows}: more fields than the {len(self.columns)} columns; quote fields that contain the "
+            "delimiter"
         )
 
     def pieces(self, size: int, *, flat: bool = True) -> Iterator[list[Row]]:
-        """Yield all rows, `size` at a time; the last piece may be shorter."""
+        """Yield all rows in lists of `size` rows; the last list may be shorter."""
         rows = self.rows(flat=flat)
         while piece := list(itertools.islice(rows, size)):
             yield piece
 
     @cached_property
     def sample(self) -> dict[str, list[object]]:
-        """The values in at most SAMPLED_ROWS random rows, in order and keyed by column; long values are cut.
+        """The values of each column in at most SAMPLED_ROWS random rows, in order; long values are cut.
 
-        From very wide tables fewer rows are drawn. All rows are read once, so `n_rows` is known afterwards.
+        Of very wide tables, fewer rows are drawn. All rows are read once, so `n_rows` is known afterwards.
         """
-        n = max(1, min(SAMPLED_ROWS, _SAMPLED_CELLS // len(self._columns)))
-        draw = random.Random(0).random
-        drawn: list[Row] = []
-        for number, row in enumerate(self.rows()):
-            place = number if number < n else int(draw() * (number + 1))  # reservoir sampling (Vitter 1985, R)
-            if place < n:
-                drawn[place : place + 1] = [Row(row.number, {name: _cut(value) for name, value in row.values.items()})]
-        drawn.sort(key=lambda row: row.number)
-        return {name: [row.values.get(name) for row in drawn] for name in self._columns}
+        n = max(1, min(SAMPLED_ROWS, _MAX_SAMPLED_CELLS // len(self._columns)))
+        random_number = random.Random(0).random
+        sample: list[Row] = []
+        for count, row in enumerate(self.rows()):
+            index = count if count < n else int(random_number() * (count + 1))  # reservoir sampling (Vitter 1985, R)
+            if index < n:
+                values = {name: _cut(value) for name, value in row.values.items()}
+                sample[index : index + 1] = [Row(row.number, values)]
+        sample.sort(key=lambda row: row.number)
+        return {name: [row.values.get(name) for row in sample] for name in self._columns}
 
     def schema(self) -> Any:
-        """The Arrow types of the columns: as stored in Parquet, strings for text files, else types that fit all rows.
+        """The Arrow types of the columns: those stored in Parquet, strings for text files, else types for all values.
 
         Raises:
-            DataError: a column contains values of different kinds.
+            DataError: a column contains values of different types.
         """
         if self.suffix == ".parquet":
             return open_parquet(self.path).schema_arrow
@@ -229,8 +230,8 @@ class Table:
                 schema = pa.unify_schemas([schema, pa.schema(arrays)], promote_options="permissive")
             except (pa.ArrowException, UnicodeEncodeError, OverflowError, RecursionError) as error:
                 raise DataError(
-                    f"{self.path}, from {self.unit} {piece[0].number} on: one column holds values of different kinds "
-                    f"or no valid Unicode ({str(error).splitlines()[0]}), which Parquet cannot; write .jsonl instead"
+                    f"{self.path}, from {self.unit} {piece[0].number} on: a column contains values of different types "
+                    f"or invalid Unicode ({reason_of(error)}), which Parquet cannot store; write .jsonl instead"
                 ) from None
         return schema
 
@@ -263,11 +264,11 @@ class Table:
                     f"{self.path}, {self.unit} {number}: expected an object with the columns as keys, got "
                     f"'{shown(values, limit=40)}'"
                 )
-            shallow = flatten(values)
-            if not self._columns.keys() >= shallow.keys():
-                self._columns.update(dict.fromkeys(shallow))
+            flattened = flatten(values)
+            if not self._columns.keys() >= flattened.keys():
+                self._columns.update(dict.fromkeys(flattened))
                 refuse_wide(self.columns, file=str(self.path))
-            yield Row(number, shallow if flat else values)
+            yield Row(number, flattened if flat else values)
 
     def _open_cells(self, sheet: str | None) -> None:
         if self.suffix in EXCEL:
@@ -296,7 +297,7 @@ class Table:
             if number <= headings.row:
                 continue
             if any(map(is_filled, cells[width:])):
-                self._too_wide = (self._too_wide[0] if self.n_left_out else number, number)
+                self._left_out_range = (self._left_out_range[0] if self.n_left_out else number, number)
                 self.n_left_out += 1
                 continue
             padded = [*cells, *[None] * (width - len(cells))]
@@ -304,20 +305,20 @@ class Table:
 
 
 def flatten(values: Values) -> Values:
-    """The values, with nested objects flattened to `outer.inner` keys."""
+    """The values, with nested objects flattened to keys such as `outer.inner`."""
     if not any(isinstance(value, dict) for value in values.values()):
         return values
-    shallow: Values = {}
+    flattened: Values = {}
     for name, value in values.items():
         if isinstance(value, dict) and value:
-            shallow |= {f"{name}.{inner}": deep for inner, deep in flatten(value).items()}
+            flattened |= {f"{name}.{inner_name}": inner for inner_name, inner in flatten(value).items()}
         else:
-            shallow[name] = value
-    return shallow
+            flattened[name] = value
+    return flattened
 
 
 def _head(rows: Iterable[Any]) -> Iterator[Any]:
-    """Yield the first HEAD_ROWS rows, fewer if they are long."""
+    """Yield the first HEAD_ROWS rows, or fewer if they are long."""
     size = 0
     for row in itertools.islice(rows, HEAD_ROWS):
         yield row
@@ -328,4 +329,4 @@ def _head(rows: Iterable[Any]) -> Iterator[Any]:
 
 
 def _cut(value: object) -> object:
-    return value[:_LONGEST_SAMPLED] if isinstance(value, str) else value
+    return value[:_MAX_SAMPLED_LENGTH] if isinstance(value, str) else value

@@ -14,7 +14,7 @@ from txcls.app.pages.train import survey as survey_view
 from txcls.app.shell import checkpoints, layout, lecture, own, state, table_html, uploads, waiting
 from txcls.app.shell.limits import limits
 from txcls.app.shell.markdown import plain
-from txcls.data.columns import JOINED, text_columns
+from txcls.data.columns import JOINER, text_columns
 
 SAMPLE_TITLES = {"sample": "600 short messages, six kinds", "who_won": "Match reports: who won?"}
 DEFAULT_MINUTES = 5
@@ -151,7 +151,7 @@ def _draw_columns(read_job: JobState) -> None:
 def _read_columns(spec: Mapping[str, Any]) -> None:
     """Read the table again with the chosen columns."""
     chosen = {
-        "text_column": JOINED.join(st.session_state["text_column_box"]),
+        "text_column": JOINER.join(st.session_state["text_column_box"]),
         "label_column": st.session_state["label_column_box"],
     }
     _start_reading({**spec, **{field: name for field, name in chosen.items() if name}})

@@ -1,10 +1,10 @@
-"""agreement: is or are? The words before a verb of an English sentence, and whether that verb is singular or plural.
+"""agreement: the words before a verb of an English sentence, and whether the verb is singular or plural.
 
     The keys to the cabinet   ->  plural (are, were, have)
 
-The question on which syntax in neural networks was first measured (Linzen, Dupoux and Goldberg 2016, "Assessing the
-Ability of LSTMs to Learn Syntax-Sensitive Dependencies", TACL 4). `txcls data agreement` makes the rows of texts that
-are on this machine (`rows.py`) and writes them to a folder; the minimal pairs in pairs.csv ship with txcls.
+This task was the first test of syntax in neural networks (Linzen, Dupoux and Goldberg 2016, "Assessing the Ability of
+LSTMs to Learn Syntax-Sensitive Dependencies", TACL 4). `txcls data agreement` makes the rows from texts on this machine
+(`rows.py`) and writes them to a folder; the minimal pairs in pairs.csv ship with txcls.
 """
 
 import csv
@@ -42,7 +42,7 @@ PREPOSITIONS = frozenset(_PREPOSITIONS.split())
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A subject, and a phrase that ends in an attractor; both nouns as (singular, plural)."""
+    """A subject and a phrase that ends with an attractor; both nouns as (singular, plural)."""
 
     construction: str
     subject: tuple[str, str]
@@ -50,19 +50,19 @@ class Item:
     attractor: tuple[str, str]
 
     def text(self, *, is_plural: bool, is_attractor_plural: bool) -> str:
-        """The sentence up to its verb."""
+        """The words before the verb."""
         return f"{self.subject[is_plural]} {self.between} {self.attractor[is_attractor_plural]}"
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A sentence of the minimal pairs; its roles are those of `roles_of`."""
+    """A text of the minimal pairs, with its label and roles (as returned by `roles_of`)."""
 
     text: str
     label: int
     construction: str
     is_attracted: bool
-    """Whether subject and attractor differ in number."""
+    """Whether the subject and the attractor differ in number."""
     roles: Roles
 
 
@@ -83,23 +83,18 @@ def items() -> tuple[Item, ...]:
 
 @cache
 def minimal_pairs() -> tuple[Pair, ...]:
-    """Two hundred sentences, written for txcls: the items, each with singular and plural subject and attractor."""
-    return tuple(
-        _pair(item, is_plural, is_attractor_plural)
-        for item in items()
-        for is_plural, is_attractor_plural in product((False, True), repeat=2)
-    )
-
-
-def _pair(item: Item, is_plural: bool, is_attractor_plural: bool) -> Pair:
-    text = item.text(is_plural=is_plural, is_attractor_plural=is_attractor_plural)
-    roles = roles_of(text, _nouns_of_items())
-    return Pair(text, int(is_plural), item.construction, is_plural != is_attractor_plural, roles)
+    """Two hundred texts, written for txcls: each item with a singular and a plural subject and attractor."""
+    pairs = []
+    for item, (is_plural, is_attractor_plural) in product(items(), product((False, True), repeat=2)):
+        text = item.text(is_plural=is_plural, is_attractor_plural=is_attractor_plural)
+        roles = roles_of(text, _nouns_of_items())
+        pairs.append(Pair(text, int(is_plural), item.construction, is_plural != is_attractor_plural, roles))
+    return tuple(pairs)
 
 
 @cache
 def _nouns_of_items() -> Nouns:
-    """The nouns of the minimal pairs; those of joined subjects have no plural there, and stand for their own."""
+    """The nouns of the minimal pairs; nouns of joined subjects occur only in the singular, and map to themselves."""
     both_numbers: dict[str, str] = {}
     singular_only: dict[str, str] = {}
     for item in items():
@@ -113,7 +108,7 @@ def _nouns_of_items() -> Nouns:
 
 
 def with_other_number(text: str) -> str | None:
-    """The text with its first noun in the other number; None if it has no noun of the minimal pairs."""
+    """The text with its first noun in the other number; None if it contains no noun of the minimal pairs."""
     plural_of = _nouns_of_items().plural_of
     other_of: dict[str, str] = {**{plural: noun for noun, plural in plural_of.items()}, **plural_of}
     for word in _WORD.finditer(text):
@@ -123,15 +118,15 @@ def with_other_number(text: str) -> str | None:
 
 
 def write_agreement(folder: Path, rows: Mapping[Part, Sequence[Row]], nouns: Nouns) -> None:
-    """Write rows and nouns to a folder that `open_agreement` reads: PART.csv.gz and nouns.csv."""
+    """Write rows and nouns to a folder for `open_agreement`: PART.csv.gz and nouns.csv."""
     folder.mkdir(parents=True, exist_ok=True)
-    for part, of_part in rows.items():
+    for part, part_rows in rows.items():
         columns = {
-            "text": [row.text for row in of_part],
-            "label": [CLASSES[row.label] for row in of_part],
-            "verb": [row.verb for row in of_part],
-            "source": [row.source for row in of_part],
-            "attractors": [row.attractors for row in of_part],
+            "text": [row.text for row in part_rows],
+            "label": [CLASSES[row.label] for row in part_rows],
+            "verb": [row.verb for row in part_rows],
+            "source": [row.source for row in part_rows],
+            "attractors": [row.attractors for row in part_rows],
         }
         pd.DataFrame(columns).to_csv(folder / f"{part}.csv.gz", index=False)
     pairs = sorted(nouns.plural_of.items())
@@ -139,7 +134,7 @@ def write_agreement(folder: Path, rows: Mapping[Part, Sequence[Row]], nouns: Nou
 
 
 def read_rows(folder: Path, part: Part) -> list[Row]:
-    """The rows of a part.
+    """Read the rows of a part.
 
     Raises:
         DataError: the folder lacks the part's file, or it was not written by `write_agreement`.
@@ -154,13 +149,13 @@ def read_rows(folder: Path, part: Part) -> list[Row]:
 
 
 def open_agreement(folder: Path) -> Dataset:
-    """Open the rows that `txcls data agreement` wrote; the split `new` has the minimal pairs.
+    """Open a folder that `txcls data agreement` wrote; the split `new` has the minimal pairs.
 
     Raises:
-        DataError: the folder does not have them.
+        DataError: the folder lacks the rows of a part.
     """
     if missing := [part for part in PARTS if not (folder / f"{part}.csv.gz").is_file()]:
-        raise DataError(f"{folder}: no {missing[0]}.csv.gz there; {INFO.by_hand}")
+        raise DataError(f"{folder}: no {missing[0]}.csv.gz in this folder; {INFO.by_hand}")
 
     def read(split: SplitName) -> LabelledTexts:
         if split == "new":
@@ -187,7 +182,7 @@ def _read_nouns(folder: Path) -> Nouns:
 
 
 def roles_of(text: str, nouns: Nouns) -> Roles:
-    """The singular nouns, plural nouns and prepositions of a text, as far as a list of nouns shows them."""
+    """The singular nouns, plural nouns and prepositions of a text, according to a list of nouns."""
     roles: dict[str, list[tuple[int, int]]] = {}
     for match in _WORD.finditer(text):
         word, number = match[0], nouns.number(match[0])

@@ -1,6 +1,6 @@
-"""Rows of the `agreement` set: the words before the first verb of a sentence, from any English texts.
+"""Rows of the data set `agreement`, from any English texts: the words before the first verb of a sentence.
 
-No tagger is used: a short list of words excludes most sentences in which the verb does not agree with a noun before it.
+No tagger is used; a short list of words excludes most sentences in which the verb does not agree with a noun before it.
 """
 
 import random
@@ -15,7 +15,7 @@ from txcls.data.hashes import fingerprint, hashed_share
 
 CLASSES = ("singular", "plural")
 VERBS = {"is": 0, "was": 0, "has": 0, "are": 1, "were": 1, "have": 1}
-"""The verbs that rows are made of, and the class of each."""
+"""The verb forms before which a text ends, and the class of each."""
 
 MIN_WORDS, MAX_WORDS = 3, 40
 """Limits on the number of words before the verb."""
@@ -23,7 +23,7 @@ MAX_ROWS_PER_TEXT = 12
 """Maximum number of rows from one text, so that long articles do not dominate."""
 BLANK = " ___"
 BLANK_SHARE = 0.05
-"""Fraction of the training rows that end with a blank, since people type one."""
+"""Fraction of the training rows that end with a blank, since users type one."""
 
 Part = Literal["train", "validation", "test"]
 
@@ -32,19 +32,20 @@ _PRONOUNS_AND_QUESTION_WORDS = (
     "i you he she it we they this that these those there here what where how why each either neither everyone someone "
     "nobody anyone everybody somebody to"
 )
-"""Words that determine the verb, or hide its noun, if they are directly before it."""
+"""Words directly before the verb that determine its form, or that stand between it and its noun."""
 _NOT_FINITE = (
     "not will would can could may might must shall should do does did don't doesn't didn't won't wouldn't can't "
     "couldn't cannot let if"
 )
 """If one of these is among the three words before the verb, its form may not depend on a noun: "could easily have"."""
-_BARRED = frozenset(_PRONOUNS_AND_QUESTION_WORDS.split()), frozenset(_NOT_FINITE.split())
+_DETERMINING_WORDS = frozenset(_PRONOUNS_AND_QUESTION_WORDS.split())
+_AUXILIARIES = frozenset(_NOT_FINITE.split())
 _PUNCTUATION = ",;:\"'()“”"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The words before a verb, the verb, where the text is from, and a rough number of attractors (see `Nouns`)."""
+    """The words before a verb, the verb, the source of the text, and the approximate number of attractors."""
 
     text: str
     verb: str
@@ -58,23 +59,23 @@ class Row:
 
 
 def sentences(text: str) -> Iterator[str]:
-    """Split a text at line breaks, and after . ! ? before a capital letter; closing quotes are dropped there."""
+    """Split a text at line breaks, and after . ! ? before a capital letter, where closing quotes are dropped."""
     for line in text.splitlines():
         yield from _SENTENCE_END.split(line)
 
 
 def row_of(sentence: str) -> Row | None:
-    """The words before the first verb of `VERBS`; None if there is none or the rules exclude the sentence."""
+    """The row for a sentence: its words before the first of `VERBS`; None if it has none or the rules exclude it."""
     words = sentence.split()
-    at = next((n for n, word in enumerate(words) if word in VERBS), None)
-    if at is None or not MIN_WORDS <= at <= MAX_WORDS:
+    index = next((n for n, word in enumerate(words) if word in VERBS), None)
+    if index is None or not MIN_WORDS <= index <= MAX_WORDS:
         return None
-    before = [_plain(word) for word in words[at - 3 : at]]
-    decides, not_finite = _BARRED
-    is_infinitive = before[-2] == "to" and before[-1].endswith("ly")  # "to easily have"
-    if before[-1] in decides or is_infinitive or not before[-1][:1].isalpha() or not not_finite.isdisjoint(before):
+    before = [_plain(word) for word in words[index - 3 : index]]
+    last = before[-1]
+    is_infinitive = before[-2] == "to" and last.endswith("ly")  # "to easily have"
+    if last in _DETERMINING_WORDS or is_infinitive or not last[:1].isalpha() or not _AUXILIARIES.isdisjoint(before):
         return None
-    return Row(" ".join(words[:at]), words[at])
+    return Row(" ".join(words[:index]), words[index])
 
 
 def _plain(word: str) -> str:
@@ -83,7 +84,7 @@ def _plain(word: str) -> str:
 
 @dataclass(frozen=True)
 class Nouns:
-    """Nouns that were seen in both numbers, as plural keyed by singular."""
+    """Nouns that occurred in both numbers: their plurals, keyed by singular."""
 
     plural_of: Mapping[str, str]
     _plurals: frozenset[str] = field(init=False, repr=False)
@@ -92,47 +93,46 @@ class Nouns:
         object.__setattr__(self, "_plurals", frozenset(self.plural_of.values()))
 
     def number(self, word: str) -> int | None:
-        """The class of a noun's number: 0 singular, 1 plural; None if the word is not in the list."""
+        """The class of a noun's number: 0 singular, 1 plural; None for a word that is not in the list."""
         plain = _plain(word)
         return 0 if plain in self.plural_of else 1 if plain in self._plurals else None
 
-    def places(self, text: str, label: int) -> tuple[int | None, list[int]]:
-        """Word indices: the last noun of the verb's number, and the nouns of the other number after it (attractors).
+    def count_attractors(self, text: str, label: int) -> int:
+        """The number of nouns of the other number after the last noun of the verb's number; 0 without such a noun.
 
-        This is rough: the last noun of the verb's number need not be its subject, and no noun may be in the list.
+        This is approximate: that noun may not be the subject, and the list may lack nouns.
         """
-        others: list[int] = []
-        for at, word in reversed(list(enumerate(text.split()))):
+        n_others = 0
+        for word in reversed(text.split()):
             if (number := self.number(word)) == label:
-                return at, others[::-1]
-            if number is not None:
-                others.append(at)
-        return None, []
+                return n_others
+            n_others += number is not None
+        return 0
 
 
 class NounCount:
-    """Counts words after *a* and *an*, and after words such as *many*, to list the nouns seen in both numbers."""
+    """Counts words after *a* and *an*, and after words such as *many*, to find nouns that occur in both numbers."""
 
-    _ONE = frozenset(("a", "an"))
-    _SEVERAL = frozenset(["these", "those", "many", "several", "various", "two", "three", "four", "five", "few"])
+    _BEFORE_SINGULAR = frozenset(("a", "an"))
+    _BEFORE_PLURAL = frozenset(["these", "those", "many", "several", "various", "two", "three", "four", "five", "few"])
 
     def __init__(self) -> None:
-        self._one: Counter[str] = Counter()
-        self._several: Counter[str] = Counter()
+        self._singular: Counter[str] = Counter()
+        self._plural: Counter[str] = Counter()
 
     def add(self, text: str) -> None:
         """Count the words of a text."""
         words = re.findall(r"[a-z]+", text.lower())
         for before, word in pairwise(words):
-            if before in self._ONE:
-                self._one[word] += 1
-            elif before in self._SEVERAL:
-                self._several[word] += 1
+            if before in self._BEFORE_SINGULAR:
+                self._singular[word] += 1
+            elif before in self._BEFORE_PLURAL:
+                self._plural[word] += 1
 
-    def nouns(self, *, at_least: int = 3) -> Nouns:
-        """The words that were seen at least that many times as one, and with the ending of the plural as several."""
-        pairs = ((word, plural_of(word)) for word, n in self._one.items() if n >= at_least and len(word) > 2)
-        return Nouns({word: plural for word, plural in pairs if self._several[plural] >= at_least})
+    def nouns(self, *, min_count: int = 3) -> Nouns:
+        """The nouns that were counted at least `min_count` times in the singular and in the plural."""
+        pairs = ((word, plural_of(word)) for word, n in self._singular.items() if n >= min_count and len(word) > 2)
+        return Nouns({word: plural for word, plural in pairs if self._plural[plural] >= min_count})
 
 
 def plural_of(noun: str) -> str:
@@ -145,39 +145,44 @@ def plural_of(noun: str) -> str:
 def make_rows(
     sources: Mapping[str, Iterable[tuple[Part, str]]], *, limit: Mapping[Part, int], seed: int = 0
 ) -> tuple[dict[Part, list[Row]], Nouns]:
-    """Make rows from texts: unique ones, as many singular as plural, with attractors counted.
+    """Make rows from texts, without repetitions, as many singular as plural, and with their numbers of attractors.
 
     Args:
         sources: for each source, texts with the part that their rows belong to.
-        limit: maximum number of rows of each part; of validation and test from each source.
-        seed: of the selection and the order.
+        limit: the maximum number of rows of each part; for validation and test, from each source.
+        seed: determines the selection and the order.
 
     Returns:
         The rows of each part, and the nouns of the training texts. No validation or test row is in training.
     """
-    found: dict[tuple[Part, str], list[Row]] = {}
-    count = NounCount()
+    candidates: dict[tuple[Part, str], list[Row]] = {}
+    noun_count = NounCount()
     for source, texts in sources.items():
         for part, text in texts:
-            of_text = (row for sentence in sentences(text) if (row := row_of(sentence)) is not None)
-            so_far = found.setdefault((part, source), [])
-            so_far += (replace(row, source=source) for row in islice(of_text, MAX_ROWS_PER_TEXT))
+            text_rows = (row for sentence in sentences(text) if (row := row_of(sentence)) is not None)
+            candidates.setdefault((part, source), []).extend(
+                replace(row, source=source) for row in islice(text_rows, MAX_ROWS_PER_TEXT)
+            )
             if part == "train":
-                count.add(text)
-    nouns, draw, seen = count.nouns(), random.Random(seed), set[bytes]()
-    made: dict[Part, list[Row]] = {"test": [], "validation": [], "train": []}  # a repeated text is held out
-    for part, rows in made.items():
+                noun_count.add(text)
+    nouns, rng, seen = noun_count.nouns(), random.Random(seed), set[bytes]()
+    rows: dict[Part, list[Row]] = {
+        "test": [],
+        "validation": [],
+        "train": [],
+    }  # held-out parts get repeated texts
+    for part in rows:
         for source in sources:
-            unique = _unique(found.get((part, source), []), seen)
-            rows += _balanced(unique, limit[part] if part != "train" else len(unique), draw)
-    made["train"] = [_maybe_with_blank(row) for row in _balanced(made["train"], limit["train"], draw)]
-    for part, rows in made.items():
-        made[part] = [replace(row, attractors=len(nouns.places(row.text, row.label)[1])) for row in rows]
-    return made, nouns
+            unique = _unique(candidates.get((part, source), []), seen)
+            rows[part] += _balanced(unique, limit[part] if part != "train" else len(unique), rng)
+    rows["train"] = [_maybe_with_blank(row) for row in _balanced(rows["train"], limit["train"], rng)]
+    for part, part_rows in rows.items():
+        rows[part] = [replace(row, attractors=nouns.count_attractors(row.text, row.label)) for row in part_rows]
+    return rows, nouns
 
 
 def _unique(rows: Iterable[Row], seen: set[bytes]) -> list[Row]:
-    """The rows whose text is not in `seen`; their texts are added to it."""
+    """The rows with a text that is not in `seen` yet; the fingerprints of their texts are added to it."""
     unique: list[Row] = []
     for row in rows:
         if (key := fingerprint(row.text)) not in seen:
@@ -186,12 +191,12 @@ def _unique(rows: Iterable[Row], seen: set[bytes]) -> list[Row]:
     return unique
 
 
-def _balanced(rows: list[Row], limit: int, draw: random.Random) -> list[Row]:
+def _balanced(rows: list[Row], limit: int, rng: random.Random) -> list[Row]:
     """At most `limit` rows in random order, as many singular as plural."""
     by_label = [[row for row in rows if row.label == label] for label in range(len(CLASSES))]
-    n = min(limit // 2, *(len(its) for its in by_label))
-    chosen = [row for its in by_label for row in draw.sample(its, n)]
-    draw.shuffle(chosen)
+    n = min(limit // 2, *map(len, by_label))
+    chosen = [row for label_rows in by_label for row in rng.sample(label_rows, n)]
+    rng.shuffle(chosen)
     return chosen
 
 

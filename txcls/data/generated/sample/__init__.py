@@ -1,4 +1,4 @@
-"""The sample set that ships with the package; README.md in this folder describes it."""
+"""The sample data set, described in README.md."""
 
 import csv
 from importlib import resources
@@ -8,7 +8,7 @@ from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
 
 INFO = DatasetInfo(
     name="sample",
-    title="Everyday messages on six subjects, written by hand for this project",
+    title="Everyday messages on six subjects, written for this project",
     terms="CC0 1.0",
     citation="the txcls authors",
 )
@@ -20,7 +20,7 @@ def open_sample() -> Dataset:
     classes = tuple(sorted({row["label"] for row in rows}))
 
     def read(split: SplitName) -> LabelledTexts:
-        of_split = [row for row in rows if row["split"] == split]
-        return labelled_texts([row["text"] for row in of_split], [row["label"] for row in of_split], classes)
+        split_rows = [row for row in rows if row["split"] == split]
+        return labelled_texts([row["text"] for row in split_rows], [row["label"] for row in split_rows], classes)
 
     return Dataset(INFO, classes, "the txcls package", ("train", "test"), read)
