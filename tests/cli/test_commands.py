@@ -1,4 +1,4 @@
-"""The command line as a person or a script meets it: real processes, and one line and exit code 2 for errors."""
+"""The command line: complete runs, and errors, which print one line and exit with code 2."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def environment(cache: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "TXCLS_CACHE": str(cache)}
 
 
-class Ran:
+class Result:
     def __init__(self, code: int, out: str, err: str) -> None:
         self.code, self.out, self.err = code, out, err
 
@@ -48,12 +48,12 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "140")
 
-    def call(*arguments: str) -> Ran:
+    def call(*arguments: str) -> Result:
         monkeypatch.setattr(sys, "argv", ["txcls", *arguments])
         with pytest.raises(SystemExit) as caught:
             cli.main()
         captured = capsys.readouterr()
-        return Ran(caught.value.code or 0, captured.out, captured.err)  # type: ignore[arg-type]
+        return Result(caught.value.code or 0, captured.out, captured.err)  # type: ignore[arg-type]
 
     return call
 
@@ -64,7 +64,7 @@ def txcls(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_from_training_to_prediction(tmp_path: Path, run: Callable[..., Ran]) -> None:
+def test_from_training_to_prediction(tmp_path: Path, run: Callable[..., Result]) -> None:
     trained = run("train", "sample", "--out", "mine", *QUICK)
     assert trained.code == 0, trained.err
     assert trained.out == "" and "saved mine: validation accuracy" in trained.err
@@ -72,32 +72,32 @@ def test_from_training_to_prediction(tmp_path: Path, run: Callable[..., Ran]) ->
     card = (tmp_path / "mine" / "README.md").read_text(encoding="utf-8")
     assert "python -m txcls train sample --out mine" in card
     predicted = txcls("predict", "mine", "Book me a train to the coast", "--json", cwd=tmp_path)
-    [answer] = map(json.loads, predicted.stdout.splitlines())
-    assert list(answer) == ["text", "label", "ranked", "tokens", "unknown", "truncated"]
-    assert sum(score["probability"] for score in answer["ranked"]) == pytest.approx(1.0)
-    assert answer["label"] == answer["ranked"][0]["label"] and answer["truncated"] is False
-    [figures] = run("evaluate", "mine", "--json", "--write").objects
-    assert {"accuracy", "macro_f1", "ece", "n"} <= figures.keys() and figures["n"] > 50
-    assert "words_shuffled" in figures["order"] and sum(part["n"] for part in figures["by_length"]) == figures["n"]
-    written = json.loads((tmp_path / "mine" / "metrics.json").read_text(encoding="utf-8"))
-    assert written["test"]["accuracy"] == figures["accuracy"]
-    [again] = run("evaluate", "mine", "--split", "validation", "--json").objects
-    assert again["accuracy"] == pytest.approx(written["validation"]["accuracy"], abs=1e-6)
-    shown = run("evaluate", "mine").out
-    for part in ("most frequent confusions", "reliability", "unknown words", "in random order"):
-        assert part in shown
-    kept = json.loads((tmp_path / "mine" / "config.json").read_text(encoding="utf-8"))
-    (tmp_path / "mine" / "config.json").write_text(json.dumps({**kept, "calibration": {"temperature": 9.0}}))
-    anew = run("calibrate", "mine")
-    assert anew.code == 0 and f"temperature {kept['calibration']['temperature']:.4f}" in anew.err
-    assert json.loads((tmp_path / "mine" / "config.json").read_text(encoding="utf-8")) == kept
-    record = json.loads((tmp_path / "mine" / "metrics.json").read_text(encoding="utf-8"))
-    assert "test" not in record and record["validation"] == written["validation"]
+    [prediction] = map(json.loads, predicted.stdout.splitlines())
+    assert list(prediction) == ["text", "label", "ranked", "tokens", "unknown", "truncated"]
+    assert sum(score["probability"] for score in prediction["ranked"]) == pytest.approx(1.0)
+    assert prediction["label"] == prediction["ranked"][0]["label"] and prediction["truncated"] is False
+    [test] = run("evaluate", "mine", "--json", "--write").objects
+    assert {"accuracy", "macro_f1", "ece", "n"} <= test.keys() and test["n"] > 50
+    assert "words_shuffled" in test["order"] and sum(part["n"] for part in test["by_length"]) == test["n"]
+    metrics = json.loads((tmp_path / "mine" / "metrics.json").read_text(encoding="utf-8"))
+    assert metrics["test"]["accuracy"] == test["accuracy"]
+    [validation] = run("evaluate", "mine", "--split", "validation", "--json").objects
+    assert validation["accuracy"] == pytest.approx(metrics["validation"]["accuracy"], abs=1e-6)
+    tables = run("evaluate", "mine").out
+    for title in ("most frequent confusions", "reliability", "unknown words", "in random order"):
+        assert title in tables
+    config = json.loads((tmp_path / "mine" / "config.json").read_text(encoding="utf-8"))
+    (tmp_path / "mine" / "config.json").write_text(json.dumps({**config, "calibration": {"temperature": 9.0}}))
+    calibrated = run("calibrate", "mine")
+    assert calibrated.code == 0 and f"temperature {config['calibration']['temperature']:.4f}" in calibrated.err
+    assert json.loads((tmp_path / "mine" / "config.json").read_text(encoding="utf-8")) == config
+    new_metrics = json.loads((tmp_path / "mine" / "metrics.json").read_text(encoding="utf-8"))
+    assert "test" not in new_metrics and new_metrics["validation"] == metrics["validation"]
 
 
 @pytest.mark.slow
-def test_a_killed_training_is_resumed(tmp_path: Path, run: Callable[..., Ran]) -> None:
-    """After SIGKILL in the middle and --resume, the result equals that of an uninterrupted run."""
+def test_a_killed_training_run_is_resumed(tmp_path: Path, run: Callable[..., Result]) -> None:
+    """After SIGKILL and --resume, the weights equal those of an uninterrupted run."""
     arguments = ["train", "sample", *QUICK, "--set", "train.epochs=5", "--set", "train.save_every_seconds=0.0"]
     arguments += ["--snapshots", "5"]
     whole = run(*arguments, "--out", "whole")
@@ -109,7 +109,7 @@ def test_a_killed_training_is_resumed(tmp_path: Path, run: Callable[..., Ran]) -
     while not state.exists() and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL, "it was to be killed before its end"
+    assert process.wait() == -signal.SIGKILL, "it should be killed before its end"
     resumed = run(*arguments, "--out", "cut", "--resume")
     assert resumed.code == 0, resumed.err
     for file in ("model.safetensors", "snapshots.safetensors"):
@@ -117,7 +117,7 @@ def test_a_killed_training_is_resumed(tmp_path: Path, run: Callable[..., Ran]) -
         assert weights[0] == weights[1], file
 
 
-def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path) -> None:
+def test_ctrl_c_saves_the_state_and_says_how_to_resume(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "txcls", "train", "sample", "--out", "mine", *QUICK, "--set", "train.epochs=5000"]
     process = subprocess.Popen(
         [*command, "--set", "train.patience=0", "--set", "train.save_every_seconds=0.0"],
@@ -140,8 +140,8 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path) -> None:
 def test_strange_texts_are_printed_as_text(run, tmp_path: Path, text: str) -> None:  # type: ignore[no-untyped-def]
     make_checkpoint(tmp_path / "checkpoints" / "tiny")
     assert run("predict", "tiny", text).code == 0
-    [answer] = run("predict", "tiny", text, "--json").objects
-    assert answer["label"]
+    [prediction] = run("predict", "tiny", text, "--json").objects
+    assert prediction["label"]
 
 
 def errors() -> dict[str, tuple[Sequence[str], str]]:
@@ -156,7 +156,7 @@ def errors() -> dict[str, tuple[Sequence[str], str]]:
         "no data": (["train", "ag_news", "--out", "x"], "data fetch ag_news"),
         "nothing to resume": (["train", "sample", "--out", "x", "--resume"], "nothing to resume"),
         "no checkpoint": (["predict", "nothing", "text"], "no checkpoint folder 'nothing'"),
-        "empty text": (["predict", "tiny", "  "], "the input contains no word to classify"),
+        "empty text": (["predict", "tiny", "  "], "the input contains no words to classify"),
         "text and input": (["predict", "tiny", "text", "--input", "file.txt"], "got both TEXT and --input"),
         "input missing": (["predict", "tiny", "--input", "no.csv", "--output", "x.csv"], "no.csv"),
         "other classes": (["evaluate", "tiny"], "classes that tiny does not know"),
@@ -185,12 +185,12 @@ def test_errors_are_one_line_that_says_what_to_do(  # type: ignore[no-untyped-de
 def test_from_pretraining_to_a_continued_text_and_a_classifier(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     small = settings("model.d_model=16", "model.n_heads=2", "model.n_layers=1", "train.epochs=1")
     small += settings("data.dataset=sample", "text.max_vocabulary=400", "text.cleaning=['lowercase']")
-    made = run("pretrain", "lm", "--out", "lm", *small)
-    assert made.code == 0 and "validation perplexity" in made.err, made.err
+    pretrained = run("pretrain", "lm", "--out", "lm", *small)
+    assert pretrained.code == 0 and "validation perplexity" in pretrained.err, pretrained.err
     [first], [again] = (run("generate", "lm", "the train", "--tokens", "6", "--json").objects for _ in range(2))
     assert first == again and len(first["probabilities"]) == 6
     printed = run("generate", "lm", "the train", "--tokens", "6").out
-    assert printed == f"the train{first['continuation']}\n", "subwords are joined as they are spelled"
+    assert printed == f"the train{first['continuation']}\n", "subwords are joined without spaces"
     for text in ("", "\0", "שלום", "word " * 500):
         assert run("generate", "lm", text, "--tokens", "2").code in (0, 2)
     masked = run("pretrain", "encoder", "--out", "masked", *small, "--set", "data.sources=[]")
@@ -198,7 +198,7 @@ def test_from_pretraining_to_a_continued_text_and_a_classifier(run, tmp_path: Pa
     same = run("train", "encoder", "--out", "same", *small, "--set", "data.sources=[]")
     assert same.code == 0 and "validation perplexity" in same.err, same.err
     weights = [(Path(name) / "model.safetensors").read_bytes() for name in ("masked", "same")]
-    assert weights[0] == weights[1], "`train` does with such a preset what `pretrain` does"
+    assert weights[0] == weights[1], "`train` does the same as `pretrain` with such a preset"
     refused = run("train", "encoder", "--out", "other", "--init", "masked", *small, "--set", "data.sources=[]")
     assert refused.code == 2 and "--init masked: encoder is a preset for pre-training" in refused.err
     started = run("train", "ag_news", "--out", "c", "--init", "masked", *small)
@@ -208,32 +208,31 @@ def test_from_pretraining_to_a_continued_text_and_a_classifier(run, tmp_path: Pa
 
 def test_the_linear_baseline_is_compared_on_the_test_rows_and_recorded(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     subjects = ("cooking", "health", "money", "sport", "technology", "travel")
-    made = make_checkpoint(tmp_path / "tiny", classes=subjects)
-    dataset = open_dataset(made.config.data)
-    train, validation = training_and_validation(dataset, made.config.data)
+    checkpoint = make_checkpoint(tmp_path / "tiny", classes=subjects)
+    dataset = open_dataset(checkpoint.config.data)
+    train, validation = training_and_validation(dataset, checkpoint.config.data)
     test = dataset.load("test")
     assert train.classes == test.classes == subjects
     baseline = fit_linear_baseline([*train.texts, *validation.texts], [*train.labels, *validation.labels])
-    right = baseline.predict(test.texts) == np.array(test.labels)
+    is_correct = baseline.predict(test.texts) == np.array(test.labels)
     ran = run("evaluate", "tiny", "--linear", "--write", "--json")
     assert ran.code == 0, ran.err
-    [found] = ran.objects
-    compared = found["comparison"]
-    assert isinstance(compared, dict) and compared["n_training"] == len(train) + len(validation)
-    assert compared["linear"]["accuracy"]["value"] == pytest.approx(right.mean(), abs=1e-6)
+    comparison = ran.objects[0]["comparison"]
+    assert isinstance(comparison, dict) and comparison["n_training"] == len(train) + len(validation)
+    assert comparison["linear"]["accuracy"]["value"] == pytest.approx(is_correct.mean(), abs=1e-6)
     [plain] = run("evaluate", "tiny", "--json").objects
-    assert compared["transformer"]["accuracy"]["value"] == pytest.approx(plain["accuracy"], abs=1e-6)  # type: ignore[arg-type]
-    assert json.loads((tmp_path / "tiny" / "metrics.json").read_text(encoding="utf-8"))["comparison"] == compared
+    assert comparison["transformer"]["accuracy"]["value"] == pytest.approx(plain["accuracy"], abs=1e-6)  # type: ignore[arg-type]
+    assert json.loads((tmp_path / "tiny" / "metrics.json").read_text(encoding="utf-8"))["comparison"] == comparison
     card = (tmp_path / "tiny" / "README.md").read_text(encoding="utf-8")
-    assert f"| linear baseline | {100 * right.mean():.1f} % (" in card
+    assert f"| linear baseline | {100 * is_correct.mean():.1f} % (" in card
     assert "The test rows were read only by `evaluate`" in card
-    assert f"{100 * right.mean():.1f} %" in run("evaluate", "tiny", "--linear").out
+    assert f"{100 * is_correct.mean():.1f} %" in run("evaluate", "tiny", "--linear").out
     assert run("evaluate", "tiny", "--linear", "--split", "validation").code == 2
     again = run("evaluate", "tiny", "--write")
-    assert again.code == 0, "figures of a data set's test rows may be measured again"
+    assert again.code == 0, "the metrics on a data set's test rows may be measured again"
 
 
-def test_what_heads_are_worth_and_how_words_explain_is_measured_and_kept(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_metrics_of_heads_and_explanations_are_measured_and_saved(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     subjects = ("cooking", "health", "money", "sport", "technology", "travel")
     make_checkpoint(tmp_path / "tiny", classes=subjects)
     ran = run("evaluate", "tiny", "--heads", "--explanations", "3", "--write", "--json")
@@ -241,34 +240,34 @@ def test_what_heads_are_worth_and_how_words_explain_is_measured_and_kept(run, tm
     heads, explanations = ran.objects
     [plain] = run("evaluate", "tiny", "--json").objects
     assert heads["heads"]["accuracy"] == pytest.approx(plain["accuracy"], abs=1e-6)  # type: ignore[index]
-    kept = json.loads((tmp_path / "tiny" / "metrics.json").read_text(encoding="utf-8"))
-    assert kept["heads"] == heads["heads"] and kept["explanations"] == explanations["explanations"]
-    assert kept["atlas"] == heads["atlas"] and len(kept["atlas"]["heads"]) == 4
-    assert kept["explanations"]["n"] == 3 and len(kept["means"]["taps"]["layers.1.attn.z"]) == 2
+    metrics = json.loads((tmp_path / "tiny" / "metrics.json").read_text(encoding="utf-8"))
+    assert metrics["heads"] == heads["heads"] and metrics["explanations"] == explanations["explanations"]
+    assert metrics["atlas"] == heads["atlas"] and len(metrics["atlas"]["heads"]) == 4
+    assert metrics["explanations"]["n"] == 3 and len(metrics["means"]["taps"]["layers.1.attn.z"]) == 2
     card = (tmp_path / "tiny" / "README.md").read_text(encoding="utf-8")
-    assert f"| layer 2, head 1 | {100 * kept['heads']['zero']['heads'][1][0]:.2f} % |" in card
-    shown = run("evaluate", "tiny", "--heads").out
-    assert "layer 2, head 1" in shown
+    assert f"| layer 2, head 1 | {100 * metrics['heads']['zero']['heads'][1][0]:.2f} % |" in card
+    tables = run("evaluate", "tiny", "--heads").out
+    assert "layer 2, head 1" in tables
     atlas = HeadAtlas.of(Predictor.load(tmp_path / "tiny"))
     assert atlas is not None
     for record in atlas.heads:
-        assert verdict_words(record).split()[0] in shown
+        assert verdict_words(record).split()[0] in tables
     assert run("evaluate", "tiny", "--heads", "--split", "validation").code == 2
 
 
-def test_labels_and_names_cannot_command_the_terminal(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_labels_and_names_cannot_contain_terminal_escapes(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     (tmp_path / "t.csv").write_text("text,label\n\x1b]0;x\x07 hi,\x1b[31ma\n\u202eyou,b\x9b2J\n", encoding="utf-8")
-    shown, as_json = run("data", "show", "t.csv"), run("data", "show", "t.csv", "--json")
-    for ran in (shown, as_json, run("data", "show", "no\x1b[2J\u202e.csv"), run("predict", "no\x1b[2J", "hi")):
+    as_table, as_json = run("data", "show", "t.csv"), run("data", "show", "t.csv", "--json")
+    for ran in (as_table, as_json, run("data", "show", "no\x1b[2J\u202e.csv"), run("predict", "no\x1b[2J", "hi")):
         assert not {"\x1b", "\x07", "\x9b", "\u202e"} & {*ran.out, *ran.err}
-    assert "\\x1b[31ma" in shown.out and set(as_json.objects[0]["classes"]) == {"\x1b[31ma", "b\x9b2J"}
+    assert "\\x1b[31ma" in as_table.out and set(as_json.objects[0]["classes"]) == {"\x1b[31ma", "b\x9b2J"}
     long = run("data", "show", "x" * 100_000 + ".csv")
     assert long.code == 2 and len(long.err) < 2500
 
 
 def started(*arguments: str, folder: Path, imports: str = "txcls.cli") -> "subprocess.Popen[str]":
-    """Start the command in a separate process and wait until its imports are done; it reacts to Ctrl-C."""
-    # A shell that starts the tests in the background makes them and their child processes ignore Ctrl-C.
+    """Start the command in a separate process that reacts to Ctrl-C, and wait until its imports are done."""
+    # If a shell runs the tests in the background, their child processes ignore Ctrl-C by default.
     code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
     code += f"from txcls import cli; import {imports}; print('ready', flush=True); cli.main()"
     process = subprocess.Popen(
@@ -291,27 +290,27 @@ def wait_until_open(process: "subprocess.Popen[str]", file: Path) -> None:
         time.sleep(0.05)
 
 
-def said_on_ctrl_c(process: "subprocess.Popen[str]") -> str:
-    """Press Ctrl-C and return the last line that the command prints."""
+def message_on_ctrl_c(process: "subprocess.Popen[str]") -> str:
+    """Interrupt the command as Ctrl-C does, and return the last line that it prints."""
     process.send_signal(signal.SIGINT)
-    _, problem = process.communicate(timeout=60)
-    assert process.returncode == 130 and "Traceback" not in problem
-    return problem.splitlines()[-1]
+    _, output = process.communicate(timeout=60)
+    assert process.returncode == 130 and "Traceback" not in output
+    return output.splitlines()[-1]
 
 
 @pytest.mark.slow
-def test_ctrl_c_while_data_are_read_ends_with_130_and_a_sentence(tmp_path: Path) -> None:
+def test_ctrl_c_while_reading_data_exits_with_130_and_a_message(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     table.write_text("text,label\n" + "some words,a\nother words,b\n" * 2_000_000, encoding="utf-8")
     process = started(
         "train", "sample", "--set", "data.dataset=table", "--data", str(table), "--out", "made", folder=tmp_path
     )
     wait_until_open(process, table)
-    assert said_on_ctrl_c(process) == cli.STOPPED
+    assert message_on_ctrl_c(process) == cli.STOPPED
 
 
-def test_agreement_rows_are_made_of_a_text_file_trained_on_and_measured(
-    run: Callable[..., Ran], tmp_path: Path
+def test_agreement_rows_are_made_from_a_text_file_trained_on_and_measured(
+    run: Callable[..., Result], tmp_path: Path
 ) -> None:
     sentences = (
         f"The old key{'' if n % 3 else 's'} of house {n} on hill {'is' if n % 3 else 'are'} lost." for n in range(1500)

@@ -1,4 +1,4 @@
-"""`txcls train FILE` and `txcls evaluate --data FILE`: from a user's own table to predictions, without any settings."""
+"""`txcls train FILE` and `txcls evaluate --data FILE`: from a user's own table to predictions, without settings."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from tests.conftest import make_checkpoint
 from txcls.checkpoint.load import load_checkpoint
 from txcls.training import speed
 
-from .test_commands import Ran, run, said_on_ctrl_c, started, txcls, wait_until_open  # noqa: F401  # run is a fixture
+from .test_commands import Result, message_on_ctrl_c, run, started, txcls, wait_until_open  # noqa: F401  # run is a fixture
 
 WORDS = {"up": ["good", "fine", "nice", "lovely"], "down": ["bad", "awful", "poor", "dreadful"]}
 LABELS = ["up" if n % 2 else "down" for n in range(120)]
@@ -26,20 +26,20 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def spam_like(path: Path) -> Path:
-    """The usual form of spam.csv: unnamed columns, not UTF-8, and a row without text."""
+    """Like the well-known spam.csv: unnamed columns, not UTF-8, and a row without text."""
     lines = ["v1,v2,,,", *(f'{label},"{text}, café",,,' for text, label in MESSAGES), "up,,,,"]
     path.write_bytes("\r\n".join(lines).encode("latin-1"))
     return path
 
 
-def printed(ran: Ran) -> str:
+def output_of(ran: Result) -> str:
     assert ran.code == 0, ran.err
     return " ".join((ran.err + ran.out).split())
 
 
 def test_a_messy_table_becomes_a_classifier_with_a_note_on_every_guess(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
     spam_like(tmp_path / "spam.csv")
-    said = printed(run("train", "spam.csv", "--minutes", "0.1", "--out", "made/mine"))
+    output = output_of(run("train", "spam.csv", "--minutes", "0.1", "--out", "made/mine"))
     for part in (
         "not UTF-8",
         "Texts: column 'v2', recognised by its contents",
@@ -49,7 +49,7 @@ def test_a_messy_table_becomes_a_classifier_with_a_note_on_every_guess(run, tmp_
         "linear baseline",
         "saved made/mine",
     ):
-        assert part in said, part
+        assert part in output, part
     made = load_checkpoint(tmp_path / "made" / "mine")
     assert made.config.title == "spam.csv" and made.classes == ("down", "up") and made.config.data.dataset == "table"
     card = (tmp_path / "made" / "mine" / "README.md").read_text("utf-8")
@@ -67,12 +67,12 @@ def test_a_spreadsheet_with_named_columns_and_a_test_file(run, tmp_path: Path) -
     (tmp_path / "more.tsv").write_text("text\tclass\n" + "".join(f"{text}\t{label}\n" for text, label in MESSAGES[:20]))
     columns = ("--text-column", "said", "--label-column", "mood")
     arguments = (*columns, "--test", "more.tsv", "--minutes", "0.05", "--seed", "3", "--out", "mine")
-    said = printed(run("train", "my words.xlsx", *arguments))
+    output = output_of(run("train", "my words.xlsx", *arguments))
     assert (
-        "Texts: column 'said', as you specified." in said
-        and "20 test rows (100 %) repeat the text of a training row" in said
+        "Texts: column 'said', as you specified." in output
+        and "20 test rows (100 %) repeat the text of a training row" in output
     )
-    assert "more.tsv: Texts: column 'text', recognised by its name." in said
+    assert "more.tsv: Texts: column 'text', recognised by its name." in output
     made = load_checkpoint(tmp_path / "mine")
     assert made.metrics["comparison"]["n"] == 20 and made.config.train.seed == 3
 
@@ -81,8 +81,8 @@ def test_a_spreadsheet_with_named_columns_and_a_test_file(run, tmp_path: Path) -
     "arguments, message",
     [
         (["train", "none.csv"], "none.csv: no such file"),
-        (["train", "a.csv", "--set", "train.epochs=3"], "--set: cannot be used with a file of your own"),
-        (["train", "sample", "--text-column", "t", "--test", "x"], "--test, --text-column: only with a file"),
+        (["train", "a.csv", "--set", "train.epochs=3"], "--set: cannot be used with your own file"),
+        (["train", "sample", "--text-column", "t", "--test", "x"], "--test, --text-column: only with your own file"),
         (["train", "sample", "--data", "a.csv"], "To train on your own file: `python -m txcls train a.csv`"),
         (["train", "a.csv", "--text-column", "nope"], "no column 'nope' for the text; there are 'v1', 'v2'"),
         (["train", "a.csv", "--text-column", "v1", "--label-column", "v2"], "are the two columns swapped"),
@@ -102,30 +102,30 @@ def test_errors_say_what_to_do(run, tmp_path: Path, arguments: list[str], messag
     )
 
 
-def test_any_file_is_evaluated_whole_and_the_summary_comes_first(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
+def test_all_rows_of_a_file_are_evaluated_and_the_summary_comes_first(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
     classes = tuple(f"class {n}" for n in range(77))
     make_checkpoint(tmp_path / "many", classes=classes)
     lines = [f"the bank raised rates {n},Class {n % 77}" for n in range(154)] + ["some words,other"]
     (tmp_path / "rows.csv").write_text("words,kind\n" + "\n".join(lines) + "\n")
     ran = run("evaluate", "many", "--data", "rows.csv")
-    said = printed(ran)
-    assert "Texts: column 'words', recognised by its contents" in said
-    assert "1 rows have labels that many does not know ('other'); they are left out." in said
+    output = output_of(ran)
+    assert "Texts: column 'words', recognised by its contents" in output
+    assert "1 rows have labels that many does not know ('other'); they are left out." in output
     assert ran.out.splitlines()[0] == "many: 154 rows of rows.csv" and ran.out.splitlines()[1].startswith("accuracy ")
-    assert "the 10 classes with the lowest F1, of 77" in said and ran.out.count("│ class ") < 40
+    assert "the 10 classes with the lowest F1, of 77" in output and ran.out.count("│ class ") < 40
     [figures] = run("evaluate", "many", "--data", "rows.csv", "--json").objects
     assert figures["accuracy_with_unknown"] == pytest.approx(figures["accuracy"] * 154 / 155, abs=1e-5)  # type: ignore[operator]
     assert figures["n"] == 154 and len(figures["per_class"]) == 77 and figures["split"] == "rows.csv"  # type: ignore[arg-type]
 
 
-def test_held_out_figures_are_not_replaced_by_those_of_another_file(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
+def test_held_out_metrics_are_not_replaced_by_those_of_another_file(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
     spam_like(tmp_path / "a.csv")
     done = run("train", "a.csv", "--minutes", "0.05", "--out", "mine", "--learning-curve")
-    assert done.code == 0 and "training rows, macro-F1 of the linear baseline changed by" in printed(done)
+    assert done.code == 0 and "training rows, macro-F1 of the linear baseline changed by" in output_of(done)
     before = json.loads((tmp_path / "mine" / "metrics.json").read_text())
-    said = printed(run("evaluate", "mine", "--data", "a.csv"))
-    assert "so these results are better than they would be on new texts" in said
-    assert re.search(r"mine: 120 rows of a.csv, of which it was trained on about [678]\d %", said)
+    output = output_of(run("evaluate", "mine", "--data", "a.csv"))
+    assert "so these results are better than they would be on new texts" in output
+    assert re.search(r"mine: 120 rows of a.csv, of which it was trained on about [678]\d %", output)
     (tmp_path / "renamed.csv").write_bytes((tmp_path / "a.csv").read_bytes())
     [report] = run("report", "mine", "--data", "renamed.csv", "--json").objects
     assert 0.6 < report["learned"] < 0.9 and "of which it was trained on about" in report["rows"]  # type: ignore[operator]
@@ -138,25 +138,25 @@ def test_held_out_figures_are_not_replaced_by_those_of_another_file(run, tmp_pat
     assert json.loads((tmp_path / "mine" / "metrics.json").read_text()) == before
 
 
-def test_a_messy_table_is_shown_as_it_would_be_learned(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
+def test_data_show_reads_a_messy_table_as_training_does(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
     spam_like(tmp_path / "spam.csv")
-    said = printed(run("data", "show", "spam.csv"))
+    output = output_of(run("data", "show", "spam.csv"))
     for part in ("3 columns without a name or values were dropped", "Labels: column 'v1'", "│ down"):
-        assert part in said
+        assert part in output
 
 
 @pytest.mark.slow
-def test_ctrl_c_while_ones_own_file_is_read_says_so_in_a_sentence(tmp_path: Path) -> None:
+def test_ctrl_c_during_reading_prints_a_message(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     table.write_text("text,label\n" + "some words,a\nother words,b\n" * 1_000_000, encoding="utf-8")
     process = started("train", str(table), "--out", "made", folder=tmp_path, imports="txcls.data.tables.labelled")
     wait_until_open(process, table)
-    assert said_on_ctrl_c(process) == "stopped by Ctrl-C while reading; nothing was written"
+    assert message_on_ctrl_c(process) == "stopped by Ctrl-C while reading; nothing was written"
     assert not (tmp_path / "made").exists()
 
 
 @pytest.mark.slow
-def test_the_command_works_in_a_folder_without_anything(tmp_path: Path) -> None:
+def test_the_command_works_in_an_empty_folder(tmp_path: Path) -> None:
     spam_like(tmp_path / "mine.csv")
     ran = txcls("train", "mine.csv", "--minutes", "0.05", "--out", "checkpoints/mine", cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr

@@ -11,7 +11,7 @@ from txcls.text.vocabulary import UNK
 
 DATA = LabelledTexts(["a b c", "", "b", "c c c c c c"], [0, 1, 1, 0], ("x", "y"))
 ENCODER = TextEncoder.fit(DATA.texts, TextConfig(min_frequency=1), max_length=4)
-lengths = st.lists(st.integers(0, 300), max_size=200)
+random_lengths = st.lists(st.integers(0, 300), max_size=200)
 
 
 def test_each_text_has_its_ids_and_label() -> None:
@@ -20,11 +20,11 @@ def test_each_text_has_its_ids_and_label() -> None:
     assert tokenised.labels.tolist() == DATA.labels and tokenised.lengths.tolist() == [3, 1, 1, 4]
     with pytest.raises(IndexError, match="expected 0 to 3"):
         tokenised[4]
-    begun = tokenised.truncated(np.array([2, 5, 1, 3]))
-    assert [begun[i].tolist() for i in range(4)] == [tokenised[i].tolist()[:n] for i, n in enumerate((2, 5, 1, 3))]
+    truncated = tokenised.truncated(np.array([2, 5, 1, 3]))
+    assert [truncated[i].tolist() for i in range(4)] == [tokenised[i].tolist()[:n] for i, n in enumerate((2, 5, 1, 3))]
 
 
-def test_batch_is_padded_to_its_longest_text() -> None:
+def test_a_batch_is_padded_to_its_longest_text() -> None:
     ids, labels = pad_batch(TokenisedTexts.encode(ENCODER, DATA), [2, 0, 1])
     a, b, c = (ENCODER.vocabulary.id_of(token) for token in "abc")
     assert ids.tolist() == [[b, 0, 0], [a, b, c], [UNK, 0, 0]]
@@ -33,65 +33,67 @@ def test_batch_is_padded_to_its_longest_text() -> None:
 
 @settings(deadline=None)
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=20), st.integers(2, 25), st.booleans())
-def test_windows_hold_every_token_in_order_and_none_is_too_long(of_row: list[int], length: int, marked: bool) -> None:
-    ids = np.arange(10, 10 + sum(of_row), dtype=np.int32)
-    texts = TokenisedTexts(ids, np.cumsum([0, *of_row]), np.arange(len(of_row)))
-    windows = texts.windows(length, first=3 if marked else None)
-    pieces = [windows[i].tolist() for i in range(len(windows))]
-    assert max(map(len, pieces)) <= length
-    assert not marked or all(piece[0] == 3 for piece in pieces)
-    for label in range(len(texts)):
-        own = [piece[marked:] for piece, of in zip(pieces, windows.labels, strict=True) if of == label]
-        assert [index for piece in own for index in piece] == texts[label].tolist()
-        assert max(map(len, own)) - min(map(len, own)) <= 1 and all(own), "nearly equal"
-        assert len(own) == -(-of_row[label] // (length - marked)), "no more than needed"
+def test_windows_have_every_token_in_order_and_a_bounded_length(
+    lengths: list[int], max_length: int, has_class_token: bool
+) -> None:
+    ids = np.arange(10, 10 + sum(lengths), dtype=np.int32)
+    texts = TokenisedTexts(ids, np.cumsum([0, *lengths]), np.arange(len(lengths)))
+    windows = texts.windows(max_length, first=3 if has_class_token else None)
+    window_ids = [windows[i].tolist() for i in range(len(windows))]
+    assert max(map(len, window_ids)) <= max_length
+    assert not has_class_token or all(ids[0] == 3 for ids in window_ids)
+    for text in range(len(texts)):
+        parts = [ids[has_class_token:] for ids, n in zip(window_ids, windows.labels, strict=True) if n == text]
+        assert [index for part in parts for index in part] == texts[text].tolist()
+        assert max(map(len, parts)) - min(map(len, parts)) <= 1 and all(parts), "nearly equal"
+        assert len(parts) == -(-lengths[text] // (max_length - has_class_token)), "no more than needed"
 
 
 @settings(deadline=None)
-@given(lengths, st.integers(1, 40), st.integers(0, 2**40), st.integers(0, 50))
+@given(random_lengths, st.integers(1, 40), st.integers(0, 2**40), st.integers(0, 50))
 def test_every_row_is_in_one_batch_and_batches_repeat_with_seed_and_epoch(
-    of_row: list[int], size: int, seed: int, epoch: int
+    lengths: list[int], size: int, seed: int, epoch: int
 ) -> None:
-    first, second = (length_bucketed_batches(of_row, batch_size=size, seed=seed, epoch=epoch) for _ in range(2))
-    assert sorted(int(row) for batch in first for row in batch) == list(range(len(of_row)))
+    first, second = (length_bucketed_batches(lengths, batch_size=size, seed=seed, epoch=epoch) for _ in range(2))
+    assert sorted(int(row) for batch in first for row in batch) == list(range(len(lengths)))
     assert all(1 <= len(batch) <= size for batch in first)
     assert [batch.tolist() for batch in first] == [batch.tolist() for batch in second]
-    assert len(first) == -(-len(of_row) // size)
+    assert len(first) == -(-len(lengths) // size)
 
 
-def test_batches_hold_texts_of_similar_length_and_change_with_the_epoch() -> None:
-    of_row = np.random.default_rng(0).integers(1, 100, 5_000)
-    epochs = [length_bucketed_batches(of_row, batch_size=32, seed=0, epoch=epoch) for epoch in (0, 1)]
-    padded = sum(len(batch) * of_row[batch].max() for batch in epochs[0])
-    assert padded < 1.05 * of_row.sum()
+def test_batches_have_texts_of_similar_length_and_change_with_the_epoch() -> None:
+    lengths = np.random.default_rng(0).integers(1, 100, 5_000)
+    epochs = [length_bucketed_batches(lengths, batch_size=32, seed=0, epoch=epoch) for epoch in (0, 1)]
+    padded = sum(len(batch) * lengths[batch].max() for batch in epochs[0])
+    assert padded < 1.05 * lengths.sum()
     assert {frozenset(batch.tolist()) for batch in epochs[0]} != {frozenset(batch.tolist()) for batch in epochs[1]}
-    assert [of_row[batch].max() for batch in epochs[0]] != sorted(of_row[batch].max() for batch in epochs[0])
+    assert [lengths[batch].max() for batch in epochs[0]] != sorted(lengths[batch].max() for batch in epochs[0])
 
 
 @settings(deadline=None)
-@given(lengths, st.integers(1, 400), st.integers(0, 2**40), st.integers(0, 50))
-def test_batches_of_tokens_hold_every_row_once_and_no_more_tokens_than_asked(
-    of_row: list[int], limit: int, seed: int, epoch: int
+@given(random_lengths, st.integers(1, 400), st.integers(0, 2**40), st.integers(0, 50))
+def test_token_batches_have_every_row_once_and_a_bounded_number_of_tokens(
+    lengths: list[int], limit: int, seed: int, epoch: int
 ) -> None:
-    batches = length_bucketed_batches(of_row, batch_size=1, batch_tokens=limit, seed=seed, epoch=epoch)
-    assert sorted(int(row) for batch in batches for row in batch) == list(range(len(of_row)))
+    batches = length_bucketed_batches(lengths, batch_size=1, batch_tokens=limit, seed=seed, epoch=epoch)
+    assert sorted(int(row) for batch in batches for row in batch) == list(range(len(lengths)))
     for batch in batches:
-        assert len(batch) == 1 or len(batch) * max(of_row[row] for row in batch) <= limit
+        assert len(batch) == 1 or len(batch) * max(lengths[row] for row in batch) <= limit
 
 
-def test_batches_of_tokens_are_nearly_full() -> None:
-    of_row = np.random.default_rng(0).integers(1, 128, 20_000)
-    batches = length_bucketed_batches(of_row, batch_size=1, batch_tokens=8192, seed=0, epoch=0)
-    assert of_row.sum() > 0.95 * 8192 * len(batches)
+def test_token_batches_are_nearly_full() -> None:
+    lengths = np.random.default_rng(0).integers(1, 128, 20_000)
+    batches = length_bucketed_batches(lengths, batch_size=1, batch_tokens=8192, seed=0, epoch=0)
+    assert lengths.sum() > 0.95 * 8192 * len(batches)
 
 
 @settings(max_examples=100, deadline=None)
-@given(of_row=st.lists(st.integers(0, 20_000), max_size=120), size=st.integers(1, 64))
-def test_inference_batches_are_sorted_by_length_and_bounded(of_row: list[int], size: int) -> None:
-    made = list(batches_by_length(of_row, batch_size=size))
-    order = [int(row) for batch in made for row in batch]
-    assert sorted(order) == list(range(len(of_row)))
-    assert [of_row[row] for row in order] == sorted(of_row)
-    for batch in made:
+@given(lengths=st.lists(st.integers(0, 20_000), max_size=120), size=st.integers(1, 64))
+def test_inference_batches_are_sorted_by_length_and_bounded(lengths: list[int], size: int) -> None:
+    batches = list(batches_by_length(lengths, batch_size=size))
+    order = [int(row) for batch in batches for row in batch]
+    assert sorted(order) == list(range(len(lengths)))
+    assert [lengths[row] for row in order] == sorted(lengths)
+    for batch in batches:
         assert 1 <= len(batch) <= size
-        assert len(batch) == 1 or len(batch) * max(of_row[row] for row in batch) <= MAX_TOKENS
+        assert len(batch) == 1 or len(batch) * max(lengths[row] for row in batch) <= MAX_TOKENS

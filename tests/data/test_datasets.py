@@ -17,7 +17,7 @@ def empty_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_sample_ships_with_six_classes_and_a_test_split() -> None:
+def test_the_sample_set_has_six_classes_and_a_test_split() -> None:
     dataset = open_dataset(DataConfig())
     train, test = dataset.load("train"), dataset.load("test")
     assert len(dataset.classes) == 6 and "test" in dataset.splits
@@ -31,15 +31,15 @@ def test_a_missing_published_set_says_how_to_get_it(empty_machine: Path) -> None
         open_dataset(DataConfig(dataset="ag_news"))
 
 
-@pytest.mark.parametrize("where", ["TXCLS_DATA", "TXCLS_CACHE"])
-def test_published_set_is_found_in_data_folder_and_cache(
-    empty_machine: Path, where: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("variable", ["TXCLS_DATA", "TXCLS_CACHE"])
+def test_a_published_set_is_found_in_the_data_folder_and_the_cache(
+    empty_machine: Path, variable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = empty_machine / "sets" / "ag_news"
     folder.mkdir(parents=True)
     for name in ("train.csv", "test.csv"):
         (folder / name).write_text('"1","a","b"\n', encoding="utf-8")
-    monkeypatch.setenv(where, str(folder.parent))
+    monkeypatch.setenv(variable, str(folder.parent))
     assert is_available("ag_news")
     assert open_dataset(DataConfig(dataset="ag_news")).load("test").texts == ["a b"]
 
@@ -53,18 +53,18 @@ def test_every_download_has_a_checksum_and_a_secure_address() -> None:
 def test_splits_are_those_of_the_preset() -> None:
     config = load_preset("sample").data
     training, validation = training_and_validation(open_dataset(config), config)
-    opened = txcls.dataset("sample")
-    assert (opened.train.texts, opened.validation.texts) == (training.texts, validation.texts)
-    texts, labels = opened.train
-    assert texts == list(training.texts) and set(labels) == set(opened.classes)
-    assert not set(texts) & set(opened.validation.texts)
-    assert len(opened.test.texts) > 100 and set(opened.test.labels) == set(opened.classes)
-    assert opened.name == "sample" and opened.info.is_shipped
+    sample = txcls.dataset("sample")
+    assert (sample.train.texts, sample.validation.texts) == (training.texts, validation.texts)
+    texts, labels = sample.train
+    assert texts == list(training.texts) and set(labels) == set(sample.classes)
+    assert not set(texts) & set(sample.validation.texts)
+    assert len(sample.test.texts) > 100 and set(sample.test.labels) == set(sample.classes)
+    assert sample.name == "sample" and sample.info.is_shipped
 
 
 def test_a_users_table_is_opened_by_path(tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text("text,label\n" + "".join(f"text {n},{'ab'[n % 2]}\n" for n in range(20)))
-    opened = txcls.dataset("table", path=tmp_path / "mine.csv")
-    assert len(opened.train.texts) == 17 and set(opened.validation.labels) == {"a", "b"}
-    assert repr(opened) == "SplitDataset('table': 2 classes; .train, .validation)"
-    assert repr(opened.train) == "Rows(17 texts, 2 classes)"
+    table = txcls.dataset("table", path=tmp_path / "mine.csv")
+    assert len(table.train.texts) == 17 and set(table.validation.labels) == {"a", "b"}
+    assert repr(table) == "SplitDataset('table': 2 classes; .train, .validation)"
+    assert repr(table.train) == "Rows(17 texts, 2 classes)"

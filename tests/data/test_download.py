@@ -1,4 +1,4 @@
-"""Downloads: a complete file with the right checksum is cached; anything else is an error and leaves nothing behind."""
+"""A complete download with the correct checksum is cached; any other is an error and leaves no file."""
 
 import hashlib
 import threading
@@ -16,11 +16,11 @@ CONTENT = bytes(range(256)) * 4096  # 1 MiB
 
 
 class Server(ThreadingHTTPServer):
-    """Serves `content` under every name; the first `breaks` transfers stop halfway."""
+    """Serves `content` for every path; the first `n_broken` transfers stop halfway."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
-        self.content, self.status, self.breaks, self.n_requests = CONTENT, 200, 0, 0
+        self.content, self.status, self.n_broken, self.n_requests = CONTENT, 200, 0, 0
 
     def info(self, *names: str) -> DatasetInfo:
         checksum = f"sha256:{hashlib.sha256(CONTENT).hexdigest()}"
@@ -40,8 +40,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        if self.server.breaks:
-            self.server.breaks -= 1
+        if self.server.n_broken:
+            self.server.n_broken -= 1
             body = body[: len(body) // 2]
         self.wfile.write(body)
 
@@ -63,7 +63,7 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Server]:
         thread.join()
 
 
-def cached() -> list[str]:
+def cached_files() -> list[str]:
     return sorted(file.name for file in cache_folder().rglob("*") if file.is_file())
 
 
@@ -83,25 +83,25 @@ class Bar:
         assert self.n == self.total == len(CONTENT)
 
 
-def test_files_are_fetched_once_and_progress_is_reported(server: Server, tmp_path: Path) -> None:
+def test_files_are_downloaded_once_with_progress_bars(server: Server, tmp_path: Path) -> None:
     info = server.info("train/label", "test.csv")
     assert fetched_folder(info) is None
     for _ in range(2):
         folder = fetch(info, progress_bar=lambda file: Bar())
     assert folder == tmp_path / "toy" == fetched_folder(info)
-    assert cached() == ["label", "test.csv"] and server.n_requests == 2
+    assert cached_files() == ["label", "test.csv"] and server.n_requests == 2
     assert (folder / "train" / "label").read_bytes() == CONTENT
 
 
-def test_a_broken_transfer_is_tried_again(server: Server) -> None:
-    server.breaks = 1
+def test_a_broken_transfer_is_repeated(server: Server) -> None:
+    server.n_broken = 1
     assert (fetch(server.info("train.csv")) / "train.csv").read_bytes() == CONTENT
 
 
 @pytest.mark.parametrize(
     "values, problem",
     [
-        ({"breaks": 100}, "train.csv: "),
+        ({"n_broken": 100}, "train.csv: "),
         ({"status": 404}, "404"),
         ({"content": CONTENT[:-1] + b"?"}, "not the published file"),
     ],
@@ -111,7 +111,7 @@ def test_a_failed_download_leaves_no_file(server: Server, values: dict[str, obje
         setattr(server, name, value)
     with pytest.raises(DownloadError, match=problem):
         fetch(server.info("train.csv"))
-    assert cached() == []
+    assert cached_files() == []
 
 
 def test_no_connection_and_a_cache_that_cannot_be_written_are_errors(

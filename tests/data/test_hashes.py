@@ -15,7 +15,7 @@ def test_case_spaces_and_composition_do_not_change_hashes(text: str, salt: str) 
         assert fingerprint(other) == fingerprint(text)
 
 
-def test_shares_are_even_and_those_of_two_salts_independent() -> None:
+def test_hashed_shares_are_uniform_and_independent_for_two_salts() -> None:
     texts = [f"text {n}" for n in range(20_000)]
     first, second = (np.array([hashed_share(text, salt=salt) for text in texts]) for salt in ("0", "1"))
     assert first.min() >= 0 and first.max() < 1
@@ -24,7 +24,7 @@ def test_shares_are_even_and_those_of_two_salts_independent() -> None:
     assert abs(((first < 0.1) & (second < 0.1)).mean() - 0.01) < 0.003
 
 
-def test_a_share_never_moves_between_versions() -> None:
+def test_hashed_shares_are_the_same_in_all_versions() -> None:
     assert round(hashed_share("Stocks  rise", salt="validation 0"), 6) == 0.427749
 
 

@@ -1,4 +1,4 @@
-"""Damaged and hostile tables and archives give one DataError that says what to do, quickly and in little memory."""
+"""Damaged and hostile tables and archives raise DataError, quickly and in little memory."""
 
 import base64
 import gzip
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.attack
 MEGABYTE = b"a" * (1 << 20)
 
 
-def packed(path: Path, head: bytes, piece: bytes, n: int, tail: bytes = b"") -> None:
+def write_gzip(path: Path, head: bytes, piece: bytes, n: int, tail: bytes = b"") -> None:
     with gzip.open(path, "wb", compresslevel=1) as file:
         file.write(head)
         for _ in range(n):
@@ -63,7 +63,7 @@ def long_texts(path: Path) -> None:
 
 
 def nested_words(path: Path) -> None:
-    """A thousand rows, each a list of a thousand texts of a megabyte, in a few kilobytes."""
+    """A thousand rows with a list of a thousand texts of a megabyte each, in a few kilobytes."""
     words = pa.DictionaryArray.from_arrays(pa.array([0] * 1_000_000, pa.int8()), pa.array(["a" * 1_000_000]))
     lists = pa.ListArray.from_arrays(pa.array(range(0, 1_000_001, 1000), pa.int32()), words)
     table = pa.table({"text": ["x"] * 1000, "label": ["x", "y"] * 500, "all": lists, "deep": lists})
@@ -78,7 +78,7 @@ def shared_beginnings(path: Path) -> None:
 
 
 def sheets_of(rows: str, *, n: int = 1) -> Callable[[Path], None]:
-    """A workbook of n sheets with these rows, written by hand because openpyxl would take minutes."""
+    """A function that writes a workbook of n sheets with these rows; openpyxl would take minutes."""
 
     def write(path: Path) -> None:
         kind = "application/vnd.openxmlformats-officedocument.spreadsheetml"
@@ -120,25 +120,25 @@ def sheets_of(rows: str, *, n: int = 1) -> Callable[[Path], None]:
 
 def far_cells(column: str) -> str:
     """A cell in this column in each of 100,000 rows, with random numbers so that it does not compress too well."""
-    dice = random.Random(0)
+    rng = random.Random(0)
     return "".join(
-        f'<row r="{n}"><c r="{column}{n}"><v>{dice.randrange(10**9)}</v></c></row>' for n in range(1, 100_001)
+        f'<row r="{n}"><c r="{column}{n}"><v>{rng.randrange(10**9)}</v></c></row>' for n in range(1, 100_001)
     )
 
 
 def gaps() -> str:
     """Ten rows with 90,000 empty rows between them."""
-    dice = random.Random(0)
-    return "".join(f'<row r="{n}"><c r="A{n}"><v>{dice.random()}</v></c></row>' for n in range(1, 900_000, 90_000))
+    rng = random.Random(0)
+    return "".join(f'<row r="{n}"><c r="A{n}"><v>{rng.random()}</v></c></row>' for n in range(1, 900_000, 90_000))
 
 
 BOMBS: dict[str, Callable[[Path], None]] = {
-    "field.csv.gz": lambda path: packed(path, b'text,label\n"', MEGABYTE, 200, b'",x\nb,y\n'),
-    "commas.csv.gz": lambda path: packed(path, b"text,label\n", b"," * (1 << 20), 200, b"\n"),
-    "empty_lines.csv.gz": lambda path: packed(path, b"text,label\n", b"\n" * (1 << 20), 200, b"a,b\n"),
-    "short_rows.csv.gz": lambda path: packed(path, b"text,label\n", b"a,x\nb,y\n" * (1 << 17), 200),
-    "line.jsonl.gz": lambda path: packed(path, b'{"text":"', MEGABYTE, 200, b'","label":"x"}\n'),
-    "item.json.gz": lambda path: packed(path, b'[{"text":"', MEGABYTE, 200, b'","label":"x"}]'),
+    "field.csv.gz": lambda path: write_gzip(path, b'text,label\n"', MEGABYTE, 200, b'",x\nb,y\n'),
+    "commas.csv.gz": lambda path: write_gzip(path, b"text,label\n", b"," * (1 << 20), 200, b"\n"),
+    "empty_lines.csv.gz": lambda path: write_gzip(path, b"text,label\n", b"\n" * (1 << 20), 200, b"a,b\n"),
+    "short_rows.csv.gz": lambda path: write_gzip(path, b"text,label\n", b"a,x\nb,y\n" * (1 << 17), 200),
+    "line.jsonl.gz": lambda path: write_gzip(path, b'{"text":"', MEGABYTE, 200, b'","label":"x"}\n'),
+    "item.json.gz": lambda path: write_gzip(path, b'[{"text":"', MEGABYTE, 200, b'","label":"x"}]'),
     "rows.parquet": many_rows,
     "word.parquet": one_long_word,
     "texts.parquet": long_texts,
@@ -153,35 +153,34 @@ import sys, time
 from pathlib import Path
 from txcls.data.tables.table import Table
 from txcls.errors import DataError
-began = time.process_time()
+start = time.process_time()
 try:
     for row in Table(Path(sys.argv[1])).rows():
         pass
 except DataError as error:
     print(error)
-took = time.process_time() - began
-# Not getrusage, which begins with the size of the process that started this one.
+seconds = time.process_time() - start
+# Not getrusage: its peak includes the parent process before exec.
 [peak] = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
-print(int(peak.split()[1]) / 1024, took)
+print(int(peak.split()[1]) / 1024, seconds)
 """
 
 
-ONE_FOR_EACH_READER = ("field.csv.gz", "item.json.gz", "texts.parquet", "nested.parquet", "far.xlsx")
+ONE_PER_READER = ("field.csv.gz", "item.json.gz", "texts.parquet", "nested.parquet", "far.xlsx")
 
 
-@pytest.mark.parametrize("name", slow_but(ONE_FOR_EACH_READER, BOMBS))
+@pytest.mark.parametrize("name", slow_but(ONE_PER_READER, BOMBS))
 def test_decompression_bombs_are_refused_quickly_and_in_little_memory(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     BOMBS[name](path)
     seconds = []
-    while (
-        min(seconds, default=2.0) >= 2.0 and len(seconds) < 3
-    ):  # the best of three, since other processes slow it down
+    # The minimum of up to three runs, since other processes may slow it down.
+    while min(seconds, default=2.0) >= 2.0 and len(seconds) < 3:
         ran = subprocess.run([sys.executable, "-c", MEASURED, str(path)], capture_output=True, text=True, timeout=100)
         assert ran.returncode == 0, ran.stderr
-        message, figures = ran.stdout.splitlines()
-        megabytes, took = map(float, figures.split())
-        seconds.append(took)
+        message, measurements = ran.stdout.splitlines()
+        megabytes, duration = map(float, measurements.split())
+        seconds.append(duration)
         assert name in message and len(message) < 500
         assert megabytes < 500, f"{megabytes:.0f} MB"
     assert min(seconds) < 2, seconds
@@ -215,7 +214,7 @@ def test_decompression_bombs_are_refused_quickly_and_in_little_memory(tmp_path: 
         ("t.json", '[{"text":"a","label":1},]', "not JSON"),
     ],
 )
-def test_lines_fields_and_nesting_have_limits_that_the_message_names(
+def test_limits_on_lines_fields_and_nesting_are_named_in_messages(
     tmp_path: Path, name: str, content: str, problem: str
 ) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8")
@@ -288,7 +287,7 @@ def test_long_and_nested_texts_of_parquet_are_read_in_pieces(tmp_path: Path, mon
     assert [row for _, row in parquet_rows(tmp_path / "t.parquet")] == rows
 
 
-IN_A_WORKER = """
+WITH_LIMITED_MEMORY = """
 import resource, sys
 from pathlib import Path
 from txcls.data.tables.labelled import read_labelled
@@ -297,11 +296,11 @@ print(len(read_labelled(Path(sys.argv[1]))[0].labelled))
 """
 
 
-def test_a_gzipped_table_of_20_megabytes_is_read_within_600(tmp_path: Path) -> None:
+def test_a_gzipped_table_of_20_megabytes_is_read_with_600_megabytes_of_memory(tmp_path: Path) -> None:
     words = base64.b85encode(random.Random(0).randbytes(16_000_000)).decode()
     lines = "".join(f"{words[n : n + 200]},{'xy'[n // 200 % 2]}\n" for n in range(0, len(words), 200))
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(f"text,label\n{lines}".encode(), 1))
-    command = [sys.executable, "-c", IN_A_WORKER, str(tmp_path / "t.csv.gz")]
+    command = [sys.executable, "-c", WITH_LIMITED_MEMORY, str(tmp_path / "t.csv.gz")]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=100)
     assert ran.stdout == "100000\n", ran.stderr
 

@@ -24,6 +24,6 @@ def test_variants_and_placeholders_are_found() -> None:
         ({"a": 9, "b": 9}, ""),
     ],
 )
-def test_several_labels_in_a_cell_are_recognised(counts: dict[str, int], separator: str) -> None:
+def test_cells_with_several_labels_are_recognised(counts: dict[str, int], separator: str) -> None:
     assert label_separator(counts) == separator
     assert any("several labels" in note for note in label_notes(counts)) == bool(separator)

@@ -14,12 +14,12 @@ fractions = st.floats(0.01, 0.99)
 
 @settings(deadline=None)
 @given(two_of_each, fractions, st.integers(0, 2**40))
-def test_every_row_is_on_one_side_and_every_class_on_both(labels: list[int], fraction: float, seed: int) -> None:
+def test_every_row_is_in_one_part_and_every_class_in_both(labels: list[int], fraction: float, seed: int) -> None:
     train, validation = stratified_split(labels, fraction=fraction, seed=seed)
     assert sorted([*train, *validation]) == list(range(len(labels)))
-    for side in (train, validation):
-        assert {labels[i] for i in side} == set(labels)
-        assert list(side) == sorted(side)
+    for part in (train, validation):
+        assert {labels[i] for i in part} == set(labels)
+        assert list(part) == sorted(part)
 
 
 def test_split_sizes_follow_the_fraction_and_seeds_differ() -> None:
@@ -29,7 +29,7 @@ def test_split_sizes_follow_the_fraction_and_seeds_differ() -> None:
     assert not np.array_equal(validation, stratified_split(labels, fraction=0.1, seed=1)[1])
 
 
-def test_a_split_never_moves_between_versions() -> None:
+def test_splits_are_the_same_in_all_versions() -> None:
     _, validation = stratified_split([0, 1] * 10, fraction=0.2, seed=0)
     assert validation.tolist() == [5, 8, 12, 19]
 
@@ -46,15 +46,15 @@ def texts_and_labels(rows: list[tuple[str, int]]) -> tuple[list[str], list[int]]
 
 @settings(deadline=None)
 @given(labelled, fractions, st.integers(0, 2**40))
-def test_a_hash_split_keeps_equal_texts_together_and_every_class_on_both_sides(
+def test_a_hash_split_keeps_equal_texts_together_and_every_class_in_both_parts(
     rows: list[tuple[str, int]], fraction: float, seed: int
 ) -> None:
     texts, labels = texts_and_labels(rows)
     train, validation = hash_split(texts, labels, fraction=fraction, seed=seed)
     assert sorted([*train, *validation]) == list(range(len(texts)))
     assert list(train) == sorted(train) and list(validation) == sorted(validation)
-    sides = [{" ".join(texts[i].lower().split()) for i in side} for side in (train, validation)]
-    assert not sides[0] & sides[1]
+    parts = [{" ".join(texts[i].lower().split()) for i in part} for part in (train, validation)]
+    assert not parts[0] & parts[1]
     assert {labels[i] for i in train} == {labels[i] for i in validation} == {0, 1, 2}
 
 
@@ -70,7 +70,7 @@ def test_a_smaller_hash_split_is_part_of_a_larger_one(
     assert few <= many
 
 
-def test_a_hash_split_depends_on_the_text_alone_for_large_classes() -> None:
+def test_a_hash_split_depends_only_on_the_text_for_large_classes() -> None:
     texts = [f"text {n}" for n in range(4000)]
     _, whole = hash_split(texts, [n % 2 for n in range(4000)], fraction=0.1, seed=3)
     _, part = hash_split(texts[::-1][:2000], [n % 3 for n in range(2000)], fraction=0.1, seed=3)
@@ -81,7 +81,7 @@ def test_a_hash_split_depends_on_the_text_alone_for_large_classes() -> None:
     assert len(other & set(whole.tolist())) < 80, "another seed, other rows"
 
 
-# A user's own rows
+# Users' own rows
 
 
 def test_every_class_is_held_out_in_proportion_and_keeps_a_row() -> None:
@@ -101,7 +101,7 @@ def test_copies_of_a_text_stay_together() -> None:
     assert not set(groups[training]) & set(groups[held_out]) and 70 <= len(held_out) <= 82
 
 
-def test_a_text_that_comes_again_and_again_is_held_out_like_other_rows() -> None:
+def test_copies_of_a_frequent_text_are_held_out_like_other_rows() -> None:
     texts = ["see above" if n % 2 else f"text {n}" for n in range(300)]
     _, held_out = hold_out([n // 2 % 3 for n in range(300)], n=60, seed=0, groups=first_copies(texts))
     assert 57 <= len(held_out) <= 63
@@ -117,7 +117,7 @@ def test_a_text_that_comes_again_and_again_is_held_out_like_other_rows() -> None
         (["a", "b", "c", "c", "d"], [0, 0, 1, 0, 1], "only one row of class 'b'"),
     ],
 )
-def test_a_hash_split_refuses_classes_without_two_texts_of_their_own(
+def test_a_hash_split_refuses_classes_with_fewer_than_two_unique_texts(
     texts: list[str], labels: list[int], problem: str
 ) -> None:
     with pytest.raises(DataError, match=problem):

@@ -11,7 +11,7 @@ from txcls.data.texts import open_texts
 TEXT = "One line\nand another.\r\n\r\n  \nA second paragraph.\n\n\nThe third\n"
 
 
-def plain(**settings: object) -> DataConfig:
+def text_config(**settings: object) -> DataConfig:
     return DataConfig.model_validate({"dataset": "text", **settings})
 
 
@@ -24,19 +24,19 @@ def plain(**settings: object) -> DataConfig:
 )
 def test_a_file_is_split_into_lines_or_paragraphs(tmp_path: Path, unit: str, texts: list[str]) -> None:
     (tmp_path / "book.txt").write_bytes(TEXT.encode())
-    opened = open_texts(plain(unit=unit), path=tmp_path / "book.txt")
+    opened = open_texts(text_config(unit=unit), path=tmp_path / "book.txt")
     assert [*opened.training, *opened.validation] == texts and opened.validation == texts[-1:]
     assert (opened.source, opened.info.name) == ("book.txt", "text")
 
 
-def test_a_folder_is_read_in_the_order_of_names_and_documents_stay_whole(tmp_path: Path) -> None:
+def test_a_folder_is_read_in_order_of_names_and_documents_are_not_split(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "2.TXT").write_text("two\ntwo", encoding="utf-8")
     (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"\xef\xbb\xbfone\n"))
     (tmp_path / "c.txt").write_text("three\n\n", encoding="utf-8")
     (tmp_path / "empty.txt").write_text(" \n", encoding="utf-8")
     (tmp_path / "notes.md").write_text("not asked for", encoding="utf-8")
-    opened = open_texts(plain(unit="documents", validation_fraction=0.6), path=tmp_path)
+    opened = open_texts(text_config(unit="documents", validation_fraction=0.6), path=tmp_path)
     assert (opened.training, opened.validation) == (["one"], ["two\ntwo", "three"])
 
 
@@ -50,7 +50,7 @@ def test_labelled_sets_give_training_rows_and_never_test_rows() -> None:
 
 @pytest.fixture
 def news(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """400 rows of news in AG News' format, next to the sample set."""
+    """A folder with 400 rows of news in AG News' format."""
     rows = (f'"{n % 4 + 1}","Headline {n}","{"Something long happened here. " * 40}"\n' for n in range(400))
     (tmp_path / "ag_news").mkdir()
     (tmp_path / "ag_news" / "train.csv").write_text("".join(rows), encoding="utf-8")
@@ -59,13 +59,13 @@ def news(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def mixture(**settings: object) -> DataConfig:
-    return DataConfig.model_validate({"dataset": "mixture", "sources": ["ag_news", "sample"], **settings})
+def mixture_config(**settings: object) -> DataConfig:
+    return DataConfig.model_validate({"dataset": "mixture_config", "sources": ["ag_news", "sample"], **settings})
 
 
 @pytest.mark.parametrize("rule", ["hash", "stratified"])
 def test_a_mixture_reads_only_training_texts(news: Path, rule: str) -> None:
-    opened = open_texts(mixture(validation_fraction=0.2, validation=rule))
+    opened = open_texts(mixture_config(validation_fraction=0.2, validation=rule))
     allowed: list[str] = []
     for name in ("ag_news", "sample"):
         source = DataConfig.model_validate({"dataset": name, "validation_fraction": 0.2, "validation": rule})

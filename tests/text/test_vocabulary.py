@@ -26,9 +26,7 @@ def test_an_absent_token_is_unknown_and_an_absent_id_is_refused() -> None:
 
 
 @given(st.dictionaries(st.text(max_size=3), st.integers(1, 5)), st.integers(5, 12), st.integers(1, 3), st.randoms())
-def test_the_vocabulary_depends_only_on_counts(
-    counts: dict[str, int], size: int, min_n: int, random: object
-) -> None:
+def test_the_vocabulary_depends_only_on_counts(counts: dict[str, int], size: int, min_n: int, random: object) -> None:
     items = list(counts.items())
     random.shuffle(items)  # type: ignore[attr-defined]
     first, second = (Vocabulary.from_counts(c, max_size=size, min_frequency=min_n) for c in (counts, dict(items)))

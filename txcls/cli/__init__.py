@@ -4,8 +4,8 @@ data, lesson.
     python -m txcls train sample
     python -m txcls predict sample "When does the train to the coast leave?"
 
-Each command calls the library and prints the results; an error gives one line and exit code 2. A command's module is
-imported only when the command is called, so that `--help` is fast.
+Each command calls the library and prints the results; an error prints one line and exits with code 2. A command's
+module is imported only when the command is called, which makes `--help` fast.
 """
 
 import sys
@@ -22,11 +22,11 @@ from txcls.wording import one_line
 __all__ = ["COMMANDS", "command_line", "main"]
 
 COMMANDS = {
-    "train": ("train", "Train on a file of your own, or a preset; the result is saved as a checkpoint folder."),
-    "pretrain": ("train", "Train a model on unlabelled training texts, for `train --init` and `generate`."),
+    "train": ("train", "Train on your own file or with a preset; the result is saved as a checkpoint folder."),
+    "pretrain": ("train", "Pre-train a model on unlabelled texts, for `train --init` and `generate`."),
     "evaluate": (
         "evaluate",
-        "Measure a checkpoint on the test (or other) rows of its data set, or on all rows of a file of your own.",
+        "Evaluate a checkpoint on the test (or other) rows of its data set, or on all rows of your own file.",
     ),
     "calibrate": (
         "evaluate",
@@ -34,13 +34,13 @@ COMMANDS = {
     ),
     "report": (
         "report",
-        "How good a checkpoint is and where it fails: mistakes, confusions, doubtful labels, the linear baseline.",
+        "Report a checkpoint's quality and failures: mistakes, confusions, suspect labels, the linear baseline.",
     ),
     "predict": ("predict", "Classify texts, or the rows of a file of any size."),
-    "inspect": ("inspect", "Print name and shape of every tensor from token ids to probabilities, for one text."),
+    "inspect": ("inspect", "Print the name and shape of every tensor from token ids to probabilities, for one text."),
     "sizes": (
         "inspect",
-        "Count the parameters of a preset or checkpoint part by part; a preset's model is never allocated.",
+        "Count the parameters of a preset or checkpoint, part by part; the model of a preset is not allocated.",
     ),
     "generate": ("language", "Continue a text with a causal language model, token by token."),
     "import": (
@@ -48,7 +48,7 @@ COMMANDS = {
         "Check that a published GPT-2 can be read, downloading it by name if needed, and print its size.",
     ),
     "data": ("data", "List, download and show data sets."),
-    "export": ("export", "Make a page of a model that needs no server."),
+    "export": ("export", "Export a model or a lesson as a page that needs no server."),
     "lesson": ("lesson", "Write, check and print lessons."),
 }
 """Each command's module in this package, and the first sentence of its help."""
@@ -56,7 +56,7 @@ _FUNCTIONS = {"import": "import_weights"}
 
 
 def command_line(*names: str) -> typer.Typer:
-    """The command line with only these commands imported (default: all); the others have just a name and help."""
+    """The command line with only these commands imported (default: all); the others have only a name and help."""
     app = typer.Typer(
         name="txcls",
         help="Train, evaluate, use and inspect a Transformer text classifier written from scratch.",
@@ -76,18 +76,18 @@ def command_line(*names: str) -> typer.Typer:
     return app
 
 
-STOPPED = "stopped by Ctrl-C before it was finished; nothing unfinished was kept"
+STOPPED = "stopped by Ctrl-C before the end; unfinished results were discarded"
 
 
 def main() -> NoReturn:
-    """Run the command line; an error gives one line on standard error and exit code 2."""
-    started = time.monotonic()  # imports take seconds on a busy machine
+    """Run the command line; an error prints one line to standard error and exits with code 2."""
+    started = time.monotonic()  # before the imports, which take seconds on a busy machine
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # a lone surrogate in a text must not crash printing
+            stream.reconfigure(errors="backslashreplace")  # printing a lone surrogate must not fail
     try:
-        named = next((name for name in sys.argv[1:2] if name in COMMANDS), "none")
-        code = command_line(named)(prog_name="txcls", standalone_mode=False, obj=started)
+        command = next((name for name in sys.argv[1:2] if name in COMMANDS), "none")
+        code = command_line(command)(prog_name="txcls", standalone_mode=False, obj=started)
     except TxclsError as error:
         _fail(str(error), in_all_processes=isinstance(error, StoppedError))
     except typer.TyperException as error:  # wrong usage
@@ -96,12 +96,12 @@ def main() -> NoReturn:
         sys.exit(2)
     except (KeyboardInterrupt, typer.Abort) as error:
         if isinstance(error.__cause__ or error.__context__, EOFError):  # Abort may also come from EOFError
-            _fail("the input ended unexpectedly; make or fetch the file again")
+            _fail("the input ended unexpectedly; create or download the file again")
         note(STOPPED)
         sys.exit(130)
     except MemoryError:
-        _fail("out of memory; process less at once, or use a machine with more")
-    except BrokenPipeError:  # the reader of our output has exited, as with `| head`
+        _fail("out of memory; process less data at a time, or use a machine with more memory")
+    except BrokenPipeError:  # the program that reads the output has ended, as with `| head`
         sys.stdout = None
         sys.exit(0)
     if code == 130:  # Ctrl-C, as reported by typer
@@ -110,7 +110,7 @@ def main() -> NoReturn:
 
 
 def _fail(message: str, *, in_all_processes: bool = False) -> NoReturn:
-    """Print the error and exit with 2; an error in all processes of a torchrun run is printed only by the first."""
+    """Print the error and exit with code 2; an error in all torchrun processes is printed only by the first one."""
     number = process_number()
     if not (number and in_all_processes):
         note("error: " + one_line(message) + (f" [process {number}]" if number else ""))

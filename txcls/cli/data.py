@@ -39,7 +39,7 @@ def list_sets(as_json: JsonOption = False) -> None:
 
 
 @app.command()
-def fetch(name: Annotated[str, typer.Argument(metavar="NAME", help="A name that `data list` shows.")]) -> None:
+def fetch(name: Annotated[str, typer.Argument(metavar="NAME", help="A name from `data list`.")]) -> None:
     """Download a data set from its publisher into the cache and verify its checksums."""
     columns = (
         TextColumn("{task.description}"),
@@ -54,7 +54,7 @@ def fetch(name: Annotated[str, typer.Argument(metavar="NAME", help="A name that 
 
 
 class _Bar:
-    """A file's progress bar with the methods that pooch calls."""
+    """The progress bar of a file, with the methods that pooch calls."""
 
     total = 0
 
@@ -75,38 +75,38 @@ class _Bar:
 def agreement(
     sources: Annotated[
         list[str],
-        typer.Option("--from", metavar="NAME_OR_PATH", help="A data set, or text files; may be given several times."),
+        typer.Option("--from", metavar="NAME_OR_PATH", help="A data set, text file or folder; can be repeated."),
     ],
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the rows are written.")] = Path("agreement"),
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to write.")] = Path("agreement"),
     rows: Annotated[int, typer.Option(min=2, help="Maximum number of training rows.")] = 400_000,
     held_out: Annotated[
-        int, typer.Option(min=2, help="Maximum number of validation and of test rows of each source.")
+        int, typer.Option(min=2, help="Maximum number of validation rows, and of test rows, from each source.")
     ] = 10_000,
 ) -> None:
     """Make the rows of `agreement` (is or are?) from English texts."""
     limits: dict[Part, int] = {"train": rows, "validation": held_out, "test": held_out}
     with console(error=True).status("reading"):
-        made, nouns = make_rows({source: texts_of(source) for source in sources}, limit=limits)
-    if empty := [part for part, of_part in made.items() if not of_part]:
-        raise DataError(f"no {empty[0]} rows in {', '.join(sources)}; give more text, with --from")
-    write_agreement(out, made, nouns)
-    counts = ", ".join(f"{len(of_part):,} {part}" for part, of_part in made.items())
+        rows_by_part, nouns = make_rows({source: texts_of(source) for source in sources}, limit=limits)
+    if empty := [part for part, part_rows in rows_by_part.items() if not part_rows]:
+        raise DataError(f"no {empty[0]} rows in {', '.join(sources)}; add more texts with --from")
+    write_agreement(out, rows_by_part, nouns)
+    counts = ", ".join(f"{len(part_rows):,} {part}" for part, part_rows in rows_by_part.items())
     print(f"{out}: {counts} rows; {len(nouns.plural_of):,} nouns")
 
 
 @app.command()
 def show(
-    name_or_path: Annotated[str, typer.Argument(metavar="NAME_OR_PATH", help="A data set's name, or your own file.")],
+    name_or_path: Annotated[str, typer.Argument(metavar="NAME_OR_PATH", help="A data set's name, or a table file.")],
     text_column: TextColumnOption = None,
     label_column: LabelColumnOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show rows per class and example texts of a data set, or of your own file."""
-    known, path = name_or_path in dataset_names(), Path(name_or_path)
+    """Show the rows per class and example texts of a data set, or of your own file."""
+    is_name = name_or_path in dataset_names()
     config = DataConfig(
-        dataset=name_or_path if known else "table", text_column=joined_columns(text_column), label_column=label_column
+        dataset=name_or_path if is_name else "table", text_column=joined_columns(text_column), label_column=label_column
     )
-    dataset = open_dataset(config, path=None if known else path)
+    dataset = open_dataset(config, path=None if is_name else Path(name_or_path))
     splits = {split: dataset.load(split) for split in dataset.splits if not split.startswith("oos")}
     if as_json:
         for split, rows in splits.items():
@@ -124,9 +124,9 @@ def show(
     table = Table("class", *(f"{split} rows" for split in splits), "example", title=Text(shown(dataset.info.title)))
     first = next(iter(splits.values()))
     for index, label in enumerate(first.classes):
-        example = next((text for text, own in zip(first.texts, first.labels, strict=True) if own == index), "")
-        counted = (f"{sum(own == index for own in rows.labels):,}" for rows in splits.values())
-        table.add_row(Text(shown(label)), *counted, Text(shown(example, limit=120)))
+        example = first.texts[first.labels.index(index)] if index in first.labels else ""
+        cells = (f"{rows.labels.count(index):,}" for rows in splits.values())
+        table.add_row(Text(shown(label)), *cells, Text(shown(example, limit=120)))
     console().print(table)
     for line in (dataset.description, dataset.info.homepage, dataset.info.terms):
         if line:

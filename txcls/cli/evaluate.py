@@ -52,27 +52,30 @@ def evaluate(
     data: DataOption = None,
     sheet: SheetOption = None,
     split: Annotated[
-        str, typer.Option("--split", metavar="SPLIT", help="test, validation, or new where there is such a split.")
+        str, typer.Option("--split", metavar="SPLIT", help="test, validation, or new if the data set has this split.")
     ] = "test",
     write: Annotated[
         bool, typer.Option("--write", help="Also save the results in the checkpoint's metrics and card.")
     ] = False,
     heads: Annotated[
-        bool, typer.Option("--heads", help="Instead, measure what each head is worth and attends to.")
+        bool, typer.Option("--heads", help="Instead, measure what each head contributes and attends to.")
     ] = False,
     explanations: Annotated[
         int | None,
-        typer.Option("--explanations", metavar="N", min=1, help="Instead, compare attributions on N test texts."),
+        typer.Option(
+            "--explanations", metavar="N", min=1, help="Instead, compare attribution methods on N test texts."
+        ),
     ] = None,
     circuit: Annotated[
-        bool, typer.Option("--circuit", help="Instead, search for the attention rows that decide (who_won).")
+        bool,
+        typer.Option("--circuit", help="Instead, find the attention rows that determine predictions (who_won only)."),
     ] = False,
     induction: Annotated[
         bool,
-        typer.Option("--induction", help="Instead, test whether a language model continues repeated tokens."),
+        typer.Option("--induction", help="Instead, test whether a language model continues repeated sequences."),
     ] = False,
     agreement: Annotated[
-        bool, typer.Option("--agreement", help="Instead, measure by attractors and constructions (agreement).")
+        bool, typer.Option("--agreement", help="Instead, measure by attractors and constructions (agreement only).")
     ] = False,
     linear: Annotated[
         bool,
@@ -84,7 +87,7 @@ def evaluate(
     device: DeviceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure a checkpoint on the test (or other) rows of its data set, or on all rows of a file of your own."""
+    """Evaluate a checkpoint on the test (or other) rows of its data set, or on all rows of your own file."""
     if induction:
         _evaluate_induction(checkpoint, write=write, as_json=as_json)
         return
@@ -94,7 +97,7 @@ def evaluate(
     if heads or circuit or linear or explanations is not None:
         if split != "test":
             raise DataError(
-                f"got --split {split}; --heads, --circuit, --linear and --explanations are measured on test rows"
+                f"got --split {split}; --heads, --circuit, --linear and --explanations are only for test rows"
             )
         if linear:
             _evaluate_linear(checkpoint, data=data, write=write, device=device, as_json=as_json)
@@ -104,94 +107,92 @@ def evaluate(
             _evaluate_parts(checkpoint, heads=heads, explanations=explanations, data=data, write=write, as_json=as_json)
         return
     loaded = load_checkpoint(checkpoint)
-    own = _own_rows(loaded, split=split, data=data, sheet=sheet)
-    if own is not None and write and loaded.config.data.dataset == "table" and "comparison" in loaded.metrics:
-        raise DataError("--write: it would replace the figures of the rows held out from training; leave it out")
-    evaluation = _evaluated(loaded, own, split=split, data=data, device=device)
+    file_rows = _read_file_rows(loaded, split=split, data=data, sheet=sheet)
+    if file_rows is not None and write and loaded.config.data.dataset == "table" and "comparison" in loaded.metrics:
+        raise DataError("--write: would replace the metrics of the rows held out from training; leave it out")
+    evaluation = _measure(loaded, file_rows, split=split, data=data, device=device)
     if write:
         save_checkpoint(measuring.with_evaluation(loaded, split=split, evaluation=evaluation))
     scope = {} if evaluation.scope is None else {"scope": dict(evaluation.scope)}
-    figures = {"checkpoint": loaded.name, "split": split, **evaluation.to_dict(), **scope}
-    if own is not None and data is not None:
-        figures |= {"split": data.name, **figures_of_file(own, figures["accuracy"])}
+    metrics = {"checkpoint": loaded.name, "split": split, **evaluation.to_dict(), **scope}
+    if file_rows is not None and data is not None:
+        metrics |= {"split": data.name, **file_metrics(file_rows, metrics["accuracy"])}
     if as_json:
-        print_json(figures)
+        print_json(metrics)
     else:
-        _print_evaluation(figures)
+        _print_evaluation(metrics)
 
 
-def _own_rows(loaded: Checkpoint, *, split: str, data: Path | None, sheet: str | None) -> FileRows | None:
+def _read_file_rows(loaded: Checkpoint, *, split: str, data: Path | None, sheet: str | None) -> FileRows | None:
     """The rows of the user's own file; None if `data` is a folder or a file in the published format."""
     if data is None or split != "test" or not (data.is_file() and is_table(data.name)):
         return None
-    published = None
+    published_error = None
     if loaded.config.data.dataset != "table":
         try:
             open_dataset(loaded.config.data, path=data).load("test")
         except DataError as error:  # not in the published format, so possibly the user's own table
-            published = error
+            published_error = error
         else:
             return None
     try:
         rows = rows_of_file(loaded, data, sheet=sheet)
     except DataError as error:
-        if published is None:
+        if published_error is None:
             raise
-        raise DataError(f"{error}. Read as {loaded.config.data.dataset} is published: {published}") from None
-    for sentence in rows.notes:
-        note(sentence)
+        dataset = loaded.config.data.dataset
+        raise DataError(f"{error}. In the published format of {dataset}: {published_error}") from None
+    note(*rows.notes)
     return rows
 
 
-def figures_of_file(rows: FileRows, accuracy: float) -> dict[str, float]:
-    """For rows of a file: the estimated share that was trained on, and the accuracy with unknown classes as errors."""
-    figures = {"learned": round(rows.learned, 4)}
-    return figures | ({"accuracy_with_unknown": round(rows.with_unknown(accuracy), 6)} if rows.n_unknown else {})
+def file_metrics(rows: FileRows, accuracy: float) -> dict[str, float]:
+    """Further metrics of a file's rows: the estimated share trained on, and accuracy with unknown classes as errors."""
+    metrics = {"learned": round(rows.learned, 4)}
+    return metrics | ({"accuracy_with_unknown": round(rows.with_unknown(accuracy), 6)} if rows.n_unknown else {})
 
 
-def _evaluated(
-    loaded: Checkpoint, own: FileRows | None, *, split: str, data: Path | None, device: str | None
+def _measure(
+    loaded: Checkpoint, file_rows: FileRows | None, *, split: str, data: Path | None, device: str | None
 ) -> Evaluation:
-    """The metrics on these rows, or else on those of a split."""
+    """The metrics on the rows of a file or, without one, of a split."""
     with rows_progress() as bar:
         task = bar.add_task("reading", total=None)
 
         def show(done: int, total: int) -> None:
             bar.update(task, description="measuring", completed=done, total=total)
 
-        if own is not None:
-            return measuring.evaluate_rows(loaded, own.labelled, device=device, on_rows=show)
+        if file_rows is not None:
+            return measuring.evaluate_rows(loaded, file_rows.labelled, device=device, on_rows=show)
         return measuring.evaluate(loaded, split=split, data_path=data, device=device, on_rows=show)
 
 
 def calibrate(checkpoint: CheckpointArgument, data: DataOption = None, device: DeviceOption = None) -> None:
     """Refit a checkpoint's calibration on its data set's validation rows; the ranking of classes does not change."""
     loaded = load_checkpoint(checkpoint)
-    fitted = measuring.calibrate(loaded, data_path=data, device=device)
-    save_checkpoint(fitted)
-    figures = fitted.metrics["validation"]
+    calibrated = measuring.calibrate(loaded, data_path=data, device=device)
+    save_checkpoint(calibrated)
+    metrics, calibration = calibrated.metrics["validation"], calibrated.calibration
     note(
-        f"saved {fitted.path}: temperature {fitted.calibration.temperature:.4f}, power {fitted.calibration.power:.4f}, "
-        f"calibration error {figures['ece']:.4f} and log loss {figures['log_loss']:.4f} on {figures['n']:,} validation "
+        f"saved {calibrated.path}: temperature {calibration.temperature:.4f}, power {calibration.power:.4f}, "
+        f"calibration error {metrics['ece']:.4f} and log loss {metrics['log_loss']:.4f} on {metrics['n']:,} validation "
         f"rows; measure it on test rows with `txcls evaluate {shlex.quote(checkpoint)} --write`"
     )
 
 
-def _print_evaluation(figures: Mapping[str, Any]) -> None:
-    of_split = figures["split"] in MEASURED_SPLITS
-    measured_on = f"{figures['n']:,} " + (f"{figures['split']} rows" if of_split else f"rows of {figures['split']}")
-    if (learned := figures.get("learned", 0.0)) >= MIN_LEARNED:
-        measured_on += f", of which it was trained on about {percentage(learned, 0)}"
-    _print_summary(f"{figures['checkpoint']}: {measured_on}", figures)
-    if "accuracy_with_unknown" in figures:
-        console().print(f"accuracy {percentage(figures['accuracy_with_unknown'], 2)} with unknown classes as errors")
-    per_class = figures["per_class"]
+def _print_evaluation(metrics: Mapping[str, Any]) -> None:
+    split = metrics["split"]
+    rows_description = f"{metrics['n']:,} " + (f"{split} rows" if split in MEASURED_SPLITS else f"rows of {split}")
+    if (learned := metrics.get("learned", 0.0)) >= MIN_LEARNED:
+        rows_description += f", of which it was trained on about {percentage(learned, 0)}"
+    _print_summary(f"{metrics['checkpoint']}: {rows_description}", metrics)
+    per_class = metrics["per_class"]
     classes = [row["label"] for row in per_class]
     title = "by class"
     if len(per_class) > MAX_CLASSES_SHOWN:
-        measured = [row for row in per_class if row["support"]]
-        per_class = sorted(measured, key=lambda row: float(row["f1"]))[:WORST_CLASSES]
-        title = f"the {len(per_class)} classes with the lowest F1, of {len(measured)} (--json has all)"
+        with_rows = [row for row in per_class if row["support"]]
+        per_class = sorted(with_rows, key=lambda row: float(row["f1"]))[:WORST_CLASSES]
+        title = f"the {len(per_class)} classes with the lowest F1, of {len(with_rows)} (--json has all)"
     rows: list[tuple[object, ...]] = [
         (row["label"], *(f"{row[key]:.4f}" for key in ("precision", "recall", "f1")), f"{row['support']:,}")
         for row in per_class
@@ -199,36 +200,38 @@ def _print_evaluation(figures: Mapping[str, Any]) -> None:
     print_rows(("class", "precision", "recall", "F1", "rows"), rows, title=title)
     rows = [
         (true, predicted, f"{n:,}", percentage(share))
-        for true, predicted, n, share in most_confused(classes, figures["confusion"], n=10)
+        for true, predicted, n, share in most_confused(classes, metrics["confusion"], n=10)
     ]
     head: tuple[str, ...] = ("true class", "predicted class", "rows", "share of the true class")
     print_rows(head, rows, title="most frequent confusions")
     head = ("confidence", "rows", "mean confidence", "accuracy")
-    print_rows(head, reliability_rows(figures["reliability"]), title="reliability")
+    print_rows(head, reliability_rows(metrics["reliability"]), title="reliability")
     for key, (name, bound) in GROUPS.items():
         rows = [
-            (group_name(group, bound), f"{group['n']:,}", percentage(group["accuracy"], 2)) for group in figures[key]
+            (group_name(group, bound), f"{group['n']:,}", percentage(group["accuracy"], 2)) for group in metrics[key]
         ]
         print_rows((name, "rows", "accuracy"), rows)
-    for key, accuracy in figures.get("order", {}).items():
+    for key, accuracy in metrics.get("order", {}).items():
         console().print(f"{ORDER[key]}: accuracy {percentage(accuracy, 2)}")
 
 
-def _print_summary(title: str, figures: Mapping[str, Any]) -> None:
-    """Print the main metrics, above any table."""
+def _print_summary(title: str, metrics: Mapping[str, Any]) -> None:
+    """Print the main metrics, which come before the tables."""
     out = console()
     out.print(Text(shown(title), style="bold"))
     out.print(
-        f"accuracy {percentage(figures['accuracy'], 2)}   macro-F1 {figures['macro_f1']:.4f}   "
-        f"calibration error (15 bins) {figures['ece']:.4f}   log loss {figures['log_loss']:.4f}"
+        f"accuracy {percentage(metrics['accuracy'], 2)}   macro-F1 {metrics['macro_f1']:.4f}   "
+        f"calibration error (15 bins) {metrics['ece']:.4f}   log loss {metrics['log_loss']:.4f}"
     )
-    if scope := figures.get("scope"):
+    if scope := metrics.get("scope"):
         out.print(
-            f"out of scope: AUROC {scope['auroc']:.4f}, accuracy over all {scope['n_in'] + scope['n_out']:,} queries "
+            f"out of scope: AUROC {scope['auroc']:.4f}, accuracy on all {scope['n_in'] + scope['n_out']:,} queries "
             f"{percentage(scope['accuracy'], 2)} ({percentage(scope['recall_out'], 2)} of the out-of-scope queries "
-            f"recognised; {scope['accepted_out']:,} of {scope['n_out']:,} accepted, {scope['confident_out']:,} with "
-            "more than 90 %)"
+            f"recognised; {scope['accepted_out']:,} of {scope['n_out']:,} accepted, {scope['confident_out']:,} with a "
+            "confidence above 90 %)"
         )
+    if "accuracy_with_unknown" in metrics:
+        out.print(f"accuracy {percentage(metrics['accuracy_with_unknown'], 2)} with unknown classes as errors")
 
 
 def _evaluate_linear(checkpoint: str, *, data: Path | None, write: bool, device: str | None, as_json: bool) -> None:
@@ -243,7 +246,7 @@ def _evaluate_linear(checkpoint: str, *, data: Path | None, write: bool, device:
 
 
 def _evaluate_induction(checkpoint: str, *, write: bool, as_json: bool) -> None:
-    """`--induction`: the loss on random tokens and on their repetition, and each head's induction score."""
+    """`--induction`: the loss on random tokens and on their repetition, and the induction score of each head."""
     loaded = load_checkpoint(checkpoint)
     if not isinstance(loaded.model, LanguageModel):
         raise CheckpointError(f"{loaded.name} is a classifier; --induction is for causal language models such as lm")
@@ -263,7 +266,7 @@ def _evaluate_induction(checkpoint: str, *, write: bool, as_json: bool) -> None:
 
 
 def _evaluate_agreement(checkpoint: str, *, data: Path | None, write: bool, as_json: bool) -> None:
-    """`--agreement`: accuracy by number of attractors, by source and by construction, with less of the text as well."""
+    """`--agreement`: accuracy by number of attractors, source and construction, also with parts of the text removed."""
     classifier = Predictor.load(checkpoint)
     measured = measure_agreement(classifier, data_path=data, on_stage=note)
     if write:
@@ -280,7 +283,7 @@ def _evaluate_agreement(checkpoint: str, *, data: Path | None, write: bool, as_j
 
 
 def _evaluate_circuit(checkpoint: str, *, write: bool, as_json: bool) -> None:
-    """`--circuit`: the attention rows that determine the prediction, and the accuracy when only they are kept."""
+    """`--circuit`: the attention rows that determine predictions, and the accuracy if all others are uniform."""
     classifier = Predictor.load(checkpoint)
     circuit = measure_circuit(classifier, on_stage=note)
     measured = {"circuit": circuit.to_dict()}
@@ -301,7 +304,8 @@ def _evaluate_circuit(checkpoint: str, *, write: bool, as_json: bool) -> None:
     print_rows(head, rows, title=f"{classifier.name}: accuracy with all other attention rows uniform")
     for pointed in circuit.pointed:
         heads = " and ".join(str(head + 1) for head in pointed.heads)
-        note(f"class row of head {heads} put on a team: {percentage(pointed.share, 1)} of {pointed.n:,} follow")
+        share = percentage(pointed.share, 1)
+        note(f"class row of head {heads} moved to a team: {share} of {pointed.n:,} predictions follow")
 
 
 def _evaluate_parts(
@@ -337,7 +341,7 @@ def _evaluate_heads(classifier: Predictor, measured: Checkpoint, *, data: Path |
         parts.append(("all heads", zero.all_heads, mean.all_heads))
     rows = [(part, *(percentage(accuracy, 2) for accuracy in accuracies)) for part, *accuracies in parts]
     title = f"{classifier.name}: accuracy on {zero.n:,} test rows"
-    print_rows(("switched off", "zero", "mean"), rows, title=title)
+    print_rows(("ablated", "zero ablation", "mean ablation"), rows, title=title)
     _print_stories(atlas)
     return measured
 
@@ -382,5 +386,5 @@ def _evaluate_explanations(
         areas = [(METHODS[name], f"{area:.4f}") for name, area in averages.areas.items()]
         areas.append(("random order", f"{averages.random_area:.4f}"))
         title = f"{classifier.name}: {averages.n:,} test texts"
-        print_rows(("words removed in the order of", "area"), areas, title=title)
+        print_rows(("words removed in order of", "area"), areas, title=title)
     return measured.with_metrics(explanations=averages.to_dict())

@@ -12,25 +12,19 @@ from txcls.web.lesson import export_lesson
 from txcls.web.playground import export_playground
 from txcls.web.playground import playground as playground_page
 
-app = typer.Typer(no_args_is_help=True, help="Make a page of a model that needs no server.")
-
-
-@app.callback()
-def _commands() -> None:
-    """Make a page of a model that needs no server."""
-
+app = typer.Typer(no_args_is_help=True, help="Export a model or a lesson as a page that needs no server.")
 
 OutOption = Annotated[
     Path, typer.Option("--out", metavar="DIR", help="The folder to write; an older page in it is replaced.")
 ]
 SingleFileOption = Annotated[
-    bool, typer.Option("--single-file", help="Write only index.html, with the weights in it; it opens from a disk.")
+    bool, typer.Option("--single-file", help="Write only index.html, which includes the weights and opens from a disk.")
 ]
 PlaygroundOption = Annotated[
     bool,
     typer.Option(
         "--playground",
-        help="Also write playground.html beside index.html, on which visitors train a model, and link it.",
+        help="Also write playground.html, a page on which visitors train a model, and link to it.",
     ),
 ]
 
@@ -45,14 +39,12 @@ def page(
     single_file: SingleFileOption = False,
     address: Annotated[
         str,
-        typer.Option(
-            "--address", metavar="URL", help="Where the page will be found; a preview image is made for links."
-        ),
+        typer.Option("--address", metavar="URL", help="The page's future URL; links to it will show a preview image."),
     ] = "",
-    project: Annotated[str, typer.Option("--project", metavar="URL", help="A page that the footer links to.")] = "",
+    project: Annotated[str, typer.Option("--project", metavar="URL", help="A page to link to in the footer.")] = "",
     with_playground: PlaygroundOption = False,
 ) -> None:
-    """Write a page that classifies in the visitor's browser: a folder for any static host, or a single file."""
+    """Write a page that classifies texts in the visitor's browser: a folder for any static host, or a single file."""
     _print_written(
         export_page(
             checkpoints,
@@ -68,7 +60,7 @@ def page(
 
 @app.command()
 def playground(out: OutOption) -> None:
-    """Write a page on which visitors train a Transformer in their browser: one file that needs no server."""
+    """Write a page on which visitors train a Transformer in their browser: a single file that needs no server."""
     _print_written(export_playground(out), single_file=True)
 
 
@@ -82,7 +74,7 @@ def lesson(
     ] = "en",
     with_playground: PlaygroundOption = False,
 ) -> None:
-    """Write a lesson as a page that needs no server: the same steps and questions, the models in the browser."""
+    """Write a lesson as a page that needs no server, with the same questions and models that run in the browser."""
     written = export_lesson(
         given_lesson(lesson, language), out, single_file=single_file, with_playground=with_playground
     )
@@ -92,6 +84,6 @@ def lesson(
 def _print_written(written: Path, *, single_file: bool) -> None:
     """Print which files were written and how to open them."""
     total = sum(file.stat().st_size for file in written.parent.iterdir())
-    note(f"wrote {written} ({total / 1e6:.1f} MB{'' if single_file else ' with the files beside it'})")
+    note(f"wrote {written} ({total / 1e6:.1f} MB{'' if single_file else ' with the other files in this folder'})")
     if not single_file:
         note(f"to open it: python -m http.server --directory {written.parent}; README.md there says how to host it")

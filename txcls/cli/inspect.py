@@ -1,4 +1,4 @@
-"""`txcls inspect` and `txcls sizes`: what is inside a model."""
+"""`txcls inspect` and `txcls sizes`: the tensors and parameters of a model."""
 
 from typing import Annotated
 
@@ -25,7 +25,7 @@ def inspect(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The text to trace through the model.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Print name and shape of every tensor from token ids to probabilities, for one text."""
+    """Print the name and shape of every tensor from token ids to probabilities, for one text."""
     classifier = Predictor.load(checkpoint)
     traced = trace_text(classifier, text)
     if as_json:
@@ -46,20 +46,22 @@ def sizes(
     settings: SettingsOption = None,
     vocabulary: Annotated[
         int | None,
-        typer.Option("--vocabulary", metavar="N", min=5, help="Tokens, for a preset  [default: text.max_vocabulary]"),
+        typer.Option(
+            "--vocabulary", metavar="N", min=5, help="Vocabulary size, for a preset  [default: text.max_vocabulary]"
+        ),
     ] = None,
     classes: Annotated[
-        int | None, typer.Option("--classes", metavar="N", min=2, help="Classes, for a preset  [default: 2]")
+        int | None, typer.Option("--classes", metavar="N", min=2, help="Number of classes, for a preset  [default: 2]")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Count the parameters of a preset or checkpoint part by part; a preset's model is never allocated."""
+    """Count the parameters of a preset or checkpoint, part by part; the model of a preset is not allocated."""
     if name in preset_names() or name.endswith(".toml"):
         config = load_preset(name).with_settings(settings or ())
         size = vocabulary or config.text.max_vocabulary
         model = build_without_memory(config, vocab_size=size, n_classes=classes or 2)
-        of = f"preset {name} with {size:,} tokens"
-        of += f" and {classes or 2} classes" if config.objective == "classify" else ""
+        title = f"preset {name} with {size:,} tokens"
+        title += f" and {classes or 2} classes" if config.objective == "classify" else ""
     else:
         if settings or vocabulary or classes is not None:
             raise ConfigError(f"{name} is not a preset; --set, --vocabulary and --classes apply to presets only")
@@ -68,9 +70,9 @@ def sizes(
         except CheckpointError as error:
             known = ", ".join(preset_names())
             raise ConfigError(f"no preset named {name!r} (there are {known}), and {error}") from None
-        published = (folder / "merges.txt").is_file()
-        model = load_gpt2(folder).model if published else load_checkpoint(folder).model
-        of = f"checkpoint {name}"
+        is_gpt2 = (folder / "merges.txt").is_file()
+        model = load_gpt2(folder).model if is_gpt2 else load_checkpoint(folder).model
+        title = f"checkpoint {name}"
     parts = part_sizes(model)
     total = sum(part.total for part in parts)
     if as_json:
@@ -79,7 +81,7 @@ def sizes(
             print_json({"part": part.name, "shapes": shapes, "times": part.times, "parameters": part.total})
         print_json({"part": "all", "parameters": total})
         return
-    table = Table("part", "shape", title=of)
+    table = Table("part", "shape", title=title)
     for column in ("times", "parameters", "share"):
         table.add_column(column, justify="right")
     for part in parts:

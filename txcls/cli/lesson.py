@@ -1,4 +1,4 @@
-"""`txcls lesson`: write, check and print lessons, and read the codes shown at their end."""
+"""`txcls lesson`: write, check and print lessons, and read the codes that are shown at the end of a lesson."""
 
 from functools import cache
 from pathlib import Path
@@ -21,34 +21,29 @@ LessonArgument = Annotated[
 LanguageOption = Annotated[str, typer.Option("--language", metavar="L", help="Language of a shipped lesson: en, de.")]
 
 
-@app.callback()
-def _commands() -> None:
-    """Write, check and print lessons."""
-
-
 @cache
 def _load(name: str) -> Predictor:
     return Predictor.load(name)
 
 
-def _checked(lesson: Lesson) -> list[Solved]:
-    """Check a lesson; returns its steps with all measurements."""
+def _check(lesson: Lesson) -> list[Solved]:
+    """Check a lesson, and return its steps with all measurements."""
     return check_lesson(lesson, _load, checkpoints=[summary.name for summary in list_checkpoints().classifiers])
 
 
 @app.command()
 def check(lesson: LessonArgument, language: LanguageOption = "en") -> None:
-    """Check a lesson: its fields, its states, and every answer and claim against the models; prints what is right."""
-    given = given_lesson(lesson, language)
-    solved = _checked(given)
+    """Check a lesson's fields and states, and each answer and claim against the models; print the right answers."""
+    opened = given_lesson(lesson, language)
+    solved = _check(opened)
     rows = [
         (number, step.step.title, "" if step.step.question is None else step.step.question.kind, step.answer)
         for number, step in enumerate(solved, 1)
     ]
-    print_rows(("step", "title", "question", "the right answer, as measured"), rows)
-    asked = sum(step.step.question is not None for step in solved)
-    note(f"{given.source}: {len(given.steps)} steps, {asked} questions; everything it says is what the models do")
-    _print_how_to_open(given)
+    print_rows(("step", "title", "question", "right answer (measured)"), rows)
+    n_questions = sum(step.step.question is not None for step in solved)
+    note(f"{opened.source}: {len(opened.steps)} steps, {n_questions} questions; all answers and claims are correct")
+    _print_how_to_open(opened)
 
 
 def _print_how_to_open(lesson: Lesson) -> None:
@@ -57,7 +52,7 @@ def _print_how_to_open(lesson: Lesson) -> None:
     if file.parent == SHIPPED:
         return
     if not is_offered(file):
-        note(f"The app would not offer it. {NAMING_RULE}")
+        note(f"The app will not list it. {NAMING_RULE}")
         return
     language = "" if lesson.language == "en" else f"&lang={lesson.language}"
     note(
@@ -70,7 +65,7 @@ def _print_how_to_open(lesson: Lesson) -> None:
 def new(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write, such as mine.en.yaml.")],
 ) -> None:
-    """Write a lesson to begin with: three steps with comments, which pass `lesson check` as they are."""
+    """Write a template: a lesson of three steps with comments, which passes `lesson check`."""
     if file.suffix not in (".yaml", ".yml"):
         raise LessonError(f"{file}: expected a name that ends in .yaml")
     write_template(file)
@@ -79,7 +74,7 @@ def new(
 
 @app.command("list")
 def list_lessons() -> None:
-    """List the lessons: those shipped, and those in the folder that TXCLS_LESSONS names."""
+    """List the shipped lessons, and those in the folder $TXCLS_LESSONS."""
     rows, problems = [], []
     for name in lesson_names():
         readable = {}
@@ -89,21 +84,20 @@ def list_lessons() -> None:
             except LessonError as error:
                 problems.append(str(error))
         if readable:
-            shown = next(iter(readable.values()))
-            rows.append((name, shown.title, f"{shown.minutes:g}", len(shown.steps), ", ".join(sorted(readable))))
+            first = next(iter(readable.values()))
+            rows.append((name, first.title, f"{first.minutes:g}", len(first.steps), ", ".join(sorted(readable))))
     print_rows(("name", "title", "minutes", "steps", "languages"), rows)
-    for problem in problems:
-        note(f"not listed: {problem}")
+    note(*(f"not listed: {problem}" for problem in problems))
 
 
 @app.command("measures")
 def list_measures() -> None:
-    """List what a lesson's answers, facts and claims can measure."""
-    print_rows(("measure", "fields", "least margin", "what it is"), measures())
+    """List the measures for a lesson's answers, facts and claims."""
+    print_rows(("measure", "fields", "minimum margin", "description"), measures())
     note(
-        "A field in [brackets] may be left out. All take another `text` and `checkpoint` than the step's too. `check` "
-        "refuses a question whose right answer leads the next by less than the least margin (percentage points; logits "
-        "for attributions); `margin: 3` in a measurement sets another."
+        "Fields in [brackets] are optional. Every measure also accepts `text` and `checkpoint`; the defaults are the "
+        "step's. `check` refuses a question if the right answer exceeds the next one by less than the minimum margin "
+        "(percentage points; logits for attributions); `margin: 3` in a measurement sets another margin."
     )
 
 
@@ -115,19 +109,19 @@ def worksheet(
     ] = None,
     language: LanguageOption = "en",
 ) -> None:
-    """Write a lesson as a page to print: questions with room for answers, pictures, and the answers on a last page."""
-    given = given_lesson(lesson, language)
-    _checked(given)
-    target = out or Path(f"{given.name}.{given.language}.html")
-    write_worksheet(given, _load, target)
-    note(f"wrote {target}; open it in a browser and print it; the answers begin on a page of their own at the end")
+    """Write a lesson as a printable page: questions with space for answers, pictures, and the answers at the end."""
+    opened = given_lesson(lesson, language)
+    _check(opened)
+    target = out or Path(f"{opened.name}.{opened.language}.html")
+    write_worksheet(opened, _load, target)
+    note(f"wrote {target}; open it in a browser and print it; the answers are on separate pages at the end")
 
 
 @app.command("code")
 def read_codes(
     codes: Annotated[list[str], typer.Argument(metavar="CODE", help="Codes as shown at the end of a lesson.")],
 ) -> None:
-    """Say which questions a code's owner answered; its checksum finds typing errors and proves nothing."""
+    """Show which questions were answered correctly, from the codes at the end of a lesson."""
     rows: list[tuple[object, ...]] = []
     for code in codes:
         result = read_code(code)
@@ -136,5 +130,5 @@ def read_codes(
         rows.append((result.lesson, *counts, ", ".join(f"{n} {mark}" for n, mark in enumerate(marks, 1))))
     print_rows(("lesson", "right", "wrong", "not answered", "by question"), rows)
     note(
-        "The checksum of a code finds typing errors. It is not a signature: anyone who knows the format can write one."
+        "The checksum of a code detects typing errors. It is not a signature: anyone who knows the format can make one."
     )

@@ -11,23 +11,23 @@ from txcls.data.columns import JOINER
 CheckpointArgument = Annotated[
     str, typer.Argument(metavar="CHECKPOINT", help="A checkpoint folder, or a name under checkpoints/.")
 ]
-PresetArgument = Annotated[str, typer.Argument(metavar="PRESET", help="A preset's name, or a TOML file of that form.")]
+PresetArgument = Annotated[str, typer.Argument(metavar="PRESET", help="A preset's name, or a TOML file.")]
 PresetOrFileArgument = Annotated[
     str,
     typer.Argument(
         metavar="FILE|PRESET",
-        help="A table of your own (CSV, TSV, JSON Lines, JSON, Parquet, Excel), or a preset's name or TOML file.",
+        help="Your own table (CSV, TSV, JSON Lines, JSON, Parquet, Excel), or a preset's name or TOML file.",
     ),
 ]
 DataOption = Annotated[
-    Path | None, typer.Option("--data", metavar="PATH", help="Folder or file with the data in their published format.")
+    Path | None, typer.Option("--data", metavar="PATH", help="Folder or file with the data in the published format.")
 ]
 DeviceOption = Annotated[
     str | None, typer.Option("--device", metavar="D", help="cpu, cuda, …  [default: CUDA if available]")
 ]
 SettingsOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change a setting; may be given several times."),
+    typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change a setting; can be repeated."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object per line, and nothing else.")]
 TextColumnOption = Annotated[
@@ -35,7 +35,7 @@ TextColumnOption = Annotated[
     typer.Option(
         "--text-column",
         metavar="C",
-        help="The file's text column; several are joined, such as subject and body  [default: guessed]",
+        help="The file's text column; repeat to join several, such as subject and body  [default: guessed]",
     ),
 ]
 SheetOption = Annotated[
@@ -44,7 +44,7 @@ SheetOption = Annotated[
 MergeOption = Annotated[
     bool,
     typer.Option(
-        "--merge-labels", help="Merge labels that differ only in case and blanks; drop placeholders such as n/a."
+        "--merge-labels", help="Merge labels that differ only in case and spaces; drop placeholders such as n/a."
     ),
 ]
 LabelColumnOption = Annotated[
@@ -53,5 +53,5 @@ LabelColumnOption = Annotated[
 
 
 def joined_columns(names: Sequence[str] | None) -> str | None:
-    """The name that `text_columns` reads for the columns given with --text-column."""
+    """The columns given with --text-column as one name, which `text_columns` splits."""
     return JOINER.join(names) if names else None

@@ -1,4 +1,4 @@
-"""What commands print: JSON and tables on standard output, notes and progress on standard error."""
+"""Output of the commands: JSON and tables on standard output, notes and progress on standard error."""
 
 import json
 import os
@@ -18,18 +18,18 @@ _UNPRINTABLE_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u20
 
 
 def print_json(value: dict[str, Any]) -> None:
-    """Print a JSON object on one line; terminal control characters are written as JSON escapes."""
+    """Print a JSON object on one line, with terminal control characters as JSON escapes."""
     text = json.dumps(value, ensure_ascii=False)
-    print(_UNPRINTABLE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+    print(_UNPRINTABLE_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
 def console(*, error: bool = False) -> Console:
-    """The terminal for tables or, with `error`, for progress bars."""
+    """The console for tables or, with `error`, for progress bars."""
     return Console(stderr=error)
 
 
 def print_rows(head: Sequence[str], rows: Iterable[Sequence[object]], *, title: str = "", limit: int = 200) -> None:
-    """Print a table on standard output; cells are printed as text, cut to `limit` characters, and never as markup."""
+    """Print a table to standard output; cells are cut to `limit` characters and never read as markup."""
     table = Table(*head, title=Text(title) if title else None)
     for row in rows:
         table.add_row(*(Text(shown(cell, limit=limit)) for cell in row))
@@ -37,22 +37,23 @@ def print_rows(head: Sequence[str], rows: Iterable[Sequence[object]], *, title: 
 
 
 def rows_progress() -> Progress:
-    """A progress bar on standard error with the number of rows done and the time left."""
+    """A progress bar on standard error that shows the number of rows done and the remaining time."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     return Progress(*columns, console=console(error=True), speed_estimate_period=120, transient=True)
 
 
-def note(message: str) -> None:
-    """Print one human-readable line on standard error."""
-    print(one_line(message), file=sys.stderr)
+def note(*messages: str) -> None:
+    """Print each message on one line to standard error."""
+    for message in messages:
+        print(one_line(message), file=sys.stderr)
 
 
 def note_once(message: str) -> None:
-    """Print a line once, from the first process of a torchrun run."""
+    """Print a message to standard error, in a torchrun run only from the first process."""
     if not process_number():
         note(message)
 
 
 def process_number() -> int:
-    """This process's rank in a torchrun run; 0 without torchrun."""
+    """The rank of this process in a torchrun run; 0 without torchrun."""
     return int(os.environ["RANK"]) if "TORCHELASTIC_RUN_ID" in os.environ else 0

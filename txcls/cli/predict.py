@@ -31,19 +31,24 @@ def predict(
     sheet: SheetOption = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", metavar="FILE", help="Write the rows with label and probability to this file."),
+        typer.Option(
+            "--output",
+            metavar="FILE",
+            help="Write the rows with their predicted label and its probability to this file.",
+        ),
     ] = None,
     precision: Annotated[
         Literal["float32", "bfloat16", "auto"],
         typer.Option(
             help="For --output. bfloat16 is faster on some processors and changes probabilities by less than 0.01; "
-            "auto uses it where this processor gains from it."
+            "auto uses it if it is faster on this processor."
         ),
     ] = "float32",
     spreadsheet_safe: Annotated[
         bool,
         typer.Option(
-            "--spreadsheet-safe", help="For --output as CSV or TSV: put an apostrophe before fields that are formulas."
+            "--spreadsheet-safe",
+            help="For --output as CSV or TSV: put an apostrophe before fields that spreadsheets read as formulas.",
         ),
     ] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run on a file.")] = False,
@@ -63,14 +68,14 @@ def predict(
             metavar="P",
             min=0.0,
             max=1.0,
-            help="For --output: add a column needs_review, yes for rows whose class has a lower probability than P.",
+            help="For --output: add a column needs_review with yes for rows with a predicted probability below P.",
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Classify texts, or the rows of a file of any size.
 
-    An interrupted run on a file is continued with --resume. For several processes or machines, see
+    Use --resume to continue an interrupted run on a file. For several processes or machines, see
     examples/ray_predict.py.
     """
     if input_file is not None and texts:
@@ -78,14 +83,14 @@ def predict(
     if output is not None and as_json:
         raise DataError("got both --output and --json; give one of them")
     if output is None:
-        for option, given, why in (
+        for option, is_given, reason in (
             ("--resume", resume, "only such runs can be resumed"),
-            ("--spreadsheet-safe", spreadsheet_safe, "it applies to output files only"),
+            ("--spreadsheet-safe", spreadsheet_safe, "it applies only to output files"),
             ("--review-below", review_below is not None, "it adds a column to output files"),
-            (f"--precision {precision}", precision != "float32", "it applies to files only"),
+            (f"--precision {precision}", precision != "float32", "it applies only to files"),
         ):
-            if given:
-                raise DataError(f"got {option} without --input FILE --output FILE; {why}")
+            if is_given:
+                raise DataError(f"got {option} without --input FILE --output FILE; {reason}")
     if input_file is None:
         if output is not None:
             raise DataError(
@@ -116,15 +121,15 @@ def predict(
 
 
 def _print_texts(checkpoint: str, texts: list[str] | None, *, top_k: int | None, as_json: bool) -> None:
-    """Print the predictions for texts from the command line or, if there are none, for the lines of standard input."""
+    """Print the predictions for texts or, if there are none, for the lines of standard input."""
     if not texts:
         if sys.stdin.isatty():
-            raise DataError("no text given; add it in quotes, pipe lines in, or name a file with --input")
+            raise DataError("no text given; add it in quotes, pipe lines to the command, or give a file with --input")
         texts = [line.rstrip("\n") for line in sys.stdin]
     classifier = Predictor.load(checkpoint)
     predictions = classifier.predict(texts, top_k=top_k)
     if all(prediction.label is None for prediction in predictions):
-        raise DataError("the input contains no word to classify; give at least one")
+        raise DataError("the input contains no words to classify; add at least one")
     for prediction in predictions:
         if as_json:
             print_json(_prediction_object(prediction))
@@ -164,7 +169,7 @@ def print_prediction(prediction: Prediction) -> None:
     out = console()
     out.print(Text(shown(prediction.text), style="bold"))
     if prediction.label is None:
-        out.print("  no word to classify")
+        out.print("  no words to classify")
         return
     labels = [shown(score.label) for score in prediction.ranked]
     width = max(map(len, labels))

@@ -3,19 +3,19 @@
 import math
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
-from txcls.cli.evaluate import figures_of_file
+from txcls.cli.evaluate import file_metrics
 from txcls.cli.options import CheckpointArgument, DataOption, JsonOption, SheetOption
 from txcls.cli.output import console, note, print_json, print_rows
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.tables.table import is_table
 from txcls.data.types import LabelledTexts
-from txcls.errors import DataError
+from txcls.errors import DataError, reason_of
 from txcls.evaluation.baseline import BaselinePredictions, predict_with_baseline
 from txcls.evaluation.costs import POLICY_HEAD, Cheapest, cheapest_policy, make_costs
 from txcls.evaluation.evaluate import in_classes_of
@@ -23,7 +23,6 @@ from txcls.evaluation.evaluate_file import MIN_LEARNED, FileRows, rows_of_file
 from txcls.evaluation.label_errors import SuspectRow, held_out_probabilities, suspect_rows
 from txcls.evaluation.report import (
     Report,
-    RowPredictions,
     class_counts_of,
     coverage_by_confidence,
     report_on,
@@ -36,7 +35,7 @@ from txcls.web.report import report_html
 from txcls.wording import percentage, shown
 
 LISTED = 10
-"""Maximum number of rows in each list on the terminal."""
+"""Maximum number of rows in each table on the terminal."""
 
 
 def report(
@@ -44,77 +43,78 @@ def report(
     data: DataOption = None,
     sheet: SheetOption = None,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Also write the report as an HTML file of its own.")
+        Path | None, typer.Option("--out", metavar="FILE", help="Also write the report as an HTML file.")
     ] = None,
     rows: Annotated[
-        int, typer.Option("--rows", metavar="N", min=10, help="Rows to answer at most, drawn at random.")
+        int, typer.Option("--rows", metavar="N", min=10, help="Maximum number of rows to classify, drawn at random.")
     ] = 5000,
     linear: Annotated[
         bool, typer.Option("--linear", help="Also fit the linear baseline to the training rows.")
     ] = False,
     cost_error: Annotated[
-        float | None, typer.Option("--cost-error", metavar="X", help="What a wrong answer costs, in any unit.")
+        float | None, typer.Option("--cost-error", metavar="X", help="Cost of a wrong prediction, in any unit.")
     ] = None,
     cost_human: Annotated[
-        float | None, typer.Option("--cost-human", metavar="X", help="What a text costs that is left to a human.")
+        float | None, typer.Option("--cost-human", metavar="X", help="Cost of a text that is left to a human.")
     ] = None,
     costs: Annotated[
         Path | None,
-        typer.Option("--costs", metavar="FILE", help="Table of costs by kind of error: true, predicted, cost."),
+        typer.Option("--costs", metavar="FILE", help="Table of costs, with the columns true, predicted and cost."),
     ] = None,
-    labels: Annotated[bool, typer.Option("--labels/--no-labels", help="Look for rows whose label looks wrong.")] = True,
+    labels: Annotated[bool, typer.Option("--labels/--no-labels", help="Find rows with labels that look wrong.")] = True,
     as_json: JsonOption = False,
 ) -> None:
-    """How good a checkpoint is and where it fails: mistakes, confusions, doubtful labels, the linear baseline."""
+    """Report a checkpoint's quality and failures: mistakes, confusions, suspect labels, the linear baseline."""
     classifier = Predictor.load(checkpoint)
     has_costs = any(option is not None for option in (cost_error, cost_human, costs))
-    chosen = make_costs(classifier.classes, error=cost_error, human=cost_human, file=costs) if has_costs else None
+    table = make_costs(classifier.classes, error=cost_error, human=cost_human, file=costs) if has_costs else None
     if out is not None and out.is_dir():
         raise DataError(f"{out} is a folder; give a file, for example {out / 'report.html'}")
-    measured = stored_report(classifier.checkpoint)
+    result = stored_report(classifier.checkpoint)
+    file_rows = labelled = None
     try:
-        own = _own_rows(classifier, data, sheet)
-        given = own.labelled if own is not None else _test_rows(classifier, data)
+        file_rows = _read_file_rows(classifier, data, sheet)
+        labelled = _test_rows(classifier, data) if file_rows is None else file_rows.labelled
     except DataError as error:
-        if data is not None or not measured.metrics:
+        if data is not None or not result.metrics:
             raise
-        note(f"{error}; the report uses only stored metrics. A table of your own works too: --data FILE")
-        own = given = None
+        note(f"{error}; the report uses only stored metrics. You can also use your own table: --data FILE")
     baseline, suspects = None, None
-    if given is not None:
-        few = sample_rows(given, limit=rows)
-        are = own.about if own is not None else f"{len(given):,} test rows"
-        if len(few) < len(given):
-            are = f"{len(few):,} of {are}, drawn at random"
-        with console(error=True).status(f"answering {len(few):,} rows"):
-            measured = report_on(classifier, few, rows_description=are)
-        baseline, suspects = _more(classifier, measured, data, own, linear=linear, labels=labels)
-        if own is not None:
-            measured = replace(
-                measured, metrics={**measured.metrics, **figures_of_file(own, measured.metrics["accuracy"])}
-            )
-    elif linear or chosen is not None:
+    if labelled is not None:
+        sample = sample_rows(labelled, limit=rows)
+        description = f"{len(labelled):,} test rows" if file_rows is None else file_rows.about
+        if len(sample) < len(labelled):
+            description = f"{len(sample):,} of {description}, drawn at random"
+        with console(error=True).status(f"classifying {len(sample):,} rows"):
+            result = report_on(classifier, sample, rows_description=description)
+        baseline, suspects = _fit_linear_models(classifier, result, data, file_rows, linear=linear, labels=labels)
+        if file_rows is not None:
+            metrics = {**result.metrics, **file_metrics(file_rows, result.metrics["accuracy"])}
+            result = replace(result, metrics=metrics)
+    elif linear or table is not None:
         raise DataError(f"{'--linear' if linear else 'the costs'}: cannot be computed without the texts; see above")
     cheapest = None
-    if chosen is not None and measured.predictions is not None:
-        cheapest = cheapest_policy(measured.predictions, chosen)
-    _show(measured, baseline, suspects, cheapest, as_json=as_json)
+    if table is not None and result.predictions is not None:
+        cheapest = cheapest_policy(result.predictions, table)
+    if as_json:
+        print_json(_report_object(result, baseline, suspects, cheapest))
+    else:
+        _print_report(result, baseline, suspects, cheapest)
     if out is not None:
-        page = report_html(measured, baseline=baseline, suspects=suspects, cheapest=cheapest)
+        page = report_html(result, baseline=baseline, suspects=suspects, cheapest=cheapest)
         try:
             out.write_text(page, encoding="utf-8", errors="backslashreplace")
         except OSError as error:
-            raise DataError(f"cannot write {out}: {error.strerror or error}; choose another file") from None
+            raise DataError(f"cannot write {out}: {reason_of(error)}; choose another file") from None
         note(f"wrote {out}")
 
 
-def _own_rows(classifier: Predictor, data: Path | None, sheet: str | None) -> FileRows | None:
+def _read_file_rows(classifier: Predictor, data: Path | None, sheet: str | None) -> FileRows | None:
     """The rows of the user's own table; None if `data` is not a table."""
     if data is None or not (data.is_file() and is_table(data.name)):
         return None
     rows = rows_of_file(classifier.checkpoint, data, sheet=sheet)
-    for sentence in rows.notes:
-        note(sentence)
+    note(*rows.notes)
     return rows
 
 
@@ -124,22 +124,24 @@ def _test_rows(classifier: Predictor, data: Path | None) -> LabelledTexts:
     return in_classes_of(dataset.load("test"), classifier.checkpoint)
 
 
-def _more(
-    classifier: Predictor, measured: Report, data: Path | None, own: FileRows | None, *, linear: bool, labels: bool
+def _fit_linear_models(
+    classifier: Predictor, result: Report, data: Path | None, file_rows: FileRows | None, *, linear: bool, labels: bool
 ) -> tuple[BaselinePredictions | None, list[SuspectRow] | None]:
-    predictions = measured.predictions
+    """The predictions of the linear baseline, and the rows with suspect labels, if they were requested."""
+    predictions = result.predictions
     assert predictions is not None
     baseline, suspects = None, None
     with console(error=True).status("fitting linear models"):
         if linear:
             config = classifier.checkpoint.config.data
-            own_file = data is not None and data.is_file()
-            training = training_and_validation(open_dataset(config, path=None if own_file else data), config)[0]
+            is_file = data is not None and data.is_file()
+            training = training_and_validation(open_dataset(config, path=None if is_file else data), config)[0]
             baseline = predict_with_baseline(predictions, training)
         if labels:
             try:
-                learned = own is not None and own.learned >= MIN_LEARNED
-                probabilities = held_out_probabilities(predictions.rows, None if learned else predictions.probabilities)
+                is_learned = file_rows is not None and file_rows.learned >= MIN_LEARNED
+                own_probabilities = None if is_learned else predictions.probabilities
+                probabilities = held_out_probabilities(predictions.rows, own_probabilities)
             except DataError as error:
                 note(str(error))
             else:
@@ -147,61 +149,53 @@ def _more(
     return baseline, suspects
 
 
-def _coverage_rows(predictions: RowPredictions) -> list[dict[str, float]]:
-    return [
-        {"confidence": used.confidence, "share": used.share, "right": used.right, "n": used.n}
-        for used in coverage_by_confidence(predictions)
-    ]
-
-
-def _costs(cheapest: Cheapest) -> dict[str, float | None]:
-    """JSON values; a threshold of None answers no text."""
-    best = cheapest.best.threshold
-    return {
-        "threshold": None if math.isinf(best) else best,
-        "cost_of_100": cheapest.best.cost,
-        "checked": None if math.isnan(cheapest.checked) else cheapest.checked,
-        "every_answered": cheapest.every.cost,
-        "none_answered": cheapest.none.cost,
-    }
-
-
-def _show(
-    measured: Report,
+def _report_object(
+    result: Report,
     baseline: BaselinePredictions | None,
     suspects: list[SuspectRow] | None,
     cheapest: Cheapest | None,
-    *,
-    as_json: bool,
+) -> dict[str, Any]:
+    """The report as printed by `--json`; a threshold of None leaves every text to a human."""
+    values = {"checkpoint": result.name, "rows": result.rows_description, **result.metrics}
+    if result.predictions is not None:
+        values["answered"] = [
+            {name: getattr(coverage, name) for name in ("confidence", "share", "right", "n")}
+            for coverage in coverage_by_confidence(result.predictions)
+        ]
+        values["mistakes"] = [asdict(row) for row in result.predictions.mistakes()]
+    if cheapest is not None:
+        best = cheapest.best
+        values["costs"] = {
+            "threshold": None if math.isinf(best.threshold) else best.threshold,
+            "cost_of_100": best.cost,
+            "checked": None if math.isnan(cheapest.checked) else cheapest.checked,
+            "every_answered": cheapest.every.cost,
+            "none_answered": cheapest.none.cost,
+        }
+    if baseline is not None:
+        values["linear"] = baseline.accuracy
+    if suspects is not None:
+        values["doubtful"] = [asdict(row) for row in suspects]
+    return values
+
+
+def _print_report(
+    result: Report,
+    baseline: BaselinePredictions | None,
+    suspects: list[SuspectRow] | None,
+    cheapest: Cheapest | None,
 ) -> None:
-    if as_json:
-        print_json(
-            {
-                "checkpoint": measured.name,
-                "rows": measured.rows_description,
-                **measured.metrics,
-                **({} if measured.predictions is None else {"answered": _coverage_rows(measured.predictions)}),
-                **({} if cheapest is None else {"costs": _costs(cheapest)}),
-                **({} if baseline is None else {"linear": baseline.accuracy}),
-                **(
-                    {}
-                    if measured.predictions is None
-                    else {"mistakes": [asdict(row) for row in measured.predictions.mistakes()]}
-                ),
-                **({} if suspects is None else {"doubtful": [asdict(row) for row in suspects]}),
-            }
-        )
-        return
+    """Print the report as text and tables."""
     out = console()
-    out.print(Text(f"{measured.name}: {shown(measured.rows_description)}", style="bold"))
-    if measured.metrics:
+    out.print(Text(f"{result.name}: {shown(result.rows_description)}", style="bold"))
+    if result.metrics:
         out.print(
-            f"accuracy {percentage(measured.metrics['accuracy'], 2)}   macro-F1 {measured.metrics['macro_f1']:.4f}   "
-            f"calibration error {measured.metrics['ece']:.4f}"
+            f"accuracy {percentage(result.metrics['accuracy'], 2)}   macro-F1 {result.metrics['macro_f1']:.4f}   "
+            f"calibration error {result.metrics['ece']:.4f}"
         )
-        if "accuracy_with_unknown" in measured.metrics:
+        if "accuracy_with_unknown" in result.metrics:
             out.print(
-                f"accuracy {percentage(measured.metrics['accuracy_with_unknown'], 2)} with unknown classes as errors"
+                f"accuracy {percentage(result.metrics['accuracy_with_unknown'], 2)} with unknown classes as errors"
             )
     if baseline is not None:
         out.print(Text(baseline.verdict()))
@@ -209,26 +203,30 @@ def _show(
             f"only the Transformer is right: {len(baseline.only_transformer_right()):,} rows; "
             f"only the linear baseline: {len(baseline.only_baseline_right()):,} rows"
         )
-    counts = measured.confusion
+    counts = result.confusion
     if counts is not None:
-        of_classes = sorted(class_counts_of(measured).values(), key=lambda one: one.right / max(one.n, 1))
-        of_class = [(one.label, one.finds, f"{one.false_alarms:,}") for one in of_classes[: 2 * LISTED] if one.n]
-        print_rows(("class", "finds", "false alarms"), of_class, title="by class, with 95 % intervals", limit=100)
-        pairs = worst_pairs(measured.classes, counts, n=LISTED)
-        lines = [(pair.first, pair.second, f"{pair.n:,}", percentage(pair.share)) for pair in pairs]
-        print_rows(("class", "other class", "rows", "share of both"), lines, title="most confused", limit=100)
-    if measured.predictions is not None:
-        above = [used.cells for used in coverage_by_confidence(measured.predictions)]
-        print_rows(("answer only above", "rows answered", "of them right"), above, title="what to leave to a human")
+        classes = sorted(class_counts_of(result).values(), key=lambda row: row.right / max(row.n, 1))
+        lines = [(row.label, row.finds, f"{row.false_alarms:,}") for row in classes[: 2 * LISTED] if row.n]
+        print_rows(("class", "recall (95 % CI)", "false positives"), lines, title="by class", limit=100)
+        pairs = worst_pairs(result.classes, counts, n=LISTED)
+        pair_lines = [(pair.first, pair.second, f"{pair.n:,}", percentage(pair.share)) for pair in pairs]
+        print_rows(("class", "other class", "rows", "share of both"), pair_lines, title="most confused", limit=100)
+    if result.predictions is not None:
+        coverages = [coverage.cells for coverage in coverage_by_confidence(result.predictions)]
+        head = ("minimum confidence", "rows answered", "accuracy")
+        print_rows(head, coverages, title="if less confident predictions are left to a human")
         if cheapest is not None:
-            lines_of = [policy.cells for policy in cheapest.policies]
-            print_rows(POLICY_HEAD, lines_of, title=f"costs on {measured.rows_description}")
+            policies = [policy.cells for policy in cheapest.policies]
+            print_rows(POLICY_HEAD, policies, title=f"costs on {result.rows_description}")
             out.print(Text(str(cheapest)))
-        rows = measured.predictions.mistakes(n=LISTED)
-        lines = [(row.text, row.label, row.predicted, percentage(row.probability)) for row in rows]
-        head = ("text", "label", "predicted", "probability")
-        print_rows(head, lines, title="the most confident mistakes", limit=100)
+        mistakes = [
+            (row.text, row.label, row.predicted, percentage(row.probability))
+            for row in result.predictions.mistakes(n=LISTED)
+        ]
+        print_rows(("text", "label", "predicted", "probability"), mistakes, title="most confident mistakes", limit=100)
     if suspects is not None:
-        lines = [(row.text, row.label, row.suggested, percentage(row.label_probability)) for row in suspects[:LISTED]]
-        title = f"{len(suspects):,} rows whose label looks wrong, most probable first"
-        print_rows(("text", "label", "suggested", "label's probability"), lines, title=title, limit=100)
+        suspect_lines = [
+            (row.text, row.label, row.suggested, percentage(row.label_probability)) for row in suspects[:LISTED]
+        ]
+        title = f"{len(suspects):,} rows with labels that look wrong, the most likely errors first"
+        print_rows(("text", "label", "suggested", "probability of the label"), suspect_lines, title=title, limit=100)

@@ -47,11 +47,13 @@ OverwriteOption = Annotated[
     bool, typer.Option("--overwrite", help="Replace an existing checkpoint or an interrupted run's saved state.")
 ]
 StepsOption = Annotated[
-    int | None, typer.Option("--max-steps", metavar="N", min=1, help="Stop after N optimiser steps, for a trial.")
+    int | None, typer.Option("--max-steps", metavar="N", min=1, help="Stop after N optimiser steps, as a trial.")
 ]
 SnapshotsOption = Annotated[
     int | None,
-    typer.Option("--snapshots", metavar="N", help="Same as --set train.snapshots=N: keep N states for Training film."),
+    typer.Option(
+        "--snapshots", metavar="N", help="Same as --set train.snapshots=N: save N states for the page Training film."
+    ),
 ]
 TestOption = Annotated[
     Path | None,
@@ -83,14 +85,15 @@ def train(
     merge_labels: MergeOption = False,
     learning_curve: Annotated[
         bool,
-        typer.Option("--learning-curve", help="FILE only: also say whether more rows would help."),
+        typer.Option("--learning-curve", help="FILE only: also estimate whether more rows would help."),
     ] = False,
 ) -> None:
-    """Train on a file of your own, or a preset; the result is saved as a checkpoint folder.
+    """Train on your own file or with a preset; the result is saved as a checkpoint folder.
 
-    With a file everything is chosen from the data and the time budget; rows are held out to measure the result beside
-    the linear baseline. With a preset, the weights that did best on validation rows are kept; one for pre-training is
-    trained as by `pretrain`. To use several processes or GPUs: `torchrun --nproc-per-node N -m txcls train PRESET …`.
+    With a file, all settings are chosen from the data and the time budget, and the result is compared with the linear
+    baseline on held-out rows. With a preset, the weights with the best validation result are saved; a preset for
+    pre-training is trained as by `pretrain`. To use several processes or GPUs: `torchrun --nproc-per-node N -m txcls
+    train PRESET …`.
     """
     is_file = _is_table_file(preset)
     refuse_other_options(context.params, is_file=is_file)
@@ -116,7 +119,7 @@ def train(
     config, folder = _config_and_folder(preset, changes, seed, out, overwrite=overwrite)
     if config.objective != "classify":
         if init is not None:
-            raise TrainingError(f"--init {init}: {config.name} is a preset for pre-training, which starts afresh")
+            raise TrainingError(f"--init {init}: {config.name} is a preset for pre-training, which starts from scratch")
         _pretrain(config, folder, data, resume=resume, overwrite=overwrite, max_steps=max_steps, device=device)
         return
     if config.data.dataset == "table" and data is not None:
@@ -125,7 +128,7 @@ def train(
     if start is not None:
         config = training.settings_from(start, config, assignments=settings or ())
     try:
-        with _training_run(device) as shared:
+        with _training_run(device) as run_arguments:
             checkpoint = training.train(
                 config,
                 out=folder,
@@ -135,17 +138,17 @@ def train(
                 overwrite=overwrite,
                 max_steps=max_steps,
                 measure_threads=True,
-                **shared,
+                **run_arguments,
             )
     except DataError as error:
         if data is None or config.data.dataset == "table" or not is_table(data.name):
             raise
         command = f"`python -m txcls train {shlex.quote(str(data))}`"
         raise DataError(f"{error}. To train on your own file: {command}") from None
-    figures = checkpoint.metrics["validation"]
+    metrics = checkpoint.metrics["validation"]
     note_once(
-        f"saved {folder}: validation accuracy {percentage(figures['accuracy'], 2)}, "
-        f"macro-F1 {figures['macro_f1']:.4f}, calibration error {figures['ece']:.4f} on {figures['n']:,} rows"
+        f"saved {folder}: validation accuracy {percentage(metrics['accuracy'], 2)}, "
+        f"macro-F1 {metrics['macro_f1']:.4f}, calibration error {metrics['ece']:.4f} on {metrics['n']:,} rows"
     )
 
 
@@ -160,15 +163,13 @@ def pretrain(
     max_steps: StepsOption = None,
     minutes: Annotated[
         float | None,
-        typer.Option(
-            "--minutes", metavar="M", min=0.01, help="End after this training time in all, as the preset's end would."
-        ),
+        typer.Option("--minutes", metavar="M", min=0.01, help="Total training time; the schedule is fitted to it."),
     ] = None,
     device: DeviceOption = None,
 ) -> None:
-    """Train a model on unlabelled training texts, for `train --init` and `generate`.
+    """Pre-train a model on unlabelled texts, for `train --init` and `generate`.
 
-    With `--minutes`, the learning rate falls to zero within that time, also if it is given only when resuming.
+    With `--minutes`, the learning rate falls to zero within that time, even if the option is only given to resume.
 
     To use several processes or GPUs: `torchrun --nproc-per-node N -m txcls pretrain …`.
     """
@@ -178,12 +179,12 @@ def pretrain(
 
 
 def _pretrain(config: RunConfig, folder: Path, data: Path | None, *, device: str | None, **options: Any) -> None:
-    with _training_run(device) as shared:
-        checkpoint = training.pretrain(config, out=folder, data_path=data, **options, **shared)
-    figures = checkpoint.metrics["language"]
-    name = "perplexity" if "perplexity" in figures else "loss"
+    with _training_run(device) as run_arguments:
+        checkpoint = training.pretrain(config, out=folder, data_path=data, **options, **run_arguments)
+    metrics = checkpoint.metrics["language"]
+    name = "perplexity" if "perplexity" in metrics else "loss"
     note_once(
-        f"saved {folder}: validation {name} {figures[name]:.2f}, token accuracy {percentage(figures['accuracy'], 2)}"
+        f"saved {folder}: validation {name} {metrics[name]:.2f}, token accuracy {percentage(metrics['accuracy'], 2)}"
     )
 
 
@@ -197,7 +198,7 @@ def _is_table_file(name: str) -> bool:
 def _config_and_folder(
     preset: str, settings: list[str] | None, seed: int | None, out: Path | None, *, overwrite: bool
 ) -> tuple[RunConfig, Path]:
-    """The configuration that the command line describes, and the checkpoint folder to write.
+    """The configuration according to the options, and the checkpoint folder to write.
 
     Raises:
         TrainingError: the folder exists, and `overwrite` is not set.
@@ -213,7 +214,7 @@ def _training_run(device: str | None) -> Iterator[dict[str, Any]]:
     """Join the other processes of a torchrun run, and yield the arguments that `train` and `pretrain` share."""
     with training.joined(device) as processes, TrainingDisplay(shown=processes.rank == 0) as display:
         yield {
-            # The command as typed, for the model card, but without this machine's path to Python.
+            # The command for the model card, without the local path to Python.
             "command": f"{launcher()} {shlex.join(['txcls', *sys.argv[1:]])}",
             "device": device,
             **display.callbacks,

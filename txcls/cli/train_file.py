@@ -51,13 +51,13 @@ def train_file(
     overwrite: bool,
     learning_curve: bool,
 ) -> None:
-    """Guess the columns, choose the settings, train, compare and save, with a note on each choice.
+    """Guess the columns, choose the settings, train, compare and save, and print a note on each choice.
 
     The time budget begins at `started` (`time.monotonic`).
     """
     folder = out or checkpoint_root() / checkpoint_name(file.name)
     refuse_existing(folder, overwrite=overwrite)
-    refuse_saved_state(folder, resume=resume, overwrite=overwrite)  # now, not after minutes of reading
+    refuse_saved_state(folder, resume=resume, overwrite=overwrite)  # before minutes of reading
     try:
         start: Checkpoint | Literal["encoder"] = "encoder" if init is None else load_checkpoint(init)
         rows, guess = _read(Table(file, sheet=sheet), text_column=text_column, label_column=label_column, merge=merge)
@@ -78,10 +78,9 @@ def train_file(
     except KeyboardInterrupt:
         note("stopped by Ctrl-C while reading; nothing was written")
         sys.exit(130)
-    plan = replace(plan, seconds=time.monotonic() - started)  # imports and reading count too
-    for sentence in plan.notes:
-        note(sentence)
-    words = [Path(word).name if word == str(file) else word for word in sys.argv[1:]]  # without this machine's path
+    plan = replace(plan, seconds=time.monotonic() - started)  # includes imports and reading
+    note(*plan.notes)
+    words = [Path(word).name if word == str(file) else word for word in sys.argv[1:]]  # without a local path
     with TrainingDisplay(shown=True) as display:
         result = run_plan(
             plan,
@@ -103,16 +102,15 @@ def _read(
     guess = guess_columns(table.sample, file=table.name, text_column=text_column, label_column=label_column)
     rows = labelled_rows(table, guess, merge=merge)
     note(f"{table.name}: {table.n_rows:,} rows, {len(table.columns)} columns, {len(rows.labelled.classes):,} classes")
-    for sentence in (*guess.sentences, *rows.notes, *notes_before_training(rows.labelled, merged=merge)):
-        note(sentence)
+    note(*guess.sentences, *rows.notes, *notes_before_training(rows.labelled, merged=merge))
     return rows.labelled, guess
 
 
 def _read_test(file: Path, guess: Guess, *, merge: bool) -> LabelledTexts:
-    """The rows of the test file, from columns of the same names if it has them, otherwise from guessed ones."""
+    """The rows of the test file, from columns with the same names or, if there are none, guessed columns."""
     rows, test_guess = read_labelled(file, guess.config, merge=merge)
-    for sentence in (*rows.notes, *(test_guess.sentences if test_guess.is_guessed else test_guess.hints)):
-        note(f"{file.name}: {sentence}")
+    sentences = (*rows.notes, *(test_guess.sentences if test_guess.is_guessed else test_guess.hints))
+    note(*(f"{file.name}: {sentence}" for sentence in sentences))
     return rows.labelled
 
 
@@ -124,28 +122,28 @@ def _print_result(result: TrainingResult, folder: Path) -> None:
         print_rows(CURVE_HEAD, points, title=f"linear baseline, {result.curve.n_test:,} test rows")
         out.print(Text(result.curve.verdict))
     minutes, seconds = divmod(round(result.seconds), 60)
-    out.print(f"took {minutes} min {seconds} s" + (", ended early as asked" if result.stopped_early else ""))
+    out.print(f"took {minutes} min {seconds} s" + (", ended early on request" if result.stopped_early else ""))
     is_in_root = folder.resolve().parent == checkpoint_root().resolve()
-    where = "" if is_in_root else f"TXCLS_CHECKPOINTS={shlex.quote(str(folder.parent))} "
+    variable = "" if is_in_root else f"TXCLS_CHECKPOINTS={shlex.quote(str(folder.parent))} "
     for line in (
         f"saved {shown(str(folder), limit=200)}",
         "open it in the app:",
-        f"  {where}streamlit run streamlit_app.py   # then open /?checkpoint={quote(folder.name)}, or choose it there",
+        f"  {variable}streamlit run streamlit_app.py   # then open /?checkpoint={quote(folder.name)}, or select it",
         "or classify a text here:",
-        f"  python -m txcls predict {shlex.quote(str(folder))} 'a text of yours'",
+        f"  python -m txcls predict {shlex.quote(str(folder))} 'your text'",
     ):
         out.print(Text(line), soft_wrap=True)
 
 
 def print_comparison(comparison: Comparison) -> None:
-    """Print the majority guess, the linear baseline, the Transformer, the difference of these two, and a verdict."""
+    """Print the results of the majority guess, the linear baseline and the Transformer, and a verdict."""
     title = f"{comparison.n:,} test rows, with 95 % intervals"
     print_rows(("", "accuracy", "macro-F1"), comparison.table, title=title)
     console().print(Text(shown(comparison.verdict, limit=1500)))
 
 
 def refuse_other_options(options: Mapping[str, object], *, is_file: bool) -> None:
-    """Refuse options that belong to the other kind of training.
+    """Refuse options that apply only to the other kind of training.
 
     Raises:
         ConfigError: such an option was given.
@@ -156,7 +154,7 @@ def refuse_other_options(options: Mapping[str, object], *, is_file: bool) -> Non
     names = ", ".join("--set" if name == "settings" else "--" + name.replace("_", "-") for name in given)
     if is_file:
         raise ConfigError(
-            f"{names}: cannot be used with a file of your own, for which all settings are chosen automatically; use a "
+            f"{names}: cannot be used with your own file, for which all settings are chosen automatically; use a "
             "preset instead: `python -m txcls train own --data FILE --init encoder`"
         )
-    raise ConfigError(f"{names}: only with a file of your own, as in `python -m txcls train mine.csv`")
+    raise ConfigError(f"{names}: only with your own file, as in `python -m txcls train mine.csv`")

@@ -40,13 +40,13 @@ def test_folder_and_file_are_read_with_and_without_gzip(tmp_path: Path, name: st
         (gzip.compress(ROWS.encode(), mtime=0)[:-9], "cannot read it"),
     ],
 )
-def test_damaged_file_is_refused_with_file_and_line_named(tmp_path: Path, raw: bytes, problem: str) -> None:
+def test_a_damaged_file_is_refused_and_the_message_names_the_line(tmp_path: Path, raw: bytes, problem: str) -> None:
     (tmp_path / "train.csv").write_bytes(raw)
     with pytest.raises(DataError, match=rf"train\.csv.*{problem}"):
         read_rows(tmp_path / "train.csv")
 
 
-def test_published_files_hold_the_published_rows(published_data: Path) -> None:
+def test_the_published_files_have_the_published_rows(published_data: Path) -> None:
     dataset = open_dataset(CONFIG, path=published_data / "ag_news")
     test, train = dataset.load("test"), dataset.load("train")
     assert Counter(test.labels) == dict.fromkeys(range(4), 1900)

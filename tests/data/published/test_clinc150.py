@@ -36,7 +36,7 @@ def test_out_of_scope_queries_are_separate_splits(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name, oos_train", [("data_full.json.gz", 100), ("data_oos_plus.json.gz", 250)])
-def test_published_files_hold_the_published_rows(published_data: Path, name: str, oos_train: int) -> None:
+def test_the_published_files_have_the_published_rows(published_data: Path, name: str, oos_train: int) -> None:
     dataset = open_dataset(CONFIG, path=published_data / "clinc150" / name)
     rows = {split: len(dataset.load(split)) for split in dataset.splits}
     assert rows == {

@@ -83,7 +83,7 @@ GOOD = json.dumps(row("a")).encode()
         (gzip.compress(GOOD, mtime=0)[:-6], "cannot read it"),
     ],
 )
-def test_damaged_file_is_refused_with_file_and_line_named(tmp_path: Path, raw: bytes, problem: str) -> None:
+def test_a_damaged_file_is_refused_and_the_message_names_the_line(tmp_path: Path, raw: bytes, problem: str) -> None:
     (tmp_path / FILE).write_bytes(raw)
     with pytest.raises(DataError, match=rf"Dataset_v3\.json.*{problem}"):
         open_dataset(CONFIG, path=tmp_path).load("train")

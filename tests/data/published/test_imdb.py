@@ -32,13 +32,13 @@ def test_archive_and_folder_give_the_same_rows_in_the_same_order(tmp_path: Path)
     (tmp_path / "packed").mkdir()
     archive = tmp_path / "packed" / "aclImdb_v1.tar.gz"
     archive.write_bytes(COMPRESS[".tar.gz"](tar(dict(reversed(FILES.items())))))
-    places = [tmp_path / "unpacked", tmp_path / "unpacked" / "aclImdb", archive, archive.parent]
-    rows = [open_dataset(CONFIG, path=place).load("train") for place in places]
-    assert all(own == rows[0] for own in rows)
+    paths = [tmp_path / "unpacked", tmp_path / "unpacked" / "aclImdb", archive, archive.parent]
+    first, *others = [open_dataset(CONFIG, path=path).load("train") for path in paths]
+    assert all(rows == first for rows in others)
 
 
 @pytest.mark.slow
-def test_published_archive_holds_the_published_rows(published_data: Path) -> None:
+def test_the_published_archive_has_the_published_rows(published_data: Path) -> None:
     dataset = open_dataset(CONFIG, path=published_data / "imdb")
     for split, repeats in (("train", 96), ("test", 199)):
         rows = dataset.load(split)  # type: ignore[arg-type]

@@ -41,7 +41,7 @@ def test_posts_are_read_by_group_and_number_as_latin_1(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "remove, left",
+    "remove, remaining",
     [
         (("headers",), QUOTES + "\n\nYes, it is.\n\n--\nSome One"),
         (("headers", "signatures"), QUOTES + "\n\nYes, it is."),
@@ -49,15 +49,15 @@ def test_posts_are_read_by_group_and_number_as_latin_1(tmp_path: Path) -> None:
         (("quotes", "signatures", "headers"), "Yes, it is."),
     ],
 )
-def test_posts_lose_the_configured_parts(tmp_path: Path, remove: tuple[PostPart, ...], left: str) -> None:
+def test_posts_lose_the_configured_parts(tmp_path: Path, remove: tuple[PostPart, ...], remaining: str) -> None:
     config = DataConfig(dataset="20news", remove=remove)
     dataset = open_dataset(config, path=write_folder(tmp_path, FILES))
-    assert dataset.load("train").texts[1] == left
+    assert dataset.load("train").texts[1] == remaining
     assert all(part in dataset.description for part in remove)
 
 
 @pytest.mark.parametrize(
-    "part, post, left",
+    "part, post, remaining",
     [
         ("headers", "From: a\nSubject: b\n \nFirst.\n\nSecond.", "First.\n\nSecond."),
         ("quotes", "Ann writes:\n\n> One.\n> Two.\n\nNo.\n  >> Three.\nYes.", "No.\nYes."),
@@ -69,15 +69,15 @@ def test_posts_lose_the_configured_parts(tmp_path: Path, remove: tuple[PostPart,
         ("signatures", "The last paragraph\n\nis no signature.", None),
     ],
 )
-def test_headers_quotes_and_signatures_are_recognised(part: PostPart, post: str, left: str | None) -> None:
-    assert strip_post(post, (part,)) == (post if left is None else left)
+def test_headers_quotes_and_signatures_are_recognised(part: PostPart, post: str, remaining: str | None) -> None:
+    assert strip_post(post, (part,)) == (post if remaining is None else remaining)
 
 
 @pytest.mark.slow
-def test_published_archive_holds_the_published_rows(published_data: Path) -> None:
+def test_the_published_archive_has_the_published_rows(published_data: Path) -> None:
     dataset = open_dataset(CONFIG, path=published_data / "20news")
     train, test = dataset.load("train"), dataset.load("test")
     assert (len(train), len(test), len(Counter(train.labels))) == (11_314, 7_532, 20)
-    bare = [strip_post(post, ("headers", "signatures", "quotes")) for post in test.texts]
-    assert 0.5 < sum(map(len, bare)) / sum(map(len, test.texts)) < 0.8
-    assert sum(not post for post in bare) < 0.05 * len(bare)
+    stripped = [strip_post(post, ("headers", "signatures", "quotes")) for post in test.texts]
+    assert 0.5 < sum(map(len, stripped)) / sum(map(len, test.texts)) < 0.8
+    assert sum(not post for post in stripped) < 0.05 * len(stripped)

@@ -21,7 +21,7 @@ ROWS = {
 
 
 def write(folder: Path, *, packed: bool = False, **changed: str | bytes | None) -> Path:
-    """Write the published layout; `train_label=…` replaces a file, None omits it."""
+    """Write the published files; `train_label=…` replaces one of them, and None leaves it out."""
     replaced = {key.replace("_", "/").replace("seq", "seq.in"): content for key, content in changed.items()}
     assert set(replaced) <= set(ROWS)
     for name, content in {**ROWS, **replaced}.items():
@@ -51,14 +51,14 @@ def test_first_of_several_intents_counts(tmp_path: Path) -> None:
     assert dataset.classes == ("airfare", "airline", "flight") and dataset.load("train").labels == [2, 0, 1]
 
 
-def test_intent_that_only_the_test_rows_have_stays_a_class_and_is_named(tmp_path: Path) -> None:
+def test_an_intent_only_in_the_test_rows_is_a_class_and_named_in_the_description(tmp_path: Path) -> None:
     write(tmp_path, test_label="day_name#PlayMusic")
     dataset = open_dataset(ATIS, path=tmp_path)
     assert [dataset.classes[label] for label in dataset.load("test").labels] == ["day_name"]
     assert dataset.description.endswith(": day_name")
 
 
-def test_published_files_hold_the_published_rows(published_data: Path) -> None:
+def test_the_published_files_have_the_published_rows(published_data: Path) -> None:
     snips, atis = (open_dataset(config, path=published_data / config.dataset) for config in (SNIPS, ATIS))
     assert [len(snips.load(split)) for split in snips.splits] == [13_084, 700, 700]
     assert [len(atis.load(split)) for split in atis.splits] == [4_478, 500, 893]
