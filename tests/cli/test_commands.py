@@ -176,10 +176,10 @@ def test_errors_are_one_line_that_says_what_to_do(  # type: ignore[no-untyped-de
     make_checkpoint(tmp_path / "checkpoints" / "tiny")
     (tmp_path / "taken").mkdir()
     (tmp_path / "file.txt").write_text("x")
-    ran = run(*arguments)
-    assert ran.code == 2 and ran.out == ""
-    [line] = [line for line in ran.err.splitlines() if line.startswith("error: ")]
-    assert message in line and "Traceback" not in ran.err
+    result = run(*arguments)
+    assert result.code == 2 and result.out == ""
+    [line] = [line for line in result.err.splitlines() if line.startswith("error: ")]
+    assert message in line and "Traceback" not in result.err
 
 
 def test_from_pretraining_to_a_continued_text_and_a_classifier(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
@@ -215,9 +215,9 @@ def test_the_linear_baseline_is_compared_on_the_test_rows_and_recorded(run, tmp_
     assert train.classes == test.classes == subjects
     baseline = fit_linear_baseline([*train.texts, *validation.texts], [*train.labels, *validation.labels])
     is_correct = baseline.predict(test.texts) == np.array(test.labels)
-    ran = run("evaluate", "tiny", "--linear", "--write", "--json")
-    assert ran.code == 0, ran.err
-    comparison = ran.objects[0]["comparison"]
+    result = run("evaluate", "tiny", "--linear", "--write", "--json")
+    assert result.code == 0, result.err
+    comparison = result.objects[0]["comparison"]
     assert isinstance(comparison, dict) and comparison["n_training"] == len(train) + len(validation)
     assert comparison["linear"]["accuracy"]["value"] == pytest.approx(is_correct.mean(), abs=1e-6)
     [plain] = run("evaluate", "tiny", "--json").objects
@@ -235,9 +235,9 @@ def test_the_linear_baseline_is_compared_on_the_test_rows_and_recorded(run, tmp_
 def test_metrics_of_heads_and_explanations_are_measured_and_saved(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     subjects = ("cooking", "health", "money", "sport", "technology", "travel")
     make_checkpoint(tmp_path / "tiny", classes=subjects)
-    ran = run("evaluate", "tiny", "--heads", "--explanations", "3", "--write", "--json")
-    assert ran.code == 0, ran.err
-    heads, explanations = ran.objects
+    result = run("evaluate", "tiny", "--heads", "--explanations", "3", "--write", "--json")
+    assert result.code == 0, result.err
+    heads, explanations = result.objects
     [plain] = run("evaluate", "tiny", "--json").objects
     assert heads["heads"]["accuracy"] == pytest.approx(plain["accuracy"], abs=1e-6)  # type: ignore[index]
     metrics = json.loads((tmp_path / "tiny" / "metrics.json").read_text(encoding="utf-8"))
@@ -258,8 +258,8 @@ def test_metrics_of_heads_and_explanations_are_measured_and_saved(run, tmp_path:
 def test_labels_and_names_cannot_contain_terminal_escapes(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     (tmp_path / "t.csv").write_text("text,label\n\x1b]0;x\x07 hi,\x1b[31ma\n\u202eyou,b\x9b2J\n", encoding="utf-8")
     as_table, as_json = run("data", "show", "t.csv"), run("data", "show", "t.csv", "--json")
-    for ran in (as_table, as_json, run("data", "show", "no\x1b[2J\u202e.csv"), run("predict", "no\x1b[2J", "hi")):
-        assert not {"\x1b", "\x07", "\x9b", "\u202e"} & {*ran.out, *ran.err}
+    for result in (as_table, as_json, run("data", "show", "no\x1b[2J\u202e.csv"), run("predict", "no\x1b[2J", "hi")):
+        assert not {"\x1b", "\x07", "\x9b", "\u202e"} & {*result.out, *result.err}
     assert "\\x1b[31ma" in as_table.out and set(as_json.objects[0]["classes"]) == {"\x1b[31ma", "b\x9b2J"}
     long = run("data", "show", "x" * 100_000 + ".csv")
     assert long.code == 2 and len(long.err) < 2500
@@ -316,8 +316,8 @@ def test_agreement_rows_are_made_from_a_text_file_trained_on_and_measured(
         f"The old key{'' if n % 3 else 's'} of house {n} on hill {'is' if n % 3 else 'are'} lost." for n in range(1500)
     )
     (tmp_path / "texts.txt").write_text("\n\n".join(sentences), encoding="utf-8")
-    made = run("data", "agreement", "--from", "texts.txt", "--out", "agreement")
-    assert made.code == 0 and "train rows" in made.out
+    written = run("data", "agreement", "--from", "texts.txt", "--out", "agreement")
+    assert written.code == 0 and "train rows" in written.out
     assert (
         run("train", "agreement", "--data", "agreement", "--out", "model", *QUICK, "--set", "model.n_heads=2").code == 0
     )

@@ -32,9 +32,9 @@ def spam_like(path: Path) -> Path:
     return path
 
 
-def output_of(ran: Result) -> str:
-    assert ran.code == 0, ran.err
-    return " ".join((ran.err + ran.out).split())
+def output_of(result: Result) -> str:
+    assert result.code == 0, result.err
+    return " ".join((result.err + result.out).split())
 
 
 def test_a_messy_table_becomes_a_classifier_with_a_note_on_every_guess(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
@@ -50,8 +50,9 @@ def test_a_messy_table_becomes_a_classifier_with_a_note_on_every_guess(run, tmp_
         "saved made/mine",
     ):
         assert part in output, part
-    made = load_checkpoint(tmp_path / "made" / "mine")
-    assert made.config.title == "spam.csv" and made.classes == ("down", "up") and made.config.data.dataset == "table"
+    checkpoint = load_checkpoint(tmp_path / "made" / "mine")
+    assert checkpoint.config.title == "spam.csv" and checkpoint.config.data.dataset == "table"
+    assert checkpoint.classes == ("down", "up")
     card = (tmp_path / "made" / "mine" / "README.md").read_text("utf-8")
     assert "python -m txcls train spam.csv --minutes 0.1 --out made/mine" in card and "# mine: spam.csv" in card
     assert "everyday messages" not in card
@@ -73,8 +74,8 @@ def test_a_spreadsheet_with_named_columns_and_a_test_file(run, tmp_path: Path) -
         and "20 test rows (100 %) repeat the text of a training row" in output
     )
     assert "more.tsv: Texts: column 'text', recognised by its name." in output
-    made = load_checkpoint(tmp_path / "mine")
-    assert made.metrics["comparison"]["n"] == 20 and made.config.train.seed == 3
+    checkpoint = load_checkpoint(tmp_path / "mine")
+    assert checkpoint.metrics["comparison"]["n"] == 20 and checkpoint.config.train.seed == 3
 
 
 @pytest.mark.parametrize(
@@ -94,8 +95,8 @@ def test_errors_say_what_to_do(run, tmp_path: Path, arguments: list[str], messag
     spam_like(tmp_path / "a.csv")
     (tmp_path / "old.xls").write_bytes(b"x")
     make_checkpoint(tmp_path / "tiny", classes=("yes", "no"))
-    ran = run(*arguments)
-    assert ran.code == 2 and message in " ".join(ran.err.split()), ran.err
+    result = run(*arguments)
+    assert result.code == 2 and message in " ".join(result.err.split()), result.err
     assert sorted(path.name for path in tmp_path.iterdir()) in (
         ["a.csv", "old.xls", "tiny"],
         ["a.csv", "cache", "old.xls", "tiny"],
@@ -107,12 +108,14 @@ def test_all_rows_of_a_file_are_evaluated_and_the_summary_comes_first(run, tmp_p
     make_checkpoint(tmp_path / "many", classes=classes)
     lines = [f"the bank raised rates {n},Class {n % 77}" for n in range(154)] + ["some words,other"]
     (tmp_path / "rows.csv").write_text("words,kind\n" + "\n".join(lines) + "\n")
-    ran = run("evaluate", "many", "--data", "rows.csv")
-    output = output_of(ran)
+    result = run("evaluate", "many", "--data", "rows.csv")
+    output = output_of(result)
     assert "Texts: column 'words', recognised by its contents" in output
     assert "1 rows have labels that many does not know ('other'); they are left out." in output
-    assert ran.out.splitlines()[0] == "many: 154 rows of rows.csv" and ran.out.splitlines()[1].startswith("accuracy ")
-    assert "the 10 classes with the lowest F1, of 77" in output and ran.out.count("│ class ") < 40
+    assert result.out.splitlines()[0] == "many: 154 rows of rows.csv" and result.out.splitlines()[1].startswith(
+        "accuracy "
+    )
+    assert "the 10 classes with the lowest F1, of 77" in output and result.out.count("│ class ") < 40
     [figures] = run("evaluate", "many", "--data", "rows.csv", "--json").objects
     assert figures["accuracy_with_unknown"] == pytest.approx(figures["accuracy"] * 154 / 155, abs=1e-5)  # type: ignore[operator]
     assert figures["n"] == 154 and len(figures["per_class"]) == 77 and figures["split"] == "rows.csv"  # type: ignore[arg-type]
@@ -158,8 +161,8 @@ def test_ctrl_c_during_reading_prints_a_message(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_command_works_in_an_empty_folder(tmp_path: Path) -> None:
     spam_like(tmp_path / "mine.csv")
-    ran = txcls("train", "mine.csv", "--minutes", "0.05", "--out", "checkpoints/mine", cwd=tmp_path)
-    assert ran.returncode == 0, ran.stderr
-    assert "this Transformer" in ran.stdout and "saved checkpoints/mine" in ran.stdout
+    result = txcls("train", "mine.csv", "--minutes", "0.05", "--out", "checkpoints/mine", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "this Transformer" in result.stdout and "saved checkpoints/mine" in result.stdout
     again = txcls("evaluate", "mine", "--data", "mine.csv", "--json", cwd=tmp_path)
     assert json.loads(again.stdout)["n"] == 120

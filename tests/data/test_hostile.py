@@ -176,9 +176,11 @@ def test_decompression_bombs_are_refused_quickly_and_in_little_memory(tmp_path: 
     seconds = []
     # The minimum of up to three runs, since other processes may slow it down.
     while min(seconds, default=2.0) >= 2.0 and len(seconds) < 3:
-        ran = subprocess.run([sys.executable, "-c", MEASURED, str(path)], capture_output=True, text=True, timeout=100)
-        assert ran.returncode == 0, ran.stderr
-        message, measurements = ran.stdout.splitlines()
+        result = subprocess.run(
+            [sys.executable, "-c", MEASURED, str(path)], capture_output=True, text=True, timeout=100
+        )
+        assert result.returncode == 0, result.stderr
+        message, measurements = result.stdout.splitlines()
         megabytes, duration = map(float, measurements.split())
         seconds.append(duration)
         assert name in message and len(message) < 500
@@ -301,8 +303,8 @@ def test_a_gzipped_table_of_20_megabytes_is_read_with_600_megabytes_of_memory(tm
     lines = "".join(f"{words[n : n + 200]},{'xy'[n // 200 % 2]}\n" for n in range(0, len(words), 200))
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(f"text,label\n{lines}".encode(), 1))
     command = [sys.executable, "-c", WITH_LIMITED_MEMORY, str(tmp_path / "t.csv.gz")]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=100)
-    assert ran.stdout == "100000\n", ran.stderr
+    result = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert result.stdout == "100000\n", result.stderr
 
 
 def test_lone_surrogates_in_json_are_read(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ COMMANDS = {
     ),
     "report": (
         "report",
-        "Report a checkpoint's quality and failures: mistakes, confusions, suspect labels, the linear baseline.",
+        "Report a checkpoint's quality and failures: mistakes, confusions, doubtful labels, the linear baseline.",
     ),
     "predict": ("predict", "Classify texts, or the rows of a file of any size."),
     "inspect": ("inspect", "Print the name and shape of every tensor from token ids to probabilities, for one text."),

@@ -250,31 +250,31 @@ def _evaluate_induction(checkpoint: str, *, write: bool, as_json: bool) -> None:
     loaded = load_checkpoint(checkpoint)
     if not isinstance(loaded.model, LanguageModel):
         raise CheckpointError(f"{loaded.name} is a classifier; --induction is for causal language models such as lm")
-    measured = measure_induction(loaded.model)
+    induction = measure_induction(loaded.model)
     if write:
-        save_checkpoint(loaded.with_metrics(induction=measured.to_dict()))
+        save_checkpoint(loaded.with_metrics(induction=induction.to_dict()))
     if as_json:
-        print_json({"checkpoint": loaded.name, "induction": measured.to_dict()})
+        print_json({"checkpoint": loaded.name, "induction": induction.to_dict()})
         return
     out = console()
-    out.print(f"loss on random tokens {measured.first:.2f} nats, on their repetition {measured.second:.2f}")
-    for layer, row in enumerate(measured.heads):
+    out.print(f"loss on random tokens {induction.first:.2f} nats, on their repetition {induction.second:.2f}")
+    for layer, row in enumerate(induction.heads):
         weights = "  ".join(f"{layer + 1}.{head + 1} {weight:.3f}" for head, weight in enumerate(row))
         out.print(
-            f"weight on the token after the earlier occurrence: {weights} (uniform attention {measured.even:.3f})"
+            f"weight on the token after the earlier occurrence: {weights} (uniform attention: {induction.even:.3f})"
         )
 
 
 def _evaluate_agreement(checkpoint: str, *, data: Path | None, write: bool, as_json: bool) -> None:
     """`--agreement`: accuracy by number of attractors, source and construction, also with parts of the text removed."""
     classifier = Predictor.load(checkpoint)
-    measured = measure_agreement(classifier, data_path=data, on_stage=note)
+    result = measure_agreement(classifier, data_path=data, on_stage=note)
     if write:
-        save_checkpoint(classifier.checkpoint.with_metrics(agreement=measured.to_dict()))
+        save_checkpoint(classifier.checkpoint.with_metrics(agreement=result.to_dict()))
     if as_json:
-        print_json({"checkpoint": classifier.name, "agreement": measured.to_dict()})
+        print_json({"checkpoint": classifier.name, "agreement": result.to_dict()})
         return
-    for title, groups in vars(measured).items():
+    for title, groups in vars(result).items():
         kinds = list(groups[0].accuracy)
         rows = [
             (group.name, f"{group.n:,}", *(percentage(group.accuracy[kind], 1) for kind in kinds)) for group in groups
@@ -286,14 +286,14 @@ def _evaluate_circuit(checkpoint: str, *, write: bool, as_json: bool) -> None:
     """`--circuit`: the attention rows that determine predictions, and the accuracy if all others are uniform."""
     classifier = Predictor.load(checkpoint)
     circuit = measure_circuit(classifier, on_stage=note)
-    measured = {"circuit": circuit.to_dict()}
+    metrics = {"circuit": circuit.to_dict()}
     if classifier.checkpoint.snapshots is not None:
         note("patching in every snapshot")
-        measured["patch_history"] = dict(measure_patch_history(classifier, circuit).to_dict())
+        metrics["patch_history"] = dict(measure_patch_history(classifier, circuit).to_dict())
     if write:
-        save_checkpoint(classifier.checkpoint.with_metrics(**measured))
+        save_checkpoint(classifier.checkpoint.with_metrics(**metrics))
     if as_json:
-        print_json({"checkpoint": classifier.name, **measured})
+        print_json({"checkpoint": classifier.name, **metrics})
         return
     rows = [["none", *(cell for split in circuit.n for cell in (percentage(circuit.none[split], 1), ""))]]
     for step in circuit.kept:
@@ -312,23 +312,23 @@ def _evaluate_parts(
     checkpoint: str, *, heads: bool, explanations: int | None, data: Path | None, write: bool, as_json: bool
 ) -> None:
     classifier = Predictor.load(checkpoint)
-    measured = classifier.checkpoint
+    loaded = classifier.checkpoint
     if heads:
-        measured = _evaluate_heads(classifier, measured, data=data, as_json=as_json)
+        loaded = _evaluate_heads(classifier, loaded, data=data, as_json=as_json)
     if explanations is not None:
-        measured = _evaluate_explanations(classifier, measured, n=explanations, data=data, as_json=as_json)
+        loaded = _evaluate_explanations(classifier, loaded, n=explanations, data=data, as_json=as_json)
     if write:
-        save_checkpoint(measured)
+        save_checkpoint(loaded)
 
 
-def _evaluate_heads(classifier: Predictor, measured: Checkpoint, *, data: Path | None, as_json: bool) -> Checkpoint:
+def _evaluate_heads(classifier: Predictor, loaded: Checkpoint, *, data: Path | None, as_json: bool) -> Checkpoint:
+    """`--heads`: print the metrics of each head, and return the checkpoint with them."""
     means, effects = measure_heads(classifier, data_path=data, on_stage=note)
     atlas = measure_atlas(classifier, means, effects, data_path=data, on_stage=note)
-    measured = with_heads(measured, means, effects).with_metrics(atlas=atlas.to_dict())
+    loaded = with_heads(loaded, means, effects).with_metrics(atlas=atlas.to_dict())
     if as_json:
-        kept = {name: measured.metrics[name] for name in ("heads", "atlas")}
-        print_json({"checkpoint": classifier.name, **kept})
-        return measured
+        print_json({"checkpoint": classifier.name, **{name: loaded.metrics[name] for name in ("heads", "atlas")}})
+        return loaded
     zero, mean = effects["zero"], effects["mean"]
     parts = [("nothing", zero.accuracy, mean.accuracy)]
     for layer, row in enumerate(zero.heads):
@@ -343,22 +343,22 @@ def _evaluate_heads(classifier: Predictor, measured: Checkpoint, *, data: Path |
     title = f"{classifier.name}: accuracy on {zero.n:,} test rows"
     print_rows(("ablated", "zero ablation", "mean ablation"), rows, title=title)
     _print_stories(atlas)
-    return measured
+    return loaded
 
 
 def _print_stories(atlas: HeadAtlas) -> None:
     rows = []
     for record in atlas.heads:
-        measured = record.story
-        low, high = measured.interval
+        result = record.story
+        low, high = result.interval
         rows.append(
             (
-                f"layer {measured.story.layer + 1}, head {measured.story.head + 1}",
+                f"layer {result.story.layer + 1}, head {result.story.head + 1}",
                 f"{100 * record.worth:.1f} points",
-                measured.story,
-                ", ".join(f"{weight:.2f}" for weight in measured.attention),
-                "" if isnan(measured.share) else f"{measured.share:.2f} ({low:.2f} to {high:.2f})",
-                "" if isnan(measured.control_share) else f"{measured.control_share:.2f}",
+                result.story,
+                ", ".join(f"{weight:.2f}" for weight in result.attention),
+                "" if isnan(result.share) else f"{result.share:.2f} ({low:.2f} to {high:.2f})",
+                "" if isnan(result.control_share) else f"{result.control_share:.2f}",
                 verdict_words(record),
             )
         )
@@ -370,8 +370,9 @@ def _print_stories(atlas: HeadAtlas) -> None:
 
 
 def _evaluate_explanations(
-    classifier: Predictor, measured: Checkpoint, *, n: int, data: Path | None, as_json: bool
+    classifier: Predictor, loaded: Checkpoint, *, n: int, data: Path | None, as_json: bool
 ) -> Checkpoint:
+    """`--explanations`: print how well each attribution method ranks words, and return the checkpoint with this."""
     rows = open_dataset(classifier.checkpoint.config.data, path=data).load("test")
     with Progress(console=console(error=True)) as bar:
         task = bar.add_task("scoring words", total=n)
@@ -387,4 +388,4 @@ def _evaluate_explanations(
         areas.append(("random order", f"{averages.random_area:.4f}"))
         title = f"{classifier.name}: {averages.n:,} test texts"
         print_rows(("words removed in order of", "area"), areas, title=title)
-    return measured.with_metrics(explanations=averages.to_dict())
+    return loaded.with_metrics(explanations=averages.to_dict())

@@ -64,7 +64,7 @@ def report(
     labels: Annotated[bool, typer.Option("--labels/--no-labels", help="Find rows with labels that look wrong.")] = True,
     as_json: JsonOption = False,
 ) -> None:
-    """Report a checkpoint's quality and failures: mistakes, confusions, suspect labels, the linear baseline."""
+    """Report a checkpoint's quality and failures: mistakes, confusions, doubtful labels, the linear baseline."""
     classifier = Predictor.load(checkpoint)
     has_costs = any(option is not None for option in (cost_error, cost_human, costs))
     table = make_costs(classifier.classes, error=cost_error, human=cost_human, file=costs) if has_costs else None

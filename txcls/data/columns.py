@@ -355,7 +355,7 @@ def _choose_label_column(
 
 
 def _hints(text: ColumnFacts, label: ColumnFacts) -> Iterator[str]:
-    """Yield sentences on columns that are probably not the right ones."""
+    """Yield sentences on columns that are probably wrong."""
     text_column, label_column = shown(text.name, limit=40), shown(label.name, limit=40)
     if text.numbers >= 0.5:
         yield f"Column '{text_column}' contains numbers, not texts; is it the right text column?"

@@ -89,7 +89,7 @@ class Table:
     """An opened table file; its rows can be read repeatedly, one at a time.
 
     It accepts other encodings than UTF-8, title lines above the column names, missing or repeated column names, and
-    rows with too many fields; `notes` says what was done about them. Values are strings as in the file; from JSON,
+    rows with too many fields; `notes` describes how. Values are strings as in the file; from JSON,
     Parquet and Excel also numbers, booleans and None. Nested objects become separate columns:
     {"ticket": {"subject": …}} has the column `ticket.subject`.
 
