@@ -85,7 +85,7 @@ def test_a_spreadsheet_with_named_columns_and_a_test_file(run, tmp_path: Path) -
         (["train", "a.csv", "--set", "train.epochs=3"], "--set: cannot be used with your own file"),
         (["train", "sample", "--text-column", "t", "--test", "x"], "--test, --text-column: only with your own file"),
         (["train", "sample", "--data", "a.csv"], "To train on your own file: `python -m txcls train a.csv`"),
-        (["train", "a.csv", "--text-column", "nope"], "no column 'nope' for the text; there are 'v1', 'v2'"),
+        (["train", "a.csv", "--text-column", "nope"], "no column 'nope' for the text; the columns are 'v1', 'v2'"),
         (["train", "a.csv", "--text-column", "v1", "--label-column", "v2"], "are the two columns swapped"),
         (["train", "a.csv", "--resume", "--out", "x"], "nothing to resume"),
         (["evaluate", "tiny", "--data", "a.csv"], "none of its labels ('down', 'up') is a class of tiny"),

@@ -152,8 +152,8 @@ def guess_text_column(columns: Columns, *, file: str, text_column: str | None = 
         chosen = names[0] if len(names) == 1 else _choose_text_column(facts, excluded=None)[0]
     if chosen is None:
         raise DataError(
-            f"{file}: which column contains the text? There are {listed(names)}; name it with --text-column, or for "
-            "training with --set data.text_column=NAME"
+            f"{file}: which column contains the text? The columns are {listed(names)}; name it with --text-column, or "
+            "for training with --set data.text_column=NAME"
         )
     return JOINER.join(_guess_text_columns(facts, chosen, excluded=None))
 
@@ -205,7 +205,7 @@ def guess_columns(
     if text is None or label is None:
         kind = "text" if text is None else "label"
         raise DataError(
-            f"{file}: no column looks like {kind}s; there are {listed(list(facts))}. Name it with --{kind}-column"
+            f"{file}: no column looks like {kind}s; the columns are {listed(list(facts))}. Name it with --{kind}-column"
         )
     if label in parts:
         raise DataError(f"{file}: column {label!r} cannot be both text and label; name two columns")
@@ -255,7 +255,7 @@ def label_predictability(texts: Sequence[object], values: Sequence[object]) -> f
 def _check_exists(names: Collection[str], column: str, *, file: str, kind: str) -> None:
     for part in text_columns(column, names) if kind == "text" else (column,):
         if part not in names:
-            raise DataError(f"{file}: no column {part!r} for the {kind}; there are {listed(names)}")
+            raise DataError(f"{file}: no column {part!r} for the {kind}; the columns are {listed(names)}")
 
 
 def _facts(name: str, values: Sequence[object]) -> ColumnFacts:

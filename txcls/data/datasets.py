@@ -42,8 +42,8 @@ def dataset_info(name: str) -> DatasetInfo:
     """
     if name not in _INFOS:
         raise DataError(
-            f"no data set named {name!r}; there are {', '.join(_INFOS)}; `table` and (without labels) `text` for your "
-            "own files; and `mixture` for pre-training"
+            f"no data set named {name!r}; choose one of {', '.join(_INFOS)}; `table` or (without labels) `text` for "
+            "your own files; or `mixture` for pre-training"
         )
     return _INFOS[name]
 

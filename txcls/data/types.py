@@ -97,5 +97,7 @@ class Dataset:
             DataError: there is no such split, or its file cannot be read.
         """
         if split not in self.splits:
-            raise DataError(f"{self.info.name}: no {split} split in {self.source}; there is {', '.join(self.splits)}")
+            raise DataError(
+                f"{self.info.name}: no {split} split in {self.source}; the splits are {', '.join(self.splits)}"
+            )
         return self.read(split)

@@ -173,7 +173,7 @@ def test_the_sheet_with_the_most_rows_is_read_and_another_can_be_chosen(tmp_path
     assert table.notes == ("Sheet 'Data' was read; other sheets: 'Cover'.",)
     workbook(path, Data=data, Other=[["text", "label"], *[["c", "z"]] * 5])
     assert Table(path).sheet == "Other" and values_of(Table(path, sheet="Data"))[0]["text"] == "a"
-    with pytest.raises(DataError, match=r"no sheet 'None'; there are 'Other', 'Data'"):
+    with pytest.raises(DataError, match=r"no sheet 'None'; the sheets are 'Other', 'Data'"):
         Table(path, sheet="None")
 
 

@@ -65,7 +65,7 @@ class Workbook:
             DataError: there is no such sheet, or it is damaged or spans too many cells.
         """
         if sheet not in self._book.sheetnames:
-            raise DataError(f"{self.path}: no sheet {sheet!r:.60}; there are {listed(self.sheets)}")
+            raise DataError(f"{self.path}: no sheet {sheet!r:.60}; the sheets are {listed(self.sheets)}")
         worksheet = self._book[sheet]
         worksheet.reset_dimensions()  # the size stated in the file may be far larger than its contents
         n_cells = n_filled = n_empty_rows = 0

@@ -35,7 +35,9 @@ def texts_of(source: str) -> Iterator[tuple[Part, str]]:
         if "test" in dataset.splits:
             yield from (("test", text) for text in dataset.load("test").texts)
     elif not Path(source).exists():
-        raise DataError(f"no data set and no file named {source!r:.200}; there are {', '.join(dataset_names())}")
+        raise DataError(
+            f"no data set and no file named {source!r:.200}; the data sets are {', '.join(dataset_names())}"
+        )
     else:
         texts = open_texts(DataConfig(dataset="text", unit="paragraphs"), path=Path(source))
         yield from ((_part(text, has_test=True), text) for text in (*texts.training, *texts.validation))
