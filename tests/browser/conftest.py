@@ -31,9 +31,9 @@ WITHOUT = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
+    folder = Path(__file__).parent
     for item in items:
-        if here in item.path.parents:
+        if folder in item.path.parents:
             item.add_marker(pytest.mark.browser)
             if not item.get_closest_marker("smoke"):
                 item.add_marker(pytest.mark.slow)
@@ -115,23 +115,49 @@ def browser() -> "Iterator[Browser]":
 
 
 @contextmanager
-def watched(browser: "Browser", server: Server, **settings: Any) -> "Iterator[BrowserContext]":
-    """A visitor's browser context; on exit, fail if its pages had errors or foreign requests, or if the server did."""
-    opened = browser.new_context(**settings)
-    opened.set_default_timeout(PATIENCE_MS)
-    watch = Watch()
-    opened.on("page", lambda page: watch.on(page, urlsplit(server.address).netloc))
-    before = len(server.complaints())
-    yield opened
-    opened.close()
+def watching(context: "BrowserContext", server: Server) -> Iterator[None]:
+    """Close the pages opened in the block, and fail if they had errors or foreign requests, or if the server did."""
+    watch, before = Watch(), len(server.complaints())
+
+    def watch_page(page: "Page") -> None:
+        watch.on(page, urlsplit(server.address).netloc)
+
+    context.on("page", watch_page)
+    yield
+    context.remove_listener("page", watch_page)
+    for page in context.pages:
+        page.close()
     assert not watch.problems
     assert not server.complaints()[before:]
 
 
+@contextmanager
+def watched(browser: "Browser", server: Server, **settings: Any) -> "Iterator[BrowserContext]":
+    """The browser context of another visitor; its pages are watched."""
+    with browser.new_context(**settings) as context:
+        context.set_default_timeout(PATIENCE_MS)
+        with watching(context, server):
+            yield context
+
+
+@pytest.fixture(scope="session")
+def warm_context(browser: "Browser") -> "Iterator[BrowserContext]":
+    """A browser context for most tests, in which Streamlit's files are cached after the first page."""
+    with browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True) as context:
+        context.set_default_timeout(PATIENCE_MS)
+        yield context
+
+
 @pytest.fixture
-def context(browser: "Browser", server: Server) -> "Iterator[BrowserContext]":
-    with watched(browser, server, viewport={"width": 1280, "height": 900}, accept_downloads=True) as opened:
-        yield opened
+def context(warm_context: "BrowserContext", server: Server) -> "Iterator[BrowserContext]":
+    """The shared browser context without cookies and stored values of earlier tests."""
+    warm_context.clear_cookies()
+    blank = warm_context.new_page()
+    origin = {"origin": server.address, "storageTypes": "local_storage"}
+    warm_context.new_cdp_session(blank).send("Storage.clearDataForOrigin", origin)
+    blank.close()
+    with watching(warm_context, server):
+        yield warm_context
 
 
 @pytest.fixture
@@ -143,9 +169,9 @@ def page(context: "BrowserContext") -> "Page":
 def classifiers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Predictor]:
     """Two untrained classifiers, one with class names that contain markup."""
     root = tmp_path_factory.mktemp("checkpoints")
-    made = make_checkpoint(root / "first", classes=HOSTILE, positions="learned", max_length=24)
+    checkpoint = make_checkpoint(root / "first", classes=HOSTILE, positions="learned", max_length=24)
     figures, title = fake_metrics(HOSTILE, n_confused=len(HOSTILE)), {"title": HOSTILE[1]}
-    save_checkpoint(replace(made, metrics={"test": figures}, config=made.config.model_copy(update=title)))
+    save_checkpoint(replace(checkpoint, metrics={"test": figures}, config=checkpoint.config.model_copy(update=title)))
     make_checkpoint(root / "second", n_heads=4, text={"tokenizer": "bpe", "max_vocabulary": 300}, max_length=40)
     return {name: Predictor.load(root / name) for name in ("first", "second")}
 
