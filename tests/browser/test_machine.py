@@ -46,8 +46,8 @@ globalThis.sceneFor = (text, off = [], how = "zero") => {
   const names = new Set(off.map(({layer, head}) => `${layer + 1}.${head + 1}`));
   return {
     lanes: scene.lanes, pool: [...scene.pool], start: plain(scene.start), nTokens: scene.nTokens,
-    layers: scene.layers.map(({patterns, fed, attended, mid, post}) => ({patterns: patterns.map((one) => [...one]),
-      fed: [...fed], attended: [...attended], mid: plain(mid), post: plain(post)})),
+    layers: scene.layers.map(({patterns, fed, mid, post}) => ({patterns: patterns.map((one) => [...one]),
+      fed: [...fed], mid: plain(mid), post: plain(post)})),
     parts: narrate(scene, {off: names, how}),
   };
 };

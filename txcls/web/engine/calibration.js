@@ -2,11 +2,6 @@
 
 /** @typedef {{temperature: number, power: number, short?: [number, number][]}} Calibration */
 
-/** @param {ArrayLike<number>} logits @returns {Float64Array} */
-export function logSoftmax(logits) {
-  return logSoftmaxInPlace(new Float64Array(logits));
-}
-
 /** @param {Float64Array} values */
 function logSoftmaxInPlace(values) {
   let highest = -Infinity, total = 0;
@@ -20,7 +15,7 @@ function logSoftmaxInPlace(values) {
 /** Calibrated class probabilities (C,) from the logits (C,) of a text with `length` tokens.
  * @param {ArrayLike<number>} logits @param {Calibration} calibration @param {number} length @returns {Float64Array} */
 export function calibratedProbabilities(logits, {temperature, power, short = []}, length = Infinity) {
-  const values = logSoftmax(logits);
+  const values = logSoftmaxInPlace(new Float64Array(logits));
   temperature = short.find(([maxLength]) => length <= maxLength)?.[1] ?? temperature;
   for (let c = 0; c < values.length; c++) values[c] = -((Math.max(-values[c], 0) / temperature) ** power);
   logSoftmaxInPlace(values);

@@ -82,7 +82,7 @@ export class Classifier {
       const x = trace.get(tap), n = x.shape[0];
       const normed = config.norm === "pre" ? layerNorm(this.model, "norm", x) : x;
       const logits = head(this.model, pooling(this.model, normed, new Trace({record: () => false})));
-      return {name, tap, probabilities: calibratedProbabilities(logits.data, this.description.calibration, n)};
+      return {name, probabilities: calibratedProbabilities(logits.data, this.description.calibration, n)};
     });
   }
 

@@ -57,7 +57,8 @@ async function asPng(svg) {
   return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }
 
-function download(blob, name) {
+/** Offer a file to the visitor as a download. @param {Blob} blob @param {string} name */
+export function download(blob, name) {
   const link = element("a");
   link.href = URL.createObjectURL(blob);
   link.download = name;

@@ -4,7 +4,6 @@
 import {calibratedProbabilities} from "../engine/calibration.js";
 import {layerNorm, linear} from "../engine/model.js";
 import {part} from "../engine/tensor.js";
-import {tr} from "./translate.js";
 import {unlikeValidation} from "./unlike.js";
 
 /** Maximum number of lanes; in a longer text, each run of tokens with little weight is folded into a single lane. */
@@ -19,10 +18,10 @@ const POSITION_CELLS = 8;
 /** The lanes after a part of the model. `size` is the norm of each lane's state, relative to the largest norm; `best` is
  * the class that the class head reads in it (the "logit lens"; -1 if pooling ignores the lane), and `certainty` the
  * uncalibrated probability of this class.
- * @typedef {{tap: string, size: Float32Array, best: Int32Array, certainty: Float32Array}} Stage */
-/** One layer: `patterns` holds each head's weights between lanes (N N; rows are queries and sum to 1); `attended` and
- * `fed` are the norms of what attention and feed-forward add to each lane, relative to the norm of its previous state.
- * @typedef {{patterns: Float32Array[], attended: Float32Array, fed: Float32Array, mid: Stage, post: Stage}} Layer */
+ * @typedef {{size: Float32Array, best: Int32Array, certainty: Float32Array}} Stage */
+/** One layer: `patterns` holds each head's weights between lanes (N N; rows are queries and sum to 1); `fed` is
+ * the norm of what feed-forward adds to each lane, relative to the norm of its previous state.
+ * @typedef {{patterns: Float32Array[], fed: Float32Array, mid: Stage, post: Stage}} Layer */
 /** @typedef {{lanes: Lane[], nTokens: number, config: import("../engine/model.js").ModelConfig, classes: string[],
  *   positions: Float32Array[] | null, start: Stage, layers: Layer[], pool: Float32Array,
  *   ranked: {index: number, label: string, probability: number}[], outOfScope: boolean | null}} Scene */
@@ -45,21 +44,16 @@ export function sceneOf(classifier, pass) {
   const {trace, encoding, ranked, outOfScope} = pass, {config} = classifier.model;
   const n = encoding.tokens.length;
   const whole = Array.from({length: config.n_layers}, (_, layer) => trace.get(`layers.${layer}.attn.pattern`));
-  const pooling = poolingWeights(config, trace, n);
+  const pooling = poolingWeights(trace, n);
   const lanes = lanesOf(encoding, whole, pooling, config.n_heads);
   const stage = (tap) => stageOf(classifier, trace, lanes, tap);
   const start = stage("embeddings.out");
-  let before = start;
   const layers = whole.map((patterns, number) => {
-    const name = `layers.${number}`;
-    const mid = stage(`${name}.resid_mid`), post = stage(`${name}.resid_post`);
-    const addedNorms = (tap, state) => laneMeans(lanes, norms(trace.get(tap))).map((value, i) => value / (state.size[i] || 1));
-    const layer = {
+    const name = `layers.${number}`, mid = stage(`${name}.resid_mid`), post = stage(`${name}.resid_post`);
+    return {
       patterns: Array.from({length: config.n_heads}, (_, h) => weightsBetween(lanes, part(patterns, h), n)),
-      attended: addedNorms(`${name}.attn_out`, before), fed: addedNorms(`${name}.ff_out`, mid), mid, post,
+      fed: laneMeans(lanes, norms(trace.get(`${name}.ff_out`))).map((value, lane) => value / (mid.size[lane] || 1)), mid, post,
     };
-    before = post;
-    return layer;
   });
   const sizes = [start, ...layers.flatMap(({mid, post}) => [mid, post])].map(({size}) => size);
   const largest = Math.max(...sizes.flatMap((size) => [...size]));
@@ -72,7 +66,7 @@ export function sceneOf(classifier, pass) {
 }
 
 /** The pooling weight of each token, (T,). */
-function poolingWeights(config, trace, n) {
+function poolingWeights(trace, n) {
   const pattern = trace.values.get("pool.pattern");
   return pattern ? pattern.data : Float32Array.from({length: n}, (_, token) => (token ? 0 : 1));
 }
@@ -154,7 +148,7 @@ function stageOf(classifier, trace, lanes, tap) {
       if (mean > certainty[lane]) [best[lane], certainty[lane]] = [c, mean];
     }
   });
-  return {tap, size: laneMeans(lanes, norms(x)), best, certainty};
+  return {size: laneMeans(lanes, norms(x)), best, certainty};
 }
 
 /** A few numbers of each lane's position vector, scaled to the range from -1 to 1; null for a model without positions. */

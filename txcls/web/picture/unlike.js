@@ -33,7 +33,7 @@ export function unlikeValidation({unlike}, {text, tokens}) {
 /** The share of the characters of a text's words that are in words split into nearly single characters
  * (`unknown_share` in txcls/text/tokens.py). @param {string} text
  * @param {import("../engine/encoder.js").Token[]} tokens @returns {number} */
-export function unknownShare(text, tokens) {
+function unknownShare(text, tokens) {
   const words = [];
   for (const token of tokens) {
     if (token.isSpecial || !/^(?:\p{L}|[^\0-\x7f])/u.test(text.slice(token.start))) continue;

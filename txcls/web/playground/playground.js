@@ -7,6 +7,7 @@ import {headsOff} from "../engine/ablation.js";
 import {Classifier} from "../engine/classifier.js";
 import {TextEncoder} from "../engine/encoder.js";
 import {Machine} from "../picture/machine.js";
+import {download} from "../picture/saving.js";
 import {sceneOf} from "../picture/scene.js";
 import {button, element} from "../picture/elements.js";
 import {percent} from "../picture/translate.js";
@@ -439,11 +440,8 @@ byId("save").addEventListener("click", () => {
     setText("problem", "A model without layers cannot be saved.");
     return;
   }
-  const [name, content] = savedModel(), link = element("a");
-  link.href = URL.createObjectURL(new Blob([content], {type: "application/zip"}));
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  const [name, content] = savedModel();
+  download(new Blob([content], {type: "application/zip"}), name);
 });
 byId("load").addEventListener("click", () => byId("model").click());
 byId("model").addEventListener("change", () => {
