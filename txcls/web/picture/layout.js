@@ -29,31 +29,31 @@ const LARGE = 1500;
 export const isNarrow = (width) => width < NARROW;
 
 /** A layer's positions along the flow: its heads start at `start`, its ribbons run from `from` to `to`, and feed-forward
- * ends at `end`. Each row has `perRow` maps of this `size`, each in a cell with its label, `wide` by `high`.
- * @typedef {{start: number, from: number, to: number, end: number, perRow: number, size: number, wide: number,
- *   high: number}} Zone */
+ * ends at `end`. Each row has `perRow` maps of this `size`, each in a cell with its label.
+ * @typedef {{start: number, from: number, to: number, end: number, perRow: number, size: number, cellWidth: number,
+ *   cellHeight: number}} Zone */
 
 export class Layout {
   /** @param {import("./scene.js").Scene} scene
-   * @param {{width: number, room: number, bars: number, storyLength: number}} size the picture's width, the height
+   * @param {{width: number, availableHeight: number, bars: number, storyLength: number}} size the picture's width, the height
    * available in the window (unused if the picture runs down), the number of bars, and the length of the longest story
    * in characters */
-  constructor({lanes, layers, config}, {width, room, bars, storyLength}) {
+  constructor({lanes, layers, config}, {width, availableHeight, bars, storyLength}) {
     this.width = width;
     this.vertical = isNarrow(width);
     this.lanes = lanes.length;
-    this.large = !this.vertical && width >= LARGE ? 1.2 : 1;
-    this.font = this.vertical ? 13 : Math.round(16 * this.large);
+    this.scale = !this.vertical && width >= LARGE ? 1.2 : 1;
+    this.font = this.vertical ? 13 : Math.round(16 * this.scale);
     /** Width of the longest word in pixels. */
     this.longest = Math.max(...lanes.map(({name}) => Math.min(14, [...name].length))) * this.font * 0.6;
-    const words = Math.min(this.vertical ? 128 : 150 * this.large, this.longest + 22);
-    const positions = words + (this.vertical ? 34 : 64 * this.large);
+    const words = Math.min(this.vertical ? 128 : 150 * this.scale, this.longest + 22);
+    const positions = words + (this.vertical ? 34 : 64 * this.scale);
     /** Where each part ends along the flow. @type {Record<string, number>} */
     this.ends = {words, positions};
     /** @type {Zone[]} */
     this.zones = [];
     if (this.vertical) this.placeDown(layers.length, config.n_heads, bars);
-    else this.placeRight(layers.length, config.n_heads, {room, bars, storyLength});
+    else this.placeRight(layers.length, config.n_heads, {availableHeight, bars, storyLength});
     this.ends.answer = this.length;
     this.middle = this.first + ((this.lanes - 1) / 2) * this.pitch;
     this.bars = this.placeBars(bars);
@@ -67,7 +67,7 @@ export class Layout {
     const heads = Math.ceil(H / perRow) * (size + 24) + 26;
     let u = this.ends.positions;
     for (let layer = 0; layer < layers; layer++) {
-      this.zones.push({start: u, from: u + heads, to: u + heads + 110, end: u + heads + 150, perRow, size, wide: size + 8, high: size + 24});
+      this.zones.push({start: u, from: u + heads, to: u + heads + 110, end: u + heads + 150, perRow, size, cellWidth: size + 8, cellHeight: size + 24});
       this.ends[`layers.${layer}.attn`] = u + heads + 118;
       this.ends[`layers.${layer}.ff`] = u += heads + 150;
     }
@@ -81,24 +81,25 @@ export class Layout {
     this.length = u + 104 + BELOW_NAME + bars * BAR_PITCH + 6;
   }
 
-  placeRight(layers, H, {room, bars, storyLength}) {
-    const {width, large, lanes: N} = this;
+  placeRight(layers, H, {availableHeight, bars, storyLength}) {
+    const {width, scale, lanes: N} = this;
     this.length = width;
     let u = this.ends.positions;
     const right = Math.max(190, Math.min(400, width * 0.21)), pooling = Math.max(70, width * 0.07);
-    const wide = (width - u - right - pooling) / Math.max(layers, 1);
+    const layerWidth = (width - u - right - pooling) / Math.max(layers, 1);
     const minLanes = Math.max(190, N * MIN_PITCH), wideLanes = Math.max(190, N * WIDE_PITCH);
-    const {perRow, size, column, high} = H > MANY_HEADS ? manyHeads(H, wide * MAPS_SHARE, room)
-      : fewHeads(H, wide * MAPS_SHARE, {most: room - 38 - minLanes, comfortable: room - 38 - wideLanes, storyLength});
-    const top = 30 + Math.ceil(H / perRow) * high + 8;
-    const tall = Math.max(minLanes, Math.min(N * 44 * large, room - top));
-    this.breadth = top + Math.max(tall, bars * 34 * large - top + 40) + 8;
-    this.pitch = Math.min(44 * large, (this.breadth - top - 8) / N);
+    const {perRow, size, cellWidth, cellHeight} = H > MANY_HEADS ? manyHeads(H, layerWidth * MAPS_SHARE, availableHeight)
+      : fewHeads(H, layerWidth * MAPS_SHARE, {maxHeight: availableHeight - 38 - minLanes,
+        comfortableHeight: availableHeight - 38 - wideLanes, storyLength});
+    const top = 30 + Math.ceil(H / perRow) * cellHeight + 8;
+    const lanesHeight = Math.max(minLanes, Math.min(N * 44 * scale, availableHeight - top));
+    this.breadth = top + Math.max(lanesHeight, bars * 34 * scale - top + 40) + 8;
+    this.pitch = Math.min(44 * scale, (this.breadth - top - 8) / N);
     this.first = top + (this.breadth - top - 8 - this.pitch * N) / 2 + this.pitch / 2;
     for (let layer = 0; layer < layers; layer++) {
-      this.zones.push({start: u, from: u + wide * 0.04, to: u + wide * 0.74, end: u + wide, perRow, size, wide: column, high});
-      this.ends[`layers.${layer}.attn`] = u + wide * 0.77;
-      this.ends[`layers.${layer}.ff`] = u += wide;
+      this.zones.push({start: u, from: u + layerWidth * 0.04, to: u + layerWidth * 0.74, end: u + layerWidth, perRow, size, cellWidth, cellHeight});
+      this.ends[`layers.${layer}.attn`] = u + layerWidth * 0.77;
+      this.ends[`layers.${layer}.ff`] = u += layerWidth;
     }
     this.vector = u + pooling * 0.82;
     this.ends.pool = u + pooling;
@@ -106,10 +107,10 @@ export class Layout {
 
   /** The position and width of the list of n bars, and the distance between bars. */
   placeBars(n) {
-    if (this.vertical) return {pitch: BAR_PITCH, top: this.ends.pool + BELOW_NAME, left: 4, wide: this.width - 8};
+    if (this.vertical) return {pitch: BAR_PITCH, top: this.ends.pool + BELOW_NAME, left: 4, width: this.width - 8};
     const pitch = Math.min(58, Math.max(34, (this.breadth - 30) / Math.max(n, 5))), left = this.ends.pool + 26;
     const top = Math.max(24, Math.min(this.middle - (n * pitch) / 2, this.breadth - n * pitch - 4));
-    return {pitch, top, left, wide: this.length - left - 2};
+    return {pitch, top, left, width: this.length - left - 2};
   }
 
   /** The end of the last layer, or of the embeddings if there are no layers. */
@@ -127,31 +128,31 @@ export class Layout {
     return this.vertical ? `${v.toFixed(1)},${u.toFixed(1)}` : `${u.toFixed(1)},${v.toFixed(1)}`;
   }
 
-  /** A box `wide` along the flow and `high` across it, as x, y, width and height. */
-  box(u, v, wide, high) {
-    return this.vertical ? [v, u, high, wide] : [u, v, wide, high];
+  /** A box of this size along the flow and across it, as x, y, width and height. */
+  box(u, v, along, across) {
+    return this.vertical ? [v, u, across, along] : [u, v, along, across];
   }
 }
 
-/** The layout of a layer's maps above its lanes, each with its number below; `most` and `comfortable` are the heights left
- * for the maps if the distance between lanes is MIN_PITCH or WIDE_PITCH. */
-function fewHeads(H, wide, {most, comfortable, storyLength}) {
-  const fit = Math.max(1, Math.min(H, Math.floor(wide / MIN_COLUMN)));
+/** The layout of a layer's maps above its lanes, each with its number below; `maxHeight` and `comfortableHeight` are the
+ * heights left for the maps if the distance between lanes is MIN_PITCH or WIDE_PITCH. */
+function fewHeads(H, width, {maxHeight, comfortableHeight, storyLength}) {
+  const fit = Math.max(1, Math.min(H, Math.floor(width / MIN_COLUMN)));
   const rows = Math.ceil(H / fit), perRow = Math.ceil(H / rows); // balanced rows
   // The maps spread over the layer's width if there is room for their stories.
-  const hasStories = storyLength > 0 && wide / perRow >= MIN_FOR_STORY, column = Math.min(MAX_STORY_WIDTH, wide / perRow);
+  const hasStories = storyLength > 0 && width / perRow >= MIN_FOR_STORY, column = Math.min(MAX_STORY_WIDTH, width / perRow);
   const lines = hasStories ? (storyLength * STORY_CHARACTER > column - 8 ? 2 : 1) : 0;
   const label = 24 + lines * STORY_LINE;
-  const high = Math.max(MIN_MAP_HEIGHT, Math.min(MAX_HEIGHT_CLOSE_LANES, most / rows - label), comfortable / rows - label);
-  const size = Math.min(H > 4 ? MAX_HEIGHT_MANY_HEADS : MAX_MAP_HEIGHT, wide / perRow - 9, high);
-  return {perRow, size, column: hasStories ? column : size + 8, high: size + label};
+  const height = Math.max(MIN_MAP_HEIGHT, Math.min(MAX_HEIGHT_CLOSE_LANES, maxHeight / rows - label), comfortableHeight / rows - label);
+  const size = Math.min(H > 4 ? MAX_HEIGHT_MANY_HEADS : MAX_MAP_HEIGHT, width / perRow - 9, height);
+  return {perRow, size, cellWidth: hasStories ? column : size + 8, cellHeight: size + label};
 }
 
 /** The layout of more than MANY_HEADS maps, without numbers: the largest size that fits in about a quarter of the height. */
-function manyHeads(H, wide, room) {
+function manyHeads(H, width, availableHeight) {
   for (let perRow = 1; ; perRow++) {
-    const size = Math.min(40, wide / perRow - 4), high = size + 4;
-    const isLast = perRow === H || wide / (perRow + 1) - 4 < MIN_MAP;
-    if (isLast || Math.ceil(H / perRow) * high <= 0.26 * room) return {perRow, size, column: size + 4, high};
+    const size = Math.min(40, width / perRow - 4), cell = size + 4;
+    const isLast = perRow === H || width / (perRow + 1) - 4 < MIN_MAP;
+    if (isLast || Math.ceil(H / perRow) * cell <= 0.26 * availableHeight) return {perRow, size, cellWidth: cell, cellHeight: cell};
   }
 }

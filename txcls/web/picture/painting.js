@@ -142,13 +142,13 @@ export class Painting {
   // Layout
 
   computeLayout() {
-    const size = {width: this.width, room: isNarrow(this.width) ? 0 : this.roomBelow(), bars: this.rows.length,
+    const size = {width: this.width, availableHeight: isNarrow(this.width) ? 0 : this.availableHeight(), bars: this.rows.length,
       storyLength: Math.max(0, ...Object.values(this.state.stories ?? {}).map((story) => [...story.story].length))};
     this.layout = new Layout(this.scene, size);
   }
 
   /** The height available for the picture in the window. */
-  roomBelow() {
+  availableHeight() {
     const zoom = this.stage.currentCSSZoom ?? 1, windowHeight = window.innerHeight / zoom;
     const above = this.stage.getBoundingClientRect().top / zoom + window.scrollY;
     this.above = this.measuredWidth === this.width ? Math.max(this.above, above) : above; // independent of scrolling
@@ -157,9 +157,9 @@ export class Painting {
     return windowHeight - (this.above < windowHeight * 0.7 ? this.above : 120) - below;
   }
 
-  /** Place an HTML element at u, v, `wide` along the flow and `high` across it. */
-  put(record, u, v, wide, high) {
-    const [x, y, width, height] = this.layout.box(u, v, wide, high);
+  /** Place an HTML element at u, v, with this size along the flow and across it. */
+  put(record, u, v, along, across) {
+    const [x, y, width, height] = this.layout.box(u, v, along, across);
     write(record.box ??= {node: record.node, values: {}}, {left: `${round(x)}px`, top: `${round(y)}px`,
       width: width ? `${round(width)}px` : "", height: height ? `${round(height)}px` : ""}, setStyle);
   }
@@ -222,7 +222,7 @@ export class Painting {
 
   drawHeads({patterns}, number) {
     const {layout} = this;
-    const {start, perRow, size, wide, high} = layout.zones[number], N = layout.lanes, maps = this.drawn.heads[number];
+    const {start, perRow, size, cellWidth, cellHeight} = layout.zones[number], N = layout.lanes, maps = this.drawn.heads[number];
     patterns.forEach((pattern, h) => {
       const name = `${number + 1}.${h + 1}`, off = isOff(this.state, number, h), story = this.state.stories?.[name];
       const isBare = !layout.vertical && patterns.length > MANY_HEADS, record = maps.use(h), [canvas, verdict, label, line] = record.node.childNodes;
@@ -235,15 +235,15 @@ export class Painting {
         title: `${tr("Head {head}", {head: name})} · ${story ? `${story.text} · ` : ""}`
           + `${off ? tr("click: on") : tr("click: off")}${this.actions.onOpen ? ` · ${tr("double click: enlarge")}` : ""}`,
       }, setProperty);
-      write(record.label ??= {node: label, values: {}}, {textContent: off && wide >= MIN_FOR_OFF ? `${name} ${tr("off")}` : name, hidden: isBare}, setProperty);
+      write(record.label ??= {node: label, values: {}}, {textContent: off && cellWidth >= MIN_FOR_OFF ? `${name} ${tr("off")}` : name, hidden: isBare}, setProperty);
       write(record.verdict ??= {node: verdict, values: {}}, {hidden: !story, textContent: story ? MARKS[story.verdict] ?? "" : "",
         className: `machine-verdict${story ? ` ${story.verdict.replace(/ /g, "-")}` : ""}`}, setProperty);
-      const shown = story && wide >= MIN_FOR_STORY ? story.story : "";
+      const shown = story && cellWidth >= MIN_FOR_STORY ? story.story : "";
       write(record.story ??= {node: line, values: {}}, {hidden: !shown, textContent: shown}, setProperty);
       const row = Math.floor(h / perRow), column = h % perRow;
-      const [x, y] = layout.vertical ? [4 + column * wide, start + 22 + row * high] : [start + 4 + column * wide, 24 + row * high];
+      const [x, y] = layout.vertical ? [4 + column * cellWidth, start + 22 + row * cellHeight] : [start + 4 + column * cellWidth, 24 + row * cellHeight];
       write(record.box ??= {node: record.node, values: {}}, {left: `${round(x)}px`, top: `${round(y)}px`,
-        width: `${round(isBare ? size : Math.max(size + 4, wide - 8))}px`}, setStyle);
+        width: `${round(isBare ? size : Math.max(size + 4, cellWidth - 8))}px`}, setStyle);
     });
     maps.finish();
   }
@@ -256,7 +256,7 @@ export class Painting {
   }
 
   drawBars() {
-    const {rows, drawn: {bars, list}} = this, {pitch, top, left, wide} = this.layout.bars;
+    const {rows, drawn: {bars, list}} = this, {pitch, top, left, width} = this.layout.bars;
     const best = this.ranked.findIndex(({index}) => index === this.scene.ranked[0].index);
     rows.forEach(({name, colour, now, then}, row) => {
       const record = bars.use(row), [label, number, track] = record.node.childNodes, [fill] = track.childNodes;
@@ -274,9 +274,9 @@ export class Painting {
       write(record.box ??= {node: record.node, values: {}}, {top: `${round(row * pitch)}px`, height: `${round(pitch)}px`}, setStyle);
     });
     bars.finish();
-    write(list, {left: `${round(left)}px`, top: `${round(top)}px`, width: `${round(wide)}px`,
+    write(list, {left: `${round(left)}px`, top: `${round(top)}px`, width: `${round(width)}px`,
       height: `${round(rows.length * pitch)}px`}, setStyle);
-    list.node.classList.toggle("roomy", wide >= ROOMY_BARS);
+    list.node.classList.toggle("roomy", width >= ROOMY_BARS);
     list.node.classList.toggle("outside", this.scene.outOfScope === true);
   }
 

@@ -103,13 +103,13 @@ export class Lines {
   /** Draw a strip with a few numbers of each lane's position vector. */
   drawPositions() {
     const {layout} = this, {positions} = this.scene, {words, positions: end} = layout.ends, strips = this.positions;
-    const high = Math.min(12, layout.pitch * 0.5), cells = positions?.[0].length ?? 0, wide = ((end - words) * 0.5) / cells;
+    const across = Math.min(12, layout.pitch * 0.5), cells = positions?.[0].length ?? 0, along = ((end - words) * 0.5) / cells;
     positions?.forEach((values, lane) => values.forEach((value, i) => {
       const shape = strips.use(lane * cells + i);
       if (shape.version !== this.version) {
         shape.version = this.version;
-        const u = words + 4 + i * wide, v = layout.v(lane) - high / 2;
-        const [x, y, width, height] = layout.box(u, v, wide, high);
+        const u = words + 4 + i * along, v = layout.v(lane) - across / 2;
+        const [x, y, width, height] = layout.box(u, v, along, across);
         write(shape, {x: round(x), y: round(y), width: round(width), height: round(height), "data-lane": lane}, setAttribute);
       }
       write(shape, {fill: value < 0 ? "#5AA2D4" : "#EE9A54", "fill-opacity": roundOpacity(Math.abs(value))}, setAttribute);
@@ -166,15 +166,15 @@ export class Lines {
     const {layout} = this, {pool, layers, start, ranked} = this.scene, from = layout.layersEnd, ribbons = this.pool;
     const {best} = layers.length ? layers[layers.length - 1].post : start;
     const widest = Math.min(26, layout.pitch * 0.8), drawn = pool.map((weight, lane) => weight / this.scene.lanes[lane].tokens.length);
-    const most = Math.max(...drawn);
+    const largest = Math.max(...drawn);
     drawn.forEach((weight, lane) => {
       if (weight < 0.002) return;
       const shape = ribbons.use(lane);
       if (shape.version === undefined) Object.assign(shape.node.dataset, {key: lane, query: "pool"});
       this.curve(shape, [from, layout.v(lane)], [layout.vector, layout.middle]);
       shape.node.weight = pool[lane];
-      write(shape, {stroke: this.laneColour(best[lane]), "stroke-width": roundWidth(0.6 + widest * (weight / Math.max(most, 0.25))),
-        "stroke-opacity": roundOpacity(0.25 + 0.5 * Math.min(1, weight / most))}, setAttribute);
+      write(shape, {stroke: this.laneColour(best[lane]), "stroke-width": roundWidth(0.6 + widest * (weight / Math.max(largest, 0.25))),
+        "stroke-opacity": roundOpacity(0.25 + 0.5 * Math.min(1, weight / largest))}, setAttribute);
     });
     ribbons.finish();
     const [cx, cy] = layout.point(layout.vector, layout.middle).split(",");
@@ -188,8 +188,8 @@ export class Lines {
   curve(shape, [u0, v0], [u1, v1]) {
     if (shape.version === this.version) return;
     shape.version = this.version;
-    const um = (u0 + u1) / 2, at = (u, v) => this.layout.point(u, v);
-    shape.node.setAttribute("d", `M${at(u0, v0)}C${at(um, v0)} ${at(um, v1)} ${at(u1, v1)}`);
+    const um = (u0 + u1) / 2, point = (u, v) => this.layout.point(u, v);
+    shape.node.setAttribute("d", `M${point(u0, v0)}C${point(um, v0)} ${point(um, v1)} ${point(u1, v1)}`);
   }
 
   /** Draw curves from the text's vector to the bars. */

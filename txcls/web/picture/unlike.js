@@ -14,7 +14,7 @@ export function unlikeValidation({unlike}, {text, tokens}) {
   const sentences = [], percentage = (part, digits) => `${decimal(100 * part, digits)} %`;
   const rates = ([, validation, test]) => (test === null ? tr("{share} of the validation texts", {share: percentage(validation, 1)})
     : tr("{share} of the validation texts (and {test} of the test texts)", {share: percentage(validation, 1), test: percentage(test, 1)}));
-  const lengthBound = short.find(([most]) => n <= most), unknownBound = unknown.find(([least]) => share > least);
+  const lengthBound = short.find(([bound]) => n <= bound), unknownBound = unknown.find(([bound]) => share > bound);
   if (lengthBound) {
     const values = {rates: rates(lengthBound), most: lengthBound[0], n};
     sentences.push(tr("{rates} have at most {most} tokens; this one has {n}", values));

@@ -78,8 +78,8 @@ function prepareData(task, settings, loaded) {
   const encoded = (split) => split.map((row) => ({...row, ids: idsOf(row.text)})).filter((row) => row.ids.length > Number(classToken));
   const [trained, heldOut] = [encoded(inTraining), encoded(rows.filter((row) => row.heldOut))];
   const drawn = words.filter((word) => ids.has(word)).map((word) => {
-    const most = Math.max(...counts.get(word)), best = most > total(word) / 2 ? counts.get(word).indexOf(most) : null;
-    return {label: word, id: ids.get(word), best, excess: most - total(word) / classes.length};
+    const highest = Math.max(...counts.get(word)), best = highest > total(word) / 2 ? counts.get(word).indexOf(highest) : null;
+    return {label: word, id: ids.get(word), best, excess: highest - total(word) / classes.length};
   }).sort((a, b) => b.excess - a.excess).slice(0, MAX_WORDS_DRAWN);
   return {classes, encoder, trained, heldOut, drawn, labels: heldOut.map(({label}) => classes.indexOf(label))};
 }

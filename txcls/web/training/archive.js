@@ -31,17 +31,17 @@ const MAX_BYTES = 8e6;
  * @param {ArrayBuffer} archive @param {string[]} names @returns {Promise<Map<string, Uint8Array>>}
  * @throws {Error} if a file is missing, duplicated, too large or damaged */
 export async function filesOf(archive, names) {
-  const view = new DataView(archive), u16 = (at) => view.getUint16(at, true), u32 = (at) => view.getUint32(at, true);
+  const view = new DataView(archive), u16 = (offset) => view.getUint16(offset, true), u32 = (offset) => view.getUint32(offset, true);
   let end = archive.byteLength - 22; // the last record, if no comment follows it
   while (end >= 0 && u32(end) !== 0x06054b50) end--;
   if (end < 0) throw new Error("This is not a zip file.");
   const files = new Map();
-  for (let n = u16(end + 10), at = u32(end + 16); n > 0; n--, at += 46 + u16(at + 28) + u16(at + 30) + u16(at + 32)) {
-    const path = new TextDecoder().decode(new Uint8Array(archive, at + 46, u16(at + 28))), name = path.slice(path.lastIndexOf("/") + 1);
+  for (let n = u16(end + 10), offset = u32(end + 16); n > 0; n--, offset += 46 + u16(offset + 28) + u16(offset + 30) + u16(offset + 32)) {
+    const path = new TextDecoder().decode(new Uint8Array(archive, offset + 46, u16(offset + 28))), name = path.slice(path.lastIndexOf("/") + 1);
     if (!names.includes(name)) continue;
     if (files.has(name)) throw new Error(`There are two files called ${name} in it. Expected one model.`);
-    const [method, sum, packed, size, start] = [u16(at + 10), u32(at + 16), u32(at + 20), u32(at + 24), u32(at + 42)];
-    if (Math.max(packed, size) > MAX_BYTES) throw new Error(`${name} in it is too large. Expected at most ${MAX_BYTES / 1e6} MB.`);
+    const [method, sum, packed, size, start] = [u16(offset + 10), u32(offset + 16), u32(offset + 20), u32(offset + 24), u32(offset + 42)];
+    if (Math.max(packed, size) > MAX_BYTES) throw new Error(`${name} in it is too large. Expected offset most ${MAX_BYTES / 1e6} MB.`);
     const content = new Uint8Array(archive, start + 30 + u16(start + 26) + u16(start + 28), packed);
     const unpacked = method === 8 ? await inflate(content, size) : content;
     if (unpacked.length !== size || crc32(unpacked) !== sum) throw new Error(`${name} in it is damaged.`);

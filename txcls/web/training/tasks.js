@@ -65,8 +65,8 @@ export function tasksOf({messages, grammar}) {
       rows: (random) => Array.from({length: 2400}, () => {
         const words = sample(WORDS, 5, random), hasSameEnds = random() < 0.5;
         if (hasSameEnds) return {text: [...words, words[0]].join(" "), label: "same ends"};
-        const at = 1 + Math.floor(random() * 4);
-        words.splice(at, 0, words[Math.floor(random() * 5)]);
+        const index = 1 + Math.floor(random() * 4);
+        words.splice(index, 0, words[Math.floor(random() * 5)]);
         if (words[0] === words[5]) [words[4], words[5]] = [words[5], words[4]];
         return {text: words.join(" "), label: "different ends"};
       }),
