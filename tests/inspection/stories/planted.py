@@ -67,27 +67,27 @@ def planted(
         attention = model.layers[0].attn
         for head, weights in enumerate((reads, idle)):
             first = head * E
-            of_words, of_distances = ({}, {}) if head else (words or {}, distances or {})
+            word_weights, distance_weights = ({}, {}) if head else (words or {}, distances or {})
             for number, word in enumerate(WORDS):
                 for sign in (1, -1):
                     place = 2 * number + (sign < 0)
-                    attention.key.weight[first, place] = sign * of_words.get(word, 0.0) / (2 * scale)
+                    attention.key.weight[first, place] = sign * word_weights.get(word, 0.0) / (2 * scale)
             for (query, key), sign in product(product(range(LENGTH), repeat=2), (1, -1)):
                 place = (sign < 0) + 12
-                score = np.sqrt(E) * of_distances.get(key - query, 0.0)
+                score = np.sqrt(E) * distance_weights.get(key - query, 0.0)
                 attention.query.weight[first + 1 + key, place + 2 * query] = sign * score / (2 * scale)
                 attention.key.weight[first + 1 + key, place + 2 * key] = sign / (2 * scale)
-            attention.query.bias[first] = np.sqrt(E)  # the same query everywhere, so a key's score is its own number
+            attention.query.bias[first] = np.sqrt(E)  # the same query everywhere, so scores depend only on the key
             for position in range(LENGTH):
                 # log of the weight; positions that are not listed get almost none
-                score = 0.0 if of_words or of_distances else np.log(weights.get(position, 1e-9))
+                score = 0.0 if word_weights or distance_weights else np.log(weights.get(position, 1e-9))
                 attention.key.weight[first, 12 + 2 * position] = score / (2 * scale)
                 attention.key.weight[first, 13 + 2 * position] = -score / (2 * scale)
-            for number, says in enumerate(WORDS.values()):
-                for c, strength in enumerate(says):
+            for number, strengths in enumerate(WORDS.values()):
+                for c, strength in enumerate(strengths):
                     attention.value.weight[first + c, 2 * number] = strength / (2 * scale)
                     attention.value.weight[first + c, 2 * number + 1] = -strength / (2 * scale)
-        # Only from the first head: the support for each class, minus the mean, goes to a dimension of its own.
+        # Only the first head is read: the support for each class, minus the mean, is written to a separate dimension.
         attention.output.weight[28:30, :2] = torch.eye(2) - 0.5
         model.head.weight[:, 28:30] = torch.eye(2)
     return Predictor(Checkpoint(Path("planted"), config, encoder, CLASSES, model))
@@ -103,7 +103,7 @@ def random_texts(n: int, *, seed: int, semicolon_at: Sequence[int] = ()) -> list
 
 def kinds_of(classifier: Predictor, texts: Sequence[Sequence[str]]) -> list[TextKinds]:
     """The texts, labelled with the classifier's own predictions, which makes all of them correct."""
-    found = []
+    texts_with_kinds = []
     for words in texts:
         ids = np.array([classifier.encoder.encode(word).ids[0] for word in words])
         kinds = {
@@ -112,5 +112,5 @@ def kinds_of(classifier: Predictor, texts: Sequence[Sequence[str]]) -> list[Text
             "last token": np.arange(LENGTH) == LENGTH - 1,
         }
         label = int(classifier.logits(torch.tensor([ids.tolist()])).argmax())
-        found.append(TextKinds(ids, label, kinds, np.full(LENGTH, 100)))
-    return found
+        texts_with_kinds.append(TextKinds(ids, label, kinds, np.full(LENGTH, 100)))
+    return texts_with_kinds

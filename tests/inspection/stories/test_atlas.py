@@ -51,21 +51,21 @@ def test_attention_by_kinds_equals_a_loop_over_texts(untrained: Untrained, model
     causal = classifier.checkpoint.config.model.causal
     for q, query in enumerate(table.queries):
         for k, key in enumerate(table.keys):
-            given, even, holding = [], [], 0
+            weights, chances, n_texts = [], [], 0
             for text, kinds in zip(TEXTS, texts, strict=True):
                 size = len(kinds)
                 pattern = trace_text(classifier, text).attention[:, :, :size, :size]  # L H T T
-                held = False
+                has_pair = False
                 for row in np.flatnonzero(queries_of(query, kinds)):
                     keys = [key for key in np.flatnonzero(keys_of(key, kinds)[row]) if key <= row or not causal]
                     if keys:
-                        given.append(pattern[:, :, row, keys].sum(axis=-1))
-                        even.append(len(keys) / (row + 1 if causal else size))
-                        held = True
-                holding += held
-            assert table.coverage[q, k] == pytest.approx(holding / len(TEXTS))
-            assert table.chance[q, k] == pytest.approx(np.mean(even) if even else 0.0)
-            expected = np.mean(given, axis=0) if given else np.zeros(table.entropy.shape)
+                        weights.append(pattern[:, :, row, keys].sum(axis=-1))
+                        chances.append(len(keys) / (row + 1 if causal else size))
+                        has_pair = True
+                n_texts += has_pair
+            assert table.coverage[q, k] == pytest.approx(n_texts / len(TEXTS))
+            assert table.chance[q, k] == pytest.approx(np.mean(chances) if chances else 0.0)
+            expected = np.mean(weights, axis=0) if weights else np.zeros(table.entropy.shape)
             np.testing.assert_allclose(table.attention[:, :, q, k], expected, atol=1e-5)
     assert (table.entropy > 0).all() and (table.entropy <= 1).all()
 
@@ -105,9 +105,9 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Predictor, HeadA
     folder = tmp_path_factory.mktemp("atlas") / "tiny"
     classifier = Predictor(make_checkpoint(folder, classes=SUBJECTS))
     means, effects = measure_heads(classifier)
-    said: list[str] = []
-    atlas = measure_atlas(classifier, means, effects, on_stage=said.append)
-    assert len(said) == 5 + 2 * 4
+    stages: list[str] = []
+    atlas = measure_atlas(classifier, means, effects, on_stage=stages.append)
+    assert len(stages) == 5 + 2 * 4
     for record in atlas.heads:
         place = record.story.story.layer, record.story.story.head
         assert record.lost["zero"] == effects["zero"].accuracy - effects["zero"].heads[place]
@@ -118,20 +118,20 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Predictor, HeadA
     return classifier, atlas
 
 
-def test_the_atlas_survives_the_checkpoint(measured: tuple[Predictor, HeadAtlas]) -> None:
+def test_the_atlas_is_stored_in_the_checkpoint(measured: tuple[Predictor, HeadAtlas]) -> None:
     classifier, atlas = measured
-    again = HeadAtlas.of(Predictor(load_checkpoint(classifier.checkpoint.path)))
-    assert again is not None
-    assert (again.split, again.n, again.n_stories, again.n_validation) == (
+    loaded = HeadAtlas.of(Predictor(load_checkpoint(classifier.checkpoint.path)))
+    assert loaded is not None
+    assert (loaded.split, loaded.n, loaded.n_stories, loaded.n_validation) == (
         atlas.split,
         atlas.n,
         atlas.n_stories,
         atlas.n_validation,
     )
-    assert again.to_dict() == atlas.to_dict()
-    assert [head.story.story for head in again.heads] == [head.story.story for head in atlas.heads]
-    np.testing.assert_allclose(again.table.attention, atlas.table.attention, atol=1e-4)
-    assert ANY in again.table.queries and "next token" in again.table.keys
+    assert loaded.to_dict() == atlas.to_dict()
+    assert [head.story.story for head in loaded.heads] == [head.story.story for head in atlas.heads]
+    np.testing.assert_allclose(loaded.table.attention, atlas.table.attention, atol=1e-4)
+    assert ANY in loaded.table.queries and "next token" in loaded.table.keys
     card = (classifier.checkpoint.path / "README.md").read_text(encoding="utf-8")
     for head in atlas.heads:
         assert f"| {head.story.story} | " in card
@@ -148,7 +148,7 @@ def test_the_atlas_survives_the_checkpoint(measured: tuple[Predictor, HeadAtlas]
         {"heads": {"story": {"attention": []}}},
     ],
 )
-def test_a_damaged_atlas_counts_as_none(measured: tuple[Predictor, HeadAtlas], change: dict[str, object]) -> None:
+def test_a_damaged_atlas_is_ignored(measured: tuple[Predictor, HeadAtlas], change: dict[str, object]) -> None:
     classifier, atlas = measured
     values = json.loads(json.dumps(atlas.to_dict()))
     for name, value in change.items():
@@ -166,6 +166,6 @@ def test_an_atlas_of_an_earlier_version_is_read(measured: tuple[Predictor, HeadA
     values = json.loads(json.dumps(atlas.to_dict()))
     values = {**{key: values[key] for key in values if key not in ("spare_lost", "all_heads")}, "confirmed_share": 0.5}
     save_checkpoint(replace(classifier.checkpoint, metrics={"atlas": values}), tmp_path / "tiny")
-    again = HeadAtlas.of(Predictor(load_checkpoint(tmp_path / "tiny")))
-    assert again is not None and again.spare_lost is again.all_heads is None
-    assert all_heads_sentence(again) == spare_sentence(again) == ""
+    loaded = HeadAtlas.of(Predictor(load_checkpoint(tmp_path / "tiny")))
+    assert loaded is not None and loaded.spare_lost is loaded.all_heads is None
+    assert all_heads_sentence(loaded) == spare_sentence(loaded) == ""

@@ -71,29 +71,29 @@ def test_the_planted_weights_are_fitted(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize(
-    "words, distances, found",
+    "words, distances, expected",
     [
         (WORD_WEIGHTS, None, "word list"),
         (None, {2: 6.0}, "distance"),
         ({"gain": 3.0, "dip": 3.0}, {1: 3.0, 2: 3.0}, "word list and distance"),
     ],
 )
-def test_planted_lists_are_found_and_confirmed_on_other_texts(
-    words: dict[str, float] | None, distances: dict[int, float] | None, found: str
+def test_planted_lists_are_chosen_and_confirmed_on_other_texts(
+    words: dict[str, float] | None, distances: dict[int, float] | None, expected: str
 ) -> None:
     classifier = planted({}, {3: 1.0}, words=words, distances=distances)
     chosen_on, measured_on = (kinds_of(classifier, random_texts(150, seed=seed)) for seed in (21, 22))
     lists = fitted(classifier)
     reads, idle = find_stories(classifier, chosen_on, lists=lists)
-    assert str(reads) == found
-    assert idle.lists is None, "nothing is lost without it, so there is only its picture"
-    assert str(necessary_part(classifier, measured_on, reads, lists[0])) == found
+    assert str(reads) == expected
+    assert idle.lists is None, "its story only describes its attention"
+    assert str(necessary_part(classifier, measured_on, reads, lists[0])) == expected
     measured = measure_story(classifier, measured_on, reads, counts=counts(classifier), seed=1)
     assert measured.verdict == "confirmed" and measured.share > 0.9 and measured.n == 150
     assert measured.attention[0] > 0.9 > measured.chance[0]
 
 
-def test_removing_queries_costs_nothing_where_heads_ignore_them() -> None:
+def test_lists_restore_the_accuracy_of_heads_that_ignore_queries() -> None:
     classifier = planted({}, {3: 1.0}, words=WORD_WEIGHTS)
     texts, lists = kinds_of(classifier, random_texts(300, seed=23)), fitted(classifier)
     stories = find_stories(classifier, texts, lists=lists)
@@ -105,27 +105,27 @@ def test_removing_queries_costs_nothing_where_heads_ignore_them() -> None:
     assert together.control < 0.9 and together.interval[0] > 0.8
 
 
-def test_heads_whose_keys_depend_on_the_query_are_not_lists() -> None:
+def test_lists_are_not_confirmed_for_heads_that_depend_on_queries() -> None:
     """Every query attends to position 1, whatever its word, at a distance that depends on the query."""
     classifier = planted({1: 1.0}, {2: 1.0})
     texts, lists = kinds_of(classifier, random_texts(300, seed=24)), fitted(classifier)
     verdicts: dict[str, Verdict] = {
-        kind: measure_story(classifier, texts, Story(0, 0, lists=of), counts=counts(classifier)).verdict
-        for kind, of in (("words", lists[0].words), ("distances", lists[0].distances))
+        kind: measure_story(classifier, texts, Story(0, 0, lists=variant), counts=counts(classifier)).verdict
+        for kind, variant in (("words", lists[0].words), ("distances", lists[0].distances))
     }
     assert set(verdicts.values()) <= {"wrong", "part of it"}
 
 
-def test_the_control_keeps_the_weights_of_words_of_like_frequency() -> None:
+def test_the_control_permutes_weights_among_words_of_similar_frequency() -> None:
     words = np.arange(8.0)
-    often = np.array([1, 1, 1, 1, 500, 500, 500, 500])
-    shuffled = Lists(words, None).shuffled(often, np.random.default_rng(3))
+    counts_of_words = np.array([1, 1, 1, 1, 500, 500, 500, 500])
+    shuffled = Lists(words, None).shuffled(counts_of_words, np.random.default_rng(3))
     assert shuffled.words is not None and shuffled.distances is None
     assert sorted(shuffled.words[:4]) == [0, 1, 2, 3] and sorted(shuffled.words[4:]) == [4, 5, 6, 7]
     assert not np.array_equal(shuffled.words, words)
 
 
-def test_clauses_that_add_nothing_are_left_out() -> None:
+def test_clauses_that_add_nothing_are_removed() -> None:
     classifier = planted({1: 1.0}, {2: 1.0})
     texts: list[TextKinds] = kinds_of(classifier, random_texts(200, seed=25))
     reads = Clause("first token", "next token")

@@ -1,4 +1,4 @@
-"""Heads whose true stories are known, since their weights are set by hand: every verdict is reached."""
+"""Verdicts on stories of heads with hand-set weights, for which the true stories are known."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def test_a_true_and_complete_story_is_confirmed() -> None:
     assert measured.attention == (pytest.approx(1.0, abs=1e-4),) and measured.chance == (pytest.approx(1 / 8),)
 
 
-def test_a_story_that_leaves_out_half_is_part_of_it() -> None:
+def test_an_incomplete_story_is_part_of_it() -> None:
     classifier = planted({1: 0.55, 2: 0.45}, {2: 1.0})
     texts = kinds_of(classifier, random_texts(400, seed=2))
     measured = measure_story(classifier, texts, Story(0, 0, NEXT))
@@ -40,19 +40,19 @@ def test_a_story_that_leaves_out_half_is_part_of_it() -> None:
     assert measured.interval[0] < measured.share < measured.interval[1]
 
 
-def test_a_clear_picture_of_something_that_does_not_decide_is_wrong() -> None:
+def test_a_story_of_clear_attention_that_does_not_matter_is_wrong() -> None:
     """90 % of the weight is on a mark whose value is zero; the other 10 % determine the class."""
     classifier = planted({3: 0.9, 1: 0.1}, {2: 1.0})
     texts = kinds_of(classifier, random_texts(400, seed=3, semicolon_at=[3]))
     measured = measure_story(classifier, texts, Story(0, 0, SEMICOLON))
     assert measured.attention[0] > 0.89 and measured.accuracy - measured.uniform > 0.1
     assert measured.verdict == "wrong" and measured.share < PART
-    true = measure_story(classifier, texts, Story(0, 0, NEXT))
-    assert true.share == 1.0 and true.verdict == "part of it", "it decides, but the head gives it 10 % of its weight"
-    assert true.attention[0] < ATTENDS
+    next_token = measure_story(classifier, texts, Story(0, 0, NEXT))
+    assert next_token.share == 1.0 and next_token.verdict == "part of it", "it has only 10 % of the weight"
+    assert next_token.attention[0] < ATTENDS
 
 
-def test_a_clear_picture_of_a_head_that_is_not_read_is_idle() -> None:
+def test_a_head_with_an_unused_output_is_idle() -> None:
     classifier = planted({1: 1.0}, {2: 1.0})
     texts = kinds_of(classifier, random_texts(200, seed=4, semicolon_at=[2]))
     measured = measure_story(classifier, texts, Story(0, 1, SEMICOLON))
@@ -62,7 +62,7 @@ def test_a_clear_picture_of_a_head_that_is_not_read_is_idle() -> None:
     assert np.isnan(measured.share) and np.isnan(measured.interval).all()
 
 
-def test_draws_of_texts_that_lose_nothing_are_left_out_of_the_interval() -> None:
+def test_resamples_without_a_loss_are_excluded_from_the_interval() -> None:
     """Uniform weights lose one of 2,963 texts and gain another, so a third of the resamples lose nothing."""
     own = np.ones(2963, dtype=bool)
     uniform, restored = own.copy(), own.copy()
@@ -71,23 +71,23 @@ def test_draws_of_texts_that_lose_nothing_are_left_out_of_the_interval() -> None
     assert np.isnan([low, high]).all()
     uniform[2:4] = False
     low, high = _bootstrap({"own": own, "uniform": uniform, "restored": restored}, np.random.default_rng(0))
-    assert 0 < low < high <= 9, "a few texts over a few, never over a rounding error"
+    assert 0 < low < high <= 9, "the loss in a resample is at least one text"
 
 
-def test_the_true_stories_are_found_on_other_texts_than_they_are_measured_on() -> None:
+def test_the_true_stories_are_chosen_and_measured_on_different_texts() -> None:
     classifier = planted({1: 1.0}, {3: 1.0})
     chosen_on, measured_on = (kinds_of(classifier, random_texts(150, seed=seed, semicolon_at=[3])) for seed in (5, 6))
-    heard: list[tuple[int, int]] = []
-    reads, idle = find_stories(classifier, chosen_on, on_head=lambda done, total: heard.append((done, total)))
-    assert heard == [(1, 2), (2, 2)]
+    progress: list[tuple[int, int]] = []
+    reads, idle = find_stories(classifier, chosen_on, on_head=lambda done, total: progress.append((done, total)))
+    assert progress == [(1, 2), (2, 2)]
     assert (reads.layer, reads.head, idle.layer, idle.head) == (0, 0, 0, 1)
     assert reads.clauses == NEXT
-    assert idle.clauses == (Clause(ANY, "punctuation"),), "nothing is lost without it, so there is only its picture"
+    assert idle.clauses == (Clause(ANY, "punctuation"),), "its story only describes its attention"
     assert measure_story(classifier, measured_on, reads).verdict == "confirmed"
     assert measure_story(classifier, measured_on, idle).verdict == "idle"
 
 
-def test_a_head_that_no_story_explains_gets_one_about_queries_that_matter() -> None:
+def test_a_head_without_a_true_story_gets_one_about_queries_that_matter() -> None:
     """Two positions count equally: neither restores enough by itself, and a query cannot follow two clauses."""
     classifier = planted({1: 0.5, 6: 0.5}, {3: 1.0})
     [story, _] = find_stories(classifier, kinds_of(classifier, random_texts(150, seed=7)))
@@ -95,28 +95,28 @@ def test_a_head_that_no_story_explains_gets_one_about_queries_that_matter() -> N
     assert measured.accuracy - measured.uniform > 0.1 and measured.verdict in ("wrong", "part of it")
 
 
-def test_the_control_draws_as_many_keys_of_like_frequency_that_the_story_does_not_name() -> None:
+def test_the_control_draws_equally_many_other_keys_of_similar_frequency() -> None:
     classifier = planted({1: 1.0}, {2: 1.0})
     [text] = kinds_of(classifier, random_texts(1, seed=9))
     counts = np.array([100, 100, 5, 5, 6, 100, 1000, 90])
     text = type(text)(text.ids, text.label, {**text.kinds, "rare": np.array([0, 0, 1, 1, 0, 0, 0, 0], bool)}, counts)
-    drawn_of = {1: set(), 2: set()}
+    drawn_keys = {1: set(), 2: set()}
     for seed in range(60):
         random = np.random.default_rng(seed)
-        one = _control_keys(story_masks([Clause("first token", "next token")], text), text, random, causal=False)
-        assert one.sum() == 1 and not one[1:].any()
-        drawn_of[1] |= set(np.flatnonzero(one[0]))
-        two = _control_keys(story_masks([Clause("first token", "rare")], text), text, random, causal=False)
-        assert two.sum() == 2 and not two[0, [2, 3]].any() and two[0, 4]
-        drawn_of[2] |= set(np.flatnonzero(two[0]))
-    assert drawn_of[1] == {0, 5, 7}, "about as frequent as the named one"
-    assert drawn_of[2] == {0, 1, 4, 5, 6, 7}, "only one other is as rare, so that the second is any other"
-    later = _control_keys(story_masks([Clause(ANY, "itself")], text, causal=True), text, random, causal=True)
-    assert not np.triu(later, k=1).any()
-    np.testing.assert_array_equal(later[0], [1, 0, 0, 0, 0, 0, 0, 0], "there is no other key to draw")
+        one_key = _control_keys(story_masks([Clause("first token", "next token")], text), text, random, causal=False)
+        assert one_key.sum() == 1 and not one_key[1:].any()
+        drawn_keys[1] |= set(np.flatnonzero(one_key[0]))
+        two_keys = _control_keys(story_masks([Clause("first token", "rare")], text), text, random, causal=False)
+        assert two_keys.sum() == 2 and not two_keys[0, [2, 3]].any() and two_keys[0, 4]
+        drawn_keys[2] |= set(np.flatnonzero(two_keys[0]))
+    assert drawn_keys[1] == {0, 5, 7}, "of similar frequency"
+    assert drawn_keys[2] == {0, 1, 4, 5, 6, 7}, "only one other token is as rare, so the second can be any other"
+    causal = _control_keys(story_masks([Clause(ANY, "itself")], text, causal=True), text, random, causal=True)
+    assert not np.triu(causal, k=1).any()
+    np.testing.assert_array_equal(causal[0], [1, 0, 0, 0, 0, 0, 0, 0], "there is no other key to draw")
 
 
-def test_limits_of_the_verdicts() -> None:
+def test_thresholds_of_the_verdicts() -> None:
     clear = {"share": 1.0, "low": 0.9, "control_share": 0.0, "attention": 1.0}
     assert verdict_of(IDLE, **clear) == "confirmed"
     assert verdict_of(IDLE * 0.99, **clear) == "idle"

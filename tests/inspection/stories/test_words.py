@@ -1,4 +1,4 @@
-"""A head's story in words, and the text that shows it best."""
+"""The wording of stories, and the text that matches a story best."""
 
 from dataclasses import replace
 
@@ -27,13 +27,13 @@ def record(measured: MeasuredStory, worth: float) -> HeadRecord:
     return HeadRecord({"zero": 0.1, "mean": worth, "uniform": 0.2}, measured)
 
 
-def test_a_refuted_story_is_never_shown_as_what_a_head_does() -> None:
+def test_a_refuted_story_is_not_shown() -> None:
     wrong = replace(CONFIRMED, verdict="wrong", share=-0.2)
     assert chip(record(wrong, -0.004)) == "no story fits · worth −0.4 points"
     assert sentence(wrong).startswith("No story fits")
 
 
-def test_the_clearest_text_is_the_one_in_which_a_head_follows_its_story() -> None:
+def test_clearest_texts_match_the_story_best() -> None:
     """The head puts all weight on position 3, whatever token is there."""
     classifier = planted({3: 1.0}, {3: 1.0})
     texts = ["start ; ; rise ; ;", "", "start rise ; fall ; ;", "start fall ; ; rise"]
@@ -42,12 +42,12 @@ def test_the_clearest_text_is_the_one_in_which_a_head_follows_its_story() -> Non
     assert clearest_texts(classifier, stories[:1], texts, roles=roles) == [0]
     assert clearest_texts(classifier, stories[:1], texts[::-1], roles=roles[::-1]) == [3]
     assert clearest_texts(classifier, [Story(0, 0, (Clause("any token", "punctuation"),))], texts) == [3]
-    assert clearest_texts(classifier, stories[1:], texts)[0] != 1, "it holds no token"
+    assert clearest_texts(classifier, stories[1:], texts)[0] != 1, "this text is empty"
     with pytest.raises(ValueError, match="got 1 texts without words"):
         clearest_texts(classifier, stories, [""])
 
 
-def test_roles_go_by_the_answer_of_the_model_rather_than_by_the_label() -> None:
+def test_roles_depend_on_the_prediction_rather_than_on_the_label() -> None:
     classifier = planted({1: 1.0}, {2: 1.0})
     text = "start up down"
     roles = [{"winner": [(6, 8)], "loser": [(9, 13)], "verb": [(0, 5)]}]
