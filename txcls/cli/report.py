@@ -14,7 +14,6 @@ from txcls.cli.output import console, note, print_json, print_rows
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.tables.table import is_table
-from txcls.data.types import LabelledTexts
 from txcls.errors import DataError, reason_of
 from txcls.evaluation.baseline import BaselinePredictions, predict_with_baseline
 from txcls.evaluation.costs import POLICY_HEAD, Cheapest, cheapest_policy, make_costs
@@ -74,7 +73,11 @@ def report(
     file_rows = labelled = None
     try:
         file_rows = _read_file_rows(classifier, data, sheet)
-        labelled = _test_rows(classifier, data) if file_rows is None else file_rows.labelled
+        if file_rows is None:
+            test = open_dataset(classifier.checkpoint.config.data, path=data).load("test")
+            labelled = in_classes_of(test, classifier.checkpoint)
+        else:
+            labelled = file_rows.labelled
     except DataError as error:
         if data is not None or not result.metrics:
             raise
@@ -116,12 +119,6 @@ def _read_file_rows(classifier: Predictor, data: Path | None, sheet: str | None)
     rows = rows_of_file(classifier.checkpoint, data, sheet=sheet)
     note(*rows.notes)
     return rows
-
-
-def _test_rows(classifier: Predictor, data: Path | None) -> LabelledTexts:
-    """The test rows of the checkpoint's data set."""
-    dataset = open_dataset(classifier.checkpoint.config.data, path=data)
-    return in_classes_of(dataset.load("test"), classifier.checkpoint)
 
 
 def _fit_linear_models(
