@@ -162,12 +162,12 @@ def test_a_run_with_another_input_or_checkpoint_cannot_be_resumed(
     with pytest.raises(StoppedError):
         predict_file(classifier, source, target, on_rows=stop)
     other = untrained(classes=("a", "b"))
-    with pytest.raises(DataError, match=r"different settings and cannot be resumed \(checkpoint_sha256\)"):
+    with pytest.raises(DataError, match=r"different settings \(checkpoint_sha256\) and cannot be resumed"):
         predict_file(other, source, target, resume=True)
-    with pytest.raises(DataError, match=r"cannot be resumed \(precision differ\)"):
+    with pytest.raises(DataError, match=r"different settings \(precision\) and cannot be resumed"):
         predict_file(classifier, source, target, precision="bfloat16", resume=True)
     write(source, 21)
-    with pytest.raises(DataError, match=r"cannot be resumed \(input_sha256 differ\)"):
+    with pytest.raises(DataError, match=r"different settings \(input_sha256\) and cannot be resumed"):
         predict_file(classifier, source, target, resume=True)
     (tmp_path / "out.csv.parts" / "plan.json").write_text("{")
     with pytest.raises(DataError, match=r"plan\.json cannot be read"):

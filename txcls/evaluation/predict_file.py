@@ -232,7 +232,7 @@ def _prepare_folder(folder: Path, plan: Mapping[str, Any], *, resume: bool) -> N
         raise DataError(f"{file} cannot be read ({error}); remove {folder} and start without --resume") from None
     if differing := [name for name in plan if saved.get(name) != plan[name]]:
         raise DataError(
-            f"{folder} is from a run with different settings and cannot be resumed ({', '.join(differing)}); repeat "
+            f"{folder} is from a run with different settings ({', '.join(differing)}) and cannot be resumed; repeat "
             "the original command, or remove the folder and start without --resume"
         )
 
