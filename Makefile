@@ -13,6 +13,7 @@
 # PORT=8600           where `make run` serves
 # BROWSER=0           leave the browser tests out, on purpose
 # PROXY=0             leave out of test-all those that start the app behind HAProxy
+# ENGINES=0           leave out of test-all those that open pages in Firefox and in WebKit
 # LOCKED=1            install the versions of requirements-dev.lock, by hash (Python 3.11 on Linux, x86-64), as CI does
 # COVERAGE=0          test-all without the report of line coverage, which takes about half as much time again
 # PYTEST="-k tokens"  further arguments for pytest
@@ -21,13 +22,14 @@ PYTHON ?= python3
 PORT ?= 8501
 BROWSER ?= 1
 PROXY ?= 1
+ENGINES ?= 1
 COVERAGE ?= 1
 LOCKED ?= 0
 PYTEST ?=
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-lowest quick-tests unit-tests chromium haproxy lint style types format docs pictures bench lock attack clean
+.PHONY: help run test test-all test-lowest quick-tests unit-tests chromium engines haproxy lint style types format docs pictures bench lock attack clean
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
@@ -73,12 +75,12 @@ lint: style types
 SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadfile
 COVER := $(if $(filter 0,$(COVERAGE)),,--cov=txcls --cov-report=term:skip-covered)
 IN_BROWSER = -m "(browser or proxy)$(LEFT_OUT)"
-LEFT_OUT := $(if $(filter 0,$(BROWSER)), and not browser)$(if $(filter 0,$(PROXY)), and not proxy)
+LEFT_OUT := $(if $(filter 0,$(BROWSER)), and not browser)$(if $(filter 0,$(PROXY)), and not proxy)$(if $(filter 0,$(ENGINES)), and not engines)
 
 test: style chromium
 	$(MAKE) --no-print-directory --jobs=2 types quick-tests
 
-test-all: style chromium haproxy
+test-all: style chromium engines haproxy
 	$(MAKE) --no-print-directory --jobs=2 types unit-tests
 ifneq ($(BROWSER)$(PROXY),00)
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --maxprocesses 2 $(IN_BROWSER) $(PYTEST) || case $$? in 5) ;; \
@@ -99,6 +101,13 @@ ifeq ($(BROWSER),0)
 	@echo "Leaving out the browser tests, as BROWSER=0 asks."
 else
 	@CHROMIUM="$$($(BIN)/python tests/browser/chromium.py)" && echo "Browser tests use $$CHROMIUM"
+endif
+
+engines: .venv/.installed-dev
+ifneq ($(filter 0,$(BROWSER) $(ENGINES)),)
+	@echo "Leaving out the tests in Firefox and WebKit, as $(if $(filter 0,$(BROWSER)),BROWSER=0,ENGINES=0) asks."
+else
+	@ENGINES="$$($(BIN)/python tests/browser/webdriver.py)" && echo "Tests in other browsers use $$ENGINES"
 endif
 
 haproxy: .venv/.installed-dev

@@ -1,0 +1,287 @@
+"""Firefox and WebKit through WebDriver, for pages that people open in browsers other than Chromium.
+
+Playwright drives only its own builds of these browsers. Debian has no geckodriver, so Firefox is driven over
+Marionette, the protocol between geckodriver and Firefox, with the commands of WebDriver. WebKit is WebKitGTK with its
+driver, in a virtual screen. As a script: install what is missing, and print the paths.
+"""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2]))  # when run as a script
+
+from tests.browser.chromium import install_package
+from tests.browser.server import end, free_port
+
+PATIENCE_SECONDS = 60.0
+"""Timeout of starts and waits, long enough for a busy machine."""
+FIREFOX_PREFERENCES = {
+    "app.update.disabledForTesting": True,
+    "browser.shell.checkDefaultBrowser": False,
+    "browser.startup.page": 0,
+    "datareporting.policy.dataSubmissionEnabled": False,
+    "network.captive-portal-service.enabled": False,
+    "network.connectivity-service.enabled": False,
+    "toolkit.telemetry.reportingpolicy.firstRun": False,
+}
+ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
+"""The key that marks an element in WebDriver's answers."""
+WIDTH, HEIGHT = 1280, 900
+MISSING = (
+    "the tests in other browsers need Firefox, and WebKitGTK with its driver: run tests/browser/webdriver.py as root "
+    "on Debian, or install firefox-esr, webkit2gtk-driver and xvfb, or set FIREFOX and WEBKIT_DRIVER to their paths. "
+    "To leave these tests out: make test-all ENGINES=0"
+)
+
+
+def find_firefox() -> str | None:
+    """The path of the Firefox in FIREFOX, or of one on PATH; None if there is none."""
+    if named := os.environ.get("FIREFOX"):
+        return shutil.which(named)
+    return shutil.which("firefox-esr") or shutil.which("firefox")
+
+
+def find_webkit_driver() -> str | None:
+    """The path of the driver in WEBKIT_DRIVER, or of WebKitWebDriver on PATH; None if there is none."""
+    return shutil.which(os.environ.get("WEBKIT_DRIVER") or "WebKitWebDriver")
+
+
+Send = Callable[[str, dict[str, Any]], Any]
+"""Sends a command of Marionette's with its parameters, and returns the value of its answer."""
+
+
+class Window:
+    """A window of a browser: the few commands that the tests need."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+
+    def open(self, address: str) -> None:
+        """Open an address, and wait until it is loaded."""
+        self._send("WebDriver:Navigate", {"url": address})
+
+    def evaluate(self, expression: str, *arguments: Any) -> Any:
+        """The value of a JavaScript expression, in which `arguments` are available."""
+        return self._send("WebDriver:ExecuteScript", {"script": f"return {expression}", "args": list(arguments)})
+
+    def wait_for(self, expression: str, *arguments: Any, seconds: float = PATIENCE_SECONDS) -> Any:
+        """Wait until a JavaScript expression is true, and return its value; AssertionError if it takes too long."""
+        until = time.monotonic() + seconds
+        while not (value := self.evaluate(expression, *arguments)):
+            assert time.monotonic() < until, f"waited for {expression}; the page has {self.text()[-1500:]!r}"
+            time.sleep(0.1)
+        return value
+
+    def text(self) -> str:
+        """The text that the page shows."""
+        shown: str = self.evaluate("document.body.innerText")
+        return shown
+
+    def click(self, selector: str) -> None:
+        """Click the first element that a CSS selector matches."""
+        self._send("WebDriver:ElementClick", {"id": self._find(selector)})
+
+    def type(self, selector: str, text: str) -> None:
+        """Type into an element, key by key, at the end of what it contains."""
+        element = self._find(selector)
+        for character in text:
+            self._send("WebDriver:ElementSendKeys", {"id": element, "text": character})
+
+    def clear(self, selector: str) -> None:
+        """Empty a text field, as a visitor who selects and deletes everything."""
+        self._send("WebDriver:ElementClear", {"id": self._find(selector)})
+
+    def choose_file(self, selector: str, path: Path) -> None:
+        """Choose a file in a file input."""
+        self._send("WebDriver:ElementSendKeys", {"id": self._find(selector), "text": str(path)})
+
+    def _find(self, selector: str) -> str:
+        element: str = self._send("WebDriver:FindElement", {"using": "css selector", "value": selector})[ELEMENT]
+        return element
+
+
+@contextmanager
+def firefox(folder: Path) -> Iterator[Window]:
+    """Run a headless Firefox with a profile in `folder`."""
+    executable = find_firefox()
+    if executable is None:
+        pytest.fail(MISSING, pytrace=False)
+    profile = folder / "profile"
+    profile.mkdir()
+    preferences = FIREFOX_PREFERENCES | {"marionette.port": 0}
+    lines = [f"user_pref({json.dumps(name)}, {json.dumps(value)});" for name, value in preferences.items()]
+    (profile / "user.js").write_text("\n".join(lines), encoding="utf-8")
+    command = [executable, "--headless", "--marionette", "--no-remote", "--profile", str(profile)]
+    environment = os.environ | {
+        "HOME": str(folder),
+        "MOZ_HEADLESS_WIDTH": str(WIDTH),
+        "MOZ_HEADLESS_HEIGHT": str(HEIGHT),
+    }
+    with running(command, folder / "firefox.log", environment) as process:
+        port = _port_of(profile / "MarionetteActivePort", process)
+        address = ("127.0.0.1", port)
+        with (
+            socket.create_connection(address, timeout=PATIENCE_SECONDS) as connection,
+            connection.makefile("rb") as stream,
+        ):
+            marionette = _Marionette(connection, stream)
+            marionette.send("WebDriver:NewSession", {"capabilities": {"alwaysMatch": {"pageLoadStrategy": "normal"}}})
+            yield Window(marionette.send)
+
+
+@contextmanager
+def webkit(folder: Path) -> Iterator[Window]:
+    """Run WebKitGTK's MiniBrowser through its driver, in a virtual screen where Xvfb is installed."""
+    driver = find_webkit_driver()
+    if driver is None:
+        pytest.fail(MISSING, pytrace=False)
+    with ExitStack() as stack:
+        environment = os.environ | {"HOME": str(folder), "XDG_RUNTIME_DIR": str(folder), "LIBGL_ALWAYS_SOFTWARE": "1"}
+        if shutil.which("Xvfb"):
+            environment |= {"DISPLAY": stack.enter_context(_virtual_screen(folder)), "GDK_BACKEND": "x11"}
+        port = free_port()
+        process = stack.enter_context(running([driver, "-p", str(port)], folder / "webkit.log", environment))
+        session = _WebKitSession(f"http://127.0.0.1:{port}", process)
+        stack.callback(session.close)
+        session.send("WebDriver:SetWindowRect", {"x": 0, "y": 0, "width": WIDTH, "height": HEIGHT})
+        yield Window(session.send)
+
+
+@contextmanager
+def running(
+    command: list[str], log: Path, environment: dict[str, str], **options: Any
+) -> "Iterator[subprocess.Popen[bytes]]":
+    """Run a process for the duration of the block; its output goes to the file `log`."""
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, **options
+        )
+        try:
+            yield process
+        finally:
+            end(process)
+
+
+@contextmanager
+def _virtual_screen(folder: Path) -> Iterator[str]:
+    """Run an Xvfb on a free display, and give the display's name."""
+    read, write = os.pipe()
+    command = ["Xvfb", "-displayfd", str(write), "-screen", "0", f"{WIDTH}x{HEIGHT}x24", "-nolisten", "tcp"]
+    with running(command, folder / "xvfb.log", dict(os.environ), pass_fds=[write]), os.fdopen(read) as numbers:
+        os.close(write)
+        yield f":{numbers.readline().strip()}"
+
+
+def _port_of(file: Path, process: "subprocess.Popen[bytes]") -> int:
+    """The port that Firefox writes to a file once it listens."""
+    until = time.monotonic() + PATIENCE_SECONDS
+    while not (file.is_file() and (written := file.read_text().strip())):
+        if process.poll() is not None or time.monotonic() > until:
+            raise RuntimeError("Firefox did not start")
+        time.sleep(0.05)
+    return int(written)
+
+
+class _Marionette:
+    """A connection to Firefox: messages are JSON lists behind their length and a colon."""
+
+    def __init__(self, connection: socket.socket, stream: BinaryIO) -> None:
+        self.connection, self.stream, self.last = connection, stream, 0
+        self._receive()  # Firefox introduces itself
+
+    def send(self, command: str, parameters: dict[str, Any]) -> Any:
+        """Send a command and return its value; RuntimeError if it fails."""
+        self.last += 1
+        message = json.dumps([0, self.last, command, parameters]).encode()
+        self.connection.sendall(b"%d:%s" % (len(message), message))
+        _, _, error, value = self._receive()
+        if error is not None:
+            raise RuntimeError(f"{command}: {error['error']}: {error['message']}")
+        return value["value"] if isinstance(value, dict) and set(value) == {"value"} else value
+
+    def _receive(self) -> Any:
+        digits = b""
+        while (digit := self.stream.read(1)) != b":":
+            if not digit:
+                raise RuntimeError("Firefox has closed the connection")
+            digits += digit
+        return json.loads(self.stream.read(int(digits)))
+
+
+class _WebKitSession:
+    """A session with WebKitWebDriver, which speaks HTTP; commands have the names that they have in Marionette."""
+
+    PATHS: ClassVar = {
+        "WebDriver:Navigate": "url",
+        "WebDriver:ExecuteScript": "execute/sync",
+        "WebDriver:FindElement": "element",
+        "WebDriver:ElementClick": "element/{id}/click",
+        "WebDriver:ElementSendKeys": "element/{id}/value",
+        "WebDriver:ElementClear": "element/{id}/clear",
+        "WebDriver:SetWindowRect": "window/rect",
+    }
+
+    def __init__(self, address: str, process: "subprocess.Popen[bytes]") -> None:
+        self.address = f"{address}/session"
+        until = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                session = self._ask("POST", "", {"capabilities": {"alwaysMatch": {}}})
+                break
+            except urllib.error.URLError:
+                if process.poll() is not None or time.monotonic() > until:
+                    raise
+                time.sleep(0.05)
+        self.address += f"/{session['sessionId']}"
+
+    def send(self, command: str, parameters: dict[str, Any]) -> Any:
+        """Send a command and return its value; RuntimeError if it fails."""
+        values = dict(parameters)
+        path = self.PATHS[command].format(id=values.pop("id", ""))
+        return self._ask("POST", f"/{path}", values)
+
+    def close(self) -> None:
+        """End the session, and with it the browser."""
+        self._ask("DELETE", "")
+
+    def _ask(self, method: str, path: str, values: dict[str, Any] | None = None) -> Any:
+        body = None if values is None else json.dumps(values).encode()
+        request = urllib.request.Request(
+            self.address + path, data=body, method=method, headers={"Content-Type": "application/json"}
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:
+                return json.load(answer)["value"]
+        except urllib.error.HTTPError as error:
+            raise RuntimeError(f"{path}: {error.read().decode(errors='replace')}") from None
+
+
+def main() -> None:
+    """Install what is missing, and print the paths; SystemExit if something is missing after that."""
+    if find_firefox() is None and not os.environ.get("FIREFOX"):
+        install_package("firefox-esr")
+    if find_webkit_driver() is None and not os.environ.get("WEBKIT_DRIVER"):
+        install_package("webkit2gtk-driver")
+    if not os.environ.get("DISPLAY") and shutil.which("Xvfb") is None:
+        install_package("xvfb")
+    paths = find_firefox(), find_webkit_driver()
+    if None in paths:
+        sys.exit(MISSING)
+    print(*paths)
+
+
+if __name__ == "__main__":
+    main()
