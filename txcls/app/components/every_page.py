@@ -4,6 +4,7 @@ from txcls.app.components.register import register
 
 _early_key, _phone_menu, _scrollers = register("early_key"), register("phone_menu"), register("scrollers")
 _lesson_history = register("lesson_history")
+_frame_address, _untranslated = register("frame_address"), register("untranslated")
 
 
 def keep_page_keys(*, on: bool) -> None:
@@ -27,3 +28,13 @@ def scroll_by_keyboard() -> None:
 def keep_one_entry_per_step() -> None:
     """Make the browser's Back and Forward buttons go from step to step in a lesson."""
     _lesson_history(key="lesson_history")
+
+
+def send_address_to_spaces() -> None:
+    """In a Space of Hugging Face, show the view's query in the address of the page around the frame."""
+    _frame_address(key="frame_address")
+
+
+def refuse_translation() -> None:
+    """Keep browsers from translating the page, which breaks it."""
+    _untranslated(key="untranslated")

@@ -9,7 +9,9 @@ from txcls.app.components.every_page import (
     close_menu_on_phones,
     keep_one_entry_per_step,
     keep_page_keys,
+    refuse_translation,
     scroll_by_keyboard,
+    send_address_to_spaces,
 )
 from txcls.app.lessons import lesson
 from txcls.app.menu import CLASSIFY, MENU
@@ -30,6 +32,8 @@ st.html(
 st.set_page_config(page_title=f"{page.title} · txcls", page_icon=layout.ICON, layout="wide")
 scroll_by_keyboard()
 keep_one_entry_per_step()
+send_address_to_spaces()
+refuse_translation()
 close_menu_on_phones(page.title)
 keep_page_keys(on="lesson" in st.query_params or st.query_params.get("mode") == "lecture")
 try:

@@ -14,6 +14,7 @@ from streamlit.runtime import RuntimeState
 
 from txcls.app.jobs import queue, sessions
 from txcls.app.shell import downloads, memory
+from txcls.app.shell.frames import PartitionedCookies
 from txcls.app.shell.limits import limits
 from txcls.app.shell.upload_guard import BoundedUploads
 from txcls.errors import ConfigError
@@ -61,5 +62,5 @@ def _forget_sessions() -> None:
         runtime.get_instance()._session_mgr._session_storage._cache.expire()  # type: ignore[attr-defined]
 
 
-MIDDLEWARE = [Middleware(BoundedUploads)]
+MIDDLEWARE = [Middleware(BoundedUploads), Middleware(PartitionedCookies)]
 ROUTES = [Route(f"{st.get_option('server.baseUrlPath').rstrip('/')}/{downloads.ADDRESS}/{{link}}", downloads.send)]
