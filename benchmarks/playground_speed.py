@@ -24,8 +24,8 @@ from tests.browser.server import CHROMIUM_ARGS
 from txcls.config import ModelConfig, TrainConfig
 from txcls.model import TextClassifier
 from txcls.training.optim import make_optimizer
+from txcls.web.bundle import script
 from txcls.web.playground import export_playground
-from txcls.web.sources import script
 
 TASKS = {
     "messages": "rate=0.001", "winner": "", "agreement": "", "repeated": "positions=none", "ends": "", "majority": "",
@@ -90,7 +90,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=executable, args=CHROMIUM_ARGS)
         page = browser.new_page()
-        code = script("training/backward", "training/optimizer") + IN_THE_PAGE
+        code = script("playground/training/backward", "playground/training/optimizer") + IN_THE_PAGE
         page.add_script_tag(content=code, type="module")
         page.wait_for_function("() => globalThis.ready")
         session = page.context.new_cdp_session(page)

@@ -18,9 +18,9 @@ from txcls.checkpoint.archive import unpack
 from txcls.classifier import load
 from txcls.data.generated.who_won import Form, make_report
 from txcls.lessons import given_lesson
+from txcls.web.bundle import script
 from txcls.web.lesson import export_lesson
 from txcls.web.playground import export_playground, playground
-from txcls.web.sources import script
 from txcls.wording import bounded_percentage
 
 if TYPE_CHECKING:
@@ -407,7 +407,7 @@ def test_the_page_is_small_and_asks_no_server() -> None:
 def tables(browser: "Browser") -> "Iterator[Page]":
     """An empty page with the modules that read tables and generate tasks."""
     opened = browser.new_page()
-    code = script("training/table", "training/tasks", "training/optimizer")
+    code = script("playground/training/table", "playground/training/tasks", "playground/training/optimizer")
     names = "readTable, tasksOf, randomNumbers, withHeldOut"
     opened.add_script_tag(content=f"{code}\nObject.assign(globalThis, {{{names}}})", type="module")
     opened.wait_for_function("() => typeof tasksOf === 'function'")

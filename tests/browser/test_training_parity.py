@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from txcls.config import ModelConfig, TrainConfig
 from txcls.model import TextClassifier
 from txcls.training.optim import learning_rate, make_optimizer, set_learning_rate
-from txcls.web.sources import script
+from txcls.web.bundle import script
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -52,7 +52,9 @@ def engine(browser: "Browser") -> "Iterator[Page]":
     """An empty page with the training modules."""
     page = browser.new_page()
     page.set_content("<!doctype html>")
-    page.add_script_tag(content=script("training/backward", "training/optimizer") + IN_THE_PAGE, type="module")
+    page.add_script_tag(
+        content=script("playground/training/backward", "playground/training/optimizer") + IN_THE_PAGE, type="module"
+    )
     page.wait_for_function("globalThis.ready")
     yield page
     page.close()

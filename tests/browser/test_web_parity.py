@@ -35,10 +35,10 @@ from txcls.inspection.tracing import trace_text
 from txcls.predictor import Predictor
 from txcls.text.cleaning import clean
 from txcls.text.encoder import TextEncoder
-from txcls.web import sources
+from txcls.web import bundle
+from txcls.web.bundle import script
 from txcls.web.export import describe, unsupported
 from txcls.web.patterns import to_javascript
-from txcls.web.sources import script
 from txcls.web.tables import reading_tables
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def test_a_product_of_any_shape_is_that_of_numpy(multiplying: "Page") -> None:
 
 
 def test_the_kernel_is_what_its_source_assembles_to() -> None:
-    folder = Path(sources.__file__).with_name("engine")
+    folder = Path(bundle.__file__).with_name("engine")
     assembled = wasmtime.wat2wasm((folder / "kernel.wat").read_text(encoding="utf-8"))
     stored = (folder / "kernel.js").read_text(encoding="utf-8").split("`")[1]
     assert base64.b64decode(stored) == bytes(assembled), "after a change, write the module's base64 to kernel.js"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.text.strategies import texts
 from txcls.text.cleaning import STEPS, clean, clean_aligned, explain_cleaning
-from txcls.text.html_tags import ELEMENTS
+from txcls.text.html_pattern import ELEMENTS
 
 ALL = tuple(STEPS)
 some_steps = st.lists(st.sampled_from(ALL), unique=True)

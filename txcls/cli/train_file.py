@@ -1,4 +1,4 @@
-"""`txcls train FILE`: train a classifier on the user's own table, with all settings chosen automatically."""
+"""`txcls train FILE`: train a classifier on the user's own table, with all settings chosen by `txcls.training.auto`."""
 
 import shlex
 import sys

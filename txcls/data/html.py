@@ -1,4 +1,4 @@
-"""Recognise HTML in texts, and extract the visible text."""
+"""Recognise HTML in the rows of a table, and extract the visible text; `txcls.text.cleaning` cleans single texts."""
 
 import re
 from collections.abc import Sequence

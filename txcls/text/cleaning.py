@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from txcls.text import composition, html_tags
+from txcls.text import composition, html_pattern
 
 MAX_MATCH_LENGTH = 2000
 """Maximum length of a match in characters (except URLs), which makes it possible to clean a prefix of a text."""
@@ -109,7 +109,7 @@ def _unescape(match: re.Match[str]) -> str:
     return html.unescape(entity if entity.startswith("&") else "&" + entity)
 
 
-TAG = html_tags.tag(MAX_MATCH_LENGTH)
+TAG = html_pattern.tag(MAX_MATCH_LENGTH)
 URL = re.compile(r"(?:https?://|\bwww\.)[^\s<>\"]*[^\s<>\"'.,;:!?)\]}]", re.IGNORECASE)
 WORD_APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
 PUNCTUATION = re.compile(r"[^\w\s]|_")

@@ -1,7 +1,7 @@
 """Export a page that classifies in the visitor's browser: one file that opens from disk, or a folder for a static host.
 
-The page contains the checkpoint, the project's JavaScript (the modules beside this file, joined into one) and the
-tokenizer tables (txcls/web/tables.py). Its content security policy forbids requests to other servers and all other
+The page contains the checkpoint, the project's JavaScript (joined by txcls/web/bundle.py) and the tokenizer tables
+(txcls/web/tables.py). Its content security policy forbids requests to other servers and all other
 scripts.
 """
 
@@ -26,8 +26,8 @@ from txcls.evaluation.unlike import accepted_out_of_scope, sentence_pattern, sho
 from txcls.inspection.ablation import Means
 from txcls.inspection.stories import HeadAtlas, head_chips
 from txcls.predictor import Prediction, Predictor
+from txcls.web.bundle import HERE, script, style
 from txcls.web.preview import PREVIEW, draw_preview
-from txcls.web.sources import HERE, script, style
 from txcls.web.tables import reading_tables
 from txcls.wording import percentage
 

@@ -13,9 +13,9 @@ from txcls.lessons.markup import inline, to_html
 from txcls.lessons.pictures import picture_of
 from txcls.lessons.wording import words_in
 from txcls.predictor import Predictor
+from txcls.web.bundle import HERE
 from txcls.web.export import export_page
 from txcls.web.playground import playground
-from txcls.web.sources import HERE
 
 WORDS_FOLDER = HERE / "page" / "words"
 """Folder of LANGUAGE.yaml files with the translated texts of page.html and the modules."""

@@ -9,8 +9,8 @@ from txcls.checkpoint.schema import FORMAT_VERSION
 from txcls.config import Calibration, load_preset
 from txcls.data.generated import who_won
 from txcls.data.generated.sample import open_sample
+from txcls.web.bundle import script
 from txcls.web.export import filled_page, page_json, refuse_other_files, write_page
-from txcls.web.sources import script
 from txcls.web.tables import reading_tables
 
 SHEETS = ("page/theme", "picture/buttons", "playground/playground", "picture/machine", "picture/saving")
@@ -65,7 +65,10 @@ def playground() -> bytes:
         code=_without_comments(script("playground/playground")),
         sheets=SHEETS,
         sources={"worker-src": "blob:"},  # the page contains the worker's source
-        values={"DATA": page_json(data).decode("utf-8"), "WORKER": _without_comments(script("training/worker"))},
+        values={
+            "DATA": page_json(data).decode("utf-8"),
+            "WORKER": _without_comments(script("playground/training/worker")),
+        },
     )
 
 

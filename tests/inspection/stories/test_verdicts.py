@@ -5,17 +5,8 @@ import pytest
 
 from tests.inspection.stories.planted import kinds_of, planted, random_texts
 from txcls.inspection.stories import ANY, Clause, Story, find_stories, measure_story
-from txcls.inspection.stories.story import (
-    ATTENDS,
-    CONFIRMED,
-    IDLE,
-    MAX_BY_CONTROL,
-    PART,
-    _bootstrap,
-    _control_keys,
-    story_masks,
-    verdict_of,
-)
+from txcls.inspection.stories.story import _bootstrap, _control_keys, story_masks
+from txcls.inspection.stories.verdicts import ATTENDS, CONFIRMED, IDLE, MAX_BY_CONTROL, PART, verdict_of
 
 NEXT = (Clause("first token", "next token"),)
 SEMICOLON = (Clause("first token", "punctuation"),)

@@ -20,13 +20,13 @@ from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.training import TrainingInterruptedError, speed
 from txcls.training.auto import plan as planning
 from txcls.training.auto import run as running
-from txcls.training.auto.hyperparameters import (
+from txcls.training.auto.plan import TrainingPlan, plan_training, shipped_encoder
+from txcls.training.auto.recipe import (
     ENOUGH_EPOCHS,
     Recipe,
     RecipeInputs,
     choose_recipe,
 )
-from txcls.training.auto.plan import TrainingPlan, plan_training, shipped_encoder
 from txcls.training.auto.run import RunProgress, run_plan
 from txcls.training.auto.split import split_rows
 from txcls.training.run_folder import state_file

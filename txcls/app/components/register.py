@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from txcls.web.sources import script, style
+from txcls.web.bundle import script, style
 
 _FOLDER = Path(__file__).parent
 

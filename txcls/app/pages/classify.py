@@ -7,7 +7,7 @@ import streamlit as st
 
 from txcls.address import MAX_LINKED_CHARACTERS, MAX_ROWS, SWITCH, View, params_from_view
 from txcls.app import menu
-from txcls.app.components.machine import machine
+from txcls.app.components.live_picture import live_picture
 from txcls.app.shell import checkpoints, compute, layout, lecture, model_parts, state, token_html
 from txcls.app.shell.cache import Source
 from txcls.app.shell.charts import chart, has_long_names
@@ -125,14 +125,14 @@ def _draw_picture(opened: layout.Page, classifier: Predictor) -> None:
     if unsupported(classifier.checkpoint):
         return
     heads = [part for part in opened.view.switched if part[0].isdigit() and not part.endswith("ff")]
-    machine(
+    live_picture(
         f"{opened.source.name} {opened.source.state}",
         partial(checkpoints.packed_classifier, opened.source),
         text=opened.view.text,
         box=f"{layout.TEXT_BOX}_{opened.info.name}",
         off=heads,
         how="uniform" if opened.view.heads == "uniform" else opened.view.off,
-        key="machine",
+        key="live_picture",
         on_arrived=state.change_view,
         on_switch=partial(_switch_heads, opened.view.switched),
         on_open=_open_head,

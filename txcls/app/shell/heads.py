@@ -15,7 +15,7 @@ from txcls.app.shell import checkpoints, layout, lecture, state
 from txcls.data.examples import REPORTS
 from txcls.inspection.ablation import AccuracyEffects
 from txcls.inspection.stories import VERDICT_MARKS, HeadAtlas, HeadRecord, chip, verdict_words
-from txcls.inspection.stories.story import IDLE
+from txcls.inspection.stories.verdicts import IDLE
 from txcls.predictor import Predictor
 
 CHECKPOINT_WHERE_HEADS_MATTER = "who_won"

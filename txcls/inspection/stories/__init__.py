@@ -22,7 +22,8 @@ from txcls.inspection.stories.kinds import (
 )
 from txcls.inspection.stories.lists import FittedLists, Lists, fit_lists
 from txcls.inspection.stories.search import find_stories
-from txcls.inspection.stories.story import Clause, MeasuredStory, Story, Verdict, measure_story, necessary_part
+from txcls.inspection.stories.story import Clause, MeasuredStory, Story, measure_story, necessary_part
+from txcls.inspection.stories.verdicts import Verdict
 from txcls.inspection.stories.wording import (
     VERDICT_MARKS,
     all_heads_sentence,

@@ -32,16 +32,8 @@ from txcls.inspection.stories.kinds import (
 )
 from txcls.inspection.stories.lists import LOG_WEIGHT_STEP, MAX_DISTANCE, Lists, fit_lists
 from txcls.inspection.stories.search import find_stories
-from txcls.inspection.stories.story import (
-    IDLE,
-    Clause,
-    MeasuredStory,
-    Story,
-    Verdict,
-    measure_story,
-    necessary_part,
-    story_masks,
-)
+from txcls.inspection.stories.story import Clause, MeasuredStory, Story, measure_story, necessary_part, story_masks
+from txcls.inspection.stories.verdicts import IDLE, Verdict
 from txcls.predictor import Predictor
 
 MAX_TRAINING = (8000, 300_000)

@@ -8,9 +8,6 @@ import numpy as np
 from txcls.inspection.stories.kinds import ANY, TOKEN_KINDS, KindsTable, TextKinds, measure_kinds
 from txcls.inspection.stories.lists import FittedLists
 from txcls.inspection.stories.story import (
-    ATTENDS,
-    CONFIRMED,
-    IDLE,
     MIN_GAIN,
     Clause,
     Story,
@@ -20,6 +17,7 @@ from txcls.inspection.stories.story import (
     uniform_weights,
     weights_of,
 )
+from txcls.inspection.stories.verdicts import ATTENDS, CONFIRMED, IDLE
 from txcls.predictor import Predictor
 
 MAX_CLAUSES = 3

@@ -3,13 +3,11 @@
 A story states to which keys the queries of some kind attend (`Clause`), or how much weight each key gets regardless of
 the query (`Lists`). To test it, the weights of its queries are replaced in three ways: with the story's weights, with
 uniform weights, and, as a control, with weights on equally many other keys or with shuffled lists. If the story is true
-and complete, its weights restore the accuracy that uniform weights lose, and the control does not. The thresholds below
-were set before the measurements, except ATTENDS, which was added after a first look at the results.
+and complete, its weights restore the accuracy that uniform weights lose, and the control does not (`verdicts.py`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 import torch
@@ -19,6 +17,7 @@ from torch import Tensor
 from txcls.data.batches import batches_by_length
 from txcls.inspection.stories.kinds import Bools, TextKinds, head_patterns, keys_of, queries_of
 from txcls.inspection.stories.lists import FittedLists, Floats, Lists
+from txcls.inspection.stories.verdicts import IDLE, Verdict, verdict_of
 from txcls.predictor import Predictor, padded
 from txcls.tap import trace
 
@@ -185,21 +184,6 @@ def _stacked(weights: Sequence[Floats]) -> Tensor:
     return torch.from_numpy(stacked)
 
 
-Verdict = Literal["confirmed", "part of it", "wrong", "idle"]
-
-CONFIRMED = 0.8
-"""Minimum fraction of the lost accuracy that a confirmed story restores."""
-MAX_BY_CONTROL = 0.3
-"""Maximum fraction that the control restores for a confirmed story. The lower end of the story's interval must also be
-above it, so a few lucky texts cannot confirm a story."""
-PART = 0.3
-"""Minimum fraction that a partly true story restores; the control must restore less than the story."""
-ATTENDS = 0.5
-"""Minimum weight of the head itself on the keys of every clause, averaged over its queries, for a confirmed story; for
-lists, the minimum overlap of the two patterns. Without it, a story that all weight is on the winner would be confirmed
-for any head whose output is used, even if the head does not attend to the winner."""
-IDLE = 0.005
-"""A head is idle if uniform weights cost less accuracy than this."""
 MIN_GAIN = 0.05
 """Minimum gain from a clause or list, as a fraction of the accuracy lost with uniform weights."""
 RESAMPLES = 1000
@@ -375,22 +359,6 @@ class Shares:
         lost = own - uniform if own > uniform else float("nan")
         share, control_share = (restored - uniform) / lost, (control - uniform) / lost
         return cls(own, uniform, share, _bootstrap(correct, random), control_share)
-
-
-def verdict_of(lost: float, *, share: float, low: float, control_share: float, attention: float) -> Verdict:
-    """The verdict on a story, from its measurements.
-
-    Args:
-        lost: the accuracy lost with uniform weights.
-        share, control_share: the fractions of it that the story and the control restore.
-        low: the lower end of the interval of `share`.
-        attention: the weight of the head itself on the keys of a clause, the minimum over the clauses.
-    """
-    if lost < IDLE:
-        return "idle"
-    if share >= CONFIRMED and control_share <= MAX_BY_CONTROL < low and attention >= ATTENDS:
-        return "confirmed"
-    return "part of it" if share >= PART and share > control_share else "wrong"
 
 
 def _control_keys(mask: Bools, text: TextKinds, random: np.random.Generator, *, causal: bool) -> Bools:

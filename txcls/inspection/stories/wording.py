@@ -2,7 +2,8 @@
 
 from txcls.inspection.stories.atlas import HeadAtlas, HeadRecord
 from txcls.inspection.stories.kinds import AGREEING, ANY, ATTRACTOR, NAMED, NOT_NAMED
-from txcls.inspection.stories.story import CONFIRMED, IDLE, MAX_BY_CONTROL, Clause, MeasuredStory
+from txcls.inspection.stories.story import Clause, MeasuredStory
+from txcls.inspection.stories.verdicts import CONFIRMED, IDLE, MAX_BY_CONTROL
 from txcls.wording import percentage
 
 VERDICT_MARKS = {"confirmed": "✓", "part of it": "◐", "wrong": "✗", "idle": "○"}

@@ -23,7 +23,7 @@ from txcls.errors import DataError, TrainingError
 from txcls.model import TextClassifier
 from txcls.text.encoder import TextEncoder
 from txcls.text.vocabulary import SPECIAL_TOKENS
-from txcls.training.auto.hyperparameters import (
+from txcls.training.auto.recipe import (
     MAX_LENGTH_CHOICES,
     Recipe,
     RecipeInputs,

@@ -82,7 +82,7 @@ export class BuildOne {
     this.actions.begin(settings, steps);
   }
 
-  /** @param {import("../training/worker.js").Progress} progress */
+  /** @param {import("./training/worker.js").Progress} progress */
   update({heldOut}) {
     if (this.current < 0 || !this.isRunning || heldOut.steps < STEPS[this.current].steps) return;
     this.isRunning = false;

@@ -11,9 +11,9 @@ import {download} from "../picture/saving.js";
 import {sceneOf} from "../picture/scene.js";
 import {button, element} from "../picture/elements.js";
 import {percent} from "../picture/translate.js";
-import {randomNumbers} from "../training/optimizer.js";
-import {MAX_LABELS, MAX_MEGABYTES, MAX_ROWS, readTable, textOf, withHeldOut} from "../training/table.js";
-import {tasksOf} from "../training/tasks.js";
+import {randomNumbers} from "./training/optimizer.js";
+import {MAX_LABELS, MAX_MEGABYTES, MAX_ROWS, readTable, textOf, withHeldOut} from "./training/table.js";
+import {tasksOf} from "./training/tasks.js";
 import {Curves, Plane, drawConfusionMatrix} from "./charts.js";
 import {BuildOne, STEPS} from "./lesson.js";
 import {MAX_TOKENS, MAX_VOCABULARY, SPECIAL, TEXT, pack, unpack} from "./saving.js";
@@ -174,7 +174,7 @@ function showPlaying() {
 
 // Drawing a report
 
-/** @param {import("../training/worker.js").Progress} progress */
+/** @param {import("./training/worker.js").Progress} progress */
 function receiveReport(progress) {
   const {steps, heldOut, loss, accuracy, baseline, model} = progress, lastEvaluation = training.progress?.heldOut.steps;
   training.progress = progress;

@@ -3,9 +3,9 @@
 // A file to load is not trusted: anything that differs from what this page writes is refused.
 
 import {readWeights} from "../engine/weights.js";
-import {filesOf, safetensorsOf, zipOf} from "../training/archive.js";
-import {newModel} from "../training/optimizer.js";
-import {MAX_LABELS} from "../training/table.js";
+import {filesOf, safetensorsOf, zipOf} from "./training/archive.js";
+import {newModel} from "./training/optimizer.js";
+import {MAX_LABELS} from "./training/table.js";
 import {SETTINGS, configOf} from "./settings.js";
 
 /** Maximum number of tokens in a text; longer texts are truncated. */

@@ -1,10 +1,10 @@
 // Initial weights as in txcls/model.py, and AdamW as in txcls/training/optim.py.
 
-import {sinusoidalEncoding} from "../engine/model.js";
-import {zeros} from "../engine/tensor.js";
+import {sinusoidalEncoding} from "../../engine/model.js";
+import {zeros} from "../../engine/tensor.js";
 
-/** @typedef {import("../engine/model.js").Model} Model */
-/** @typedef {import("../engine/model.js").ModelConfig} ModelConfig */
+/** @typedef {import("../../engine/model.js").Model} Model */
+/** @typedef {import("../../engine/model.js").ModelConfig} ModelConfig */
 
 /** Seeded random numbers in [0, 1): a Weyl sequence through the final mixing steps of MurmurHash3 (Appleby 2011).
  * @param {number} seed @returns {() => number} */
@@ -23,7 +23,7 @@ export function randomNumbers(seed) {
  * @param {() => number} random @returns {Model} */
 export function newModel(config, V, C, random) {
   const {d_model: D, d_ff: F} = config;
-  /** @type {Map<string, import("../engine/tensor.js").Tensor>} */
+  /** @type {Map<string, import("../../engine/tensor.js").Tensor>} */
   const weights = new Map();
   const matrix = (name, rows, columns, bias = true) => {
     const tensor = zeros(rows, columns), bound = Math.sqrt(6 / (rows + columns));

@@ -11,15 +11,15 @@ import streamlit as st
 
 from txcls.app.components.register import register
 
-_machine = register(
-    "machine",
+_live_picture = register(
+    "live_picture",
     modules=("engine/classifier", "engine/reader", "picture/machine"),
     sheets=("picture/machine", "picture/saving"),
 )
 _weights = register("classifier_weights")
 
 
-def machine(
+def live_picture(
     name: str,
     weights: Callable[[], bytes],
     *,
@@ -51,7 +51,7 @@ def machine(
         arrived.update(map(str, st.session_state[key]["has"]))
         on_arrived()
 
-    _machine(
+    _live_picture(
         data={"name": name, "text": text, "box": box, "off": sorted(off), "how": how},
         key=key,
         on_has_change=weights_arrived,

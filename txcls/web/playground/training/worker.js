@@ -1,7 +1,7 @@
 // Train in workers, so that the page stays responsive. The leader has the weights and the optimizer; each helper computes
 // the gradients of a part of every batch.
 
-import {part} from "../engine/tensor.js";
+import {part} from "../../engine/tensor.js";
 import {addGradients, addTo, logitsOf, noGradients} from "./backward.js";
 import {bagOfWords} from "./baseline.js";
 import {AdamW, newModel, randomNumbers} from "./optimizer.js";
@@ -20,11 +20,11 @@ const EVALUATION_BATCH = 64;
  * none; `heldOut` is the last evaluation, with the predicted class of each held-out text in `answers`.
  * @typedef {{steps: number, seconds: number, perSecond: number, loss: number | null, accuracy: number | null,
  *   heldOut: {steps: number, loss: number, accuracy: number, answers: number[]}, baseline: number,
- *   model: import("../engine/model.js").Model}} Progress */
+ *   model: import("../../engine/model.js").Model}} Progress */
 
 class Leader {
-  /** @param {{config: import("../engine/model.js").ModelConfig, rows: Rows, options: Options, helpers: MessagePort[],
-   *   given: {model: import("../engine/model.js").Model, steps: number} | null}} start
+  /** @param {{config: import("../../engine/model.js").ModelConfig, rows: Rows, options: Options, helpers: MessagePort[],
+   *   given: {model: import("../../engine/model.js").Model, steps: number} | null}} start
    *   given: a model to continue training, and the number of steps so far */
   constructor({config, rows, options, helpers, given}) {
     Object.assign(this, {rows, options, helpers});

@@ -7,11 +7,11 @@
 //
 //     N tokens of the batch   B texts   T tokens of one text   D d_model   H heads   E head width   F d_ff   C classes
 
-import {ACTIVATIONS, erf, sum} from "../engine/model.js";
-import {multiply, softmaxRows, transpose, zeros} from "../engine/tensor.js";
+import {ACTIVATIONS, erf, sum} from "../../engine/model.js";
+import {multiply, softmaxRows, transpose, zeros} from "../../engine/tensor.js";
 
-/** @typedef {import("../engine/tensor.js").Tensor} Tensor */
-/** @typedef {import("../engine/model.js").Model} Model */
+/** @typedef {import("../../engine/tensor.js").Tensor} Tensor */
+/** @typedef {import("../../engine/model.js").Model} Model */
 /** @typedef {Map<string, Float32Array>} Gradients of the weights, keyed by name */
 /** @typedef {{model: Model, gradients: Gradients, starts: number[]}} Batch
  *   starts: B + 1 row indices; text b occupies the rows from starts[b] up to starts[b + 1]. */

@@ -2,7 +2,7 @@
 //
 // A zip file to read is not trusted: only the requested files are unpacked, each to at most MAX_BYTES.
 
-/** @typedef {import("../engine/tensor.js").Tensor} Tensor */
+/** @typedef {import("../../engine/tensor.js").Tensor} Tensor */
 
 /** The bytes of a zip file with uncompressed members (PKWARE's APPNOTE, 4.3).
  * @param {[string, Uint8Array][]} files names and contents */

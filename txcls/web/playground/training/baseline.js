@@ -1,6 +1,6 @@
 // The baseline for a model trained in the browser: a linear bag-of-words classifier.
 
-import {softmaxRows, zeros} from "../engine/tensor.js";
+import {softmaxRows, zeros} from "../../engine/tensor.js";
 import {AdamW} from "./optimizer.js";
 
 const STEPS = 200;

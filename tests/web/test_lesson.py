@@ -5,8 +5,8 @@ from html.parser import HTMLParser
 
 import pytest
 
+from txcls.web.bundle import HERE, script
 from txcls.web.lesson import WORDS_FOLDER, page_words
-from txcls.web.sources import HERE, script
 
 LANGUAGES = sorted(file.stem for file in WORDS_FOLDER.glob("*.yaml"))
 BRACES = re.compile(r"\{\w+\}")

@@ -1,0 +1,38 @@
+"""Verdicts on stories, from the accuracy that a story's weights restore.
+
+The thresholds were set before the measurements, except ATTENDS, which was added after a first look at the results.
+"""
+
+from typing import Literal
+
+Verdict = Literal["confirmed", "part of it", "wrong", "idle"]
+
+CONFIRMED = 0.8
+"""Minimum fraction of the lost accuracy that a confirmed story restores."""
+MAX_BY_CONTROL = 0.3
+"""Maximum fraction that the control restores for a confirmed story. The lower end of the story's interval must also be
+above it, so a few lucky texts cannot confirm a story."""
+PART = 0.3
+"""Minimum fraction that a partly true story restores; the control must restore less than the story."""
+ATTENDS = 0.5
+"""Minimum weight of the head itself on the keys of every clause, averaged over its queries, for a confirmed story; for
+lists, the minimum overlap of the two patterns. Without it, a story that all weight is on the winner would be confirmed
+for any head whose output is used, even if the head does not attend to the winner."""
+IDLE = 0.005
+"""A head is idle if uniform weights cost less accuracy than this."""
+
+
+def verdict_of(lost: float, *, share: float, low: float, control_share: float, attention: float) -> Verdict:
+    """The verdict on a story, from its measurements.
+
+    Args:
+        lost: the accuracy lost with uniform weights.
+        share, control_share: the fractions of it that the story and the control restore.
+        low: the lower end of the interval of `share`.
+        attention: the weight of the head itself on the keys of a clause, the minimum over the clauses.
+    """
+    if lost < IDLE:
+        return "idle"
+    if share >= CONFIRMED and control_share <= MAX_BY_CONTROL < low and attention >= ATTENDS:
+        return "confirmed"
+    return "part of it" if share >= PART and share > control_share else "wrong"
