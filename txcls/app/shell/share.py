@@ -1,4 +1,4 @@
-"""A link to exactly the displayed view and its QR code, which is generated on this machine; `txcls.address` reads it."""
+"""A link to exactly the displayed view and its QR code, generated on this machine; `txcls.address` reads it."""
 
 import base64
 import io
