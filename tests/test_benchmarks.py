@@ -54,6 +54,8 @@ def test_a_benchmark_runs_at_its_smallest_size(
     rows = [f"{text} {n},{CLASSES[row % 4]}" for n in range(20) for row, text in enumerate(TEXTS)]
     (tmp_path / "table.csv").write_text("\n".join(["text,label", *rows]), encoding="utf-8")
     command = [sys.executable, "-m", f"benchmarks.{name}", *arguments.replace("FOLDER", str(tmp_path)).split()]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=540)
-    assert done.returncode <= 1 and "Traceback" not in done.stderr, f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
-    assert re.search(r"\d[.,]?\d", done.stdout.partition("\n")[2]), "no figure below the line on the machine"
+    completed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=540)
+    assert completed.returncode <= 1 and "Traceback" not in completed.stderr, (
+        f"{completed.stdout[-2000:]}\n{completed.stderr[-2000:]}"
+    )
+    assert re.search(r"\d[.,]?\d", completed.stdout.partition("\n")[2]), "no figure below the line on the machine"

@@ -19,7 +19,7 @@ TEXT = TEXTS[1]
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> txcls.Classifier:
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> txcls.Classifier:
     """A classifier with random weights; tests must not change it."""
     return txcls.load(make_checkpoint(tmp_path_factory.mktemp("door") / "tiny").path)
 
@@ -39,7 +39,7 @@ def test_loading_anything_but_a_name_or_path_is_refused(given: object) -> None:
         txcls.load(given)  # type: ignore[arg-type]
 
 
-def test_a_missing_name_lists_what_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_for_a_missing_name_lists_the_known_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     make_checkpoint(tmp_path / "mine")
     assert txcls.load("mine").name == "mine" and txcls.load(tmp_path / "mine").name == "mine"
@@ -50,20 +50,20 @@ def test_a_missing_name_lists_what_there_is(tmp_path: Path, monkeypatch: pytest.
         txcls.load("talks")
 
 
-def test_one_text_gives_one_prediction_and_many_a_list(made: txcls.Classifier) -> None:
-    one = made(TEXT, top_k=2)
-    assert isinstance(one, txcls.Prediction) and len(one.ranked) == 2
-    assert (one.label, one.probability) == (one.ranked[0].label, one.ranked[0].probability)
-    assert made([TEXT], top_k=2) == [one] and made([]) == []
+def test_one_text_gives_one_prediction_and_many_a_list(tiny: txcls.Classifier) -> None:
+    prediction = tiny(TEXT, top_k=2)
+    assert isinstance(prediction, txcls.Prediction) and len(prediction.ranked) == 2
+    assert (prediction.label, prediction.probability) == (prediction.ranked[0].label, prediction.ranked[0].probability)
+    assert tiny([TEXT], top_k=2) == [prediction] and tiny([]) == []
     for texts in (tuple(TEXTS), np.array(TEXTS), pd.Series(TEXTS), iter(TEXTS)):
-        assert [found.text for found in made(texts)] == list(TEXTS)
-    nothing = made("   ")
+        assert [answer.text for answer in tiny(texts)] == list(TEXTS)
+    nothing = tiny("   ")
     assert (nothing.label, nothing.probability) == (None, None)
 
 
 @pytest.mark.parametrize("call", ["__call__", "predict", "probabilities"])
-def test_all_calls_refuse_the_same_texts(made: txcls.Classifier, call: str) -> None:
-    ask = getattr(made, call)
+def test_all_calls_refuse_the_same_texts(tiny: txcls.Classifier, call: str) -> None:
+    ask = getattr(tiny, call)
     for wrong in (pd.DataFrame({"text": ["a"]}), [None], [TEXT, 3], pd.Series([TEXT, float("nan")]), 3):
         with pytest.raises(TypeError, match=r"^texts: "):
             ask(wrong)
@@ -87,40 +87,40 @@ def test_all_calls_refuse_the_same_texts(made: txcls.Classifier, call: str) -> N
     ids=lambda value: str(value)[:40],
 )
 def test_named_parts_are_changed_together(
-    made: txcls.Classifier, named: dict[str, object], changes: list[Change]
+    tiny: txcls.Classifier, named: dict[str, object], changes: list[Change]
 ) -> None:
-    found, expected = made.ablate(TEXT, **named), ablate(made, TEXT, [changes])  # type: ignore[arg-type]
-    np.testing.assert_allclose(found.changed, expected.changed)
-    assert found.changed.shape == (1, 4) and found.effect[0] != 0
-    assert f"({100 * found.effect[0]:+.1f} points)" in repr(found)
+    result, expected = tiny.ablate(TEXT, **named), ablate(tiny, TEXT, [changes])  # type: ignore[arg-type]
+    np.testing.assert_allclose(result.changed, expected.changed)
+    assert result.changed.shape == (1, 4) and result.effect[0] != 0
+    assert f"({100 * result.effect[0]:+.1f} points)" in repr(result)
 
 
-def test_rows_given_are_measured_as_those_of_a_data_set(made: txcls.Classifier) -> None:
+def test_rows_given_are_measured_as_those_of_a_data_set(tiny: txcls.Classifier) -> None:
     labels = [CLASSES[n % 4] for n in range(len(TEXTS))]
-    found = made.evaluate(pd.Series(TEXTS), labels, without_order=True)
-    expected = evaluate_rows(made.checkpoint, rows_from_python(TEXTS, labels, classes=CLASSES))
-    assert found == expected and found.metrics.order and found.metrics.n == len(TEXTS)
-    right = [made(text).label == label for text, label in zip(TEXTS, labels, strict=True)]
-    assert found.metrics.accuracy == pytest.approx(np.mean(right)) and f"{100 * np.mean(right):.2f} %" in repr(found)
-    assert not made.evaluate(TEXTS, labels).metrics.order
+    result = tiny.evaluate(pd.Series(TEXTS), labels, without_order=True)
+    expected = evaluate_rows(tiny.checkpoint, rows_from_python(TEXTS, labels, classes=CLASSES))
+    assert result == expected and result.metrics.order and result.metrics.n == len(TEXTS)
+    right = [tiny(text).label == label for text, label in zip(TEXTS, labels, strict=True)]
+    assert result.metrics.accuracy == pytest.approx(np.mean(right)) and f"{100 * np.mean(right):.2f} %" in repr(result)
+    assert not tiny.evaluate(TEXTS, labels).metrics.order
     with pytest.raises(DataError, match=r"labels: row 0 is 'Weather'; the classes are 'World'"):
-        made.evaluate(TEXTS[:1], ["Weather"])
+        tiny.evaluate(TEXTS[:1], ["Weather"])
     with pytest.raises(ValueError, match="got 2 texts and 1 labels"):
-        made.evaluate(TEXTS[:2], ["World"])
+        tiny.evaluate(TEXTS[:2], ["World"])
 
 
-def test_a_saved_classifier_is_the_same_under_its_new_name(made: txcls.Classifier, tmp_path: Path) -> None:
-    folder = made.save(tmp_path / "new" / "copy")
-    again = txcls.load(folder)
-    assert again.name == "copy" and "copy" in (folder / "README.md").read_text("utf-8")
-    np.testing.assert_array_equal(again.probabilities(TEXTS), made.probabilities(TEXTS))
+def test_a_saved_classifier_is_the_same_under_its_new_name(tiny: txcls.Classifier, tmp_path: Path) -> None:
+    folder = tiny.save(tmp_path / "new" / "copy")
+    loaded = txcls.load(folder)
+    assert loaded.name == "copy" and "copy" in (folder / "README.md").read_text("utf-8")
+    np.testing.assert_array_equal(loaded.probabilities(TEXTS), tiny.probabilities(TEXTS))
     with pytest.raises(CheckpointError, match=r"exists; choose another folder, or replace it with overwrite=True"):
-        made.save(folder)
-    made.save(str(folder), overwrite=True)
+        tiny.save(folder)
+    tiny.save(str(folder), overwrite=True)
     assert load_checkpoint(folder).name == "copy"
 
 
-def test_saving_replaces_only_checkpoints(made: txcls.Classifier, tmp_path: Path) -> None:
+def test_saving_replaces_only_checkpoints(tiny: txcls.Classifier, tmp_path: Path) -> None:
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "cat.txt").write_text("meow")
     (tmp_path / "file").write_text("text")
@@ -130,8 +130,8 @@ def test_saving_replaces_only_checkpoints(made: txcls.Classifier, tmp_path: Path
         ("n" * 300, "File name too long"),
     ):
         with pytest.raises(CheckpointError, match=why):
-            made.save(tmp_path / name, overwrite=True)
+            tiny.save(tmp_path / name, overwrite=True)
     (tmp_path / "empty").mkdir()
-    made.save(tmp_path / "empty", overwrite=True)
+    tiny.save(tmp_path / "empty", overwrite=True)
     assert load_checkpoint(tmp_path / "empty").name == "empty"
     assert (tmp_path / "photos" / "cat.txt").read_text() == "meow"

@@ -16,8 +16,8 @@ def config(**sections: object) -> RunConfig:
 def test_every_preset_is_valid_and_round_trips(name: str) -> None:
     preset = load_preset(name)
     assert preset.name == name and preset.title
-    again = RunConfig.from_mapping(json.loads(json.dumps(preset.model_dump(mode="json"))), source="again")
-    assert again == preset
+    reread = RunConfig.from_mapping(json.loads(json.dumps(preset.model_dump(mode="json"))), source="again")
+    assert reread == preset
 
 
 @pytest.mark.parametrize(

@@ -135,8 +135,8 @@ def test_block_equals_torchs_encoder_layer(norm: str, activation: str, masked: b
 def test_layer_norm_equals_torchs_own(traced: bool) -> None:
     torch.manual_seed(3)
     ours, theirs = LayerNorm(16), nn.LayerNorm(16)
-    for own in (ours.weight, ours.bias):
-        nn.init.normal_(own)
+    for parameter in (ours.weight, ours.bias):
+        nn.init.normal_(parameter)
     theirs.load_state_dict(ours.state_dict())
     x = torch.randn(3, 7, 16) * 5 + 2
     x[0, 0] = 4.0  # all equal, so the variance is zero
@@ -170,9 +170,9 @@ def test_padding_never_changes_logits(config: ModelConfig, rows: list[list[int]]
 def test_a_batch_equals_its_items_one_by_one(config: ModelConfig, rows: list[list[int]]) -> None:
     model = build(config)
     with torch.no_grad():
-        together = model(padded(rows))
-        alone = torch.cat([model(torch.tensor([row])) for row in rows])
-    torch.testing.assert_close(together, alone, atol=1e-5, rtol=1e-5)
+        batched = model(padded(rows))
+        single = torch.cat([model(torch.tensor([row])) for row in rows])
+    torch.testing.assert_close(batched, single, atol=1e-5, rtol=1e-5)
 
 
 @settings(max_examples=40, deadline=None)
@@ -274,9 +274,9 @@ def test_dropout_zeroes_its_share_and_scales_the_rest_and_the_gradient(p: float)
     torch.testing.assert_close(out, passed.float() * 2 / (1 - p))
     spread = (p * (1 - p)) ** 0.5
     assert abs(passed.mean() - (1 - p)) < 5 * spread / x.numel() ** 0.5
-    for apart in (1, 2, 3, 4):  # four values share one random number; neighbours must still be independent
-        both = (passed.flatten()[apart:] * passed.flatten()[:-apart]).mean()
-        assert abs(both - (1 - p) ** 2) < 5 / x.numel() ** 0.5
+    for distance in (1, 2, 3, 4):  # four values share one random number; neighbours must still be independent
+        both_kept = (passed.flatten()[distance:] * passed.flatten()[:-distance]).mean()
+        assert abs(both_kept - (1 - p) ** 2) < 5 / x.numel() ** 0.5
     out.sum().backward()
     assert x.grad is not None
     torch.testing.assert_close(x.grad, out.detach() / 2)
@@ -306,7 +306,7 @@ def test_training_in_bfloat16_has_the_fused_kernels_result_and_gradient(
     mask = torch.ones(3, 1, 1, 7, dtype=torch.bool)
     mask[1, ..., 4:] = not masked
     x = torch.randn(3, 7, small().d_model)
-    made = []
+    results = []
     for short in (7, 6):
         monkeypatch.setattr("txcls.model.MAX_EXPLICIT_LENGTH", short)
         attention.zero_grad()
@@ -314,6 +314,6 @@ def test_training_in_bfloat16_has_the_fused_kernels_result_and_gradient(
             out = attention(x, mask).float()
         out.square().mean().backward()
         assert attention.query.weight.grad is not None and attention.value.weight.grad is not None
-        made.append((out.detach(), attention.query.weight.grad.clone(), attention.value.weight.grad.clone()))
-    for written_out, fused in zip(*made, strict=True):
+        results.append((out.detach(), attention.query.weight.grad.clone(), attention.value.weight.grad.clone()))
+    for written_out, fused in zip(*results, strict=True):
         torch.testing.assert_close(written_out, fused, atol=0.02 * float(fused.abs().max()), rtol=0)

@@ -14,17 +14,17 @@ def committed() -> nbformat.NotebookNode:
 
 
 @pytest.mark.slow  # a quick test already runs the code of README.md
-def test_no_cell_fails_and_the_same_cells_draw(committed: nbformat.NotebookNode) -> None:
+def test_no_cell_of_the_notebook_fails_and_the_same_cells_draw(committed: nbformat.NotebookNode) -> None:
     fresh = executed()
-    drawn = outputs(fresh, FIGURE)
-    assert [cell for cell, _ in drawn] == [cell for cell, _ in outputs(committed, "image/png")] and len(drawn) >= 4
-    assert all(figure["data"] for _, figure in drawn)
+    figures = outputs(fresh, FIGURE)
+    assert [cell for cell, _ in figures] == [cell for cell, _ in outputs(committed, "image/png")] and len(figures) >= 4
+    assert all(figure["data"] for _, figure in figures)
     for new, old in zip(fresh.cells, committed.cells, strict=True):
         types = ([output.output_type for output in cell.get("outputs", ())] for cell in (new, old))
         assert next(types) == next(types)
 
 
-def test_it_is_committed_whole_and_small(committed: nbformat.NotebookNode) -> None:
+def test_the_notebook_is_committed_with_outputs_and_small(committed: nbformat.NotebookNode) -> None:
     assert NOTEBOOK.stat().st_size < 300_000
     code = [cell for cell in committed.cells if cell.cell_type == "code"]
     assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))

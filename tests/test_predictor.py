@@ -36,9 +36,9 @@ def calibrated(logits: torch.Tensor) -> torch.Tensor:
 
 def test_probabilities_are_a_full_softmax_ranked(classifier: Predictor) -> None:
     [prediction] = classifier.predict([TEXTS[0]])
-    values = [one.probability for one in prediction.ranked]
-    assert list(prediction.probabilities.items()) == [(one.label, one.probability) for one in prediction.ranked]
-    assert {one.label for one in prediction.ranked} == set(CLASSES)
+    values = [score.probability for score in prediction.ranked]
+    assert list(prediction.probabilities.items()) == [(score.label, score.probability) for score in prediction.ranked]
+    assert {score.label for score in prediction.ranked} == set(CLASSES)
     assert values == sorted(values, reverse=True) and sum(values) == pytest.approx(1.0) and prediction.other == 0.0
     ids = torch.tensor([classifier.encoder.encode(TEXTS[0]).ids])
     expected = calibrated(classifier.checkpoint.model(ids)[0])
@@ -48,26 +48,26 @@ def test_probabilities_are_a_full_softmax_ranked(classifier: Predictor) -> None:
 
 def test_many_texts_get_the_probabilities_of_predict(classifier: Predictor) -> None:
     texts = [*TEXTS, "", "bank " * 40, TEXTS[2] + " zzz"]
-    found = classifier.probabilities(texts, batch_size=4, precision="float32")
-    for row, prediction in zip(found, classifier.predict(texts), strict=True):
+    probabilities = classifier.probabilities(texts, batch_size=4, precision="float32")
+    for row, prediction in zip(probabilities, classifier.predict(texts), strict=True):
         if prediction.label is None:
             assert np.isnan(row).all()
         else:
-            expected = {one.label: one.probability for one in prediction.ranked}
+            expected = {score.label: score.probability for score in prediction.ranked}
             assert dict(zip(CLASSES, row.tolist(), strict=True)) == pytest.approx(expected, abs=1e-6)
     rounded = classifier.probabilities(texts, precision="bfloat16")
-    assert np.nanmax(np.abs(rounded - found)) < 0.05 and np.isnan(rounded[8]).all()
+    assert np.nanmax(np.abs(rounded - probabilities)) < 0.05 and np.isnan(rounded[8]).all()
     assert classifier.probabilities([]).shape == (0, 4)
 
 
 def test_other_is_the_probability_beyond_top_k(classifier: Predictor) -> None:
     [full], [two] = classifier.predict([TEXTS[1]]), classifier.predict([TEXTS[1]], top_k=2)
     assert two.ranked == full.ranked[:2]
-    assert two.other == pytest.approx(sum(one.probability for one in full.ranked[2:]))
+    assert two.other == pytest.approx(sum(score.probability for score in full.ranked[2:]))
     assert classifier.predict([TEXTS[1]], top_k=99)[0].ranked == full.ranked
 
 
-def test_a_text_without_words_has_no_label(classifier: Predictor) -> None:
+def test_a_text_without_words_gets_no_label(classifier: Predictor) -> None:
     [prediction] = classifier.predict([" \n\t"])
     assert (prediction.label, prediction.ranked, prediction.other) == (None, (), 0.0)
 
@@ -76,7 +76,7 @@ def test_a_text_without_words_has_no_label(classifier: Predictor) -> None:
 def test_unusual_texts_get_a_prediction(classifier: Predictor, text: str) -> None:
     [prediction] = classifier.predict([text])
     assert prediction.label in CLASSES
-    assert sum(one.probability for one in prediction.ranked) == pytest.approx(1.0)
+    assert sum(score.probability for score in prediction.ranked) == pytest.approx(1.0)
     for token in prediction.tokens:
         assert 0 <= token.start <= token.end <= len(text)
 

@@ -58,12 +58,12 @@ def test_the_encoder_has_not_read_the_rows_that_a_classifier_holds_out(
 ) -> None:
     preset = load_preset("encoder")
     text = TextEncoder.fit(TEXTS, preset.text, max_length=preset.model.max_length)
-    made = Checkpoint(tmp_path, preset, text, (), LanguageModel(preset.model, vocab_size=text.vocab_size))
+    encoder = Checkpoint(tmp_path, preset, text, (), LanguageModel(preset.model, vocab_size=text.vocab_size))
     config = load_preset(name)
-    check_unread(made, open_dataset(config.data, path=published_data / name), config)
+    check_unread(encoder, open_dataset(config.data, path=published_data / name), config)
     by_date = config.with_settings(["data.split=date"])
     with pytest.raises(TrainingError, match=f"pre-trained on rows of {name} that this run holds out"):
-        check_unread(made, open_dataset(config.data, path=published_data / name), by_date)
+        check_unread(encoder, open_dataset(config.data, path=published_data / name), by_date)
 
 
 def test_a_classifier_starts_with_the_encoders_weights() -> None:

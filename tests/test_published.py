@@ -66,18 +66,18 @@ def test_the_documented_results_are_those_of_the_cards() -> None:
     measured = [load_checkpoint(ROOT / "checkpoints" / name).metrics for name in SHOWN]
     percent = "{:.1%}".format
     expected = {
-        "shipped": [percent(one["test"]["accuracy"]) for one in measured],
-        "uniform attention": [percent(one["heads"]["all_uniform"]) for one in measured],
-        "shuffled": [percent(one["test"]["order"]["words_shuffled"]) for one in measured],
-        "position vectors": [percent(one["test"]["order"]["positions_mean"]) for one in measured],
-        "calibration error": [f"{one['test']['ece']:.3f}" for one in measured],
+        "shipped": [percent(metrics["test"]["accuracy"]) for metrics in measured],
+        "uniform attention": [percent(metrics["heads"]["all_uniform"]) for metrics in measured],
+        "shuffled": [percent(metrics["test"]["order"]["words_shuffled"]) for metrics in measured],
+        "position vectors": [percent(metrics["test"]["order"]["positions_mean"]) for metrics in measured],
+        "calibration error": [f"{metrics['test']['ece']:.3f}" for metrics in measured],
     }
-    for what, figures in expected.items():
-        [row] = [row for title, row in named.items() if what in title]
-        assert [cell.replace(" ", "") for cell in row] == figures, what
+    for row_title, figures in expected.items():
+        [row] = [row for title, row in named.items() if row_title in title]
+        assert [cell.replace(" ", "") for cell in row] == figures, row_title
     for name, figures, accuracy in zip(SHOWN, measured, shipped, strict=True):
-        _, seconds, again = named[f"`{name}`"]
-        assert again == accuracy and seconds.startswith(f"{figures['training']['seconds']:,} s")
+        _, seconds, documented = named[f"`{name}`"]
+        assert documented == accuracy and seconds.startswith(f"{figures['training']['seconds']:,} s")
 
 
 SHOWN = ("ag_news", "huffpost", "clinc150", "imdb")
@@ -109,8 +109,8 @@ def test_the_cards_metrics_are_measured_again(published_data: Path, name: str, s
     assert measured["ece"] == pytest.approx(recorded["ece"], abs=1e-3)
     assert np.abs(np.array(measured["confusion"]) - recorded["confusion"]).sum() <= 4
     for figure in ("by_length", "by_unknown"):
-        assert [{**one, "accuracy": None} for one in measured[figure]] == [
-            {**one, "accuracy": None} for one in recorded[figure]
+        assert [{**group, "accuracy": None} for group in measured[figure]] == [
+            {**group, "accuracy": None} for group in recorded[figure]
         ]
         for ours, theirs in zip(measured[figure], recorded[figure], strict=True):
             assert ours["accuracy"] == pytest.approx(theirs["accuracy"], abs=2.5 / ours["n"])
@@ -147,8 +147,8 @@ def test_positions_decide_who_won(name: str, split: str) -> None:
         evaluate(checkpoint, split=split, measure_without_order=False).metrics,
         checkpoint.metrics[split],
     )
-    least, limit = WHO_WON[name, split]
-    assert measured.n == recorded["n"] and least <= measured.accuracy <= limit
+    minimum, maximum = WHO_WON[name, split]
+    assert measured.n == recorded["n"] and minimum <= measured.accuracy <= maximum
     assert measured.accuracy == pytest.approx(recorded["accuracy"], abs=2.5 / measured.n)
 
 

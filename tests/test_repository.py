@@ -62,9 +62,9 @@ def test_the_built_package_holds_every_file_beside_its_code():
     with (ROOT / "pyproject.toml").open("rb") as file:
         patterns = tomllib.load(file)["tool"]["setuptools"]["package-data"]["txcls"]
     package = Path(txcls.__path__[0])
-    beside = [path for path in tracked_files() if path.is_relative_to(package) and path.suffix != ".py"]
-    assert beside
-    assert not set(beside) - {path for pattern in patterns for path in package.glob(pattern)}
+    data_files = [path for path in tracked_files() if path.is_relative_to(package) and path.suffix != ".py"]
+    assert data_files
+    assert not set(data_files) - {path for pattern in patterns for path in package.glob(pattern)}
 
 
 def test_the_version_is_the_same_everywhere():

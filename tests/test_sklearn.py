@@ -29,17 +29,17 @@ def test_it_learns_labels_of_any_type_and_answers_any_text() -> None:
     assert probabilities.shape == (62, 2) and probabilities.sum(axis=1) == pytest.approx(np.ones(62))
     assert probabilities[60].tolist() == [0.5, 0.5], "no word: the share of each class"
     assert model.predict(TEXTS).dtype == LABELS.dtype and model.score(TEXTS, LABELS) > 0.8
-    again = pickle.loads(pickle.dumps(model)).predict_proba(TEXTS)
-    np.testing.assert_allclose(again, probabilities[:60], rtol=1e-5)
+    unpickled = pickle.loads(pickle.dumps(model)).predict_proba(TEXTS)
+    np.testing.assert_allclose(unpickled, probabilities[:60], rtol=1e-5)
     assert ((model.classifier_.predict(TEXTS) == LABELS) == (model.predict(TEXTS) == LABELS)).all()
 
 
 @pytest.mark.slow
 def test_it_works_in_pipelines_and_cross_validation() -> None:
-    made = make_pipeline(FunctionTransformer(), TransformerClassifier(minutes=0.05, random_state=3))
-    assert clone(made)[1].get_params() == {"minutes": 0.05, "random_state": 3}
+    pipeline = make_pipeline(FunctionTransformer(), TransformerClassifier(minutes=0.05, random_state=3))
+    assert clone(pipeline)[1].get_params() == {"minutes": 0.05, "random_state": 3}
     names = np.where(LABELS > 0, "up", "down")
-    assert cross_val_score(made, TEXTS, names, cv=2).mean() > 0.7
+    assert cross_val_score(pipeline, TEXTS, names, cv=2).mean() > 0.7
 
 
 @pytest.mark.parametrize(

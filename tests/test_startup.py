@@ -40,7 +40,7 @@ def test_importing_the_package_imports_no_library_and_no_module_of_its_own() -> 
     assert {module for module in modules if module.startswith("txcls")} == {"txcls"}
 
 
-def test_help_imports_what_typer_imports_and_the_command_line_alone() -> None:
+def test_help_imports_only_typer_and_the_command_line() -> None:
     show = "sys.argv = ['x', '--help']; "
     bare = modules_after(show + "import typer; typer.run(lambda: None)")
     ours = modules_after(show + "import txcls.cli; txcls.cli.main()")
@@ -63,5 +63,5 @@ def test_a_prediction_imports_torch_the_tokenizer_and_nothing_else_that_is_slow(
 
 
 @pytest.mark.parametrize("module", ["txcls.cli", "txcls.config"])
-def test_importing_leaves_slow_libraries_alone(module: str) -> None:
+def test_importing_loads_no_slow_library(module: str) -> None:
     assert not packages(modules_after(f"import {module}")) & SLOW_TO_IMPORT

@@ -49,7 +49,7 @@ def test_the_trace_closes_when_the_block_fails() -> None:
 
 
 def test_threads_that_share_a_model_never_mix_their_traces() -> None:
-    model, mixed, done = Two(), [], []
+    model, mixed, finished = Two(), [], []
 
     def work(number: int) -> None:
         for _ in range(200):
@@ -57,11 +57,11 @@ def test_threads_that_share_a_model_never_mix_their_traces() -> None:
                 model(torch.full((1,), float(number)))
             if opened["first"].item() != number * 2 or opened["second"].item() != number * 2 + 1:
                 mixed.append(number)
-            done.append(number)
+            finished.append(number)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(done) == 800 and not mixed
+    assert len(finished) == 800 and not mixed

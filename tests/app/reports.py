@@ -47,11 +47,11 @@ def atlas() -> HeadAtlas:
     entropy = np.array([[0.5, 0.6], [0.7, 0.4]])
     table = KindsTable(kinds, kinds, np.ones((2, 2)), np.full((2, 2), 0.1), attention, entropy)
     heads = [
-        HeadRecord({"zero": worth / 2, "mean": worth, "uniform": worth / 4}, found)
-        for worth, found in zip(WORTH, (PART, WRONG, CLEAR, CONFIRMED), strict=True)
+        HeadRecord({"zero": worth / 2, "mean": worth, "uniform": worth / 4}, measured)
+        for worth, measured in zip(WORTH, (PART, WRONG, CLEAR, CONFIRMED), strict=True)
     ]
-    together = AllHeads(40, 1.0, 0.3, 0.4, 0.2, 0.9, share=0.14, interval=(0.1, 0.2), control_share=-0.14)
-    return HeadAtlas("test", 40, 40, 10, table, tuple(heads), 0.02, together)
+    all_heads = AllHeads(40, 1.0, 0.3, 0.4, 0.2, 0.9, share=0.14, interval=(0.1, 0.2), control_share=-0.14)
+    return HeadAtlas("test", 40, 40, 10, table, tuple(heads), 0.02, all_heads)
 
 
 def save_reports_model(path: Path, *, measured: bool = True, dataset: str = "who_won") -> Checkpoint:
@@ -65,6 +65,6 @@ def save_reports_model(path: Path, *, measured: bool = True, dataset: str = "who
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.1)
-    made = Checkpoint(path, config, encoder, TEAMS, network, FITTED, {"training": {"seed": 0}}, [{"epoch": 1}])
-    save_checkpoint(made.with_metrics(atlas=atlas().to_dict()) if measured else made)
+    checkpoint = Checkpoint(path, config, encoder, TEAMS, network, FITTED, {"training": {"seed": 0}}, [{"epoch": 1}])
+    save_checkpoint(checkpoint.with_metrics(atlas=atlas().to_dict()) if measured else checkpoint)
     return load_checkpoint(path)

@@ -19,8 +19,8 @@ ODD = {"one token": "bank", "unknown only": "zyzzyva qwertz", "long": "the bank 
 def test_bad_texts_raise_no_error(page: str) -> None:
     app = open_page(page)
     for kind in each_bad_text(app):
-        asked = any("Type a few words" in info.value for info in app.info)
-        assert asked == (kind in ("empty", "whitespace")), kind
+        asks_for_words = any("Type a few words" in info.value for info in app.info)
+        assert asks_for_words == (kind in ("empty", "whitespace")), kind
 
 
 @pytest.mark.parametrize("page", CLASSIFIERS_PAGES)

@@ -20,7 +20,7 @@ SUBJECTS = ("cooking", "health", "money", "sport", "technology", "travel")
 def fake_metrics(classes: Sequence[str], *, n_confused: int) -> dict[str, Any]:
     """Test metrics as `evaluate` writes them, with rows for some classes and a confusion matrix for `n_confused`."""
     per_class = [{"label": name, "precision": 0.9, "recall": 0.8, "f1": 0.85, "support": 10} for name in classes]
-    confusion = [[10 * (true == given) for given in range(n_confused)] for true in range(n_confused)]
+    confusion = [[10 * (true == predicted) for predicted in range(n_confused)] for true in range(n_confused)]
     return {
         "accuracy": 0.925, "macro_f1": 0.92, "ece": 0.01, "log_loss": 0.3, "n": 40, "per_class": per_class,
         "confusion": confusion, "reliability": [],
@@ -45,11 +45,11 @@ def save_tiny_checkpoints(root: Path) -> None:
         },
     }
     kinds = {"who_won": "sinusoidal", "who_won_learned": "learned", "who_won_none": "none"}
-    alike = {name: {"positions": kind, "max_length": 256} for name, kind in kinds.items()}
-    for name, settings in (made_of | alike).items():
-        made = make_checkpoint(root / name, **{"max_length": 24, **settings})
-        figures = fake_metrics(made.classes[:4], n_confused=len(made.classes))
-        save_checkpoint(replace(made, metrics={"test": figures}, history=history))
+    match_reports = {name: {"positions": kind, "max_length": 256} for name, kind in kinds.items()}
+    for name, settings in (made_of | match_reports).items():
+        checkpoint = make_checkpoint(root / name, **{"max_length": 24, **settings})
+        figures = fake_metrics(checkpoint.classes[:4], n_confused=len(checkpoint.classes))
+        save_checkpoint(replace(checkpoint, metrics={"test": figures}, history=history))
     small = {"max_length": 24, "n_heads": 4}
     make_language_model(root / FILLS, objective="masked", **small)
     make_language_model(root / SAYS, text=pairs, n_layers=3, **small)

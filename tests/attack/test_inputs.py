@@ -166,10 +166,10 @@ FORMATS: dict[str, Callable[[Rows], bytes]] = {
 @many
 @given(suffix=st.sampled_from(sorted(FORMATS)), command=st.sampled_from(["show", "predict"]), data=st.data())
 def test_any_table(scene: Scene, suffix: str, command: str, data: st.DataObject) -> None:
-    whole = FORMATS[suffix](data.draw(rows) * data.draw(st.sampled_from([1, 1, 20])))
+    undamaged = FORMATS[suffix](data.draw(rows) * data.draw(st.sampled_from([1, 1, 20])))
     path, scored = scene.folder / f"table{suffix}", scene.folder / "scored.csv"
-    changed = edits.map(lambda damage: damaged(whole, damage))
-    path.write_bytes(data.draw(st.one_of(st.just(whole), changed, st.binary(max_size=200))))
+    changed = edits.map(lambda damage: damaged(undamaged, damage))
+    path.write_bytes(data.draw(st.one_of(st.just(undamaged), changed, st.binary(max_size=200))))
     if command == "show":
         assert not scene.judge.run("data", "show", str(path)).problems()
         return
@@ -273,10 +273,10 @@ values = st.one_of(texts, st.sampled_from(["1", "-1", "1e400", "9" * 5000, "nan"
 def test_any_address(params: dict[str, str]) -> None:
     started = time.process_time()
     view, notes = view_from_params(params, checkpoints=[PLAIN, PAIRS])
-    again, _ = view_from_params(params_from_view(view), checkpoints=[PLAIN, PAIRS])
+    reread, _ = view_from_params(params_from_view(view), checkpoints=[PLAIN, PAIRS])
     assert time.process_time() - started < MAX_SECONDS
     assert all(len(note) <= 300 for note in notes)
-    assert replace(again, text=view.text, changed=view.changed) == view, "its own address opens another view"
+    assert replace(reread, text=view.text, changed=view.changed) == view, "its own address opens another view"
 
 
 # The judge itself

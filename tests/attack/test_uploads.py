@@ -93,7 +93,7 @@ def attacked(tmp_path: Path, jobs: Path, **environment: str) -> Iterator[Attacke
 
 
 @pytest.mark.parametrize("name", ONE_FOR_EACH_READER if FULL_SIZE else ["texts.parquet"])
-def test_a_table_that_swells_costs_its_job_alone(tmp_path: Path, jobs: Path, name: str) -> None:
+def test_a_table_that_unpacks_to_gigabytes_fails_only_its_own_job(tmp_path: Path, jobs: Path, name: str) -> None:
     session = Session.new()
     (tmp_path / "hostile").mkdir()
     BOMBS[name](tmp_path / "hostile" / name)
@@ -126,8 +126,8 @@ def test_a_large_result_is_handed_out_from_disk(tmp_path: Path, jobs: Path) -> N
 
 def test_the_largest_model_that_is_accepted_keeps_to_its_estimate(tmp_path: Path, jobs: Path) -> None:
     session = Session.new()
-    made = make_checkpoint(session.own / "large", n_layers=1, n_heads=1, max_length=1900, positions="none")
-    assert 0.9 * MAX_MEGABYTES < page_bytes(made.config.model, made.n_parameters) / 2**20 < MAX_MEGABYTES
+    checkpoint = make_checkpoint(session.own / "large", n_layers=1, n_heads=1, max_length=1900, positions="none")
+    assert 0.9 * MAX_MEGABYTES < page_bytes(checkpoint.config.model, checkpoint.n_parameters) / 2**20 < MAX_MEGABYTES
     pages = PAGES if FULL_SIZE else ("steps", "attention")
     with attacked(tmp_path, jobs) as app, Visitor(app.address) as visitor:
         for page in pages:

@@ -22,9 +22,9 @@ def find_chromium() -> str | None:
 
 def _playwrights_own() -> str | None:
     # In a separate process, since Playwright's event loop may already be running in the caller.
-    asked = subprocess.run([sys.executable, "-c", ASK_PLAYWRIGHT], capture_output=True, text=True, check=False)
-    path = asked.stdout.strip()
-    return path if asked.returncode == 0 and path and Path(path).is_file() else None
+    answer = subprocess.run([sys.executable, "-c", ASK_PLAYWRIGHT], capture_output=True, text=True, check=False)
+    path = answer.stdout.strip()
+    return path if answer.returncode == 0 and path and Path(path).is_file() else None
 
 
 def install_package(name: str) -> bool:

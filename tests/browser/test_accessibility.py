@@ -140,8 +140,8 @@ def test_focus_is_visible_wherever_it_goes(opened: Page) -> None:
     unseen, reached, on_page = [], 0, True
     while on_page and reached < 150:
         opened.keyboard.press("Tab")
-        on_page, left = opened.evaluate(STEP)
+        on_page, unchanged = opened.evaluate(STEP)
         reached += on_page
-        unseen += [left] if left else []
+        unseen += [unchanged] if unchanged else []
     assert reached > 12
     assert unseen == []

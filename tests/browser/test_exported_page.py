@@ -74,14 +74,14 @@ def test_the_address_carries_text_and_view(hosted: str, classifiers: dict[str, P
     page.locator("#tokens span").nth(2).click()
     page.locator("#theme").click()
     page.wait_for_function("() => location.hash.includes('query') && location.hash.includes('theme')")
-    again = open_page(page.url)
+    reopened = open_page(page.url)
     for place in (".machine-bars", "#map-title", "#readout", "#tokens-caption"):
-        assert again.locator(place).inner_text() == page.locator(place).inner_text()
-    assert again.locator("#text").input_value() == TEXTS[1]
-    assert again.locator("#how").input_value() == "uniform"
-    assert "head 3 in layer 2" in again.locator("#map-title").inner_text()
-    assert again.locator("html").get_attribute("data-theme") == "dark"
-    assert "data-theme" in again.content() and again.locator(".head.off").count() == 1
+        assert reopened.locator(place).inner_text() == page.locator(place).inner_text()
+    assert reopened.locator("#text").input_value() == TEXTS[1]
+    assert reopened.locator("#how").input_value() == "uniform"
+    assert "head 3 in layer 2" in reopened.locator("#map-title").inner_text()
+    assert reopened.locator("html").get_attribute("data-theme") == "dark"
+    assert "data-theme" in reopened.content() and reopened.locator(".head.off").count() == 1
 
 
 def test_any_text_gets_an_answer_or_a_hint(single: str, open_page: Open) -> None:
@@ -125,38 +125,38 @@ def grid(page: "Page") -> list[list[str]]:
     return rows
 
 
-def assert_shows(page: "Page", made: PatchGrid) -> None:
+def assert_shows(page: "Page", expected: PatchGrid) -> None:
     """The cells hold the values, rounded to two decimals."""
     shown = [[float(number.replace("−", "-")) for number in row] for row in grid(page)]
-    np.testing.assert_allclose(shown, made.values, atol=0.0051, rtol=0)
+    np.testing.assert_allclose(shown, expected.values, atol=0.0051, rtol=0)
 
 
 @pytest.mark.smoke
 def test_a_cell_of_the_patch_grid_is_patched_in_the_picture_and_taken_away(who_won: str, open_page: Open) -> None:
     page, classifier = open_page(who_won, offline=True), Predictor.load("who_won")
-    example = next(one for one in examples_for("who_won") if one.changed)
+    example = next(text for text in examples_for("who_won") if text.changed)
     page.get_by_role("button", name=example.title).click()
     expect(page.locator("#changed")).to_have_value(example.changed)
     for direction in get_args(Direction):
         page.locator("#direction").select_option(direction)
-        made = patch_grid(classifier, example.text, example.changed, direction=direction)
-        assert_shows(page, made)
+        expected = patch_grid(classifier, example.text, example.changed, direction=direction)
+        assert_shows(page, expected)
         into = example.changed if direction == "denoising" else example.text
-        strongest = np.abs(made.values[1:3]).argmax() + made.values.shape[1]  # a head of the first layer
-        part, token = divmod(int(strongest), made.values.shape[1])
+        strongest = np.abs(expected.values[1:3]).argmax() + expected.values.shape[1]  # a head of the first layer
+        part, token = divmod(int(strongest), expected.values.shape[1])
         cell = page.locator(f"#patch-grid [data-part='{part}'][data-token='{token}']")
         cell.click()
         expect(cell).to_have_attribute("aria-selected", "true")
-        n = len(made.clean_tokens)
-        patched = classifier.calibrated(torch.from_numpy(made.logits[part, token])[None], n_tokens=n)[0].tolist()
+        n = len(expected.clean_tokens)
+        patched = classifier.calibrated(torch.from_numpy(expected.logits[part, token])[None], n_tokens=n)[0].tolist()
         answer = classifier.classes[int(np.argmax(patched))]
         expect(page.locator("#answer")).to_contain_text(answer)
         assert answer != classifier.predict([into])[0].label
         assert page.locator(".machine-bars .then").count() == len(classifier.classes)
         assert page.locator(".machine-patch").is_visible() and page.locator(".machine-head.patched").count() == 1
         page.wait_for_url(re.compile(f"patched={part + 1}%2C{token + 1}&direction={direction}"))
-        again = open_page(page.url, offline=True)
-        expect(again.locator("#answer")).to_contain_text(answer)
+        reopened = open_page(page.url, offline=True)
+        expect(reopened.locator("#answer")).to_contain_text(answer)
         cell.press("Escape")
         expect(page.locator(".machine-bars .then")).to_have_count(0)
         expect(page.locator("#answer")).to_contain_text(str(classifier.predict([example.text])[0].label))
@@ -201,8 +201,10 @@ def test_a_second_version_is_typed_or_found_and_texts_of_other_lengths_get_a_mes
         assert page.locator("#patch-grid td").count() == 0
     page.get_by_role("button", name="Find a version").click()
     expect(page.locator("#changed")).to_have_value("City lost to Rovers.")
-    found = patch_grid(Predictor.load("who_won"), "Rovers lost to City.", "City lost to Rovers.", direction="noising")
-    assert_shows(page, found)
+    expected = patch_grid(
+        Predictor.load("who_won"), "Rovers lost to City.", "City lost to Rovers.", direction="noising"
+    )
+    assert_shows(page, expected)
 
 
 def test_the_page_without_its_weights_is_small(who_won: str) -> None:

@@ -59,12 +59,14 @@ def test_computations_end_when_their_visitors_have_left(tmp_path: Path) -> None:
             visitor.open("explanation", checkpoint="imdb", text="a film about the sea")
             start = settled(app.pid)
             visitor.open("explanation", checkpoint="imdb", text=words)
-            one = settled(app.pid) - start
+            seconds_of_one = settled(app.pid) - start
         start = settled(app.pid)
         requests = [("explanation", f"{words} {number}") for number in range(n)]
         visit_pages_together(app.address, requests, leave_after=0.3, checkpoint="imdb")
         spent = settled(app.pid) - start
-    assert spent < 0.5 * n * one, f"{n} visitors who left cost {spent:.1f} s; one who stays costs {one:.1f} s"
+    assert spent < 0.5 * n * seconds_of_one, (
+        f"{n} visitors who left cost {spent:.1f} s; one who stays costs {seconds_of_one:.1f} s"
+    )
 
 
 def test_text_typed_while_the_server_restarts_is_answered_afterwards(browser: "Browser", tmp_path: Path) -> None:
@@ -94,7 +96,7 @@ def test_text_typed_while_the_server_restarts_is_answered_afterwards(browser: "B
     page.close()
 
 
-def test_a_text_of_megabytes_is_cut_in_the_browser_and_the_page_says_so(page: "Page", server: Server) -> None:
+def test_a_text_of_megabytes_is_cut_in_the_browser_with_a_message(page: "Page", server: Server) -> None:
     page.goto(f"{server.address}/?text=the+bank")
     page.locator(".st-key-chart_bars .js-plotly-plot .bars path").first.wait_for(state="attached")
     page.wait_for_function("window.txclsStopLiveText !== undefined")

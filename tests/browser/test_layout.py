@@ -16,7 +16,7 @@ from txcls.inspection.tracing import trace_text
 from txcls.predictor import Predictor
 
 
-def test_what_is_typed_before_the_page_is_drawn_is_answered(page: Page, server: Server, answers: Predictor) -> None:
+def test_text_typed_before_the_page_is_drawn_is_classified(page: Page, server: Server, answers: Predictor) -> None:
     page.goto(f"{server.address}/attention")
     text = "the goalkeeper saved a late penalty"
     text_box(page).fill(text)

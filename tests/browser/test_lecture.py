@@ -203,7 +203,7 @@ def test_page_keys_work_wherever_the_focus_is(wide: Page, server: Server) -> Non
 
 
 @pytest.mark.smoke
-def test_a_key_starts_and_ends_it_also_from_the_text_box(page: Page, server: Server) -> None:
+def test_a_key_starts_and_ends_lecture_mode_also_from_the_text_box(page: Page, server: Server) -> None:
     visit(page, server, "attention", text=TEXT)
     assert page.get_by_role("button", name="Lecture mode · F9").is_visible()
     text_box(page).click()
@@ -221,7 +221,7 @@ def test_a_key_starts_and_ends_it_also_from_the_text_box(page: Page, server: Ser
     assert page.locator(BAR).is_hidden()
 
 
-def test_home_page_goes_through_its_picture_before_it_turns(wide: Page, server: Server) -> None:
+def test_page_down_on_the_home_page_first_goes_through_the_picture(wide: Page, server: Server) -> None:
     visit(wide, server, wait_for=BAR, text=TEXT, mode="lecture")
     wide.wait_for_selector(".machine-word")
     settle(wide)

@@ -84,7 +84,7 @@ def slide(page: Page) -> Locator:
 
 # All German slides are tested below.
 @pytest.mark.parametrize("name, language", [("attention", "de"), ("explanation", "en")])
-def test_a_clicker_goes_through_every_step(visitor: Page, shipped: Server, name: str, language: str) -> None:
+def test_page_down_goes_through_every_step(visitor: Page, shipped: Server, name: str, language: str) -> None:
     lesson = find_lesson(name, language)
     begin(visitor, shipped, name, lang=language)
     for number, step in enumerate(lesson.steps, 1):
@@ -110,7 +110,7 @@ def test_a_clicker_goes_through_every_step(visitor: Page, shipped: Server, name:
     at_step(visitor, len(lesson.steps))
 
 
-def test_answers_are_judged_and_a_code_tells_of_them_at_the_end(visitor: Page, shipped: Server) -> None:
+def test_answers_are_judged_and_encoded_in_the_final_code(visitor: Page, shipped: Server) -> None:
     begin(visitor, shipped, "attention")
     panel = visitor.locator(PANEL)
     panel.get_by_text("Rangers", exact=True).click()
@@ -231,8 +231,8 @@ def test_words_are_dragged_on_a_phone_and_by_keyboard(visitor: Page, shipped: Se
     assert word and target and (rows.first.bounding_box() or {"height": 0})["height"] > 60  # two lines
     visitor.mouse.move(word["x"] + 9, word["y"] + 9)
     visitor.mouse.down()
-    for by in (0, 1, 2):
-        visitor.mouse.move(target["x"] + 60 + by, target["y"] + target["height"] / 2)
+    for offset in (0, 1, 2):
+        visitor.mouse.move(target["x"] + 60 + offset, target["y"] + target["height"] / 2)
     visitor.mouse.up()
     expect(rows.nth(1)).to_have_text("beat")
     for name, n_rows in (("arsenal", 2), ("chelsea", 2), ("city", 1), ("rangers", 1)):
@@ -256,9 +256,9 @@ def test_every_slide_of_a_lesson_fits_a_small_window(visitor: Page, shipped: Ser
         wait_until_steady(visitor)  # charts and drawings are resized after they are drawn
         visitor.wait_for_function(FITS)
         if not last.count():
-            here = visitor.url
+            address = visitor.url
             press_next(visitor)
-            visitor.wait_for_function("(here) => location.href !== here", arg=here)
+            visitor.wait_for_function("(here) => location.href !== here", arg=address)
     assert len(seen) >= 2 * len(find_lesson(name, "de").steps)
 
 

@@ -21,11 +21,11 @@ PAGE = """
 @pytest.fixture
 def page(browser: "Browser") -> "Page":
     """A text box like Streamlit's; `start(text)` mimics what happens after a run, `type` a visitor."""
-    opened = browser.new_page()
-    opened.clock.install()
-    opened.set_content(PAGE)
+    new_page = browser.new_page()
+    new_page.clock.install()
+    new_page.set_content(PAGE)
     script = SOURCE.read_text(encoding="utf-8").replace("export default function", "const listen = function")
-    opened.add_script_tag(
+    new_page.add_script_tag(
         type="module",
         content=script
         + f"""
@@ -43,8 +43,8 @@ def page(browser: "Browser") -> "Page":
         globalThis.ready = true;
         """,
     )
-    opened.wait_for_function("globalThis.ready")
-    return opened
+    new_page.wait_for_function("globalThis.ready")
+    return new_page
 
 
 def put(page: "Page", text: str) -> None:

@@ -103,8 +103,8 @@ def test_the_scene_holds_the_numbers_of_python(scenes: "Page", untrained: Untrai
         if len(lane["tokens"]) > 1:
             assert lane["name"] == f"⋯ {len(lane['tokens'])}" and lane["isSpecial"]
     if n > MAX_LANES:
-        opened = {lane["tokens"][0] for lane in lanes if len(lane["tokens"]) == 1}
-        assert int(pooled(traced).argmax()) in opened and len(opened) >= MAX_LANES // 3
+        single_places = {lane["tokens"][0] for lane in lanes if len(lane["tokens"]) == 1}
+        assert int(pooled(traced).argmax()) in single_places and len(single_places) >= MAX_LANES // 3
     N = len(lanes)
     lengths = []
     for number, layer in enumerate(computed["layers"]):
@@ -113,10 +113,10 @@ def test_the_scene_holds_the_numbers_of_python(scenes: "Page", untrained: Untrai
         np.testing.assert_allclose(patterns, together(computed, traced[f"layers.{number}.attn.pattern"]), atol=1e-5)
         states = {key: np.linalg.norm(traced[f"layers.{number}.resid_{key}"], axis=-1) for key in ("mid", "post")}
         lengths += [(layer[key]["size"], states[key]) for key in states]
-        alone = [i for i, lane in enumerate(lanes) if len(lane["tokens"]) == 1]
-        places = [lanes[i]["tokens"][0] for i in alone]
+        single = [i for i, lane in enumerate(lanes) if len(lane["tokens"]) == 1]
+        places = [lanes[i]["tokens"][0] for i in single]
         fed = np.linalg.norm(traced[f"layers.{number}.ff_out"], axis=-1) / states["mid"]
-        np.testing.assert_allclose(np.array(layer["fed"])[alone], fed[places], rtol=1e-4)
+        np.testing.assert_allclose(np.array(layer["fed"])[single], fed[places], rtol=1e-4)
     longest = max(max(np.mean([state[i] for i in lane["tokens"]]) for lane in lanes) for _, state in lengths)
     longest = max(
         longest, max(np.linalg.norm(traced["embeddings.out"], axis=-1)[lane["tokens"]].mean() for lane in lanes)
@@ -189,16 +189,16 @@ def test_each_sentence_is_true_of_this_text(scenes: "Page", untrained: Untrained
     N, n = len(lanes), computed["nTokens"]
     assert parts["words"]["text"].startswith(f"The text becomes {n} tokens, each a vector of ")
     n_open = sum(len(lane["tokens"]) == 1 for lane in lanes)
-    said = f"{n_open} of them, the heaviest and their neighbours, have a lane each"
-    assert (said in parts["words"]["text"]) == (n > MAX_LANES)
+    lane_count = f"{n_open} of them, the heaviest and their neighbours, have a lane each"
+    assert (lane_count in parts["words"]["text"]) == (n > MAX_LANES)
     for number, layer in enumerate(computed["layers"]):
         patterns = np.array(layer["patterns"]).reshape(-1, N, N)
         assert_true_of_attention(parts[f"layers.{number}.attn"]["text"], number, patterns, lanes, n)
         fed, best = layer["fed"], layer["post"]["best"]
         single = [i for i in range(N) if len(lanes[i]["tokens"]) == 1]
-        limit = max(single, key=lambda i: fed[i])
+        most_changed = max(single, key=lambda i: fed[i])
         sentence = parts[f"layers.{number}.ff"]["text"]
-        assert f"“{lanes[limit]['name']}” changes most, adding {fed[limit]:.2f} of its norm" in sentence
+        assert f"“{lanes[most_changed]['name']}” changes most, adding {fed[most_changed]:.2f} of its norm" in sentence
         if KINDS[kind].get("pooling") in ("first", "class_token"):
             [read] = [index for index in best if index >= 0]
             assert f"the only lane that pooling reads, the class head reads {classifier.classes[read]} (" in sentence
@@ -257,7 +257,7 @@ def test_a_click_or_enter_switches_a_head_off_and_on_as_python_would(
 
 
 @pytest.mark.smoke
-def test_what_is_under_the_pointer_lights_up_and_is_said(
+def test_the_part_under_the_pointer_lights_up_and_is_described(
     single: str, classifiers: dict[str, Predictor], open_page: Open
 ) -> None:
     page = open_page(single)
@@ -275,8 +275,8 @@ def test_what_is_under_the_pointer_lights_up_and_is_said(
     assert set(page.locator(".ribbon.lit").evaluate_all("all => all.map((one) => one.dataset.head)")) == {"1.2"}
     pattern, tokens = traced["layers.0.attn.pattern"][1], [token.text for token in traced.tokens]
     query, key = np.unravel_index(pattern.argmax(), pattern.shape)
-    whom = "itself" if query == key else f"“{tokens[key]}”"
-    assert f"“{tokens[query]}” attends to {whom} with weight {pattern.max():.2f} in head 1.2." in sentence(page)
+    key_name = "itself" if query == key else f"“{tokens[key]}”"
+    assert f"“{tokens[query]}” attends to {key_name} with weight {pattern.max():.2f} in head 1.2." in sentence(page)
     ribbon = page.locator(".machine-ribbons .ribbon").first
     ribbon_data = ribbon.evaluate(
         "(one) => { one.dispatchEvent(new PointerEvent('pointerover', {bubbles: true})); return {...one.dataset}; }"
@@ -292,9 +292,9 @@ def test_what_is_under_the_pointer_lights_up_and_is_said(
 def test_page_keys_go_part_by_part_except_in_the_text_box(single: str, open_page: Open) -> None:
     page = open_page(single)
     write(page, TEXTS[0])
-    whole = sentence(page)
+    first_sentence = sentence(page)
     titles = page.locator(".machine-text li b").evaluate_all("all => all.map((one) => one.textContent)")
-    said = page.locator(".machine-text li").evaluate_all("all => all.map((one) => one.textContent)")
+    sentences = page.locator(".machine-text li").evaluate_all("all => all.map((one) => one.textContent)")
     assert [title.strip(". ") for title in titles] == [
         "Words", "Positions", "Layer 1: attention", "Layer 1: feed-forward", "Layer 2: attention",
         "Layer 2: feed-forward", "Pooling", "Answer",
@@ -306,20 +306,20 @@ def test_page_keys_go_part_by_part_except_in_the_text_box(single: str, open_page
         "() => { window.left = []; window.addEventListener('keydown', (e) => left.push(e.defaultPrevented)); }"
     )
     ends = []
-    for number, text in enumerate(said):
+    for number, text in enumerate(sentences):
         page.keyboard.press("PageDown")
-        assert page.locator(".machine-place").inner_text() == f"{number + 1} / {len(said)}"
+        assert page.locator(".machine-place").inner_text() == f"{number + 1} / {len(sentences)}"
         assert sentence(page) == text
         ends.append(float(page.locator(".machine-veil").evaluate("(veil) => parseFloat(veil.style.left)")))
     assert ends == sorted(ends) and ends[0] < ends[-1]
-    assert page.evaluate("left") == [True] * len(said), "the page scrolled too"
+    assert page.evaluate("left") == [True] * len(sentences), "the page scrolled too"
     page.keyboard.press("PageUp")
-    assert page.locator(".machine-place").inner_text() == f"{len(said) - 1} / {len(said)}"
+    assert page.locator(".machine-place").inner_text() == f"{len(sentences) - 1} / {len(sentences)}"
     page.keyboard.press("Escape")
-    assert page.locator(".part-by-part").count() == 0 and sentence(page) == whole
+    assert page.locator(".part-by-part").count() == 0 and sentence(page) == first_sentence
 
 
-def test_play_goes_to_the_end_and_can_be_stopped(single: str, open_page: Open) -> None:
+def test_play_runs_to_the_end_and_can_be_paused(single: str, open_page: Open) -> None:
     page = open_page(single)
     write(page, TEXTS[0])
     page.clock.install()
@@ -340,7 +340,7 @@ def test_play_goes_to_the_end_and_can_be_stopped(single: str, open_page: Open) -
     assert page.locator(".machine-place").inner_text() == "8 / 8" and "Play" in play.inner_text()
 
 
-def test_nothing_moves_for_those_who_asked_for_less_motion(browser: "Browser", single: str) -> None:
+def test_reduced_motion_disables_all_transitions(browser: "Browser", single: str) -> None:
     durations = {}
     for motion in ("reduce", "no-preference"):
         page = browser.new_page(reduced_motion=motion)  # type: ignore[arg-type]
@@ -356,14 +356,14 @@ def test_nothing_moves_for_those_who_asked_for_less_motion(browser: "Browser", s
 
 def inside(page: "Page") -> list[str]:
     """Words, heads, names and bars that extend beyond the picture, focus ring included."""
-    found: list[str] = page.evaluate("""() => {
+    outside: list[str] = page.evaluate("""() => {
       const stage = document.querySelector(".machine-stage").getBoundingClientRect();
       return [...document.querySelectorAll(".machine-word, .machine-head, .machine-name, .machine-bars li")]
         .filter((one) => { const b = one.getBoundingClientRect(); return one.offsetParent && (b.left < stage.left - 0.5
           || b.right > stage.right + 0.5 || b.top < stage.top - 0.5 || b.bottom > stage.bottom + 0.5); })
         .map((one) => `${one.className} ${one.textContent}`);
     }""")
-    return found
+    return outside
 
 
 SIZES = ((1920, 1080), (1280, 800), (390, 844))
@@ -378,7 +378,7 @@ BIG: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("kind", BIG)
 def test_the_picture_fits_any_width(tmp_path: Path, open_page: Open, kind: str) -> None:
-    made = make_checkpoint(tmp_path / "tiny", max_length=300, **BIG[kind])
+    checkpoint = make_checkpoint(tmp_path / "tiny", max_length=300, **BIG[kind])
     page = open_page(export_page([tmp_path / "tiny"], tmp_path / "page", single_file=True).as_uri())
     for width, height in SIZES:
         page.set_viewport_size({"width": width, "height": height})
@@ -391,11 +391,13 @@ def test_the_picture_fits_any_width(tmp_path: Path, open_page: Open, kind: str) 
             assert inside(page) == [], text
             assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.locator(".machine.vertical").count() == (width < 720)
-        assert page.locator(".machine-head").count() == made.config.model.n_layers * made.config.model.n_heads
+        assert (
+            page.locator(".machine-head").count() == checkpoint.config.model.n_layers * checkpoint.config.model.n_heads
+        )
         for head in page.locator(".machine-head canvas").all()[:3]:
             box = head.bounding_box()
             assert box and min(box["width"], box["height"]) >= 20
-    if len(made.classes) == 150:
+    if len(checkpoint.classes) == 150:
         names = page.locator(".machine-bars .name").all_inner_texts()
         assert len(names) == 8 and names[-1] == "143 others"
         assert sentence(page).startswith("Probably none of the classes; nearest: ")

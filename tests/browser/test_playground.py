@@ -226,10 +226,10 @@ def test_a_saved_model_is_loaded_gives_the_same_answers_and_is_trained_further(
     expect(offline.locator("#tasks")).to_have_value("majority")
     assert "task=majority" in offline.url and "seed=3" in offline.url
     assert shown_bars(offline) == before and accuracy(offline) == right
-    again = save(offline, tmp_path / "again.zip")
+    resaved = save(offline, tmp_path / "again.zip")
     texts = ["red blue lamp red blue red stone", "blue blue red"]
     probabilities = []
-    for number, file in enumerate((first, again)):
+    for number, file in enumerate((first, resaved)):
         unpack(file, tmp_path, name=f"model{number}")
         probabilities.append([dict(one.probabilities) for one in load(tmp_path / f"model{number}")(texts)])
     for one, other in zip(*probabilities, strict=True):
@@ -268,7 +268,7 @@ def test_files_that_are_no_model_of_the_page_are_refused_with_a_sentence(
     offline.goto(f"{address}#task=majority&layers=1&width=16")
     expect(offline.locator("#progress")).to_contain_text("not trained yet")
     file = save(offline, tmp_path / "model.zip")
-    whole = file.read_bytes()
+    archive = file.read_bytes()
     bomb = io.BytesIO()
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as target:
         target.writestr("model.safetensors", bytes(20_000_000))
@@ -286,9 +286,12 @@ def test_files_that_are_no_model_of_the_page_are_refused_with_a_sentence(
     cases = [
         (b"text,label\n", "This is not a zip file."),
         (b"", "This is not a zip file."),
-        (whole[:-30], "This is not a zip file."),
-        (whole[: len(whole) // 2] + b"damage" + whole[len(whole) // 2 + 6 :], "model.safetensors in it is damaged"),
-        (whole[:-22] + whole[-22:-6] + b"\xff\xff\xff\x7f\0\0", "damaged"),
+        (archive[:-30], "This is not a zip file."),
+        (
+            archive[: len(archive) // 2] + b"damage" + archive[len(archive) // 2 + 6 :],
+            "model.safetensors in it is damaged",
+        ),
+        (archive[:-22] + archive[-22:-6] + b"\xff\xff\xff\x7f\0\0", "damaged"),
         (b"x" * 11_000_000, "11.0 MB"),
         (bomb.getvalue(), "too large"),
         (changed(file, "labels.json", lambda _: b""), "There is no labels.json in it"),
@@ -339,7 +342,7 @@ def test_axe_finds_nothing(browser: "Browser", address: str, theme: Any, width: 
     page.close()
 
 
-def test_the_lesson_asks_trains_and_tells(offline: "Page", address: str) -> None:
+def test_the_lesson_asks_trains_and_shows_the_answer(offline: "Page", address: str) -> None:
     offline.goto(address)
     offline.get_by_role("button", name="Lesson: build one").click()
     expect(offline.get_by_label("Layers")).to_have_value("0")
@@ -406,13 +409,13 @@ def test_the_page_is_small_and_asks_no_server() -> None:
 @pytest.fixture(scope="module")
 def tables(browser: "Browser") -> "Iterator[Page]":
     """An empty page with the modules that read tables and generate tasks."""
-    opened = browser.new_page()
+    page = browser.new_page()
     code = script("playground/training/table", "playground/training/tasks", "playground/training/optimizer")
     names = "readTable, tasksOf, randomNumbers, withHeldOut"
-    opened.add_script_tag(content=f"{code}\nObject.assign(globalThis, {{{names}}})", type="module")
-    opened.wait_for_function("() => typeof tasksOf === 'function'")
-    yield opened
-    opened.close()
+    page.add_script_tag(content=f"{code}\nObject.assign(globalThis, {{{names}}})", type="module")
+    page.wait_for_function("() => typeof tasksOf === 'function'")
+    yield page
+    page.close()
 
 
 @pytest.mark.parametrize(
@@ -456,7 +459,7 @@ def test_a_fifth_of_each_class_is_held_out(tables: "Page", sizes: tuple[int, ...
     assert [sum(row["heldOut"] for row in split if row["label"] == str(n)) for n in range(len(sizes))] == list(held_out)
 
 
-def test_generated_texts_have_the_labels_they_ought_to_have(tables: "Page") -> None:
+def test_generated_texts_have_the_right_labels(tables: "Page") -> None:
     rows: dict[str, Any] = tables.evaluate(
         """(grammar) => Object.fromEntries(tasksOf({messages: {}, grammar}).filter(({name}) => name !== "messages").map(
           (task) => [task.name, task.rows(randomNumbers(5)).map(({text, label}) => [text, label])]))""",

@@ -45,10 +45,10 @@ def written_as(name: str, texts: Iterable[str]) -> str | None:
     )
 
 
-def colours(png: Path, least: tuple[int, int]) -> int:
+def colours(png: Path, min_size: tuple[int, int]) -> int:
     """The number of colours in a PNG, which must have at least this size."""
     with Image.open(png) as image:
-        assert image.format == "PNG" and image.width >= least[0] and image.height >= least[1]
+        assert image.format == "PNG" and image.width >= min_size[0] and image.height >= min_size[1]
         return len(set(image.convert("RGB").resize((400, 200)).get_flattened_data()))
 
 

@@ -117,17 +117,17 @@ def padded(texts: list[list[int]]) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("seed", range(50))
-def test_every_gradient_is_that_of_pytorch(engine: "Page", seed: int) -> None:
+def test_every_gradient_equals_pytorchs(engine: "Page", seed: int) -> None:
     rng = random.Random(seed)
     model = random_model(random_config(rng), seed).double()
     texts, labels = random_batch(rng, 7)
     logits = model(padded(texts))
     loss = F.cross_entropy(logits, torch.tensor(labels))
     loss.backward()
-    found = engine.evaluate("([...given]) => gradientsOf(...given)", [sent(model), texts, labels])
-    assert found["loss"] / len(texts) == pytest.approx(loss.item(), rel=1e-5)
-    assert found["right"] == int((logits.argmax(1) == torch.tensor(labels)).sum())
-    gradients = {name: received(text) for name, text in found["gradients"]}
+    result = engine.evaluate("([...given]) => gradientsOf(...given)", [sent(model), texts, labels])
+    assert result["loss"] / len(texts) == pytest.approx(loss.item(), rel=1e-5)
+    assert result["right"] == int((logits.argmax(1) == torch.tensor(labels)).sum())
+    gradients = {name: received(text) for name, text in result["gradients"]}
     expected = {name: parameter.grad for name, parameter in model.named_parameters()}
     assert gradients.keys() == expected.keys()
     for name, gradient in expected.items():
@@ -145,7 +145,7 @@ def test_a_hundred_steps_have_the_losses_of_pytorch(engine: "Page", norm: Any, p
     config = ModelConfig(d_model=16, n_heads=2, n_layers=2, d_ff=24, max_length=12, norm=norm, positions=positions,
                          dropout=0.0)  # fmt: skip
     model = random_model(config, 0)
-    given = sent(model)
+    initial_model = sent(model)
     train = TrainConfig(learning_rate=3e-3, weight_decay=0.05, gradient_clip=0.5, schedule="constant",
                         warmup_fraction=0.1)  # fmt: skip
     batches = [random_batch(rng, 8) for _ in range(10)] * 10
@@ -159,7 +159,7 @@ def test_a_hundred_steps_have_the_losses_of_pytorch(engine: "Page", norm: Any, p
         optimizer.step()
         expected.append(loss.item())
     options = {"rate": 3e-3, "decay": 0.05, "clip": 0.5, "warmup": 10}
-    losses = engine.evaluate("([...given]) => trainOn(...given)", [given, batches, options])
+    losses = engine.evaluate("([...given]) => trainOn(...given)", [initial_model, batches, options])
     assert expected[-1] < 0.7 * expected[0], "it learns"
     np.testing.assert_allclose(losses, expected, atol=1e-3)
 
@@ -175,14 +175,14 @@ def test_initial_weights_have_the_names_shapes_and_spread_of_pytorch(engine: "Pa
         torch.manual_seed(0)
         model = TextClassifier(config, vocab_size=VOCABULARY, n_classes=CLASSES)
         expected = {name: (shape, received(text)) for name, shape, text in sent(model)["weights"]}
-        found = {
+        initial = {
             name: (shape, received(text))
             for name, shape, text in engine.evaluate(
                 "([...given]) => initialWeights(...given)", [config.model_dump(mode="json"), VOCABULARY, CLASSES]
             )
         }
-        assert found.keys() == expected.keys()
+        assert initial.keys() == expected.keys()
         for name, (shape, values) in expected.items():
-            assert found[name][0] == shape, name
-            assert found[name][1].std() == pytest.approx(values.std(), rel=0.15, abs=1e-6), name
-        assert not found["embeddings.token.weight"][1][:24].any(), "the padding vector"
+            assert initial[name][0] == shape, name
+            assert initial[name][1].std() == pytest.approx(values.std(), rel=0.15, abs=1e-6), name
+        assert not initial["embeddings.token.weight"][1][:24].any(), "the padding vector"

@@ -144,14 +144,14 @@ def multiplying(browser: "Browser", request: pytest.FixtureRequest) -> "Iterator
     page.close()
 
 
-def test_a_product_of_any_shape_is_that_of_numpy(multiplying: "Page") -> None:
+def test_matrix_products_of_any_shape_equal_numpys(multiplying: "Page") -> None:
     random = np.random.default_rng(0)
     shapes = [(1, 1, 1), (800, 3, 9), *(tuple(map(int, random.integers(1, 60, 3))) for _ in range(40))]
     for T, K, N in shapes:
         x, w = random.normal(size=(T, K)).astype(np.float32), random.normal(size=(N, K)).astype(np.float32)
         b = None if (T + N) % 2 else random.normal(size=N).astype(np.float32)
-        given = [x.ravel().tolist(), w.ravel().tolist(), None if b is None else b.tolist(), T, K, N]
-        computed = np.reshape(multiplying.evaluate("(given) => product(...given)", given), (T, N))
+        arguments = [x.ravel().tolist(), w.ravel().tolist(), None if b is None else b.tolist(), T, K, N]
+        computed = np.reshape(multiplying.evaluate("(given) => product(...given)", arguments), (T, N))
         expected = x.astype(np.float64) @ w.T.astype(np.float64) + (0 if b is None else b)
         np.testing.assert_allclose(computed, expected, atol=1e-5 * np.sqrt(K), rtol=0, err_msg=f"{T} {K} {N}")
 
@@ -169,9 +169,9 @@ def unicode_texts(n: int, *, seed: int) -> list[str]:
 
     def character() -> str:
         end = rng.choices((0x7F, 0x250, 0x3000, 0x10000, 0x20000, 0x110000), (30, 20, 20, 15, 10, 5))[0]
-        while unicodedata.category(made := chr(rng.randrange(end))) == "Cn":
+        while unicodedata.category(drawn := chr(rng.randrange(end))) == "Cn":
             pass
-        return made
+        return drawn
 
     def text() -> str:
         length, kind = rng.randrange(1, 25), rng.random()
@@ -211,12 +211,12 @@ def in_units(encoder: TextEncoder, text: str) -> list[Any]:
 def assert_same_tokens(engine: "Page", encoder: TextEncoder, texts: Sequence[str]) -> None:
     config = encoder.config
     tables = reading_tables(tokenizers=[config.tokenizer])
-    made = engine.evaluate_handle("([one, tables]) => makeEncoder(one, tables)", [encoder.to_dict(), tables])
+    browser_encoder = engine.evaluate_handle("([one, tables]) => makeEncoder(one, tables)", [encoder.to_dict(), tables])
     for first in range(0, len(texts), 1000):
         some = texts[first : first + 1000]
         encodings = engine.evaluate(
             "([encoder, texts]) => encode(encoder, texts)",
-            [made, [[ord(character) for character in text] for text in some]],
+            [browser_encoder, [[ord(character) for character in text] for text in some]],
         )
         for text, computed in zip(some, encodings, strict=True):
             assert computed == in_units(encoder, text), ascii(text)
@@ -255,12 +255,12 @@ def test_a_letter_without_case_matches_the_same_characters(engine: "Page") -> No
 
 
 def cleaned(engine: "Page", step: str, texts: Sequence[str]) -> list[str]:
-    made: list[str] = engine.evaluate(
+    result: list[str] = engine.evaluate(
         "([step, tables, texts]) => { const cleaning = new Cleaning([step], tables);"
         " return texts.map((text) => cleaning.clean(text).text); }",
         [step, reading_tables(tokenizers=[]), texts],
     )
-    return made
+    return result
 
 
 def test_every_character_has_the_same_lowercase_form(engine: "Page") -> None:
@@ -381,17 +381,17 @@ def test_a_head_switched_off_changes_the_answer_as_in_python(engine: "Page", unt
 @pytest.mark.smoke
 @pytest.mark.parametrize("tokenizer", ["word", "bpe"])
 def test_short_and_unlike_texts_are_judged_as_in_python(engine: "Page", tmp_path: Path, tokenizer: str) -> None:
-    made = make_checkpoint(tmp_path / "tiny", text={"tokenizer": tokenizer, "max_vocabulary": 300}, max_length=60)
+    checkpoint = make_checkpoint(tmp_path / "tiny", text={"tokenizer": tokenizer, "max_vocabulary": 300}, max_length=60)
     figures = {"n": 403, "accuracy": 1.0, "macro_f1": 1.0, "ece": 0.0}
     group = {"over": None, "up_to": 0.0, "n": 400, "accuracy": 1.0}
     lengths = [{**group, "over": 10, "up_to": 20, "n": 3}, {**group, "over": 20, "up_to": 40}]
     unknown = [group, {**group, "over": 0.0, "up_to": 0.05, "n": 3}]
     measured = {split: {**figures, "by_length": lengths, "by_unknown": unknown} for split in ("validation", "test")}
-    calibration = made.calibration.model_copy(update={"short": ((3, 9.0), (12, 3.0))})
-    data = made.config.data.model_copy(update={"dataset": "who_won"})
-    config = made.config.model_copy(update={"data": data})
+    calibration = checkpoint.calibration.model_copy(update={"short": ((3, 9.0), (12, 3.0))})
+    data = checkpoint.config.data.model_copy(update={"dataset": "who_won"})
+    config = checkpoint.config.model_copy(update={"data": data})
     for metrics in (measured, {"validation": measured["validation"]}):
-        classifier = Predictor(replace(made, config=config, calibration=calibration, metrics=metrics))
+        classifier = Predictor(replace(checkpoint, config=config, calibration=calibration, metrics=metrics))
         make(engine, classifier)
         reports = ("Rovers easily beat City", "Rovers were not beaten by City.")
         strange = ("Привет, the bank", "今天天气很好 𝒳𝒴 it don't", "zqxjv qqq " * 9)
@@ -399,12 +399,12 @@ def test_short_and_unlike_texts_are_judged_as_in_python(engine: "Page", tmp_path
             prediction = classifier.predict([text])[0]
             computed = read(engine, text, names=[])
             assert computed["probabilities"] == pytest.approx(
-                [prediction.probabilities[name] for name in made.classes], abs=1e-5
+                [prediction.probabilities[name] for name in checkpoint.classes], abs=1e-5
             )
-            said = engine.evaluate(
+            notes = engine.evaluate(
                 "(text) => unlikeValidation(classifier.description, classifier.encoder.encode(text))", text
             )
-            assert said == unlike_validation(classifier.checkpoint, text, prediction.tokens)
+            assert notes == unlike_validation(classifier.checkpoint, text, prediction.tokens)
 
 
 def assert_same_grid(engine: "Page", classifier: Predictor, first: str, second: str) -> None:
@@ -472,10 +472,10 @@ def test_shipped_classifiers_answer_as_in_python(engine: "Page", name: str, n: i
     if sentence := unsupported(classifier.checkpoint):
         pytest.skip(sentence)
     make(engine, classifier)
-    known = [example.text for example in (*EXAMPLES, *REVIEWS, *QUERIES)]
+    examples = [example.text for example in (*EXAMPLES, *REVIEWS, *QUERIES)]
     rng = random.Random(n)
-    words = " ".join(known).split()
-    texts = [*known, *(" ".join(rng.choices(words, k=rng.randrange(1, 70))) for _ in range(n))][:n]
+    words = " ".join(examples).split()
+    texts = [*examples, *(" ".join(rng.choices(words, k=rng.randrange(1, 70))) for _ in range(n))][:n]
     for text in texts:
         traced = trace_text(classifier, text)
         computed = read(engine, text, names=["attn.pattern", "logits"])["values"]

@@ -112,11 +112,11 @@ class Visitor:
 
     def wait(self) -> Visit:
         """Receive everything up to the end of the page, including its automatic redraws."""
-        got, finished = _Received(), False
+        received, finished = _Received(), False
         while True:
             raw = self.connection.recv(timeout=self._patience)
             assert isinstance(raw, bytes)
-            got.messages.append(raw)
+            received.messages.append(raw)
             message = ForwardMsg()
             message.ParseFromString(raw)
             kind = message.WhichOneof("type")
@@ -127,12 +127,14 @@ class Visitor:
                 finished = status in (ForwardMsg.FINISHED_SUCCESSFULLY, ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY)
                 if not self._repeats:
                     seconds = time.perf_counter() - self._started
-                    return Visit(b"".join(got.messages), finished, seconds, got.answered, tuple(got.exceptions))
+                    return Visit(
+                        b"".join(received.messages), finished, seconds, received.answered, tuple(received.exceptions)
+                    )
                 self._repeat()
             else:
-                self._note(kind, message, got)
+                self._note(kind, message, received)
 
-    def _note(self, kind: str | None, message: ForwardMsg, got: _Received) -> None:
+    def _note(self, kind: str | None, message: ForwardMsg, received: _Received) -> None:
         if kind == "new_session":
             self.session = message.new_session.initialize.session_id or self.session
             if not self._redrawing:
@@ -144,12 +146,12 @@ class Visitor:
                 self._repeats.pop(fragment, None)
         elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
             element = message.delta.new_element
-            drawn = element.WhichOneof("type")
-            if drawn == "exception":
-                got.exceptions.append(f"{element.exception.type}: {element.exception.message}")
-            elif drawn == "plotly_chart" and got.answered is None:
-                got.answered = time.perf_counter() - self._started
-            elif drawn == "text_area" and self._text_area is None:
+            element_type = element.WhichOneof("type")
+            if element_type == "exception":
+                received.exceptions.append(f"{element.exception.type}: {element.exception.message}")
+            elif element_type == "plotly_chart" and received.answered is None:
+                received.answered = time.perf_counter() - self._started
+            elif element_type == "text_area" and self._text_area is None:
                 self._text_area = element.text_area.id
 
     @property

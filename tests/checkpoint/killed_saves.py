@@ -73,13 +73,13 @@ def main(folder: Path) -> None:
         shutil.copytree(original, folder)
         if not killed(newer, stage):
             break
-        left = sorted(entry.name.partition(".tiny.")[2].partition("-")[0] for entry in folder.parent.iterdir())
+        leftovers = sorted(entry.name.partition(".tiny.")[2].partition("-")[0] for entry in folder.parent.iterdir())
         listed = [summary.name for summary in list_checkpoints().classifiers]
         loaded = load_checkpoint("tiny")
         seed = loaded.metrics["training"]["seed"]
         save_checkpoint(replace(loaded, metrics={"training": {"seed": 2}}))  # the next save works
         after = [entry.name for entry in folder.parent.iterdir()]
-        sys.stdout.write(json.dumps({"left": left, "listed": listed, "seed": seed, "after": after}) + "\n")
+        sys.stdout.write(json.dumps({"left": leftovers, "listed": listed, "seed": seed, "after": after}) + "\n")
 
 
 if __name__ == "__main__":

@@ -39,8 +39,8 @@ def write(path: Path, files: Entries) -> Path:
 
 def test_a_packed_checkpoint_loads_back_under_the_name_that_it_is_given(honest: Path, tmp_path: Path) -> None:
     (tmp_path / "a.zip").write_bytes(pack(honest))
-    made = unpack(tmp_path / "a.zip", tmp_path, name="again")
-    assert made.path == tmp_path / "again" and made.classes == Predictor.load(honest).classes
+    unpacked = unpack(tmp_path / "a.zip", tmp_path, name="again")
+    assert unpacked.path == tmp_path / "again" and unpacked.classes == Predictor.load(honest).classes
     np.testing.assert_array_equal(
         Predictor.load(tmp_path / "again").probabilities(TEXTS), Predictor.load(honest).probabilities(TEXTS)
     )
@@ -103,16 +103,16 @@ def test_a_link_in_an_archive_is_read_as_its_text(honest: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("content", [b"", b"no zip at all" * 100], ids=["empty", "text"])
-def test_what_is_no_archive_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_files_that_are_not_archives_are_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.zip").write_bytes(content)
     with pytest.raises(CheckpointError, match=r"a\.zip: not a readable zip archive"):
         unpack(tmp_path / "a.zip", tmp_path, name="x")
 
 
 def test_an_archive_cut_off_anywhere_is_refused(honest: Path, tmp_path: Path) -> None:
-    whole = pack(honest)
+    archive = pack(honest)
     for share in (0.1, 0.5, 0.9, 0.99):
-        (tmp_path / "a.zip").write_bytes(whole[: int(share * len(whole))])
+        (tmp_path / "a.zip").write_bytes(archive[: int(share * len(archive))])
         with pytest.raises(CheckpointError):
             unpack(tmp_path / "a.zip", tmp_path, name="x")
     assert not (tmp_path / "x").exists()

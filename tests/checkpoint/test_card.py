@@ -41,7 +41,7 @@ def card(**changes: Any) -> str:
 def test_the_metadata_is_read_back_by_the_hubs_own_class() -> None:
     data = ModelCard(card(name='o\'dd: "name"')).data
     assert (data.library_name, data.pipeline_tag, data.datasets) == ("txcls", "text-classification", ["sample"])
-    found = {(one.metric_type, one.dataset_split): one.metric_value for one in data.eval_results}
-    assert found == {("accuracy", "test"): 0.6, ("f1", "test"): 0.5} and data.model_name == 'o\'dd: "name"'
-    own = ModelCard(card(config=tiny_config().with_settings(["data.dataset=table"]))).data
-    assert not own.datasets, "an own file is no data set of the Hub"
+    metrics = {(result.metric_type, result.dataset_split): result.metric_value for result in data.eval_results}
+    assert metrics == {("accuracy", "test"): 0.6, ("f1", "test"): 0.5} and data.model_name == 'o\'dd: "name"'
+    own_data = ModelCard(card(config=tiny_config().with_settings(["data.dataset=table"]))).data
+    assert not own_data.datasets, "an own file is no data set of the Hub"

@@ -35,13 +35,13 @@ def snapshot(folder: Path) -> dict[str, bytes]:
 )
 def test_saving_and_loading_keeps_everything(tmp_path: Path, model: dict[str, object]) -> None:
     first = make_checkpoint(tmp_path / "one", **model)
-    again = load_checkpoint(first.path)
-    assert (again.config, again.classes, again.calibration) == (first.config, first.classes, FITTED)
-    assert again.encoder.to_dict() == first.encoder.to_dict()
-    assert (again.metrics, again.history) == ({"training": {"seed": 0}}, [{"epoch": 1}])
-    ids = torch.tensor([again.encoder.encode("the striker scored").ids])
-    torch.testing.assert_close(again.model(ids), first.model(ids))
-    assert not again.model.training and all(p.dtype == torch.float32 for p in again.model.parameters())
+    loaded = load_checkpoint(first.path)
+    assert (loaded.config, loaded.classes, loaded.calibration) == (first.config, first.classes, FITTED)
+    assert loaded.encoder.to_dict() == first.encoder.to_dict()
+    assert (loaded.metrics, loaded.history) == ({"training": {"seed": 0}}, [{"epoch": 1}])
+    ids = torch.tensor([loaded.encoder.encode("the striker scored").ids])
+    torch.testing.assert_close(loaded.model(ids), first.model(ids))
+    assert not loaded.model.training and all(p.dtype == torch.float32 for p in loaded.model.parameters())
 
 
 def test_names_are_looked_up_under_the_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,10 +181,10 @@ def test_a_checkpoint_is_saved_where_asked_and_named_after_its_folder(checkpoint
     assert "# other" in (folder / "README.md").read_text("utf-8") and unsaved.path is None
 
 
-def test_what_was_stored_is_stored_the_same_again(tmp_path: Path) -> None:
-    made = make_checkpoint(tmp_path / "tiny")
+def test_saving_a_loaded_checkpoint_writes_the_same_weights(tmp_path: Path) -> None:
+    checkpoint = make_checkpoint(tmp_path / "tiny")
     before = (tmp_path / "tiny" / "model.safetensors").read_bytes()
-    save_checkpoint(made)
+    save_checkpoint(checkpoint)
     assert (tmp_path / "tiny" / "model.safetensors").read_bytes() == before
 
 

@@ -46,12 +46,12 @@ def python(code: str, *arguments: str) -> "subprocess.Popen[str]":
 @pytest.mark.timeout(300)
 def test_a_save_killed_at_any_stage_loses_no_checkpoint(tiny: Checkpoint) -> None:
     process = python("tests.checkpoint.killed_saves", str(tiny.path))
-    said, error = process.communicate(timeout=280)
+    output, error = process.communicate(timeout=280)
     assert process.returncode == 0, error
-    stages = [json.loads(line) for line in said.splitlines()]
-    left = [tuple(stage["left"]) for stage in stages]
+    stages = [json.loads(line) for line in output.splitlines()]
+    leftovers = [tuple(stage["left"]) for stage in stages]
     # Half written beside the old one; complete beside it; the old one moved away; the new one in place.
-    assert {("", "saving"), ("", "saved"), ("old", "saved"), ("", "old")} <= set(left), left
+    assert {("", "saving"), ("", "saved"), ("old", "saved"), ("", "old")} <= set(leftovers), leftovers
     for stage in stages:
         assert stage["listed"] == ["tiny"], stage
         assert stage["after"] == ["tiny"], "nothing stays behind"
@@ -79,17 +79,17 @@ def test_a_reader_beside_a_writer_never_misses_or_mixes_a_checkpoint(tiny: Check
     save_checkpoint(replace(tiny, history=[{"step": 0}]))
     writer = python(SAVER, str(tiny.path), "80")
     assert writer.stdout is not None and writer.stdout.readline() == "ready\n"
-    seen = set()
+    seeds = set()
     while writer.poll() is None:
         find_checkpoint("tiny")
         listed = list_checkpoints()
         assert [summary.name for summary in listed.classifiers] == ["tiny"] and not listed.left_out
         loaded = load_checkpoint("tiny")
         assert loaded.history[0]["step"] == loaded.metrics["training"]["seed"], "files of two saves"
-        seen.add(loaded.metrics["training"]["seed"])
+        seeds.add(loaded.metrics["training"]["seed"])
     _, error = writer.communicate()
     assert writer.returncode == 0, error
-    assert len(seen) >= 8, "the two took turns"
+    assert len(seeds) >= 8, "the two took turns"
     assert load_checkpoint("tiny").metrics["training"]["seed"] == 79
     assert names(tiny) == ["tiny"]
 
@@ -168,7 +168,7 @@ def test_a_lock_file_has_one_holder_and_is_removed_by_it(tmp_path: Path) -> None
     with exclusive_lock(file) as first, exclusive_lock(file) as second:
         assert first and not second and file.is_file()
     assert not file.parent.exists()
-    with exclusive_lock(file) as again:
-        assert again
+    with exclusive_lock(file) as third:
+        assert third
         (file.parent / "state").write_text("x")
     assert [entry.name for entry in file.parent.iterdir()] == ["state"]

@@ -168,14 +168,14 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, An
     names = [*CLASSIFIERS, "honest"]
     command = [sys.executable, "-c", CHILD, str(honest), *(str(root / name) for name in names)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=280)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return {Path(folder).name: found for folder, found in map(json.loads, done.stdout.splitlines())}
+    completed = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=280)
+    assert completed.returncode == 0, completed.stderr[-2000:]
+    return {Path(folder).name: outcome for folder, outcome in map(json.loads, completed.stdout.splitlines())}
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_claimed_sizes_above_the_limits_are_refused_quickly(outcomes: dict[str, dict[str, Any]], name: str) -> None:
-    found, message = outcomes[name], CLASSIFIERS[name][1]
-    assert found["said"] and message in found["said"]
-    assert found["said"].isprintable() and len(found["said"]) <= 1000
-    assert found["seconds"] < MAX_SECONDS and found["megabytes"] < MAX_MEGABYTES, found
+    outcome, message = outcomes[name], CLASSIFIERS[name][1]
+    assert outcome["said"] and message in outcome["said"]
+    assert outcome["said"].isprintable() and len(outcome["said"]) <= 1000
+    assert outcome["seconds"] < MAX_SECONDS and outcome["megabytes"] < MAX_MEGABYTES, outcome

@@ -95,26 +95,26 @@ def test_a_bad_folder_is_left_out_with_one_line_and_affects_no_other(
 ) -> None:
     folder = bad_copy(root)
     damage(folder)
-    found = list_checkpoints()
-    assert [summary.name for summary in found.classifiers] == ["good"]
-    assert [(summary.name, summary.objective) for summary in found.language_models] == [("says", "causal")]
-    assert list(found.left_out) == ["bad"] and message in found.left_out["bad"]
-    assert found.left_out["bad"].isprintable() and len(found.left_out["bad"]) <= 300
+    listed = list_checkpoints()
+    assert [summary.name for summary in listed.classifiers] == ["good"]
+    assert [(summary.name, summary.objective) for summary in listed.language_models] == [("says", "causal")]
+    assert list(listed.left_out) == ["bad"] and message in listed.left_out["bad"]
+    assert listed.left_out["bad"].isprintable() and len(listed.left_out["bad"]) <= 300
     with pytest.raises(CheckpointError) as caught:
         load_checkpoint(folder)
     assert str(caught.value).isprintable() and len(str(caught.value)) <= 1000
     assert checkpoint_names() == ("good",) and checkpoint_names(language_models=True) == ("says",)
 
 
-def test_what_is_no_checkpoint_is_not_listed_and_a_dangling_link_is_named(root: Path) -> None:
+def test_other_entries_are_not_listed_and_a_broken_link_is_named(root: Path) -> None:
     (root / ".#good").symlink_to("someone@host.1234")
     (root / "link").symlink_to(root / "nowhere")
     shutil.copytree(root / "good", root / ".hidden")
     (root / "empty").mkdir()
     (root / "file").write_text("x")
-    found = list_checkpoints()
-    assert [summary.name for summary in (*found.classifiers, *found.language_models)] == ["good", "says"]
-    assert found.left_out == {"link": "a broken link"}
+    listed = list_checkpoints()
+    assert [summary.name for summary in (*listed.classifiers, *listed.language_models)] == ["good", "says"]
+    assert listed.left_out == {"link": "a broken link"}
 
 
 def test_the_fingerprint_changes_with_a_file_of_an_older_date_and_the_same_size(root: Path) -> None:
@@ -144,9 +144,9 @@ def test_folders_that_come_and_go_while_they_are_listed_raise_nothing(root: Path
     other.start()
     try:
         for _ in range(100):
-            found = list_checkpoints()
-            assert "good" in [summary.name for summary in found.classifiers] and len(found.language_models) == 1
-            assert set(found.left_out) <= {"fleeting"}
+            listed = list_checkpoints()
+            assert "good" in [summary.name for summary in listed.classifiers] and len(listed.language_models) == 1
+            assert set(listed.left_out) <= {"fleeting"}
     finally:
         stop.set()
         other.join()
@@ -155,6 +155,6 @@ def test_folders_that_come_and_go_while_they_are_listed_raise_nothing(root: Path
 def test_a_folder_whose_name_is_not_utf8_is_left_out_by_its_bytes(root: Path) -> None:
     make_checkpoint(root / "fine")
     make_checkpoint(root / "bad").path.rename(Path(os.fsdecode(os.fsencode(root) + b"/b\xe4d")))
-    found = list_checkpoints()
-    assert "fine" in [summary.name for summary in found.classifiers]
-    assert found.left_out == {"b\\xe4d": "the folder's name is not UTF-8; rename it"}
+    listed = list_checkpoints()
+    assert "fine" in [summary.name for summary in listed.classifiers]
+    assert listed.left_out == {"b\\xe4d": "the folder's name is not UTF-8; rename it"}

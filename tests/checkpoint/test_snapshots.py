@@ -37,11 +37,11 @@ def filmed(checkpoint: Checkpoint) -> Checkpoint:
 
 
 def test_the_file_gives_rows_and_weights_back_and_survives_another_save(filmed: Checkpoint) -> None:
-    kept = filmed.snapshots
-    assert kept is not None and kept.rows == SNAPSHOT_ROWS and len(kept) == 3
+    snapshots = filmed.snapshots
+    assert snapshots is not None and snapshots.rows == SNAPSHOT_ROWS and len(snapshots) == 3
     for name, tensor in filmed.model.state_dict().items():
-        assert kept.weights[name].shape == (3, *tensor.shape) and kept.weights[name].dtype == torch.float16
-        assert torch.equal(kept.weights[name][2].float(), tensor), "the last state is the model"
+        assert snapshots.weights[name].shape == (3, *tensor.shape) and snapshots.weights[name].dtype == torch.float16
+        assert torch.equal(snapshots.weights[name][2].float(), tensor), "the last state is the model"
     before = (filmed.path / SNAPSHOTS).read_bytes()
     save_checkpoint(replace(filmed, metrics={}))
     assert (filmed.path / SNAPSHOTS).read_bytes() == before
@@ -62,12 +62,12 @@ def edit(weights: Callable[[dict[str, Any]], object] = lambda w: None, **header:
     """Edit the file's weights or its header."""
 
     def damage(file: Path) -> None:
-        with safe_open(file, framework="pt") as opened:
-            kept = opened.metadata()
+        with safe_open(file, framework="pt") as stored:
+            metadata = stored.metadata()
         tensors = load_file(file)
         weights(tensors)
         texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in header.items()}
-        save_file(tensors, file, metadata={name: value for name, value in (kept | texts).items() if value})
+        save_file(tensors, file, metadata={name: value for name, value in (metadata | texts).items() if value})
 
     return damage
 
@@ -112,5 +112,5 @@ def test_a_bad_file_is_refused_in_one_sentence(
     damage(filmed.path / SNAPSHOTS)
     with pytest.raises(CheckpointError) as caught:
         load_checkpoint(filmed.path)
-    said = str(caught.value)
-    assert message in said and str(filmed.path / SNAPSHOTS) in said and "\n" not in said
+    message_text = str(caught.value)
+    assert message in message_text and str(filmed.path / SNAPSHOTS) in message_text and "\n" not in message_text

@@ -187,16 +187,16 @@ def test_from_pretraining_to_a_continued_text_and_a_classifier(run, tmp_path: Pa
     small += settings("data.dataset=sample", "text.max_vocabulary=400", "text.cleaning=['lowercase']")
     pretrained = run("pretrain", "lm", "--out", "lm", *small)
     assert pretrained.code == 0 and "validation perplexity" in pretrained.err, pretrained.err
-    [first], [again] = (run("generate", "lm", "the train", "--tokens", "6", "--json").objects for _ in range(2))
-    assert first == again and len(first["probabilities"]) == 6
+    [first], [second] = (run("generate", "lm", "the train", "--tokens", "6", "--json").objects for _ in range(2))
+    assert first == second and len(first["probabilities"]) == 6
     printed = run("generate", "lm", "the train", "--tokens", "6").out
     assert printed == f"the train{first['continuation']}\n", "subwords are joined without spaces"
     for text in ("", "\0", "שלום", "word " * 500):
         assert run("generate", "lm", text, "--tokens", "2").code in (0, 2)
     masked = run("pretrain", "encoder", "--out", "masked", *small, "--set", "data.sources=[]")
     assert masked.code == 0, masked.err
-    same = run("train", "encoder", "--out", "same", *small, "--set", "data.sources=[]")
-    assert same.code == 0 and "validation perplexity" in same.err, same.err
+    by_train = run("train", "encoder", "--out", "same", *small, "--set", "data.sources=[]")
+    assert by_train.code == 0 and "validation perplexity" in by_train.err, by_train.err
     weights = [(Path(name) / "model.safetensors").read_bytes() for name in ("masked", "same")]
     assert weights[0] == weights[1], "`train` does the same as `pretrain` with such a preset"
     refused = run("train", "encoder", "--out", "other", "--init", "masked", *small, "--set", "data.sources=[]")
@@ -228,8 +228,8 @@ def test_the_linear_baseline_is_compared_on_the_test_rows_and_recorded(run, tmp_
     assert "The test rows were read only by `evaluate`" in card
     assert f"{100 * is_correct.mean():.1f} %" in run("evaluate", "tiny", "--linear").out
     assert run("evaluate", "tiny", "--linear", "--split", "validation").code == 2
-    again = run("evaluate", "tiny", "--write")
-    assert again.code == 0, "the metrics on a data set's test rows may be measured again"
+    repeated = run("evaluate", "tiny", "--write")
+    assert repeated.code == 0, "the metrics on a data set's test rows may be measured again"
 
 
 def test_metrics_of_heads_and_explanations_are_measured_and_saved(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

@@ -14,7 +14,7 @@ def guess_of(columns: Columns, **named: str) -> Guess:
 
 
 @pytest.mark.parametrize(
-    "columns, expected, why",
+    "columns, expected, reason",
     [
         ({"id": range(60), "text": TEXTS, "label": LABELS}, ("text", "label"), "recognised by its name"),
         ({"Review_Text": TEXTS, "Sentiment": LABELS}, ("Review_Text", "Sentiment"), "recognised by its name"),
@@ -24,11 +24,11 @@ def guess_of(columns: Columns, **named: str) -> Guess:
         ({"id": range(60), "a": TEXTS, "when": ["x"] * 60, "b": LABELS}, ("a", "b"), "recognised by its contents"),
     ],
 )
-def test_columns_are_guessed_with_a_reason(columns: Columns, expected: tuple[str, str], why: str) -> None:
+def test_columns_are_guessed_with_a_reason(columns: Columns, expected: tuple[str, str], reason: str) -> None:
     guess = guess_of(columns)
     assert (guess.text_column, guess.label_column) == expected and guess.is_guessed and not guess.hints
     assert (
-        why in guess.text_reason
+        reason in guess.text_reason
         and f"'{expected[0]}'" in guess.text_reason
         and f"'{expected[1]}'" in guess.label_reason
     )

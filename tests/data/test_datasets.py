@@ -25,7 +25,7 @@ def test_the_sample_set_has_six_classes_and_a_test_split() -> None:
     assert not set(train.texts) & set(test.texts)
 
 
-def test_a_missing_published_set_says_how_to_get_it(empty_machine: Path) -> None:
+def test_the_error_for_a_missing_published_set_says_how_to_get_it(empty_machine: Path) -> None:
     assert is_available("sample") and not is_available("ag_news")
     with pytest.raises(DataError, match=r"`txcls data fetch ag_news`.*--data PATH"):
         open_dataset(DataConfig(dataset="ag_news"))

@@ -64,10 +64,10 @@ def test_a_smaller_hash_split_is_part_of_a_larger_one(
     rows: list[tuple[str, int]], first: float, second: float, seed: int
 ) -> None:
     texts, labels = texts_and_labels(rows)
-    few, many = (
+    smaller, larger = (
         set(hash_split(texts, labels, fraction=share, seed=seed)[1].tolist()) for share in sorted((first, second))
     )
-    assert few <= many
+    assert smaller <= larger
 
 
 def test_a_hash_split_depends_only_on_the_text_for_large_classes() -> None:

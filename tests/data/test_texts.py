@@ -24,9 +24,9 @@ def text_config(**settings: object) -> DataConfig:
 )
 def test_a_file_is_split_into_lines_or_paragraphs(tmp_path: Path, unit: str, texts: list[str]) -> None:
     (tmp_path / "book.txt").write_bytes(TEXT.encode())
-    opened = open_texts(text_config(unit=unit), path=tmp_path / "book.txt")
-    assert [*opened.training, *opened.validation] == texts and opened.validation == texts[-1:]
-    assert (opened.source, opened.info.name) == ("book.txt", "text")
+    split = open_texts(text_config(unit=unit), path=tmp_path / "book.txt")
+    assert [*split.training, *split.validation] == texts and split.validation == texts[-1:]
+    assert (split.source, split.info.name) == ("book.txt", "text")
 
 
 def test_a_folder_is_read_in_order_of_names_and_documents_are_not_split(tmp_path: Path) -> None:
@@ -42,10 +42,10 @@ def test_a_folder_is_read_in_order_of_names_and_documents_are_not_split(tmp_path
 
 def test_labelled_sets_give_training_rows_and_never_test_rows() -> None:
     config = DataConfig(validation_fraction=0.2)
-    opened, dataset = open_texts(config), open_dataset(config)
+    split, dataset = open_texts(config), open_dataset(config)
     train, validation = training_and_validation(dataset, config)
-    assert (opened.training, opened.validation) == (train.texts, validation.texts)
-    assert not {*opened.training, *opened.validation} & set(dataset.load("test").texts)
+    assert (split.training, split.validation) == (train.texts, validation.texts)
+    assert not {*split.training, *split.validation} & set(dataset.load("test").texts)
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def mixture_config(**settings: object) -> DataConfig:
 
 @pytest.mark.parametrize("rule", ["hash", "stratified"])
 def test_a_mixture_reads_only_training_texts(news: Path, rule: str) -> None:
-    opened = open_texts(mixture_config(validation_fraction=0.2, validation=rule))
+    split = open_texts(mixture_config(validation_fraction=0.2, validation=rule))
     allowed: list[str] = []
     for name in ("ag_news", "sample"):
         source = DataConfig.model_validate({"dataset": name, "validation_fraction": 0.2, "validation": rule})
@@ -73,9 +73,9 @@ def test_a_mixture_reads_only_training_texts(news: Path, rule: str) -> None:
         train, validation = training_and_validation(dataset, source)
         allowed += train.texts
         held_out = {*validation.texts, *dataset.load("test").texts} - {*train.texts}
-        assert held_out and not held_out & {*opened.training, *opened.validation}, name
-    assert sorted([*opened.training, *opened.validation]) == sorted(allowed)
-    assert not {*opened.training} & {*opened.validation}
-    assert 5 < len(opened.validation) < 20, "about one in a hundred"
-    assert "AG News" in opened.info.title and "research" in opened.info.terms
-    assert opened.rows == {"ag_news": 400, "sample": len(open_dataset(DataConfig()).load("train"))}
+        assert held_out and not held_out & {*split.training, *split.validation}, name
+    assert sorted([*split.training, *split.validation]) == sorted(allowed)
+    assert not {*split.training} & {*split.validation}
+    assert 5 < len(split.validation) < 20, "about one in a hundred"
+    assert "AG News" in split.info.title and "research" in split.info.terms
+    assert split.rows == {"ag_news": 400, "sample": len(open_dataset(DataConfig()).load("train"))}

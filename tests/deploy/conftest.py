@@ -22,9 +22,9 @@ SETTINGS = ROOT / "deploy" / "txcls.env"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
+    folder = Path(__file__).parent
     for item in items:
-        if here in item.path.parents:
+        if folder in item.path.parents:
             item.add_marker(pytest.mark.proxy)
             item.add_marker(pytest.mark.slow)
 

@@ -22,10 +22,10 @@ def ask(address: str, path: str = "/", *, method: str = "GET", body: bytes | Non
         answer = connection.getresponse()
         answer.read()
         cookies = [cookie for name, cookie in answer.getheaders() if name.lower() == "set-cookie"]
-        own = next((cookie for cookie in cookies if cookie.startswith("txcls=")), "")
-        got = {name.lower(): value for name, value in answer.getheaders()}
-        got["set-cookie"] = own
-        return answer.status, got, own.partition("=")[2].partition(";")[0]
+        sticky_cookie = next((cookie for cookie in cookies if cookie.startswith("txcls=")), "")
+        lower_headers = {name.lower(): value for name, value in answer.getheaders()}
+        lower_headers["set-cookie"] = sticky_cookie
+        return answer.status, lower_headers, sticky_cookie.partition("=")[2].partition(";")[0]
     finally:
         connection.close()
 
@@ -42,9 +42,9 @@ def test_a_visitor_stays_on_one_process_across_reconnects(site: Deployed) -> Non
         assert session
         for _ in range(4):
             # Only the process that knows a session continues it; any other assigns a new id.
-            with Visitor(site.address, headers=cookie(name), session=session, patience=60) as again:
-                assert again.open("attention", text="the bank raised its rates").finished
-                assert again.session == session
+            with Visitor(site.address, headers=cookie(name), session=session, patience=60) as reconnected:
+                assert reconnected.open("attention", text="the bank raised its rates").finished
+                assert reconnected.session == session
         other = next(app for app in site.apps if app != name)
         with Visitor(site.address, headers=cookie(other), session=session, patience=60) as elsewhere:
             elsewhere.open("", text="the bank raised its rates")
@@ -119,7 +119,7 @@ def test_requests_from_one_address_are_limited(site: Deployed, tmp_path: Path) -
     assert statuses[-1] == 429
 
 
-def test_if_one_process_dies_the_other_serves_its_visitors(tmp_path: Path) -> None:
+def test_when_one_process_dies_the_other_serves_its_visitors(tmp_path: Path) -> None:
     with deployed(tmp_path) as site, Visitor(site.address, headers=cookie("app2"), patience=60) as stays:
         assert stays.open("", text="the bank raised its rates").finished
         site.kill("app1")

@@ -67,17 +67,17 @@ def test_a_verdict_is_drawn_only_where_the_interval_allows_it() -> None:
     assert compared().verdict.startswith("The Transformer is better than the linear baseline")
     worse = compared(linear=GOOD, transformer=FAIR)
     assert worse.verdict.startswith("The linear baseline is better than the Transformer by ")
-    low, high = (float(one) for one in re.findall(r"[+-]\d+\.\d", worse.verdict))
+    low, high = (float(number) for number in re.findall(r"[+-]\d+\.\d", worse.verdict))
     assert 0 < low < high, "an interval around the stated difference, with its sign"
-    same = compared(linear=GOOD)
-    assert "cannot be told apart" in same.verdict and same.difference.low < 0 < same.difference.high
+    equal = compared(linear=GOOD)
+    assert "cannot be told apart" in equal.verdict and equal.difference.low < 0 < equal.difference.high
 
 
 def test_a_comparison_is_read_back_from_json() -> None:
-    found = compared(seconds={"linear": 0.26, "transformer": 12.3})
-    again = Comparison.from_dict(json.loads(json.dumps(found.to_dict())))
-    assert again.to_dict() == found.to_dict() and again.verdict == found.verdict and again.linear.seconds == 0.3
-    assert str(again).endswith(again.verdict) and "macro-F1" in str(again)
+    first = compared(seconds={"linear": 0.26, "transformer": 12.3})
+    copy = Comparison.from_dict(json.loads(json.dumps(first.to_dict())))
+    assert copy.to_dict() == first.to_dict() and copy.verdict == first.verdict and copy.linear.seconds == 0.3
+    assert str(copy).endswith(copy.verdict) and "macro-F1" in str(copy)
 
 
 def test_pairs_of_words_are_learned_and_any_text_gets_a_class() -> None:
@@ -112,9 +112,9 @@ def test_character_features_are_used_where_they_score_higher() -> None:
 def test_c_is_the_best_on_rows_held_out_and_answers_are_the_same_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(baseline, "STRENGTHS", (1e-6, 1.0))  # with the first, every text gets the more frequent class
     texts, labels = [f"{word} {n}" for n in range(20) for word in ("good", "bad", "good")], [0, 1, 0] * 20
-    first, again = (fit_linear_baseline(texts, labels, seed=3) for _ in range(2))
-    assert first.strength == again.strength == 1.0
-    assert np.array_equal(first.predict(texts), again.predict(texts))
+    first, second = (fit_linear_baseline(texts, labels, seed=3) for _ in range(2))
+    assert first.strength == second.strength == 1.0
+    assert np.array_equal(first.predict(texts), second.predict(texts))
 
 
 def test_intervals_of_macro_f1_are_those_of_scipy() -> None:

@@ -43,19 +43,19 @@ def test_short_texts_have_their_own_temperatures() -> None:
     logits = np.tile([[2.0, 0.0]], (5, 1))
     ours = calibrated_probabilities(logits, calibration, np.array([1, 2, 3, 4, 5]))
     for row, temperature in zip(ours, (9.0, 9.0, 3.0, 3.0, 1.5), strict=True):
-        alike = calibrated_probabilities(logits[:1], Calibration(temperature=temperature, power=1.25))
-        np.testing.assert_array_equal(row, alike[0])
+        expected = calibrated_probabilities(logits[:1], Calibration(temperature=temperature, power=1.25))
+        np.testing.assert_array_equal(row, expected[0])
     np.testing.assert_array_equal(calibrated_probabilities(logits, calibration)[0], ours[4])
     np.testing.assert_array_equal(calibrated_probabilities(logits[:1], calibration, 3)[0], ours[2])
 
 
 def test_the_temperature_of_beginnings_is_recovered_and_never_below_that_of_whole_texts() -> None:
     random = np.random.default_rng(0)
-    logits, whole = random.normal(size=(30_000, 4)) * 2, Calibration(temperature=1.5, power=1.25)
+    logits, whole_texts = random.normal(size=(30_000, 4)) * 2, Calibration(temperature=1.5, power=1.25)
     beginnings = Calibration(temperature=4.0, power=1.25)
     labels = (calibrated_probabilities(logits, beginnings).cumsum(1) > random.random((len(logits), 1))).argmax(1)
-    assert fit_short(logits, labels, whole) == pytest.approx(4.0, rel=0.05)
-    assert fit_short(logits, logits.argmax(axis=1), whole) == pytest.approx(1.5, rel=0.01), "without an error"
+    assert fit_short(logits, labels, whole_texts) == pytest.approx(4.0, rel=0.05)
+    assert fit_short(logits, logits.argmax(axis=1), whole_texts) == pytest.approx(1.5, rel=0.01), "without an error"
 
 
 def test_scope_scores_by_hand() -> None:
@@ -76,8 +76,8 @@ def test_no_other_threshold_does_better(seed: int, share: float) -> None:
     right = random.random(30) < 0.9
 
     def expected(threshold: float) -> float:
-        kept = (right & (inside >= threshold)).mean()
-        return float((1 - share) * kept + share * (outside < threshold).mean())
+        kept_share = (right & (inside >= threshold)).mean()
+        return float((1 - share) * kept_share + share * (outside < threshold).mean())
 
     best = scope_threshold(inside, right, outside, share=share)
     for threshold in [*inside, *outside, -9.0]:

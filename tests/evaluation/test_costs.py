@@ -26,7 +26,7 @@ def test_the_cheapest_threshold_equals_a_search_row_by_row(tmp_path: Path) -> No
     file.write_text("true,predicted,cost\na,b,1\na,,20\nc,a,0\n")
     prices = {("a", "b"): 1, ("a", "c"): 20, ("b", "a"): 6, ("b", "c"): 6, ("c", "a"): 0, ("c", "b"): 6}
     predictions = some_predictions(300)
-    found = cheapest_policy(predictions, make_costs(CLASSES, error=6, human=1.5, file=file))
+    costs = cheapest_policy(predictions, make_costs(CLASSES, error=6, human=1.5, file=file))
 
     def cost(threshold: float) -> float:
         total = 0.0
@@ -36,11 +36,11 @@ def test_the_cheapest_threshold_equals_a_search_row_by_row(tmp_path: Path) -> No
         return total / 3
 
     best = min(THRESHOLDS, key=cost)
-    assert 0 < best < 1 and found.best.threshold == best
-    assert found.best.cost == pytest.approx(cost(best)) and found.best.cost <= found.checked
-    assert found.every.cost == pytest.approx(cost(0)) and found.none.cost == pytest.approx(150)
-    assert found.best.answered == np.mean(predictions.probabilities.max(axis=1) >= best)
-    assert f"{cost(0):,.1f} to answer every text, 150.0 to leave every text to a human" in str(found)
+    assert 0 < best < 1 and costs.best.threshold == best
+    assert costs.best.cost == pytest.approx(cost(best)) and costs.best.cost <= costs.checked
+    assert costs.every.cost == pytest.approx(cost(0)) and costs.none.cost == pytest.approx(150)
+    assert costs.best.answered == np.mean(predictions.probabilities.max(axis=1) >= best)
+    assert f"{cost(0):,.1f} to answer every text, 150.0 to leave every text to a human" in str(costs)
 
 
 def test_plain_policies_can_be_the_cheapest() -> None:

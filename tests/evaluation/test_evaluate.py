@@ -54,18 +54,18 @@ def classifier(encoder: TextEncoder, **changes: object) -> TextClassifier:
     return model.eval()
 
 
-def test_groups_by_length_and_by_unknown_words(tmp_path: Path) -> None:
+def test_accuracy_is_grouped_by_length_and_by_unknown_words(tmp_path: Path) -> None:
     offsets = np.array([0, 10, 21, 22])
     ids = np.full(22, 9, dtype=np.int32)
     ids[[3, 21]] = UNK
     texts = TokenisedTexts(ids, offsets, np.array([0, 1, 1]))
     checkpoint = make_checkpoint(tmp_path / "tiny", classes=CLASSES)
     measured = measure(np.eye(3, dtype=np.float32) * 9, texts, checkpoint)
-    assert [(one.over, one.up_to, one.n, one.accuracy) for one in measured.by_length] == [
+    assert [(group.over, group.up_to, group.n, group.accuracy) for group in measured.by_length] == [
         (None, 10, 2, 0.5),
         (10, 20, 1, 1.0),
     ]
-    assert [(one.over, one.up_to, one.n) for one in measured.by_unknown] == [
+    assert [(group.over, group.up_to, group.n) for group in measured.by_unknown] == [
         (None, 0.0, 1),
         (0.05, 0.1, 1),
         (0.5, None, 1),
@@ -99,30 +99,30 @@ def test_zeroing_positions_equals_an_edit_in_a_trace(positions: str) -> None:
 def test_shuffling_keeps_every_word_and_moves_most(tokenizer: str, class_token: bool) -> None:
     encoder, texts = encoded(TEXTS, tokenizer=tokenizer, class_token=class_token)
     shuffled = shuffle_words(texts, encoder)
-    moved = 0
+    n_moved = 0
     for index in range(len(texts)):
         before, after = texts[index].tolist(), shuffled[index].tolist()
         assert sorted(before) == sorted(after)
         assert not class_token or after[0] == CLS
-        words = [encoder.decode(one).split() for one in (before, after)]
+        words = [encoder.decode(ids).split() for ids in (before, after)]
         assert sorted(words[0]) == sorted(words[1]), "subwords of a word stay together"
-        moved += before != after
-    assert moved > 0.9 * len(texts)
-    again = shuffle_words(texts, encoder)
-    np.testing.assert_array_equal(again.ids, shuffled.ids)
+        n_moved += before != after
+    assert n_moved > 0.9 * len(texts)
+    repeated = shuffle_words(texts, encoder)
+    np.testing.assert_array_equal(repeated.ids, shuffled.ids)
 
 
 def test_texts_of_an_unseen_kind_are_measured_and_stored(tmp_path: Path) -> None:
-    made = make_checkpoint(tmp_path / "tiny", classes=TEAMS, max_length=40)
+    untrained = make_checkpoint(tmp_path / "tiny", classes=TEAMS, max_length=40)
     with pytest.raises(DataError, match="no new split"):
-        evaluate(replace(made, classes=CLASSES), split="new")
-    data = made.config.data.model_copy(update={"dataset": "who_won"})
-    checkpoint = replace(made, config=made.config.model_copy(update={"data": data}))
+        evaluate(replace(untrained, classes=CLASSES), split="new")
+    data = untrained.config.data.model_copy(update={"dataset": "who_won"})
+    checkpoint = replace(untrained, config=untrained.config.model_copy(update={"data": data}))
     evaluation = evaluate(checkpoint, split="new", measure_without_order=False)
     assert evaluation.metrics.n == len(reports_of("new"))
     save_checkpoint(with_evaluation(checkpoint, split="new", evaluation=evaluation))
-    again = load_checkpoint(tmp_path / "tiny")
-    assert again.metrics["new"]["accuracy"] == pytest.approx(evaluation.metrics.accuracy, abs=1e-6)
+    loaded = load_checkpoint(tmp_path / "tiny")
+    assert loaded.metrics["new"]["accuracy"] == pytest.approx(evaluation.metrics.accuracy, abs=1e-6)
     assert f"| new | {evaluation.metrics.n:,} | " in (tmp_path / "tiny" / "README.md").read_text(encoding="utf-8")
 
 
@@ -144,13 +144,13 @@ ROWS = LabelledTexts(["goal", "rain", "goal again"], [0, 1, 0], ("Sport", "Weath
 def test_logits_of_many_texts_equal_single_texts_in_order(classifier: Predictor) -> None:
     rows = LabelledTexts([*PLAIN_TEXTS, "bank " * 20, "rain"], [0] * (len(PLAIN_TEXTS) + 2), classifier.classes)
     texts = TokenisedTexts.encode(classifier.encoder, rows)
-    found = predict_logits(classifier.checkpoint.model, texts, batch_size=2)
-    alone = [classifier.logits(torch.tensor([classifier.encoder.encode(text).ids])) for text in rows.texts]
-    torch.testing.assert_close(found, torch.cat(alone), atol=1e-5, rtol=1e-5)
+    batched = predict_logits(classifier.checkpoint.model, texts, batch_size=2)
+    single = [classifier.logits(torch.tensor([classifier.encoder.encode(text).ids])) for text in rows.texts]
+    torch.testing.assert_close(batched, torch.cat(single), atol=1e-5, rtol=1e-5)
 
 
 def test_labels_become_indices_into_the_checkpoints_classes(classifier: Predictor) -> None:
     checkpoint = replace(classifier.checkpoint, classes=("Weather", "Politics", "Sport"))
-    found = in_classes_of(ROWS, checkpoint)
-    assert found == LabelledTexts(ROWS.texts, [2, 0, 2], checkpoint.classes)
+    rows = in_classes_of(ROWS, checkpoint)
+    assert rows == LabelledTexts(ROWS.texts, [2, 0, 2], checkpoint.classes)
     assert in_classes_of(ROWS, replace(checkpoint, classes=ROWS.classes)) is ROWS

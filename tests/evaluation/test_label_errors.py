@@ -29,8 +29,8 @@ SUBJECTS = {
 def made_rows(n: int, seed: int = 0) -> LabelledTexts:
     """Texts with five words of their class and three arbitrary words."""
     random = np.random.default_rng(seed)
-    words = [one.split() for one in SUBJECTS.values()]
-    everything = [word for one in words for word in one]
+    words = [subject_words.split() for subject_words in SUBJECTS.values()]
+    everything = [word for subject_words in words for word in subject_words]
     labels = random.integers(0, 4, n)
     texts = [" ".join([*random.choice(words[label], 4), *random.choice(everything, 3)]) for label in labels]
     return LabelledTexts(texts, labels.tolist(), tuple(SUBJECTS))
@@ -49,15 +49,15 @@ def planted(rows: LabelledTexts, share: float, seed: int = 1) -> tuple[LabelledT
 def test_two_thirds_of_the_first_flagged_were_planted(seed: int) -> None:
     rows, wrong = planted(made_rows(600, seed), 0.05, seed)
     flagged = suspect_rows(rows, out_of_fold_probabilities(rows))
-    first = {one.row for one in flagged[: len(wrong)]}
+    first = {suspect.row for suspect in flagged[: len(wrong)]}
     assert len(first & wrong) >= 2 / 3 * len(wrong)
 
 
 def test_no_row_is_judged_by_a_model_that_was_trained_on_it() -> None:
     # Each text is a single unique word, so nothing in the other rows predicts its label.
     rows = LabelledTexts([f"word{n}" for n in range(100)], [n % 2 for n in range(100)], ("a", "b"))
-    own = out_of_fold_probabilities(rows)[np.arange(100), rows.labels]
-    assert own.max() < 0.6
+    label_probabilities = out_of_fold_probabilities(rows)[np.arange(100), rows.labels]
+    assert label_probabilities.max() < 0.6
 
 
 def test_a_pre_trained_encoder_adds_its_vectors(tmp_path: Path) -> None:
@@ -67,9 +67,11 @@ def test_a_pre_trained_encoder_adds_its_vectors(tmp_path: Path) -> None:
     assert np.allclose(np.linalg.norm(vectors, axis=1), 2)
     assert encoder_vectors(TEXTS, encoder=tmp_path / "missing") is None
     rows = made_rows(60)
-    seen: list[tuple[int, int]] = []
-    found = held_out_probabilities(rows, encoder=tmp_path / "lm", on_fold=lambda *one: seen.append(one))
-    assert np.allclose(found.sum(axis=1), 1) and seen[-1] == (10, 10)
+    progress: list[tuple[int, int]] = []
+    probabilities = held_out_probabilities(
+        rows, encoder=tmp_path / "lm", on_fold=lambda *counts: progress.append(counts)
+    )
+    assert np.allclose(probabilities.sum(axis=1), 1) and progress[-1] == (10, 10)
 
 
 def test_corrected_rows_are_written_whole_and_safe() -> None:

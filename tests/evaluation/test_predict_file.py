@@ -78,14 +78,14 @@ PAIRWISE = [
 def test_every_row_comes_back_in_order_with_its_prediction(
     classifier: Predictor, tmp_path: Path, source: str, target: str, n: int
 ) -> None:
-    seen: list[tuple[int, int]] = []
+    reported: list[tuple[int, int]] = []
     write(tmp_path / source, n)
-    done = predict_file(
+    n_written = predict_file(
         classifier,
         tmp_path / source,
         tmp_path / target,
         text_column="body",
-        on_rows=lambda *progress: seen.append(progress),
+        on_rows=lambda *progress: reported.append(progress),
     )
     rows = read(tmp_path / target)
     assert [row["body"] for row in rows] == texts(n) and [row["id"] for row in rows] == [str(i) for i in range(n)]
@@ -96,8 +96,8 @@ def test_every_row_comes_back_in_order_with_its_prediction(
             assert row["probability"] is None
         else:
             assert row["probability"] == pytest.approx(prediction.ranked[0].probability, abs=1e-6)
-    counts = [count for count, _ in seen]
-    assert done == n and (seen[0], seen[-1]) == ((0, n), (n, n))
+    counts = [count for count, _ in reported]
+    assert n_written == n and (reported[0], reported[-1]) == ((0, n), (n, n))
     assert counts == sorted(set(counts)) and {8 * part for part in range(n // 8 + 1)} <= set(counts)
     assert {path.name for path in tmp_path.iterdir()} == {source, target}
 
@@ -110,7 +110,7 @@ def test_each_of_the_best_classes_has_its_own_columns(classifier: Predictor, tmp
         added = ["predicted_label", "probability", "predicted_label_2", "probability_2"]
         assert list(row) == ["id", "body", *added]
         best = [(row["predicted_label"], row["probability"]), (row["predicted_label_2"], row["probability_2"])]
-        expected = [(one.label, pytest.approx(one.probability, abs=1e-6)) for one in prediction.ranked]
+        expected = [(score.label, pytest.approx(score.probability, abs=1e-6)) for score in prediction.ranked]
         assert [(label, float(share)) for label, share in best if label] == expected
 
 
@@ -213,8 +213,8 @@ def test_a_killed_process_leaves_whole_rows_and_is_resumed(tmp_path: Path) -> No
     make_checkpoint(tmp_path / "tiny")
     write(tmp_path / "in.csv", 2000)
     folder = tmp_path / "out.csv.parts"
-    done = start(["--output", "whole.csv"], tmp_path)
-    assert "wrote 2,000 rows to whole.csv" in done.communicate(timeout=300)[1]
+    uninterrupted = start(["--output", "whole.csv"], tmp_path)
+    assert "wrote 2,000 rows to whole.csv" in uninterrupted.communicate(timeout=300)[1]
     whole = (tmp_path / "whole.csv").read_bytes()
     header_end = whole.index(b"\n") + 1
     process = start(["--output", "out.csv"], tmp_path)

@@ -27,17 +27,19 @@ def test_report_answers_equal_predict(classifier: Predictor) -> None:
     predictions = predict_rows(classifier, ROWS, on_rows=lambda *progress: seen.append(progress))
     assert seen[-1] == (8, 8)
     for row, prediction in enumerate(classifier.predict(TEXTS)):
-        found = predictions.row(row)
-        assert found.predicted == prediction.label
-        assert found.probability == pytest.approx(prediction.probability, abs=1e-5)
+        answer = predictions.row(row)
+        assert answer.predicted == prediction.label
+        assert answer.probability == pytest.approx(prediction.probability, abs=1e-5)
         assert predictions.lengths[row] == len(prediction.tokens)
 
 
 def test_all_mistakes_are_listed_most_confident_first(classifier: Predictor) -> None:
     predictions = predict_rows(classifier, ROWS)
     mistakes = predictions.mistakes()
-    assert sorted(one.row for one in mistakes) == np.flatnonzero(~predictions.right).tolist()
-    assert [one.probability for one in mistakes] == sorted((one.probability for one in mistakes), reverse=True)
+    assert sorted(mistake.row for mistake in mistakes) == np.flatnonzero(~predictions.right).tolist()
+    assert [mistake.probability for mistake in mistakes] == sorted(
+        (mistake.probability for mistake in mistakes), reverse=True
+    )
     first = mistakes[0]
     assert first in predictions.confused(first.label, first.predicted)
 

@@ -42,8 +42,8 @@ def unlike(checkpoint: Checkpoint, read: list[Token], *, metrics: Any = METRICS)
 def test_a_short_text_is_said_to_be_rare_with_the_rate_on_test_texts(checkpoint: Checkpoint) -> None:
     rates = "0.2 % of the validation texts (and 0.3 % of the test texts)"
     assert unlike(checkpoint, tokens(15)) == [f"{rates} have at most 20 tokens; this one has 15"]
-    [said] = unlike(checkpoint, tokens(4))
-    assert said == "0.0 % of the validation texts (and 0.0 % of the test texts) have at most 10 tokens; this one has 4"
+    [note] = unlike(checkpoint, tokens(4))
+    assert note == "0.0 % of the validation texts (and 0.0 % of the test texts) have at most 10 tokens; this one has 4"
     assert unlike(checkpoint, tokens(30)) == unlike(checkpoint, tokens(300)) == []
 
 
@@ -51,7 +51,7 @@ def test_match_reports_that_the_grammar_cannot_write_are_named(checkpoint: Check
     data = checkpoint.config.data.model_copy(update={"dataset": "who_won"})
     reports = replace(checkpoint, config=checkpoint.config.model_copy(update={"data": data}), metrics={})
     for split in ("train", "validation", "test", "new"):
-        for text in sorted({made.text for made in reports_of(split)})[::10]:
+        for text in sorted({report.text for report in reports_of(split)})[::10]:
             assert unlike_validation(reports, text, tokens(9)) == [], text
     assert unlike_validation(reports, " rovers easily beat city", tokens(9)) == []
     for text in (
@@ -61,5 +61,5 @@ def test_match_reports_that_the_grammar_cannot_write_are_named(checkpoint: Check
         "Rovers beat City. And Albion beat United.",
         "Rovers beat City, who beat Rovers last week.",
     ):
-        [said] = unlike_validation(reports, text, tokens(9))
-        assert said == "the grammar that generated all training, validation and test texts cannot generate this one"
+        [note] = unlike_validation(reports, text, tokens(9))
+        assert note == "the grammar that generated all training, validation and test texts cannot generate this one"

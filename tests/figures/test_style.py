@@ -53,11 +53,11 @@ def test_odd_and_repeated_tokens_are_drawn_apart_and_without_markup(name: str, n
 
 @given(st.text(st.characters(codec=None)))
 def test_any_token_becomes_a_label_without_markup(text: str) -> None:
-    shown = label(text)
-    shown.encode()
+    written = label(text)
+    written.encode()
     visible(text).encode()
-    assert "<" not in shown and ">" not in shown
-    assert not any(ord(character) < 32 for character in shown)
+    assert "<" not in written and ">" not in written
+    assert not any(ord(character) < 32 for character in written)
 
 
 @pytest.mark.parametrize(
@@ -107,11 +107,13 @@ def cielab(linear: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("kind", VISION)
 def test_classes_differ_in_colour_for_every_kind_of_colour_vision(kind: str) -> None:
-    seen = [cielab(VISION[kind] @ linear_rgb(colour)) for colour in CLASS_COLOURS]
-    apart = {(a, b): float(np.linalg.norm(seen[a] - seen[b])) for a, b in combinations(range(len(seen)), 2)}
+    perceived = [cielab(VISION[kind] @ linear_rgb(colour)) for colour in CLASS_COLOURS]
+    distances = {
+        (a, b): float(np.linalg.norm(perceived[a] - perceived[b])) for a, b in combinations(range(len(perceived)), 2)
+    }
     close = {
         pair: round(distance, 1)
-        for pair, distance in apart.items()
+        for pair, distance in distances.items()
         if distance < (LEAST_DIFFERENCE_OF_FOUR if max(pair) < 4 else LEAST_DIFFERENCE)
     }
     assert not close

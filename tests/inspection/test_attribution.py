@@ -150,15 +150,15 @@ def test_deletion_curves_equal_a_loop_over_texts(untrained: Untrained, model: di
     text = "the bank raised rates"
     label = classifier.predict([text])[0].label
     curves = deletion_curves(classifier, text, {"mine": np.array([0.1, 3.0, -1.0, 3.0])})
-    left = ["the bank raised rates", "the raised rates", "the raised", "raised"]  # equal scores from left to right
-    expected = [probability_of(classifier, shorter, label) for shorter in left]
+    remaining = ["the bank raised rates", "the raised rates", "the raised", "raised"]  # equal scores from left to right
+    expected = [probability_of(classifier, shorter, label) for shorter in remaining]
     np.testing.assert_allclose(curves.curves["mine"][:4], expected, atol=1e-6)
     last = float(curves.curves["mine"][4])
     area = sum((a + b) / 2 for a, b in pairwise([*expected, last])) / 4
     assert curves.areas["mine"] == pytest.approx(area, abs=1e-6)
     assert curves.random.shape == (10, 5) and np.allclose(curves.random[:, [0, 4]], [expected[0], last], atol=1e-6)
-    again = deletion_curves(classifier, text, {"mine": np.zeros(4)})
-    np.testing.assert_array_equal(again.random, curves.random)
+    repeated = deletion_curves(classifier, text, {"mine": np.zeros(4)})
+    np.testing.assert_array_equal(repeated.random, curves.random)
 
 
 def test_averages_are_means_over_texts_and_survive_the_checkpoint(classifier: Predictor) -> None:
@@ -171,13 +171,13 @@ def test_averages_are_means_over_texts_and_survive_the_checkpoint(classifier: Pr
     np.testing.assert_allclose(averages.overlaps, expected)
     assert averages.n == 3 and averages.chance == pytest.approx(np.mean([2 / 7, 2 / 6, 1.0]))
     stored = averages.to_dict()
-    again = ExplanationAverages.of(with_metrics(classifier, {"explanations": stored}))
-    assert again is not None and again.n == 3 and again.areas == pytest.approx(averages.areas, abs=1e-6)
-    np.testing.assert_allclose(again.overlaps, averages.overlaps, atol=1e-6)
+    loaded = ExplanationAverages.of(with_metrics(classifier, {"explanations": stored}))
+    assert loaded is not None and loaded.n == 3 and loaded.areas == pytest.approx(averages.areas, abs=1e-6)
+    np.testing.assert_allclose(loaded.overlaps, averages.overlaps, atol=1e-6)
     for incomplete in ({}, {"explanations": {**stored, "overlaps": []}}, {"explanations": {**stored, "areas": {}}}):
         assert ExplanationAverages.of(with_metrics(classifier, incomplete)) is None
-    alone = measure_explanations(classifier, ["bank"])
-    assert np.isnan(alone.overlaps).all() and alone.to_dict()["overlaps"][0][0] is None
+    single_word = measure_explanations(classifier, ["bank"])
+    assert np.isnan(single_word.overlaps).all() and single_word.to_dict()["overlaps"][0][0] is None
     with pytest.raises(ValueError, match="at least one"):
         measure_explanations(classifier, [" "])
 

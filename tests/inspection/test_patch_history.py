@@ -36,20 +36,20 @@ def at_snapshot(classifier: Predictor, n: int) -> Predictor:
 def test_the_last_snapshot_moves_as_many_answers_as_the_grid(
     who_won: Predictor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pairs = [made for made in reports_of("test") if other_construction(made)]
-    last, few = at_snapshot(who_won, -1), pairs[:6]
-    monkeypatch.setattr(measuring, "reports_of", lambda split: few)
+    pairs = [report for report in reports_of("test") if other_construction(report)]
+    last, some_reports = at_snapshot(who_won, -1), pairs[:6]
+    monkeypatch.setattr(measuring, "reports_of", lambda split: some_reports)
     history = measure_patch_history(who_won, circuit_of(who_won))
     assert history.row == Row(0, 1, "second team") and history.control_role == "first team" and history.n == 6
     for role, shares in (("second team", history.moved), ("first team", history.control)):
         moved = 0
-        for made in few:
-            grid = patch_grid(last, str(other_construction(made)), made.text)
+        for report in some_reports:
+            grid = patch_grid(last, str(other_construction(report)), report.text)
             [part] = [n for n, one in enumerate(grid.parts) if one.name == "head 1.2"]
-            start = made.roles[role][0][0]
+            start = report.roles[role][0][0]
             [token] = [n for n, one in enumerate(grid.corrupted_tokens) if one.start == start and one.end]
-            moved += who_won.classes[int(grid.logits[part, token].argmax())] == made.loser
-        assert shares[-1] == moved / len(few)
+            moved += who_won.classes[int(grid.logits[part, token].argmax())] == report.loser
+        assert shares[-1] == moved / len(some_reports)
 
 
 def test_texts_that_have_the_other_answer_without_the_patch_do_not_count(

@@ -37,10 +37,10 @@ def shape(lesson: Lesson) -> list[object]:
         if question is None:
             steps.append(measured)
             continue
-        asked = question.model_dump(exclude={"ask", "why", "options", "groups", "unit"})
+        question_fields = question.model_dump(exclude={"ask", "why", "options", "groups", "unit"})
         options = [(option.value, option.claim) for option in question.options] if isinstance(question, Choice) else []
         n_groups = len(question.groups) if isinstance(question, Drag) else 0
-        steps.append((measured, asked, options, n_groups))
+        steps.append((measured, question_fields, options, n_groups))
     return steps
 
 

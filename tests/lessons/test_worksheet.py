@@ -19,11 +19,11 @@ load = cache(Predictor.load)
 def test_answers_are_on_a_separate_page_after_all_questions(language: str) -> None:
     lesson = find_lesson("tokens", language)
     page = worksheet(lesson, load)
-    asked, _, answers = page.partition('<section class="answers">')
+    questions, _, answers = page.partition('<section class="answers">')
     assert f'<html lang="{language}">' in page and ".answers {break-before: page;" in page
     for step in lesson.steps:
         assert step.question is not None
-        assert inline(step.question.ask) in asked
+        assert inline(step.question.ask) in questions
     assert "form-action 'none'" in page
     assert "Hackett" in answers and "hack + ett" in page
     assert not re.search(r"(src|href)=|https?://(?!www\.w3\.org)|<script", page)

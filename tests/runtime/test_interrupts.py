@@ -14,12 +14,12 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @pytest.mark.parametrize("number", SIGNALS)
 def test_the_first_signal_sets_the_flag_and_handlers_are_restored(number: signal.Signals) -> None:
-    before = [signal.getsignal(one) for one in SIGNALS]
+    before = [signal.getsignal(signal_number) for signal_number in SIGNALS]
     with stop_requests() as stop_requested:
         assert not stop_requested()
         os.kill(os.getpid(), number)
         assert stop_requested()
-    assert [signal.getsignal(one) for one in SIGNALS] == before
+    assert [signal.getsignal(signal_number) for signal_number in SIGNALS] == before
 
 
 def test_a_second_ctrl_c_takes_effect_at_once() -> None:
@@ -37,17 +37,17 @@ def test_a_second_ctrl_c_takes_effect_at_once() -> None:
 
 
 def test_other_threads_never_see_the_flag_set() -> None:
-    seen: list[bool] = []
+    flags: list[bool] = []
 
     def work() -> None:
         with stop_requests() as stop_requested:
-            seen.append(stop_requested())
+            flags.append(stop_requested())
 
-    before = [signal.getsignal(one) for one in SIGNALS]
+    before = [signal.getsignal(signal_number) for signal_number in SIGNALS]
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-    assert seen == [False] and [signal.getsignal(one) for one in SIGNALS] == before
+    assert flags == [False] and [signal.getsignal(signal_number) for signal_number in SIGNALS] == before
 
 
 def test_after_a_lost_process_the_launchers_sigterm_is_ignored() -> None:

@@ -27,26 +27,26 @@ def threads() -> Iterator[None]:
 
 @pytest.mark.usefixtures("threads")
 def test_many_items_are_shared_and_come_back_in_order() -> None:
-    who: set[str] = set()
-    met = threading.Barrier(N)
+    thread_names: set[str] = set()
+    barrier = threading.Barrier(N)
 
     def compute(item: int) -> int:
         if item < N:
-            met.wait(timeout=30)  # continues only once all of them compute at the same time
-        who.add(threading.current_thread().name)
+            barrier.wait(timeout=30)  # continues only once all of them compute at the same time
+        thread_names.add(threading.current_thread().name)
         time.sleep(0.001 * (item % 3))
         return item * item
 
     assert list(map_in_threads(compute, range(40))) == [item * item for item in range(40)]
-    assert len(who) == N and all(name.startswith("txcls") for name in who)
+    assert len(thread_names) == N and all(name.startswith("txcls") for name in thread_names)
 
 
 @pytest.mark.usefixtures("threads")
 def test_an_error_is_raised_and_later_items_are_cancelled() -> None:
-    begun: list[int] = []
+    started: list[int] = []
 
     def compute(item: int) -> int:
-        begun.append(item)
+        started.append(item)
         time.sleep(0.01)
         if item == 2:
             raise ValueError("item 2 is bad")
@@ -54,17 +54,17 @@ def test_an_error_is_raised_and_later_items_are_cancelled() -> None:
 
     with pytest.raises(ValueError, match="item 2 is bad"):
         list(map_in_threads(compute, range(500)))
-    assert len(begun) < 100
+    assert len(started) < 100
     assert list(map_in_threads(lambda item: item, range(40))) == list(range(40)), "the threads are still there"
 
 
 @pytest.mark.usefixtures("threads")
 def test_probabilities_are_the_same_in_parallel(classifier: Predictor) -> None:
     texts = [f"{text} {TEXTS[n % len(TEXTS)]}" for n, text in enumerate(TEXTS * 9)]
-    together = classifier.probabilities(texts, batch_size=4, precision="float32")
+    parallel = classifier.probabilities(texts, batch_size=4, precision="float32")
     torch.set_num_threads(1)
-    alone = classifier.probabilities(texts, batch_size=4, precision="float32")
-    np.testing.assert_allclose(together, alone, atol=1e-6)
+    serial = classifier.probabilities(texts, batch_size=4, precision="float32")
+    np.testing.assert_allclose(parallel, serial, atol=1e-6)
 
 
 @pytest.mark.timeout(60)

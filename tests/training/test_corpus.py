@@ -18,14 +18,14 @@ TRAINING = [f"number {n} " * (n % 40) for n in range(300)]
 TEXTS = UnlabelledTexts(DatasetInfo("made", "made up"), "made", TRAINING, ["number 9", ""], {"made": 302})
 
 
-def made(folder: Path, config: RunConfig) -> Corpus:
+def corpus_in(folder: Path, config: RunConfig) -> Corpus:
     return make_corpus(folder, config, TEXTS, on_stage=lambda message: None)
 
 
 @pytest.mark.parametrize("at_once", [1, 700, 4_000_000])
 def test_windows_are_those_of_all_texts_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
     monkeypatch.setattr("txcls.training.corpus.BATCH_CHARACTERS", at_once)
-    corpus = made(tmp_path / "corpus", run_config("masked"))
+    corpus = corpus_in(tmp_path / "corpus", run_config("masked"))
     for part, texts in ((corpus.training, TEXTS.training), (corpus.validation, TEXTS.validation)):
         expected = windows(corpus.encoder, texts)
         assert np.array_equal(part.ids, expected.ids) and np.array_equal(part.offsets, expected.offsets)
@@ -34,10 +34,10 @@ def test_windows_are_those_of_all_texts_at_once(tmp_path: Path, monkeypatch: pyt
 
 def test_a_corpus_is_reused_only_for_the_same_settings(tmp_path: Path) -> None:
     config = run_config("masked")
-    first = made(tmp_path / "corpus", config)
-    again = read_corpus(tmp_path / "corpus", config.with_settings(["train.epochs=9"]))
-    assert again is not None and np.array_equal(again.training.ids, first.training.ids)
-    assert again.encoder.to_dict() == first.encoder.to_dict() and again.facts == first.facts
+    first = corpus_in(tmp_path / "corpus", config)
+    reread = read_corpus(tmp_path / "corpus", config.with_settings(["train.epochs=9"]))
+    assert reread is not None and np.array_equal(reread.training.ids, first.training.ids)
+    assert reread.encoder.to_dict() == first.encoder.to_dict() and reread.facts == first.facts
     assert first.facts["rows"] == {"made": 302} and first.facts["train_rows"] == 300
     for change in ("text.max_vocabulary=300", "data.split_seed=1", "model.max_length=12"):
         assert read_corpus(tmp_path / "corpus", config.with_settings([change])) is None
@@ -45,7 +45,7 @@ def test_a_corpus_is_reused_only_for_the_same_settings(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["corpus.json", "training.ids", "validation.npy"])
 def test_damaged_or_missing_files_are_not_read(tmp_path: Path, name: str) -> None:
-    made(tmp_path / "corpus", run_config("masked"))
+    corpus_in(tmp_path / "corpus", run_config("masked"))
     file = tmp_path / "corpus" / name
     file.write_bytes(file.read_bytes()[:-3])
     assert read_corpus(tmp_path / "corpus", run_config("masked")) is None
@@ -58,7 +58,7 @@ def test_a_resumed_run_reads_no_texts_and_ends_as_if_it_had_not_been_interrupted
 ) -> None:
     settings = ["train.optimizer=muon", "train.batch_tokens=200", "train.save_every_seconds=0"]
     config = run_config("masked").with_settings(settings)
-    whole = pretrain(config, out=tmp_path / "whole")
+    uninterrupted = pretrain(config, out=tmp_path / "whole")
 
     def stop(progress: object) -> None:
         if progress.step == 7:  # type: ignore[attr-defined]
@@ -68,18 +68,18 @@ def test_a_resumed_run_reads_no_texts_and_ends_as_if_it_had_not_been_interrupted
         pretrain(config, out=tmp_path / "again", on_step=stop)
     assert (tmp_path / "again.training" / "corpus" / "training.ids").is_file()
     monkeypatch.setattr(import_module("txcls.training.pretrain"), "open_texts", None)
-    again = pretrain(config, out=tmp_path / "again", resume=True)
-    for name, tensor in whole.model.state_dict().items():
-        assert np.array_equal(tensor, again.model.state_dict()[name]), name
+    resumed = pretrain(config, out=tmp_path / "again", resume=True)
+    for name, tensor in uninterrupted.model.state_dict().items():
+        assert np.array_equal(tensor, resumed.model.state_dict()[name]), name
     assert not (tmp_path / "again.training").exists()
 
 
 def test_every_word_of_long_texts_is_read_once_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = run_config("masked", text={"tokenizer": "bpe", "max_vocabulary": 300, "cleaning": ["whitespace"]})
-    encoder = made(tmp_path / "corpus", config).encoder
+    encoder = corpus_in(tmp_path / "corpus", config).encoder
     text = "\n".join(f"line {n} of a long text" for n in range(200)) + "\n" + "word " * 60
     whole = windows(encoder, [text])
     monkeypatch.setattr("txcls.training.corpus.WINDOW", 100)
     split = windows(encoder, [text])
-    ordinary = [made.ids[made.ids != CLS] for made in (whole, split)]
+    ordinary = [corpus_in.ids[corpus_in.ids != CLS] for corpus_in in (whole, split)]
     assert len(split) > len(whole) and np.array_equal(*ordinary)

@@ -52,7 +52,7 @@ def workers_of(process: "subprocess.Popen[str]") -> list[int]:
     ranks = {}
     for child in map(int, children):
         variables = Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
-        if rank := [one.removeprefix(b"RANK=") for one in variables if one.startswith(b"RANK=")]:
+        if rank := [variable.removeprefix(b"RANK=") for variable in variables if variable.startswith(b"RANK=")]:
             ranks[int(rank[0])] = child
     return [ranks[rank] for rank in sorted(ranks)]
 
@@ -79,12 +79,12 @@ CURVE = ("train_loss", "train_accuracy", "validation_loss", "validation_accuracy
 def test_two_processes_have_the_loss_curve_of_one(together: Path, case: str) -> None:
     network, settings, objective = worker.make(case)
     expected = fit(network, TRAIN, VALIDATION, settings, objective=objective)
-    found = history(together / "0", case)
-    assert [(row["epoch"], row["step"], row["best"]) for row in found] == [
+    rows = history(together / "0", case)
+    assert [(row["epoch"], row["step"], row["best"]) for row in rows] == [
         (row.epoch, row.step, row.best) for row in expected.history
     ]
-    for row, alone in zip(found, expected.history, strict=True):
-        assert [row[name] for name in CURVE] == pytest.approx([getattr(alone, name) for name in CURVE], abs=1e-4)
+    for row, expected_row in zip(rows, expected.history, strict=True):
+        assert [row[name] for name in CURVE] == pytest.approx([getattr(expected_row, name) for name in CURVE], abs=1e-4)
     weights = torch.load(together / "0" / f"{case}.pt", weights_only=True)
     for name, tensor in network.state_dict().items():
         torch.testing.assert_close(weights[name], tensor, atol=1e-3, rtol=1e-3)
@@ -103,18 +103,18 @@ QUICK = ("model.d_model=16", "model.n_layers=1", "train.precision=float32", "tra
 
 
 def settings(*more: str) -> list[str]:
-    return [part for one in (*QUICK, *more) for part in ("--set", one)]
+    return [part for assignment in (*QUICK, *more) for part in ("--set", assignment)]
 
 
-def until(there: Path, process: "subprocess.Popen[str]", *, changes: int = 1) -> None:
+def until(file: Path, process: "subprocess.Popen[str]", *, changes: int = 1) -> None:
     """Wait until the file has been written `changes` times."""
-    seen: set[int] = set()
+    times: set[int] = set()
     deadline = time.monotonic() + 240
-    while len(seen) < changes and process.poll() is None and time.monotonic() < deadline:
-        if there.exists():
-            seen.add(there.stat().st_mtime_ns)
+    while len(times) < changes and process.poll() is None and time.monotonic() < deadline:
+        if file.exists():
+            times.add(file.stat().st_mtime_ns)
         time.sleep(0.01)
-    assert len(seen) >= changes, finish(process)[1]
+    assert len(times) >= changes, finish(process)[1]
 
 
 def train_and_kill(*arguments: str, cwd: Path) -> None:
@@ -123,9 +123,9 @@ def train_and_kill(*arguments: str, cwd: Path) -> None:
     until(cwd / "cut.training" / "state.pt", process, changes=3)
     os.kill(workers_of(process)[1], signal.SIGKILL)
     _, error = finish(process)
-    said = [line for line in error.splitlines() if line.startswith("error: ")]
+    messages = [line for line in error.splitlines() if line.startswith("error: ")]
     assert process.returncode != 0 and any(
-        "another process of this run was lost" in line and "continue with --resume" in line for line in said
+        "another process of this run was lost" in line and "continue with --resume" in line for line in messages
     ), error
     assert not (cwd / "cut").exists() and (cwd / "cut.training" / "state.pt").exists()
 
@@ -133,9 +133,9 @@ def train_and_kill(*arguments: str, cwd: Path) -> None:
 def test_a_killed_run_is_resumed_to_the_same_weights(tmp_path: Path) -> None:
     arguments = ["txcls", "train", "sample", *settings("train.epochs=4")]
     train_and_kill(*arguments, cwd=tmp_path)
-    whole = torchrun(*arguments, "--out", "whole", cwd=tmp_path)
+    uninterrupted = torchrun(*arguments, "--out", "whole", cwd=tmp_path)
     resumed = torchrun(*arguments, "--out", "cut", "--resume", cwd=tmp_path)
-    for process in (resumed, whole):
+    for process in (resumed, uninterrupted):
         _, error = finish(process)
         assert process.returncode == 0, error
         assert error.count(": validation accuracy") == 1, "one of them reports"
@@ -153,8 +153,8 @@ def test_a_stopped_pretraining_goes_on_in_one_process(tmp_path: Path) -> None:
     until(tmp_path / "lm.training" / "state.pt", process, changes=3)
     process.send_signal(signal.SIGINT)
     _, error = finish(process)
-    said = [line for line in error.splitlines() if line.startswith("error: ")]
-    assert len(said) == 1 and "stopped in epoch" in said[0] and "continue with --resume" in said[0], error
+    messages = [line for line in error.splitlines() if line.startswith("error: ")]
+    assert len(messages) == 1 and "stopped in epoch" in messages[0] and "continue with --resume" in messages[0], error
     command = [sys.executable, "-m", "txcls", "pretrain", "lm", *small, "--set", "train.epochs=500", "--out", "lm"]
     resumed = subprocess.run(
         [*command, "--resume", "--max-steps", "30"],

@@ -32,13 +32,13 @@ def other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checkpoint:
 
 def test_a_classifier_takes_over_text_and_model_settings(tmp_path: Path, other: Checkpoint) -> None:
     config = run_config("classify").with_settings(["model.dropout=0.3", "model.pooling=mean", "model.max_length=33"])
-    made = train(config, out=tmp_path / "made", init=other, max_steps=2)
-    assert load_checkpoint(tmp_path / "made").config == made.config
-    assert made.config.text == other.config.text
-    own = {"dropout": 0.3, "pooling": "mean", "max_length": 33, "attention_dropout": 0.0}
-    assert made.config.model == other.config.model.model_copy(update=own)
-    assert (made.config.train, made.config.data) == (config.train, config.data)
-    assert made.encoder.max_length == 33 and made.encoder.vocabulary == other.encoder.vocabulary
+    trained = train(config, out=tmp_path / "made", init=other, max_steps=2)
+    assert load_checkpoint(tmp_path / "made").config == trained.config
+    assert trained.config.text == other.config.text
+    own_settings = {"dropout": 0.3, "pooling": "mean", "max_length": 33, "attention_dropout": 0.0}
+    assert trained.config.model == other.config.model.model_copy(update=own_settings)
+    assert (trained.config.train, trained.config.data) == (config.train, config.data)
+    assert trained.encoder.max_length == 33 and trained.encoder.vocabulary == other.encoder.vocabulary
 
 
 @pytest.mark.parametrize("assignment", ["model.d_model=64", "text.tokenizer=word", "model.positions=none"])
@@ -100,16 +100,16 @@ def test_leaks_are_impossible_with_hash_splits_and_refused_with_random_splits(
         data = {"validation": rule, "validation_fraction": 0.1}
         init = pretrained_on(tmp_path / "all", other, **data)
         read = {*open_texts(init.config.data, path=tmp_path / "all").training}
-        own = run_config("classify", data={"dataset": "ag_news", **data, "validation_fraction": 0.08})
-        dataset = open_dataset(own.data, path=tmp_path / "part")
-        leaked = read & {*training_and_validation(dataset, own.data)[1].texts}
+        run = run_config("classify", data={"dataset": "ag_news", **data, "validation_fraction": 0.08})
+        dataset = open_dataset(run.data, path=tmp_path / "part")
+        leaked = read & {*training_and_validation(dataset, run.data)[1].texts}
         if rule == "hash":
             assert not leaked
-            check_unread(init, dataset, own)
+            check_unread(init, dataset, run)
         else:
             assert leaked
             with pytest.raises(TrainingError, match="pre-trained on 900 rows of ag_news, but now there are 600"):
-                check_unread(init, dataset, own)
+                check_unread(init, dataset, run)
 
 
 def test_a_class_so_small_that_its_validation_row_may_have_been_read_is_refused(
@@ -119,10 +119,10 @@ def test_a_class_so_small_that_its_validation_row_may_have_been_read_is_refused(
         (tmp_path / name).mkdir()
         (tmp_path / name / "train.csv").write_text(messages(n), encoding="utf-8")
     init = pretrained_on(tmp_path / "all", other, validation_fraction=0.01)
-    own = run_config("classify", data={"dataset": "ag_news", "validation_fraction": 0.01})
-    check_unread(init, open_dataset(own.data, path=tmp_path / "all"), own)
+    run = run_config("classify", data={"dataset": "ag_news", "validation_fraction": 0.01})
+    check_unread(init, open_dataset(run.data, path=tmp_path / "all"), run)
     with pytest.raises(TrainingError, match="pre-trained on 16 rows of ag_news, but now there are 8"):
-        check_unread(init, open_dataset(own.data, path=tmp_path / "part"), own)
+        check_unread(init, open_dataset(run.data, path=tmp_path / "part"), run)
 
 
 def test_rows_are_held_out_like_those_of_the_pretrained_model(other: Checkpoint) -> None:

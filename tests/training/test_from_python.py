@@ -32,13 +32,13 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_nothing_is_written_without_a_folder(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    made = txcls.train(ROWS, LABELS, settings=SMALL, progress=False)
-    assert isinstance(made, txcls.Classifier) and made.classes == ("even", "odd")
-    assert made.checkpoint.path is None and made.name == "own" and "validation accuracy" in repr(made)
+    trained = txcls.train(ROWS, LABELS, settings=SMALL, progress=False)
+    assert isinstance(trained, txcls.Classifier) and trained.classes == ("even", "odd")
+    assert trained.checkpoint.path is None and trained.name == "own" and "validation accuracy" in repr(trained)
     assert list(tmp_path.iterdir()) == [] and capfd.readouterr() == ("", "")
-    saved = txcls.load(made.save("mine"))
-    np.testing.assert_array_equal(saved.probabilities(ROWS), made.probabilities(ROWS))
-    assert saved.checkpoint.config == made.checkpoint.config and saved.name == "mine"
+    saved = txcls.load(trained.save("mine"))
+    np.testing.assert_array_equal(saved.probabilities(ROWS), trained.probabilities(ROWS))
+    assert saved.checkpoint.config == trained.checkpoint.config and saved.name == "mine"
 
 
 def test_rows_in_memory_train_as_those_of_a_file(tmp_path: Path) -> None:
@@ -67,9 +67,9 @@ def test_an_existing_folder_is_replaced_only_with_overwrite() -> None:
 def test_training_starts_from_a_pretrained_model(tmp_path: Path) -> None:
     (tmp_path / "texts.txt").write_text("\n".join(ROWS))
     pretrain(run_config("masked", data={"dataset": "text"}), out=tmp_path / "start", data_path=tmp_path / "texts.txt")
-    made = txcls.train(ROWS, LABELS, init=tmp_path / "start", settings=["train.min_steps=0"], progress=False)
-    assert made.encoder.vocab_size == load_checkpoint(tmp_path / "start").encoder.vocab_size
-    assert "init='start'" in made.checkpoint.metrics["training"]["command"]
+    trained = txcls.train(ROWS, LABELS, init=tmp_path / "start", settings=["train.min_steps=0"], progress=False)
+    assert trained.encoder.vocab_size == load_checkpoint(tmp_path / "start").encoder.vocab_size
+    assert "init='start'" in trained.checkpoint.metrics["training"]["command"]
     make_checkpoint(tmp_path / "classifier")
     with pytest.raises(TrainingError, match="it is a classifier"):
         txcls.train(ROWS, LABELS, init=tmp_path / "classifier", progress=False)

@@ -120,13 +120,13 @@ def test_a_resumed_run_ends_like_an_uninterrupted_one(
                 raise Killed
             os.kill(os.getpid(), signal.SIGINT)
 
-    whole, resumed, path = model(), model(), tmp_path / "state.pt"
-    expected = fit(whole, TRAIN, VALIDATION, config(**changes))
+    uninterrupted, resumed, path = model(), model(), tmp_path / "state.pt"
+    expected = fit(uninterrupted, TRAIN, VALIDATION, config(**changes))
     with pytest.raises((Killed, TrainingInterruptedError), match=None if end == "killed" else "its state is in"):
         fit(model(), TRAIN, VALIDATION, config(**changes), state_path=path, on_step=stop)
     torch.manual_seed(99)  # resuming does not depend on the present random state
     result = fit(resumed, TRAIN, VALIDATION, config(**changes), state_path=path, resume=True)
-    assert curves(result) == curves(expected) and same(state(resumed), state(whole))
+    assert curves(result) == curves(expected) and same(state(resumed), state(uninterrupted))
     assert not list(tmp_path.glob("*.tmp"))
     if changes.get("snapshots"):
         assert result.snapshots is not None and expected.snapshots is not None
@@ -203,23 +203,23 @@ def test_a_loss_that_is_not_a_number_stops_with_an_explanation() -> None:
 
 
 def test_time_that_runs_out_ends_the_schedule_and_the_training() -> None:
-    chosen = config(epochs=1000)
-    result = fit(model(), TRAIN, VALIDATION, chosen, max_seconds=0.3)
+    settings = config(epochs=1000)
+    result = fit(model(), TRAIN, VALIDATION, settings, max_seconds=0.3)
     assert result.stopped_early and result.seconds < 5
-    assert result.history[-1].learning_rate < 0.1 * chosen.learning_rate
+    assert result.history[-1].learning_rate < 0.1 * settings.learning_rate
 
 
 def test_muon_makes_updates_of_layer_matrices_orthogonal_and_adamw_updates_the_rest() -> None:
     network, other = model(n_layers=2), model(n_layers=2)
     muon, adamw = (
-        make_optimizer(one, config(optimizer=name, weight_decay=0.0))
-        for one, name in ((network, "muon"), (other, "adamw"))
+        make_optimizer(trained, config(optimizer=name, weight_decay=0.0))
+        for trained, name in ((network, "muon"), (other, "adamw"))
     )
     before = state(network)
-    for one, optimizer in ((network, muon), (other, adamw)):
+    for trained, optimizer in ((network, muon), (other, adamw)):
         set_learning_rate(optimizer, 1e-2)
         torch.manual_seed(0)
-        for parameter in one.parameters():
+        for parameter in trained.parameters():
             parameter.grad = torch.randn_like(parameter)
         optimizer.step()
     for name, tensor in network.state_dict().items():
@@ -236,11 +236,11 @@ def test_muon_makes_updates_of_layer_matrices_orthogonal_and_adamw_updates_the_r
 def test_weight_decay_spares_norms_biases_and_positions(optimizer: str) -> None:
     network = model(positions="learned")
     before = state(network)
-    made = make_optimizer(network, config(weight_decay=0.3, optimizer=optimizer))
-    set_learning_rate(made, 0.1)
+    torch_optimizer = make_optimizer(network, config(weight_decay=0.3, optimizer=optimizer))
+    set_learning_rate(torch_optimizer, 0.1)
     for parameter in network.parameters():
         parameter.grad = torch.zeros_like(parameter)
-    made.step()
+    torch_optimizer.step()
     unchanged = {name for name, tensor in state(network).items() if torch.equal(tensor, before[name])}
     zero = {name for name, tensor in before.items() if not tensor.any()}
     assert {"norm.weight", "embeddings.positional"} <= unchanged
@@ -254,16 +254,16 @@ def test_weight_decay_spares_norms_biases_and_positions(optimizer: str) -> None:
 def test_layer_decay_lowers_the_learning_rate_layer_by_layer(optimizer: str) -> None:
     network = model(n_layers=2, positions="learned")
     before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
-    made = make_optimizer(network, config(optimizer=optimizer, layer_decay=0.5, weight_decay=0.0))
-    set_learning_rate(made, 1e-3)
+    torch_optimizer = make_optimizer(network, config(optimizer=optimizer, layer_decay=0.5, weight_decay=0.0))
+    set_learning_rate(torch_optimizer, 1e-3)
     for parameter in network.parameters():
         parameter.grad = torch.ones_like(parameter)
-    made.step()
-    moved = {name: float((tensor - before[name]).abs().mean()) for name, tensor in network.state_dict().items()}
+    torch_optimizer.step()
+    steps = {name: float((tensor - before[name]).abs().mean()) for name, tensor in network.state_dict().items()}
     for part, share in (("head", 1), ("norm", 1), ("pool", 1), ("layers.1", 0.5), ("layers.0", 0.25)):
-        names = [name for name in moved if name.startswith(part)]
-        assert names and [moved[name] for name in names] == pytest.approx([share * 1e-3] * len(names), rel=1e-2), part
-    assert moved["embeddings.positional"] == pytest.approx(0.125e-3, rel=1e-2)
+        names = [name for name in steps if name.startswith(part)]
+        assert names and [steps[name] for name in names] == pytest.approx([share * 1e-3] * len(names), rel=1e-2), part
+    assert steps["embeddings.positional"] == pytest.approx(0.125e-3, rel=1e-2)
 
 
 def test_the_learning_rate_rises_and_falls() -> None:
@@ -298,11 +298,14 @@ def test_averaged_weights_forget_the_initial_ones_early_and_later_ones_by_the_de
 def test_token_dropout_spares_special_tokens() -> None:
     torch.manual_seed(0)
     ids = torch.arange(20).repeat(500, 1)
-    for by in (UNK, MASK):
-        dropped = drop_tokens(ids, 0.3, dropped=by)
+    for token_id in (UNK, MASK):
+        dropped = drop_tokens(ids, 0.3, dropped=token_id)
         assert torch.equal(dropped[:, :4], ids[:, :4])
         changed = dropped[:, 4:] != ids[:, 4:]
-        assert changed.float().mean().item() == pytest.approx(0.3, abs=0.02) and (dropped[:, 4:][changed] == by).all()
+        assert (
+            changed.float().mean().item() == pytest.approx(0.3, abs=0.02)
+            and (dropped[:, 4:][changed] == token_id).all()
+        )
 
 
 def test_a_full_disk_is_reported_and_leaves_the_previous_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

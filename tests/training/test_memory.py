@@ -42,6 +42,6 @@ fit(model, texts(np.arange(10, 10 + STEPS)), texts([10, 10]), config, on_step=lo
 @pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="memory is read from /proc")
 def test_batches_of_many_shapes_do_not_fill_the_memory() -> None:
     free = {name: value for name, value in os.environ.items() if name != KERNEL_CACHE}
-    done = subprocess.run([sys.executable, "-c", FIT], capture_output=True, text=True, env=free, check=True)
-    early, late = (int(line) for line in done.stdout.split())
+    completed = subprocess.run([sys.executable, "-c", FIT], capture_output=True, text=True, env=free, check=True)
+    early, late = (int(line) for line in completed.stdout.split())
     assert late - early < 250, f"{early} MB of data after 40 steps, {late} MB after 240 steps of other lengths"

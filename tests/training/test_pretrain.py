@@ -48,8 +48,8 @@ def test_masking_predicts_the_given_share_and_splits_it_as_in_the_paper(expected
     assert share.item() == pytest.approx(expected, abs=0.01)
     assert torch.equal(changed[~predicted], ids[~predicted])
     masked = (changed == MASK)[predicted].float().mean().item()
-    same = (changed == ids)[predicted].float().mean().item()
-    assert masked == pytest.approx(0.8, abs=0.02) and same == pytest.approx(0.1 + 0.1 / (VOCAB - 4), abs=0.02)
+    unchanged = (changed == ids)[predicted].float().mean().item()
+    assert masked == pytest.approx(0.8, abs=0.02) and unchanged == pytest.approx(0.1 + 0.1 / (VOCAB - 4), abs=0.02)
 
 
 def test_the_next_tokens_loss_is_that_of_a_loop() -> None:
@@ -85,10 +85,10 @@ def test_pretraining_learns_and_a_classifier_starts_from_it(
 ) -> None:
     monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    made = pretrain(run_config(objective), out=tmp_path / "lm")
-    losses = [row["validation_loss"] for row in made.history]
+    pretrained = pretrain(run_config(objective), out=tmp_path / "lm")
+    losses = [row["validation_loss"] for row in pretrained.history]
     assert losses[-1] < losses[0] < np.log(400)
-    assert made.metrics["language"]["perplexity"] == pytest.approx(np.exp(min(losses)), rel=1e-3)
+    assert pretrained.metrics["language"]["perplexity"] == pytest.approx(np.exp(min(losses)), rel=1e-3)
     card = (tmp_path / "lm" / "README.md").read_text(encoding="utf-8")
     assert "language model trained from scratch" in card and "perplexity" in card
     assert (checkpoint_names(), checkpoint_names(language_models=True)) == ((), ("lm",))
@@ -96,14 +96,14 @@ def test_pretraining_learns_and_a_classifier_starts_from_it(
         Predictor.load(tmp_path / "lm")
     config = run_config("classify", model={**SMALL, "max_length": 12, "causal": objective == "causal"})
     stopped = config.with_settings(["train.learning_rate=1e-12"])
-    started = train(stopped, out=tmp_path / "classifier", init=made)
-    assert started.encoder.vocabulary.tokens == made.encoder.vocabulary.tokens
-    theirs = made.model.state_dict()
+    started = train(stopped, out=tmp_path / "classifier", init=pretrained)
+    assert started.encoder.vocabulary.tokens == pretrained.encoder.vocabulary.tokens
+    pretrained_weights = pretrained.model.state_dict()
     for name, tensor in started.model.state_dict().items():
         if name.startswith(("layers.", "norm.", "embeddings.token")):
-            torch.testing.assert_close(tensor, theirs[name], atol=1e-3, rtol=1e-2)
+            torch.testing.assert_close(tensor, pretrained_weights[name], atol=1e-3, rtol=1e-2)
     torch.testing.assert_close(
-        started.model.embeddings.positional, theirs["embeddings.positional"][:12], atol=1e-3, rtol=1e-2
+        started.model.embeddings.positional, pretrained_weights["embeddings.positional"][:12], atol=1e-3, rtol=1e-2
     )
 
 
@@ -117,8 +117,8 @@ def test_minutes_given_on_resuming_bring_the_run_to_its_end(tmp_path: Path, monk
 
     with pytest.raises((KeyboardInterrupt, TrainingInterruptedError)):
         pretrain(planned, out=tmp_path / "lm", on_step=interrupt)
-    made = pretrain(planned, out=tmp_path / "lm", resume=True, minutes=0.05)
-    last = made.history[-1]
+    resumed = pretrain(planned, out=tmp_path / "lm", resume=True, minutes=0.05)
+    last = resumed.history[-1]
     assert last["step"] > 20 and last["learning_rate"] < 0.05 * planned.train.learning_rate
 
 

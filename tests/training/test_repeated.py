@@ -25,16 +25,18 @@ def settings(**changes: object) -> TrainConfig:
 
 def fitted(state: Path | None = None, **changes: object) -> tuple[dict[str, Tensor], FitResult]:
     """Weights and result of three runs."""
-    own, chosen = model(), settings(runs=RUNS)
-    objective = Classify.of(TRAIN, n_classes=own.head.out_features, config=chosen)
-    result = fit_repeatedly(own, TRAIN, VALIDATION, chosen, objective=objective, state_path=state, **changes)  # type: ignore[arg-type]
-    return own.state_dict(), result
+    network, config_of_runs = model(), settings(runs=RUNS)
+    objective = Classify.of(TRAIN, n_classes=network.head.out_features, config=config_of_runs)
+    result = fit_repeatedly(
+        network, TRAIN, VALIDATION, config_of_runs, objective=objective, state_path=state, **changes
+    )  # type: ignore[arg-type]
+    return network.state_dict(), result
 
 
 def single(number: int) -> dict[str, Tensor]:
-    own = model()
-    fit(own, TRAIN, VALIDATION, settings(runs=RUNS, seed=settings().seed + SEED_STEP * number))
-    return own.state_dict()
+    network = model()
+    fit(network, TRAIN, VALIDATION, settings(runs=RUNS, seed=settings().seed + SEED_STEP * number))
+    return network.state_dict()
 
 
 def same(first: dict[str, Tensor], second: dict[str, Tensor]) -> None:

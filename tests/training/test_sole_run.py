@@ -40,8 +40,8 @@ def test_a_saved_state_is_overwritten_only_with_overwrite(tmp_path: Path, quick:
         train(quick, out=tmp_path / "out")
     assert str(state) in str(caught.value) and state.read_bytes() == b"hours of work"
     assert [entry.name for entry in state.parent.iterdir()] == ["state.pt"], "and the lock is gone"
-    made = train(quick, out=tmp_path / "out", overwrite=True, max_steps=1)
-    assert made.path.is_dir() and not state.parent.exists()
+    trained = train(quick, out=tmp_path / "out", overwrite=True, max_steps=1)
+    assert trained.path.is_dir() and not state.parent.exists()
 
 
 def test_a_folder_of_other_files_is_never_replaced(tmp_path: Path, quick: RunConfig) -> None:
@@ -64,7 +64,7 @@ def test_no_room_for_a_training_is_one_line_and_exit_code_2(tmp_path: Path) -> N
     """A limit of 100 kB per file acts like a full disk."""
     code = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000));"
     code += "from txcls.cli import main; main()"
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", code, "train", "sample", "--out", "mine", "--max-steps", "2"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT), "TXCLS_CACHE": str(tmp_path / "cache")},
@@ -72,7 +72,7 @@ def test_no_room_for_a_training_is_one_line_and_exit_code_2(tmp_path: Path) -> N
         text=True,
         timeout=180,
     )
-    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-    assert done.returncode == 2 and len(errors) == 1, done.stderr
+    errors = [line for line in completed.stderr.splitlines() if line.startswith("error: ")]
+    assert completed.returncode == 2 and len(errors) == 1, completed.stderr
     assert "cannot save" in errors[0] and "File too large" in errors[0]
-    assert "Traceback" not in done.stderr
+    assert "Traceback" not in completed.stderr

@@ -17,6 +17,6 @@ def measured(monkeypatch: pytest.MonkeyPatch, rates: dict[int, float]) -> speed.
 def test_more_threads_are_used_only_if_they_are_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     assert measured(monkeypatch, {1: 1000.0, 2: 55.0}).threads == 1
     assert measured(monkeypatch, {1: 1000.0, 2: 1050.0}).threads == 1
-    found = measured(monkeypatch, {1: 1000.0, 2: 1700.0})
-    assert (found.threads, found.tokens_per_second) == (2, 1700.0)
-    assert found.sentence == "2 processor threads, as measured (tokens per second: 1,000 with 1, 1,700 with 2)."
+    choice = measured(monkeypatch, {1: 1000.0, 2: 1700.0})
+    assert (choice.threads, choice.tokens_per_second) == (2, 1700.0)
+    assert choice.sentence == "2 processor threads, as measured (tokens per second: 1,000 with 1, 1,700 with 2)."

@@ -18,9 +18,7 @@ def given(*, bias: bool) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | Non
 
 @pytest.mark.parametrize("at_once", [1, 5 * V, 1_000_000])
 @pytest.mark.parametrize("bias", [True, False])
-def test_loss_and_gradients_are_those_of_cross_entropy(
-    monkeypatch: pytest.MonkeyPatch, at_once: int, bias: bool
-) -> None:
+def test_loss_and_gradients_equal_cross_entropys(monkeypatch: pytest.MonkeyPatch, at_once: int, bias: bool) -> None:
     monkeypatch.setattr(module, "LOGITS_PER_PIECE", at_once)
     states, matrix, offset, targets = given(bias=bias)
     inputs = [tensor for tensor in (states, matrix, offset) if tensor is not None]
@@ -29,10 +27,10 @@ def test_loss_and_gradients_are_those_of_cross_entropy(
     loss, right = token_loss(states, matrix, offset, targets)
     torch.testing.assert_close(loss, expected)
     assert int(right) == int((logits.argmax(-1) == targets).sum())
-    for got, expected_gradient in zip(
+    for gradient, expected_gradient in zip(
         torch.autograd.grad(3 * loss, inputs), torch.autograd.grad(3 * expected, inputs), strict=True
     ):
-        torch.testing.assert_close(got, expected_gradient)
+        torch.testing.assert_close(gradient, expected_gradient)
 
 
 def test_under_autocast_it_multiplies_in_bfloat16_and_gradients_keep_their_types() -> None:

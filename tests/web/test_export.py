@@ -30,8 +30,8 @@ def test_the_playground_is_written_beside_the_page_and_replaced_with_it(tmp_path
     make_checkpoint(tmp_path / "tiny")
     for content in (b"one", b"two", b""):
         page = export_page([tmp_path / "tiny"], tmp_path / "page", single_file=single, playground=content)
-        beside = page.parent / "playground.html"
-        assert (beside.read_bytes() if beside.exists() else b"") == content
+        playground_file = page.parent / "playground.html"
+        assert (playground_file.read_bytes() if playground_file.exists() else b"") == content
         assert ('"playground":"playground.html"' in page.read_text("utf-8")) == bool(content)
 
 
@@ -66,7 +66,7 @@ def hashed(text: str) -> str:
 
 
 def test_the_page_has_the_checkpoints_values(tmp_path: Path) -> None:
-    made = make_checkpoint(tmp_path / "tiny", classes=HOSTILE)
+    checkpoint = make_checkpoint(tmp_path / "tiny", classes=HOSTILE)
     text = export_page([tmp_path / "tiny"], tmp_path / "page", single_file=True).read_text("utf-8")
     data = re.search(r'id="page-data">(.*?)</script>', text, re.DOTALL)
     weights = re.search(r'id="weights-0">(.*?)</script>', text)
@@ -74,7 +74,9 @@ def test_the_page_has_the_checkpoints_values(tmp_path: Path) -> None:
     described = json.loads(data[1])["models"][0]["description"]
     assert described["classes"] == list(HOSTILE)
     assert described["calibration"] == {"temperature": 1.5, "power": 1.25, "short": []}
-    assert described["tokenizer"] == made.encoder.to_dict() | {"config": made.config.text.model_dump(mode="json")}
+    assert described["tokenizer"] == checkpoint.encoder.to_dict() | {
+        "config": checkpoint.config.text.model_dump(mode="json")
+    }
     assert base64.b64decode(weights[1]) == (tmp_path / "tiny" / "model.safetensors").read_bytes()
     assert described["card"]["accuracy"] is None  # it was never evaluated
 
@@ -89,8 +91,8 @@ def test_a_page_with_an_address_has_a_preview_and_a_link_to_the_project(tmp_path
     assert '<a href="https://b.example/&quot;&gt;&lt;script&gt;" rel="noopener">' in text
     with Image.open(page.parent / "preview.png") as image:
         assert image.size == (1200, 630) and len(image.getcolors(2**24) or ()) > 10
-    again = export_page([tmp_path / "tiny"], tmp_path / "page").read_text("utf-8")
-    assert "og:image" not in again and "og:description" in again and not (page.parent / "preview.png").exists()
+    replaced = export_page([tmp_path / "tiny"], tmp_path / "page").read_text("utf-8")
+    assert "og:image" not in replaced and "og:description" in replaced and not (page.parent / "preview.png").exists()
     with pytest.raises(CheckpointError, match="expected one that begins with https"):
         export_page([tmp_path / "tiny"], tmp_path / "page", address="javascript:alert(1)")
 

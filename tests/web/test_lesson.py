@@ -44,12 +44,12 @@ def said() -> set[str]:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_language_has_all_that_the_page_says_and_nothing_else(language: str) -> None:
+def test_a_translation_has_exactly_the_texts_of_the_page(language: str) -> None:
     assert set(page_words(language)) == said()
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_what_is_filled_in_is_the_same_in_each_language(language: str) -> None:
+def test_placeholders_are_the_same_in_each_language(language: str) -> None:
     for english, other in page_words(language).items():
         assert sorted(BRACES.findall(english)) == sorted(BRACES.findall(other)), english
 

@@ -44,10 +44,10 @@ def test_the_command_reports_on_a_table_and_writes_the_file(tmp_path: Path, tabl
     make_checkpoint(tmp_path / "tiny")
     out = tmp_path / "report.html"
     costs = ["--cost-error", "3", "--cost-human", "1"]
-    done = CliRunner().invoke(
+    result = CliRunner().invoke(
         command_line(), ["report", str(tmp_path / "tiny"), "--data", str(table), "--out", str(out), *costs]
     )
-    assert done.exit_code == 0, done.output
-    assert "32 rows of mine.csv" in done.output and "accuracy" in done.output
+    assert result.exit_code == 0, result.output
+    assert "32 rows of mine.csv" in result.output and "accuracy" in result.output
     page = out.read_text("utf-8")
-    assert "Report on tiny" in page and "What does it cost?" in page and "Cheapest: " in done.output
+    assert "Report on tiny" in page and "What does it cost?" in page and "Cheapest: " in result.output

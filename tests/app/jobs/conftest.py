@@ -19,15 +19,15 @@ def _own_folder(jobs_folder: Path) -> None:
 
 @pytest.fixture
 def session() -> Iterator[Session]:
-    made = Session.new()
-    yield made
-    made.remove()
+    new_session = Session.new()
+    yield new_session
+    new_session.remove()
 
 
-def wait_until(is_so: Callable[[], bool], *, seconds: float = 30) -> None:
+def wait_until(condition: Callable[[], bool], *, seconds: float = 30) -> None:
     """Wait until the condition holds; AssertionError if it does not within `seconds`."""
     end = time.monotonic() + seconds
-    while not is_so():
+    while not condition():
         assert time.monotonic() < end
         time.sleep(0.05)
 

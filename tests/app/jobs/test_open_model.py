@@ -17,9 +17,9 @@ SHIPPED = Path(__file__).parents[3] / "checkpoints"
 
 @pytest.mark.attack
 def test_a_small_file_that_describes_a_large_model_is_refused(session: Session, tmp_path: Path) -> None:
-    made = make_checkpoint(tmp_path / "long", n_layers=1, n_heads=1, max_length=5792, positions="none").path
-    assert made is not None
-    job = finish(session, "open", {**put(session, "long.zip", pack(made)), "as": "long"})
+    path = make_checkpoint(tmp_path / "long", n_layers=1, n_heads=1, max_length=5792, positions="none").path
+    assert path is not None
+    job = finish(session, "open", {**put(session, "long.zip", pack(path)), "as": "long"})
     assert job.status == "failed" and f"at most {MAX_MEGABYTES} MB" in job.message
     assert not list(session.own.iterdir())
 

@@ -86,7 +86,7 @@ def test_one_address_cannot_fill_a_queue(monkeypatch: pytest.MonkeyPatch) -> Non
         os.close(lock)
 
 
-def test_a_job_waits_for_its_turn_says_so_and_can_leave_the_queue(session: Session, occupied: int) -> None:
+def test_a_job_waits_for_its_turn_and_can_leave_the_queue(session: Session, occupied: int) -> None:
     queue.start(session, "read", put(session, "table.csv", TABLE))
     job = queue.state(session, "read")
     assert job.status == "waiting" and job.ahead == 1
@@ -166,7 +166,7 @@ ALWAYS = "import time\nwhile True: time.sleep(0.1)"
     ],
 )
 @pytest.mark.attack
-def test_a_job_that_a_limit_ended_says_which_and_leaves_nothing(
+def test_a_job_ended_by_a_limit_names_the_limit_and_leaves_no_files(
     session: Session, code: str, limit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queue, "DISK_SECONDS", 0.2)

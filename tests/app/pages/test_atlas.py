@@ -29,7 +29,7 @@ def heads(app: AppTest) -> list[str]:
 
 def test_every_head_has_a_card_with_its_map_story_verdict_and_figures() -> None:
     app = open_page("atlas", checkpoint="who_won")
-    shown = html_of(app)
+    html = html_of(app)
     for words in (
         "1 of 4<small>heads have a story confirmed by intervention", "✓</span> confirmed, restores 100 %",
         "◐</span> part of it, restores 50 %",
@@ -39,8 +39,8 @@ def test_every_head_has_a_card_with_its_map_story_verdict_and_figures() -> None:
         "output at its mean <b>76.0</b> · output at zero <b>38.0</b> · uniform weights <b>19.0</b>",
         "0.99 (uniform 0.06)", "<b>0.40</b> of uniform", "not computed: uniform weights for these queries cost",
     ):  # fmt: skip
-        assert words in shown, words
-    assert "attends to markers" not in shown, "a refuted story is no caption"
+        assert words in html, words
+    assert "attends to markers" not in html, "a refuted story is no caption"
     assert "In this model attention depends on the query" in body_text(app)
     assert "1 of 4 heads" not in body_text(app)
     assert "One head can be mean-ablated at a cost of under 0.5 points" in body_text(app)
@@ -52,24 +52,24 @@ def test_the_selected_heads_attention_by_kinds_is_drawn_against_chance() -> None
     app = open_page("atlas", checkpoint="who_won")
     assert "head 2.2" in chart(app, "chart_kinds").alt, "the head that is worth most"
     app.button(key="atlas_kinds_0_1").click().run()
-    drawn = chart(app, "chart_kinds")
+    heat_map = chart(app, "chart_kinds")
     table = atlas().table
-    assert numbers(drawn.figure["data"][0]["z"]) == pytest.approx(table.attention[0, 1] - table.chance, abs=1e-5)
-    assert "head 1.2" in drawn.alt and "team it names to team it names" in drawn.alt
+    assert numbers(heat_map.figure["data"][0]["z"]) == pytest.approx(table.attention[0, 1] - table.chance, abs=1e-5)
+    assert "head 1.2" in heat_map.alt and "team it names to team it names" in heat_map.alt
     assert (app.query_params["layer"], app.query_params["head"]) == ("1", "2")
 
 
 def test_pages_open_on_the_head_worth_most_unless_the_address_names_one() -> None:
-    for params, shown in (
+    for params, head_name in (
         ({}, "2.2"),
         ({"layer": "1"}, "1.1"),
         ({"head": "1"}, "1.1"),
         ({"layer": "1", "head": "2"}, "1.2"),
     ):
         app = open_page("steps", checkpoint="who_won", text=REPORT, step="scores", **params)
-        layer, head = shown.split(".")
+        layer, head = head_name.split(".")
         heading = app.subheader[0].value
-        assert f"Layer {layer}" in heading and f"head {head}" in heading, (params, shown)
+        assert f"Layer {layer}" in heading and f"head {head}" in heading, (params, head_name)
     app = open_page("attention", checkpoint="who_won", text=REPORT)
     assert any(element.value == "Layer 2, head 2" for element in app.subheader), "the head of a confirmed story"
 

@@ -20,7 +20,7 @@ def test_deep_link_opens_the_layer_and_head_it_names() -> None:
     assert app.text_area[0].value == "banks signed a deal"
 
 
-def test_layer_that_is_not_there_becomes_the_last_and_this_is_said() -> None:
+def test_a_missing_layer_becomes_the_last_one_with_a_warning() -> None:
     app = open_page("attention", layer="99", head="1")
     assert any("Layer 2, head 1" in heading.value for heading in app.subheader)
     assert any("no layer 99" in warning.value for warning in app.warning)
@@ -40,9 +40,9 @@ def test_attention_page_prints_the_librarys_numbers() -> None:
     traced = trace_text(Predictor.load(PLAIN), TEXT)
     pattern = traced.attention[1, 1]
     query, key = np.unravel_index(int(pattern.argmax()), pattern.shape)
-    found = query_key(traced, layer=1, head=1, query=int(query), key=int(key))
+    explained = query_key(traced, layer=1, head=1, query=int(query), key=int(key))
     words = body_text(pages["score"])
-    assert f"**{found.score:.3f}**" in words and f"**{found.weight:.3f}**" in words
+    assert f"**{explained.score:.3f}**" in words and f"**{explained.weight:.3f}**" in words
     heads = head_statistics(traced.attention)
     for key, expected, close in (("chart_entropy", heads.entropy, 0.00501), ("chart_distance", heads.distance, 0.0501)):
         np.testing.assert_allclose(np.array(heat_map(pages["heads"], key)["text"], dtype=float), expected, atol=close)
@@ -55,9 +55,9 @@ def test_attention_page_prints_the_librarys_numbers() -> None:
 
 def test_a_link_opens_with_the_chosen_query_and_pair_of_tokens() -> None:
     app = open_page("attention", text=TEXT, layer="1", head="2", section="score", pair="5.1")
-    found = query_key(trace_text(Predictor.load(PLAIN), TEXT), layer=0, head=1, query=4, key=0)
+    explained = query_key(trace_text(Predictor.load(PLAIN), TEXT), layer=0, head=1, query=4, key=0)
     words = body_text(app)
-    assert f"**{found.score:.3f}**" in words and f"**{found.weight:.3f}**" in words
+    assert f"**{explained.score:.3f}**" in words and f"**{explained.weight:.3f}**" in words
     app.selectbox(key="why_Key").set_value(2).run()
     app.segmented_control(key="attention_section").set_value("arcs").run()
     assert app.query_params["pair"] == "5.3" and "section" not in app.query_params

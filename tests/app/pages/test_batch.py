@@ -3,6 +3,7 @@
 import csv
 import io
 from pathlib import Path
+from typing import Any
 
 import openpyxl
 import pytest
@@ -15,6 +16,7 @@ from tests.app.shell.test_charts import described
 from tests.app.tiny import PLAIN
 from tests.conftest import TEXTS
 from txcls.app.jobs import queue
+from txcls.app.jobs.queue import JobState
 from txcls.app.jobs.sessions import Session
 from txcls.predictor import Predictor
 
@@ -36,12 +38,23 @@ def with_file(name: str = "in.csv", content: str | bytes = "") -> tuple[Session,
     return session, until(app, lambda app: has_button("start_batch")(app) or bool(app.error))
 
 
+def classify_file(session: Session, spec: dict[str, Any]) -> JobState:
+    """Run the job that classifies a file to its end."""
+    options = {
+        "text_column": "body",
+        "top_k": 2,
+        "safe": True,
+        "checkpoint": str(Predictor.load(PLAIN).checkpoint.path),
+    }
+    return finish(session, "batch", spec | options)
+
+
 def rows_of(session: Session) -> list[dict[str, str]]:
     with (session.job("batch") / "scored.csv").open(newline="", encoding="utf-8-sig") as file:
         return list(csv.DictReader(file))
 
 
-def test_a_file_comes_back_with_classes_probabilities_and_the_next_best() -> None:
+def test_a_file_is_returned_with_classes_probabilities_and_runners_up() -> None:
     session, app = with_file()
     assert app.multiselect(key="batch_columns").value == ["body"]
     app.button(key="start_batch").click().run()
@@ -60,7 +73,7 @@ def test_a_file_comes_back_with_classes_probabilities_and_the_next_best() -> Non
     assert rows[-1]["predicted_label"] == "" and "(no words)" in html_of(app)
 
 
-def test_a_workbook_comes_back_as_one_in_which_no_cell_is_a_formula(tmp_path: Path) -> None:
+def test_a_workbook_is_returned_without_formulas(tmp_path: Path) -> None:
     book = openpyxl.Workbook()
     assert book.active is not None
     for row in (("id", "body"), (1, "the bank raised its rates"), (2, "'=1+1 a probe")):
@@ -69,10 +82,9 @@ def test_a_workbook_comes_back_as_one_in_which_no_cell_is_a_formula(tmp_path: Pa
     book.save(tmp_path / "in.xlsx")
     session = Session.new()
     spec = put(session, "in.xlsx", (tmp_path / "in.xlsx").read_bytes())
-    asked = {"text_column": "body", "top_k": 2, "safe": True, "checkpoint": str(Predictor.load(PLAIN).checkpoint.path)}
-    now = finish(session, "batch", {**spec, **asked})
-    assert now.status == "done", now.message
-    sheet = openpyxl.load_workbook(session.job("batch") / str(now.result["file"])).active
+    job = classify_file(session, spec)
+    assert job.status == "done", job.message
+    sheet = openpyxl.load_workbook(session.job("batch") / str(job.result["file"])).active
     assert sheet is not None
     cells = [[cell.value for cell in row] for row in sheet.iter_rows()]
     assert cells[0][:4] == ["id", "body", "predicted_label", "probability"] and cells[1][1].startswith("the bank")
@@ -87,21 +99,20 @@ def test_a_workbook_comes_back_as_one_in_which_no_cell_is_a_formula(tmp_path: Pa
         ("id,body\n1,café müde\n2,bank\n".encode(), b'"id","body",'),
     ],
 )
-def test_a_spreadsheets_csv_comes_back_as_that_spreadsheet_reads_it(content: bytes, begins: bytes) -> None:
+def test_a_spreadsheets_csv_is_returned_in_the_same_dialect(content: bytes, begins: bytes) -> None:
     session = Session.new()
     spec = put(session, "in.csv", content)
-    asked = {"text_column": "body", "top_k": 1, "safe": True, "checkpoint": str(Predictor.load(PLAIN).checkpoint.path)}
-    now = finish(session, "batch", {**spec, **asked})
-    written = (session.job("batch") / str(now.result["file"])).read_bytes()
+    job = classify_file(session, spec)
+    written = (session.job("batch") / str(job.result["file"])).read_bytes()
     assert written.startswith(begins) and written.count(b"\n") == 3
     delimiter = begins.decode("utf-8-sig")[4]
-    found = list(csv.DictReader(io.StringIO(written.decode("utf-8-sig")), delimiter=delimiter))
-    assert found[0]["body"].startswith("café müde") and found[0]["predicted_label"] and found[1]["id"] == "2"
+    rows = list(csv.DictReader(io.StringIO(written.decode("utf-8-sig")), delimiter=delimiter))
+    assert rows[0]["body"].startswith("café müde") and rows[0]["predicted_label"] and rows[1]["id"] == "2"
 
 
 @pytest.mark.slow
 def test_a_damaged_file_gets_an_error_message(tmp_path: Path) -> None:
     for name, content in (("in.parquet", b"PAR1 no"), ("in.xlsx", b"PK no"), ("in.json", b"{"), ("in.csv", b"\0" * 50)):
         _, app = with_file(name, content)
-        (said,) = [error.value.replace("\\", "") for error in app.error]
-        assert str(tmp_path) not in said and "internal error" not in said, said
+        (message,) = [error.value.replace("\\", "") for error in app.error]
+        assert str(tmp_path) not in message and "internal error" not in message, message

@@ -23,7 +23,7 @@ def test_text_is_shown_as_text() -> None:
 
 @pytest.mark.parametrize("page", ["classify", "attention", "positions"])
 @pytest.mark.parametrize("name", [PLAIN, PAIRS])
-def test_an_answer_to_unknown_words_is_said_to_mean_nothing(page: str, name: str) -> None:
+def test_a_prediction_for_unknown_words_is_marked_as_meaningless(page: str, name: str) -> None:
     assert "**This prediction means nothing**: 100 %" in body_text(open_page(page, checkpoint=name, text="שלום עולם"))
     assert "means nothing" not in body_text(open_page(page, checkpoint=PLAIN, text=TEXTS[0]))
 
@@ -35,10 +35,10 @@ def test_an_answer_to_unknown_words_is_said_to_mean_nothing(page: str, name: str
 def test_the_question_and_the_first_text_fit_the_data_set(
     dataset: str, question: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, of in (("first", "ag_news"), ("other", dataset)):
-        made = make_checkpoint(tmp_path / name)
-        config = made.config.model_copy(update={"data": DataConfig(dataset=of)})
-        save_checkpoint(replace(made, config=config))
+    for name, data in (("first", "ag_news"), ("other", dataset)):
+        checkpoint = make_checkpoint(tmp_path / name)
+        config = checkpoint.config.model_copy(update={"data": DataConfig(dataset=data)})
+        save_checkpoint(replace(checkpoint, config=config))
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     app = open_page("classify", checkpoint="other")
     assert app.title[0].value == question and app.text_area[0].value == examples_for(dataset)[0].text
@@ -58,28 +58,28 @@ def test_fewer_classes_leave_an_other_bar_that_completes_one_hundred_percent() -
     assert len(bars["x"]) == 3 and sum(bars["x"]) == pytest.approx(1.0)
 
 
-def test_text_too_long_for_a_link_stays_out_of_the_url_and_this_is_said() -> None:
+def test_a_text_too_long_for_a_link_stays_out_of_the_url_with_a_note() -> None:
     app = open_page("classify")
     app.text_area[0].set_value("shares " * MAX_LINKED_CHARACTERS).run()
     assert "text" not in app.query_params
     assert any("too long" in caption.value for caption in app.caption)
 
 
-def test_two_checkpoints_answer_side_by_side_and_the_link_says_so() -> None:
+def test_two_checkpoints_are_compared_and_both_are_in_the_link() -> None:
     app = open_page("classify", text="banks signed a deal")
     app.selectbox(key="versus_box").set_value(LEARNED).run()
     assert app.query_params["versus"] == LEARNED
     bars = figures_of(app)
-    assert len([one for one in bars if one["data"][0]["type"] == "bar"]) >= 2
-    shown = html_of(app)
-    assert shown.count('txcls-answer"') == 2 and f"<b>{LEARNED}</b>" in shown and f"<b>{PLAIN}</b>" in shown
+    assert len([figure for figure in bars if figure["data"][0]["type"] == "bar"]) >= 2
+    html = html_of(app)
+    assert html.count('txcls-answer"') == 2 and f"<b>{LEARNED}</b>" in html and f"<b>{PLAIN}</b>" in html
     assert [h.value for h in app.subheader if h.value.endswith(" read")] == ["What ag\\_news read", "What learned read"]
     app.selectbox(key="versus_box").set_value(None).run()
     assert "versus" not in app.query_params and not app.exception
 
 
 @pytest.mark.slow
-def test_bad_texts_raise_no_error_by_two_checkpoints() -> None:
+def test_bad_texts_raise_no_error_with_two_checkpoints() -> None:
     app = open_page("classify", checkpoint=PAIRS, versus=MANY)
     for kind in each_bad_text(app):
         assert app.query_params["versus"] == MANY, kind

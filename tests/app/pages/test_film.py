@@ -96,7 +96,7 @@ def test_a_long_text_is_shown_through_a_window() -> None:
     np.testing.assert_allclose(attention(sent(app)), film.attention, atol=1e-5)
 
 
-def test_for_a_checkpoint_without_states_it_opens_on_one_with_them_and_says_so() -> None:
+def test_a_checkpoint_without_snapshots_is_replaced_by_one_with_them_and_a_note() -> None:
     app = open_page("film", checkpoint=PLAIN, text=TEXT)
     assert has_film(app) and app.query_params["checkpoint"] == FILMED and app.query_params["text"] == TEXT
     assert app.warning[0].value == f"{PLAIN} has no snapshots of its training, so this page shows {FILMED} instead\\."
@@ -104,7 +104,7 @@ def test_for_a_checkpoint_without_states_it_opens_on_one_with_them_and_says_so()
     assert not go_to(app, "batch").warning
 
 
-def test_without_any_film_it_says_how_to_train_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_snapshots_the_page_says_how_to_record_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_checkpoint(tmp_path / PLAIN)
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     app = open_page("film", text=TEXT)
@@ -114,7 +114,7 @@ def test_without_any_film_it_says_how_to_train_one(tmp_path: Path, monkeypatch: 
 def test_bad_texts_raise_no_error() -> None:
     app = open_page("film", checkpoint=FILMED)
     for kind in each_bad_text(app):
-        asked = any("Type a few words" in info.value for info in app.info)
-        assert asked == (kind in ("empty", "whitespace")), kind
+        asks_for_words = any("Type a few words" in info.value for info in app.info)
+        assert asks_for_words == (kind in ("empty", "whitespace")), kind
         if has_film(app):
             sent(app)

@@ -69,19 +69,19 @@ def test_next_tokens_and_surprise_are_the_librarys() -> None:
 def test_sampling_by_the_buttons_is_sampling_by_the_command_line() -> None:
     app = open_language(part="continue", text="the bank raised", seed="7", temperature="1.2")
     ids = model(SAYS).encode("the bank raised")
-    wanted = [s.id for s in generate(model(SAYS).model, ids, n=4, sampling=Sampling(temperature=1.2, seed=7))]
+    expected = [s.id for s in generate(model(SAYS).model, ids, n=4, sampling=Sampling(temperature=1.2, seed=7))]
     for n in range(1, 5):
         app.button(key="sample_1").click().run()
-        assert app.query_params["added"] == ".".join(map(str, wanted[:n]))
+        assert app.query_params["added"] == ".".join(map(str, expected[:n]))
     app.button(key="undo").click().run()
-    assert app.query_params["added"] == ".".join(map(str, wanted[:3]))
+    assert app.query_params["added"] == ".".join(map(str, expected[:3]))
     app.button(key="start_again").click().run()
     assert "added" not in app.query_params
     app.button(key="sample_10").click().run()
-    assert app.query_params["added"].split(".")[:4] == list(map(str, wanted))
+    assert app.query_params["added"].split(".")[:4] == list(map(str, expected))
 
 
-def test_what_was_added_is_of_one_text_and_one_model() -> None:
+def test_added_tokens_are_dropped_with_another_text_or_model() -> None:
     for change in ("text", "model"):
         app = open_language(part="continue", text="the bank", added="20.21")
         assert len([token for token in strips_of(app)[0] if token["kind"] == "added"]) == 2
@@ -93,7 +93,7 @@ def test_what_was_added_is_of_one_text_and_one_model() -> None:
         assert not [token for token in strips_of(app)[0] if token["kind"] == "added"]
 
 
-def test_a_full_model_says_that_it_cannot_go_on() -> None:
+def test_a_text_of_maximum_length_cannot_be_continued() -> None:
     app = open_language(part="continue", text="the bank raised its rates again " * 4, causal=SAYS_WORDS, added="5")
     assert any("reads 24 tokens at most" in info.value for info in app.info)
     assert app.button(key="sample_1").disabled and not app.button(key="undo").disabled

@@ -19,12 +19,12 @@ def test_words_and_texts_are_drawn_with_their_nearest(name: str) -> None:
     texts, words = figures_of(app)
     assert words["data"][-1]["name"] == texts["data"][-1]["name"] == "this text"  # type: ignore[index]
     shown = body_text(app)
-    made = compute.token_plane(checkpoints.source(name), TEXT)
-    first = made.own[0]
-    assert f" {made.nearest[first][0][1]:.2f}," in shown
+    token_plane = compute.token_plane(checkpoints.source(name), TEXT)
+    first = token_plane.own[0]
+    assert f" {token_plane.nearest[first][0][1]:.2f}," in shown
     assert f"{len(EXAMPLES)} example texts of this app" in shown
-    others = tuple(example.text for example in EXAMPLES)
-    plane = compute.text_plane(checkpoints.source(name), TEXT, others)
+    examples = tuple(example.text for example in EXAMPLES)
+    plane = compute.text_plane(checkpoints.source(name), TEXT, examples)
     assert f"| {plane.cosines.max():.2f} |" in shown
 
 
@@ -32,24 +32,24 @@ def test_a_chosen_word_comes_first_with_its_nearest_and_they_are_named_in_the_pl
     source = checkpoints.source(PLAIN)
     word = compute.spellings(source).index("goalkeeper")
     app = open_page("neighbourhood", text=TEXT, word=str(word))
-    near = compute.nearest_tokens(source, word)[:6]
+    nearest = compute.nearest_tokens(source, word)[:6]
     first = next(line for element in app.markdown for line in element.value.splitlines() if line.startswith("| ▶"))
     assert first.startswith("| ▶ **goalkeeper** | ")
-    assert [f"{cosine:.2f}".replace("-", "−") in first for _, cosine in near] == [True] * 6
+    assert [f"{cosine:.2f}".replace("-", "−") in first for _, cosine in nearest] == [True] * 6
     named = figures_of(app)[1]["data"][1]  # type: ignore[index]
-    assert set(named["customdata"]) <= {word, *(one for one, _ in near)} and word in named["customdata"]
+    assert set(named["customdata"]) <= {word, *(index for index, _ in nearest)} and word in named["customdata"]
 
 
 def test_a_clicked_text_has_its_own_nearest_texts_beside_the_plot() -> None:
     app = open_page("neighbourhood", text=TEXT)
     app.toggle(key="with_test_texts").set_value(False).run()
-    others = tuple(example.text for example in EXAMPLES)
-    vectors = compute.pool_texts(checkpoints.source(PLAIN), others).vectors
+    examples = tuple(example.text for example in EXAMPLES)
+    vectors = compute.pool_texts(checkpoints.source(PLAIN), examples).vectors
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    app.session_state[CHOSEN_TEXT] = others[2]
+    app.session_state[CHOSEN_TEXT] = examples[2]
     app.run()
     expected = np.delete(unit @ unit[2], 2).max()
     first = next(
         line for element in app.markdown for line in element.value.splitlines() if line.startswith(("| 0.", "| 1."))
     )
-    assert first.startswith(f"| {expected:.2f} |") and others[2][:20] in body_text(app)
+    assert first.startswith(f"| {expected:.2f} |") and examples[2][:20] in body_text(app)

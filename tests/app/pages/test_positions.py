@@ -21,20 +21,20 @@ KINDS = {"who_won": "sinusoidal", "who_won_learned": "learned", "who_won_none": 
 @pytest.fixture
 def three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in MODELS:
-        made = make_checkpoint(tmp_path / name, positions=KINDS[name], max_length=24)
-        n = len(made.classes)
+        checkpoint = make_checkpoint(tmp_path / name, positions=KINDS[name], max_length=24)
+        n = len(checkpoint.classes)
         figures = {
             "accuracy": 0.9, "macro_f1": 0.9, "ece": 0.0, "log_loss": 0.1, "n": 9, "per_class": [], "reliability": [],
             "confusion": [[0] * n for _ in range(n)],
             "order": {"words_shuffled": 0.8125, "positions_removed": 0.75, "both": 0.7},
         }  # fmt: skip
-        save_checkpoint(replace(made, metrics={"test": figures}))
+        save_checkpoint(replace(checkpoint, metrics={"test": figures}))
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
 
 
 def table(app: AppTest) -> list[list[str]]:
-    [found] = [m.value for m in app.markdown if m.value.startswith("| positions | as typed ")]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in found.splitlines()[2:]]
+    [markdown] = [m.value for m in app.markdown if m.value.startswith("| positions | as typed ")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in markdown.splitlines()[2:]]
 
 
 def words_now(app: AppTest) -> list[str]:
@@ -68,7 +68,7 @@ def test_without_positions_no_order_changes_the_answer_and_with_them_some_does()
 
 
 @pytest.mark.usefixtures("three")
-def test_a_text_that_the_three_models_do_not_know_gives_way_to_a_report() -> None:
+def test_a_text_unknown_to_the_three_models_is_replaced_by_a_report() -> None:
     app = open_page("positions", text="xylophone zeppelin quixotic")
     assert table(app) == table(open_page("positions", text=REPORTS[0].text)) != table(open_page("positions", text=TEXT))
     assert says(app.caption, "of your text is unknown to these models")

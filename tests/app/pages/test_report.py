@@ -56,14 +56,14 @@ def test_mistakes_are_listed_most_confident_first_and_open_in_classify(rows_here
     assert not app.exception and app.text_area[0].value == expected[1].text
 
 
-def test_every_chart_says_what_it_draws(rows_here: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_chart_has_a_description(rows_here: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     make_checkpoint(tmp_path / "unmeasured")
     app = open_page("report")
     assert says(app.subheader, "On 40 test rows")
-    drawn = charts_of(app)
-    assert {drawing.key for drawing in drawn} >= {"chart_confusion", "chart_reliability", "chart_groups_by_length"}
-    for one in drawn:
+    charts = charts_of(app)
+    assert {drawing.key for drawing in charts} >= {"chart_confusion", "chart_reliability", "chart_groups_by_length"}
+    for one in charts:
         described(one)
 
 
@@ -90,6 +90,8 @@ def test_doubtful_labels_are_offered_for_correction(rows_here: None) -> None:
     assert not app.exception
     predictions = compute_report.on_test_rows(checkpoints.source(PLAIN)).predictions
     assert predictions is not None
-    found = compute_report.check_row_labels(predictions, has_learned=False, on_fold=lambda done, total: None).suspects
-    said = body_text(app)
-    assert f"**{len(found):,}** of 40 labels look wrong" in said if found else "No label looks wrong" in said
+    suspects = compute_report.check_row_labels(
+        predictions, has_learned=False, on_fold=lambda done, total: None
+    ).suspects
+    text = body_text(app)
+    assert f"**{len(suspects):,}** of 40 labels look wrong" in text if suspects else "No label looks wrong" in text

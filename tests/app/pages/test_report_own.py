@@ -35,15 +35,15 @@ FILE = "id,body,kind\n" + "".join(f'{n},"{text}",{label}\n' for n, (text, label)
 @pytest.fixture
 def session() -> Session:
     """A session with a classifier, its rows, and the table that they come from."""
-    made = Session.new()
-    plain = make_checkpoint(made.own / "letters")
+    new_session = Session.new()
+    plain = make_checkpoint(new_session.own / "letters")
     data = DataConfig(dataset="table", text_column="body", label_column="kind")
     save_checkpoint(replace(plain, config=plain.config.model_copy(update={"data": data})))
-    spec = {**put(made, "table.csv", FILE), "text_column": "body", "label_column": "kind"}
+    spec = {**put(new_session, "table.csv", FILE), "text_column": "body", "label_column": "kind"}
     texts, labels = ([row[n] for row in ROWS] for n in (0, 1))
-    kept = StoredRows(texts, labels, list(range(2, len(ROWS) + 2)), HELD_OUT, ((), ()), spec)
-    write_rows(made.folder / "kept", "letters", kept, texts[:2])
-    return made
+    stored_rows = StoredRows(texts, labels, list(range(2, len(ROWS) + 2)), HELD_OUT, ((), ()), spec)
+    write_rows(new_session.folder / "kept", "letters", stored_rows, texts[:2])
+    return new_session
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_the_learning_curve_is_that_of_the_rows_it_was_trained_on(session: Sessi
     assert not app.exception and f"From {n // 2} to {n} training rows" in body_text(app)
 
 
-def test_labels_of_all_rows_are_checked_and_corrections_go_to_the_page_train(
+def test_labels_of_all_rows_are_checked_and_corrections_go_to_train(
     session: Session, source: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = open_page("report", job=session.token, checkpoint=NAME)
@@ -86,7 +86,9 @@ def test_labels_of_all_rows_are_checked_and_corrections_go_to_the_page_train(
     assert not app.exception, app.exception
     result = end_of(session, "suspects").result
     assert (result["n_checked"], result["n_rows"]) == (len(ROWS), len(ROWS))
-    assert [ROWS[one["row"] - 2][0] for one in result["suspects"]] == [one["text"] for one in result["suspects"]]
+    assert [ROWS[suspect["row"] - 2][0] for suspect in result["suspects"]] == [
+        suspect["text"] for suspect in result["suspects"]
+    ]
     doubted = [asdict(SuspectRow(n + 2, *ROWS[n], "World", 0.1, 0.9)) for n in (2, 7)]
     write_json(session.job("suspects") / "result.json", {**result, "suspects": doubted, "n_suspects": 2})
     app.run()
@@ -111,20 +113,20 @@ def test_only_downloads_are_made_safe_for_spreadsheets(session: Session) -> None
     spec |= {"text_column": "body", "label_column": "kind", "corrections": {"3": "b", "4": ""}}
     job = finish(session, "correct", spec)
     safe = (session.job("correct") / job.result["download"]).read_text("utf-8-sig").splitlines()
-    same = (session.folder / job.result["file"]).read_text("utf-8-sig").splitlines()
+    unchanged = (session.folder / job.result["file"]).read_text("utf-8-sig").splitlines()
     assert safe[:3] == ['"body","kind"', '"\'=1+1","a"', '"text 0","b"'] and len(safe) == 10
-    assert same == [safe[0], '"=1+1","a"', *safe[2:]]
+    assert unchanged == [safe[0], '"=1+1","a"', *safe[2:]]
 
 
-def test_a_report_on_a_table_is_what_the_classifier_answers(session: Session, source: Source) -> None:
+def test_a_report_on_a_table_equals_the_classifiers_predictions(session: Session, source: Source) -> None:
     spec = {"checkpoint": str(source.folder), "state": source.state, "own": "letters"}
     job = finish(session, "report", {**put(session, "again.csv", FILE), **spec})
     app = open_page("report", job=session.token, checkpoint=NAME)
     assert "letters was trained on" in body_text(app)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(st, "session_state", {})
-        found = compute_report.on_own_table(source, job)
-    assert found is not None and found.report.predictions is not None
-    expected = predict_rows(checkpoints.classifier(source), found.report.predictions.rows)
-    np.testing.assert_allclose(found.report.predictions.probabilities, expected.probabilities, atol=1e-6)
-    assert found.report.metrics["n"] == len(ROWS)
+        own = compute_report.on_own_table(source, job)
+    assert own is not None and own.report.predictions is not None
+    expected = predict_rows(checkpoints.classifier(source), own.report.predictions.rows)
+    np.testing.assert_allclose(own.report.predictions.probabilities, expected.probabilities, atol=1e-6)
+    assert own.report.metrics["n"] == len(ROWS)

@@ -78,9 +78,9 @@ def test_mean_ablation_and_accuracy_come_with_a_measured_checkpoint(measured: Pr
     effects = ablate_each(measured, TEXTS[0], heads="mean", feed_forward="mean", means=Means.of(measured))
     expected = 100 * np.column_stack([effects.heads, effects.feed_forward])
     np.testing.assert_allclose(written(app, "chart_board"), expected, atol=0.0501)
-    kept = measured.checkpoint.metrics["heads"]
-    parts = np.column_stack([kept["mean"]["heads"], kept["mean"]["feed_forward"]])
-    accuracy = 100 * (parts - kept["accuracy"])
+    stored = measured.checkpoint.metrics["heads"]
+    parts = np.column_stack([stored["mean"]["heads"], stored["mean"]["feed_forward"]])
+    accuracy = 100 * (parts - stored["accuracy"])
     np.testing.assert_allclose(written(app, "chart_accuracy"), accuracy, atol=0.00501)
     assert "8 test texts" in body_text(app) and "8 validation texts" in body_text(app)
     app.toggle(key="switch_positions_mine").set_value(True).run()

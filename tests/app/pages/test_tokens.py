@@ -17,27 +17,27 @@ def merges(app: AppTest):  # type: ignore[no-untyped-def]
 
 
 def test_steps_that_change_something_show_it_and_the_others_are_named() -> None:
-    shown = body_text(open_tokens(text="The <b>bank</b> raised"))
-    assert "<del>&lt;b&gt;</del><ins>␣</ins>" in shown and "<ins>t</ins>he" in shown
-    assert "No effect on this text: html entities, urls" in shown
+    text = body_text(open_tokens(text="The <b>bank</b> raised"))
+    assert "<del>&lt;b&gt;</del><ins>␣</ins>" in text and "<ins>t</ins>he" in text
+    assert "No effect on this text: html entities, urls" in text
 
 
 def test_ids_and_places_are_those_of_the_encoder() -> None:
     app = open_tokens(text="The bank zyzzyva")
     encoding = checkpoints.classifier(checkpoints.source(PLAIN)).encoder.encode("The bank zyzzyva")
-    shown = html_of(app)
+    html = html_of(app)
     for token in encoding.tokens:
-        assert f"<i>{token.id}</i><small>{token.start}–{token.end}</small>" in shown
-    assert "zyzzyva<sup>?</sup>" in shown
+        assert f"<i>{token.id}</i><small>{token.start}–{token.end}</small>" in html
+    assert "zyzzyva<sup>?</sup>" in html
     assert "1\u00a0(33\u00a0%)" in body_text(app)
 
 
 @pytest.mark.parametrize("name", [PLAIN, LEARNED, PAIRS])
 def test_words_and_sub_words_stand_side_by_side_for_every_kind_of_checkpoint(name: str) -> None:
-    shown = body_text(open_tokens(checkpoint=name, text="the goalkeeper saved a zyzzyva"))
-    assert "**Words**" in shown and "**Subwords**" in shown
-    assert shown.count("as this checkpoint reads them") == shown.count("for comparison") == 1
-    assert ("sample set" if name == PAIRS else "vocabulary, weighted by") in shown
+    text = body_text(open_tokens(checkpoint=name, text="the goalkeeper saved a zyzzyva"))
+    assert "**Words**" in text and "**Subwords**" in text
+    assert text.count("as this checkpoint reads them") == text.count("for comparison") == 1
+    assert ("sample set" if name == PAIRS else "vocabulary, weighted by") in text
 
 
 def test_vocabulary_search_finds_words_parts_and_ids() -> None:
@@ -56,7 +56,7 @@ def test_vocabulary_search_finds_words_parts_and_ids() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [PLAIN, PAIRS])
-def test_bad_texts_in_the_box_and_in_the_search_are_answered_calmly(name: str) -> None:
+def test_bad_texts_in_the_box_and_in_the_search_raise_no_error(name: str) -> None:
     def enter(app: AppTest, text: str) -> None:
         app.text_area[0].set_value(text)
         app.text_input(key="vocabulary_query").set_value(text[:200])

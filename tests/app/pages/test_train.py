@@ -67,8 +67,8 @@ def test_a_table_is_surveyed_before_training() -> None:
     assert app.multiselect(key="text_column_box").value == ["message"]
     assert app.selectbox(key="label_column_box").value == "kind"
     assert "Same text, different labels" in str(app.segmented_control[0].options)
-    shown = html_of(app)
-    assert "52, 53" in shown and "post / money" in shown, "the lines of the file"
+    html = html_of(app)
+    assert "52, 53" in html and "post / money" in html, "the lines of the file"
 
 
 @pytest.mark.slow
@@ -77,8 +77,8 @@ def test_the_budget_is_found_again_by_a_reload_and_another_one_is_forecast_at_on
     until(app, lambda app: queue.state(session, "plan").status == "done")
     app.run()
     first = queue.state(session, "plan")
-    said = [text.value for text in app.markdown if text.value.startswith("Forecast: **")]
-    assert len(said) == 1 and "others fit the calibration" in said[0]
+    forecasts = [text.value for text in app.markdown if text.value.startswith("Forecast: **")]
+    assert len(forecasts) == 1 and "others fit the calibration" in forecasts[0]
     app.slider(key="minutes").set_value(1).run()
     assert len([text for text in app.markdown if text.value.startswith("Forecast: **")]) == 1, "no worker is waited for"
     assert queue.state(session, "plan").since == first.since, "measured once"
@@ -116,22 +116,22 @@ def test_training_ends_in_a_comparison_and_a_classifier_for_this_visitor_alone()
     until(app, lambda app: any(drawing.key.startswith("chart_live") for drawing in charts_of(app)))
     until(app, lambda app: len([t for t in chart(app, "chart_live").figure["data"] if len(t["x"]) > 1]) > 0)
     described(chart(app, "chart_live"))
-    again = open_page("train", job=session.token)  # as after a reload, or in another tab
-    assert any(drawing.key.startswith("chart_live") for drawing in charts_of(again)) or has_button("another_table")(
-        again
+    reopened = open_page("train", job=session.token)  # as after a reload, or in another tab
+    assert any(drawing.key.startswith("chart_live") for drawing in charts_of(reopened)) or has_button("another_table")(
+        reopened
     )
     if has_button("stop_training")(app):
         app.button(key="stop_training").click().run()
     until(app, lambda app: any(drawing.key == "chart_comparison" for drawing in charts_of(app)), seconds=150)
     described(chart(app, "chart_comparison"))
     assert "Linear baseline" in html_of(app) and "Majority guess" in html_of(app)
-    own = "yours · my_table"
-    mine = open_page("classify", job=session.token, checkpoint=own)
-    assert mine.query_params["checkpoint"] == own and mine.selectbox(key="checkpoint_box").value == own
+    name = "yours · my_table"
+    mine = open_page("classify", job=session.token, checkpoint=name)
+    assert mine.query_params["checkpoint"] == name and mine.selectbox(key="checkpoint_box").value == name
     assert str(mine.text_area[0].value) in TABLE, "a held-out row of its own to try"
-    others = open_page("classify", checkpoint=own)
-    assert others.query_params["checkpoint"] == PLAIN and "There is no checkpoint" in body_text(others)
-    assert own not in str(others.selectbox(key="checkpoint_box").options)
+    other_visitor = open_page("classify", checkpoint=name)
+    assert other_visitor.query_params["checkpoint"] == PLAIN and "There is no checkpoint" in body_text(other_visitor)
+    assert name not in str(other_visitor.selectbox(key="checkpoint_box").options)
     mine = open_page("train", job=session.token)
     mine.button(key="forget").click().run()
     assert not session.folder.exists() and "job" not in mine.query_params
@@ -166,7 +166,7 @@ def test_markup_in_a_table_reaches_the_page_as_text() -> None:
     assert not [text for text in app.markdown if "<script>" in text.value]
 
 
-def test_a_place_in_the_queue_is_shown_and_can_be_given_up() -> None:
+def test_a_visitor_sees_their_place_in_the_queue_and_can_leave_it() -> None:
     name, lock = queue.enter("train", "somebody")
     assert queue.take_turn(name)
     _, app = read()

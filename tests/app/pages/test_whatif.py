@@ -28,12 +28,12 @@ def change(app: AppTest, text: str) -> AppTest:
 def test_a_changed_text_is_compared_shared_and_kept() -> None:
     app = change(open_page("whatif", text=TEXT), CHANGED)
     assert app.query_params["changed"] == CHANGED
-    shown = html_of(app)
-    assert "<del>bank</del><ins>club</ins>" in shown and "1 changed" in shown and "1 removed" in shown
-    made = compute.compare_texts(checkpoints.source(PLAIN), TEXT, CHANGED)
+    html = html_of(app)
+    assert "<del>bank</del><ins>club</ins>" in html and "1 changed" in html and "1 removed" in html
+    comparison = compute.compare_texts(checkpoints.source(PLAIN), TEXT, CHANGED)
     bars = figures_of(app)[0]["data"]
     assert {bar["name"] for bar in bars} == {"as typed", "changed"}  # type: ignore[index, union-attr]
-    assert f"{made.after.ranked[0].label}" in body_text(app)
+    assert f"{comparison.after.ranked[0].label}" in body_text(app)
     go_to(app, "classify")
     go_to(app, "whatif")
     assert app.text_area(key=BOX).value == CHANGED and app.text_area[0].value == TEXT
@@ -55,7 +55,7 @@ def test_the_search_lists_flips_and_offers_the_smallest(name: str) -> None:
     assert "has become" in body_text(app)
 
 
-def test_bad_changed_texts_are_answered_calmly() -> None:
+def test_bad_changed_texts_raise_no_error() -> None:
     app = open_page("whatif", text=TEXT)
     for kind in each_bad_text(app, lambda app, text: app.text_area(key=BOX).set_value(text)):
         assert app.text_area[0].value == TEXT, kind
@@ -68,33 +68,33 @@ PAIR = {"text": "Rovers lost to City.", "changed": "Rovers easily beat City."}
 def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Predictor:
     """A model of match reports that gives different predictions for the two texts of PAIR, with a made-up circuit."""
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
-    made = save_reports_model(tmp_path / "reports", measured=False)
+    checkpoint = save_reports_model(tmp_path / "reports", measured=False)
     with torch.no_grad():  # move the bias to halfway between the two texts' logits
-        texts = [torch.tensor([made.encoder.encode(text).ids]) for text in PAIR.values()]
-        made.model.head.bias -= (made.model(texts[0])[0] + made.model(texts[1])[0]) / 2
+        texts = [torch.tensor([checkpoint.encoder.encode(text).ids]) for text in PAIR.values()]
+        checkpoint.model.head.bias -= (checkpoint.model(texts[0])[0] + checkpoint.model(texts[1])[0]) / 2
     split = {"test": 0.75}
-    kept = [KeptRows(Row(1, 1, "class token"), split, {"test": 0.25}, {"test": 0.3})]
-    kept.append(KeptRows(Row(0, 1, "second team"), {"test": 0.9}, {"test": 0.26}, {"test": 0.3}))
+    kept_rows = [KeptRows(Row(1, 1, "class token"), split, {"test": 0.25}, {"test": 0.3})]
+    kept_rows.append(KeptRows(Row(0, 1, "second team"), {"test": 0.9}, {"test": 0.26}, {"test": 0.3}))
     pointed = tuple(Pointed(heads, 120, 0.5) for heads in ((0,), (1,), (0, 1)))
-    circuit = Circuit({"test": 40}, 20, 32, 5, {"test": 1.0}, {"test": 0.2}, tuple(kept), pointed)
-    save_checkpoint(made.with_metrics(circuit=circuit.to_dict()))
+    circuit = Circuit({"test": 40}, 20, 32, 5, {"test": 1.0}, {"test": 0.2}, tuple(kept_rows), pointed)
+    save_checkpoint(checkpoint.with_metrics(circuit=circuit.to_dict()))
     return Predictor.load("reports")
 
 
 def test_two_texts_of_equal_length_open_on_the_grid_and_a_cell_is_patched(reports: Predictor) -> None:
     app = open_page("whatif", **PAIR)
     grid = patch_grid(reports, *PAIR.values())
-    bars, drawn = (figure["data"] for figure in figures_of(app)[:2])
-    np.testing.assert_allclose(numbers(drawn[0]["z"]), grid.values, atol=1e-5)  # type: ignore[index]
+    bars, heat_map = (figure["data"] for figure in figures_of(app)[:2])
+    np.testing.assert_allclose(numbers(heat_map[0]["z"]), grid.values, atol=1e-5)  # type: ignore[index]
     linked = open_page("whatif", **PAIR, patched="3.5")
     after = reports.calibrated(torch.from_numpy(grid.logits[2, 4])[None], n_tokens=9)[0].numpy()
     bars = figures_of(linked)[0]["data"]
     assert set(numbers(bars[1]["x"]).round(5)) <= set(after.round(5))  # type: ignore[index]
     assert grid.parts[2].name in body_text(linked)
     noising = open_page("whatif", **PAIR, direction="noising")
-    drawn = figures_of(noising)[1]["data"]
+    heat_map = figures_of(noising)[1]["data"]
     expected = patch_grid(reports, *PAIR.values(), direction="noising").values
-    np.testing.assert_allclose(numbers(drawn[0]["z"]), expected, atol=1e-5)  # type: ignore[index]
+    np.testing.assert_allclose(numbers(heat_map[0]["z"]), expected, atol=1e-5)  # type: ignore[index]
 
 
 def test_the_class_row_is_pointed_at_a_token(reports: Predictor) -> None:

@@ -54,8 +54,8 @@ def values_in(part: Any) -> Iterator[float]:
         for value in part:
             yield from values_in(value)
     elif part is not None:
-        drawn = np.atleast_1d(numbers(part)).astype(float)
-        yield from (*drawn.ravel().tolist(), float(np.nansum(drawn)))
+        numbers_in_part = np.atleast_1d(numbers(part)).astype(float)
+        yield from (*numbers_in_part.ravel().tolist(), float(np.nansum(numbers_in_part)))
 
 
 def drawn_values(figure: dict[str, Any]) -> np.ndarray:
@@ -71,19 +71,19 @@ def drawn_values(figure: dict[str, Any]) -> np.ndarray:
 def assert_describes_heat_map(alt: str, trace: dict[str, Any]) -> None:
     """Assert that the range, size and largest weight in a description agree with the heat map."""
     values = numbers(trace["z"]).astype(float)
-    if said := re.search(r"from (\S+) to ([−-]?\d+\.\d+)", alt):
-        for written, value in zip(said.groups(), (np.nanmin(values), np.nanmax(values)), strict=True):
+    if match := re.search(r"from (\S+) to ([−-]?\d+\.\d+)", alt):
+        for written, value in zip(match.groups(), (np.nanmin(values), np.nanmax(values)), strict=True):
             digits = len(written.partition(".")[2])
             assert as_number(written) == pytest.approx(value, abs=0.51 * 10**-digits), alt
-    if said := re.search(r"over (\d+) tokens", alt):
-        assert values.shape == (int(said[1]),) * 2, alt
-    if said := re.search(r"largest weight: (\S+) from “(.*)” to “(.*)”", alt):
+    if match := re.search(r"over (\d+) tokens", alt):
+        assert values.shape == (int(match[1]),) * 2, alt
+    if match := re.search(r"largest weight: (\S+) from “(.*)” to “(.*)”", alt):
         row, column = np.unravel_index(int(np.nanargmax(values)), values.shape)
         names = [
             unescape(re.sub("[\u200b\u200c]", "", trace[axis][place])).strip()
             for axis, place in (("y", row), ("x", column))
         ]
-        assert (f"{values[row, column]:.2f}", *names) == said.groups(), alt
+        assert (f"{values[row, column]:.2f}", *names) == match.groups(), alt
 
 
 def described(drawing: Chart) -> None:
@@ -105,7 +105,7 @@ def described(drawing: Chart) -> None:
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_descriptions_say_what_the_charts_draw(view: str) -> None:
+def test_descriptions_agree_with_the_charts(view: str) -> None:
     app = open_page(view.partition(",")[0], text=TEXT, **VIEWS[view])
     charts = charts_of(app)
     assert charts

@@ -45,14 +45,14 @@ def held(queue: ComputeQueue, n: int) -> Iterator[None]:
 
 def test_one_computation_runs_at_a_time_and_each_gets_a_slice_before_any_gets_a_second() -> None:
     queue, order, gate = ComputeQueue(max_waiting=20, slice_seconds=0.0), [], threading.Event()
-    running, limit = [0], [0]
+    running, most_running = [0], [0]
 
     def compute(name: int) -> None:
         with queue.turn(lambda _: None) as between:
             gate.wait(5)
             for _ in range(3):
                 running[0] += 1
-                limit[0] = max(limit[0], running[0])
+                most_running[0] = max(most_running[0], running[0])
                 order.append(name)
                 running[0] -= 1
                 between()
@@ -65,15 +65,15 @@ def test_one_computation_runs_at_a_time_and_each_gets_a_slice_before_any_gets_a_
         gate.set()
         for future in futures:
             future.result(5)
-    assert order == [0, 1, 2, 3] * 3 and limit == [1]
+    assert order == [0, 1, 2, 3] * 3 and most_running == [1]
 
 
 def test_a_visitor_who_leaves_frees_the_place_in_the_queue_and_the_turn() -> None:
-    queue, left = ComputeQueue(max_waiting=20, slice_seconds=0.0), [False, False]
+    queue, has_left = ComputeQueue(max_waiting=20, slice_seconds=0.0), [False, False]
 
     def compute(number: int) -> None:
         def wait(_: int) -> None:
-            if left[number]:
+            if has_left[number]:
                 raise LeftError
 
         with queue.turn(wait) as between:
@@ -85,7 +85,7 @@ def test_a_visitor_who_leaves_frees_the_place_in_the_queue_and_the_turn() -> Non
         futures = [threads.submit(compute, number) for number in (0, 1)]
         until(lambda: queue.waiting == 1)
         for number in (1, 0):  # either may be running or waiting at that moment
-            left[number] = True
+            has_left[number] = True
             with pytest.raises(LeftError):
                 futures[number].result(5)
     with queue.turn(lambda _: None):
@@ -119,8 +119,8 @@ def test_only_four_computations_have_begun_however_many_wait() -> None:
         time.sleep(0.1)
         assert len(begun) == 4
         end.set()
-        for done in running:
-            done.result(10)
+        for future in running:
+            future.result(10)
 
 
 def test_a_computation_that_waits_for_another_ones_result_lets_all_go_first() -> None:
@@ -137,8 +137,8 @@ def test_a_computation_that_waits_for_another_ones_result_lets_all_go_first() ->
             has_result.set()
 
     with ThreadPoolExecutor(6) as threads:
-        for done in [threads.submit(work) for work in (*[needs] * 5, has)]:
-            done.result(10)
+        for future in [threads.submit(work) for work in (*[needs] * 5, has)]:
+            future.result(10)
 
 
 @pytest.mark.attack

@@ -16,7 +16,7 @@ LONG = "the striker scored twice " * 1_000
 
 
 @pytest.mark.parametrize("page, box", [("classify", 0), ("language", 0), ("whatif", 0), ("whatif", 1)])
-def test_a_longer_text_is_cut_before_any_work_and_the_page_says_so(page: str, box: int) -> None:
+def test_a_longer_text_is_cut_with_a_message_before_any_computation(page: str, box: int) -> None:
     app = open_page(page, text="banks signed a deal")
     app.text_area[box].set_value(LONG).run()
     assert app.text_area[box].value == LONG[:20_000]
@@ -36,7 +36,7 @@ def test_many_different_texts_leave_the_cache_within_its_budget(monkeypatch: pyt
     assert max(sizes) <= 400_000 and sizes[-1] > 200_000
 
 
-def test_when_too_many_wait_the_page_says_so_and_offers_to_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_queue_is_explained_with_a_button_to_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
     queue = ComputeQueue(max_waiting=2)
     monkeypatch.setattr(compute_queue, "shared_queue", lambda: queue)
     with held(queue, 3):

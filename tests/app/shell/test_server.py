@@ -39,8 +39,8 @@ def test_a_wrong_setting_keeps_the_server_from_starting_and_is_named(setting: st
 @pytest.mark.attack
 def test_old_sessions_are_gone_once_the_server_answers_and_links_lead_nowhere_else(tmp_path: Path) -> None:
     old, new = Session.new(), Session.new()
-    seen = old.folder.with_name(f"{old.folder.name}.seen")
-    seen.write_text(json.dumps({"at": time.monotonic() - 4000}))
+    last_visit = old.folder.with_name(f"{old.folder.name}.seen")
+    last_visit.write_text(json.dumps({"at": time.monotonic() - 4000}))
     with serve(tmp_path / "log") as address:
         assert not old.folder.exists() and new.exists
         for link in ("x", "..%2f..%2fetc%2fpasswd", new.token, new.folder.name):
@@ -74,10 +74,10 @@ def test_memory_is_returned_once_after_the_last_visitor_has_left(monkeypatch: py
         freeing = asyncio.create_task(server._free_memory_when_idle())
         await asyncio.sleep(0.3)
         assert not calls
-        visited.state, left = RuntimeState.NO_SESSIONS_CONNECTED, time.monotonic()
+        visited.state, left_at = RuntimeState.NO_SESSIONS_CONNECTED, time.monotonic()
         await asyncio.sleep(0.6)
         freeing.cancel()
-        return left
+        return left_at
 
-    left = asyncio.run(visit())
-    assert len(calls) == 1 and calls[0] - left > 0.03
+    left_at = asyncio.run(visit())
+    assert len(calls) == 1 and calls[0] - left_at > 0.03

@@ -15,46 +15,46 @@ def token(start: int, end: int, *, text: str = "word", unknown: bool = False, sp
 
 
 def body(html: str) -> str:
-    found = re.search(r'<div class="txcls-text" dir="auto">(.*?)</div>', html, re.DOTALL)
-    assert found
-    return found[1]
+    match = re.search(r'<div class="txcls-text" dir="auto">(.*?)</div>', html, re.DOTALL)
+    assert match
+    return match[1]
 
 
 def test_every_character_is_shown_once_whatever_the_offsets() -> None:
     text = "shares & <b>prices</b> fell"
     tokens = [token(0, 6), token(4, 8), token(9, 12), token(9, 12), token(100, 200)]
-    shown = body(marked_text(text, tokens, truncated_at=None, limit=9))
-    assert unescape(re.sub(r"<[^>]*>", "", shown)) == text
+    html = body(marked_text(text, tokens, truncated_at=None, limit=9))
+    assert unescape(re.sub(r"<[^>]*>", "", html)) == text
 
 
 def test_markup_in_text_and_tokens_is_escaped() -> None:
     text = "<script>alert('x')</script>"
-    shown = marked_text(text, [token(0, 8, text='"><script>')], truncated_at=None, limit=9)
-    assert "<script" not in shown
+    html = marked_text(text, [token(0, 8, text='"><script>')], truncated_at=None, limit=9)
+    assert "<script" not in html
 
 
 def test_long_texts_are_cut_and_the_rest_counted() -> None:
-    shown = marked_text("word " * 200_000, [token(0, 4)], truncated_at=5, limit=1)
-    assert len(shown) < 5_000
-    assert "999,395 more characters" in shown
+    html = marked_text("word " * 200_000, [token(0, 4)], truncated_at=5, limit=1)
+    assert len(html) < 5_000
+    assert "999,395 more characters" in html
 
 
 @given(st.text(st.characters(codec=None)))
 def test_any_text_can_be_sent_and_holds_no_markup(text: str) -> None:
-    shown = escape(text)
-    shown.encode()
-    assert "<" not in shown and ">" not in shown
-    assert "\x00" not in shown
+    escaped = escape(text)
+    escaped.encode()
+    assert "<" not in escaped and ">" not in escaped
+    assert "\x00" not in escaped
 
 
 @given(st.text(st.characters(codec=None)))
 def test_names_of_tokens_are_only_text(name: str) -> None:
-    for shown in (
+    for html in (
         ids([name], [token(0, 1)]),
         chips([(name, "1")]),
         pieces([name], new=0),
         merges([(name, "1", "2", name)], now=1),
     ):
-        shown.encode()
-        bare = re.sub(r"<(/?(style|div|span|b|i|small|table|thead|tbody|tr|th|td))\b[^<>]*>", "", shown)
+        html.encode()
+        bare = re.sub(r"<(/?(style|div|span|b|i|small|table|thead|tbody|tr|th|td))\b[^<>]*>", "", html)
         assert "<" not in bare

@@ -22,9 +22,9 @@ MAX_REQUEST = MB + upload_guard.FORM_BYTES
 @pytest.fixture
 def manager(monkeypatch: pytest.MonkeyPatch) -> MemoryUploadedFileManager:
     """Streamlit's upload manager, which holds uploads in memory."""
-    made = MemoryUploadedFileManager("/upload")
-    monkeypatch.setattr(upload_guard.runtime, "get_instance", lambda: SimpleNamespace(uploaded_file_mgr=made))
-    return made
+    uploads = MemoryUploadedFileManager("/upload")
+    monkeypatch.setattr(upload_guard.runtime, "get_instance", lambda: SimpleNamespace(uploaded_file_mgr=uploads))
+    return uploads
 
 
 def status_of(

@@ -25,10 +25,10 @@ def test_a_classifier_is_downloaded_as_a_page_that_answers(
     download.value.save_as(tmp_path / "ag_news.html")
     page.close()
     assert context.browser is not None
-    alone = context.browser.new_page()
-    alone.goto((tmp_path / "ag_news.html").as_uri() + "#text=shares+fell")
-    expect(alone.locator("#answer")).to_contain_text(str(answers.predict(["shares fell"])[0].label))
-    alone.close()
+    offline_page = context.browser.new_page()
+    offline_page.goto((tmp_path / "ag_news.html").as_uri() + "#text=shares+fell")
+    expect(offline_page.locator("#answer")).to_contain_text(str(answers.predict(["shares fell"])[0].label))
+    offline_page.close()
 
 
 PICTURE = ".picture[data-read] .machine-bars"
@@ -39,7 +39,7 @@ def percentages(probabilities: Iterable[float]) -> list[str]:
 
 
 @pytest.mark.parametrize("seconds", [0, 0.3])
-def test_what_is_typed_right_after_loading_follows_the_text(page: Page, server: Server, seconds: float) -> None:
+def test_typing_right_after_loading_appends_to_the_text(page: Page, server: Server, seconds: float) -> None:
     page.goto(f"{server.address}/?text=the+bank+raised+its+rates")
     page.wait_for_selector(PICTURE)
     page.wait_for_timeout(1000 * seconds)
@@ -52,13 +52,13 @@ def test_what_is_typed_right_after_loading_follows_the_text(page: Page, server: 
 
 def test_a_text_box_that_the_browser_draws_late_holds_the_text_of_the_link(page: Page, server: Server) -> None:
     """The picture triggers another run when it loads, in which Streamlit would start with an empty box."""
-    held: list[Route] = []
-    page.route(re.compile("/TextArea[^/]*js$"), lambda route: held.append(route))
+    held_requests: list[Route] = []
+    page.route(re.compile("/TextArea[^/]*js$"), lambda route: held_requests.append(route))
     page.goto(f"{server.address}/?text=the+bank+raised+its+rates")
     page.wait_for_selector(PICTURE)
     settle(page)
-    assert len(held) == 1 and not text_box(page).count()
-    held[0].continue_()
+    assert len(held_requests) == 1 and not text_box(page).count()
+    held_requests[0].continue_()
     expect(text_box(page)).to_have_value("the bank raised its rates")
 
 

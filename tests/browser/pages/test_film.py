@@ -38,13 +38,13 @@ def percent(share: float) -> str:
 
 def bars(page: Page) -> list[tuple[str, str]]:
     """The class and probability of each bar, from top to bottom."""
-    found = page.locator(".film .classes li:visible").evaluate_all(
+    items = page.locator(".film .classes li:visible").evaluate_all(
         """(items) => items
           .map((item) => ({item, top: Number(/\\* ([\\d.]+)/.exec(item.style.transform)?.[1] ?? 0)}))
           .sort((one, other) => one.top - other.top)
           .map(({item}) => [...item.querySelectorAll("span")].map((span) => span.textContent).filter(Boolean))"""
     )
-    return [(name.removesuffix(" ★"), value) for name, value in found]
+    return [(name.removesuffix(" ★"), value) for name, value in items]
 
 
 def expected_bars(film: TrainingFilm, classes: tuple[str, ...], n: int) -> list[tuple[str, str]]:

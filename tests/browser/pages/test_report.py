@@ -34,11 +34,11 @@ def upload(page: Page) -> None:
 def test_an_uploaded_table_is_measured_and_a_row_opens_in_classify(page: Page, server: Server) -> None:
     visit(page, server, "report", checkpoint=PLAIN)
     upload(page)
-    found = report_on(Predictor.load(server.log.parent / "checkpoints" / PLAIN), ROWS, rows_description="")
-    assert found.confusion is not None and found.predictions is not None
-    drawn = cells(page, "chart_confusion")
-    assert drawn.shape == (4, 4)
-    assert sorted(drawn.sum(axis=1).round(3)) == [1, 1, 1, 1]
+    report = report_on(Predictor.load(server.log.parent / "checkpoints" / PLAIN), ROWS, rows_description="")
+    assert report.confusion is not None and report.predictions is not None
+    confusion = cells(page, "chart_confusion")
+    assert confusion.shape == (4, 4)
+    assert sorted(confusion.sum(axis=1).round(3)) == [1, 1, 1, 1]
     table = page.locator(".st-key-report_mistakes [data-testid=stDataFrameResizable]")
     table.scroll_into_view_if_needed()
     box = table.bounding_box()
@@ -46,4 +46,4 @@ def test_an_uploaded_table_is_measured_and_a_row_opens_in_classify(page: Page, s
     page.mouse.click(box["x"] + 15, box["y"] + 55)  # the checkbox of the first row
     expect(page.locator("h1")).to_have_text("Which class does this text belong to?")
     settle(page)
-    expect(text_box(page)).to_have_value(found.predictions.mistakes()[0].text)
+    expect(text_box(page)).to_have_value(report.predictions.mistakes()[0].text)

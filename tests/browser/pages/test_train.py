@@ -72,10 +72,10 @@ def test_a_table_is_trained_on_survives_a_reload_is_stopped_inspected_downloaded
     address = page.url
     assert len(query(page)["job"]) == 32
     page.reload()  # during training
-    done = page.locator(".st-key-chart_comparison .js-plotly-plot")
+    comparison = page.locator(".st-key-chart_comparison .js-plotly-plot")
     page.wait_for_function(HAS_LEARNED)
     page.locator(".st-key-stop_training button:visible").first.click()
-    expect(done).to_be_visible(timeout=240_000)
+    expect(comparison).to_be_visible(timeout=240_000)
     settle(page)
     assert query(page)["checkpoint"] == "yours · letters_to_us", "other pages open with it from now on"
     assert SECRET in query(page)["text"]
@@ -119,14 +119,14 @@ def test_a_table_is_trained_on_survives_a_reload_is_stopped_inspected_downloaded
     settle(page)
     with page.expect_download() as downloading:
         page.locator("#zip_letters_to_us:visible").first.click()
-    kept = tmp_path / "mine.zip"
-    downloading.value.save_as(kept)
-    with zipfile.ZipFile(kept) as archive:
+    archive_path = tmp_path / "mine.zip"
+    downloading.value.save_as(archive_path)
+    with zipfile.ZipFile(archive_path) as archive:
         archive.extractall(tmp_path / "unpacked")
     assert Predictor.load(tmp_path / "unpacked" / "letters_to_us").classes == ("money", "post")
     open_train(other, server)
     other.get_by_text("Open a model that you downloaded here").click()
-    upload(other, kept, at=1)
+    upload(other, archive_path, at=1)
     expect(other.get_by_text("Opened as yours · mine")).to_be_visible()
     assert query(other)["job"] != query(page)["job"]
     assert query(other)["checkpoint"] == "yours · mine"

@@ -73,8 +73,8 @@ def test_class_names_are_the_same_from_files_and_python(tmp_path: Path) -> None:
 
 def test_rows_of_unknown_classes_are_left_out() -> None:
     rows = LabelledTexts(["a", "b", "c", "d"], [0, 1, 2, 3], ("x", "new", "z", "Y"))
-    known, which = rows_in_classes(rows, ("z", "x", "y"))
-    assert known == LabelledTexts(["a", "c"], [1, 0], ("z", "x", "y")) and list(which) == [0, 2]
+    known_rows, indices = rows_in_classes(rows, ("z", "x", "y"))
+    assert known_rows == LabelledTexts(["a", "c"], [1, 0], ("z", "x", "y")) and list(indices) == [0, 2]
     assert rows_in_classes(rows, ("z", "x", "y"), loosely=True)[0].labels == [1, 0, 2]
     old = LabelledTexts(["a"], [0], ("4",))
     assert rows_in_classes(old, ("3.0", "4.0"), loosely=True)[0].labels == [1]

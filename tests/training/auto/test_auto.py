@@ -83,11 +83,11 @@ def test_parts_are_disjoint_and_share_no_text() -> None:
     assert parts.test_rows is not None
     indices = [*parts.training_rows, *parts.validation_rows, *parts.test_rows]
     assert sorted(indices) == list(range(250)) and 40 <= len(parts.test) <= 55 and 10 <= len(parts.validation) <= 25
-    seen = [{normalised(text) for text in part.texts} for part in (parts.training, parts.validation, parts.test)]
-    assert not (seen[0] & seen[1] or seen[0] & seen[2] or seen[1] & seen[2])
+    texts = [{normalised(text) for text in part.texts} for part in (parts.training, parts.validation, parts.test)]
+    assert not (texts[0] & texts[1] or texts[0] & texts[2] or texts[1] & texts[2])
     assert any("50 rows repeat the text of another" in note for note in parts.notes)
-    for part, which in ((parts.training, parts.training_rows), (parts.test, parts.test_rows)):
-        assert list(part.texts) == [doubled.texts[row] for row in which]
+    for part, indices_of_part in ((parts.training, parts.training_rows), (parts.test, parts.test_rows)):
+        assert list(part.texts) == [doubled.texts[row] for row in indices_of_part]
 
 
 @pytest.mark.parametrize(
@@ -161,12 +161,12 @@ def test_the_bytes_in_a_token_are_counted_from_its_ids() -> None:
     start = shipped_encoder()
     assert start is not None
     data = rows(60)
-    whole = planning._encode_untruncated(start.encoder, data)
+    encoded = planning._encode_untruncated(start.encoder, data)
     n_bytes = sum(
         len(clean(text, start.config.text.cleaning).encode()) + 1 for text in data.texts
     )  # a space before each
-    n_tokens = int((whole.ids >= len(SPECIAL_TOKENS)).sum())
-    assert planning._bytes_per_token(start.encoder, whole) == pytest.approx(n_bytes / n_tokens)
+    n_tokens = int((encoded.ids >= len(SPECIAL_TOKENS)).sum())
+    assert planning._bytes_per_token(start.encoder, encoded) == pytest.approx(n_bytes / n_tokens)
 
 
 def test_the_result_is_compared_on_rows_it_never_saw_and_saved(tmp_path: Path) -> None:
@@ -270,8 +270,8 @@ def test_an_interrupted_run_is_not_overwritten_and_resumed_with_its_plan(tmp_pat
     plan = planned(minutes=7, speed=speed.Speed(2, 9000.0, ()), resume=out)
     assert (plan.config, plan.minutes, plan.speed) == (planned().config, planned().minutes, SPEED)
     resumed = run_plan(plan, out=out, resume=True)
-    whole = run_plan(planned(), out=None)
-    np.testing.assert_array_equal(resumed.predictions, whole.predictions)
+    uninterrupted = run_plan(planned(), out=None)
+    np.testing.assert_array_equal(resumed.predictions, uninterrupted.predictions)
     assert not state_file(out).parent.exists()
 
 
@@ -290,8 +290,8 @@ def test_only_a_run_of_the_same_rows_is_resumed(tmp_path: Path) -> None:
 
 def test_given_test_rows_are_used_with_notes_on_those_left_out_or_repeated() -> None:
     data = rows(90)
-    given = LabelledTexts([data.texts[0], "a new soup", "a bird"], [0, 0, 1], ("food", "bird"))
-    parts = split_rows(data, given, seed=0)
+    test_rows = LabelledTexts([data.texts[0], "a new soup", "a bird"], [0, 0, 1], ("food", "bird"))
+    parts = split_rows(data, test_rows, seed=0)
     assert parts.test.texts == [data.texts[0], "a new soup"] and parts.test.classes == CLASSES
     assert parts.test_rows is None and len(parts.training) + len(parts.validation) == 90
     notes = " ".join(parts.notes)
