@@ -71,7 +71,7 @@ def cold_start(browser: "Browser", log: Path) -> tuple[float, float, float, floa
     return startup_seconds, heading, bars, next_visitor
 
 
-def response(page: "Page", text: str) -> tuple[float, float]:
+def response_ms(page: "Page", text: str) -> tuple[float, float]:
     """Milliseconds until the bars are redrawn: from sending the text, and from the last key."""
     page.evaluate("window.redrawnAt = window.sentAt = 0")
     page.locator('[class*="st-key-text_box"] textarea').fill(text)
@@ -103,18 +103,18 @@ def main() -> int:
             page.wait_for_selector(f"{BARS} .bars path", state="attached")
             page.wait_for_timeout(1500)
             page.evaluate(WATCH, BARS)
-            responses = [response(page, text) for text in texts]
+            response_times = [response_ms(page, text) for text in texts]
         browser.close()
     print(machine())
     print(f"\n{'cold start, seconds from `streamlit run`':<50}{'median':>8}{'worst':>8}{'goal':>8}")
-    rows = ("server responds", "heading drawn", "bars drawn", "next visitor: opening the page to bars drawn")
+    rows = ("server responds", "heading drawn", "bars drawn", "next visitor: bars drawn after opening the page")
     for row, values in zip(rows, zip(*starts, strict=True), strict=True):
         goal = f"{GOAL_COLD_SECONDS:g}" if row == "bars drawn" else ""
         print(f"{row:<50}{statistics.median(values):>8.2f}{max(values):>8.2f}{goal:>8}")
     print(f"\n{f'changed text to redrawn bars, ms ({len(texts)} texts)':<50}{'median':>8}{'worst':>8}{'goal':>8}")
     for row, values, goal in zip(
         ("from sending the text", "from the last key (with the 250 ms pause)"),
-        zip(*responses, strict=True),
+        zip(*response_times, strict=True),
         (f"{GOAL_RESPONSE_MS:g}", ""),
         strict=True,
     ):

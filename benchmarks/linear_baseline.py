@@ -42,7 +42,7 @@ TESTED_SPLITS: tuple[SplitName, ...] = ("test", "new")
 BAYES_STRENGTHS = (3.0, 10.0, 30.0, 100.0)
 """Values of C for the logistic regression."""
 BAYES_CLASSES = 5
-"""C is chosen by the log loss of this many classes, the most frequent ones."""
+"""Number of classes (the most frequent ones) on which C is chosen, by log loss."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@
 
 A real Chromium without network opens single files, one for each classifier that can be exported. "Redrawn" is the time
 until the page's script has read the text, drawn everything and laid it out; the browser then paints, which is included
-in the time to the next frame. "CPU" is the processor time of the page's own thread for a key, including painting; on a
+in the time to the next frame. "CPU" is the CPU time of the page's own thread for a key, including painting; on a
 busy machine, the other times also depend on other programs. "Of limit" is the file's size relative to its limit, 1.45
 times the weights plus 300 kB.
 """
@@ -60,7 +60,7 @@ async ([text, keys]) => {
 
 
 def cpu_ms(session: "CDPSession") -> float:
-    """Processor time of the page's thread so far, in ms; `session` must measure Performance in thread ticks."""
+    """CPU time of the page's thread so far, in ms; `session` must measure Performance in thread ticks."""
     metrics = {metric["name"]: metric["value"] for metric in session.send("Performance.getMetrics")["metrics"]}
     return 1000 * float(metrics["TaskDuration"])
 

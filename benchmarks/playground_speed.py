@@ -2,10 +2,10 @@
 
     python -m benchmarks.playground_speed [--seconds 20] [--task TASK ...]
 
-The speed is in texts per second for a model of `who_won`'s size (2 layers, 2 heads, width 64, 15 tokens, batches of
-32), for forward, backward and optimiser: one thread of JavaScript in a real Chromium, and PyTorch with one thread; by
-the clock, and by processor time, on which other work has little influence. Then the page itself, with its workers:
-accuracy on held-out texts after `--seconds` of training with the default settings of each task.
+First the speed of one thread, in texts per second, with JavaScript in a real Chromium and with PyTorch. The model has
+the size of `who_won` (2 layers, 2 heads, width 64, 15 tokens, batches of 32); forward pass, backward pass and optimiser
+are included. Seconds are wall-clock time or CPU time, which other processes affect little. Then the accuracy of the
+page itself, with its workers, on held-out texts after `--seconds` of training with the default settings of each task.
 """
 
 import argparse
@@ -51,13 +51,13 @@ globalThis.ready = true;
 """
 
 
-def speeds(train: Callable[[float], int], processor_time: Callable[[], float], seconds: float) -> str:
-    """Texts per second of `train`, which returns its number of texts, by the clock and by processor time."""
+def speeds(train: Callable[[float], int], cpu_time: Callable[[], float], seconds: float) -> str:
+    """Texts per second of wall-clock and of CPU time, as text; `train` returns its number of texts."""
     train(1)  # warm-up
-    started, work_before = time.perf_counter(), processor_time()
+    started, cpu_before = time.perf_counter(), cpu_time()
     n = train(seconds)
-    by_clock, by_work = n / (time.perf_counter() - started), n / (processor_time() - work_before)
-    return f"{by_clock:,.0f} ({by_work:,.0f} by processor time)"
+    per_wall_second, per_cpu_second = n / (time.perf_counter() - started), n / (cpu_time() - cpu_before)
+    return f"{per_wall_second:,.0f} ({per_cpu_second:,.0f} by CPU time)"
 
 
 def pytorch(seconds: float) -> int:

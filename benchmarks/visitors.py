@@ -3,7 +3,7 @@
     python -m benchmarks.visitors [--visitors 30]
     python -m benchmarks.visitors --minutes 30 [--visitors 50] [--leavers 200] [--workers 5]
 
-Visitors speak the app's protocol without browsers, which would use more processor time than the app. The times from a
+Visitors speak the app's protocol without browsers, which would use more CPU time than the app. The times from a
 request to the first chart and to the complete page are measured. Checkpoints are loaded beforehand.
 
 With `--minutes`, each visitor opens random pages with the shipped checkpoints, types a sentence from the examples, two
@@ -71,7 +71,7 @@ class Log:
 
 
 def visit_at_human_speed(address: str, seed: int, end: float, log: Log) -> None:
-    """Simulate a visitor until `end`, who opens pages, types, reads, and sometimes reconnects."""
+    """Until `end`, simulate a visitor who opens pages, types, reads, and sometimes reconnects."""
     chance = random.Random(seed)
     time.sleep(chance.uniform(0, 10))
     while time.monotonic() < end:
@@ -206,7 +206,9 @@ def _report(visitors: int, minutes: float, log: Log, memory_mb: Sequence[float],
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--visitors", type=int, help="number of simultaneous visitors [default: 30; with --minutes 50]")
+    parser.add_argument(
+        "--visitors", type=int, help="number of simultaneous visitors [default: 30, or 50 with --minutes]"
+    )
     parser.add_argument("--minutes", type=float, help="duration of a simulation at human speed, on random pages")
     parser.add_argument("--leavers", type=int, default=200, help="sessions that leave before a page is drawn")
     parser.add_argument("--workers", type=int, default=0, help="sessions that train and classify files")

@@ -1,4 +1,4 @@
-"""The Python interface: what `txcls` offers, and that the methods of a Classifier return what the library returns."""
+"""The Python interface: the names that `txcls` exports, and a Classifier's methods against the functions they call."""
 
 import re
 from pathlib import Path

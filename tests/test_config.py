@@ -1,4 +1,4 @@
-"""Settings: which are refused and with what message, and that a round trip through JSON loses nothing."""
+"""Settings: invalid ones are refused with a clear message, and a round trip through JSON loses nothing."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Taps: what a trace records and edits, and that threads never see each other's taps."""
+"""Taps: a trace records and edits tensors, and threads never see each other's taps."""
 
 import threading
 import time

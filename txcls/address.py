@@ -1,4 +1,4 @@
-"""The parameters of an app page's URL: checkpoints, text, layer, head, step, switches, ….
+"""The parameters of an app page's URL: checkpoints, text, layer, head, step, switches and so on.
 
 A `View` describes what a page shows; `params_from_view` writes it as URL parameters, and `view_from_params` reads them
 back. In a lesson, a URL holds only what differs from the lesson's step (`Anchor`). Layers and heads are numbered from 1
@@ -349,7 +349,7 @@ def unusable(params: Mapping[str, str], *, checkpoints: Sequence[str]) -> dict[s
 LESSON_PARAMS = ("lesson", "step", "lang", "page")
 """Parameters that name a lesson, its step and language, and another page opened from the lesson."""
 STEP_IN_LESSON = "at"
-"""The parameter for the step of the page Step by step within a lesson, where `step` is the lesson's step."""
+"""Within a lesson, the parameter for the current step of the page Step by step; `step` is then the lesson's step."""
 
 
 @dataclass(frozen=True, slots=True)

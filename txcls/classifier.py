@@ -139,7 +139,8 @@ class Classifier(Predictor):
             classifier.ablate(text, heads=[(0, 2), (1, 3)], how="uniform")    # uniform attention in two heads
             classifier.ablate(text, heads="all", feed_forward=1)
 
-        `original` (C,) and `changed` (1, C) are probabilities; `effect` (1,) is the change in the predicted class's.
+        `original` (C,) and `changed` (1, C) are probabilities; `effect` (1,) is the change in the probability of the
+        predicted class.
 
         Args:
             text: with at least one word.

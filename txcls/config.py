@@ -208,7 +208,7 @@ class TrainConfig(Section):
     """Learning rate of each layer relative to the layer above it, from the head down to the embeddings (Howard & Ruder
     2018); below 1, lower layers change less, since their pre-trained features are more general."""
     weight_decay: float = Field(0.01, ge=0.0, le=10.0)
-    """AdamW's decay of weight matrices."""
+    """AdamW's weight decay, applied only to weight matrices."""
     warmup_fraction: Fraction = 0.1
     """Share of all steps used for the linear warm-up from zero."""
     gradient_clip: float = Field(1.0, ge=0.0)

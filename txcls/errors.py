@@ -39,7 +39,7 @@ class CheckpointError(TxclsError):
 
 
 class TrainingError(TxclsError):
-    """Training cannot start or continue: the loss is not finite, there is nothing to resume from, …."""
+    """Training cannot start or continue, for example because the loss is not finite."""
 
 
 class StoppedError(TxclsError):
@@ -51,7 +51,7 @@ class LostProcessError(TrainingError):
 
 
 class TraceError(TxclsError):
-    """A trace is not possible: an unknown tap, a text without words, nothing recorded, …."""
+    """A trace is not possible, for example because a tap is unknown or the text has no words."""
 
 
 class UnknownNameError(TraceError, KeyError):

@@ -1,6 +1,6 @@
 """A Transformer text classifier from first principles, from top to bottom: ids, embeddings, blocks, pooling, logits.
 
-Letters in the shape comments at line ends:
+Letters in the shape comments at the ends of lines:
 
     B batch   T tokens   D d_model   H heads   E head width (D / H)   F d_ff   C classes   V vocabulary   L layers
 
@@ -281,7 +281,7 @@ class Encoder(nn.Module):
             mask = earlier if mask is None else mask & earlier  # B 1 T T
         return mask
 
-    # Except in the reference systems and GPT-2, texts are padded only within batches, and padding is masked.
+    # Except in the reference systems and GPT-2, texts are padded only to the longest of a batch; padding is masked.
 
     def pad(self, ids: Tensor) -> Tensor:
         """Ids (B, T) padded to max_length if `fixed_length`, otherwise unchanged."""

@@ -143,7 +143,7 @@ class Predictor:
         """The predictions for an iterable of strings, in the same order.
 
         Args:
-            texts: a list, tuple, array, pandas Series, ….
+            texts: a list, tuple, array, pandas Series or other iterable.
             top_k: how many classes to rank, at least 1; None for all.
             batch_size: maximum number of texts per forward pass; each batch holds texts of similar length.
 

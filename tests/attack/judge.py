@@ -22,7 +22,7 @@ from typing import Any, NoReturn, Self
 
 ROOT = Path(__file__).resolve().parents[2]
 MAX_SECONDS, MAX_MB = 2.0, 500.0
-"""Limits for one command, successful or refused: processor time, and peak resident memory."""
+"""Limits for one command, successful or refused: CPU time, and peak resident memory."""
 LONGEST_LINE = 2000
 PATIENCE_SECONDS = 20.0
 MEMORY_LIMIT = 8 << 30
@@ -39,7 +39,7 @@ class Outcome:
 
     Attributes:
         code: exit status; if negative, the signal that ended it.
-        seconds: processor time of the task only.
+        seconds: CPU time of the task only.
         mb: peak resident memory.
         out, err: the first 200,000 bytes of its output.
         hung: whether it was killed for running too long.
@@ -66,7 +66,7 @@ class Outcome:
         elif self.code:
             problems.append(f"exit code {self.code}, expected 0 or 2: {self.err.strip()[-200:]!r}")
         if self.seconds > MAX_SECONDS:
-            problems.append(f"{self.seconds:.1f} s of processor time, at most {MAX_SECONDS:g}")
+            problems.append(f"{self.seconds:.1f} s of CPU time, at most {MAX_SECONDS:g}")
         if self.mb > MAX_MB:
             problems.append(f"{self.mb:.0f} MB, at most {MAX_MB:g}")
         return problems

@@ -20,7 +20,7 @@ PAGE = """
 
 @pytest.fixture
 def page(browser: "Browser") -> "Page":
-    """A text box like Streamlit's; `start(text)` mimics what happens after a run, `type` a visitor."""
+    """A text box like Streamlit's; `start(text)` mimics what happens after a run, and `type(text)` mimics typing."""
     new_page = browser.new_page()
     new_page.clock.install()
     new_page.set_content(PAGE)

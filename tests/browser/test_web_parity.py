@@ -1,4 +1,4 @@
-"""The browser's forward pass, cleaning and tokenization give the same results as Python, in a real Chromium."""
+"""The browser's forward pass, cleaning and tokenisation give the same results as Python, in a real Chromium."""
 
 import base64
 import html.entities

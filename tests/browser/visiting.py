@@ -20,7 +20,7 @@ QUIET = """(call) => {
   window.quiet.frames = isIdle ? window.quiet.frames + 1 : 0
   return window.quiet.frames > 10
 }"""
-"""Whether nothing has run for ten frames: between two runs, as when a page opens another, the app is idle for less."""
+"""Whether nothing has run for ten frames: between two runs, as when a page opens another, the app is idle for fewer."""
 
 
 def settle(page: Page) -> None:

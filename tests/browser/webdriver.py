@@ -60,7 +60,7 @@ def find_webkit_driver() -> str | None:
 
 
 Send = Callable[[str, dict[str, Any]], Any]
-"""Sends a command of Marionette's with its parameters, and returns the value of its answer."""
+"""Sends a Marionette command with its parameters, and returns the value of its answer."""
 
 
 class Window:

@@ -1,4 +1,4 @@
-"""Saves that are killed at every stage, each in its own process; run by test_files.py.
+"""Saves that are killed at every stage, each in its own process; run by test_folders.py.
 
     python -m tests.checkpoint.killed_saves FOLDER      prints one JSON line per stage
 

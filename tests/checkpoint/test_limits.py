@@ -1,6 +1,6 @@
 """Folders that are not valid are refused in 2 s and 300 MB, whatever sizes their files claim.
 
-Each folder is loaded in its own process, forked from one that has loaded a valid checkpoint; processor seconds and peak
+Each folder is loaded in its own process, forked from one that has loaded a valid checkpoint; CPU seconds and peak
 megabytes are measured from the fork on.
 """
 

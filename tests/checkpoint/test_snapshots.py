@@ -1,4 +1,4 @@
-"""Snapshots during training: which are kept, that their file restores them, and that a bad file is refused by name."""
+"""Snapshots during training: their steps, their file restores them, and a damaged file is named in the error."""
 
 import json
 from collections.abc import Callable

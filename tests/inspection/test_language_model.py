@@ -73,8 +73,8 @@ def test_next_tokens_are_the_softmax_at_the_last_token(causal: TextModel, sampli
     predicted = next_tokens(causal, ids, sampling=sampling, top=12, truth=6)
     np.testing.assert_allclose(predicted.ranked.probabilities, expected.topk(12).values, rtol=1e-5)
     np.testing.assert_allclose(predicted.filtered, drawn[list(predicted.ranked.ids)], rtol=1e-4)
-    assert predicted.n_sampled == int((drawn > 0).sum())
-    assert predicted.sampled_share == pytest.approx(float(expected[drawn > 0].sum()), rel=1e-5)
+    assert predicted.n_candidates == int((drawn > 0).sum())
+    assert predicted.candidate_share == pytest.approx(float(expected[drawn > 0].sum()), rel=1e-5)
     assert predicted.ranked.true_rank == 1 + int((expected > expected[6]).sum())
 
 

@@ -25,7 +25,7 @@ pytestmark = [
 
 
 def torchrun(*arguments: str, cwd: Path, n: int = 2) -> "subprocess.Popen[str]":
-    """Start `n` processes in their own session, so that signals reach only torchrun."""
+    """Start torchrun with `n` workers in a new session, so that signals to its process group do not reach pytest."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TXCLS_CACHE": str(cwd / "cache"), "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
         [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(n), "-m", *arguments],

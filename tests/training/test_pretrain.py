@@ -1,4 +1,4 @@
-"""Pre-training objectives: what is predicted, that training improves it, and that classifiers can start from it."""
+"""Pre-training objectives: the predicted tokens, what training improves, and classifiers that start from it."""
 
 from importlib import import_module
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A checkpoint's model card (README.md): purpose, data, metrics, settings and how it was made (Mitchell et al. 2019).
+"""A checkpoint's model card (README.md): purpose, data, metrics, settings and training (Mitchell et al. 2019).
 
 The text is the template `card.md.jinja`; huggingface_hub makes the metadata block, so that the Hub lists the model.
 """
@@ -31,10 +31,10 @@ ORDER = {
 AGREEMENT = {
     "transformer": "this model",
     "shuffled": "its words in random order",
-    "last words": "the last five words alone",
-    "last word": "the last word alone",
+    "last words": "only the last five words",
+    "last word": "only the last word",
     "linear": "linear baseline",
-    "encoder": "encoder, no label seen",
+    "encoder": "encoder, trained without labels",
 }
 """The models, or the parts of the text, behind the accuracies under "agreement" in metrics.json."""
 GROUPS: Mapping[str, tuple[str, Callable[[float], str]]] = {
@@ -186,7 +186,7 @@ def _validation_rows(config: RunConfig, data: Mapping[str, Any]) -> str:
     if data.get("validation") == "published with the set":
         return "Validation rows are those published with the set."
     if data.get("validation") == "given beside the training rows":
-        return "Validation rows were given beside the training rows."
+        return "Validation rows were given separately."
     share, seed = f"{percentage(config.data.validation_fraction, 0)} of the training rows", config.data.split_seed
     if config.data.validation == "hash":
         return f"Validation rows are about {share}, chosen by a hash of their texts (split seed {seed})."

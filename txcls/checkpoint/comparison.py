@@ -1,4 +1,4 @@
-"""A classifier compared with a majority guess and the linear baseline on test rows, as stored in checkpoints."""
+"""A classifier compared with the majority-class and the linear baseline on test rows, as stored in checkpoints."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -37,7 +37,7 @@ class Contestant:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A majority guess, the linear baseline and the Transformer on the same n test rows.
+    """A majority-class baseline, the linear baseline and the Transformer on the same n test rows.
 
     Attributes:
         n_training: number of rows that the linear baseline was fitted to.
@@ -66,16 +66,17 @@ class Comparison:
     unrepeated: Measured | None = None
 
     @property
-    def is_uneven(self) -> bool:
+    def is_imbalanced(self) -> bool:
         """Whether the most frequent class is so frequent that macro-F1 is compared instead of accuracy."""
         share, f1 = self.majority.accuracy.value, self.majority.macro_f1.value
-        n_classes = max(2 * share / (1 + share) / f1, 1) if f1 else 1  # the majority guess has F1 0 on all others
+        # The F1 of the majority-class baseline is 0 on all classes but the most frequent.
+        n_classes = max(2 * share / (1 + share) / f1, 1) if f1 else 1
         return share >= (1 + 1 / n_classes) / 2 and n_classes > 1.5
 
     @property
     def verdict(self) -> str:
         """Which classifier is better on these rows, and the limits of this comparison, as sentences."""
-        name, difference = ("macro-F1", self.difference_f1) if self.is_uneven else ("accuracy", self.difference)
+        name, difference = ("macro-F1", self.difference_f1) if self.is_imbalanced else ("accuracy", self.difference)
         low, value, high = (100 * share for share in (difference.low, difference.value, difference.high))
         if low > 0:
             sentence = (
@@ -98,7 +99,7 @@ class Comparison:
         accuracy, majority = self.transformer.accuracy, self.majority.accuracy.value
         if self.n < FEW_ROWS:
             yield f"{self.n} test rows are too few for a dependable figure; give more rows, or a test file."
-        if self.is_uneven:
+        if self.is_imbalanced:
             yield f"Always guessing the most frequent class has an accuracy of {percentage(majority)}."
         elif accuracy.low <= majority and self.n >= FEW_ROWS:
             yield (
@@ -131,7 +132,7 @@ class Comparison:
     def table(self) -> list[tuple[str, str, str]]:
         """Name, accuracy and macro-F1 of each classifier, then the difference between the last two, with intervals."""
         contestants = {
-            "majority guess": self.majority,
+            "majority-class baseline": self.majority,
             "linear baseline": self.linear,
             "this Transformer": self.transformer,
         }

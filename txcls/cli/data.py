@@ -14,7 +14,7 @@ from txcls.config import DataConfig
 from txcls.data.datasets import dataset_info, dataset_names, is_available, open_dataset
 from txcls.data.download import fetch as download
 from txcls.data.generated.agreement import write_agreement
-from txcls.data.generated.agreement.rows import Part, make_rows
+from txcls.data.generated.agreement.rows import Split, make_rows
 from txcls.data.generated.agreement.sources import texts_of
 from txcls.errors import DataError
 from txcls.wording import shown
@@ -84,13 +84,13 @@ def agreement(
     ] = 10_000,
 ) -> None:
     """Make the rows of `agreement` (is or are?) from English texts."""
-    limits: dict[Part, int] = {"train": rows, "validation": held_out, "test": held_out}
+    limits: dict[Split, int] = {"train": rows, "validation": held_out, "test": held_out}
     with console(error=True).status("reading"):
-        rows_by_part, nouns = make_rows({source: texts_of(source) for source in sources}, limit=limits)
-    if empty := [part for part, part_rows in rows_by_part.items() if not part_rows]:
+        rows_by_split, nouns = make_rows({source: texts_of(source) for source in sources}, limit=limits)
+    if empty := [split for split, split_rows in rows_by_split.items() if not split_rows]:
         raise DataError(f"no {empty[0]} rows in {', '.join(sources)}; add more texts with --from")
-    write_agreement(out, rows_by_part, nouns)
-    counts = ", ".join(f"{len(part_rows):,} {part}" for part, part_rows in rows_by_part.items())
+    write_agreement(out, rows_by_split, nouns)
+    counts = ", ".join(f"{len(split_rows):,} {split}" for split, split_rows in rows_by_split.items())
     print(f"{out}: {counts} rows; {len(nouns.plural_of):,} nouns")
 
 

@@ -362,7 +362,7 @@ def _print_stories(atlas: HeadAtlas) -> None:
                 verdict_words(record),
             )
         )
-    head = ("head", "worth", "story", "attention", "brought back", "by the control", "verdict")
+    head = ("head", "worth", "story", "attention", "restored", "by the control", "verdict")
     print_rows(head, rows, title=f"stories of heads, measured on {atlas.n_stories:,} test texts")
     for sentence in (all_heads_sentence(atlas), spare_sentence(atlas)):
         if sentence:

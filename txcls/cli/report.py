@@ -203,7 +203,7 @@ def _print_report(
     counts = result.confusion
     if counts is not None:
         classes = sorted(class_counts_of(result).values(), key=lambda row: row.right / max(row.n, 1))
-        lines = [(row.label, row.finds, f"{row.false_alarms:,}") for row in classes[: 2 * LISTED] if row.n]
+        lines = [(row.label, row.recall_cell, f"{row.false_positives:,}") for row in classes[: 2 * LISTED] if row.n]
         print_rows(("class", "recall (95 % CI)", "false positives"), lines, title="by class", limit=100)
         pairs = worst_pairs(result.classes, counts, n=LISTED)
         pair_lines = [(pair.first, pair.second, f"{pair.n:,}", percentage(pair.share)) for pair in pairs]

@@ -136,7 +136,7 @@ def _print_result(result: TrainingResult, folder: Path) -> None:
 
 
 def print_comparison(comparison: Comparison) -> None:
-    """Print the results of the majority guess, the linear baseline and the Transformer, and a verdict."""
+    """Print the results of the majority-class baseline, the linear baseline and the Transformer, and a verdict."""
     title = f"{comparison.n:,} test rows, with 95 % confidence intervals"
     print_rows(("", "accuracy", "macro-F1"), comparison.table, title=title)
     console().print(Text(shown(comparison.verdict, limit=1500)))

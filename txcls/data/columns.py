@@ -227,8 +227,8 @@ def guess_columns(
 def label_predictability(texts: Sequence[object], values: Sequence[object]) -> float:
     """How well texts predict the values of another column, from 0 (not at all) to 1 (without errors).
 
-    This is the fraction of the majority guess's errors that naive Bayes on words avoids (at least 0), in two-fold
-    cross-validation on at most PREDICTED_ROWS rows.
+    This is the fraction of the majority-class baseline's errors that naive Bayes on words avoids (at least 0), in
+    two-fold cross-validation on at most PREDICTED_ROWS rows.
     """
     from sklearn.feature_extraction.text import HashingVectorizer
     from sklearn.naive_bayes import ComplementNB
@@ -355,7 +355,7 @@ def _choose_label_column(
 
 
 def _hints(text: ColumnFacts, label: ColumnFacts) -> Iterator[str]:
-    """Yield sentences on columns that are probably wrong."""
+    """Yield a warning if the text or label column was probably chosen wrongly."""
     text_column, label_column = shown(text.name, limit=40), shown(label.name, limit=40)
     if text.numbers >= 0.5:
         yield f"Column '{text_column}' contains numbers, not texts; is it the right text column?"

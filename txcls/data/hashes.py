@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def normalised(text: str) -> str:
-    """The text in NFC and lower case with single spaces, in which texts that differ only in these are equal."""
+    """The text in NFC and lower case with single spaces; texts that differ only in these respects become equal."""
     lowered = unicodedata.normalize("NFC", text).lower()
     return " ".join(unicodedata.normalize("NFC", lowered).split())
 
@@ -17,7 +17,7 @@ def normalised(text: str) -> str:
 def hashed_share(text: str, *, salt: str) -> float:
     """A uniformly distributed number in [0, 1), the same for texts that are equal after `normalised`.
 
-    Numbers with different salts are independent, which those from a linear hash such as CRC-32 are not.
+    Numbers with different salts are independent, unlike those from a linear hash such as CRC-32.
     """
     raw = normalised(text).encode("utf-8", "surrogatepass")
     key = hashlib.blake2b(salt.encode()).digest()

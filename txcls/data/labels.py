@@ -47,7 +47,7 @@ def label_separator(counts: Mapping[str, int]) -> str:
 
 
 def label_notes(counts: Mapping[str, int], *, merged: bool = False) -> Iterator[str]:
-    """Yield sentences on labels to check, with their numbers of rows; `merged`: variants have been merged already."""
+    """Yield warnings about labels, with their numbers of rows; `merged`: variants have already been merged."""
     remedy = "" if merged else " Merge or drop them with --merge-labels, or with the button on the page."
     for problem, groups in (
         ("are one class" if merged else "look like one class", label_variants(counts)),

@@ -47,9 +47,9 @@ def hash_split(
 ) -> tuple[Indices, Indices]:
     """Split rows by a hash of their texts: sorted row indices (training, validation).
 
-    Texts that are equal except for case and whitespace are in the same part, and the validation rows for a smaller
-    fraction are a subset of those for a larger one. A row's part depends only on its text and the seed, with an
-    exception that gives each class texts in both parts: among the texts that occur in only one class, the one with the
+    Texts that are equal except for case and whitespace are in the same split, and the validation rows for a smaller
+    fraction are a subset of those for a larger one. A row's split depends only on its text and the seed, with an
+    exception that gives each class texts in both splits: among the texts that occur in only one class, the one with the
     lowest hash is always for validation and the one with the highest always for training.
 
     Raises:
@@ -80,7 +80,7 @@ def stratified_split(
 ) -> tuple[Indices, Indices]:
     """Split rows by class: sorted row indices (training, validation), determined by labels, fraction and seed.
 
-    Of each class, `fraction` of the rows (rounded) are for validation, but at least one row is in each part.
+    Of each class, `fraction` of the rows (rounded) are for validation, but at least one row is in each split.
 
     Raises:
         DataError: there is only one class, or a class has only one row.
@@ -143,7 +143,7 @@ def _check_two_classes(labels: Sequence[int]) -> None:
 
 
 def _check_two_rows(counts: Mapping[int, int], classes: Sequence[str] | None) -> None:
-    """Raise DataError if a class has too few rows or texts to be in both parts."""
+    """Raise DataError if a class has too few rows or texts to be in both splits."""
     too_small = [str(classes[label]) if classes else str(label) for label, n in sorted(counts.items()) if n < 2]
     if too_small:
         names = ", ".join(f"'{shown(name)}'" for name in too_small[:5]) + (", …" if len(too_small) > 5 else "")

@@ -26,7 +26,7 @@ MAX_GROUPS = 1000
 _BANDS, _HASHES_PER_BAND = 12, 4
 """A pair is proposed with probability 0.998 at similarity 0.8, and 0.09 at similarity 0.3."""
 _MAX_BUCKET = 50
-"""If more texts share a band, all are compared with the first one only."""
+"""If more texts than this share a band, they are compared only with the first of them."""
 _HASHED_ROWS = 4096
 """Number of rows hashed at a time, to limit memory."""
 _WORD = r"(?u)[぀-ヿ㐀-鿿]|[^\W぀-ヿ㐀-鿿]+"

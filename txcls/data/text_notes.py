@@ -26,7 +26,7 @@ of words to judge by."""
 
 
 def text_notes(rows: LabelledTexts) -> Iterator[str]:
-    """Yield sentences on problems with the texts and what to do, from at most MAX_READ_ROWS random rows."""
+    """Yield warnings about problems in at most MAX_READ_ROWS random texts, each with its remedy."""
     sample = rows.subset(np.random.default_rng(0).permutation(len(rows))[:MAX_READ_ROWS].tolist())
     with_headers = sum(_begins_with_headers(text) for text in sample.texts) / len(sample)
     if with_headers >= MIN_HEADERS:

@@ -41,7 +41,7 @@ def open_texts(config: DataConfig, *, path: Path | None = None) -> UnlabelledTex
 
     - `text`: a plain text file or folder, split into lines, paragraphs or documents (`config.unit`), with files sorted
       by path; the last `validation_fraction` is for validation.
-    - `wikipedia`: the parts that `txcls.data.published.wikipedia` defines.
+    - `wikipedia`: the splits that `txcls.data.published.wikipedia` defines.
     - `mixture`: the training texts of its sources, of which one in `HELD_OUT` is for validation. From Wikipedia, it
       takes validation articles instead, up to `MAX_HELD_OUT` characters.
     - other sets: the training and validation rows of a classifier.
@@ -84,33 +84,33 @@ def open_texts(config: DataConfig, *, path: Path | None = None) -> UnlabelledTex
 def _wikipedia(config: DataConfig, path: Path | None) -> UnlabelledTexts:
     check_settings(config)
     folder = path or dataset_folder(wikipedia.INFO)
-    parts: dict[wikipedia.Part, list[str]] = {"training": [], "validation": [], "test": []}
+    splits: dict[wikipedia.Split, list[str]] = {"training": [], "validation": [], "test": []}
     for article in wikipedia.articles(folder):
-        if (part := article.part) != "test":
-            parts[part].append(article.text)
-    if not (parts["training"] and parts["validation"]):
+        if (split := article.split) != "test":
+            splits[split].append(article.text)
+    if not (splits["training"] and splits["validation"]):
         raise DataError(
-            f"{folder}: {len(parts['training']):,} training articles and {len(parts['validation']):,} validation "
+            f"{folder}: {len(splits['training']):,} training articles and {len(splits['validation']):,} validation "
             "articles; expected at least one of each, so use a larger extraction"
         )
-    return UnlabelledTexts(wikipedia.INFO, folder.name, parts["training"], parts["validation"])
+    return UnlabelledTexts(wikipedia.INFO, folder.name, splits["training"], splits["validation"])
 
 
 def _texts_to_exclude(dataset: Dataset, validation: Sequence[str]) -> set[bytes]:
     """The fingerprints of a data set's texts that are not for training."""
-    parts = [dataset.load(split).texts for split in dataset.splits if split != "train"]
-    return {fingerprint(text) for texts in (*parts, validation) for text in texts}
+    held_out = [dataset.load(split).texts for split in dataset.splits if split != "train"]
+    return {fingerprint(text) for texts in (*held_out, validation) for text in texts}
 
 
 def _mixture(config: DataConfig, path: Path | None) -> UnlabelledTexts:
     """The texts of all sources; the training texts of small sources are repeated according to `config.mixing`."""
     check_settings(config)
     sources, excluded = _open_sources(config, path)
-    parts = [_split_source(source, config) for source in sources]
-    sizes = [sum(map(len, source_training)) for source_training, _ in parts]
+    splits = [_split_source(source, config) for source in sources]
+    sizes = [sum(map(len, source_training)) for source_training, _ in splits]
     training: list[str] = []
     validation: list[str] = []
-    for (source_training, source_validation), size in zip(parts, sizes, strict=True):
+    for (source_training, source_validation), size in zip(splits, sizes, strict=True):
         n_repeats = round((max(sizes) / max(size, 1)) ** (1 - config.mixing))
         training += [text for text in source_training if not excluded or fingerprint(text) not in excluded] * n_repeats
         validation += source_validation

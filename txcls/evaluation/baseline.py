@@ -360,7 +360,7 @@ def compare_on_test_rows(
     device: str | None = None,
     on_stage: Callable[[str], object] = lambda _: None,
 ) -> Comparison:
-    """Compare a checkpoint, the linear baseline and a majority guess on the test rows of the checkpoint's data set.
+    """Compare a checkpoint with the linear and the majority-class baseline on the test rows of its data set.
 
     The linear baseline is fitted to all other rows, including the validation rows. For the arguments see `evaluate`;
     `on_stage` is called with a message.
@@ -379,9 +379,9 @@ def compare_on_test_rows(
         )
     dataset = open_dataset(checkpoint.config.data, path=data_path)
     test = in_classes_of(dataset.load("test"), checkpoint)
-    parts = [in_classes_of(rows, checkpoint) for rows in training_and_validation(dataset, checkpoint.config.data)]
-    texts = [text for rows in parts for text in rows.texts]
-    labels = [label for rows in parts for label in rows.labels]
+    splits = [in_classes_of(rows, checkpoint) for rows in training_and_validation(dataset, checkpoint.config.data)]
+    texts = [text for rows in splits for text in rows.texts]
+    labels = [label for rows in splits for label in rows.labels]
     on_stage(f"fitting the linear baseline to {len(texts):,} rows")
     baseline = fit_linear_baseline(texts, labels)
     linear = baseline.predict(test.texts)

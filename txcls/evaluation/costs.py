@@ -55,7 +55,7 @@ class Policy:
 
     @property
     def name(self) -> str:
-        """In words."""
+        """The policy in words."""
         if self.threshold == 0:
             return "answer every text"
         if math.isinf(self.threshold):
@@ -94,7 +94,7 @@ class Cheapest:
         return tuple(dict.fromkeys((self.best, self.every, self.none)))
 
     def __str__(self) -> str:
-        """In words."""
+        """The comparison in words."""
         others = ", ".join(
             f"{policy.cost:,.1f} to {policy.name}" for policy in (self.every, self.none) if policy != self.best
         )

@@ -1,4 +1,4 @@
-"""Measure a classifier on labelled rows, and fit its calibration.
+"""Evaluate a classifier on labelled rows, and fit its calibration.
 
 python -m txcls evaluate ag_news            # on the test rows of its data set
 python -m txcls calibrate ag_news           # on its validation rows
@@ -75,7 +75,7 @@ def evaluate(
     measure_without_order: bool = True,
     on_rows: OnRows | None = None,
 ) -> Evaluation:
-    """Measure a checkpoint on the "test", "validation" or "new" rows of its data set.
+    """Evaluate a checkpoint on the "test", "validation" or "new" rows of its data set.
 
     Args:
         checkpoint: a classifier.
@@ -119,7 +119,7 @@ def evaluate_rows(
     measure_without_order: bool = True,
     on_rows: OnRows | None = None,
 ) -> Evaluation:
-    """Measure a checkpoint on any labelled rows; for arguments and errors see `evaluate`."""
+    """Evaluate a checkpoint on any labelled rows; for arguments and errors see `evaluate`."""
     model = _classifier_of(checkpoint)
     texts = TokenisedTexts.encode(checkpoint.encoder, in_classes_of(rows, checkpoint))
     evaluation, _ = _evaluate(

@@ -1,4 +1,4 @@
-"""Read a table file's rows to measure a checkpoint on: `evaluate CHECKPOINT --data other.csv`."""
+"""Read a table file's rows to evaluate a checkpoint on: `evaluate CHECKPOINT --data other.csv`."""
 
 from pathlib import Path
 from typing import NamedTuple

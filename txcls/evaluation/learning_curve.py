@@ -1,4 +1,4 @@
-"""Whether more training rows would help: the linear baseline fitted to parts of them, measured on the same test rows.
+"""Whether more training rows would help: the linear baseline fitted to subsets of them, measured on the same test rows.
 
 python -m txcls train mine.csv --learning-curve
 """
@@ -14,10 +14,10 @@ from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.evaluation.baseline import fit_linear_baseline, macro_f1_intervals
 
-PARTS = (8, 4, 2, 1)
-"""Divisors of the number of training rows; each part contains the smaller parts."""
-MIN_PART, MIN_OF_CLASS = 10, 3
-"""Minimum number of rows in a part, in total and per class on average."""
+DIVISORS = (8, 4, 2, 1)
+"""Divisors of the number of training rows; each subset contains the smaller ones."""
+MIN_ROWS, MIN_OF_CLASS = 10, 3
+"""Minimum number of rows in a subset, in total and per class on average."""
 MIN_GAIN, MAX_SMALL_GAIN = 0.01, 0.02
 """More rows would probably help if the last doubling raised macro-F1 by at least MIN_GAIN and its interval is above 0,
 and would hardly help if the interval is below MAX_SMALL_GAIN; otherwise there are too few test rows to tell."""
@@ -71,7 +71,7 @@ def linear_learning_curve(
     *,
     predictions: NDArray[np.int64] | None = None,
     seed: int = 0,
-    on_part: Callable[[int, int], object] = lambda done, total: None,
+    on_subset: Callable[[int, int], object] = lambda done, total: None,
 ) -> LearningCurve:
     """Fit the linear baseline to an eighth, a quarter, half and all of the training rows, drawn at random.
 
@@ -79,20 +79,20 @@ def linear_learning_curve(
         training, test: rows of the same classes.
         predictions: the baseline's predictions for the M test rows after fitting to all rows, (M,), if known.
         seed: for the choice of rows and for the baseline.
-        on_part: called with the number of parts done and their total.
+        on_subset: called with the number of subsets done and their total.
 
     Raises:
         DataError: there are too few rows, or all rows are of one class.
     """
     order = np.random.default_rng(seed).permutation(len(training))
-    sizes = [len(training) // part for part in PARTS]
+    sizes = [len(training) // divisor for divisor in DIVISORS]
     n_classes = [len({training.labels[row] for row in order[:n]}) for n in sizes]
-    sizes = [n for n, c in zip(sizes, n_classes, strict=True) if c > 1 and n >= max(MIN_PART, MIN_OF_CLASS * c)]
+    sizes = [n for n, c in zip(sizes, n_classes, strict=True) if c > 1 and n >= max(MIN_ROWS, MIN_OF_CLASS * c)]
     if len(sizes) < 2 or not len(test):
         raise DataError(f"{len(training):,} training rows are too few for a learning curve")
     by_size = {}
     for done, n in enumerate(sizes):
-        on_part(done, len(sizes))
+        on_subset(done, len(sizes))
         if n == len(training) and predictions is not None:
             by_size[str(n)] = predictions
             continue

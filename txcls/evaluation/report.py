@@ -241,7 +241,7 @@ class Coverage:
         return percentage(self.confidence, 0), percentage(self.share), accuracy
 
     def __str__(self) -> str:
-        """In words."""
+        """The coverage in words."""
         if not self.n:
             return f"No row is predicted with {percentage(self.confidence, 0)} or more."
         return (
@@ -269,11 +269,11 @@ class ClassCounts:
     label: str
     n: int
     right: int
-    false_alarms: int
+    false_positives: int
 
     @property
-    def finds(self) -> str:
-        """The number and share of right predictions, with the 95 % interval: `16 of 30 (36 to 70 %)`."""
+    def recall_cell(self) -> str:
+        """The number of right predictions, with the 95 % interval of the recall: `16 of 30 (36 to 70 %)`."""
         if not self.n:
             return "no rows"
         interval = wilson(self.right, self.n)

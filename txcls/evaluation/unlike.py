@@ -59,7 +59,7 @@ def unlike_validation(checkpoint: Checkpoint, text: str, tokens: Sequence[Token]
     Args:
         checkpoint: a classifier.
         text: the original text.
-        tokens: the tokens of it that the model reads, at least one.
+        tokens: the tokens that the model reads, at least one.
     """
     n = len(tokens)
     unknown = sum(token.is_unknown for token in tokens) / n or unknown_share(text, tokens)

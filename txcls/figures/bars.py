@@ -387,7 +387,7 @@ def query_key_bars(products: NDArray[np.floating]) -> go.Figure:
 
 
 def contribution_bars(sources: Sequence[str], contributions: NDArray[np.floating], *, title: str) -> go.Figure:
-    """What each source adds to a logit difference, whose name is `title`, in the order of the forward pass."""
+    """What each source adds to the logit difference named `title`, in the order of the forward pass."""
     rows = list(range(len(sources)))
     values = np.asarray(contributions, dtype=float)
     low, high = min(0.0, float(values.min())), max(0.0, float(values.max()))

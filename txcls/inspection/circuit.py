@@ -223,7 +223,7 @@ def _logits_pointed(classifier: Predictor, ids: Tensor, tokens: Tensor, heads: S
 
 @dataclass(frozen=True)
 class Pointed:
-    """In which share of `n` trials a class name becomes the prediction when these heads point the class token at it."""
+    """The share of `n` trials in which a class becomes the prediction when these heads point at its name."""
 
     heads: tuple[int, ...]
     n: int

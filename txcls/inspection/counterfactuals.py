@@ -130,7 +130,7 @@ def search_flips(
     """Remove each word, then replace each word with its `n_neighbours` nearest, and find changes that flip the class.
 
     Yields after each batch of changed texts, which lets callers show early results or stop. The words with the largest
-    leave-one-out effects are replaced first. Each changed text is tokenized again.
+    leave-one-out effects are replaced first. Each changed text is tokenised again.
 
     Raises:
         TraceError: the text contains no word.

@@ -43,14 +43,14 @@ class NextTokens:
     Attributes:
         ranked: the most probable tokens by the plain softmax.
         filtered: the probability of sampling each of them; 0 if filtered out.
-        n_sampled: number of tokens that can be sampled.
-        sampled_share: total probability of these tokens in the plain softmax.
+        n_candidates: number of tokens that can be sampled.
+        candidate_share: total probability of these tokens in the plain softmax.
     """
 
     ranked: RankedTokens
     filtered: tuple[float, ...]
-    n_sampled: int
-    sampled_share: float
+    n_candidates: int
+    candidate_share: float
 
 
 @dataclass(frozen=True)
@@ -113,12 +113,12 @@ def next_tokens(
         filtered = next_token_probabilities(logits, sampling or Sampling()).double().numpy()  # V
         probabilities = torch.softmax(logits.double(), dim=-1).numpy()  # V
     ranked = _ranked(probabilities, top=top, truth=truth)
-    is_sampled = filtered > 0
+    can_be_sampled = filtered > 0
     return NextTokens(
         ranked=ranked,
         filtered=tuple(float(filtered[index]) for index in ranked.ids),
-        n_sampled=int(is_sampled.sum()),
-        sampled_share=min(float(probabilities[is_sampled].sum()), 1.0),
+        n_candidates=int(can_be_sampled.sum()),
+        candidate_share=min(float(probabilities[can_be_sampled].sum()), 1.0),
     )
 
 

@@ -105,7 +105,7 @@ def patch_grid(classifier: Predictor, clean: str, corrupted: str, *, direction: 
     if lengths[0] != lengths[1]:
         raise TraceError(
             f"one text has {lengths[0]} tokens and the other {lengths[1]}; a token is patched from the same position "
-            "in the other text, so both need the same number"
+            "in the other text, so both need the same number of tokens"
         )
     if lengths[0] > MAX_TOKENS:
         raise TraceError(f"the texts have {lengths[0]} tokens; the grid is computed for up to {MAX_TOKENS}")

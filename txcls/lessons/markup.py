@@ -60,12 +60,12 @@ def _mathml(latex: str, display: str) -> str:
     formula = None
     with suppress(ElementTree.ParseError, *errors):  # the result is not XML if \\text{…} contains <
         formula = ElementTree.fromstring(convert(latex, display=display))
-    if formula is None or not all(map(_is_mathematics, formula.iter())):
+    if formula is None or not all(map(_is_safe_mathml, formula.iter())):
         return f"<code>{html.escape(latex)}</code>"
     mathml = ElementTree.tostring(formula, encoding="unicode", short_empty_elements=False)
     return mathml.replace("\N{REVERSE SOLIDUS OPERATOR}", "\\")  # \setminus, which most browser fonts lack
 
 
-def _is_mathematics(element: ElementTree.Element) -> bool:
+def _is_safe_mathml(element: ElementTree.Element) -> bool:
     name = element.tag.removeprefix(f"{{{_MATHML}}}")
     return _ELEMENT.fullmatch(name) is not None and not any(map(_LINK_OR_SCRIPT.match, element.keys()))

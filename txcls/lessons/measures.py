@@ -48,7 +48,7 @@ class Measurement(BaseModel):
     text: str | None = None
     """A text to use in place of the step's."""
     margin: float | None = Field(None, ge=0)
-    """The minimum difference between a question's right answer and the next one, for `lesson check`."""
+    """The minimum difference between a question's right answer and the runner-up, for `lesson check`."""
 
     @property
     def min_margin(self) -> float:
@@ -56,7 +56,7 @@ class Measurement(BaseModel):
         return self.MIN_MARGIN if self.margin is None else self.margin
 
     def result(self, load: Load, checkpoint: str, text: str) -> Result:
-        """Measure it.
+        """Measure the quantity.
 
         Raises:
             TxclsError: the checkpoint cannot be loaded, or this cannot be measured on it.
@@ -64,7 +64,7 @@ class Measurement(BaseModel):
         return self._measured(self._value, load, checkpoint, text)
 
     def lead(self, load: Load, checkpoint: str, text: str) -> float:
-        """The margin between the result and the next possible one, in the measure's unit; infinite if there is none.
+        """The margin between the result and the runner-up, in the measure's unit; infinite if there is no runner-up.
 
         Raises:
             TxclsError: the checkpoint cannot be loaded, or this cannot be measured on it.
@@ -420,7 +420,7 @@ class Ranking(Measurement):
     measure: Literal["ranking"]
     method: Method = "leave_one_out"
     words: list[str] = Field(min_length=2, max_length=12)
-    """The words, each as tokenized by the model."""
+    """The words, each as tokenised by the model."""
 
     def _value(self, classifier: Predictor, text: str) -> Result:
         words, scores = _scores(classifier, text, self.method)
@@ -442,7 +442,7 @@ class Grouping(Measurement):
     measure: Literal["grouping"]
     by: Literal["known", "sign", "pieces"]
     words: list[str] = Field(min_length=2, max_length=12)
-    """The words; for `sign`, each as tokenized by the model."""
+    """The words; for `sign`, each as tokenised by the model."""
 
     def _value(self, classifier: Predictor, text: str) -> Result:
         if self.by == "sign":

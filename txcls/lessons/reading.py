@@ -158,7 +158,7 @@ def given_lesson(path_or_name: str, language: str = "en") -> Lesson:
     """A lesson by the path of its file, or else by the name of a shipped lesson.
 
     Raises:
-        LessonError: there is neither.
+        LessonError: neither exists.
     """
     path = Path(path_or_name)
     if path.is_file() or path.suffix in (".yaml", ".yml") or len(path.parts) > 1:

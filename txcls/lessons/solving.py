@@ -208,7 +208,7 @@ def _check(claim: Claim, step: LessonStep, load: Load) -> tuple[bool, Result]:
     )
     if claim.at_least is not None or claim.at_most is not None:
         if not isinstance(value, float):
-            raise LessonError(f"claim: at_least and at_most need a number, {as_text(value)!r} was measured")
+            raise LessonError(f"claim: at_least and at_most need a number; got {as_text(value)!r}")
         low = -math.inf if claim.at_least is None else claim.at_least
         high = math.inf if claim.at_most is None else claim.at_most
         is_true = is_true and low <= value <= high
@@ -243,7 +243,7 @@ def _compare_expected(solved: Solved) -> None:
 
 
 def _check_margins(step: LessonStep, load: Load) -> None:
-    """Reject a question whose right answer leads the next one by less than the measure's margin."""
+    """Reject a question if the margin between its right answer and the runner-up is too small for the measure."""
     question = step.question
     if question is None or isinstance(question, Number):
         return
@@ -257,7 +257,7 @@ def _check_margins(step: LessonStep, load: Load) -> None:
 
 
 def _distance(claim: Claim, step: LessonStep, load: Load) -> float:
-    """The distance of the measured value from a value for which the claim changes its truth, in the measure's unit."""
+    """The distance from the measured value to the claim's nearest bound or, if it is not a number, to the runner-up."""
     value = _measure(claim.measure, step, load, "claim")
     if isinstance(value, float):
         return min(
@@ -269,6 +269,6 @@ def _distance(claim: Claim, step: LessonStep, load: Load) -> float:
 def _require_margin(measure: Measurement, lead: float, field: str) -> None:
     if lead < measure.min_margin:
         raise LessonError(
-            f"{field}: {getattr(measure, 'measure', '')}: the right answer leads the next by {lead:.2g}, expected at "
-            f"least {measure.min_margin:g}; ask about a clearer case, or set a smaller `margin` in the measurement"
+            f"{field}: {getattr(measure, 'measure', '')}: the right answer leads the runner-up by {lead:.2g}; expected "
+            f"at least {measure.min_margin:g}; ask about a clearer case, or set a smaller `margin` in the measurement"
         )

@@ -18,7 +18,7 @@ from txcls.text.words import tokenize_words, words
 from txcls.wording import shown
 
 WINDOW = 32_768
-"""Longer texts (in characters) are not tokenized whole: a prefix is enough that gives `max_length` tokens."""
+"""Texts with more characters are not tokenised whole: a prefix that gives `max_length` tokens is enough."""
 MARGIN = 8_192
 """Tokens that end within this many characters of a prefix's end are ignored, since the following text may change them.
 """

@@ -9,7 +9,7 @@ SPACE = " "
 
 @dataclass(frozen=True, slots=True)
 class CharacterPart:
-    """Part `number` (from 1) of `of` of the character `text[at]` of a token's text; other tokens have the others."""
+    """Part `number` (from 1) of `of` of the character `text[at]` of a token's text; other tokens have the rest."""
 
     at: int
     number: int

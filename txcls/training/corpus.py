@@ -24,7 +24,7 @@ from txcls.text.vocabulary import CLS
 
 MAX_TOKENS = 1_000_000
 """Maximum number of tokens read from one text."""
-VOCABULARY_CHARACTERS = 150_000_000
+MAX_CHARACTERS_FOR_VOCABULARY = 150_000_000
 """If the texts have more characters than this, the vocabulary is learned from every second (third, …) text only."""
 BATCH_CHARACTERS = 4_000_000
 """Number of characters encoded at once; encoding takes about 40 bytes of memory per character."""
@@ -46,7 +46,7 @@ def make_corpus(folder: Path, config: RunConfig, texts: UnlabelledTexts, *, on_s
     Raises:
         TrainingError: the folder cannot be written to.
     """
-    stride = -(-sum(map(len, texts.training)) // VOCABULARY_CHARACTERS) or 1
+    stride = -(-sum(map(len, texts.training)) // MAX_CHARACTERS_FOR_VOCABULARY) or 1
     learned_from = texts.training[::stride]
     on_stage(f"building the vocabulary from {len(learned_from):,} training texts")
     encoder = TextEncoder.fit(

@@ -22,7 +22,7 @@ from txcls.training.objectives import Classify
 SECONDS = 1.0
 """Seconds measured for each number of threads, after one warm-up step."""
 MIN_WORK, MAX_SECONDS = 0.5, 4.0
-"""Minimum processor time (on a busy machine, a second can be a single step) and maximum time per measurement, in
+"""Minimum CPU time (on a busy machine, a second can be a single step) and maximum time per measurement, in
 seconds; if the warm-up step takes longer than the maximum, it is the measurement."""
 MIN_GAIN = 1.1
 """Minimum speed-up for choosing more threads, since they leave fewer processors for other work."""

@@ -33,14 +33,14 @@ def token_loss(states: Tensor, matrix: Tensor, bias: Tensor | None, targets: Ten
 class _TokenLoss(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, states: Tensor, matrix: Tensor, bias: Tensor | None, targets: Tensor, has_gradient: bool
+        ctx: Any, states: Tensor, matrix: Tensor, bias: Tensor | None, targets: Tensor, needs_gradient: bool
     ) -> tuple[Tensor, Tensor]:
         device = states.device.type
         dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else states.dtype
         x, w = states.to(dtype), matrix.to(dtype)  # N D, V D
         b = None if bias is None else bias.to(dtype)  # V
         n, vocab_size = len(targets), len(matrix)
-        logit_gradient = torch.empty(n if has_gradient else 0, vocab_size, dtype=dtype, device=states.device)  # N V
+        logit_gradient = torch.empty(n if needs_gradient else 0, vocab_size, dtype=dtype, device=states.device)  # N V
         total = torch.zeros((), device=states.device)
         right = torch.zeros((), dtype=torch.int64, device=states.device)
         bias_gradient = None if bias is None else torch.zeros(vocab_size, device=states.device)  # V
@@ -55,7 +55,7 @@ class _TokenLoss(torch.autograd.Function):
             exponentials = logits.sub_(highest).exp_()  # R V
             sums = exponentials.sum(-1, keepdim=True)  # R 1
             total += (highest + sums.log() - target_logits).sum()
-            if not has_gradient:
+            if not needs_gradient:
                 continue
             # In place, to stay in cache: (softmax - one-hot target) / N.
             piece_gradient = exponentials.mul_(1.0 / (n * sums)).scatter_add_(

@@ -1,1 +1,1 @@
-"""The browser code: forward pass, cleaning and tokenization in JavaScript; and the export of pages without a server."""
+"""The browser code: forward pass, cleaning and tokenisation in JavaScript; and the export of pages without a server."""

@@ -150,12 +150,16 @@ def _figures(report: Report, cheapest: Cheapest | None) -> list[str]:
         lines_of = [
             (
                 row["label"],
-                *((by_class[row["label"]].finds, f"{by_class[row['label']].false_alarms:,}") if by_class else ()),
+                *(
+                    (by_class[row["label"]].recall_cell, f"{by_class[row['label']].false_positives:,}")
+                    if by_class
+                    else ()
+                ),
                 *(percentage(row[key]) for key in ("precision", "recall", "f1")),
             )
             for row in by_f1
         ]
-        head = ("class", *(("finds", "false alarms") if by_class else ()), "precision", "recall", "F1")
+        head = ("class", *(("recall (95 % CI)", "false positives") if by_class else ()), "precision", "recall", "F1")
         parts += ["<h2>Class by class</h2>", _table(head, lines_of)]
     if metrics.get("reliability"):
         chart = _chart(reliability_diagram(metrics["reliability"]), alt="Accuracy by confidence")

@@ -1,4 +1,4 @@
-"""Patterns and NLTK's rules as JSON, for tokenization in the browser."""
+"""Patterns and NLTK's rules as JSON, for tokenisation in the browser."""
 
 from collections.abc import Collection
 from typing import Any

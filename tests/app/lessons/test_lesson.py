@@ -1,4 +1,4 @@
-"""Changing a lesson's step: messages that the browser sent before the change do not undo it. Answers in the browser."""
+"""A change of a lesson's step, which earlier browser messages do not undo, and answers stored in the browser."""
 
 import json
 import time

@@ -37,7 +37,7 @@ def status_of(
         sent.append(message)
 
     headers = [] if size is None else [(b"content-length", str(size).encode())]
-    scope = {"type": "http", "method": method, "path": f"{upload_guard.UPLOADS}{session}/file", "headers": headers}
+    scope = {"type": "http", "method": method, "path": f"{upload_guard.UPLOAD_PATH}{session}/file", "headers": headers}
     asyncio.run(app(scope, receive_nothing, send))
     return int(sent[0]["status"])
 

@@ -12,7 +12,7 @@ from txcls.data.generated.agreement import (
     roles_of,
     write_agreement,
 )
-from txcls.data.generated.agreement.rows import BLANK, Nouns, Part, make_rows, row_of
+from txcls.data.generated.agreement.rows import BLANK, Nouns, Split, make_rows, row_of
 from txcls.errors import DataError
 
 NOUNS = Nouns({"key": "keys", "cabinet": "cabinets", "city": "cities"})
@@ -51,23 +51,23 @@ def test_sentences_whose_verb_agrees_with_no_noun_before_it_are_left_out(sentenc
     assert row_of(sentence) is None
 
 
-def texts(n: int) -> list[tuple[Part, str]]:
+def texts(n: int) -> list[tuple[Split, str]]:
     """Texts of one sentence each; every third is plural, every tenth for validation, every eleventh for testing."""
-    parts_and_texts: list[tuple[Part, str]] = []
+    splits_and_texts: list[tuple[Split, str]] = []
     for i in range(n):
         key, verb = ("key", "is") if i % 3 else ("keys", "are")
-        part: Part = "test" if i % 11 == 0 else "validation" if i % 10 == 0 else "train"
-        parts_and_texts.append((part, f"The old {key} of house {i} on hill {verb} lost."))
-    return parts_and_texts
+        split: Split = "test" if i % 11 == 0 else "validation" if i % 10 == 0 else "train"
+        splits_and_texts.append((split, f"The old {key} of house {i} on hill {verb} lost."))
+    return splits_and_texts
 
 
 def test_rows_are_balanced_and_no_held_out_text_is_in_training() -> None:
-    repeated: list[tuple[Part, str]] = [("train", text) for _, text in texts(40)]
+    repeated: list[tuple[Split, str]] = [("train", text) for _, text in texts(40)]
     rows, _ = make_rows({"invented": texts(600), "again": repeated}, limit={"train": 300, "validation": 10, "test": 10})
-    counts = {part: Counter(row.label for row in part_rows) for part, part_rows in rows.items()}
+    counts = {split: Counter(row.label for row in split_rows) for split, split_rows in rows.items()}
     assert all(part_counts[0] == part_counts[1] > 0 for part_counts in counts.values())
     assert len(rows["train"]) <= 300 and len(rows["test"]) <= 20
-    held_out = {row.text for part in ("validation", "test") for row in rows[part]}
+    held_out = {row.text for split in ("validation", "test") for row in rows[split]}
     train = [row.text.removesuffix(BLANK) for row in rows["train"]]
     assert len(set(train)) == len(train) and held_out.isdisjoint(train)
     assert 0 < sum(row.text.endswith(BLANK) for row in rows["train"]) < 0.15 * len(train)
@@ -89,7 +89,7 @@ def test_the_minimal_pairs_are_balanced_in_every_construction() -> None:
 def test_rows_on_disk_are_read_back_and_opened_as_a_data_set(tmp_path: Path) -> None:
     rows, _ = make_rows({"invented": texts(300)}, limit={"train": 100, "validation": 10, "test": 10})
     write_agreement(tmp_path, rows, NOUNS)
-    assert {part: read_rows(tmp_path, part) for part in rows} == rows
+    assert {split: read_rows(tmp_path, split) for split in rows} == rows
     dataset = open_agreement(tmp_path)
     assert dataset.splits == ("train", "validation", "test", "new")
     assert len(dataset.load("test")) == len(rows["test"]) and len(dataset.load("new")) == 200

@@ -71,6 +71,6 @@ def test_the_published_files_have_the_published_rows(published_data: Path) -> No
         assert len(set(dataset.load("train").texts) & set(dataset.load("test").texts)) == shared
 
 
-def test_windows_line_ends_and_a_missing_last_one_are_read(tmp_path: Path) -> None:
+def test_windows_line_endings_and_a_missing_last_one_are_read(tmp_path: Path) -> None:
     write(tmp_path, train_label="PlayMusic\r\nBookRestaurant\r\nRateBook")
     assert open_dataset(SNIPS, path=tmp_path).load("train").labels == [1, 0, 2]

@@ -70,9 +70,9 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
 
 
 def test_an_articles_part_depends_only_on_its_title() -> None:
-    parts = Counter(Article(f"Title {n}", "").part for n in range(20_000))
-    assert 120 < parts["test"] < 280 and 120 < parts["validation"] < 280
-    assert all(Article(f"Title {n}", "").part == Article(f"TITLE  {n}", "other").part for n in range(500))
+    splits = Counter(Article(f"Title {n}", "").split for n in range(20_000))
+    assert 120 < splits["test"] < 280 and 120 < splits["validation"] < 280
+    assert all(Article(f"Title {n}", "").split == Article(f"TITLE  {n}", "other").split for n in range(500))
 
 
 @pytest.fixture
@@ -84,11 +84,11 @@ def extraction(tmp_path: Path) -> Path:
 
 def test_pre_training_never_reads_test_articles(extraction: Path) -> None:
     texts = open_texts(DataConfig(dataset="wikipedia"), path=extraction)
-    parts = {
-        part: [read.text for read in articles(extraction) if read.part == part]
-        for part in ("training", "validation", "test")
+    splits = {
+        split: [read.text for read in articles(extraction) if read.split == split]
+        for split in ("training", "validation", "test")
     }
-    assert parts["test"] and (texts.training, texts.validation) == (parts["training"], parts["validation"])
+    assert splits["test"] and (texts.training, texts.validation) == (splits["training"], splits["validation"])
 
 
 def test_a_mixture_leaves_out_validation_articles_and_test_texts_of_other_sources(
@@ -96,7 +96,7 @@ def test_a_mixture_leaves_out_validation_articles_and_test_texts_of_other_source
 ) -> None:
     monkeypatch.setenv("TXCLS_DATA", str(extraction.parent))
     (extraction.parent / "ag_news").mkdir()
-    copied = next(article for article in articles(extraction) if article.part == "training")
+    copied = next(article for article in articles(extraction) if article.split == "training")
     rows = "".join(f'"{n % 4 + 1}","Headline {n}","Something happened."\n' for n in range(600))
     rows += f'"1","Twice","here  and THERE"\n"1","{copied.title}","unread"\n'
     (extraction.parent / "ag_news" / "train.csv").write_text(rows, encoding="utf-8")
@@ -104,9 +104,9 @@ def test_a_mixture_leaves_out_validation_articles_and_test_texts_of_other_source
     (extraction.parent / "ag_news" / "test.csv").write_text(test, encoding="utf-8")
     texts = open_texts(DataConfig(dataset="mixture", sources=("ag_news", "wikipedia")))
     everything = {*texts.training, *texts.validation}
-    held_out = {article.text for article in articles(extraction) if article.part == "validation"}
+    held_out = {article.text for article in articles(extraction) if article.split == "validation"}
     assert held_out <= {*texts.validation} and not held_out & {*texts.training}
-    assert not any(article.text in everything for article in articles(extraction) if article.part == "test")
+    assert not any(article.text in everything for article in articles(extraction) if article.split == "test")
     assert copied.text not in everything and "Twice here  and THERE" not in everything
     assert f"{copied.title} unread" in everything, "only equal texts are left out"
     assert texts.rows == {"ag_news": 602}

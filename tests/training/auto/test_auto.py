@@ -1,4 +1,4 @@
-"""Training on a user's rows: parts that share no text, a plan within the budget, a fair comparison, and resuming."""
+"""Training on a user's rows: splits that share no text, a plan within the budget, a fair comparison, and resuming."""
 
 import os
 import signal
@@ -74,20 +74,20 @@ def planned(**changes: Any) -> TrainingPlan:
     return plan_training(rows(150), **{**options, **changes})
 
 
-def test_parts_are_disjoint_and_share_no_text() -> None:
+def test_splits_are_disjoint_and_share_no_text() -> None:
     data = rows(200)
     doubled = LabelledTexts(
         [*data.texts, *(text.upper() for text in data.texts[:50])], [*data.labels, *data.labels[:50]], CLASSES
     )
-    parts = split_rows(doubled, None, seed=0)
-    assert parts.test_rows is not None
-    indices = [*parts.training_rows, *parts.validation_rows, *parts.test_rows]
-    assert sorted(indices) == list(range(250)) and 40 <= len(parts.test) <= 55 and 10 <= len(parts.validation) <= 25
-    texts = [{normalised(text) for text in part.texts} for part in (parts.training, parts.validation, parts.test)]
+    splits = split_rows(doubled, None, seed=0)
+    assert splits.test_rows is not None
+    indices = [*splits.training_rows, *splits.validation_rows, *splits.test_rows]
+    assert sorted(indices) == list(range(250)) and 40 <= len(splits.test) <= 55 and 10 <= len(splits.validation) <= 25
+    texts = [{normalised(text) for text in split.texts} for split in (splits.training, splits.validation, splits.test)]
     assert not (texts[0] & texts[1] or texts[0] & texts[2] or texts[1] & texts[2])
-    assert any("50 rows repeat the text of another" in note for note in parts.notes)
-    for part, indices_of_part in ((parts.training, parts.training_rows), (parts.test, parts.test_rows)):
-        assert list(part.texts) == [doubled.texts[row] for row in indices_of_part]
+    assert any("50 rows repeat the text of another" in note for note in splits.notes)
+    for split, indices_of_split in ((splits.training, splits.training_rows), (splits.test, splits.test_rows)):
+        assert list(split.texts) == [doubled.texts[row] for row in indices_of_split]
 
 
 @pytest.mark.parametrize(
@@ -130,11 +130,11 @@ def test_the_forecast_stays_within_the_budget(n: int, length: int, minutes: floa
 def test_rows_that_do_not_fit_are_left_to_the_linear_baseline_with_a_note() -> None:
     slow = speed.Speed(1, 100.0, ((1, 100.0),))
     plan = plan_training(rows(400), minutes=0.2, speed=slow)
-    n_training, n_unused = len(plan.parts.training), len(plan.parts.unused)
-    assert n_unused > 0 and n_training == len(plan.parts.training_rows) and plan.recipe.epochs == 1
-    assert n_training + n_unused + len(plan.parts.validation) + len(plan.parts.test) == 400
+    n_training, n_unused = len(plan.splits.training), len(plan.splits.unused)
+    assert n_unused > 0 and n_training == len(plan.splits.training_rows) and plan.recipe.epochs == 1
+    assert n_training + n_unused + len(plan.splits.validation) + len(plan.splits.test) == 400
     assert any(f"Only {n_training:,} of {n_training + n_unused:,} rows" in note for note in plan.notes)
-    assert run_plan(plan, out=None).comparison.n_training == 400 - len(plan.parts.test)
+    assert run_plan(plan, out=None).comparison.n_training == 400 - len(plan.splits.test)
 
 
 def test_training_gets_the_time_that_planning_the_baseline_and_measuring_leave(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,7 +176,7 @@ def test_the_result_is_compared_on_rows_it_never_saw_and_saved(tmp_path: Path) -
     result = run_plan(
         plan, out=tmp_path / "mine", on_progress=reports.append, on_epoch=lambda row: epochs.append(row.epoch)
     )
-    truth, n_test = np.array(plan.parts.test.labels), len(plan.parts.test)
+    truth, n_test = np.array(plan.splits.test.labels), len(plan.splits.test)
     assert result.comparison.transformer.accuracy.value == pytest.approx((result.predictions == truth).mean())
     assert result.comparison.linear.accuracy.value == pytest.approx((result.linear_predictions == truth).mean())
     assert result.comparison.n == n_test and result.comparison.n_training == 150 - n_test
@@ -291,10 +291,10 @@ def test_only_a_run_of_the_same_rows_is_resumed(tmp_path: Path) -> None:
 def test_given_test_rows_are_used_with_notes_on_those_left_out_or_repeated() -> None:
     data = rows(90)
     test_rows = LabelledTexts([data.texts[0], "a new soup", "a bird"], [0, 0, 1], ("food", "bird"))
-    parts = split_rows(data, test_rows, seed=0)
-    assert parts.test.texts == [data.texts[0], "a new soup"] and parts.test.classes == CLASSES
-    assert parts.test_rows is None and len(parts.training) + len(parts.validation) == 90
-    notes = " ".join(parts.notes)
+    splits = split_rows(data, test_rows, seed=0)
+    assert splits.test.texts == [data.texts[0], "a new soup"] and splits.test.classes == CLASSES
+    assert splits.test_rows is None and len(splits.training) + len(splits.validation) == 90
+    notes = " ".join(splits.notes)
     assert "1 test rows have labels that no training row has ('bird')" in notes
     assert "1 test rows (50 %) repeat the text of a training row" in notes
     with pytest.raises(DataError, match="no test rows are left"):

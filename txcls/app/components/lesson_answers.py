@@ -13,7 +13,7 @@ MAX_LENGTH = 100_000
 
 
 def store_answers(name: str, answers: Mapping[str, Any] | None, *, on_restore: Callable[[str], None]) -> None:
-    """Store a lesson's answers, or if None, call `on_restore` with the answers of an earlier visit, if there are any.
+    """Store a lesson's answers; if they are None, call `on_restore` with those of an earlier visit, if there are any.
 
     Empty answers delete the stored ones.
     """

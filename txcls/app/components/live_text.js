@@ -36,7 +36,7 @@ export default function ({ data, setTriggerValue }) {
     if (connection !== "CONNECTED") window.txclsBack = "away"
     else if (window.txclsBack === "away") {
       window.txclsBack = "asked"
-      // A restarted server does not know the page until it is requested.
+      // A restarted server has no state for this page until the browser requests a rerun.
       if (window.txclsTyped !== undefined) setTriggerValue("back", Date.now())
     } else if (window.txclsBack === "asked" && script === "running") window.txclsBack = "drawn"
     else if (window.txclsBack === "drawn" && script === "notRunning") {

@@ -44,8 +44,8 @@ if sys.platform != "win32":
 
 Kind = Literal["read", "peek", "open", "report", "suspects", "correct", "curve", "plan", "train", "batch"]
 """The kinds of jobs: read a table to train on, read the columns of a table to classify, open a model, measure one on a
-table, check the labels of a table, correct them, fit the linear baseline to parts of it, plan a training run, train, or
-classify a file."""
+table, check the labels of a table, correct them, fit the linear baseline to subsets of it, plan a training run, train,
+or classify a file."""
 WORK: Mapping[Kind, tuple[str, str]] = {
     "read": ("read_table", "read"),
     "peek": ("read_table", "read"),

@@ -1,4 +1,4 @@
-"""Measure a classifier on an uploaded table, check its labels, and write a table with corrected labels."""
+"""Evaluate a classifier on an uploaded table, check the table's labels, and write a corrected copy."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -38,13 +38,13 @@ REPORT = "report.json"
 
 
 def run(job: Job) -> dict[str, Any]:
-    """Run a job that measures a classifier on a table, finds wrong labels, corrects them, or fits a learning curve."""
+    """Run a job: evaluate a classifier on a table, find wrong labels, correct them, or fit a learning curve."""
     work = {"suspects": _suspects, "correct": _correct, "report": _measure, "curve": _curve}
     return work[job.kind](job)
 
 
 def _measure(job: Job) -> dict[str, Any]:
-    """Measure the classifier on a table and write `REPORT`; return notes and how many rows it was trained on."""
+    """Evaluate the classifier on a table and write `REPORT`; return notes and how many rows it was trained on."""
     job.progress("reading the table")
     classifier, name = Predictor.load(Path(job.spec["checkpoint"])), file_name(job.spec)[-60:]
     table = job.session / job.spec["file"]
@@ -92,7 +92,7 @@ def _count_trained(job: Job, rows: LabelledTexts) -> int:
 
 
 def _suspects(job: Job) -> dict[str, Any]:
-    """The rows of a classifier with labels that are probably wrong, judged by linear models: it was trained on most."""
+    """A classifier's rows with probably wrong labels, found by linear models, since it was trained on most rows."""
     job.progress("reading the rows")
     stored_rows = _stored_rows(job)
     classes = load_checkpoint(job.session / "own" / job.spec["own"]).classes
@@ -142,10 +142,10 @@ def _curve(job: Job) -> dict[str, Any]:
     classes = sorted({*stored_rows.labels, *stored_rows.test_labels})
     test = _of_classes(stored_rows.test_texts, stored_rows.test_labels, classes)
 
-    def on_part(done: int, total: int) -> None:
-        job.progress(f"{done} of {total} parts of the rows")
+    def on_subset(done: int, total: int) -> None:
+        job.progress(f"{done} of {total} subsets of the rows")
 
-    curve = linear_learning_curve(_labelled(stored_rows, stored_rows.train, classes), test, on_part=on_part)
+    curve = linear_learning_curve(_labelled(stored_rows, stored_rows.train, classes), test, on_subset=on_subset)
     return {"points": [point.cells for point in curve.points], "verdict": curve.verdict, "n_test": curve.n_test}
 
 

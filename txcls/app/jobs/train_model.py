@@ -17,7 +17,7 @@ from txcls.training.auto.run import RunProgress, run_plan
 from txcls.training.speed import Speed
 
 MAX_POINTS = 2000
-"""After this many points of a curve, only every second step is recorded; the interval doubles again each time half as
+"""Once a curve has this many points, only every second step is recorded; the interval doubles again each time half as
 many points have been added."""
 N_EXAMPLES, MAX_EXAMPLE_CHARACTERS, MAX_FALLBACK_CHARACTERS = 8, 400, 4000
 """Number of test texts stored as examples; their maximum length in characters, and the maximum if too few are short."""
@@ -37,8 +37,8 @@ def run(job: Job) -> dict[str, Any]:
             "measured": plan.inputs.to_dict(),
             "threads": plan.speed.threads,
             "at": time.monotonic(),
-            "validation": len(plan.parts.validation),
-            "test": len(plan.parts.test),
+            "validation": len(plan.splits.validation),
+            "test": len(plan.splits.test),
         }
     summary: dict[str, Any] = {
         "notes": [*rows.notes, *plan.notes],
@@ -48,11 +48,11 @@ def run(job: Job) -> dict[str, Any]:
         "steps": plan.steps,
         "tokens_per_second": plan.speed.tokens_per_second,
         "threads": plan.speed.threads,
-        "training": len(plan.parts.training),
-        "validation": len(plan.parts.validation),
-        "unused": len(plan.parts.unused),
-        "test": len(plan.parts.test),
-        "classes": len(plan.parts.training.classes),
+        "training": len(plan.splits.training),
+        "validation": len(plan.splits.validation),
+        "unused": len(plan.splits.unused),
+        "test": len(plan.splits.test),
+        "classes": len(plan.splits.training.classes),
     }
     write_json(job.folder / "plan.json", summary)
     return summary | _train(job, plan, _rows_to_store(rows, plan, job.spec))
@@ -94,7 +94,7 @@ def forecast(plan: Mapping[str, Any], minutes: int) -> dict[str, Any]:
 
 def _train(job: Job, plan: TrainingPlan, rows: StoredRows) -> dict[str, Any]:
     out = job.session / "own" / str(job.spec["as"])
-    write_rows(job.session / "kept", out.name, rows, _examples(plan.parts.test.texts, plan.parts.test.labels))
+    write_rows(job.session / "kept", out.name, rows, _examples(plan.splits.test.texts, plan.splits.test.labels))
     curves = _Curves(job, out)
     job.end = min(job.end, time.monotonic() + 60 * plan.minutes)  # a busy server may be slower than measured
     result = run_plan(
@@ -120,13 +120,13 @@ def _train(job: Job, plan: TrainingPlan, rows: StoredRows) -> dict[str, Any]:
 def _rows_to_store(rows: Rows, plan: TrainingPlan, spec: Mapping[str, Any]) -> StoredRows:
     """The rows to store with a classifier trained by this plan."""
     classes = rows.train.classes
-    parts = plan.parts
-    given = parts.test.subset([] if parts.test_rows is not None else range(len(parts.test)))
+    splits = plan.splits
+    given = splits.test.subset([] if splits.test_rows is not None else range(len(splits.test)))
     return StoredRows(
         texts=list(rows.train.texts),
         labels=[classes[label] for label in rows.train.labels],
         places=list(rows.places),
-        test=[] if parts.test_rows is None else parts.test_rows.tolist(),
+        test=[] if splits.test_rows is None else splits.test_rows.tolist(),
         given_test=(list(given.texts), [given.classes[label] for label in given.labels]),
         spec={name: spec[name] for name in ("file", "names", *READ_OPTIONS) if name in spec},
     )

@@ -57,9 +57,9 @@ HEADS_PER_SLIDE = 2
 MAX_TOKENS = 18
 """Maximum number of tokens of a sentence on a card."""
 N_HEAVIEST = 6
-"""Number of a list's heaviest words named above the map."""
+"""Number of a list's highest-weight words that are named above the map."""
 HEAVIEST, LIGHTEST = 24, 8
-"""Number of a list's heaviest and lightest words below the map, in addition to the words of the sentence."""
+"""Number of a list's words with the highest and lowest weights below the map, in addition to the sentence's words."""
 
 
 def main() -> None:
@@ -224,13 +224,13 @@ def _words_by_weight(lists: Lists, spellings: Sequence[str]) -> list[tuple[int, 
 
 
 def _heaviest_words(words: Sequence[tuple[int, str, float]]) -> str:
-    """The end of a story's sentence: its heaviest words; "" for a story without a list of words."""
+    """The end of a story's sentence: its highest-weight words; "" for a story without a word list."""
     names = [name for _, spelling, _ in words if (name := visible(spelling.strip(" ␣")))]
     return f"; the heaviest: {', '.join(names[:N_HEAVIEST])}" if names else ""
 
 
 def _word_list_html(words: Sequence[tuple[int, str, float]], ids: Set[int]) -> str:
-    """The heaviest and lightest words of a list and the words of the sentence (marked), as HTML."""
+    """A list's words with the highest and lowest weights and the sentence's words (marked), as HTML."""
     shown = {word_id for word_id, _, _ in (*words[:HEAVIEST], *words[-LIGHTEST:])} | ids
     items = []
     for word_id, spelling, weight in words:

@@ -75,7 +75,7 @@ def main() -> None:
     has_label = prediction is not None and prediction.label is not None
     compares_models = has_label and set(MODELS) <= set(checkpoints.names())
     if prediction is not None and has_label:
-        if compares_models and not lecture.is_on() and _share_unknown(opened.view.text) >= MOSTLY_UNKNOWN:
+        if compares_models and not lecture.is_on() and _unknown_share(opened.view.text) >= MOSTLY_UNKNOWN:
             warn_if_unknown(prediction)  # the models below classify another text, so this one's prediction is left out
         else:
             draw_prediction(opened, prediction)
@@ -267,7 +267,7 @@ def _draw_models(opened: layout.Page) -> None:
 
 def _text_for_models(text: str) -> str:
     """The visitor's text, or a match report if these models know less than half of the text."""
-    share = _share_unknown(text)
+    share = _unknown_share(text)
     if share < MOSTLY_UNKNOWN:
         return text
     st.caption(
@@ -277,7 +277,7 @@ def _text_for_models(text: str) -> str:
     return REPORTS[0].text
 
 
-def _share_unknown(text: str) -> float:
+def _unknown_share(text: str) -> float:
     """The share of a text that is unknown to the three models, which have the same vocabulary."""
     return compute.predict(checkpoints.source(next(iter(MODELS))), text).prediction.unknown_share
 

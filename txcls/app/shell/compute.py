@@ -161,7 +161,7 @@ def clearest_texts(source: Source) -> tuple[str, ...]:
 
 @cached(heavy=True)
 def ablate_each(source: Source, text: str, *, heads: AblationMethod, feed_forward: OutputAblation) -> PartEffects:
-    """How much switching off each single head or feed-forward block moves the winner; TraceError without tokens."""
+    """The effect of ablating each head or feed-forward block on the predicted class; TraceError without tokens."""
     classifier = checkpoints.classifier(source)
     return inspection.ablation.ablate_each(
         classifier, text, heads=heads, feed_forward=feed_forward, means=Means.of(classifier)

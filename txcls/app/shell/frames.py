@@ -3,9 +3,9 @@
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 XSRF_COOKIE = b"_streamlit_xsrf="
-"""Streamlit refuses uploads of browsers that do not send this cookie back."""
+"""The start of the cookie that a browser must send back with an upload; Streamlit refuses it otherwise."""
 CROSS_SITE = b"SameSite=None"
-"""What Streamlit sets with `server.xsrfCookieSameSite=none`, for hosts that show the app in a frame of another site."""
+"""The cookie's attribute with `server.xsrfCookieSameSite=none`, for hosts that show the app in another site's frame."""
 
 
 class PartitionedCookies:

@@ -38,7 +38,7 @@ SHARE_NOTES = {
     "film": "This link opens the film at the step at which this page was opened; the browser's address bar has the "
     "current one.",
 }
-"""What is missing from a link to a page on which the browser changes the view without the server, keyed by page."""
+"""Notes on what a link lacks, for pages on which the browser changes the view without the server; keyed by page."""
 
 
 @dataclass(frozen=True)

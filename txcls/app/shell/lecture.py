@@ -22,7 +22,7 @@ from txcls.app.lessons import lesson
 from txcls.app.shell import checkpoints, state
 from txcls.lessons.wording import words_in
 
-MIN_FONT_PX, MIN_FONT_PX_OF_SMALL = 24, 17
+MIN_FONT_PX, MIN_FONT_PX_SMALL_WINDOW = 24, 17
 """Minimum font size in a chart, in a large window and in a small one (`components/lecture.js`)."""
 _SLIDES, _PAGE, _TITLE, _PARTS = "_slides", "_slides_of", "_slides_title", "_slides_parts"
 _TURN_TO = "_turn_to"
@@ -233,12 +233,12 @@ def _turn(index: int, *, to_last_slide: bool) -> None:
 
 
 def enlarge(figure: go.Figure) -> go.Figure:
-    """The figure with all fonts at least `MIN_FONT_PX` large, or `MIN_FONT_PX_OF_SMALL` in a small window."""
+    """The figure with all fonts at least `MIN_FONT_PX` large, or `MIN_FONT_PX_SMALL_WINDOW` in a small window."""
     return go.Figure(_enlarged(figure.to_dict()), skip_invalid=False)
 
 
 def _min_font() -> int:
-    return MIN_FONT_PX_OF_SMALL if is_small() else MIN_FONT_PX
+    return MIN_FONT_PX_SMALL_WINDOW if is_small() else MIN_FONT_PX
 
 
 def _enlarged(drawn: dict[str, Any]) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def classify_text(page: layout.Page, purpose: str, *, before: str = "Prediction"
     if prediction.label is None:
         say_no_tokens()
     else:
-        draw_prediction(page, prediction, before=before, unlike=_unlike(classifier, prediction))
+        draw_prediction(page, prediction, before=before, unlike=_differences_from_validation(classifier, prediction))
     return ClassifiedText(classifier, prediction)
 
 
@@ -87,11 +87,11 @@ def warn_if_unknown(prediction: Prediction) -> None:
 
 def warn_if_unlike(classifier: Predictor, prediction: Prediction) -> None:
     """Draw a note on how the text differs from the texts on which the probabilities were calibrated."""
-    for sentence in _unlike(classifier, prediction):
+    for sentence in _differences_from_validation(classifier, prediction):
         st.caption(f"**Unlike the validation texts**: {sentence}.")
 
 
-def _unlike(classifier: Predictor, prediction: Prediction) -> list[str]:
+def _differences_from_validation(classifier: Predictor, prediction: Prediction) -> list[str]:
     if lecture.is_on():
         return []
     return unlike_validation(classifier.checkpoint, prediction.text, prediction.tokens)

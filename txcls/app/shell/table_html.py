@@ -14,8 +14,8 @@ STYLE = """
 .txcls-table td.txcls-number {font-variant-numeric: tabular-nums; white-space: nowrap;}
 .txcls-table td.txcls-named {white-space: nowrap; overflow: hidden; text-overflow: ellipsis; max-width: 14rem;}
 .txcls-table td.txcls-prose {overflow-wrap: anywhere; min-width: 9rem;}
-.txcls-table tr.txcls-goes-on td {border-bottom: 0; padding-bottom: 0;}
-.txcls-table tr.txcls-goes-on + tr td {padding-top: 0;}
+.txcls-table tr.txcls-continued td {border-bottom: 0; padding-bottom: 0;}
+.txcls-table tr.txcls-continued + tr td {padding-top: 0;}
 .txcls-wide {overflow-x: auto;}
 .txcls-figures {display: grid; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)); gap: 0.4rem 1.5rem;
   max-width: 60rem; font-size: 0.95rem;}
@@ -49,7 +49,7 @@ def table(
     attributes = {column: f' class="{name}"' for name, styled in classes.items() for column in styled}
     head = "".join(f'<th scope="col">{_cell(name)}</th>' for name in columns)
     body = "".join(
-        ('<tr class="txcls-goes-on">' if number in continued_rows else "<tr>")
+        ('<tr class="txcls-continued">' if number in continued_rows else "<tr>")
         + "".join(f"<td{attributes.get(name, '')}>{_cell(row.get(name, ''))}</td>" for name in columns)
         + "</tr>"
         for number, row in enumerate(rows)

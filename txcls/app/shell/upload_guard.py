@@ -9,7 +9,7 @@ from streamlit.runtime.stats import CacheStat
 
 from txcls.app.shell.limits import limits
 
-UPLOADS = "/_stcore/upload_file/"
+UPLOAD_PATH = "/_stcore/upload_file/"
 """URL path to which browsers send files, before the session and the file id."""
 MAX_UPLOADS = 4
 """Number of files of the maximum size that fit into the memory for all uploads together."""
@@ -31,7 +31,7 @@ class BoundedUploads:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse an upload that exceeds the limits; pass all other requests on."""
-        session, is_upload, _ = scope.get("path", "").partition(UPLOADS)[2].partition("/")
+        session, is_upload, _ = scope.get("path", "").partition(UPLOAD_PATH)[2].partition("/")
         if scope["type"] != "http" or scope["method"] != "PUT" or not is_upload:
             return await self.app(scope, receive, send)
         size = dict(scope["headers"]).get(b"content-length", b"")

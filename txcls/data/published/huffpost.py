@@ -21,7 +21,7 @@ CLASSES = (
     *("U.S. NEWS", "WEDDINGS", "WEIRD NEWS", "WELLNESS", "WOMEN", "WORLD NEWS", "WORLDPOST"),
 )
 TEST_SHARE = 0.1
-"""Minimum fraction of rows in the test part of the split by date, which consists of the newest days."""
+"""Minimum fraction of test rows in the split by date; they are the rows of the newest days."""
 
 _HOMEPAGE = "https://www.kaggle.com/datasets/rmisra/news-category-dataset"
 
@@ -50,7 +50,7 @@ class NewsItem:
 
     @property
     def is_test(self) -> bool:
-        """Whether the row is in the test part of the standard split."""
+        """Whether the row is a test row in the standard split."""
         return zlib.crc32(self.key.encode("utf-8", "surrogatepass")) % 10 == 9
 
 

@@ -17,7 +17,7 @@ from txcls.data.types import DatasetInfo
 from txcls.errors import DataError
 from txcls.wording import shown
 
-Part = Literal["training", "validation", "test"]
+Split = Literal["training", "validation", "test"]
 
 INFO = DatasetInfo(
     name="wikipedia",
@@ -51,8 +51,8 @@ class Article:
     text: str
 
     @property
-    def part(self) -> Part:
-        """The part it belongs to, which depends only on the title and is the same in every extraction and dump."""
+    def split(self) -> Split:
+        """The split it belongs to, which depends only on the title and is the same in every extraction and dump."""
         share = hashed_share(self.title, salt="wikipedia")
         if share < TEST_SHARE:
             return "test"

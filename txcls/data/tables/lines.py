@@ -28,7 +28,7 @@ from txcls.errors import DataError, reason_of
 
 _BLANK = re.compile(r"[ \t\r\n]*")
 _UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError)
-_LINE_ENDS = ("\n", "\r", "\r\n")
+_LINE_ENDINGS = ("\n", "\r", "\r\n")
 _GZIP = b"\x1f\x8b"
 _OPENERS: dict[bytes, Callable[[IO[bytes]], Any]] = {_GZIP: gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
 """Functions that open compressed files, keyed by the files' first bytes."""
@@ -46,7 +46,7 @@ class FileEncoding:
 
 
 def refuse_unreachable(path: Path) -> None:
-    """Raise DataError if the path cannot be accessed: its name is too long, a folder denies permission, …."""
+    """Raise DataError if the path cannot be accessed, for example because its name is too long."""
     try:
         path.stat()
     except FileNotFoundError:
@@ -186,7 +186,7 @@ class _AsUtf8(io.RawIOBase):
 
 
 def bounded_lines(text: TextIO, path: Path) -> Iterator[str]:
-    """Yield the lines with their line ends.
+    """Yield the lines with their line endings.
 
     Raises:
         DataError: a line is longer than MAX_ROW_CHARACTERS, or more than MAX_EMPTY consecutive lines are empty.
@@ -199,7 +199,7 @@ def bounded_lines(text: TextIO, path: Path) -> Iterator[str]:
             raise DataError(
                 f"{path}, line {number}: longer than {MAX_ROW_CHARACTERS:,} characters, the maximum; is it a table?"
             )
-        n_empty = n_empty + 1 if line in _LINE_ENDS else 0
+        n_empty = n_empty + 1 if line in _LINE_ENDINGS else 0
         if n_empty > MAX_EMPTY:
             raise DataError(f"{path}, line {number}: {MAX_EMPTY:,} empty lines before it; is it a table?")
         yield line

@@ -1,4 +1,4 @@
-"""The head atlas of a checkpoint: what each head attends to, its worth, and its tested story."""
+"""The head atlas of a checkpoint: the story of each head, tested by intervention, and its worth."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -67,7 +67,7 @@ class HeadRecord:
 
     @property
     def is_spare(self) -> bool:
-        """Whether mean ablation of this head alone costs almost no accuracy."""
+        """Whether mean ablation of only this head costs almost no accuracy."""
         return self.worth < IDLE
 
     @property

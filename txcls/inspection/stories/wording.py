@@ -10,10 +10,10 @@ VERDICT_MARKS = {"confirmed": "✓", "part of it": "◐", "wrong": "✗", "idle"
 """A symbol for each verdict, since colour alone is not accessible."""
 CLEAR = 0.4
 """Minimum weight on the keys of every clause, averaged over its queries, for a pattern to look clear."""
-CLEAR_TIMES = 3.0
+MIN_CLEAR_RATIO = 3.0
 """Minimum ratio of this weight to that of uniform attention, for a pattern to look clear."""
-FAINT_TIMES = 1.5
-"""If this ratio is lower for a clause, the pattern is not described."""
+MIN_RATIO = 1.5
+"""Minimum ratio for a pattern to be described; if it is lower for some clause, the pattern is faint."""
 HALF = 0.5
 """Minimum fraction of the lost accuracy that lists restore where attention is partly a weighted bag of words."""
 NO_STORY = "no story fits"
@@ -72,14 +72,14 @@ def sentence(measured: MeasuredStory) -> str:
 def is_faint(measured: MeasuredStory) -> bool:
     """Whether the head's weight on the keys of some clause is hardly above that of uniform attention."""
     return measured.story.lists is None and any(
-        weight < FAINT_TIMES * chance for weight, chance in zip(measured.attention, measured.chance, strict=True)
+        weight < MIN_RATIO * chance for weight, chance in zip(measured.attention, measured.chance, strict=True)
     )
 
 
 def looks_clear(measured: MeasuredStory) -> bool:
     """Whether the head's weight on the keys of every clause is high, and well above that of uniform attention."""
     return all(
-        weight >= CLEAR and weight >= CLEAR_TIMES * chance
+        weight >= CLEAR and weight >= MIN_CLEAR_RATIO * chance
         for weight, chance in zip(measured.attention, measured.chance, strict=True)
     )
 

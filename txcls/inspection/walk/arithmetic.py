@@ -59,7 +59,7 @@ def _sum(parts: Sequence[str]) -> str:
     return " + ".join(parts if len(parts) <= 2 else (parts[0], r"\dots", parts[-1]))
 
 
-def equals(equation: str, *steps: str) -> tuple[str, ...]:
+def equation_lines(equation: str, *steps: str) -> tuple[str, ...]:
     """The lines of an equation that contains `&=`, with a further line `= step` for each step."""
     return (equation, *(f"&= {step}" for step in steps))
 
@@ -68,13 +68,13 @@ def lookup(equation: str, value: float, *, factor: float = 1.0) -> Arithmetic:
     """A number looked up in a table, multiplied by a constant."""
     result = float(value) * factor
     product = [] if factor == 1.0 else [rf"{_factor(value)} \cdot {number(factor)}"]
-    return Arithmetic(equals(equation, *product, number(result)), result)
+    return Arithmetic(equation_lines(equation, *product, number(result)), result)
 
 
 def total(equation: str, values: Sequence[float]) -> Arithmetic:
     """A sum of a few numbers."""
     result = float(np.sum(np.asarray(values, dtype=np.float64)))
-    return Arithmetic(equals(equation, " + ".join(map(_factor, map(float, values))), number(result)), result)
+    return Arithmetic(equation_lines(equation, " + ".join(map(_factor, map(float, values))), number(result)), result)
 
 
 def dot_product(
@@ -112,7 +112,7 @@ def dot_product(
         steps = [*(rf"{name}({step})" for step in steps), number(compute(result))]
         result = compute(result)
     names = tuple(labels or map(str, range(len(terms))))
-    return Arithmetic(equals(equation, expression, *steps), result, (*headers, "product"), names, terms)
+    return Arithmetic(equation_lines(equation, expression, *steps), result, (*headers, "product"), names, terms)
 
 
 def softmax_entry(
@@ -135,7 +135,7 @@ def softmax_entry(
     )
     terms = np.stack([exact, powers, powers / summed], axis=1)
     columns = (headers[0], f"exp({headers[0]} − max)", headers[1])
-    return Arithmetic(equals(equation, *steps), value, columns, tuple(labels), terms)
+    return Arithmetic(equation_lines(equation, *steps), value, columns, tuple(labels), terms)
 
 
 def _exp(exponent: str) -> str:
@@ -156,7 +156,7 @@ def layer_norm_entry(equation: str, row: Floats, index: int, *, weight: float, b
     lines = (
         rf"\mu &= \tfrac{{1}}{{{len(x)}}} \textstyle\sum_d x_d = {number(mean)}",
         rf"\sigma^2 &= \tfrac{{1}}{{{len(x)}}} \textstyle\sum_d (x_d - \mu)^2 = {number(variance)}",
-        *equals(equation, expression, number(value)),
+        *equation_lines(equation, expression, number(value)),
     )
     table = np.stack([x, centred, np.square(centred)], axis=1)
     return Arithmetic(lines, value, ("x", "x − μ", "(x − μ)²"), tuple(map(str, range(len(x)))), table)

@@ -7,7 +7,7 @@ import numpy as np
 from torch import nn
 
 from txcls.inspection.tracing import FloatArray
-from txcls.inspection.walk.arithmetic import Arithmetic, equals, indexed, number, softmax_entry
+from txcls.inspection.walk.arithmetic import Arithmetic, equation_lines, indexed, number, softmax_entry
 from txcls.inspection.walk.forward_pass import ForwardPass, weight_and_bias
 from txcls.inspection.walk.step import (
     Operand,
@@ -143,7 +143,7 @@ def _mask(run: ForwardPass, layer: int, scores: WalkStep) -> WalkStep:
         if np.isneginf(masked[head, i, j]):
             return Arithmetic((indexed(r"\tilde S_{i,j} &= -\infty", i=i, j=j),), -math.inf)
         score = float(scores.cells(head)[i, j])
-        return Arithmetic(equals(indexed(r"\tilde S_{i,j} &= S_{i,j}", i=i, j=j), number(score)), score)
+        return Arithmetic(equation_lines(indexed(r"\tilde S_{i,j} &= S_{i,j}", i=i, j=j), number(score)), score)
 
     return WalkStep(
         "mask",

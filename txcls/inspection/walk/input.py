@@ -7,7 +7,7 @@ from inspect import getmodule
 import numpy as np
 from torch import nn
 
-from txcls.inspection.walk.arithmetic import Arithmetic, dot_product, equals, indexed, lookup, number
+from txcls.inspection.walk.arithmetic import Arithmetic, dot_product, equation_lines, indexed, lookup, number
 from txcls.inspection.walk.forward_pass import ForwardPass, to_numpy
 from txcls.inspection.walk.step import Operand, Question, SourceLines, WalkStep, addition, ask_largest, source_of
 from txcls.model import Embeddings, sinusoidal_encoding
@@ -189,7 +189,7 @@ def _position_number(run: ForwardPass, i: int, d: int) -> Arithmetic:
     angle = i / 10_000.0 ** (even / d_model)
     name, value = (r"\sin", math.sin(angle)) if d == even else (r"\cos", math.cos(angle))
     equation = rf"{symbol} &= {name}\left({i} / 10000^{{{even}/{d_model}}}\right)"
-    return Arithmetic(equals(equation, rf"{name}({number(angle)})", number(value)), value)
+    return Arithmetic(equation_lines(equation, rf"{name}({number(angle)})", number(value)), value)
 
 
 def _sum(run: ForwardPass, parts: list[WalkStep]) -> WalkStep:

@@ -137,7 +137,7 @@ SYMBOLS = {
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The rows or columns of a step's numbers: shape letter, kind, number, and names, if they have names."""
+    """The rows or the columns of a step's matrix: letter in its shape, kind, size, and names (if any)."""
 
     letter: str
     kind: Literal["token", "dimension", "class", "text"]

@@ -31,7 +31,7 @@ from txcls.training.auto.recipe import (
     choose_recipe,
     max_length_for,
 )
-from txcls.training.auto.split import Indices, Parts, check_rows, split_rows
+from txcls.training.auto.split import Indices, Splits, check_rows, split_rows
 from txcls.training.from_pretrained import encoder_from, settings_from
 from txcls.training.run_folder import plan_file
 from txcls.training.speed import Speed, measure_speed
@@ -68,7 +68,7 @@ class TrainingPlan:
     """
 
     config: RunConfig
-    parts: Parts
+    splits: Splits
     init: Checkpoint | None
     minutes: float
     speed: Speed
@@ -81,7 +81,7 @@ class TrainingPlan:
     def steps(self) -> int:
         """Number of optimiser steps over all runs."""
         train = self.config.train
-        return train.runs * train.epochs * math.ceil(len(self.parts.training) / train.batch_size)
+        return train.runs * train.epochs * math.ceil(len(self.splits.training) / train.batch_size)
 
 
 def plan_training(
@@ -124,10 +124,10 @@ def plan_training(
     if not 0.05 <= minutes <= 24 * 60:
         raise DataError(f"got a budget of {minutes:g} minutes; expected 0.05 to 1440")
     check_rows(rows)
-    parts = split_rows(rows, test, seed=seed)
+    splits = split_rows(rows, test, seed=seed)
     pretrained = shipped_encoder() if init == "encoder" else init
-    config = _base_config(name, source, data, batch=batch_size(len(parts.training)), seed=seed)
-    sample = _sample(parts.training, seed=seed)
+    config = _base_config(name, source, data, batch=batch_size(len(splits.training)), seed=seed)
+    sample = _sample(splits.training, seed=seed)
     is_read_as_bytes = False
     if pretrained is not None:
         pretrained_config = settings_from(pretrained, config)
@@ -140,7 +140,7 @@ def plan_training(
             config = pretrained_config
     if pretrained is None:
         config = config.with_settings(_vocabulary_settings(sample))
-        encoder = _fit_encoder(config, parts.training)
+        encoder = _fit_encoder(config, splits.training)
         texts = _encode_untruncated(encoder, sample)
     lengths = texts.lengths
     if speed is None:
@@ -148,11 +148,11 @@ def plan_training(
         speed = measure_speed(model, texts.truncated(min(max_length_for(lengths), MEASURED_LENGTH)), config.train)
     inputs = RecipeInputs(
         lengths,
-        n=len(parts.training),
+        n=len(splits.training),
         n_classes=len(rows.classes),
-        characters=sum(map(len, itertools.chain(rows.texts, (test or parts.test).texts))),
+        characters=sum(map(len, itertools.chain(rows.texts, (test or splits.test).texts))),
         tokens_per_second=speed.tokens_per_second,
-        n_measured=len(parts.validation) + len(parts.test),
+        n_measured=len(splits.validation) + len(splits.test),
         pretrained=pretrained is not None,
     )
     recipe = choose_recipe(inputs, minutes=minutes)
@@ -164,11 +164,11 @@ def plan_training(
         start_note = "Training starts from random weights, without a pre-trained encoder."
     else:
         start_note = f"Training starts from the pre-trained '{pretrained.name}'."
-    notes = (*parts.notes, start_note, *_notes(lengths, speed, recipe, len(parts.training), minutes))
-    parts = parts.limited_to(recipe.rows, seed=seed)
+    notes = (*splits.notes, start_note, *_notes(lengths, speed, recipe, len(splits.training), minutes))
+    splits = splits.limited_to(recipe.rows, seed=seed)
     config = config.with_settings(recipe.settings)
     seconds = time.monotonic() - started
-    plan = TrainingPlan(config, parts, pretrained, minutes, speed, inputs, recipe, notes, seconds)
+    plan = TrainingPlan(config, splits, pretrained, minutes, speed, inputs, recipe, notes, seconds)
     if saved is not None and saved.digest != _digest(plan):
         raise TrainingError(
             f"{saved.file} belongs to a run with other rows, --test, --seed or --init; repeat these, or use --overwrite"
@@ -178,7 +178,7 @@ def plan_training(
 
 @dataclass(frozen=True, slots=True)
 class _SavedPlan:
-    """What restores a plan for the same rows; measuring the speed again would change the settings."""
+    """The values that restore a plan for the same rows; measuring the speed again would change the settings."""
 
     file: Path
     minutes: float
@@ -208,11 +208,11 @@ def _read_plan(out: Path) -> _SavedPlan:
 
 
 def _digest(plan: TrainingPlan) -> str:
-    """A hash of the rows, their parts and the settings."""
-    parts, config = plan.parts, plan.config
-    settings = (parts.training.classes, config.text, config.model, config.train)
+    """A hash of the rows, their splits and the settings."""
+    splits, config = plan.splits, plan.config
+    settings = (splits.training.classes, config.text, config.model, config.train)
     digest = hashlib.sha256(repr(settings).encode("utf-8", "backslashreplace"))
-    for rows in (parts.training, parts.validation, parts.test):
+    for rows in (splits.training, splits.validation, splits.test):
         digest.update(repr((list(rows.texts), list(rows.labels))).encode("utf-8", "backslashreplace"))
     return digest.hexdigest()
 

@@ -23,8 +23,8 @@ each need more."""
 REFERENCE_ROWS, ROWS_EXPONENT = 1500, 0.3
 """Larger sets need fewer epochs: their number is divided by (rows / REFERENCE_ROWS) ** ROWS_EXPONENT."""
 RANDOM_START_FACTOR = 3.0
-"""More epochs are useful from random weights, by this factor: on 1,440 Arabic tweets, 83 to 86 % of the test rows with
-20 epochs and with words that occur once, 83 % with 6 epochs and without such words (two seeds)."""
+"""Factor for the number of epochs from random weights, which need more: on 1,440 Arabic tweets, 83 to 86 % of the test
+rows with 20 epochs and with words that occur once, 83 % with 6 epochs and without such words (two seeds)."""
 MIN_EPOCHS, MAX_EPOCHS = 3, 40
 MAX_RUNS = 6
 """Maximum number of runs whose weights are averaged, if there is time; three or four runs gained 0.35 to 1 point over a

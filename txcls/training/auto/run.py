@@ -107,7 +107,7 @@ def run_plan(
         resume: continue an interrupted run of the same plan.
         overwrite: discard the saved state of an interrupted run.
         command: the command line, for the model card.
-        learning_curve: also fit the linear baseline to parts of the rows, within the same budget.
+        learning_curve: also fit the linear baseline to subsets of the rows, within the same budget.
 
     Raises:
         TrainingError, TrainingInterruptedError, CheckpointError: as for `txcls.training.train`.
@@ -131,10 +131,10 @@ def run_plan(
             linear, linear_seconds = _fit_linear(plan)
             curve = None
             if learning_curve and not isinstance(linear, Exception):
-                reporter.stage("prepare", reporter.share, "fitting the linear baseline to parts of the rows")
+                reporter.stage("prepare", reporter.share, "fitting the linear baseline to subsets of the rows")
                 with suppress(DataError):  # too few rows
                     curve = linear_learning_curve(
-                        _rows_to_fit(plan), plan.parts.test, predictions=linear[1], seed=plan.config.train.seed
+                        _rows_to_fit(plan), plan.splits.test, predictions=linear[1], seed=plan.config.train.seed
                     )
             reporter.measuring *= float(np.clip(linear_seconds / plan.recipe.baseline, 1.0, MAX_DELAY))
             reporter.stage("prepare", reporter.share, "turning texts into tokens")
@@ -170,13 +170,13 @@ def run_plan(
 def train_as_planned(plan: TrainingPlan, *, started: float, after: float = 0.0, **options: Any) -> Checkpoint:
     """Train with a plan's settings, without a comparison; for `options` and errors see `train`.
 
-    `started` is the start of the time budget (`time.monotonic`), `after` the seconds of it needed after training.
+    `started` is the start of the time budget (`time.monotonic`), `after` the seconds needed after training.
     """
     budget = 60 * plan.minutes
     left = max(started + budget - after - time.monotonic(), MIN_LEFT * budget, MIN_SECONDS)
     return train(
         plan.config,
-        dataset=dataset_from_rows(plan.parts.training, plan.parts.validation, source=plan.config.title),
+        dataset=dataset_from_rows(plan.splits.training, plan.splits.validation, source=plan.config.title),
         init=plan.init,
         device="cpu",
         max_seconds=left,
@@ -227,9 +227,9 @@ class _Reporter:
 
 def _rows_to_fit(plan: TrainingPlan) -> LabelledTexts:
     """All rows except the test rows."""
-    parts = (plan.parts.training, plan.parts.validation, plan.parts.unused)
-    texts, labels = ([value for rows in parts for value in getattr(rows, name)] for name in ("texts", "labels"))
-    return LabelledTexts(texts, labels, plan.parts.training.classes)
+    splits = (plan.splits.training, plan.splits.validation, plan.splits.unused)
+    texts, labels = ([value for rows in splits for value in getattr(rows, name)] for name in ("texts", "labels"))
+    return LabelledTexts(texts, labels, plan.splits.training.classes)
 
 
 _Linear = tuple[LinearBaseline, NDArray[np.int64]]
@@ -242,7 +242,7 @@ def _fit_linear(plan: TrainingPlan) -> tuple[_Linear | Exception, float]:
     try:
         rows = _rows_to_fit(plan)
         baseline = fit_linear_baseline(rows.texts, rows.labels, seed=plan.config.train.seed)
-        fitted: _Linear | Exception = baseline, baseline.predict(plan.parts.test.texts)
+        fitted: _Linear | Exception = baseline, baseline.predict(plan.splits.test.texts)
     except Exception as error:  # noqa: BLE001  # raised after training
         fitted = error
     return fitted, time.monotonic() - started
@@ -257,7 +257,7 @@ def _compare_on_test_rows(
     linear_seconds: float,
 ) -> TrainingResult:
     """Measure the checkpoint on the test rows, and compare it with the linear baseline."""
-    test = plan.parts.test
+    test = plan.splits.test
     other_rows = _rows_to_fit(plan)
     assert isinstance(checkpoint.model, TextClassifier)
     texts = TokenisedTexts.encode(checkpoint.encoder, test)
@@ -272,7 +272,7 @@ def _compare_on_test_rows(
         baseline=baseline,
         seconds={"linear": linear_seconds, "transformer": float(checkpoint.metrics["training"]["seconds"])},
         is_repeated=repeats(test.texts, other_rows.texts),
-        n_unseen=plan.parts.n_unseen,
+        n_unseen=plan.splits.n_unseen,
     )
     checkpoint = with_evaluation(checkpoint, split="test", evaluation=Evaluation(metrics))
     checkpoint = checkpoint.with_metrics(comparison=comparison.to_dict())

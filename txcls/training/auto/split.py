@@ -27,13 +27,13 @@ FEW_VALIDATION rows), and their maximum number."""
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
-    """The rows of each part; no text is in two parts.
+class Splits:
+    """The rows of each split; no text is in more than one split.
 
     Attributes:
         unused: training rows for which there is not enough time; the linear baseline is fitted to them too.
-        training_rows, validation_rows, test_rows: indices of each part's rows among the given rows; `test_rows` is None
-            if test rows were given separately.
+        training_rows, validation_rows, test_rows: indices of each split's rows among the given rows; `test_rows` is
+            None if test rows were given separately.
         notes: sentences about classes and repeated texts.
     """
 
@@ -48,8 +48,8 @@ class Parts:
     n_unseen: int = 0
     """Number of given test rows that were left out because their classes have no training row."""
 
-    def limited_to(self, n: int, *, seed: int) -> "Parts":
-        """The same parts with at most n training rows, drawn at random; the others become unused."""
+    def limited_to(self, n: int, *, seed: int) -> "Splits":
+        """The same splits with at most n training rows, drawn at random; the others become unused."""
         if n >= len(self.training):
             return self
         used, unused = hold_out(self.training.labels, n=len(self.training) - n, seed=seed)
@@ -78,7 +78,7 @@ def check_rows(rows: LabelledTexts) -> None:
         raise DataError(f"{problem}; is it the right label column?")
 
 
-def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) -> Parts:
+def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) -> Splits:
     """Split the rows; if `test` is None, hold out test rows too.
 
     Raises:
@@ -90,7 +90,7 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
         groups = first_copies(rows.texts)
         if n_repeated := len(rows) - len(np.unique(groups)):
             notes.append(
-                f"{n_repeated:,} rows repeat the text of another row; all copies of a text are in the same part, "
+                f"{n_repeated:,} rows repeat the text of another row; all copies of a text are in the same split, "
                 "unless there are so many that it is likely to occur again."
             )
         n = min(round(TEST_SHARE * len(rows)), MAX_TEST)
@@ -114,7 +114,7 @@ def split_rows(rows: LabelledTexts, test: LabelledTexts | None, *, seed: int) ->
         f"{len(training):,} rows to train on, {len(validation):,} to fit the calibration, {len(test_part):,} to test "
         f"on ({origin})."
     )
-    return Parts(
+    return Splits(
         training=others.subset(training),
         validation=others.subset(validation),
         test=test_part,

@@ -10,7 +10,7 @@ import {Words} from "./words.js";
  * @typedef {{text: string, tokens: Token[], truncatedAt: number | null, hasWords: boolean}} Encoding */
 
 const UNKNOWN = 1, CLASS_TOKEN = 3;
-/** Maximum length in characters of a text that is tokenized as a whole; of a longer text, only a prefix is tokenized. */
+/** Maximum length in characters of a text that is tokenised as a whole; of a longer text, only a prefix is tokenised. */
 const WINDOW = 32768;
 /** Tokens within this many characters of the end of a prefix are discarded, since the following text may change how they
  * are cleaned and split. */

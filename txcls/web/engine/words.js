@@ -45,7 +45,7 @@ export class Words {
     return this.nltk(text.replace(this.fullStop, " .")).map((token) => {
       let start = end;
       while (isSpace(text[start])) start++;
-      // The rules replace a double quote by `` or '', and '' by ``.
+      // The rules replace a double quote with `` or '', and '' with ``.
       end = start + (text.startsWith(token, start) ? token.length : text[start] === '"' ? 1 : 2);
       return [start, end];
     });

@@ -72,7 +72,7 @@ export class PatchPanel {
     return view.direction === "denoising" ? [1, 0] : [0, 1];
   }
 
-  /** The patch for the picture's state: the part, the head such as "2.1", the token, and a sentence; null for no patch. */
+  /** The patch for the picture's state: the part, the head (such as "2.1"), the token, and a sentence; null for no patch. */
   patchedState(pass, whole) {
     if (!view.patched) return null;
     const [part, token] = [view.patched[0] - 1, view.patched[1] - 1], {kind, layer, head} = this.parts[part];
@@ -252,10 +252,10 @@ export class PatchPanel {
     if (!texts?.problem) return "";
     const [first, second] = texts.encodings.map(({tokens}) => tokens.length);
     return {
-      words: () => tr("One of the texts has no words after cleaning."),
+      words: () => tr("There is no word in one of the texts; expected at least one."),
       lengths: () => tr("The first text has {first} tokens and the second {second}. A token is patched from the same position in the other text, so both need the same number of tokens.", {first, second}),
-      long: () => tr("The texts have {first} tokens; the grid allows at most {most}.", {first, most: MAX_PATCH_TOKENS}),
-      answers: () => tr("Both texts get the answer {label}, so there is no difference to trace.",
+      long: () => tr("The texts have {first} tokens; the grid is computed for up to {most}.", {first, most: MAX_PATCH_TOKENS}),
+      answers: () => tr("Both texts are classified as {label}; patching needs two texts with different predictions.",
         {label: shortened(classifier.classes[texts.answers[0]], 40)}),
     }[texts.problem]();
   }

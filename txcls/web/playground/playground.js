@@ -280,7 +280,7 @@ function putText(text) {
   writeAddress();
 }
 
-/** Write into the address the settings and the sentence (unless it is the task's example), or the step of the lesson. */
+/** Write the settings and the sentence (unless it is the task's example), or the step of the lesson, to the address. */
 function writeAddress() {
   const text = byId("text").value;
   const settings = lesson.current >= 0 ? `lesson=${lesson.current + 1}` : toHash({...chosen, text: text === taskNamed(chosen.task).text ? "" : text});

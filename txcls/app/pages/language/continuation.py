@@ -262,11 +262,11 @@ def _add_clicked(ids: Sequence[int]) -> None:
 def _filter_sentence(expected: NextTokens, n_tokens: int, sampling: Sampling) -> str:
     if sampling.temperature == 0:
         return "At temperature 0 nothing is sampled: the most probable token is always taken."
-    if expected.n_sampled == n_tokens:
+    if expected.n_candidates == n_tokens:
         return f"All **{n_tokens:,}** tokens can be sampled."
     return (
-        f"**{expected.n_sampled:,}** of {n_tokens:,} token{'s' * (expected.n_sampled > 1)} can be sampled, with "
-        f"**{bounded_percentage(expected.sampled_share)}** of the unfiltered probability."
+        f"**{expected.n_candidates:,}** of {n_tokens:,} token{'s' * (expected.n_candidates > 1)} can be sampled, with "
+        f"**{bounded_percentage(expected.candidate_share)}** of the unfiltered probability."
     )
 
 

@@ -78,7 +78,7 @@ def _draw_plural_share(opened: layout.Opened, chosen: ChosenModel, encoding: Enc
 
 
 def _default_blank(encoding: Encoding, word_indices: Sequence[int]) -> int:
-    """The number, from 1, of the last of the longest known words: more interesting to predict than an article."""
+    """The number, from 1, of the last of the longest known words, which is harder to predict than an article."""
     tokens = [encoding.tokens[index] for index in word_indices]
     return 1 + max(range(len(tokens)), key=lambda n: (not tokens[n].is_unknown, min(len(tokens[n].text), 8), n))
 

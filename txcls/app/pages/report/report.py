@@ -236,8 +236,8 @@ def _draw_per_class(report: Report) -> None:
     columns: dict[str, Sequence[Any]] = {name: [row[field] for row in per_class] for name, field in names.items()}
     if counts_by_class := class_counts_of(report):
         counts = [counts_by_class[row["label"]] for row in per_class]
-        columns["finds (95 % CI)"] = [count.finds for count in counts]
-        columns["false alarms"] = [count.false_alarms for count in counts]
+        columns["recall (95 % CI)"] = [count.recall_cell for count in counts]
+        columns["false positives"] = [count.false_positives for count in counts]
     report_rows.draw_table(columns, key="classes", percent=("precision", "recall", "F1"))
     st.caption("Lowest F1 first; click a heading to sort by that column.")
 
@@ -284,7 +284,7 @@ def _draw_learning_curve(opened: layout.Page) -> None:
         st.markdown(table(CURVE_HEAD, job.result["points"]))
         st.caption(
             "The linear baseline is fitted to parts of the training rows, drawn at random, and measured on the same "
-            f"{job.result['n_test']:,} test rows. Training the Transformer on each part would take too long; its "
+            f"{job.result['n_test']:,} test rows. Training the Transformer on each subset would take too long; its "
             "curve may differ."
         )
     else:

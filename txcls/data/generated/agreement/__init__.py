@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from txcls.data.generated.agreement.rows import CLASSES, Nouns, Part, Row
+from txcls.data.generated.agreement.rows import CLASSES, Nouns, Row, Split
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, Roles, SplitName
 from txcls.errors import DataError
 
@@ -33,7 +33,7 @@ INFO = DatasetInfo(
     by_hand="make it from other data sets with `txcls data agreement --from wikipedia --from ag_news --out FOLDER`, "
     "and give the folder with --data PATH",
 )
-PARTS: tuple[Part, ...] = ("train", "validation", "test")
+SPLITS: tuple[Split, ...] = ("train", "validation", "test")
 NOUNS = "nouns.csv"
 _WORD = re.compile(r"\S+")
 _PREPOSITIONS = "of in on to for with from by at about between behind beside near above over"
@@ -117,29 +117,29 @@ def with_other_number(text: str) -> str | None:
     return None
 
 
-def write_agreement(folder: Path, rows: Mapping[Part, Sequence[Row]], nouns: Nouns) -> None:
-    """Write rows and nouns to a folder for `open_agreement`: PART.csv.gz and nouns.csv."""
+def write_agreement(folder: Path, rows: Mapping[Split, Sequence[Row]], nouns: Nouns) -> None:
+    """Write rows and nouns to a folder for `open_agreement`: SPLIT.csv.gz and nouns.csv."""
     folder.mkdir(parents=True, exist_ok=True)
-    for part, part_rows in rows.items():
+    for split, split_rows in rows.items():
         columns = {
-            "text": [row.text for row in part_rows],
-            "label": [CLASSES[row.label] for row in part_rows],
-            "verb": [row.verb for row in part_rows],
-            "source": [row.source for row in part_rows],
-            "attractors": [row.attractors for row in part_rows],
+            "text": [row.text for row in split_rows],
+            "label": [CLASSES[row.label] for row in split_rows],
+            "verb": [row.verb for row in split_rows],
+            "source": [row.source for row in split_rows],
+            "attractors": [row.attractors for row in split_rows],
         }
-        pd.DataFrame(columns).to_csv(folder / f"{part}.csv.gz", index=False)
+        pd.DataFrame(columns).to_csv(folder / f"{split}.csv.gz", index=False)
     pairs = sorted(nouns.plural_of.items())
     pd.DataFrame(pairs, columns=["singular", "plural"]).to_csv(folder / NOUNS, index=False)
 
 
-def read_rows(folder: Path, part: Part) -> list[Row]:
-    """Read the rows of a part.
+def read_rows(folder: Path, split: Split) -> list[Row]:
+    """Read the rows of a split.
 
     Raises:
-        DataError: the folder lacks the part's file, or it was not written by `write_agreement`.
+        DataError: the folder lacks the split's file, or it was not written by `write_agreement`.
     """
-    file = folder / f"{part}.csv.gz"
+    file = folder / f"{split}.csv.gz"
     try:
         table = pd.read_csv(file, keep_default_na=False)
         columns = (table[name].tolist() for name in ("text", "verb", "source", "attractors"))
@@ -152,16 +152,16 @@ def open_agreement(folder: Path) -> Dataset:
     """Open a folder that `txcls data agreement` wrote; the split `new` has the minimal pairs.
 
     Raises:
-        DataError: the folder lacks the rows of a part.
+        DataError: the folder lacks the rows of a split.
     """
-    if missing := [part for part in PARTS if not (folder / f"{part}.csv.gz").is_file()]:
+    if missing := [split for split in SPLITS if not (folder / f"{split}.csv.gz").is_file()]:
         raise DataError(f"{folder}: no {missing[0]}.csv.gz in this folder; {INFO.by_hand}")
 
     def read(split: SplitName) -> LabelledTexts:
         if split == "new":
             pairs = minimal_pairs()
             return LabelledTexts([pair.text for pair in pairs], [pair.label for pair in pairs], CLASSES)
-        rows = read_rows(folder, split)  # type: ignore[arg-type]  # one of PARTS, as `Dataset.load` checks
+        rows = read_rows(folder, split)  # type: ignore[arg-type]  # one of SPLITS, as `Dataset.load` checks
         return LabelledTexts([row.text for row in rows], [row.label for row in rows], CLASSES)
 
     def roles(split: SplitName) -> list[Roles]:
@@ -170,7 +170,7 @@ def open_agreement(folder: Path) -> Dataset:
         nouns = _read_nouns(folder)
         return [roles_of(row.text, nouns) for row in read_rows(folder, split)]  # type: ignore[arg-type]
 
-    return Dataset(INFO, CLASSES, folder.name, (*PARTS, "new"), read, roles=roles)
+    return Dataset(INFO, CLASSES, folder.name, (*SPLITS, "new"), read, roles=roles)
 
 
 def _read_nouns(folder: Path) -> Nouns:

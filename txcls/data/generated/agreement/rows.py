@@ -25,7 +25,7 @@ BLANK = " ___"
 BLANK_SHARE = 0.05
 """Fraction of the training rows that end with a blank, since users type one."""
 
-Part = Literal["train", "validation", "test"]
+Split = Literal["train", "validation", "test"]
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*[A-Z])")
 _PRONOUNS_AND_QUESTION_WORDS = (
@@ -143,41 +143,41 @@ def plural_of(noun: str) -> str:
 
 
 def make_rows(
-    sources: Mapping[str, Iterable[tuple[Part, str]]], *, limit: Mapping[Part, int], seed: int = 0
-) -> tuple[dict[Part, list[Row]], Nouns]:
+    sources: Mapping[str, Iterable[tuple[Split, str]]], *, limit: Mapping[Split, int], seed: int = 0
+) -> tuple[dict[Split, list[Row]], Nouns]:
     """Make rows from texts, without repetitions, as many singular as plural, and with their numbers of attractors.
 
     Args:
-        sources: for each source, texts with the part that their rows belong to.
-        limit: the maximum number of rows of each part; for validation and test, from each source.
+        sources: for each source, texts with the split that their rows belong to.
+        limit: the maximum number of rows of each split; for validation and test, from each source.
         seed: determines the selection and the order.
 
     Returns:
-        The rows of each part, and the nouns of the training texts. No validation or test row is in training.
+        The rows of each split, and the nouns of the training texts. No validation or test row is in training.
     """
-    candidates: dict[tuple[Part, str], list[Row]] = {}
+    candidates: dict[tuple[Split, str], list[Row]] = {}
     noun_count = NounCount()
     for source, texts in sources.items():
-        for part, text in texts:
+        for split, text in texts:
             text_rows = (row for sentence in sentences(text) if (row := row_of(sentence)) is not None)
-            candidates.setdefault((part, source), []).extend(
+            candidates.setdefault((split, source), []).extend(
                 replace(row, source=source) for row in islice(text_rows, MAX_ROWS_PER_TEXT)
             )
-            if part == "train":
+            if split == "train":
                 noun_count.add(text)
     nouns, rng, seen = noun_count.nouns(), random.Random(seed), set[bytes]()
-    rows: dict[Part, list[Row]] = {
+    rows: dict[Split, list[Row]] = {
         "test": [],
         "validation": [],
         "train": [],
-    }  # held-out parts get repeated texts
-    for part in rows:
+    }  # held-out splits get repeated texts
+    for split in rows:
         for source in sources:
-            unique = _unique(candidates.get((part, source), []), seen)
-            rows[part] += _balanced(unique, limit[part] if part != "train" else len(unique), rng)
+            unique = _unique(candidates.get((split, source), []), seen)
+            rows[split] += _balanced(unique, limit[split] if split != "train" else len(unique), rng)
     rows["train"] = [_maybe_with_blank(row) for row in _balanced(rows["train"], limit["train"], rng)]
-    for part, part_rows in rows.items():
-        rows[part] = [replace(row, attractors=nouns.count_attractors(row.text, row.label)) for row in part_rows]
+    for split, split_rows in rows.items():
+        rows[split] = [replace(row, attractors=nouns.count_attractors(row.text, row.label)) for row in split_rows]
     return rows, nouns
 
 

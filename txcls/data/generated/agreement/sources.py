@@ -5,7 +5,7 @@ from pathlib import Path
 
 from txcls.config import DataConfig
 from txcls.data.datasets import dataset_folder, dataset_info, dataset_names, open_dataset
-from txcls.data.generated.agreement.rows import Part
+from txcls.data.generated.agreement.rows import Split
 from txcls.data.hashes import hashed_share
 from txcls.data.published import wikipedia
 from txcls.data.texts import open_texts
@@ -15,23 +15,23 @@ HELD_OUT = 0.02
 """Fraction of the training texts for validation; from files, the same fraction is for testing."""
 
 
-def texts_of(source: str) -> Iterator[tuple[Part, str]]:
-    """Yield (part, text) for the texts of a source, which is a data set's name or the path of a text file or folder.
+def texts_of(source: str) -> Iterator[tuple[Split, str]]:
+    """Yield (split, text) for the texts of a source, which is a data set's name or the path of a text file or folder.
 
-    Wikipedia has its own parts. The test texts of a labelled set are for testing. For files, a hash of each paragraph
+    Wikipedia has its own splits. The test texts of a labelled set are for testing. For files, a hash of each paragraph
     decides.
 
     Raises:
         DataError: there is no such source, or it cannot be read.
     """
     if source == wikipedia.INFO.name:
-        parts: dict[wikipedia.Part, Part] = {"training": "train", "validation": "validation", "test": "test"}
+        splits: dict[wikipedia.Split, Split] = {"training": "train", "validation": "validation", "test": "test"}
         yield from (
-            (parts[article.part], article.text) for article in wikipedia.articles(dataset_folder(wikipedia.INFO))
+            (splits[article.split], article.text) for article in wikipedia.articles(dataset_folder(wikipedia.INFO))
         )
     elif source in dataset_names():
         dataset = open_dataset(DataConfig(dataset=source), path=dataset_folder(dataset_info(source)))
-        yield from ((_part(text, has_test=False), text) for text in dataset.load("train").texts)
+        yield from ((_split(text, has_test=False), text) for text in dataset.load("train").texts)
         if "test" in dataset.splits:
             yield from (("test", text) for text in dataset.load("test").texts)
     elif not Path(source).exists():
@@ -40,9 +40,9 @@ def texts_of(source: str) -> Iterator[tuple[Part, str]]:
         )
     else:
         texts = open_texts(DataConfig(dataset="text", unit="paragraphs"), path=Path(source))
-        yield from ((_part(text, has_test=True), text) for text in (*texts.training, *texts.validation))
+        yield from ((_split(text, has_test=True), text) for text in (*texts.training, *texts.validation))
 
 
-def _part(text: str, *, has_test: bool) -> Part:
+def _split(text: str, *, has_test: bool) -> Split:
     share = hashed_share(text, salt="agreement")
     return "validation" if share < HELD_OUT else "test" if has_test and share < 2 * HELD_OUT else "train"

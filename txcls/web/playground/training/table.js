@@ -11,7 +11,7 @@ export const MAX_ROWS = 5000, MAX_LABELS = 20, MAX_MEGABYTES = 2;
 export function readTable(content) {
   if (content.includes("\0")) throw new Error("This is not a text file. Save the table as CSV (UTF-8).");
   const delimiter = delimiterOf(content), table = cellsOf(content, delimiter).filter((row) => row.some((cell) => cell.trim()));
-  // Texts may contain the delimiter without quotes, so the table's width is the smallest that a tenth of the rows have.
+  // Texts may contain the delimiter without quotes, so the table's width is the smallest that at least a tenth of the rows have.
   const widths = table.map((row) => row.length), nWithWidth = (width) => widths.filter((other) => other === width).length;
   const width = Math.min(...widths.filter((candidate) => candidate > 1 && nWithWidth(candidate) >= table.length / 10));
   if (width === Infinity) throw new Error("This is one column. Expected two, texts and labels, separated by a comma, a semicolon or a tab.");
