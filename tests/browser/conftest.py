@@ -14,7 +14,7 @@ from tests.app.film import FILMED, train_with_snapshots
 from tests.app.reports import save_reports_model
 from tests.app.tiny import PLAIN, fake_metrics, save_tiny_checkpoints
 from tests.browser.chromium import find_chromium
-from tests.browser.exported import HOSTILE, Open
+from tests.browser.exported import HOSTILE_NAMES, Open
 from tests.browser.server import CHROMIUM_ARGS, serve
 from tests.conftest import make_checkpoint
 from txcls.checkpoint.checkpoint import save_checkpoint
@@ -169,8 +169,8 @@ def page(context: "BrowserContext") -> "Page":
 def classifiers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Predictor]:
     """Two untrained classifiers, one with class names that contain markup."""
     root = tmp_path_factory.mktemp("checkpoints")
-    checkpoint = make_checkpoint(root / "first", classes=HOSTILE, positions="learned", max_length=24)
-    figures, title = fake_metrics(HOSTILE, n_confused=len(HOSTILE)), {"title": HOSTILE[1]}
+    checkpoint = make_checkpoint(root / "first", classes=HOSTILE_NAMES, positions="learned", max_length=24)
+    figures, title = fake_metrics(HOSTILE_NAMES, n_confused=len(HOSTILE_NAMES)), {"title": HOSTILE_NAMES[1]}
     save_checkpoint(replace(checkpoint, metrics={"test": figures}, config=checkpoint.config.model_copy(update=title)))
     make_checkpoint(root / "second", n_heads=4, text={"tokenizer": "bpe", "max_vocabulary": 300}, max_length=40)
     return {name: Predictor.load(root / name) for name in ("first", "second")}

@@ -8,7 +8,12 @@ from txcls.predictor import Predictor
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-HOSTILE = ("<img src=x onerror=alert(1)>", "</script><script>alert(2)</script>", "a & b", '"quoted" \u202e backwards')
+HOSTILE_NAMES = (
+    "<img src=x onerror=alert(1)>",
+    "</script><script>alert(2)</script>",
+    "a & b",
+    '"quoted" \u202e backwards',
+)
 """Names that contain markup."""
 Open = Callable[..., "Page"]
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from tests.browser.exported import HOSTILE, Open, bars, expected, write
+from tests.browser.exported import HOSTILE_NAMES, Open, bars, expected, write
 from tests.browser.server import serve_folder
 from tests.browser.visiting import wait_until_steady
 from tests.conftest import TEXTS
@@ -54,10 +54,10 @@ def test_class_names_titles_and_tokens_are_never_markup(single: str, open_page: 
     )
     page.locator("#card summary").click()
     shown = {name for name, _ in bars(page)}
-    assert {HOSTILE[0], HOSTILE[1], HOSTILE[2]} <= shown and '"quoted" · backwards' in shown
+    assert {HOSTILE_NAMES[0], HOSTILE_NAMES[1], HOSTILE_NAMES[2]} <= shown and '"quoted" · backwards' in shown
     assert page.locator("img, main svg :is(image, a), body script:not([type]), #tokens b, .machine-bars b").count() == 0
     assert page.locator("#picture :is(img, script), .machine-word :is(*), .machine-bars .name :is(*)").count() == 0
-    assert page.locator("h1").inner_text() == HOSTILE[1]
+    assert page.locator("h1").inner_text() == HOSTILE_NAMES[1]
     for word in page.locator(".machine-word").all():
         word.hover()
         assert page.locator(".machine-bar p :is(img, svg, script)").count() == 0

@@ -54,7 +54,7 @@ def changed(name: str, content: bytes) -> Callable[[Entries], Entries]:
     return lambda files: {**files, f"spam/{name}": content}
 
 
-HOSTILE: dict[str, tuple[Callable[[Entries], Entries], str]] = {
+HOSTILE_CHANGES: dict[str, tuple[Callable[[Entries], Entries], str]] = {
     "parent": (outside("../../"), "is not a file of a checkpoint"),
     "absolute": (outside("/etc/"), "is not a file of a checkpoint"),
     "parent without depth": (outside("../"), "contains labels.json twice"),
@@ -79,9 +79,9 @@ HOSTILE: dict[str, tuple[Callable[[Entries], Entries], str]] = {
 }
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
+@pytest.mark.parametrize("kind", HOSTILE_CHANGES)
 def test_a_hostile_archive_is_refused_in_a_sentence_and_leaves_nothing(honest: Path, tmp_path: Path, kind: str) -> None:
-    change, message = HOSTILE[kind]
+    change, message = HOSTILE_CHANGES[kind]
     root = tmp_path / "own"
     root.mkdir()
     file = write(tmp_path / "bad.zip", change(entries(honest)))

@@ -44,7 +44,7 @@ def test_a_published_set_is_found_in_the_data_folder_and_the_cache(
     assert open_dataset(DataConfig(dataset="ag_news")).load("test").texts == ["a b"]
 
 
-def test_every_download_has_a_checksum_and_a_secure_address() -> None:
+def test_every_download_has_a_checksum_and_an_https_url() -> None:
     for file in (file for name in dataset_names() for file in dataset_info(name).files):
         assert file.url.startswith("https://")
         assert {"md5": 32, "sha256": 64}[file.checksum.partition(":")[0]] == len(file.checksum.partition(":")[2])

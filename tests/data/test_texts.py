@@ -60,7 +60,7 @@ def news(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def mixture_config(**settings: object) -> DataConfig:
-    return DataConfig.model_validate({"dataset": "mixture_config", "sources": ["ag_news", "sample"], **settings})
+    return DataConfig.model_validate({"dataset": "mixture", "sources": ["ag_news", "sample"], **settings})
 
 
 @pytest.mark.parametrize("rule", ["hash", "stratified"])

@@ -141,7 +141,7 @@ def test_the_column_that_holds_the_classes_has_the_labels(tmp_path: Path) -> Non
 ROWS = LabelledTexts(["goal", "rain", "goal again"], [0, 1, 0], ("Sport", "Weather"))
 
 
-def test_logits_of_many_texts_equal_single_texts_in_order(classifier: Predictor) -> None:
+def test_logits_of_many_texts_equal_those_of_single_texts_in_order(classifier: Predictor) -> None:
     rows = LabelledTexts([*PLAIN_TEXTS, "bank " * 20, "rain"], [0] * (len(PLAIN_TEXTS) + 2), classifier.classes)
     texts = TokenisedTexts.encode(classifier.encoder, rows)
     batched = predict_logits(classifier.checkpoint.model, texts, batch_size=2)

@@ -23,7 +23,7 @@ from txcls.evaluation.predict_file import as_plain_text, predict_file
 from txcls.predictor import Predictor
 
 ROOT = Path(__file__).parents[2]
-STRANGE = ["", "  ", 'with "quotes", commas', "line\nbreak", "tab\there", "שלום", "a\u2028b"]
+STRANGE_TEXTS = ["", "  ", 'with "quotes", commas', "line\nbreak", "tab\there", "שלום", "a\u2028b"]
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def texts(n: int) -> list[str]:
-    return [STRANGE[i // 5 % 7] if i % 5 == 4 else f"{TEXTS[i % 8]} {i}" for i in range(n)]
+    return [STRANGE_TEXTS[i // 5 % 7] if i % 5 == 4 else f"{TEXTS[i % 8]} {i}" for i in range(n)]
 
 
 def write(path: Path, n: int) -> Path:

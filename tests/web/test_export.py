@@ -14,7 +14,7 @@ from txcls.config import ModelConfig
 from txcls.errors import CheckpointError
 from txcls.web.export import REFUSED, SETTINGS, export_page, single_page
 
-HOSTILE = ("</script><script>alert(1)</script>", "b\u2028", "c", "d")
+HOSTILE_NAMES = ("</script><script>alert(1)</script>", "b\u2028", "c", "d")
 
 
 def test_one_file_holds_everything_and_is_little_larger_than_the_weights(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_a_folder_holds_the_weights_as_they_are_and_the_header_of_a_static_space
 
 
 def test_the_policy_allows_the_pages_own_script_and_style_alone(tmp_path: Path) -> None:
-    make_checkpoint(tmp_path / "tiny", classes=HOSTILE)
+    make_checkpoint(tmp_path / "tiny", classes=HOSTILE_NAMES)
     for single in (True, False):
         text = export_page([tmp_path / "tiny"], tmp_path / f"page{single}", single_file=single).read_text("utf-8")
         policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
@@ -66,13 +66,13 @@ def hashed(text: str) -> str:
 
 
 def test_the_page_has_the_checkpoints_values(tmp_path: Path) -> None:
-    checkpoint = make_checkpoint(tmp_path / "tiny", classes=HOSTILE)
+    checkpoint = make_checkpoint(tmp_path / "tiny", classes=HOSTILE_NAMES)
     text = export_page([tmp_path / "tiny"], tmp_path / "page", single_file=True).read_text("utf-8")
     data = re.search(r'id="page-data">(.*?)</script>', text, re.DOTALL)
     weights = re.search(r'id="weights-0">(.*?)</script>', text)
     assert data and weights
     described = json.loads(data[1])["models"][0]["description"]
-    assert described["classes"] == list(HOSTILE)
+    assert described["classes"] == list(HOSTILE_NAMES)
     assert described["calibration"] == {"temperature": 1.5, "power": 1.25, "short": []}
     assert described["tokenizer"] == checkpoint.encoder.to_dict() | {
         "config": checkpoint.config.text.model_dump(mode="json")

@@ -140,10 +140,10 @@ def most_confused(
 ) -> list[tuple[str, str, int, float]]:
     """The most frequent errors: true class, predicted class, rows, and their share of the true class's rows."""
     errors = [
-        (true, predicted, count, count / sum(row))
-        for true, row in zip(classes, confusion, strict=True)
+        (true_class, predicted, count, count / sum(row))
+        for true_class, row in zip(classes, confusion, strict=True)
         for predicted, count in zip(classes, row, strict=True)
-        if count and predicted != true
+        if count and predicted != true_class
     ]
     return sorted(errors, key=lambda error: -error[2])[:n]
 
@@ -247,7 +247,9 @@ def _circuit_table(circuit: Mapping[str, Any]) -> str:
     rows = [["none", *(percentage(circuit["none"][split]) for split in splits), *dashes]]
     for kept in circuit["kept"]:
         name = f"{kept['row']['layer'] + 1}.{kept['row']['head'] + 1} [{kept['row']['role']}]"
-        controls = (f"{percentage(kept['control'][s])} ({percentage(kept['control_most'][s])})" for s in splits)
+        controls = (
+            f"{percentage(kept['control'][split])} ({percentage(kept['control_most'][split])})" for split in splits
+        )
         prefix = "and " if len(rows) > 1 else ""
         rows.append([prefix + name, *(percentage(kept["accuracy"][split]) for split in splits), *controls])
     rows.append(["all", *(percentage(circuit["whole"][split]) for split in splits), *dashes])

@@ -252,6 +252,6 @@ def launcher() -> str:
     """The command that started this process: `torchrun --nproc-per-node 2 -m`, or `python -m`."""
     if "TORCHELASTIC_RUN_ID" not in os.environ:
         return "python -m"
-    local, size = int(os.environ["LOCAL_WORLD_SIZE"]), int(os.environ["WORLD_SIZE"])
-    nodes = f"--nnodes {size // local} " if size > local else ""
-    return f"torchrun {nodes}--nproc-per-node {local} -m"
+    local_size, size = int(os.environ["LOCAL_WORLD_SIZE"]), int(os.environ["WORLD_SIZE"])
+    nodes = f"--nnodes {size // local_size} " if size > local_size else ""
+    return f"torchrun {nodes}--nproc-per-node {local_size} -m"

@@ -332,9 +332,9 @@ def _suggested_order(words: Sequence[str], winner: str | None) -> list[int]:
     """Swap the winner and the first other team; reverse all words if the text does not name both."""
     order = list(range(len(words)))
     known_teams = {team.casefold() for team in TEAMS}
-    teams = {n: team for n, word in enumerate(words) if (team := word.strip(",.").casefold()) in known_teams}
-    winners = [n for n, team in teams.items() if winner is not None and team == winner.casefold()]
-    others = [n for n, team in teams.items() if winners and team != teams[winners[0]]]
+    teams = {i: team for i, word in enumerate(words) if (team := word.strip(",.").casefold()) in known_teams}
+    winners = [i for i, team in teams.items() if winner is not None and team == winner.casefold()]
+    others = [i for i, team in teams.items() if winners and team != teams[winners[0]]]
     if not others:
         return order[::-1]
     order[winners[0]], order[others[0]] = others[0], winners[0]
