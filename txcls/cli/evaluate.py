@@ -18,7 +18,7 @@ from txcls.cli.options import CheckpointArgument, DataOption, DeviceOption, Json
 from txcls.cli.output import console, note, print_json, print_rows, rows_progress
 from txcls.cli.train_file import print_comparison
 from txcls.data.datasets import open_dataset
-from txcls.data.tables.table import is_table
+from txcls.data.tables.table import has_table_suffix
 from txcls.errors import CheckpointError, DataError
 from txcls.evaluation import evaluate as measuring
 from txcls.evaluation.agreement import measure_agreement
@@ -125,7 +125,7 @@ def evaluate(
 
 def _read_file_rows(loaded: Checkpoint, *, split: str, data: Path | None, sheet: str | None) -> FileRows | None:
     """The rows of the user's own file; None if `data` is a folder or a file in the published format."""
-    if data is None or split != "test" or not (data.is_file() and is_table(data.name)):
+    if data is None or split != "test" or not (data.is_file() and has_table_suffix(data.name)):
         return None
     published_error = None
     if loaded.config.data.dataset != "table":

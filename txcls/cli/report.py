@@ -13,7 +13,7 @@ from txcls.cli.options import CheckpointArgument, DataOption, JsonOption, SheetO
 from txcls.cli.output import console, note, print_json, print_rows
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
-from txcls.data.tables.table import is_table
+from txcls.data.tables.table import has_table_suffix
 from txcls.errors import DataError, reason_of
 from txcls.evaluation.baseline import BaselinePredictions, predict_with_baseline
 from txcls.evaluation.costs import POLICY_HEAD, Cheapest, cheapest_policy, make_costs
@@ -114,7 +114,7 @@ def report(
 
 def _read_file_rows(classifier: Predictor, data: Path | None, sheet: str | None) -> FileRows | None:
     """The rows of the user's own table; None if `data` is not a table."""
-    if data is None or not (data.is_file() and is_table(data.name)):
+    if data is None or not (data.is_file() and has_table_suffix(data.name)):
         return None
     rows = rows_of_file(classifier.checkpoint, data, sheet=sheet)
     note(*rows.notes)

@@ -28,7 +28,7 @@ from txcls.cli.options import (
 from txcls.cli.output import note_once
 from txcls.cli.train_file import refuse_other_options, train_file
 from txcls.config import RunConfig, load_preset, preset_names
-from txcls.data.tables.table import is_table
+from txcls.data.tables.table import has_table_suffix
 from txcls.errors import DataError, TrainingError
 from txcls.training.display import TrainingDisplay
 from txcls.training.distributed import launcher
@@ -141,7 +141,7 @@ def train(
                 **run_arguments,
             )
     except DataError as error:
-        if data is None or config.data.dataset == "table" or not is_table(data.name):
+        if data is None or config.data.dataset == "table" or not has_table_suffix(data.name):
             raise
         command = f"`python -m txcls train {shlex.quote(str(data))}`"
         raise DataError(f"{error}. To train on your own file: {command}") from None
@@ -192,7 +192,7 @@ def _is_table_file(name: str) -> bool:
     """Whether the argument of `train` is the user's own table rather than a preset."""
     if name in preset_names() or name.endswith(".toml"):
         return False
-    return is_table(name) or Path(name).is_file()
+    return has_table_suffix(name) or Path(name).is_file()
 
 
 def _config_and_folder(

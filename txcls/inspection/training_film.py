@@ -130,8 +130,8 @@ def training_film(classifier: Predictor, text: str, *, shown: slice = slice(None
 
 def flips(predicted: Sequence[int] | NDArray[np.intp]) -> tuple[int, ...]:
     """The snapshots, from 1, at which the prediction switches to or away from the final prediction."""
-    is_final = np.asarray(predicted) == predicted[-1]
-    return tuple(int(n) + 1 for n in np.flatnonzero(is_final[1:] != is_final[:-1]))
+    agrees_with_final = np.asarray(predicted) == predicted[-1]
+    return tuple(int(n) + 1 for n in np.flatnonzero(agrees_with_final[1:] != agrees_with_final[:-1]))
 
 
 def questions(predicted: Sequence[int] | NDArray[np.intp]) -> tuple[int, ...]:

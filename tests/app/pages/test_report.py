@@ -91,7 +91,7 @@ def test_doubtful_labels_are_offered_for_correction(rows_here: None) -> None:
     predictions = compute_report.on_test_rows(checkpoints.source(PLAIN)).predictions
     assert predictions is not None
     suspects = compute_report.check_row_labels(
-        predictions, has_learned=False, on_fold=lambda done, total: None
+        predictions, was_trained_on_rows=False, on_fold=lambda done, total: None
     ).suspects
     text = body_text(app)
     assert f"**{len(suspects):,}** of 40 labels look wrong" in text if suspects else "No label looks wrong" in text

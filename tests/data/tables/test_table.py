@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from txcls.data.tables import delimited
-from txcls.data.tables.table import Table, is_table
+from txcls.data.tables.table import Table, has_table_suffix
 from txcls.errors import DataError
 
 TWO = [("good, really", "pos"), ('bad "film"\nhere', "neg")]
@@ -60,7 +60,7 @@ def test_every_format_gives_the_same_rows_each_time(tmp_path: Path, name: str, c
     table = opened(tmp_path / name, content)
     assert table.n_rows is None and set(table.columns) == {"Text", "label"}
     assert values_of(table) == ROWS == values_of(table)
-    assert (table.n_rows, table.notes) == (2, ()) and is_table(name)
+    assert (table.n_rows, table.notes) == (2, ()) and has_table_suffix(name)
 
 
 def test_parquet_and_excel_give_the_same_rows_with_their_types(tmp_path: Path) -> None:

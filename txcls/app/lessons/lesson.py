@@ -328,7 +328,7 @@ def _are_words(value: Any) -> bool:
     return isinstance(value, list) and len(value) <= 100 and all(isinstance(word, str) for word in value)
 
 
-def is_covered() -> bool:
+def is_page_hidden() -> bool:
     """Whether the page is hidden until the question is answered; never in lecture mode, where slides come in order."""
     place = now()
     return place is not None and is_open() and place.step.question is not None and not place.step.question.look

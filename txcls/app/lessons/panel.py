@@ -67,7 +67,7 @@ def draw() -> None:
         if (settings := solved.step.params.get("playground")) and not lesson.is_open():
             address = f"playground?{urlencode({'playground': settings})}"
             st.link_button(words["playground"], address)  # opens a new tab, so the lesson remains open
-        if not lesson.is_covered():
+        if not lesson.is_page_hidden():
             st.html(f'<button type="button" class="txcls-to-part">{html.escape(words["see"])}</button>')
         _restore_buttons(words)
         _result(place, words)
@@ -95,7 +95,7 @@ def draw_answer() -> None:
 def covers(view: View) -> bool:
     """If the page is hidden until its question is answered, draw the text and a button instead and return True."""
     place = lesson.now()
-    if place is None or not lesson.is_covered():
+    if place is None or not lesson.is_page_hidden():
         return False
     try:
         lesson.solved(place)

@@ -80,8 +80,8 @@ class ComputeQueue:
                     f"This took longer than {self._max_seconds:g} s, the limit for one computation with your own "
                     "model. Try a shorter text."
                 )
-            is_over = for_all or time.monotonic() - began >= self._slice
-            if is_over and self._hand_over(computation, len(self._queue) if for_all else MAX_RUNNING - 1):
+            is_slice_over = for_all or time.monotonic() - began >= self._slice
+            if is_slice_over and self._hand_over(computation, len(self._queue) if for_all else MAX_RUNNING - 1):
                 wait_for_turn()
 
         try:

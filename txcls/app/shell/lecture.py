@@ -217,8 +217,8 @@ def _neighbour(index: int, offset: int) -> int:
     """The index of the next or previous page; skips the training film if the checkpoint has no snapshots."""
     other = index + offset
     if 0 <= other < len(menu.PAGES) and menu.PAGES[other] is menu.FILM:
-        has_film = checkpoints.summary(state.shown_view().checkpoint).has_snapshots
-        return other if has_film else other + offset
+        has_snapshots = checkpoints.summary(state.shown_view().checkpoint).has_snapshots
+        return other if has_snapshots else other + offset
     return other
 
 

@@ -95,8 +95,8 @@ def folder_of(name: str) -> Path | None:
     if own_session is None or not name.startswith(PREFIX):
         return None
     folder = name.removeprefix(PREFIX)
-    is_here = folder in names_in(own_session.own) and not folder.startswith(".")
-    return own_session.own / folder if is_here else None
+    exists = folder in names_in(own_session.own) and not folder.startswith(".")
+    return own_session.own / folder if exists else None
 
 
 def free_name(requested: str) -> str:

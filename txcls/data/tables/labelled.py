@@ -10,7 +10,7 @@ from txcls.data.classes import label_name, labelled_texts, rows_in_classes
 from txcls.data.columns import Guess, guess_columns, has_text_column, text_columns
 from txcls.data.labels import label_notes, merge_labels
 from txcls.data.limits import MAX_FIELD_CHARACTERS, MAX_ROWS
-from txcls.data.tables.table import SUFFIXES, Table, is_table, row_text
+from txcls.data.tables.table import SUFFIXES, Table, has_table_suffix, row_text
 from txcls.data.text_notes import text_notes
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
 from txcls.errors import DataError
@@ -187,7 +187,7 @@ def table_dataset(config: DataConfig, path: Path) -> Dataset:
 def _split_files(folder: Path) -> dict[str, Path]:
     files: dict[str, Path] = {}
     for split in ("train", "test"):
-        matching = sorted(file for file in folder.glob(f"{split}.*") if is_table(file.name))
+        matching = sorted(file for file in folder.glob(f"{split}.*") if has_table_suffix(file.name))
         if len(matching) > 1:
             raise DataError(f"{folder}: several {split} files ({listed(file.name for file in matching)}); keep one")
         if matching:

@@ -57,7 +57,7 @@ def table_suffix(path: Path) -> str:
     )
 
 
-def is_table(name: str) -> bool:
+def has_table_suffix(name: str) -> bool:
     """Whether a file name has the suffix of a table."""
     return Path(name.lower().removesuffix(".gz")).suffix in SUFFIXES
 

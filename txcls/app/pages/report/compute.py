@@ -175,7 +175,7 @@ class LabelCheck:
     table: Mapping[str, Any] | None = None
 
 
-def check_row_labels(predictions: RowPredictions, *, has_learned: bool, on_fold: OnProgress) -> LabelCheck:
+def check_row_labels(predictions: RowPredictions, *, was_trained_on_rows: bool, on_fold: OnProgress) -> LabelCheck:
     """Check the labels of classified rows; if the classifier was trained on them, its predictions are not used.
 
     Raises:
@@ -183,7 +183,7 @@ def check_row_labels(predictions: RowPredictions, *, has_learned: bool, on_fold:
     """
     with my_turn():
         probabilities = held_out_probabilities(
-            predictions.rows, None if has_learned else predictions.probabilities, on_fold=on_fold
+            predictions.rows, None if was_trained_on_rows else predictions.probabilities, on_fold=on_fold
         )
         suspects = suspect_rows(predictions.rows, probabilities)
     return LabelCheck(

@@ -83,7 +83,7 @@ def _check_predictions(
     if check is not None and check.rows is predictions.rows:
         return check
     st.markdown(f"{ABOUT_LABELS}, and this classifier.")
-    has_learned = table_report is not None and st.checkbox(
+    was_trained_on_rows = table_report is not None and st.checkbox(
         "This classifier was trained on these rows",
         value=table_report.n_learned > 0,
         key="report_has_learned",
@@ -97,7 +97,9 @@ def _check_predictions(
         bar.progress(done / total, f"{done} of {total} folds")
 
     try:
-        st.session_state[key] = compute_report.check_row_labels(predictions, has_learned=has_learned, on_fold=on_fold)
+        st.session_state[key] = compute_report.check_row_labels(
+            predictions, was_trained_on_rows=was_trained_on_rows, on_fold=on_fold
+        )
     except TxclsError as error:
         bar.empty()
         st.info(plain(str(error)))

@@ -31,7 +31,7 @@ def texts_of(source: str) -> Iterator[tuple[Split, str]]:
         )
     elif source in dataset_names():
         dataset = open_dataset(DataConfig(dataset=source), path=dataset_folder(dataset_info(source)))
-        yield from ((_split(text, has_test=False), text) for text in dataset.load("train").texts)
+        yield from ((_split(text, with_test=False), text) for text in dataset.load("train").texts)
         if "test" in dataset.splits:
             yield from (("test", text) for text in dataset.load("test").texts)
     elif not Path(source).exists():
@@ -40,9 +40,9 @@ def texts_of(source: str) -> Iterator[tuple[Split, str]]:
         )
     else:
         texts = open_texts(DataConfig(dataset="text", unit="paragraphs"), path=Path(source))
-        yield from ((_split(text, has_test=True), text) for text in (*texts.training, *texts.validation))
+        yield from ((_split(text, with_test=True), text) for text in (*texts.training, *texts.validation))
 
 
-def _split(text: str, *, has_test: bool) -> Split:
+def _split(text: str, *, with_test: bool) -> Split:
     share = hashed_share(text, salt="agreement")
-    return "validation" if share < HELD_OUT else "test" if has_test and share < 2 * HELD_OUT else "train"
+    return "validation" if share < HELD_OUT else "test" if with_test and share < 2 * HELD_OUT else "train"
