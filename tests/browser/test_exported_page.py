@@ -194,7 +194,7 @@ def test_a_second_version_is_typed_or_found_and_texts_of_other_lengths_get_a_mes
     expect(readout).to_contain_text("Type a second version")
     for second, message in (
         ("Rovers beat City easily on Sunday", "The first text has 6 tokens and the second 7."),
-        ("Rovers lost to City!", "Both texts get the answer City"),
+        ("Rovers lost to City!", "Both texts are classified as City"),
     ):
         page.fill("#changed", second)
         expect(readout).to_contain_text(message)
