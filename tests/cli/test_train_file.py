@@ -123,7 +123,7 @@ def test_all_rows_of_a_file_are_evaluated_and_the_summary_comes_first(run, tmp_p
 
 def test_held_out_metrics_are_not_replaced_by_those_of_another_file(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def] # noqa: F811
     spam_like(tmp_path / "a.csv")
-    done = run("train", "a.csv", "--minutes", "0.05", "--out", "mine", "--learning-curve")
+    done = run("train", "a.csv", "--minutes", "0.2", "--out", "mine", "--learning-curve")
     assert done.code == 0 and "training rows, macro-F1 of the linear baseline changed by" in output_of(done)
     before = json.loads((tmp_path / "mine" / "metrics.json").read_text())
     output = output_of(run("evaluate", "mine", "--data", "a.csv"))
