@@ -349,7 +349,8 @@ def _prediction_text(source: Source, text: str) -> str:
     prediction = compute.predict(source, text).prediction
     if prediction.label is None:
         return "no tokens"
-    return f"**{plain(prediction.label)}** {bounded_percentage(prediction.ranked[0].probability)}"
+    unbroken = bounded_percentage(prediction.ranked[0].probability).replace(" ", "\N{NO-BREAK SPACE}")
+    return f"**{plain(prediction.label)}** {unbroken}"
 
 
 def _accuracy_text(accuracy: object) -> str:
