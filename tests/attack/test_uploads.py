@@ -15,7 +15,7 @@ from tests.app.tiny import PLAIN, save_tiny_checkpoints
 from tests.browser.server import serving
 from tests.browser.visitors import PAGES, Visitor
 from tests.conftest import FULL_SIZE, make_checkpoint
-from tests.data.test_hostile import BOMBS, ONE_FOR_EACH_READER
+from tests.data.test_hostile import BOMBS, ONE_PER_READER
 from txcls.app.jobs import queue, sessions
 from txcls.app.jobs.open_model import MAX_MEGABYTES, page_bytes
 from txcls.app.jobs.queue import Kind
@@ -92,7 +92,7 @@ def attacked(tmp_path: Path, jobs: Path, **environment: str) -> Iterator[Attacke
         assert percentile(seconds, 0.95) < MAX_SECONDS
 
 
-@pytest.mark.parametrize("name", ONE_FOR_EACH_READER if FULL_SIZE else ["texts.parquet"])
+@pytest.mark.parametrize("name", ONE_PER_READER if FULL_SIZE else ["texts.parquet"])
 def test_a_table_that_unpacks_to_gigabytes_fails_only_its_own_job(tmp_path: Path, jobs: Path, name: str) -> None:
     session = Session.new()
     (tmp_path / "hostile").mkdir()

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.training.test_pretraining import run_config
+from tests.training.test_pretrain import run_config
 from txcls.config import RunConfig
 from txcls.data.texts import UnlabelledTexts
 from txcls.data.types import DatasetInfo

@@ -15,7 +15,7 @@ from txcls.errors import TrainingError
 from txcls.training import pretrain, settings_from, train
 from txcls.training.from_pretrained import check_unread
 
-from .test_pretraining import run_config
+from .test_pretrain import run_config
 
 OTHER_FORM = {"d_model": 24, "n_heads": 3, "n_layers": 2, "d_ff": 40, "max_length": 20, "norm": "post"}
 OTHER_TEXT = {"tokenizer": "bpe", "max_vocabulary": 300, "cleaning": ["lowercase"], "min_frequency": 1}

@@ -14,7 +14,7 @@ from txcls.config import load_preset
 from txcls.errors import TrainingError
 from txcls.training import pretrain, train
 
-from .test_pretraining import run_config
+from .test_pretrain import run_config
 
 SMALL = (
     *("model.d_model=16", "model.n_heads=2", "model.d_ff=32", "model.max_length=16"),
