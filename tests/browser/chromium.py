@@ -27,11 +27,11 @@ def _playwrights_own() -> str | None:
     return path if answer.returncode == 0 and path and Path(path).is_file() else None
 
 
-def install_package(name: str) -> bool:
-    """Install a Debian package, as root on Debian; return whether it succeeded."""
+def install_packages(*names: str) -> bool:
+    """Install Debian packages, as root on Debian; return whether it succeeded."""
     if shutil.which("apt-get") is None or not Path("/etc/debian_version").exists() or os.geteuid() != 0:
         return False
-    return run("apt-get", "update") and run("apt-get", "install", "--yes", "--no-install-recommends", name)
+    return run("apt-get", "update") and run("apt-get", "install", "--yes", "--no-install-recommends", *names)
 
 
 def run(*command: str) -> bool:
@@ -46,7 +46,7 @@ def run(*command: str) -> bool:
 
 def ensure_chromium() -> str:
     """The path of a working Chromium, installed if necessary; raises SystemExit if there is none."""
-    if find_chromium() is None and not os.environ.get("CHROMIUM") and not install_package("chromium"):
+    if find_chromium() is None and not os.environ.get("CHROMIUM") and not install_packages("chromium"):
         run(sys.executable, "-m", "playwright", "install", "chromium")
     path = find_chromium()
     if path is None or not run(path, "--version", "--no-sandbox"):

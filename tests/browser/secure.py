@@ -14,13 +14,15 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.browser.chromium import install_packages
+
 BLOCK = 1 << 16
 
 
 def make_certificate(folder: Path) -> Path:
     """A self-signed certificate for this machine and its key, in one file."""
-    openssl = shutil.which("openssl")
-    if openssl is None:
+    openssl = shutil.which("openssl") or (install_packages("openssl") and shutil.which("openssl"))
+    if not openssl:
         pytest.fail("the tests over https need openssl, to make a certificate; install it", pytrace=False)
     file = folder / "certificate.pem"
     names = "subjectAltName=DNS:localhost,IP:127.0.0.1"

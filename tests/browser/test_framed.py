@@ -2,10 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -13,7 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.app.tiny import save_tiny_checkpoints
 from tests.browser.conftest import PATIENCE_MS
 from tests.browser.secure import make_certificate, over_https
-from tests.browser.server import serve
+from tests.browser.server import serve, serve_folder
 
 TABLE = "text,kind\n" + "".join(f"please refund bill {n},money\nmy parcel {n} is late,post\n" for n in range(20))
 AROUND = """<!doctype html><title>Around</title>
@@ -22,11 +18,6 @@ AROUND = """<!doctype html><title>Around</title>
 """A page that shows the app in a frame, and collects what it sends."""
 
 pytestmark = pytest.mark.timeout(400)
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *args: Any) -> None:
-        pass
 
 
 @dataclass
@@ -48,18 +39,15 @@ def framed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Framed]:
         "TXCLS_JOBS": str(folder / "jobs"),
         "STREAMLIT_SERVER_XSRF_COOKIE_SAME_SITE": "none",
     }
-    platform = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
-    Thread(target=platform.serve_forever, daemon=True).start()
     with (
+        serve_folder(folder) as folder_port,
         serve(folder / "server.log", environment=environment) as app,
         over_https(app, certificate) as app_port,
-        over_https(f"http://127.0.0.1:{platform.server_port}", certificate) as platform_port,
+        over_https(f"http://127.0.0.1:{folder_port}", certificate) as platform_port,
     ):
         address = f"https://127.0.0.1:{app_port}"
         (folder / "course.html").write_text(AROUND.replace("ADDRESS", f"{address}/train"), "utf-8")
         yield Framed(address, f"https://localhost:{platform_port}/course.html")
-    platform.shutdown()
-    platform.server_close()
 
 
 @pytest.fixture

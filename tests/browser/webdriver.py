@@ -23,7 +23,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # when run as a script
 
-from tests.browser.chromium import install_package
+from tests.browser.chromium import install_packages
 from tests.browser.server import end, free_port
 
 PATIENCE_SECONDS = 60.0
@@ -271,12 +271,13 @@ class _WebKitSession:
 
 def main() -> None:
     """Install what is missing, and print the paths; SystemExit if something is missing after that."""
-    if find_firefox() is None and not os.environ.get("FIREFOX"):
-        install_package("firefox-esr")
-    if find_webkit_driver() is None and not os.environ.get("WEBKIT_DRIVER"):
-        install_package("webkit2gtk-driver")
-    if not os.environ.get("DISPLAY") and shutil.which("Xvfb") is None:
-        install_package("xvfb")
+    missing = {
+        "firefox-esr": find_firefox() is None and not os.environ.get("FIREFOX"),
+        "webkit2gtk-driver": find_webkit_driver() is None and not os.environ.get("WEBKIT_DRIVER"),
+        "xvfb": not os.environ.get("DISPLAY") and shutil.which("Xvfb") is None,
+    }
+    if any(missing.values()):
+        install_packages(*(name for name, is_missing in missing.items() if is_missing))
     paths = find_firefox(), find_webkit_driver()
     if None in paths:
         sys.exit(MISSING)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # when run as a script
 
-from tests.browser.chromium import install_package
+from tests.browser.chromium import install_packages
 
 PLACES = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin", "/opt/homebrew/sbin"])
 
@@ -20,7 +20,7 @@ def find_haproxy() -> str | None:
 def main() -> None:
     """Print the path; SystemExit if there is none."""
     if find_haproxy() is None and not os.environ.get("HAPROXY"):
-        install_package("haproxy")
+        install_packages("haproxy")
     path = find_haproxy()
     if path is None:
         sys.exit(

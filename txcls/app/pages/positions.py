@@ -75,7 +75,11 @@ def main() -> None:
     has_label = prediction is not None and prediction.label is not None
     compares_models = has_label and set(MODELS) <= set(checkpoints.names())
     if prediction is not None and has_label:
-        if compares_models and not lecture.is_on() and _unknown_share(opened.view.text) >= MOSTLY_UNKNOWN:
+        if (
+            compares_models
+            and not lecture.is_on()
+            and _first_prediction(opened.view.text).unknown_share >= MOSTLY_UNKNOWN
+        ):
             warn_if_unknown(prediction)  # the models below classify another text, so this one's prediction is left out
         else:
             draw_prediction(opened, prediction)
@@ -267,7 +271,7 @@ def _draw_models(opened: layout.Page) -> None:
 
 def _text_for_models(text: str) -> str:
     """The visitor's text, or a match report if these models know less than half of the text."""
-    share = _unknown_share(text)
+    share = _first_prediction(text).unknown_share
     if share < MOSTLY_UNKNOWN:
         return text
     st.caption(
@@ -277,9 +281,9 @@ def _text_for_models(text: str) -> str:
     return REPORTS[0].text
 
 
-def _unknown_share(text: str) -> float:
-    """The share of a text that is unknown to the three models, which have the same vocabulary."""
-    return compute.predict(checkpoints.source(next(iter(MODELS))), text).prediction.unknown_share
+def _first_prediction(text: str) -> Prediction:
+    """The prediction of the first of `MODELS`; all have the same vocabulary."""
+    return compute.predict(checkpoints.source(next(iter(MODELS))), text).prediction
 
 
 def _draw_accuracies() -> None:
@@ -298,7 +302,7 @@ def _draw_words(view: View, text: str, words: Sequence[str]) -> tuple[str, Delta
     Until the visitor changes the order, it is `_suggested_order`.
     """
     is_valid = sorted(view.order) == list(range(len(words)))
-    order = view.order if is_valid else tuple(_suggested_order(words, _winner(text)))
+    order = view.order if is_valid else tuple(_suggested_order(words, _first_prediction(text).label))
     names = [visible(word) for word in words]
     word_bins(
         {"": [names[index] for index in order]},
@@ -321,11 +325,6 @@ def _indices(words: Sequence[str], reordered: Sequence[str]) -> list[int]:
     for word in reordered:
         indices.append(next(index for index, other in enumerate(words) if other == word and index not in indices))
     return indices
-
-
-def _winner(text: str) -> str | None:
-    """The team predicted by the first of `MODELS`."""
-    return compute.predict(checkpoints.source(next(iter(MODELS))), text).prediction.label
 
 
 def _suggested_order(words: Sequence[str], winner: str | None) -> list[int]:

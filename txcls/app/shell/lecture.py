@@ -243,7 +243,6 @@ def _min_font() -> int:
 
 def _enlarged(drawn: dict[str, Any]) -> dict[str, Any]:
     layout = drawn["layout"]
-    right_margin = layout.get("margin", {}).get("r", 0)
     for name in [name for name in layout if name.startswith(("xaxis", "yaxis"))]:
         layout[name] = _with_fonts(layout[name], "tickfont")
         if name.startswith("yaxis") and "ticktext" in layout[name]:  # several lines in large type would overlap
@@ -255,10 +254,11 @@ def _enlarged(drawn: dict[str, Any]) -> dict[str, Any]:
     layout["font"] = {**layout.get("font", {}), "size": _min_font()}
     layout["hoverlabel"] = {**layout.get("hoverlabel", {}), "font": {"size": _min_font()}}
     layout["annotations"] = [_with_fonts(note, "font") for note in layout.get("annotations", ())]
+    bars = [trace for trace in drawn["data"] if trace["type"] == "bar" and trace.get("textposition") == "outside"]
+    if margin := layout.get("margin") if bars else None:  # room for the number beside a full bar
+        size = min(trace.get("textfont", {}).get("size", _min_font()) for trace in bars)
+        layout["margin"] = {**margin, "r": round(margin.get("r", 0) * max(1.0, _min_font() / size))}
     for trace in drawn["data"]:
-        if trace["type"] == "bar" and trace.get("textposition") == "outside":  # room for the number beside a full bar
-            size = trace.get("textfont", {}).get("size", _min_font())
-            layout["margin"] = {**layout["margin"], "r": round(right_margin * max(1.0, _min_font() / size))}
         if "colorbar" in trace:
             trace["colorbar"] = _with_fonts(trace["colorbar"], "tickfont")
         if trace["type"] in ("bar", "heatmap", "scatter"):

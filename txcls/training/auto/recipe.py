@@ -32,9 +32,8 @@ single run on the same data."""
 LAYER_DECAY = 0.75
 """Learning rate of each layer of a pre-trained model relative to the layer above. It gained 2.6 points on 3,000
 validation queries of CLINC150. If there is not enough time for the useful number of epochs, all layers learn at the
-full rate: on newsgroup posts, lower rates learned too slowly. On five sets of 300 to 600
-rows, choosing by the loss on the 29 to 52 validation rows, after a complete run with each, gave a mean test accuracy of
-56.0 %, this rule 56.4 %."""
+full rate: on newsgroup posts, lower rates learned too slowly. On five sets of 300 to 600 rows, choosing by the loss on
+the 29 to 52 validation rows, after a complete run with each, gave a mean test accuracy of 56.0 %, this rule 56.4 %."""
 MIN_ROWS_SHARE = 0.8
 """If few epochs fit, one more epoch over at least this share of the rows is better than fewer epochs over all rows."""
 RESERVE = 0.1
