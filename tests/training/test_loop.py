@@ -16,7 +16,7 @@ from txcls.evaluation.evaluate import predict_logits
 from txcls.model import TextClassifier
 from txcls.text.vocabulary import MASK, UNK
 from txcls.training import FitResult, Progress, TrainingInterruptedError, fit
-from txcls.training.objectives import drop_tokens
+from txcls.training.objectives import Classify, drop_tokens
 from txcls.training.optim import AveragedWeights, learning_rate, make_optimizer, set_learning_rate
 
 VOCAB = 40
@@ -306,6 +306,29 @@ def test_token_dropout_spares_special_tokens() -> None:
             changed.float().mean().item() == pytest.approx(0.3, abs=0.02)
             and (dropped[:, 4:][changed] == token_id).all()
         )
+
+
+def test_consistency_adds_the_divergence_between_two_passes_with_different_dropout() -> None:
+    network, labels = model(), torch.tensor([0, 1, 1])
+    ids = torch.randint(4, 20, (3, 6))
+    n_classes = network.head.out_features
+    plain, twice = (
+        Classify(config(token_dropout=0.0, consistency=weight), torch.ones(n_classes)) for weight in (0.0, 2.0)
+    )
+    torch.testing.assert_close(twice.batch(network.eval(), ids, labels).loss, plain.batch(network, ids, labels).loss)
+
+    network.train()
+    torch.manual_seed(3)
+    outcome = twice.batch(network, ids, labels)
+    torch.manual_seed(3)
+    logits = network(ids.repeat(2, 1))
+    first, second = (torch.distributions.Categorical(logits=half) for half in logits.chunk(2))
+    divergence = torch.distributions.kl_divergence
+    between = (divergence(first, second) + divergence(second, first)).mean() / 2
+    loss = torch.nn.functional.cross_entropy(logits, labels.repeat(2), label_smoothing=0.05)
+    assert between > 1e-4
+    torch.testing.assert_close(outcome.loss, loss + 2.0 * between)
+    assert outcome.n == 3 and int(outcome.right) == int((logits[:3].argmax(-1) == labels).sum())
 
 
 def test_a_full_disk_is_reported_and_leaves_the_previous_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,10 +62,14 @@ class Classify:
         return cls(config, class_weights(texts.labels, n_classes=n_classes, config=config), dropped=dropped)
 
     def batch(self, model: Encoder, ids: Tensor, labels: Tensor) -> Outcome:
-        logits = model(drop_tokens(ids, self.config.token_dropout, dropped=self.dropped)).float()  # B C
-        weights = self.class_weights.to(ids.device)
-        loss = F.cross_entropy(logits, labels, weight=weights, label_smoothing=self.config.label_smoothing)
-        right = (logits.detach().argmax(-1) == labels).sum()
+        passes = 2 if self.config.consistency else 1
+        seen = drop_tokens(ids.repeat(passes, 1), self.config.token_dropout, dropped=self.dropped)  # passes*B T
+        logits = model(seen).float()  # passes*B C
+        weights, targets = self.class_weights.to(ids.device), labels.repeat(passes)  # C, passes*B
+        loss = F.cross_entropy(logits, targets, weight=weights, label_smoothing=self.config.label_smoothing)
+        if self.config.consistency:
+            loss = loss + self.config.consistency * disagreement(*logits.chunk(2))
+        right = (logits[: len(labels)].detach().argmax(-1) == labels).sum()
         return Outcome(loss, right, len(labels), weights[labels].sum())
 
     def validate(self, model: Encoder, texts: TokenisedTexts, device: torch.device) -> Validated:
@@ -132,6 +136,15 @@ def _token_outcome(model: LanguageModel, states: Tensor, targets: Tensor) -> Out
         return Outcome(model.unembed(states).sum(), torch.zeros(()), 0, 0)
     loss, right = token_loss(model.narrow(states), model.output_matrix, model.bias, targets)
     return Outcome(loss, right, len(targets), len(targets))
+
+
+def disagreement(first: Tensor, second: Tensor) -> Tensor:
+    """Mean over texts of half the sum of both Kullback-Leibler divergences between the predictions of two passes.
+
+    Liang et al. 2021, equation 2; logits (B, C).
+    """
+    p, q = first.log_softmax(-1), second.log_softmax(-1)  # B C
+    return ((p.exp() - q.exp()) * (p - q)).sum(-1).mean() / 2
 
 
 def drop_tokens(ids: Tensor, probability: float, *, dropped: int = UNK) -> Tensor:
