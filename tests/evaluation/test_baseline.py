@@ -2,11 +2,15 @@
 
 import json
 import re
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from scipy.stats import binomtest, bootstrap
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import f1_score
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.svm import LinearSVC
 
 from txcls.checkpoint.comparison import Comparison
 from txcls.evaluation import baseline
@@ -17,6 +21,7 @@ from txcls.evaluation.baseline import (
 )
 from txcls.evaluation.metrics import paired_difference, wilson
 
+Rows = Callable[..., tuple[list[str], list[int]]]
 RNG = np.random.default_rng(0)
 TRUE = RNG.integers(0, 4, 300)
 GOOD = np.where(RNG.random(300) < 0.9, TRUE, RNG.integers(0, 4, 300))
@@ -103,10 +108,29 @@ def inflected(n: int, seed: int) -> tuple[list[str], list[int]]:
     return [f"{stem}{('eau', 'ung')[label]}" for stem, label in zip(stems, labels, strict=True)], labels
 
 
+def two_words(n: int, seed: int) -> tuple[list[str], list[int]]:
+    """Texts of a common word, in which the word before it determines the class."""
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, 2, n).tolist()
+    return [f"{('not', 'so')[label]} good {'abcdefgh'[n % 8] * 3}" for n, label in enumerate(labels)], labels
+
+
 def test_character_features_are_used_where_they_score_higher() -> None:
     baseline = fit_linear_baseline(*inflected(400, seed=0))
     texts, labels = inflected(100, seed=1)
     assert baseline.kinds == ("words", "characters") and (baseline.predict(texts) == labels).mean() > 0.9
+
+
+@pytest.mark.parametrize("rows", [inflected, two_words], ids=["characters", "words"])
+def test_a_linear_model_that_wins_is_named_as_a_pipeline_that_does_as_well(rows: Rows) -> None:
+    baseline = fit_linear_baseline(*rows(400, seed=0))
+    names = {"LinearSVC": LinearSVC, "TfidfVectorizer": TfidfVectorizer}
+    pipeline = eval(baseline.pipeline, {**names, "make_pipeline": make_pipeline, "make_union": make_union})
+    texts, labels = rows(100, seed=1)
+    predicted = pipeline.fit(*rows(400, seed=0)).predict(texts)
+    assert (predicted == labels).mean() > 0.9 and (predicted == baseline.predict(texts)).mean() > 0.9
+    worse = compared(linear=GOOD, transformer=FAIR, baseline=baseline)
+    assert worse.verdict.endswith(baseline.pipeline) and baseline.pipeline not in compared(baseline=baseline).verdict
 
 
 def test_c_is_the_best_on_rows_held_out_and_answers_are_the_same_each_time(monkeypatch: pytest.MonkeyPatch) -> None:

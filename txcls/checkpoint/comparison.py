@@ -11,7 +11,7 @@ from txcls.wording import percentage
 
 FEW_ROWS = 30
 """With fewer test rows, no metric is reliable."""
-_OPTIONAL = ("n_unseen", "n_repeated", "unrepeated")
+_OPTIONAL = ("pipeline", "n_unseen", "n_repeated", "unrepeated")
 Difference = Annotated[float, Field(strict=True, ge=-1.0, le=1.0)]
 
 
@@ -45,6 +45,7 @@ class Comparison:
             paired intervals.
         only_transformer, only_linear: number of test rows that only this classifier gets right.
         baseline: features and C of the linear baseline; None if an earlier version fitted it without tuning.
+        pipeline: such a baseline as a scikit-learn expression; None in comparisons of earlier versions.
         n_unseen: number of further test rows that were left out because their classes have no training row.
         n_repeated, unrepeated: number of test rows with texts that were trained on, and the Transformer's accuracy on
             all other test rows.
@@ -61,6 +62,7 @@ class Comparison:
     only_transformer: Count
     only_linear: Count
     baseline: Text | None = None
+    pipeline: Text | None = None
     n_unseen: Count = 0
     n_repeated: Count = 0
     unrepeated: Measured | None = None
@@ -86,7 +88,8 @@ class Comparison:
         elif high < 0:
             sentence = (
                 f"The linear baseline is better than the Transformer by {-value:.1f} points of {name} "
-                f"(95 % interval {-high:+.1f} to {-low:+.1f})."
+                f"(95 % interval {-high:+.1f} to {-low:+.1f}). Use a linear model for such texts"
+                + (f", in scikit-learn: {self.pipeline}" if self.pipeline else ".")
             )
         else:
             sentence = (

@@ -119,6 +119,14 @@ class LinearBaseline:
         characters = " and of 2 to 5 characters" if "characters" in self.kinds else ""
         return f"TF-IDF of words and pairs of words{characters}, C = {self.strength:g}"
 
+    @property
+    def pipeline(self) -> str:
+        """The same kind of model as a scikit-learn expression, for use without txcls."""
+        words = "TfidfVectorizer(sublinear_tf=True, ngram_range=(1, 2))"
+        characters = 'TfidfVectorizer(sublinear_tf=True, analyzer="char_wb", ngram_range=(2, 5))'
+        features = f"make_union({words}, {characters})" if "characters" in self.kinds else words
+        return f"make_pipeline({features}, LinearSVC(C={self.strength:g}))"
+
     def predict(self, texts: Sequence[str]) -> ClassIndices:
         """The class index of each of M texts, (M,)."""
         predicted = []
@@ -263,6 +271,7 @@ def compare(
         n=len(true),
         n_training=baseline.n_training,
         baseline=baseline.settings,
+        pipeline=baseline.pipeline,
         majority=contestants["majority"],
         linear=contestants["linear"],
         transformer=contestants["transformer"],
