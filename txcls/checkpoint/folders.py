@@ -28,6 +28,8 @@ FILES = ("model.safetensors", "config.json", "tokenizer.json", "labels.json", "m
 """The files of a checkpoint, apart from its README.md."""
 SNAPSHOTS = "snapshots.safetensors"
 """Weights recorded during training; only some checkpoints have this file."""
+ENCODER = "encoder"
+"""Name of the shipped pre-trained model."""
 GPT2_FILES = ("config.json", "model.safetensors", "vocab.json", "merges.txt")
 """The files of a published GPT-2 model."""
 LOCK_SECONDS = 10.0

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from txcls.checkpoint.folders import ENCODER
 from txcls.checkpoint.listing import checkpoint_names
 from txcls.data.datasets import dataset_folder, dataset_info
 from txcls.data.generated.agreement import INFO, minimal_pairs, read_rows
@@ -25,8 +26,6 @@ from txcls.language.generation import TextModel
 from txcls.predictor import Predictor
 from txcls.text.vocabulary import MASK
 
-ENCODER = "encoder"
-"""The masked-token model that predicts the verb itself, if there is a checkpoint with this name."""
 MAX_ATTRACTORS = 3
 """Rows with this many attractors or more form one group."""
 LAST_WORDS = 5

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from txcls.checkpoint.folders import ENCODER
 from txcls.checkpoint.load import load_checkpoint
 from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
 from txcls.data.tables.table import Table
@@ -29,8 +30,6 @@ from txcls.text.vocabulary import PAD
 Floats = NDArray[np.float64]
 
 FOLDS = 5
-ENCODER = "encoder"
-"""Name of the shipped pre-trained model."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,8 @@ from txcls.runtime.device import bound_kernel_cache
 from txcls.training.loop import Trainer
 from txcls.training.objectives import Classify
 
+MEASURED_TEXTS = 2000
+"""Maximum number of training texts to measure the speed with."""
 SECONDS = 1.0
 """Seconds measured for each number of threads, after one warm-up step."""
 MIN_WORK, MAX_SECONDS = 0.5, 4.0

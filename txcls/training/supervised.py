@@ -31,10 +31,7 @@ from txcls.training.loop import Progress
 from txcls.training.objectives import Classify
 from txcls.training.repeated import fit_repeatedly
 from txcls.training.run_folder import check_writable, one_run_per_folder, save_finished, state_file
-from txcls.training.speed import measure_speed, processors
-
-MEASURED_TEXTS = 2000
-"""Number of training texts used to find the fastest number of threads."""
+from txcls.training.speed import MEASURED_TEXTS, measure_speed, processors
 
 
 @one_run_per_folder

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.checkpoint.folders import checkpoint_root
+from txcls.checkpoint.folders import ENCODER, checkpoint_root
 from txcls.checkpoint.load import load_checkpoint
 from txcls.config import DataConfig, RunConfig, load_preset
 from txcls.data.batches import TokenisedTexts
@@ -34,11 +34,9 @@ from txcls.training.auto.recipe import (
 from txcls.training.auto.split import Indices, Splits, check_rows, split_rows
 from txcls.training.from_pretrained import encoder_from, settings_from
 from txcls.training.run_folder import plan_file
-from txcls.training.speed import Speed, measure_speed
+from txcls.training.speed import MEASURED_TEXTS, Speed, measure_speed
 from txcls.wording import shown
 
-MEASURED_TEXTS = 2000
-"""Number of training texts used to count tokens and to measure the speed."""
 MEASURED_LENGTH = MAX_LENGTH_CHOICES[0]
 """Texts are truncated to this many tokens to measure the speed: the largest choice, since each token of a longer text
 takes longer (by a third to a half in newsgroup posts of 512 tokens)."""
@@ -219,7 +217,7 @@ def _digest(plan: TrainingPlan) -> str:
 
 def shipped_encoder() -> Checkpoint | None:
     """The pre-trained encoder shipped with the project; None if it is missing."""
-    folder = checkpoint_root() / "encoder"
+    folder = checkpoint_root() / ENCODER
     return load_checkpoint(folder) if (folder / "config.json").is_file() else None
 
 
