@@ -15,6 +15,8 @@ from txcls.inspection.stories import (
     sentence,
 )
 from txcls.inspection.stories.kinds import NAMED, NOT_NAMED, roles_by_prediction
+from txcls.inspection.stories.verdicts import verdict_of
+from txcls.inspection.stories.wording import verdict_words
 
 CONFIRMED = MeasuredStory(
     story=Story(1, 1, (Clause("class token", NAMED),)), n=40, coverage=1.0, accuracy=1.0, uniform=0.24, restored=1.0,
@@ -31,6 +33,30 @@ def test_a_refuted_story_is_not_shown() -> None:
     wrong = replace(CONFIRMED, verdict="wrong", share=-0.2)
     assert chip(record(wrong, -0.004)) == "no story fits · worth −0.4 points"
     assert sentence(wrong).startswith("No story fits")
+
+
+@pytest.mark.parametrize(
+    "changes, reason",
+    [
+        ({"share": 0.5, "attention": (0.2,)}, "restores 50 %"),
+        ({"control_share": 0.4}, "restores 93 %, the control 40 %"),
+        ({"interval": (0.1, 1.8)}, "restores 93 %, on too few texts to be sure"),
+        ({"attention": (0.9, 0.41)}, "restores 93 %, but weight there only 41 %"),
+    ],
+)
+def test_a_story_that_is_not_confirmed_although_it_restores_much_has_its_reason(
+    changes: dict[str, object], reason: str
+) -> None:
+    values = {"share": 0.93, "interval": (0.9, 0.95), "verdict": "part of it", **changes}
+    measured = replace(CONFIRMED, **values)  # type: ignore[arg-type]
+    verdict = verdict_of(
+        0.7,
+        share=measured.share,
+        low=measured.interval[0],
+        control_share=measured.control_share,
+        attention=min(measured.attention),
+    )
+    assert (verdict, verdict_words(record(measured, 0.1))) == ("part of it", f"part of it, {reason}")
 
 
 def test_clearest_texts_match_the_story_best() -> None:

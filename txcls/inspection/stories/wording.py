@@ -85,13 +85,24 @@ def looks_clear(measured: MeasuredStory) -> bool:
 
 
 def verdict_words(record: HeadRecord) -> str:
-    """The verdict with its evidence: "confirmed, restores 100 %", "looks clear, not needed by itself"."""
+    """The verdict with its evidence: "confirmed, restores 100 %", "looks clear, not needed by itself".
+
+    If a story restores enough to be confirmed but is not, with the condition that it does not meet.
+    """
     measured = record.story
     if measured.verdict == "idle":
         return f"looks clear, {_without(record)}" if looks_clear(measured) else _without(record)
     if measured.verdict == "wrong":
         return "refuted"
-    return f"{measured.verdict}, restores {percentage(measured.share, 0)}"
+    words = f"{measured.verdict}, restores {percentage(measured.share, 0)}"
+    if measured.verdict == "confirmed" or measured.share < CONFIRMED:
+        return words
+    if measured.control_share > MAX_BY_CONTROL:
+        return f"{words}, the control {percentage(measured.control_share, 0)}"
+    if not measured.interval[0] > MAX_BY_CONTROL:
+        return f"{words}, on too few texts to be sure"
+    name = "overlap" if measured.story.lists is not None else "weight there"
+    return f"{words}, but {name} only {percentage(min(measured.attention), 0)}"
 
 
 def worth_words(record: HeadRecord) -> str:
