@@ -239,11 +239,12 @@ def _draw_accuracy(opened: layout.Page, classifier: Predictor) -> None:
     )
     together = ", ".join(f"{percentage(accuracy)} with every head {how}" for how, accuracy in all_heads if accuracy)
     st.caption(
-        f"Worth: the change in accuracy on {effects.n:,} {effects.split} texts ({percentage(effects.accuracy, 2)} with "
-        "all parts), in percentage points, when only this part’s output is replaced by its mean over texts. The mean "
-        "is one vector, over all tokens of up to 1,000 validation texts. Means, zeros and uniform attention all give "
-        "the next layers inputs unlike those in training, zeros the most, so none is exactly what the part "
-        f"contributes.{f' All heads together: {together}.' if together else ''}"
+        f"The change in accuracy on {effects.n:,} {effects.split} texts ({percentage(effects.accuracy, 2)} with all "
+        "parts), in percentage points, when only this part’s output is replaced by its mean over texts: a head that is "
+        "worth 2 points on other pages has −2.00 here. The mean is one vector, over all tokens of up to 1,000 "
+        "validation texts. Means, zeros and uniform attention all give the next layers inputs unlike those in "
+        "training, zeros the most, so none is exactly what the part contributes."
+        f"{f' All heads together: {together}.' if together else ''}"
     )
 
 
