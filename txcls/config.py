@@ -229,9 +229,6 @@ class TrainConfig(Section):
     """Number of validations per epoch, evenly spaced."""
     patience: int = Field(0, ge=0)
     """Stop after this many validations without improvement; 0 for no early stopping."""
-    runs: int = Field(1, ge=1, le=100)
-    """Classifiers: number of training runs from the same pre-trained weights, with different row orders and dropout,
-    the weights of which are averaged (Wortsman et al. 2022)."""
     monitor: Literal["accuracy", "loss", "last"] = "accuracy"
     """Which validation's weights are used: highest accuracy, lowest loss, or the last."""
     optimizer: Literal["adamw", "adam", "muon"] = "adamw"
@@ -259,8 +256,6 @@ class TrainConfig(Section):
 
     @model_validator(mode="after")
     def _snapshots_fit(self) -> Self:
-        if self.runs > 1 and self.snapshots:
-            raise ValueError(f"snapshots: only with a single run, got runs = {self.runs}")
         if self.snapshots == 1:
             raise ValueError("snapshots: got 1; expected 0, or at least 2 for the initial and the last weights")
         return self

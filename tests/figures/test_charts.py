@@ -107,7 +107,6 @@ def test_training_curves_leave_out_what_a_row_lacks() -> None:
     history = [{"step": 1, "train_loss": 0.5}, {"step": 2, "validation_accuracy": 0.9, "best": True}]
     saved = [trace for trace in training_curves(history).data if trace.name == "saved weights"]
     assert [list(trace.y) for trace in saved] == [[None], [0.9]]
-    assert not any(trace.name == "saved weights" for trace in training_curves(history, runs=3).data)
 
 
 def test_the_reliability_diagram_leaves_out_empty_bins() -> None:

@@ -30,7 +30,7 @@ def look(now):
 
 STEPS = 240
 config = load_preset("own").train.model_copy(
-    update={"batch_size": 1, "epochs": 1, "precision": "bfloat16", "runs": 1, "min_steps": 0}
+    update={"batch_size": 1, "epochs": 1, "precision": "bfloat16", "min_steps": 0}
 )
 shape = ModelConfig(d_model=128, n_heads=4, d_ff=512, n_layers=2, max_length=300)
 model = TextClassifier(shape, vocab_size=50, n_classes=2)

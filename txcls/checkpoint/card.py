@@ -49,7 +49,6 @@ _TRAINING_FACTS = (
     ("training time in seconds", "seconds"),
     ("epochs run", "epochs"),
     ("best validation in epoch", "best_epoch"),
-    ("runs from the same initial weights, whose weights were averaged; epochs and steps are per run", "runs"),
     ("machine", "machine"),
     ("software", "software"),
 )

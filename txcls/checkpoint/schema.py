@@ -51,8 +51,8 @@ def checked_config(values: dict[str, Any], *, source: str) -> tuple[RunConfig, C
             f"{source}: format_version is {version!r:.100}; expected {FORMAT_VERSION}. Is it a txcls checkpoint?"
         )
     calibration, scope = values.pop("calibration", None), values.pop("scope", None)
-    if isinstance(values.get("train"), dict):  # a setting of earlier versions; the weights already include its effect
-        values["train"] = {name: value for name, value in values["train"].items() if name != "start_vectors"}
+    if isinstance(values.get("train"), dict):  # settings of earlier versions; the weights already include their effect
+        values["train"] = {k: value for k, value in values["train"].items() if k not in ("start_vectors", "runs")}
     if isinstance(values.get("data"), dict):  # earlier versions had only this rule
         values["data"] = {"validation": "stratified", **values["data"]}
     try:

@@ -30,19 +30,10 @@ from txcls.figures.style import (
 from txcls.wording import percentage
 
 
-def runs_caption(runs: int) -> str:
-    """A caption for the curves of a classifier trained in several runs."""
-    return (
-        f"Curves of the first of {runs} runs from the same initial weights; the classifier's weights are the mean over "
-        "all runs."
-    )
-
-
-def training_curves(history: Sequence[Mapping[str, Any]], *, runs: int = 1) -> go.Figure:
+def training_curves(history: Sequence[Mapping[str, Any]]) -> go.Figure:
     """Loss and accuracy on training and validation rows over the optimiser steps, with the saved weights marked.
 
-    `history` holds the rows of history.jsonl; missing values are left blank. With several `runs`, the curves are those
-    of the first run, and nothing is marked, since the saved weights are the mean over all runs.
+    `history` holds the rows of history.jsonl; missing values are left blank.
     """
     figure = _loss_and_accuracy(0.2)
     steps = [row.get("step", index) for index, row in enumerate(history)]
@@ -60,7 +51,7 @@ def training_curves(history: Sequence[Mapping[str, Any]], *, runs: int = 1) -> g
                 marker={"size": 6, "symbol": symbol},
                 hovertemplate="step %{x}<br>%{y:.4f}<extra></extra>",
             )
-        if best and runs == 1:
+        if best:
             figure.add_scatter(
                 x=[steps[best[-1]]],
                 y=[history[best[-1]].get(f"validation_{quantity}")],
@@ -78,34 +69,31 @@ def training_curves(history: Sequence[Mapping[str, Any]], *, runs: int = 1) -> g
 
 
 def live_curves(
-    points: Sequence[Mapping[str, Any]], validations: Sequence[Mapping[str, Any]], *, steps: int, runs: int = 1
+    points: Sequence[Mapping[str, Any]], validations: Sequence[Mapping[str, Any]], *, steps: int
 ) -> go.Figure:
     """Loss and accuracy during training, on axes that span all `steps` from the start, so that only the lines change.
 
     `points` hold `step`, `loss` and `accuracy` on training rows, measured over the steps since the last validation;
-    `validations` hold the same on validation rows. Vertical lines separate the `runs`.
+    `validations` hold the same on validation rows.
     """
-    steps_per_run = max(steps // runs, 1)
     figure = _loss_and_accuracy(0.16)
     for column, quantity in enumerate(("loss", "accuracy"), start=1):
         for name, rows, mode in (
             ("training rows", points, "lines"),
             ("validation rows", validations, "lines+markers"),
         ):
-            rows_with_gaps = _with_gaps(rows, steps_per_run)
+            shown = rows or [{}]  # an empty line has no legend
             _add_curve(
                 figure,
                 column,
                 name,
-                [row.get("step") for row in rows_with_gaps],
-                [row.get(quantity) for row in rows_with_gaps],
+                [row.get("step") for row in shown],
+                [row.get(quantity) for row in shown],
                 legendgroup=name,
                 mode=mode,
                 marker={"size": 7},
                 hovertemplate="step %{x}<br>%{y:.3f}<extra></extra>",
             )
-    for run in range(1, runs):
-        figure.add_vline(run * steps_per_run, line={"color": BAR_OTHER, "width": 1, "dash": "dash"})
     highest = max([row["loss"] for row in (*points, *validations)], default=1.0)
     figure.update_xaxes(range=[0, max(steps, 1)])
     figure.update_yaxes(range=[0, 1.05 * highest], nticks=5, row=1, col=1)
@@ -140,16 +128,6 @@ def _add_curve(figure: go.Figure, column: int, name: str, x: Sequence[Any], y: S
         col=column,
         **settings,
     )
-
-
-def _with_gaps(rows: Sequence[Mapping[str, Any]], steps_per_run: int) -> list[Mapping[str, Any]]:
-    """The rows, with a gap between runs; a single gap if there are no rows, since an empty line has no legend."""
-    with_gaps: list[Mapping[str, Any]] = []
-    for row in rows:
-        if with_gaps and (row["step"] - 1) // steps_per_run != (with_gaps[-1]["step"] - 1) // steps_per_run:
-            with_gaps.append({})
-        with_gaps.append(row)
-    return with_gaps or [{}]
 
 
 def reliability_diagram(bins: Sequence[Mapping[str, Any]]) -> go.Figure:

@@ -47,7 +47,6 @@ def training_facts(result: FitResult, config: RunConfig, command: str, device: t
         "epochs": result.history[-1].epoch,
         "steps": result.history[-1].step,
         "best_epoch": result.best.epoch,
-        **({"runs": config.train.runs} if config.train.runs > 1 else {}),
         "machine": machine + (f", {n_processes} processes" if n_processes > 1 else ""),
         "software": f"txcls {__version__}, torch {torch.__version__}, Python {platform.python_version()}",
     }

@@ -73,15 +73,9 @@ def plan_file(out: Path) -> Path:
     return state_file(out).with_name("plan.json")
 
 
-def runs_file(state: Path) -> Path:
-    """The file for the weights of finished runs, next to the state of the current run."""
-    return state.with_name("runs.pt")
-
-
 def is_interrupted(out: Path) -> bool:
     """Whether an interrupted run left a state to resume from."""
-    state = state_file(out)
-    return state.is_file() or runs_file(state).is_file()
+    return state_file(out).is_file()
 
 
 def refuse_existing(

@@ -27,9 +27,8 @@ from txcls.text.encoder import TextEncoder
 from txcls.training.distributed import current_processes, training_device
 from txcls.training.facts import data_facts, training_facts
 from txcls.training.from_pretrained import check_unread, encoder_from, settings_from, start_from
-from txcls.training.loop import Progress
+from txcls.training.loop import Progress, fit
 from txcls.training.objectives import Classify
-from txcls.training.repeated import fit_repeatedly
 from txcls.training.run_folder import check_writable, one_run_per_folder, save_finished, state_file
 from txcls.training.speed import MEASURED_TEXTS, measure_speed, processors
 
@@ -70,7 +69,7 @@ def train(
         resume: continue an interrupted run with the same settings.
         overwrite: discard the saved state of an interrupted run.
         max_steps: stop after this many optimiser steps in total, for trials.
-        max_seconds: maximum time for preparation, and for the optimiser steps and validations of all runs.
+        max_seconds: maximum time for preparation, optimiser steps and validations.
         measure_threads: on a CPU, first find and use the fastest number of threads.
         on_stage, on_step, on_validation: called with a message, after each step, and after each validation.
         should_stop: called after each step; once it returns true, training ends and the weights so far are saved.
@@ -100,7 +99,7 @@ def train(
     report(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {torch_device}")
     if measure_threads and torch_device.type == "cpu" and current_processes().size == 1:
         _use_fastest_threads(run, config, report)
-    result = fit_repeatedly(
+    result = fit(
         model,
         run.training,
         run.validation,

@@ -22,10 +22,12 @@ from txcls.training.auto import plan as planning
 from txcls.training.auto import run as running
 from txcls.training.auto.plan import TrainingPlan, plan_training, shipped_encoder
 from txcls.training.auto.recipe import (
+    CONSISTENCY,
     ENOUGH_EPOCHS,
     Recipe,
     RecipeInputs,
     choose_recipe,
+    epochs_for,
 )
 from txcls.training.auto.run import RunProgress, run_plan
 from txcls.training.auto.split import split_rows
@@ -124,7 +126,17 @@ def test_the_forecast_stays_within_the_budget(n: int, length: int, minutes: floa
     assert choice.epochs >= 1 and 0 < choice.rows <= n
     assert choice.seconds + min(choice.baseline + choice.measuring, 0.6 * 60 * minutes) <= 60 * minutes
     assert choice.rows == n or choice.epochs <= ENOUGH_EPOCHS, "rows are left out only where few epochs fit"
-    assert choice.rows == n or choice.runs == 1
+    assert choice.rows == n or not choice.consistency
+
+
+def test_texts_are_read_twice_per_step_where_time_allows_and_the_time_for_it_is_planned() -> None:
+    useful = epochs_for(2000, 4)
+    epoch = 2000 * 20 / 10_000  # seconds
+    once, twice, long = (chosen([20] * 100, n=2000, minutes=minutes) for minutes in (0.5, 1.5, 60))
+    assert (once.consistency, twice.consistency, long.consistency) == (False, True, True)
+    assert useful <= twice.epochs < long.epochs == 2 * useful and once.epochs <= useful
+    assert once.seconds == pytest.approx(once.epochs * epoch) and long.seconds == pytest.approx(2 * long.epochs * epoch)
+    assert f"train.consistency={CONSISTENCY}" in long.settings and "train.consistency=0" in once.settings
 
 
 def test_rows_that_do_not_fit_are_left_to_the_linear_baseline_with_a_note() -> None:

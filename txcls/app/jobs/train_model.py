@@ -44,7 +44,6 @@ def run(job: Job) -> dict[str, Any]:
         "notes": [*rows.notes, *plan.notes],
         "forecast": plan.recipe.forecast,
         "epochs": plan.recipe.epochs,
-        "runs": plan.recipe.runs,
         "steps": plan.steps,
         "tokens_per_second": plan.speed.tokens_per_second,
         "threads": plan.speed.threads,
@@ -73,7 +72,7 @@ def _plan(job: Job, rows: Rows) -> TrainingPlan:
 def forecast(plan: Mapping[str, Any], minutes: int) -> dict[str, Any]:
     """Forecast a training run of `minutes` from `plan`, the result of a job with `only_plan`.
 
-    Returns the total time in seconds ("forecast"), "epochs", "runs", the numbers of rows for training ("training"),
+    Returns the total time in seconds ("forecast"), "epochs", the numbers of rows for training ("training"),
     left out for lack of time ("unused"), for "validation" and for "test", and the measured "speed", which the training
     job needs.
     """
@@ -83,7 +82,6 @@ def forecast(plan: Mapping[str, Any], minutes: int) -> dict[str, Any]:
     return {
         "forecast": recipe.forecast,
         "epochs": recipe.epochs,
-        "runs": recipe.runs,
         "training": recipe.rows,
         "unused": inputs.n - recipe.rows,
         "validation": plan["validation"],

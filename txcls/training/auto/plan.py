@@ -77,9 +77,9 @@ class TrainingPlan:
 
     @property
     def steps(self) -> int:
-        """Number of optimiser steps over all runs."""
+        """Number of optimiser steps."""
         train = self.config.train
-        return train.runs * train.epochs * math.ceil(len(self.splits.training) / train.batch_size)
+        return train.epochs * math.ceil(len(self.splits.training) / train.batch_size)
 
 
 def plan_training(
@@ -281,6 +281,6 @@ def _notes(lengths: Indices, speed: Speed, recipe: Recipe, n: int, minutes: floa
             "give it more time to use all rows."
         )
     epochs = f"{recipe.epochs} epoch{'s' * (recipe.epochs > 1)}"
-    if recipe.runs > 1:
-        epochs = f"{recipe.runs} runs of {epochs}, whose weights are averaged"
+    if recipe.consistency:
+        epochs += ", each text read twice per step with different dropout"
     yield f"{epochs}; forecast for everything: {recipe.forecast / 60:.1f} of {budget}."

@@ -33,7 +33,6 @@ from txcls.evaluation.report import (
     worst_pairs,
 )
 from txcls.figures import confusion_map, group_bars, group_lines, reliability_diagram, training_curves, visible
-from txcls.figures.lines import runs_caption
 from txcls.wording import percentage
 
 N_ZOOMED = 12
@@ -75,7 +74,7 @@ def main() -> None:
         _draw_groups(report.metrics)
     if len(report.history) > 1:
         with lecture.slide(lecture.CLASSES):
-            _draw_training_curves(report, checkpoint.config.train.runs)
+            _draw_training_curves(report)
     if table_report is None and (agreement := checkpoint.metrics.get("agreement")):
         with lecture.slide(lecture.WORDS):
             _draw_attractors(agreement["attractors"])
@@ -162,18 +161,16 @@ def _draw_metrics(report: Report, comparison: Mapping[str, Any] | None) -> None:
         st.caption(f"{plain(models.verdict)} {models.settings}")
 
 
-def _draw_training_curves(report: Report, runs: int) -> None:
+def _draw_training_curves(report: Report) -> None:
     st.subheader("Training curves", anchor=False)
     best = next((row for row in reversed(report.history) if row.get("best")), report.history[-1])
     accuracy = best.get("validation_accuracy")
     best_accuracy = f"; best validation accuracy: {percentage(accuracy)}" if accuracy is not None else ""
     chart(
-        training_curves(report.history, runs=runs),
+        training_curves(report.history),
         key="chart_training_report",
         alt=f"Loss and accuracy at {len(report.history)} validations during training{best_accuracy}",
     )
-    if runs > 1:
-        st.caption(runs_caption(runs))
 
 
 def _draw_confusion(opened: layout.Page, report: Report) -> None:

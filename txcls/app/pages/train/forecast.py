@@ -48,8 +48,6 @@ def draw(read_spec: Mapping[str, Any], minutes: int) -> tuple[bool, dict[str, An
     elif job.status == "done":
         plan = forecast(job.result, minutes)
         epochs = f"{plan['epochs']} epoch{'s' * (plan['epochs'] != 1)}"
-        if plan["runs"] > 1:
-            epochs = f"{plan['runs']} runs of {epochs}"
         unused = f" {plan['unused']:,} rows are left out for lack of time." if plan["unused"] else ""
         st.markdown(
             f"Forecast: **{own.duration(plan['forecast'])}** for {epochs} over {plan['training']:,} rows; "

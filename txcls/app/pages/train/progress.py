@@ -37,17 +37,13 @@ def draw_progress(job: JobState) -> None:
     st.progress(share, plain(str(progress["stage"])) + remaining)
     points, validations = (read_lines(folder / name) for name in ("curve.jsonl", "validations.jsonl"))
     plan = read_json(folder / "plan.json") or {}
-    steps, runs = int(plan.get("steps", 0)) or int(progress.get("steps") or 1), int(plan.get("runs", 1))
-    _draw_metrics(progress, points, runs)
+    steps = int(plan.get("steps", 0)) or int(progress.get("steps") or 1)
+    _draw_metrics(progress, points)
     chart(
-        live_curves(points[:: max(1, len(points) // 300)], validations, steps=steps, runs=runs),
+        live_curves(points[:: max(1, len(points) // 300)], validations, steps=steps),
         key="chart_live",
         alt=_describe_curves(points, validations, steps),
     )
-    if runs > 1:
-        st.caption(
-            f"{runs} runs from the same initial weights, one after another; the classifier’s weights are their mean."
-        )
     is_stopping = (folder / "stop").exists()
     with st.container(horizontal=True):
         st.button(
@@ -68,16 +64,14 @@ def open_classifier(job: JobState) -> None:
         state.change_view(text=examples[0].text)
 
 
-def _draw_metrics(progress: Mapping[str, Any], points: Sequence[Mapping[str, Any]], runs: int) -> None:
+def _draw_metrics(progress: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> None:
     """Draw the latest metrics in a row; stages without metrics show the last ones."""
     last = points[-1] if points else {}
     loss, accuracy = (progress.get(name) or last.get(name) for name in ("loss", "accuracy"))
     speed = progress.get("tokens_per_second")
-    epoch, epochs = int(progress.get("epoch") or 0), int(progress.get("epochs") or 0) // runs
-    is_training = bool(epoch and epochs)
+    epoch, epochs = int(progress.get("epoch") or 0), int(progress.get("epochs") or 0)
     metrics = {
-        **({"run": f"{(epoch - 1) // epochs + 1} of {runs}" if is_training else "–"} if runs > 1 else {}),
-        "epoch": f"{(epoch - 1) % epochs + 1} of {epochs}" if is_training else "–",
+        "epoch": f"{epoch} of {epochs}" if epoch and epochs else "–",
         "training loss": "–" if loss is None else f"{loss:.3f}",
         "training accuracy": "–" if accuracy is None else percentage(accuracy),
         "tokens per second": "–" if speed is None else f"{speed:,.0f}",
