@@ -45,11 +45,11 @@ def sketch(texts: Iterable[str]) -> list[str]:
 
 
 def known_share(texts: Sequence[str], sketch_of_known: Sequence[str]) -> float:
-    """The estimated share of the texts that are among the known texts from which a sketch was made."""
+    """The estimated share of the distinct texts that are among the known texts from which a sketch was made."""
     if not sketch_of_known:
         return 0.0
     highest = sketch_of_known[-1] if len(sketch_of_known) == SKETCH_SIZE else "g"  # "g" is above all hashes
-    compared = [value for value in map(_short_hash, texts) if value <= highest]
+    compared = {value for value in map(_short_hash, texts) if value <= highest}
     known = set(sketch_of_known)
     return sum(value in known for value in compared) / max(len(compared), 1)
 
