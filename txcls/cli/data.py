@@ -1,5 +1,6 @@
 """`txcls data list`, `txcls data fetch` and `txcls data show`."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -8,7 +9,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from rich.table import Table
 from rich.text import Text
 
-from txcls.cli.options import JsonOption, LabelColumnOption, TextColumnOption, joined_columns
+from txcls.cli.options import JsonOption, LabelColumnOption, SheetOption, TextColumnOption, joined_columns
 from txcls.cli.output import console, print_json
 from txcls.config import DataConfig
 from txcls.data.datasets import dataset_info, dataset_names, is_available, open_dataset
@@ -16,6 +17,10 @@ from txcls.data.download import fetch as download
 from txcls.data.generated.agreement import write_agreement
 from txcls.data.generated.agreement.rows import Split, make_rows
 from txcls.data.generated.agreement.sources import texts_of
+from txcls.data.tables.labelled import guess_table, labelled_rows, notes_before_training
+from txcls.data.tables.lines import refuse_unreachable
+from txcls.data.tables.table import Table as DataTable
+from txcls.data.types import LabelledTexts, SplitName
 from txcls.errors import DataError
 from txcls.wording import shown
 
@@ -99,35 +104,49 @@ def show(
     name_or_path: Annotated[str, typer.Argument(metavar="NAME_OR_PATH", help="A data set's name, or a table file.")],
     text_column: TextColumnOption = None,
     label_column: LabelColumnOption = None,
+    sheet: SheetOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the rows per class and example texts of a data set, or of your own file."""
-    is_name = name_or_path in dataset_names()
-    config = DataConfig(
-        dataset=name_or_path if is_name else "table", text_column=joined_columns(text_column), label_column=label_column
-    )
+    """Show the rows per class and example texts of a data set, or of your own file as `train` reads it."""
+    is_name, text = name_or_path in dataset_names(), joined_columns(text_column)
+    if not is_name:
+        refuse_unreachable(Path(name_or_path))
+    if not is_name and not Path(name_or_path).is_dir():
+        table = DataTable(Path(name_or_path), sheet=sheet)
+        guess = guess_table(table, text_column=text, label_column=label_column)
+        table_rows = labelled_rows(table, guess)
+        notes = [*guess.sentences, *table_rows.notes, *notes_before_training(table_rows.labelled)]
+        _print_splits(table.path.name, {"train": table_rows.labelled}, notes, as_json=as_json)
+        return
+    config = DataConfig(dataset=name_or_path if is_name else "table", text_column=text, label_column=label_column)
     dataset = open_dataset(config, path=None if is_name else Path(name_or_path))
     splits = {split: dataset.load(split) for split in dataset.splits if not split.startswith("oos")}
+    notes = [] if as_json else [dataset.info.homepage, dataset.info.terms]
+    title = dataset.info.name if as_json else dataset.info.title
+    _print_splits(title, splits, [dataset.description, *notes], as_json=as_json)
+
+
+def _print_splits(title: str, splits: Mapping[SplitName, LabelledTexts], notes: list[str], *, as_json: bool) -> None:
+    notes = list(filter(None, notes))
     if as_json:
         for split, rows in splits.items():
             counts = {label: rows.labels.count(index) for index, label in enumerate(rows.classes)}
             print_json(
                 {
-                    "name": dataset.info.name,
+                    "name": title,
                     "split": split,
                     "rows": len(rows),
                     "classes": counts,
-                    **({"note": dataset.description} if dataset.description else {}),
+                    **({"note": " ".join(notes)} if notes else {}),
                 }
             )
         return
-    table = Table("class", *(f"{split} rows" for split in splits), "example", title=Text(shown(dataset.info.title)))
+    table = Table("class", *(f"{split} rows" for split in splits), "example", title=Text(shown(title)))
     first = next(iter(splits.values()))
     for index, label in enumerate(first.classes):
         example = first.texts[first.labels.index(index)] if index in first.labels else ""
         cells = (f"{rows.labels.count(index):,}" for rows in splits.values())
         table.add_row(Text(shown(label)), *cells, Text(shown(example, limit=120)))
     console().print(table)
-    for line in (dataset.description, dataset.info.homepage, dataset.info.terms):
-        if line:
-            console().print(Text(shown(line, limit=500)))
+    for note in notes:
+        console().print(Text(shown(note, limit=1000)))
