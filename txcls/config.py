@@ -157,6 +157,10 @@ class DataConfig(Section):
     """For `table`: the label column; None looks for a common name."""
     strip_html: bool = False
     """For `table`: read only the visible text of HTML."""
+    strip_headers: bool = False
+    """For `table`: remove e-mail headers at the beginning of the texts, except the subject."""
+    label_names: tuple[tuple[str, str], ...] = ()
+    """For `table`: pairs of a label that is a code and the name of its class, from a code book."""
     split: Literal["standard", "date"] = "standard"
     """The data set's own split or, for `huffpost`, by date: the newest tenth is the test split, and the newest of the
     other rows are the validation split."""

@@ -64,10 +64,13 @@ def test_a_spreadsheet_with_named_columns_and_a_test_file(run, tmp_path: Path) -
     book.active.append(["when", "said", "mood", "extra"])
     for n, (text, label) in enumerate(MESSAGES):
         book.active.append([n, text, label, label])
+    codes = book.create_sheet("Codes")
+    codes.append(["up", "rising"])
+    codes.append(["down", "falling"])
     book.save(tmp_path / "my words.xlsx")
     (tmp_path / "more.tsv").write_text("text\tclass\n" + "".join(f"{text}\t{label}\n" for text, label in MESSAGES[:20]))
-    columns = ("--text-column", "said", "--label-column", "mood")
-    arguments = (*columns, "--test", "more.tsv", "--minutes", "0.05", "--seed", "3", "--out", "mine")
+    options = ("--text-column", "said", "--label-column", "mood", "--code-book", "Codes", "--strip-headers")
+    arguments = (*options, "--test", "more.tsv", "--minutes", "0.05", "--seed", "3", "--out", "mine")
     output = output_of(run("train", "my words.xlsx", *arguments))
     assert (
         "Texts: column 'said', as you specified." in output
@@ -76,6 +79,7 @@ def test_a_spreadsheet_with_named_columns_and_a_test_file(run, tmp_path: Path) -
     assert "more.tsv: Texts: column 'text', recognised by its name." in output
     checkpoint = load_checkpoint(tmp_path / "mine")
     assert checkpoint.metrics["comparison"]["n"] == 20 and checkpoint.config.train.seed == 3
+    assert checkpoint.classes == ("falling", "rising") and checkpoint.config.data.strip_headers
 
 
 @pytest.mark.parametrize(
@@ -87,6 +91,7 @@ def test_a_spreadsheet_with_named_columns_and_a_test_file(run, tmp_path: Path) -
         (["train", "sample", "--data", "a.csv"], "To train on your own file: `python -m txcls train a.csv`"),
         (["train", "a.csv", "--text-column", "nope"], "no column 'nope' for the text; the columns are 'v1', 'v2'"),
         (["train", "a.csv", "--text-column", "v1", "--label-column", "v2"], "are the two columns swapped"),
+        (["train", "a.csv", "--code-book", "Codes"], "sheet 'Codes' does not explain the labels of column 'v1'"),
         (["train", "a.csv", "--resume", "--out", "x"], "nothing to resume"),
         (["evaluate", "tiny", "--data", "a.csv"], "none of its labels ('down', 'up') is a class of tiny"),
     ],
@@ -145,6 +150,10 @@ def test_data_show_reads_a_messy_table_as_training_does(run, tmp_path: Path) -> 
     spam_like(tmp_path / "spam.csv")
     output = output_of(run("data", "show", "spam.csv"))
     for part in ("3 columns without a name or values were dropped", "Labels: column 'v1'", "│ down"):
+        assert part in output
+    (tmp_path / "t.csv").write_text("".join(["text,label\n", *(f"<p>it is {n}</p>,{'aA'[n % 2]}\n" for n in range(8))]))
+    output = output_of(run("data", "show", "t.csv"))
+    for part in ("only their visible text is used", "│ it is 0", "Labels that look like one class: 'a' (4) / 'A' (4)"):
         assert part in output
 
 

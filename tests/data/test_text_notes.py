@@ -2,7 +2,14 @@
 
 import pytest
 
-from txcls.data.labels import label_notes, label_separator, label_variants, merged_names, placeholders
+from txcls.data.labels import (
+    label_notes,
+    label_separator,
+    label_variants,
+    merged_names,
+    names_from_code_book,
+    placeholders,
+)
 
 
 def test_variants_and_placeholders_are_found() -> None:
@@ -27,3 +34,20 @@ def test_variants_and_placeholders_are_found() -> None:
 def test_cells_with_several_labels_are_recognised(counts: dict[str, int], separator: str) -> None:
     assert label_separator(counts) == separator
     assert any("several labels" in note for note in label_notes(counts)) == bool(separator)
+
+
+@pytest.mark.parametrize(
+    "rows, names",
+    [
+        ([["Code", "Meaning"], [1, "bad"], ["2.0", "good"]], {"1": "bad", "2": "good"}),
+        ([["kind", 1.0, "bad"], [], ["kind", 2, "good"], ["age", 20, "young"]], {"1": "bad", "2": "good"}),
+        ([[1, "bad"]], {}),
+        ([[1, "late"], [2, "fine"], [1, "late"]], {}),
+        ([[1, 2], [2, 1]], {}),
+        ([], {}),
+    ],
+)
+def test_a_code_book_explains_each_label_once(rows: list[list[object]], names: dict[str, str]) -> None:
+    assert names_from_code_book(rows, {"1", "2"}) == names
+    partial = {code: f"{code} ({name})" for code, name in names.items()}
+    assert names_from_code_book(rows, {"1", "2", "3"}) == partial

@@ -47,6 +47,14 @@ MergeOption = Annotated[
         "--merge-labels", help="Merge labels that differ only in case and spaces; drop placeholders such as n/a."
     ),
 ]
+HeadersOption = Annotated[
+    bool,
+    typer.Option("--strip-headers", help="Remove e-mail headers from the texts, except the subject."),
+]
+CodeBookOption = Annotated[
+    str | None,
+    typer.Option("--code-book", metavar="S", help="Name the classes after this sheet, which explains the labels"),
+]
 LabelColumnOption = Annotated[
     str | None, typer.Option("--label-column", metavar="C", help="The file's label column  [default: guessed]")
 ]

@@ -14,8 +14,10 @@ from txcls import training
 from txcls.checkpoint.folders import checkpoint_root
 from txcls.checkpoint.load import load_checkpoint
 from txcls.cli.options import (
+    CodeBookOption,
     DataOption,
     DeviceOption,
+    HeadersOption,
     LabelColumnOption,
     MergeOption,
     PresetArgument,
@@ -83,6 +85,8 @@ def train(
     label_column: LabelColumnOption = None,
     sheet: SheetOption = None,
     merge_labels: MergeOption = False,
+    strip_headers: HeadersOption = False,
+    code_book: CodeBookOption = None,
     learning_curve: Annotated[
         bool,
         typer.Option("--learning-curve", help="FILE only: also estimate whether more rows would help."),
@@ -107,6 +111,8 @@ def train(
             label_column=label_column,
             sheet=sheet,
             merge=merge_labels,
+            strip_headers=strip_headers,
+            code_book=code_book,
             out=out,
             seed=seed,
             init=init,

@@ -16,8 +16,8 @@ from txcls.checkpoint.comparison import Comparison
 from txcls.checkpoint.folders import checkpoint_root
 from txcls.checkpoint.load import load_checkpoint
 from txcls.cli.output import console, note, print_rows
-from txcls.data.columns import Guess, guess_columns
-from txcls.data.tables.labelled import labelled_rows, notes_before_training, read_labelled
+from txcls.data.columns import Guess
+from txcls.data.tables.labelled import guess_table, labelled_rows, notes_before_training, read_labelled
 from txcls.data.tables.table import Table
 from txcls.data.types import LabelledTexts
 from txcls.errors import ConfigError
@@ -28,7 +28,10 @@ from txcls.training.display import TrainingDisplay
 from txcls.training.run_folder import refuse_existing, refuse_saved_state
 from txcls.wording import shown
 
-FILE_ONLY = ("test", "minutes", "text_column", "label_column", "sheet", "merge_labels", "learning_curve")
+FILE_ONLY = (
+    *("test", "minutes", "text_column", "label_column", "sheet", "merge_labels", "strip_headers", "code_book"),
+    "learning_curve",
+)
 """Options that apply only to training on a file."""
 PRESET_ONLY = ("data", "settings", "max_steps", "snapshots", "device")
 """Options that apply only to training a preset."""
@@ -44,6 +47,8 @@ def train_file(
     label_column: str | None,
     sheet: str | None,
     merge: bool,
+    strip_headers: bool,
+    code_book: str | None,
     out: Path | None,
     seed: int | None,
     init: str | None,
@@ -60,7 +65,15 @@ def train_file(
     refuse_saved_state(folder, resume=resume, overwrite=overwrite)  # before minutes of reading
     try:
         start: Checkpoint | Literal["encoder"] = "encoder" if init is None else load_checkpoint(init)
-        rows, guess = _read(Table(file, sheet=sheet), text_column=text_column, label_column=label_column, merge=merge)
+        table = Table(file, sheet=sheet)
+        guess = guess_table(
+            table,
+            text_column=text_column,
+            label_column=label_column,
+            strip_headers=strip_headers,
+            code_book=code_book,
+        )
+        rows = _read(table, guess, merge=merge)
         test_rows = None if test is None else _read_test(test, guess, merge=merge)
         if not resume:
             note("measuring how fast this machine trains")
@@ -96,14 +109,11 @@ def train_file(
     _print_result(result, folder)
 
 
-def _read(
-    table: Table, *, text_column: str | None, label_column: str | None, merge: bool
-) -> tuple[LabelledTexts, Guess]:
-    guess = guess_columns(table.sample, file=table.name, text_column=text_column, label_column=label_column)
+def _read(table: Table, guess: Guess, *, merge: bool) -> LabelledTexts:
     rows = labelled_rows(table, guess, merge=merge)
     note(f"{table.name}: {table.n_rows:,} rows, {len(table.columns)} columns, {len(rows.labelled.classes):,} classes")
     note(*guess.sentences, *rows.notes, *notes_before_training(rows.labelled, merged=merge))
-    return rows.labelled, guess
+    return rows.labelled
 
 
 def _read_test(file: Path, guess: Guess, *, merge: bool) -> LabelledTexts:

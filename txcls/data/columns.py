@@ -6,7 +6,7 @@ If several columns could contain the labels, the one that the texts predict best
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -83,7 +83,9 @@ class ColumnFacts:
 class Guess:
     """The columns to train on, the reasons for choosing them, and hints at possible problems.
 
-    `text_column` may name several columns, such as `subject + body`; `strip_html` is set if many texts are HTML.
+    `text_column` may name several columns, such as `subject + body`; `strip_html` is set if many texts are HTML, and
+    `code_book` is the workbook's sheet that explains the labels. `strip_headers` and `label_names`, the class names of
+    labels that are codes, are set only on request.
     """
 
     text_column: str
@@ -94,6 +96,14 @@ class Guess:
     """Whether at least one column was guessed rather than given."""
     hints: tuple[str, ...] = ()
     strip_html: bool = False
+    code_book: str | None = None
+    strip_headers: bool = False
+    label_names: Mapping[str, str] = field(default_factory=dict)
+
+    def class_name(self, label: object) -> str:
+        """The class name of a label; "" if it is missing."""
+        name = label_name(label)
+        return self.label_names.get(name, name)
 
     @property
     def config(self) -> DataConfig:
@@ -103,13 +113,19 @@ class Guess:
             text_column=self.text_column,
             label_column=self.label_column,
             strip_html=self.strip_html,
+            strip_headers=self.strip_headers,
+            label_names=tuple(self.label_names.items()),
         )
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """The reasons and hints, as shown to the user."""
-        html = ("The texts are HTML; only their visible text is used.",)
-        return (self.text_reason, self.label_reason, *self.hints, *(html if self.strip_html else ()))
+        changes = (
+            ("The texts are HTML; only their visible text is used.", self.strip_html),
+            ("E-mail headers are removed from the texts, except the subject.", self.strip_headers),
+            ("The classes are named after the code book.", bool(self.label_names)),
+        )
+        return (self.text_reason, self.label_reason, *self.hints, *(text for text, is_made in changes if is_made))
 
 
 def is_common_name(name: str) -> bool:

@@ -1,8 +1,9 @@
-"""Problems with labels in tables: variants of a label, placeholders for a missing one, several labels in a cell."""
+"""Problems with labels in tables: variants of a label, placeholders, several labels in a cell, codes."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from txcls.data.classes import label_name
 from txcls.wording import shown
 
 PLACEHOLDERS = frozenset(
@@ -64,6 +65,25 @@ def label_notes(counts: Mapping[str, int], *, merged: bool = False) -> Iterator[
             "combination becomes a class, since a text gets one class. To predict several labels per text, make a "
             "yes/no column for each label and train a classifier on each."
         )
+
+
+def names_from_code_book(rows: Sequence[Sequence[object]], labels: Collection[str]) -> dict[str, str]:
+    """The class name of each label that a code book explains; {} if these rows of cells are not a code book.
+
+    A code book has a column with at least two of the labels, each once, and their meanings in the next column. If it
+    does not explain all labels, the names contain both: "1 (very bad)".
+    """
+    best: dict[str, str] = {}
+    for column in range(max(map(len, rows), default=0) - 1):
+        pairs = [
+            (label_name(cells[column]), label_name(cells[column + 1])) for cells in rows if len(cells) > column + 1
+        ]
+        explained = [(code, meaning) for code, meaning in pairs if code in labels and meaning and meaning not in labels]
+        if len(explained) == len(dict(explained)) > max(len(best), 1):
+            best = dict(explained)
+    if best.keys() >= set(labels):
+        return best
+    return {code: f"{code} ({meaning})" for code, meaning in best.items()}
 
 
 def merge_labels(names: Sequence[str]) -> tuple[list[str], list[int], list[str]]:

@@ -6,17 +6,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from txcls.data.mail_headers import MIN_SHARE, share_with_headers
 from txcls.data.types import LabelledTexts
 from txcls.wording import percentage, shown
 
-_HEADER = re.compile(
-    r"(?:from|to|cc|subject|date|sent|received|reply-to|message-id|lines|organization): ", re.IGNORECASE
-)
 _CODE = re.compile(r"(?=\S*\d)[\w#\[\](){}<>:@./-]{3,60}")
 MAX_READ_ROWS = 5000
 """Maximum number of rows that are checked."""
-MIN_HEADERS = 0.2
-"""Minimum fraction of texts that begin with e-mail headers for a note."""
 MIN_IN_CLASS, MAX_ELSEWHERE, MIN_CLASS_ROWS = 0.5, 0.02, 10
 """A token reveals a class if it is in at least this fraction of the class's rows, at most this fraction of the other
 rows, and at least this number of rows of the class."""
@@ -28,11 +24,11 @@ of words to judge by."""
 def text_notes(rows: LabelledTexts) -> Iterator[str]:
     """Yield warnings about problems in at most MAX_READ_ROWS random texts, each with its remedy."""
     sample = rows.subset(np.random.default_rng(0).permutation(len(rows))[:MAX_READ_ROWS].tolist())
-    with_headers = sum(_begins_with_headers(text) for text in sample.texts) / len(sample)
-    if with_headers >= MIN_HEADERS:
+    if (with_headers := share_with_headers(sample.texts)) >= MIN_SHARE:
         yield (
             f"{percentage(with_headers, 0)} of the texts begin with e-mail headers (From:, Subject: …), which may "
-            "reveal the label. Remove them if the texts that you want to classify later have none."
+            "reveal the label. If the texts that you want to classify later have none, remove them with "
+            "--strip-headers, or with the button on the page."
         )
     if codes := _revealing_codes(sample):
         code, label, share = codes[0]
@@ -56,10 +52,6 @@ def is_english(texts: Sequence[str]) -> bool:
     words = [word for text in texts[:1000] for word in re.findall(r"\w+", text[:1000].lower())]
     share = sum(word in ENGLISH_STOP_WORDS for word in words) / max(len(words), 1)
     return len(words) < MIN_WORDS or share >= MIN_ENGLISH
-
-
-def _begins_with_headers(text: str) -> bool:
-    return sum(_HEADER.match(line) is not None for line in text.lstrip()[:2000].splitlines()[:6]) >= 2
 
 
 def _revealing_codes(rows: LabelledTexts) -> list[tuple[str, str, float]]:

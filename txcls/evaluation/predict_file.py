@@ -191,8 +191,8 @@ def _add_labels(
     classifier: Predictor, rows: Sequence[Values], text_column: str, precision: Precision, top_k: int
 ) -> None:
     """Add the columns of the best classes and their probabilities to the rows."""
-    strip_html = classifier.checkpoint.config.data.strip_html
-    texts = [row_text(flatten(row), text_column, where="a row", strip_html=strip_html) for row in rows]
+    config = classifier.checkpoint.config.data
+    texts = [row_text(flatten(row), text_column, where="a row", config=config) for row in rows]
     for row, ranked in zip(rows, _top_classes(classifier, texts, precision, top_k), strict=True):
         row.update(zip(added_columns(top_k), itertools.chain.from_iterable(ranked), strict=True))
 

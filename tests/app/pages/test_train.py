@@ -14,6 +14,7 @@ from tests.app.jobs.conftest import put
 from tests.app.shell.test_charts import described
 from tests.app.tiny import PLAIN
 from txcls.app.jobs import queue
+from txcls.app.jobs.own_files import labelled_rows
 from txcls.app.jobs.sessions import Session
 from txcls.app.shell import limits
 
@@ -104,9 +105,37 @@ def test_another_sheet_and_several_columns_are_read_and_labels_merged(tmp_path: 
     assert app.multiselect(key="text_column_box").value == ["subject", "body"]
     assert "4 classes" in [s.value for s in app.subheader]
     assert any("look like one class" in warning.value for warning in app.warning)
-    app.button(key="merge_labels").click().run()
+    app.button(key="merge").click().run()
     until(app, lambda app: "2 classes" in [s.value for s in app.subheader])
     assert (spec := queue.state(session, "read").spec)["merge"] and spec["sheet"] == "Answers"
+
+
+def test_codes_are_named_and_email_headers_removed_with_one_click_each(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    book.active.append(["text", "label"])
+    for n in range(20):
+        book.active.append([f"From: a@b.org\nSubject: order {n}\n\nit is late", n % 2])
+    codes = book.create_sheet("Codes")
+    for row in ([0, "bill"], [1, "post"]):
+        codes.append(row)
+    book.save(tmp_path / "t.xlsx")
+    session = Session.new()
+    queue.start(session, "read", put(session, "t.xlsx", (tmp_path / "t.xlsx").read_bytes()))
+    app = until(open_page("train", job=session.token), has_button("code_book"))
+    app.button(key="code_book").click().run()
+    until(app, lambda app: any("named after the code book" in caption.value for caption in app.caption))
+    app.button(key="strip_headers").click().run()
+    until(app, lambda app: any("headers are removed" in caption.value for caption in app.caption))
+    assert not app.warning
+    name, lock = queue.enter("train", "somebody")
+    assert queue.take_turn(name)
+    until(app, lambda app: has_button("start_training")(app) and not app.button(key="start_training").disabled)
+    app.button(key="start_training").click().run()
+    rows = labelled_rows(session.folder, queue.state(session, "train").spec)
+    os.close(lock)
+    assert rows.train.classes == ("bill", "post") and rows.train.texts[0] == "order 0\n\nit is late"
+    app.button(key="strip_headers").click().run()
+    until(app, lambda app: any("begin with e" in warning.value for warning in app.warning))
 
 
 @pytest.mark.slow

@@ -1,18 +1,19 @@
 """The labelled rows of a table: rows without a text or label are left out and counted."""
 
 import json
+from datetime import date
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from tests.data.tables.test_table import FORMATS, TWO
+from tests.data.tables.test_table import FORMATS, TWO, workbook
 from txcls.config import DataConfig
 from txcls.data.classes import label_name, rows_in_classes
 from txcls.data.columns import Guess
 from txcls.data.datasets import open_dataset
 from txcls.data.from_python import rows_from_python
-from txcls.data.tables.labelled import TableRows, labelled_rows, notes_before_training, read_labelled
+from txcls.data.tables.labelled import TableRows, guess_table, labelled_rows, notes_before_training, read_labelled
 from txcls.data.tables.table import Table
 from txcls.data.types import Dataset, LabelledTexts
 from txcls.errors import DataError
@@ -107,3 +108,122 @@ def test_two_text_columns_are_joined_and_only_visible_text_of_html_is_used(tmp_p
     assert again.labelled == rows.labelled
     unstripped, _ = read_labelled(tmp_path / "t.jsonl", guess.config.model_copy(update={"strip_html": False}))
     assert "<style>" in unstripped.labelled.texts[3]
+    assert "data.strip_html = true reads only their visible text" in open_file(tmp_path / "t.jsonl").description
+
+
+SAID = [f"{'late again' if n % 2 else 'fine so far'}, order {n}" for n in range(40)]
+TITLES: list[list[object]] = [["Survey 2026", None, None, None, None], ["internal"], []]
+SURVEY = [
+    *TITLES,
+    ["Id", "Date", None, "How many stars?", "Please tell us why"],
+    *([n, date(2026, 1, 1 + n % 9) if n % 2 else None, None, 4 + n % 2, text] for n, text in enumerate(SAID)),
+]
+BOOK: list[list[object]] = [["Code", "Meaning"], [4, "good"], [5, "very good"]]
+DATES = [["text", "label"], *([f"a_x000D_\n{text}", date(2020, 1, 1 + n % 2)] for n, text in enumerate(SAID))]
+FRENCH = [f"le colis de la commande {n} n'est pas encore arrivé chez nous et je voudrais savoir où" for n in range(40)]
+UNICODE_TEXT = "Commentaire libre\tThème\r\n" + "".join(f"{text}\t{n % 2} é\r\n" for n, text in enumerate(FRENCH))
+FASTTEXT = "".join(f"__label__a {'__label__b ' * (n % 2)}{text}\n" for n, text in enumerate(SAID))
+LISTS = "".join(json.dumps({"text": text, "label": ["a", "b"][: 1 + n % 2]}) + "\n" for n, text in enumerate(SAID))
+TEXT_LABEL = ("text", "label")
+
+
+@pytest.mark.parametrize(
+    "name, content, columns, classes, first_text, said",
+    [
+        (
+            "survey.xlsx",
+            {"Read me": [["Survey"], ["by us"]], "Answers": SURVEY},
+            ("Please tell us why", "How many stars?"),
+            ("4", "5"),
+            SAID[0],
+            [
+                "Sheet 'Answers' was read",
+                "is a title ('Survey 2026'); the column names are in row 4",
+                "1 column without",
+            ],
+        ),
+        ("dates.xlsx", {"Sheet": DATES}, TEXT_LABEL, ("2020-01-01", "2020-01-02"), f"a\n{SAID[0]}", []),
+        (
+            "enquete.txt",
+            UNICODE_TEXT.encode("utf-16"),
+            ("Commentaire libre", "Thème"),
+            ("0 é", "1 é"),
+            FRENCH[0],
+            ["the pre-trained encoder has read only English"],
+        ),
+        (
+            "fasttext.txt",
+            FASTTEXT.encode(),
+            TEXT_LABEL,
+            ("a", "a;b"),
+            SAID[0],
+            ["such as 'a;b' (20 rows)", "yes/no column"],
+        ),
+        (
+            "lists.jsonl",
+            LISTS.encode(),
+            TEXT_LABEL,
+            ("a", "a; b"),
+            SAID[0],
+            ["several labels, such as 'a; b' (20 rows)"],
+        ),
+    ],
+)
+def test_untidy_tables_are_read_with_a_note_on_what_was_done(
+    tmp_path: Path,
+    name: str,
+    content: bytes | dict[str, list[list[object]]],
+    columns: tuple[str, str],
+    classes: tuple[str, ...],
+    first_text: str,
+    said: list[str],
+) -> None:
+    path = tmp_path / name
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        workbook(path, **content)
+    rows, guess = read_labelled(path)
+    assert (guess.text_column, guess.label_column) == columns
+    assert (rows.labelled.classes, rows.labelled.texts[0], len(rows.labelled)) == (classes, first_text, 40)
+    notes = " ".join((*guess.sentences, *rows.notes, *notes_before_training(rows.labelled)))
+    assert all(part in notes for part in said), notes
+
+
+def test_the_same_labels_in_every_row_are_refused_as_several_labels(tmp_path: Path) -> None:
+    (tmp_path / "t.jsonl").write_text("\n".join(json.dumps({"text": text, "label": ["a", "b"]}) for text in SAID))
+    with pytest.raises(
+        DataError, match=r"the same value in every row.* several labels, such as 'a; b'.* yes/no column"
+    ):
+        read_labelled(tmp_path / "t.jsonl")
+
+
+def test_classes_are_named_after_a_code_book_on_request(tmp_path: Path) -> None:
+    table = Table(workbook(tmp_path / "t.xlsx", Answers=SURVEY, Codes=BOOK, Plan=[["May", "x"], ["June", "y"]]))
+    assert labelled_rows(table, guess := guess_table(table)).labelled.classes == ("4", "5")
+    assert any("such as 'good' for '4', use --code-book Codes, or the button" in hint for hint in guess.hints)
+    guess = guess_table(table, code_book="Codes")
+    rows = labelled_rows(table, guess).labelled
+    assert rows.classes == ("good", "very good") and rows.labels[:2] == [0, 1] and not guess.hints
+    (tmp_path / "new.csv").write_text("why,mark\nlate,5\nearly,4\nmissing,very good\n", encoding="utf-8")
+    again, _ = read_labelled(tmp_path / "new.csv", guess.config, classes=rows.classes)
+    assert again.labelled == LabelledTexts(["late", "early", "missing"], [1, 0, 1], rows.classes)
+    with pytest.raises(DataError, match="sheet 'Plan' does not explain the labels of column 'How many stars"):
+        guess_table(table, code_book="Plan")
+
+
+def test_email_headers_are_removed_on_request(tmp_path: Path) -> None:
+    mails = [f"From: a@b.org\nX-List: {'ab'[n % 2]}\nSubject: order {n}\n\nNote: it is late" for n in range(20)]
+    lines = [{"mail": mail, "label": "xy"[n % 2]} for n, mail in enumerate([*mails, "Date: today\nno header"])]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    table = Table(tmp_path / "t.jsonl")
+    rows = labelled_rows(table, guess_table(table))
+    note = next(notes_before_training(rows.labelled))
+    assert "95 % of the texts begin with e-mail headers" in note and "remove them with --strip-headers" in note
+    guess = guess_table(table, strip_headers=True)
+    rows = labelled_rows(table, guess)
+    assert (
+        rows.labelled.texts[3] == "order 3\n\nNote: it is late" and rows.labelled.texts[-1] == "Date: today\nno header"
+    )
+    assert not any("headers" in note for note in notes_before_training(rows.labelled))
+    assert read_labelled(tmp_path / "t.jsonl", guess.config)[0].labelled == rows.labelled

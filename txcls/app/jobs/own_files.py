@@ -9,15 +9,15 @@ from typing import Any
 from txcls.app.jobs.sessions import read_json
 from txcls.app.shell.limits import limits
 from txcls.config import DataConfig
-from txcls.data.columns import Guess, guess_columns
+from txcls.data.columns import Guess
 from txcls.data.datasets import open_dataset
+from txcls.data.tables.labelled import guess_table, notes_before_training
 from txcls.data.tables.labelled import labelled_rows as rows_of_table
-from txcls.data.tables.labelled import notes_before_training
 from txcls.data.tables.table import Table
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 
-READ_OPTIONS = ("text_column", "label_column", "sheet", "merge")
+READ_OPTIONS = ("text_column", "label_column", "sheet", "merge", "strip_headers", "code_book")
 """The keys of a spec that determine how its table is read."""
 SAMPLES = ("sample", "who_won")
 """Built-in data sets that can be trained on instead of a table."""
@@ -116,8 +116,8 @@ def labelled_rows(session: Path, spec: Mapping[str, Any]) -> Rows:
 
 def guessed(table: Table, spec: Mapping[str, Any]) -> Guess:
     """The columns that the visitor has chosen, or else guessed ones; DataError if no columns look right."""
-    columns = {key: spec.get(key) for key in ("text_column", "label_column")}
-    return guess_columns(table.sample, file=table.name, **columns)
+    columns = {key: spec.get(key) for key in ("text_column", "label_column", "code_book")}
+    return guess_table(table, **columns, strip_headers=bool(spec.get("strip_headers")))
 
 
 def _sample(name: str) -> Rows:

@@ -12,6 +12,7 @@ from txcls.app.jobs.queue import Job
 from txcls.data.classes import label_name, labelled_texts
 from txcls.data.columns import Guess, column_facts, guess_text_column, text_columns
 from txcls.data.labels import label_notes, merged_names
+from txcls.data.mail_headers import MIN_SHARE, share_with_headers
 from txcls.data.survey import DataSurvey, Group, survey
 from txcls.data.tables.table import Table, row_text
 from txcls.data.text_notes import text_notes
@@ -78,16 +79,24 @@ def _text_column(table: Table) -> str:
 
 def _check_rows(job: Job, table: Table, guess: Guess, *, merge: bool) -> dict[str, Any]:
     """Notes on labels and texts, and the survey of the rows."""
-    texts, labels, numbers = [], [], []
+    texts, labels, numbers, config = [], [], [], guess.config
     for number, values in table.rows([*text_columns(guess.text_column, table.columns), guess.label_column]):
         where = f"{table.name}, {table.unit} {number}"
-        texts.append(row_text(values, guess.text_column, where=where, strip_html=guess.strip_html))
-        labels.append(label_name(values.get(guess.label_column)))
+        texts.append(row_text(values, guess.text_column, where=where, config=config))
+        labels.append(guess.class_name(values.get(guess.label_column)))
         numbers.append(number)
     counts = Counter(filter(None, labels))
     merged = merged_names(counts)
     class_names = [merged.get(name, name) for name in labels] if merge else labels
-    checks = {"label_notes": list(label_notes(counts, merged=merge)), "can_merge": bool(merged)}
+    remedies = {
+        "merge": bool(merged),
+        "strip_headers": guess.strip_headers or share_with_headers(texts) >= MIN_SHARE,
+        "code_book": guess.code_book,
+    }
+    checks = {
+        "label_notes": list(label_notes(counts, merged=merge)),
+        "remedies": {option: value for option, value in remedies.items() if value},
+    }
     if any(texts):
         usable = [(text, name) for text, name in zip(texts, class_names, strict=True) if text.strip() and name]
         checks["text_notes"] = (

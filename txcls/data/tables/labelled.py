@@ -1,20 +1,60 @@
 """The labelled rows of a table, for training and evaluation, and as the data set `table`."""
 
+import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from txcls.config import DataConfig
-from txcls.data.classes import label_name, labelled_texts, rows_in_classes
+from txcls.data.classes import label_name, labelled_texts, natural_order, rows_in_classes
 from txcls.data.columns import Guess, guess_columns, has_text_column, text_columns
-from txcls.data.labels import label_notes, merge_labels
+from txcls.data.labels import label_notes, merge_labels, names_from_code_book
 from txcls.data.limits import MAX_FIELD_CHARACTERS, MAX_ROWS
 from txcls.data.tables.table import SUFFIXES, Table, has_table_suffix, row_text
 from txcls.data.text_notes import text_notes
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
 from txcls.errors import DataError
 from txcls.wording import listed, shown
+
+
+def guess_table(
+    table: Table,
+    *,
+    text_column: str | None = None,
+    label_column: str | None = None,
+    strip_headers: bool = False,
+    code_book: str | None = None,
+) -> Guess:
+    """The columns to train on, as by `guess_columns`, and the sheet that explains the labels, if there is one.
+
+    `strip_headers` removes e-mail headers from the texts; `code_book` is the sheet to name the classes after.
+
+    Raises:
+        DataError: as for `guess_columns`, or the sheet does not explain the labels.
+    """
+    guess = guess_columns(table.sample, file=table.name, text_column=text_column, label_column=label_column)
+    labels = set(filter(None, map(label_name, table.sample[guess.label_column])))
+    books = {sheet: names for sheet, rows in table.code_books() if (names := names_from_code_book(rows, labels))}
+    if code_book is not None and code_book not in books:
+        raise DataError(
+            f"{table.name}: sheet '{shown(code_book, limit=40)}' does not explain the labels of column "
+            f"'{shown(guess.label_column, limit=40)}'; expected a column with each label once, and their meanings in "
+            "the next column"
+        )
+    guess = replace(guess, strip_headers=strip_headers, code_book=code_book or next(iter(books), None))
+    if guess.code_book is None:
+        return guess
+    names = books[guess.code_book]
+    if code_book is not None:
+        return replace(guess, label_names=names)
+    code, name = next(iter(names.items()))
+    hint = (
+        f"Sheet '{shown(guess.code_book, limit=40)}' explains the labels. To name the classes after it, such as "
+        f"'{shown(name, limit=40)}' for '{shown(code, limit=40)}', use "
+        f"--code-book {shown(shlex.quote(guess.code_book), limit=50)}, or the button on the page."
+    )
+    return replace(guess, hints=(*guess.hints, hint))
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,14 +87,14 @@ def labelled_rows(table: Table, guess: Guess, *, merge: bool = False) -> TableRo
     no_text: list[int] = []
     no_label: list[int] = []
     too_long: list[int] = []
-    text_column, label_column = guess.text_column, guess.label_column
+    text_column, label_column, config = guess.text_column, guess.label_column, guess.config
     for number, values in table.rows([*text_columns(text_column, table.columns), label_column]):
         label = values.get(label_column)
         where = f"{table.path}, {table.unit} {number}"
-        text = row_text(values, text_column, where=where, strip_html=guess.strip_html)
+        text = row_text(values, text_column, where=where, config=config)
         if not text.strip():
             no_text.append(number)
-        elif not (name := label_name(label)):
+        elif not (name := guess.class_name(label)):
             no_label.append(number)
         elif len(text) > MAX_FIELD_CHARACTERS:
             too_long.append(number)
@@ -63,7 +103,7 @@ def labelled_rows(table: Table, guess: Guess, *, merge: bool = False) -> TableRo
             names.append(name)
             numbers.append(number)
             if isinstance(label, str):
-                names_by_label[label.strip()] = name
+                names_by_label[label.strip()] = label_name(label)
         if len(texts) > MAX_ROWS:
             raise too_many
     if not texts:
@@ -89,7 +129,9 @@ def labelled_rows(table: Table, guess: Guess, *, merge: bool = False) -> TableRo
         names, remaining, merge_notes = merge_labels(names)
         texts, numbers = [texts[index] for index in remaining], [numbers[index] for index in remaining]
         notes += merge_notes
-    return TableRows(labelled_texts(texts, names), numbers, tuple(notes))
+    codes = {name: name for name in names} | {name: code for code, name in guess.label_names.items()}
+    classes = sorted(set(names), key=lambda name: natural_order(codes[name]))
+    return TableRows(labelled_texts(texts, names, tuple(classes)), numbers, tuple(notes))
 
 
 def notes_before_training(rows: LabelledTexts, *, merged: bool = False) -> Iterator[str]:
@@ -127,11 +169,22 @@ def read_labelled(
         columns,
         file=table.name,
         text_column=known.text_column if has_text_column(columns, known.text_column) else None,
-        label_column=label_column if label_column in columns else _column_with_classes(columns, classes),
+        label_column=label_column
+        if label_column in columns
+        else _column_with_classes(columns, (*classes, *dict(known.label_names))),
     )
     if config is not None:
-        guess = replace(guess, strip_html=config.strip_html)
+        guess = _as_configured(guess, config)
     return labelled_rows(table, guess, merge=merge), guess
+
+
+def _as_configured(guess: Guess, config: DataConfig) -> Guess:
+    return replace(
+        guess,
+        strip_html=config.strip_html,
+        strip_headers=config.strip_headers,
+        label_names=dict(config.label_names),
+    )
 
 
 def _column_with_classes(columns: dict[str, list[object]], classes: Collection[str]) -> str | None:
@@ -157,7 +210,10 @@ def table_dataset(config: DataConfig, path: Path) -> Dataset:
     guess = guess_columns(
         table.sample, file=table.name, text_column=config.text_column, label_column=config.label_column
     )
-    guess = replace(guess, strip_html=config.strip_html)
+    if guess.strip_html and not config.strip_html:
+        hint = "Many texts are HTML; data.strip_html = true reads only their visible text."
+        guess = replace(guess, hints=(*guess.hints, hint))
+    guess = _as_configured(guess, config)
     train = labelled_rows(table, guess)
     classes = train.labelled.classes
     if len(classes) < 2:

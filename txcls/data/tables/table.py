@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from txcls.config import DataConfig
 from txcls.data.classes import label_name
 from txcls.data.columns import text_columns
 from txcls.data.html import without_html
 from txcls.data.limits import HEAD_ROWS, MAX_ROW_CHARACTERS, SNIFFED_CHARACTERS
+from txcls.data.mail_headers import without_headers
 from txcls.data.tables.delimited import delimited_rows, find_dialect
 from txcls.data.tables.excel import Workbook
 from txcls.data.tables.headings import CellRow, Headings, find_headings, is_filled, refuse_wide
@@ -29,6 +31,8 @@ MAX_TOO_WIDE = 0.1
 """Maximum fraction of rows with too many fields; in a file with more, the delimiter must be wrong."""
 SAMPLED_ROWS = 5000
 """Maximum number of rows sampled to inspect the columns."""
+MAX_CODE_BOOK_ROWS = 1000
+"""Maximum number of rows of a sheet that explains the labels."""
 _MAX_SAMPLED_CELLS, _MAX_SAMPLED_LENGTH = 1_000_000, 2000
 
 Values = dict[str, Any]
@@ -78,11 +82,17 @@ def cell_text(value: object, *, where: str, column: str) -> str:
     return label_name(value)
 
 
-def row_text(values: Values, column: str, *, where: str, strip_html: bool = False) -> str:
-    """The text of a row: one cell, or several (`subject + body`) joined by line breaks; errors as for `cell_text`."""
-    cells = (cell_text(values.get(name), where=where, column=name) for name in text_columns(column, values))
-    text = "\n".join(cell for cell in cells if cell.strip())
-    return without_html(text) if strip_html else text
+def row_text(values: Values, column: str, *, where: str, config: DataConfig | None = None) -> str:
+    """The text of a row: one cell, or several (`subject + body`) joined by line breaks; errors as for `cell_text`.
+
+    `config` says whether HTML and e-mail headers are removed; None removes nothing.
+    """
+    cells = [cell_text(values.get(name), where=where, column=name) for name in text_columns(column, values)]
+    if config is not None and config.strip_html:
+        cells = list(map(without_html, cells))
+    if config is not None and config.strip_headers:
+        cells = list(map(without_headers, cells))
+    return "\n".join(cell for cell in cells if cell.strip())
 
 
 class Table:
@@ -179,6 +189,13 @@ class Table:
             raise DataError(f"{self.path}: no rows")
         if self.n_left_out > MAX_TOO_WIDE * (n_rows + self.n_left_out):
             raise self.too_wide_error()
+
+    def code_books(self) -> Iterator[tuple[str, list[list[object]]]]:
+        """Yield (name, rows of cells) of each other sheet that is small enough to be a code book."""
+        for sheet in self.sheets:
+            rows = [] if sheet == self.sheet else list(itertools.islice(self._book.rows(sheet), MAX_CODE_BOOK_ROWS + 1))
+            if 0 < len(rows) <= MAX_CODE_BOOK_ROWS:
+                yield sheet, [cells for _, cells in rows]
 
     def too_wide_error(self) -> DataError:
         """The error for rows with too many fields."""

@@ -18,6 +18,12 @@ from txcls.data.columns import JOINER, text_columns
 
 SAMPLE_TITLES = {"sample": "600 short messages, six kinds", "who_won": "Match reports: who won?"}
 DEFAULT_MINUTES = 5
+REMEDIES = {
+    "merge": ("Merge these labels, and drop missing ones", "Keep the labels as written"),
+    "strip_headers": ("Remove the e-mail headers", "Keep the e-mail headers"),
+    "code_book": ("Name the classes after the code book", "Keep the codes as class names"),
+}
+"""Ways to read a table differently: the button that chooses each, and the one that undoes it."""
 
 
 def main() -> None:
@@ -138,23 +144,24 @@ def _draw_columns(read_job: JobState) -> None:
         st.caption(" ".join(plain(reason) for reason in reasons))
     for note in (*survey.get("label_notes", ()), *survey.get("text_notes", ())):
         st.warning(plain(note))
-    if survey.get("can_merge"):
-        is_merged = bool(read_job.spec.get("merge"))
-        st.button(
-            "Keep the labels as written" if is_merged else "Merge these labels, and drop missing ones",
-            key="merge_labels",
-            on_click=_start_reading,
-            args=({**read_job.spec, "merge": not is_merged},),
-        )
+    with st.container(horizontal=True):
+        for option, value in survey.get("remedies", {}).items():
+            is_on = bool(read_job.spec.get(option))
+            st.button(
+                REMEDIES[option][is_on],
+                key=option,
+                on_click=_start_reading,
+                args=({**read_job.spec, option: None if is_on else value},),
+            )
 
 
 def _read_columns(spec: Mapping[str, Any]) -> None:
-    """Read the table again with the chosen columns."""
+    """Read the table again with the chosen columns; a code book may not explain the labels of another column."""
     chosen = {
         "text_column": JOINER.join(st.session_state["text_column_box"]),
         "label_column": st.session_state["label_column_box"],
     }
-    _start_reading({**spec, **{field: name for field, name in chosen.items() if name}})
+    _start_reading({**spec, "code_book": None, **{field: name for field, name in chosen.items() if name}})
 
 
 def _read_sheet(spec: Mapping[str, Any]) -> None:
@@ -208,8 +215,8 @@ def _training_spec(read_job: JobState, minutes: int) -> dict[str, Any]:
     columns = {
         name: read_job.result[name] for name in ("text_column", "label_column", "sheet") if read_job.result.get(name)
     }
-    merge = {"merge": True} if read_job.spec.get("merge") else {}
-    return {**source, **columns, **merge, "minutes": minutes}
+    options = {name: read_job.spec[name] for name in REMEDIES if read_job.spec.get(name)}
+    return {**source, **columns, **options, "minutes": minutes}
 
 
 def _start_training(spec: dict[str, Any]) -> None:
