@@ -69,7 +69,7 @@ class Watch:
     def _console(self, message: "ConsoleMessage") -> None:
         # On a page below the root, Streamlit first tries its server at /PAGE/_stcore, gets a 404, then tries /_stcore.
         probing = "/_stcore/" in message.location.get("url", "") and "404" in message.text
-        if message.type == "error" and not probing:
+        if (message.type == "error" or message.text.startswith("WARN:")) and not probing:  # "WARN:" is plotly's
             self.problems.append(f"console: {message.text} ({message.location.get('url')})")
 
     def _left(self, url: str, host: str) -> None:

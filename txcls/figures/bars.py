@@ -31,12 +31,13 @@ from txcls.wording import percentage
 
 SIDEWAYS: Settings = {"orientation": "h", "textposition": "outside", "cliponaxis": False}
 """Settings of horizontal bars with their values at the ends."""
+HATCHING: Settings = {"fillmode": "replace", "solidity": 0.7}
+"""Stripes in the bar's colour; plotly logs a warning about `fillmode="overlay"` if each bar has a colour of its own."""
 
 
 def _hatched(colour: str, shape: str) -> Settings:
     """The marker settings of a bar; the shape "/" adds hatching, which distinguishes bars without relying on colour."""
-    hatching = {"shape": shape, "fillmode": "overlay", "fgcolor": "#FFFFFF", "fgopacity": 0.5}
-    return {"color": colour, "line_width": 0, "pattern": hatching}
+    return {"color": colour, "line_width": 0, "pattern": {"shape": shape, **HATCHING}}
 
 
 def _class_names(names: Sequence[str], *, above: bool) -> list[str]:
@@ -97,16 +98,11 @@ def probability_bars(
         patterns.append("/")
     row_height = (60 if names_above else 56) if len(values) <= 7 else (50 if names_above else 40)
     figure = _class_figure(names, height=64 + row_height * len(values), size=18, above=names_above, right=84)
-    white = ["#FFFFFF"] * len(values)
     figure.add_bar(
         x=values,
         y=np.arange(len(values)) + (0.2 if names_above else 0.0),
         width=0.4 if names_above else 0.62,
-        marker={
-            "color": colours,
-            "line_width": 0,
-            "pattern": {"shape": patterns, "fillmode": "overlay", "fgcolor": white, "fgopacity": 0.6},
-        },
+        marker={"color": colours, "line_width": 0, "pattern": {"shape": patterns, **HATCHING}},
         text=list(map(percent, values)),
         textfont={"size": 18},
         customdata=names,
