@@ -17,6 +17,7 @@ from threading import Thread
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
+BASE_PATH = "STREAMLIT_SERVER_BASE_URL_PATH"
 CHROMIUM_ARGS = [
     "--headless",
     "--no-sandbox",
@@ -86,7 +87,7 @@ def serving(
             stderr=subprocess.STDOUT,
         )
         try:
-            address = f"http://127.0.0.1:{port}"
+            address = f"http://127.0.0.1:{port}/{(environment or {}).get(BASE_PATH, '')}".rstrip("/")
             if wait:
                 wait_until_healthy(address, server, log)
             yield Served(address, server.pid)

@@ -63,4 +63,5 @@ def _forget_sessions() -> None:
 
 
 MIDDLEWARE = [Middleware(BoundedUploads), Middleware(PartitionedCookies)]
-ROUTES = [Route(f"{st.get_option('server.baseUrlPath').rstrip('/')}/{downloads.ADDRESS}/{{link}}", downloads.send)]
+BASE_PATH = st.get_option("server.baseUrlPath").strip("/")
+ROUTES = [Route(f"/{BASE_PATH}/{downloads.ADDRESS}/{{link}}".replace("//", "/"), downloads.send)]

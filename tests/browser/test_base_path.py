@@ -1,0 +1,36 @@
+"""The app below a path of its host, as behind a reverse proxy that passes on only `/demo/`."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.app.tiny import save_tiny_checkpoints
+from tests.browser.conftest import Server, watched
+from tests.browser.server import BASE_PATH, serve
+from tests.browser.visiting import choose_page, text_box, visit
+
+pytestmark = pytest.mark.timeout(400)
+
+
+def test_links_addresses_uploads_and_downloads_work_below_a_path(browser: Browser, tmp_path: Path) -> None:
+    save_tiny_checkpoints(tmp_path / "checkpoints")
+    places = {"TXCLS_CHECKPOINTS": str(tmp_path / "checkpoints"), "TXCLS_JOBS": str(tmp_path / "jobs")}
+    log = tmp_path / "server.log"
+    with serve(log, environment={**places, BASE_PATH: "demo"}) as address:
+        server = Server(address, log)
+        with watched(browser, server, accept_downloads=True) as context:
+            page = context.new_page()
+            visit(page, server)
+            choose_page(page, "Inside", "Attention")
+            page.wait_for_url("**/demo/attention?*")
+            visit(page, server, "attention", text="the bank raised its rates")
+            expect(text_box(page)).to_have_value("the bank raised its rates")
+            choose_page(page, "Your texts", "Batch")
+            page.wait_for_url("**/demo/batch?*")
+            file = {"name": "letters.csv", "mimeType": "text/csv", "buffer": b"text\nmy parcel is late\n"}
+            page.locator('input[type="file"]').first.set_input_files(file)  # type: ignore[arg-type]
+            page.get_by_role("button", name="Classify").click()
+            with page.expect_download() as downloading:
+                page.locator("a.txcls-download").first.click()
+            assert "my parcel is late" in downloading.value.path().read_text("utf-8")
