@@ -7,6 +7,7 @@ from pathlib import Path
 
 import openpyxl
 import pytest
+from streamlit.runtime.context import ContextProxy
 from streamlit.testing.v1 import AppTest
 
 from tests.app.drawn import body_text, chart, charts_of, html_of, open_page
@@ -16,7 +17,7 @@ from tests.app.tiny import PLAIN
 from txcls.app.jobs import queue
 from txcls.app.jobs.own_files import labelled_rows
 from txcls.app.jobs.sessions import Session
-from txcls.app.shell import limits
+from txcls.app.shell import limits, own
 
 pytestmark = pytest.mark.usefixtures("jobs_folder")
 
@@ -164,6 +165,17 @@ def test_training_ends_in_a_comparison_and_a_classifier_for_this_visitor_alone()
     mine = open_page("train", job=session.token)
     mine.button(key="forget").click().run()
     assert not session.folder.exists() and "job" not in mine.query_params
+
+
+def test_a_cookie_leads_to_the_visitors_files_unless_the_address_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine, other, gone = Session.new(), Session.new(), Session.new()
+    gone.remove()
+    monkeypatch.setattr(ContextProxy, "cookies", {own.COOKIE: mine.token})
+    assert open_page("train").query_params["job"] == mine.token
+    assert open_page("train", job=other.token).query_params["job"] == other.token
+    monkeypatch.setattr(ContextProxy, "cookies", {own.COOKIE: gone.token})
+    app = open_page("train")
+    assert "job" not in app.query_params and not app.warning
 
 
 def test_an_expired_session_token_is_explained() -> None:

@@ -93,6 +93,16 @@ def test_a_table_is_trained_on_survives_a_reload_is_stopped_inspected_downloaded
     assert query(other)["checkpoint"] == "ag_news"
     assert SECRET not in other.locator('[data-testid="stMain"]').inner_text()
 
+    # Its visitor finds it without that address too, in another tab of the same browser.
+    tab = page.context.new_page()
+    open_train(tab, server)
+    expect(tab.locator(".st-key-chart_comparison .js-plotly-plot")).to_be_visible()
+    assert query(tab)["job"] == query(page)["job"]
+    tab.goto(server.address)
+    tab.locator(".st-key-checkpoint_box input").click()
+    expect(tab.get_by_role("option", name="yours · letters_to_us")).to_be_visible()
+    tab.close()
+
     # Its visitor can open it on the other pages.
     page.get_by_role("link", name="Classify →").first.click()
     expect(page.locator(".txcls-answer")).to_contain_text("%")
@@ -130,6 +140,12 @@ def test_a_table_is_trained_on_survives_a_reload_is_stopped_inspected_downloaded
     expect(other.get_by_text("Opened as yours · mine")).to_be_visible()
     assert query(other)["job"] != query(page)["job"]
     assert query(other)["checkpoint"] == "yours · mine"
+
+    # A link to somebody else's files does not replace one's own.
+    other.goto(address)
+    expect(other.get_by_text("yours · letters_to_us").first).to_be_visible()
+    open_train(other, server)
+    expect(other.get_by_text("yours · mine").first).to_be_visible()
 
     # Once removed, it is gone, even for someone who has the address.
     page.locator(".st-key-forget button:visible").first.click()

@@ -4,7 +4,7 @@ from txcls.app.components.register import register
 
 _early_key, _phone_menu, _scrollers = register("early_key"), register("phone_menu"), register("scrollers")
 _lesson_history = register("lesson_history")
-_frame_address, _untranslated = register("frame_address"), register("untranslated")
+_frame_address, _untranslated, _own_cookie = map(register, ("frame_address", "untranslated", "own_cookie"))
 
 
 def keep_page_keys(*, on: bool) -> None:
@@ -38,3 +38,8 @@ def send_address_to_spaces() -> None:
 def refuse_translation() -> None:
     """Keep browsers from translating the page, which breaks it."""
     _untranslated(key="untranslated")
+
+
+def store_own_token(name: str, token: str, *, seconds: int) -> None:
+    """Store the token of the visitor's files in a cookie with this name, for that long."""
+    _own_cookie(data={"name": name, "token": token, "seconds": seconds}, key="own_cookie")

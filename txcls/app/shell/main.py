@@ -12,11 +12,12 @@ from txcls.app.components.every_page import (
     refuse_translation,
     scroll_by_keyboard,
     send_address_to_spaces,
+    store_own_token,
 )
 from txcls.app.lessons import lesson
 from txcls.app.menu import CLASSIFY, MENU
-from txcls.app.shell import layout
-from txcls.app.shell.limits import BusyError
+from txcls.app.shell import layout, own
+from txcls.app.shell.limits import BusyError, limits
 
 page = st.navigation(
     {
@@ -34,6 +35,8 @@ scroll_by_keyboard()
 keep_one_entry_per_step()
 send_address_to_spaces()
 refuse_translation()
+if token := own.cookie_token():
+    store_own_token(own.COOKIE, token, seconds=limits().keep_seconds)
 close_menu_on_phones(page.title)
 keep_page_keys(on="lesson" in st.query_params or st.query_params.get("mode") == "lecture")
 try:

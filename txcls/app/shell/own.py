@@ -1,7 +1,8 @@
 """The visitor's own session folder and the classifiers in it, which no other session sees.
 
 The folder's token is in Streamlit's session state and in the URL (`job=…`), so that the visitor can return after a
-reload or a closed tab. Anyone with the URL has access to the folder; folders are never listed.
+reload or a closed tab, and in a cookie, so that the same browser finds the folder without that URL. Anyone with the URL
+has access to the folder; folders are never listed.
 """
 
 import re
@@ -25,7 +26,9 @@ from txcls.data.examples import Example
 PREFIX = "yours · "
 """Prefix of the names of a visitor's own classifiers in pickers and URLs."""
 SESSION_GONE_MESSAGE = "The files behind this link are no longer here: they are deleted {} after the last visit."
-_SESSION, _CHECKED = "_own_session", "_own_session_checked"
+COOKIE = "txcls_job"
+"""Name of the cookie with the token of the session that this browser has created."""
+_SESSION, _CHECKED, _COOKIE_TOKEN = "_own_session", "_own_session_checked", "_own_cookie_token"
 _MINUTES = "minutes.json"
 
 
@@ -37,11 +40,12 @@ def session() -> Session | None:
     if token and token != st.session_state.get(_CHECKED):
         st.session_state[_CHECKED] = token
         if (opened := Session.find(token)) is not None:
-            st.session_state[_SESSION] = opened
-            st.session_state[state.JOB_TOKEN] = opened.token
+            _enter(opened)
         elif st.session_state.get(_SESSION) is None:
             state.add_note(SESSION_GONE_MESSAGE.format(retention()))
     own_session: Session | None = st.session_state.get(_SESSION)
+    if own_session is None and (own_session := Session.find(_cookie())) is not None:
+        _enter(own_session)
     if own_session is not None and not own_session.exists:
         _leave()
         state.add_note(SESSION_GONE_MESSAGE.format(retention()))
@@ -60,9 +64,23 @@ def open_session() -> Session:
     own_session = session()
     if own_session is None:
         own_session = Session.new()
-        st.session_state[_SESSION] = own_session
-        st.session_state[state.JOB_TOKEN] = st.session_state[_CHECKED] = own_session.token
+        _enter(own_session)
+        st.session_state[_COOKIE_TOKEN] = own_session.token
     return own_session
+
+
+def cookie_token() -> str:
+    """The token that the cookie should contain: of a session that this browser has created; "" for others.
+
+    A link that somebody else has sent does not change the cookie.
+    """
+    own_session = session()
+    of_browser = (st.session_state.get(_COOKIE_TOKEN), _cookie())
+    return own_session.token if own_session is not None and own_session.token in of_browser else ""
+
+
+def _cookie() -> str:
+    return str(st.context.cookies.get(COOKIE, ""))  # not a string in Streamlit's AppTest
 
 
 def forget_session() -> None:
@@ -71,6 +89,11 @@ def forget_session() -> None:
     if own_session is not None:
         own_session.remove()
     _leave()
+
+
+def _enter(own_session: Session) -> None:
+    st.session_state[_SESSION] = own_session
+    st.session_state[state.JOB_TOKEN] = st.session_state[_CHECKED] = own_session.token
 
 
 def _leave() -> None:

@@ -250,8 +250,8 @@ def _draw_privacy() -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(
             f"Your files and classifiers stay on this server and are deleted {own.retention()} after your last visit. "
-            "Anyone with the address of this page can open them: bookmark it to come back, but do not share it. Links "
-            "on the pages do not contain it."
+            "Until then, this browser finds them again with a cookie. In any other, whoever has the address of this "
+            "page can open them, so do not share it. Links on the pages do not contain it."
         )
         if own.session() is not None:
             st.button("Delete everything now", key="forget", on_click=_delete_everything)
