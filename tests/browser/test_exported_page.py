@@ -63,6 +63,35 @@ def test_class_names_titles_and_tokens_are_never_markup(single: str, open_page: 
         assert page.locator(".machine-bar p :is(img, svg, script)").count() == 0
 
 
+TRANSLATE = """() => {
+  const translate = () => {
+    const texts = [], nodes = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+    while (nodes.nextNode()) texts.push(nodes.currentNode)
+    for (const text of texts) {
+      if (!text.data.trim() || text.parentElement.closest("font, script, style, [translate=no]")) continue
+      const font = document.createElement("font")
+      font.textContent = text.data.toUpperCase()
+      text.replaceWith(font)
+    }
+  }
+  translate()
+  new MutationObserver(translate).observe(document.body, {childList: true, characterData: true, subtree: true})
+}"""
+"""Changes texts as a browser's translation does: it wraps them in elements, also those that a script writes later."""
+
+
+def test_a_browser_translates_prose_but_no_words_and_class_names(single: str, open_page: Open) -> None:
+    page = open_page(single)
+    write(page, TEXTS[1])
+    places = [page.locator(place) for place in ("#answer", "#tokens", "#lens", ".machine-stage", "#card table")]
+    before = [place.text_content() for place in places]
+    page.evaluate(TRANSLATE)
+    write(page, TEXTS[0])
+    write(page, TEXTS[1])
+    expect(page.get_by_text("WHERE THE ANSWER FORMS")).to_be_visible()
+    assert [place.text_content() for place in places] == before
+
+
 def test_the_address_carries_text_and_view(hosted: str, classifiers: dict[str, Predictor], open_page: Open) -> None:
     page = open_page(hosted)
     page.locator("#models").select_option("second: a test")

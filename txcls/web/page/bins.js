@@ -8,7 +8,7 @@ import {button, element} from "../picture/elements.js";
 /** Draw rows of words in an element. @param {HTMLElement} root
  * @param {{rows: {name: string, words: string[]}[], label: string, onMove: (rows: string[][]) => void}} options */
 export function wordBins(root, {rows, label, onMove}) {
-  const announcement = element("div", {className: "bins-announcement"});
+  const announcement = element("div", {className: "bins-announcement", data: true});
   announcement.setAttribute("role", "status");
   const lists = rows.map(({name, words}) => {
     const list = element("div", {className: "bin-words"}, ...words.map((word) => button({text: word})));
@@ -18,7 +18,7 @@ export function wordBins(root, {rows, label, onMove}) {
     list.dir = "auto";
     return list;
   });
-  root.replaceChildren(...lists.map((list) => element("div", {className: "bin"},
+  root.replaceChildren(...lists.map((list) => element("div", {className: "bin", data: true},
     ...(list.dataset.name ? [element("b", {text: list.dataset.name})] : []), list)), announcement);
   const all = lists.flatMap(wordsOf);
   for (const word of all) word.tabIndex = word === all[0] ? 0 : -1;

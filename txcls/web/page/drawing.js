@@ -161,7 +161,7 @@ export function drawMap() {
 /** Write a sentence about the chosen cell, the chosen row, or the whole map. */
 function drawReadout() {
   const {pass} = shown, {tokens} = pass.encoding, n = tokens.length;
-  const bold = (index) => element("b", {text: tr("“{word}”", {word: shortened(tokens[index].label, 24)})});
+  const bold = (index) => element("b", {text: tr("“{word}”", {word: shortened(tokens[index].label, 24)}), data: true});
   const parts = [];
   if (view.query !== null) {
     const weights = attentionRow(view.query);
@@ -216,7 +216,7 @@ export function drawCard(card) {
     const columns = ["class", "precision", "recall", "F1", `${card.split} texts`];
     const row = (cells, tag) => element("tr", {}, ...cells.map((cell) => element(tag, {text: visible(cell)})));
     parts.push(element("h2", {text: "By class"}),
-      element("table", {}, row(columns, "th"), ...card.classes.map((cells) => row(cells, "td"))));
+      element("table", {data: true}, row(columns, "th"), ...card.classes.map((cells) => row(cells, "td"))));
   }
   byId("card").querySelector("div").replaceChildren(...parts);
 }

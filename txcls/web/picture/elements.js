@@ -1,12 +1,13 @@
 // Create and update HTML and SVG elements. Text is never parsed as markup.
 
-/** Create an HTML element with text or children.
- * @param {string} name @param {{text?: string, className?: string, title?: string}} options @param {(Node | string)[]} children
+/** Create an HTML element with text or children. Browsers do not translate it if it is `data`, such as words and class names.
+ * @param {string} name @param {{text?: string, className?: string, title?: string, data?: boolean}} options @param {(Node | string)[]} children
  * @returns {any} */
-export function element(name, {text = "", className = "", title = ""} = {}, ...children) {
+export function element(name, {text = "", className = "", title = "", data = false} = {}, ...children) {
   const node = document.createElement(name);
   if (className) node.className = className;
   if (title) node.title = title;
+  if (data) node.translate = false;
   node.append(...(text ? [text] : []), ...children);
   return node;
 }

@@ -28,7 +28,7 @@ export class Machine {
     this.playing = 0; // the timeout for the next part
     this.frame = 0; // the pending animation frame request; 0 if nothing was drawn in this frame
     root.classList.add("machine");
-    this.stage = element("div", {className: "machine-stage"});
+    this.stage = element("div", {className: "machine-stage", data: true});
     this.painting = new Painting(this.stage, actions);
     /** The model's name, for file names. */
     this.name = "model";

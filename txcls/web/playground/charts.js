@@ -12,7 +12,7 @@ export class Curves {
    *   lines: names of the lines; top: upper end of the axis, by default the largest value */
   constructor(root, {title, lines, top, format}) {
     Object.assign(this, {title, lines, top, format});
-    this.svg = svgElement("svg", {viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img"});
+    this.svg = svgElement("svg", {viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", translate: "no"});
     root.replaceChildren(element("h2", {text: title}), this.svg);
     this.clear();
   }
