@@ -15,20 +15,26 @@ from txcls.evaluation.report import report_on
 from txcls.predictor import Predictor
 from txcls.web.report import report_html
 
-ROWS = LabelledTexts([*TEXTS, "<script>alert(1)</script> shares"], [1, 2, 3, 0, 1, 2, 3, 0, 2], CLASSES)
+ROWS = LabelledTexts([*TEXTS, "<script>alert(1)</script> shares"] * 2, [1, 2, 3, 0, 1, 2, 3, 0, 2] * 2, CLASSES)
 
 
 def test_the_file_needs_no_network_and_runs_nothing_of_the_rows(classifier: Predictor) -> None:
-    report = report_on(classifier, ROWS, rows_description="9 rows")
+    report = report_on(classifier, ROWS, rows_description="18 rows")
     assert report.predictions is not None
-    suspects = [SuspectRow(8, ROWS.texts[8], "Business", "World", 0.1, 0.8)]
+    suspects = [SuspectRow(n, ROWS.texts[8], "Business", "World", 0.1, 0.8) for n in range(5)]
     page = report_html(report, baseline=predict_with_baseline(report.predictions, ROWS), suspects=suspects)
     assert "<script>alert(1)" not in page and "&lt;script&gt;alert(1)" in page
     markup = re.sub(r"<script[^>]*>.*?</script>", "", page, flags=re.DOTALL)  # without plotly's code
     assert len(markup) < 100_000 and "http" not in markup
     assert not re.search(r"<script[^>]+src=", page[:2000] + page[-200_000:])
-    for heading in ("What is confused with what?", "Rows whose label looks wrong", "Compared with the linear baseline"):
+    for heading in (
+        "What is confused with what?",
+        "The words behind each confusion",
+        "Rows whose label looks wrong",
+        "Compared with the linear baseline",
+    ):
         assert heading in page
+    assert "Each confusion has fewer than 5 errors" in page and "5 of 6 labels look wrong" in page
     assert page.count("Plotly.newPlot(") >= 4
 
 
@@ -49,5 +55,6 @@ def test_the_command_reports_on_a_table_and_writes_the_file(tmp_path: Path, tabl
     )
     assert result.exit_code == 0, result.output
     assert "32 rows of mine.csv" in result.output and "accuracy" in result.output
+    assert "larger share of" in result.output and "larger share of" in out.read_text("utf-8")
     page = out.read_text("utf-8")
     assert "Report on tiny" in page and "What does it cost?" in page and "Cheapest: " in result.output

@@ -219,6 +219,7 @@ class _Data(_Part):
     note: Text = ""
     validation: Text = ""
     train_rows: Count = 0
+    train_rows_by_class: list[Count] = []
     validation_rows: Count = 0
     test_rows: Count = 0
     new_rows: Count = 0

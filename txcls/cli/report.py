@@ -16,6 +16,7 @@ from txcls.data.splits import training_and_validation
 from txcls.data.tables.table import has_table_suffix
 from txcls.errors import DataError, reason_of
 from txcls.evaluation.baseline import BaselinePredictions, predict_with_baseline
+from txcls.evaluation.confusions import WORDS_HEAD, class_advice, confusion_words, label_advice, words_table
 from txcls.evaluation.costs import POLICY_HEAD, Cheapest, cheapest_policy, make_costs
 from txcls.evaluation.evaluate import in_classes_of
 from txcls.evaluation.evaluate_file import MIN_LEARNED, FileRows, rows_of_file
@@ -159,6 +160,7 @@ def _report_object(
             {name: getattr(coverage, name) for name in ("confidence", "share", "right", "n")}
             for coverage in coverage_by_confidence(result.predictions)
         ]
+        values["confusions"] = [asdict(confusion) for confusion in confusion_words(result.predictions)]
         values["mistakes"] = [asdict(row) for row in result.predictions.mistakes()]
     if cheapest is not None:
         best = cheapest.best
@@ -208,7 +210,14 @@ def _print_report(
         pairs = worst_pairs(result.classes, counts, n=LISTED)
         pair_lines = [(pair.first, pair.second, f"{pair.n:,}", percentage(pair.share)) for pair in pairs]
         print_rows(("class", "other class", "rows", "share of both"), pair_lines, title="most confused", limit=100)
+        for line in class_advice(result):
+            out.print(Text(line))
     if result.predictions is not None:
+        if not result.predictions.right.all():
+            words, caption = words_table(result.predictions)
+            if words:
+                print_rows(WORDS_HEAD, words, title="words behind each confusion", limit=100)
+            out.print(Text(caption))
         coverages = [coverage.cells for coverage in coverage_by_confidence(result.predictions)]
         head = ("minimum confidence", "rows answered", "accuracy")
         print_rows(head, coverages, title="if less confident predictions are left to a human")
@@ -227,3 +236,6 @@ def _print_report(
         ]
         title = f"{len(suspects):,} rows with labels that look wrong, the most likely errors first"
         print_rows(("text", "label", "suggested", "probability of the label"), suspect_lines, title=title, limit=100)
+        assert result.predictions is not None  # suspects are among these rows
+        for line in label_advice(suspects, result.predictions.rows):
+            out.print(Text(line))

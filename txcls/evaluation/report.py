@@ -114,7 +114,8 @@ class Report:
         metrics: as returned by `Evaluation.to_dict`; empty if nothing was measured.
         history: one row per validation during training (history.jsonl).
         comparison: metrics["comparison"], if there is one.
-        answers: None if the texts are not on this machine.
+        predictions: None if the texts are not on this machine.
+        training_rows: number of training rows of each class, (C,); empty if not stored.
     """
 
     name: str
@@ -124,6 +125,7 @@ class Report:
     history: Sequence[Mapping[str, Any]] = ()
     comparison: Mapping[str, Any] | None = None
     predictions: RowPredictions | None = None
+    training_rows: Sequence[int] = ()
 
     @property
     def confusion(self) -> NDArray[np.int64] | None:
@@ -143,6 +145,7 @@ def stored_report(checkpoint: Checkpoint) -> Report:
         metrics=metrics,
         history=checkpoint.history,
         comparison=checkpoint.metrics.get("comparison"),
+        training_rows=checkpoint.metrics.get("data", {}).get("train_rows_by_class", ()),
     )
 
 
@@ -192,6 +195,7 @@ def report_on(
         metrics=Evaluation(measured).to_dict(),
         history=checkpoint.history,
         predictions=predictions,
+        training_rows=checkpoint.metrics.get("data", {}).get("train_rows_by_class", ()),
     )
 
 

@@ -3,6 +3,7 @@
 import platform
 from typing import Any
 
+import numpy as np
 import torch
 
 from txcls import __version__
@@ -30,6 +31,7 @@ def data_facts(dataset: Dataset, training_rows: LabelledTexts, validation_rows: 
         "note": note + (f": {dataset.description}." if dataset.description else "."),
         "validation": validation,
         "train_rows": len(training_rows),
+        "train_rows_by_class": np.bincount(training_rows.labels, minlength=len(training_rows.classes)).tolist(),
         "validation_rows": len(validation_rows),
         **({"sketch": sketch(training_rows.texts)} if info.name == "table" else {}),
     }

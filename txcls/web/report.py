@@ -10,6 +10,7 @@ from plotly.offline import get_plotlyjs
 from txcls.checkpoint.card import GROUPS, ORDER, group_name
 from txcls.checkpoint.comparison import Comparison
 from txcls.evaluation.baseline import BaselinePredictions
+from txcls.evaluation.confusions import WORDS_HEAD, class_advice, label_advice, words_table
 from txcls.evaluation.costs import POLICY_HEAD, Cheapest
 from txcls.evaluation.label_errors import SuspectRow
 from txcls.evaluation.report import (
@@ -60,6 +61,8 @@ def report_html(
             parts += [f"<p><b>{len(rows):,} rows that only the {name} gets right</b></p>", _rows(rows[:MAX_LISTED])]
     if suspects is not None:
         parts += ["<h2>Rows whose label looks wrong</h2>", _suspects(suspects)]
+        if report.predictions is not None:
+            parts.append(_list(label_advice(suspects, report.predictions.rows)))
     title = _text(f"Report on {report.name}")
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -77,6 +80,10 @@ def _table(head: Sequence[str], lines: Sequence[Sequence[object]]) -> str:
     top = "".join(f'<th scope="col">{_text(name)}</th>' for name in head)
     body = "".join("<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in line) + "</tr>" for line in lines)
     return f'<div class="list" tabindex="0"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _list(lines: Sequence[str]) -> str:
+    return "<ul>" + "".join(f"<li>{_text(line)}</li>" for line in lines) + "</ul>" if lines else ""
 
 
 def _rows(rows: Sequence[RowPrediction]) -> str:
@@ -143,7 +150,12 @@ def _figures(report: Report, cheapest: Cheapest | None) -> list[str]:
                 ("class", "other class", "first classified as other", "other classified as first", "share of both"),
                 lines,
             ),
+            _list(class_advice(report)),
         ]
+        if report.predictions is not None and not report.predictions.right.all():
+            words, caption = words_table(report.predictions)
+            table = _table(WORDS_HEAD, words) if words else ""
+            parts += ["<h3>The words behind each confusion</h3>", table, f"<p><small>{_text(caption)}</small></p>"]
     if metrics.get("per_class"):
         by_f1 = sorted(metrics["per_class"], key=lambda row: float(row["f1"]))
         by_class = class_counts_of(report)

@@ -12,6 +12,7 @@ from tests.conftest import CLASSES, TEXTS, make_checkpoint
 from txcls.app.pages.report import compute as compute_report
 from txcls.app.shell import checkpoints
 from txcls.data.types import LabelledTexts
+from txcls.evaluation.confusions import words_table
 from txcls.evaluation.costs import cheapest_policy, make_costs
 from txcls.evaluation.report import predict_rows
 
@@ -65,6 +66,18 @@ def test_every_chart_has_a_description(rows_here: None, tmp_path: Path, monkeypa
     assert {drawing.key for drawing in charts} >= {"chart_confusion", "chart_reliability", "chart_groups_by_length"}
     for one in charts:
         described(one)
+
+
+def test_the_words_behind_each_confusion_are_those_of_the_classified_rows(
+    rows_here: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = LabelledTexts([f"{text} {n}" for n in range(12) for text in TEXTS], [1] * 96, CLASSES)
+    monkeypatch.setattr(checkpoints, "test_rows", lambda source: rows)
+    app = open_page("report", checkpoint=PLAIN)
+    lines, caption = words_table(predict_rows(checkpoints.classifier(checkpoints.source(PLAIN)), rows))
+    assert lines and caption in body_text(app).replace("\\", "")
+    (table,) = (element.value for element in app.dataframe if "word" in element.value)
+    assert [tuple(line) for line in table.to_numpy()] == lines
 
 
 def test_the_cheapest_threshold_follows_the_costs(rows_here: None) -> None:

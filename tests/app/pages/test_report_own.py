@@ -90,9 +90,11 @@ def test_labels_of_all_rows_are_checked_and_corrections_go_to_train(
         suspect["text"] for suspect in result["suspects"]
     ]
     doubted = [asdict(SuspectRow(n + 2, *ROWS[n], "World", 0.1, 0.9)) for n in (2, 7)]
-    write_json(session.job("suspects") / "result.json", {**result, "suspects": doubted, "n_suspects": 2})
+    write_json(
+        session.job("suspects") / "result.json", {**result, "suspects": doubted, "n_suspects": 2, "advice": ["a.b"]}
+    )
     app.run()
-    assert f"**2** of {len(ROWS)} labels look wrong" in body_text(app)
+    assert f"**2** of {len(ROWS)} labels look wrong" in body_text(app) and r"- a\.b" in body_text(app)
     assert "1 corrected and 1 dropped" in body_text(app)
     app.button(key="report_correct_table").click().run()
     until(app, has_button("report_train_corrected"))

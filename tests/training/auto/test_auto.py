@@ -198,6 +198,7 @@ def test_the_result_is_compared_on_rows_it_never_saw_and_saved(tmp_path: Path) -
     loaded = load_checkpoint(tmp_path / "mine")
     assert loaded.metrics["comparison"] == result.comparison.to_dict()
     assert loaded.metrics["test"]["accuracy"] == pytest.approx((result.predictions == truth).mean(), abs=1e-4)
+    assert sum(loaded.metrics["data"]["train_rows_by_class"]) == loaded.metrics["data"]["train_rows"] > 0
     assert loaded.metrics["test"]["n"] == n_test and loaded.config.title == "mine.csv"
     assert (loaded.config.data.text_column, loaded.config.data.label_column) == ("text", "label")
     card = (tmp_path / "mine" / "README.md").read_text("utf-8")

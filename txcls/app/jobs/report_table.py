@@ -13,6 +13,7 @@ from txcls.checkpoint.load import load_checkpoint
 from txcls.data.hashes import normalised
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
+from txcls.evaluation.confusions import label_advice
 from txcls.evaluation.evaluate_file import rows_of_file
 from txcls.evaluation.label_errors import (
     corrected_csv,
@@ -114,6 +115,7 @@ def _suspects(job: Job) -> dict[str, Any]:
         "n_checked": len(rows),
         "n_rows": len(stored_rows.texts),
         "classes": list(rows.classes),
+        "advice": label_advice(suspects, rows),
         "table": {**stored_rows.spec, "own": job.spec["own"]},
     }
 

@@ -14,6 +14,11 @@ def plain(text: str) -> str:
     return "".join(f"\\{character}" if character in "\\`*_{}[]()<>#+-.!|~$:&" else character for character in unlinked)
 
 
+def bullets(lines: Iterable[str]) -> str:
+    """A Markdown list of lines of plain text; "" if there are none."""
+    return "\n".join(f"- {plain(line)}" for line in lines)
+
+
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()) -> str:
     """A Markdown table; cells are Markdown. The columns `right` are right-aligned, like numbers."""
     rules = ("---:" if column in right else "---" for column in columns)

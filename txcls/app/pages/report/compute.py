@@ -19,6 +19,7 @@ from txcls.data.splits import training_and_validation
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.evaluation.baseline import BaselinePredictions, predict_with_baseline
+from txcls.evaluation.confusions import label_advice
 from txcls.evaluation.label_errors import SuspectRow, held_out_probabilities, suspect_rows
 from txcls.evaluation.report import Report, RowPredictions, report_on, sample_indices, sample_rows, stored_report
 
@@ -163,6 +164,7 @@ class LabelCheck:
         n_suspects, n_checked, n_rows: how many rows look wrong, were checked, and exist.
         classes: the classes that a label can be corrected to.
         rows: the rows, if the app holds them.
+        advice: sentences on classes with many such rows.
         table: the spec that reads the visitor's file, if the rows are those of a visitor's own classifier.
     """
 
@@ -172,6 +174,7 @@ class LabelCheck:
     n_rows: int
     classes: Sequence[str]
     rows: LabelledTexts | None = None
+    advice: Sequence[str] = ()
     table: Mapping[str, Any] | None = None
 
 
@@ -186,9 +189,8 @@ def check_row_labels(predictions: RowPredictions, *, was_trained_on_rows: bool, 
             predictions.rows, None if was_trained_on_rows else predictions.probabilities, on_fold=on_fold
         )
         suspects = suspect_rows(predictions.rows, probabilities)
-    return LabelCheck(
-        suspects, len(suspects), len(predictions), len(predictions), predictions.rows.classes, rows=predictions.rows
-    )
+    rows, n = predictions.rows, len(predictions)
+    return LabelCheck(suspects, len(suspects), n, n, rows.classes, rows=rows, advice=label_advice(suspects, rows))
 
 
 def check_of_own_rows(job: JobState) -> LabelCheck:

@@ -16,7 +16,7 @@ from txcls.app.pages.report.rows import MAX_SHOWN, ROW_COLUMN, TEXT_COLUMN, heig
 from txcls.app.pages.train import forecast
 from txcls.app.shell import checkpoints, layout, own, state, waiting
 from txcls.app.shell.downloads import download_link
-from txcls.app.shell.markdown import plain
+from txcls.app.shell.markdown import bullets, plain
 from txcls.errors import TxclsError
 from txcls.evaluation.label_errors import corrected_csv
 from txcls.evaluation.predict_file import as_plain_text
@@ -119,6 +119,8 @@ def _draw_corrections(check: LabelCheck) -> dict[int, str]:
         f"**{check.n_suspects:,}** of {checked_labels} look wrong, most suspect first. They need not be wrong: read "
         "the text, then choose another label in the column **corrected**, or clear the cell to drop the row."
     )
+    if check.advice:
+        st.markdown(bullets(check.advice))
     shown = check.suspects[:MAX_SHOWN]
     numbers = [suspect.row for suspect in shown]
     columns = {

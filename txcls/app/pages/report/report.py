@@ -15,11 +15,12 @@ from txcls.app.pages.report.compute import TableReport
 from txcls.app.shell import checkpoints, layout, lecture, own, uploads, waiting
 from txcls.app.shell.charts import chart
 from txcls.app.shell.limits import limits
-from txcls.app.shell.markdown import plain, table
+from txcls.app.shell.markdown import bullets, plain, table
 from txcls.app.shell.prediction import load_classifier
 from txcls.checkpoint.card import AGREEMENT, GROUPS, group_name
 from txcls.checkpoint.comparison import Comparison
 from txcls.errors import DataError
+from txcls.evaluation.confusions import class_advice
 from txcls.evaluation.costs import POLICY_HEAD, Costs, cheapest_policy
 from txcls.evaluation.learning_curve import CURVE_HEAD
 from txcls.evaluation.report import (
@@ -67,6 +68,7 @@ def main() -> None:
     if report.metrics:
         with lecture.slide(lecture.CLASSES):
             _draw_confusion(opened, report)
+        words = st.container()  # filled once the rows are classified
         _draw_per_class(report)
         if any(row["n"] for row in report.metrics.get("reliability", ())):  # a slide cannot be empty
             with lecture.slide(lecture.CLASSES):
@@ -82,6 +84,9 @@ def main() -> None:
         measured = _report_on_test_rows(opened)
     if measured is not None and measured.predictions is not None:
         if not lecture.is_on():
+            if report.metrics:
+                with words:
+                    report_rows.draw_words(measured)
             _draw_answered_rows(measured.predictions)
             _draw_costs(opened, measured.predictions)
         with lecture.slide(lecture.CLASSES):
@@ -222,6 +227,7 @@ def _draw_confusion(opened: layout.Page, report: Report) -> None:
             "share of both": [pair.share for pair in worst],
         }
         report_rows.draw_table(columns, key="pairs", percent=("share of both",))
+        st.markdown(bullets(class_advice(report)))
 
 
 def _draw_per_class(report: Report) -> None:

@@ -11,6 +11,7 @@ from txcls.app.pages.report import compute as compute_report
 from txcls.app.shell import layout, lecture, state
 from txcls.app.shell.markdown import plain
 from txcls.errors import TxclsError
+from txcls.evaluation.confusions import WORDS_HEAD, words_table
 from txcls.evaluation.label_errors import table_csv
 from txcls.evaluation.predict_file import as_plain_text
 from txcls.evaluation.report import Report, RowPrediction
@@ -20,7 +21,7 @@ MAX_SHOWN = 500
 """Maximum number of rows in a table on the page; the download has all."""
 ROW_COLUMN = st.column_config.NumberColumn("row", width="small", format="localized", help="Row number in your file.")
 TEXT_COLUMN = st.column_config.TextColumn("text", width="large")
-_OPEN = "_report_open"
+_OPEN, _WORDS = "_report_open", "_report_words"
 
 
 def draw_table(columns: Mapping[str, Sequence[Any]], *, key: str, percent: Sequence[str], **options: Any) -> None:
@@ -107,6 +108,21 @@ def open_chosen() -> None:
     if text is not None:
         state.change_view(text=text)
         st.switch_page(menu.CLASSIFY.path, query_params=state.link_params(state.shown_view()))
+
+
+def draw_words(report: Report) -> None:
+    """Draw the words that are more frequent in the rows of each confusion."""
+    assert report.predictions is not None
+    if report.predictions.right.all():
+        return
+    words = st.session_state.get(_WORDS)
+    if words is None or words[0] is not report.predictions:  # takes up to a second
+        words = st.session_state[_WORDS] = report.predictions, words_table(report.predictions)
+    lines, caption = words[1]
+    st.markdown(f"**The words behind each confusion**, on {plain(report.rows_description)}")
+    if lines:
+        draw_table(dict(zip(WORDS_HEAD, zip(*lines, strict=True), strict=True)), key="words", percent=())
+    st.caption(plain(caption))
 
 
 def draw_mistakes(report: Report, row_numbers: Sequence[int]) -> None:

@@ -13,7 +13,7 @@ from txcls.app.jobs.sessions import read_json, read_lines
 from txcls.app.shell import checkpoints, layout, own, state, table_html, waiting
 from txcls.app.shell.charts import chart
 from txcls.app.shell.downloads import download_link
-from txcls.app.shell.markdown import plain
+from txcls.app.shell.markdown import bullets, plain
 from txcls.checkpoint.comparison import Comparison
 from txcls.figures import comparison_intervals, live_curves
 from txcls.wording import percentage
@@ -130,7 +130,7 @@ def draw_result(outcome: Mapping[str, Any]) -> None:
         )
     with st.expander("How it was trained", key="how_trained", on_change="rerun") as expander:
         if expander.open:
-            st.markdown("\n".join(f"- {plain(note)}" for note in outcome["notes"]))
+            st.markdown(bullets(outcome["notes"]))
 
 
 def _with_interval(metric: Any) -> list[str]:

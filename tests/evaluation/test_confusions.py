@@ -1,0 +1,86 @@
+"""The words behind each confusion, and advice on classes."""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.stats import binom, fisher_exact
+
+from txcls.data.types import LabelledTexts
+from txcls.evaluation.confusions import ConfusionWord, class_advice, confusion_words, label_advice, words_table
+from txcls.evaluation.label_errors import SuspectRow
+from txcls.evaluation.report import Report, RowPredictions
+
+CLASSES = ("Billing", "Orders", "Other")
+
+
+def predictions_of(texts: Sequence[str], labels: Sequence[int], predicted: Sequence[int]) -> RowPredictions:
+    n = len(texts)
+    return RowPredictions(LabelledTexts(texts, labels, CLASSES), np.eye(3)[predicted], np.ones(n, int), np.zeros(n))
+
+
+def random_texts(seed: int, n: int) -> list[str]:
+    random = np.random.default_rng(seed)
+    return [" ".join(f"w{min(int(word), 400)}" for word in random.zipf(1.4, size=12)) for _ in range(n)]
+
+
+def test_the_word_that_causes_errors_is_named_with_its_counts() -> None:
+    texts = random_texts(0, 164)
+    texts[:9] = [f"{text} Refund refund" for text in texts[:9]]
+    texts[14:17] = [f"{text} refund" for text in texts[14:17]]
+    texts[100:104] = [f"{text} parcel" for text in texts[100:104]]  # four errors, too few
+    texts, labels = [*texts, *texts[:9]], [*[0] * 100, *[1] * 64, *[0] * 9]  # nine texts are repeated
+    predicted = [*[1] * 14, *[0] * 90, *[1] * 69]
+    first, second = confusion_words(predictions_of(texts, labels, predicted))
+    assert (first.label, first.predicted, first.errors, first.right) == ("Billing", "Orders", 14, 86)
+    assert list(first.words) == [ConfusionWord("refund", 9, 3)]
+    assert (second.label, second.predicted, second.errors, list(second.words)) == ("Orders", "Billing", 4, [])
+    lines, caption = words_table(predictions_of(texts, labels, predicted))
+    assert lines == [("Billing", "Orders", "refund", "9 of 14 (64 %)", "3 of 86 (3 %)")]
+    assert "Of the 2 most frequent confusions, 1 had fewer than 5 errors, too few to compare words" in caption
+    few = words_table(predictions_of(texts[10:164], labels[10:164], predicted[10:164]))
+    assert few == ([], "Each confusion has fewer than 5 errors, too few to compare words.")
+
+
+def test_the_statistic_is_scipys_exact_test_with_a_correction_for_all_words() -> None:
+    texts = [f"{text} {'a' * (n < 25)} {'b' * (n < 12)} {'c' * (n < 8)}" for n, text in enumerate(random_texts(1, 60))]
+    found = confusion_words(predictions_of(texts, [0] * 60, [*[1] * 15, *[2] * 15, *[0] * 30]))
+    words = [set(re.findall(r"\w+", text)) for text in texts]
+    p_values = {}
+    for errors, name in ((words[:15], "Orders"), (words[15:30], "Other")):
+        for word in set().union(*errors, *words[30:]):
+            a, b = (sum(word in row for row in rows) for rows in (errors, words[30:]))
+            if a + b >= 3:
+                p_values[name, word] = fisher_exact([[a, 15 - a], [b, 30 - b]], alternative="greater").pvalue
+    expected = {key for key, p in p_values.items() if p <= 0.05 / len(p_values)}
+    assert {(confusion.predicted, word.word) for confusion in found for word in confusion.words} == expected
+    assert ("Orders", "a") in expected and 2 < len(expected) < 6
+
+
+def test_random_errors_name_a_word_in_at_most_one_report_in_twenty() -> None:
+    named = 0
+    for seed in range(100):
+        predicted = np.random.default_rng(seed).choice(3, size=120, p=[0.7, 0.2, 0.1]).tolist()
+        named += bool(words_table(predictions_of(random_texts(seed, 120), [0] * 120, predicted))[0])
+    assert named <= binom.ppf(0.999, 100, 0.05)
+
+
+def test_classes_that_are_often_confused_in_both_directions_can_be_merged() -> None:
+    for n_first, other_direction, is_advised in ((30, 9, True), (30, 4, False), (99, 9, False)):
+        confusion = [[n_first, 7, 0], [other_direction, 20, 0], [0, 0, 50]]
+        assert class_advice(Report("tiny", CLASSES, "", {"confusion": confusion, "accuracy": 0.9})) == is_advised * [
+            "Billing and Orders are confused in both directions (7 and 9 rows): merge them if the distinction does not "
+            "matter, or look at these rows."
+        ]
+
+
+def test_a_class_with_few_training_rows_and_a_low_recall_needs_more_rows() -> None:
+    metrics = {"confusion": [[1, 0, 5], [0, 6, 0], [0, 0, 90]], "accuracy": 0.95}
+    report = Report("tiny", CLASSES, "", metrics, training_rows=[12, 13, 400])
+    assert class_advice(report) == ["Billing: only 12 training rows and a recall below the accuracy; label more."]
+
+
+def test_classes_with_many_suspect_labels_are_named() -> None:
+    rows = LabelledTexts(["text"] * 180, [*[0] * 40, *[1] * 40, *[2] * 100], CLASSES)
+    suspects = [SuspectRow(n, "text", CLASSES[k], "Other", 0.1, 0.9) for n, k in enumerate([0] * 6 + [1] * 4 + [2] * 9)]
+    assert label_advice(suspects, rows) == ["Billing: 6 of 40 labels look wrong; check these rows first."]

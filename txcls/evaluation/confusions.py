@@ -1,0 +1,142 @@
+"""The words behind each confusion of a report, and advice on its classes."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+
+from txcls.data.splits import first_copies
+from txcls.data.types import LabelledTexts
+from txcls.evaluation.baseline import MAX_CHARACTERS, WORD
+from txcls.evaluation.label_errors import SuspectRow
+from txcls.evaluation.metrics import wilson
+from txcls.evaluation.report import Report, RowPredictions, class_counts_of, worst_pairs
+from txcls.wording import percentage, shown
+
+LEVEL = 0.05
+"""Maximum probability that any word of a report is named, if its errors are random."""
+MIN_ERRORS, MIN_SHARE = 5, 0.1
+"""Minimum number of errors to name words; minimum number of rows, and share of a class's rows, for advice."""
+MIN_ROWS, MAX_WORDS = 3, 5
+"""Minimum number of rows with a word that is tested; maximum number of words named per confusion."""
+FEW_ROWS = 50
+"""A class with fewer training rows and a low recall needs more rows."""
+
+WORDS_HEAD = ("label", "predicted", "word", "in these errors", "in correct rows of the label")
+
+
+@dataclass(frozen=True, slots=True)
+class ConfusionWord:
+    """A word, and the numbers of errors and of correctly classified rows with it."""
+
+    word: str
+    errors: int
+    right: int
+
+
+@dataclass(frozen=True, slots=True)
+class Confusion:
+    """Rows of class `label` predicted as `predicted`: numbers of errors and of the class's correctly classified rows.
+
+    A text is counted once. `words` are significantly more frequent in the errors, most significant first.
+    """
+
+    label: str
+    predicted: str
+    errors: int
+    right: int
+    words: Sequence[ConfusionWord] = ()
+
+
+def confusion_words(predictions: RowPredictions, *, n: int = 20) -> list[Confusion]:
+    """The n most frequent confusions, each with up to MAX_WORDS words that are more frequent in its errors.
+
+    Words are those of the linear baseline, in lower case and once per text. In confusions of at least MIN_ERRORS
+    errors, each word of at least MIN_ROWS texts is tested (one-sided Fisher exact test). Bonferroni's correction is
+    for all tests together.
+    """
+    from scipy.stats import hypergeom
+
+    texts, classes = predictions.rows.texts, predictions.rows.classes
+    outcomes = list(zip(predictions.labels.tolist(), predictions.predicted.tolist(), strict=True))
+
+    @cache
+    def texts_of(outcome: tuple[int, int]) -> tuple[int, Counter[str]]:
+        """The number of texts with this label and prediction, and of those with each word."""
+        rows = [text[:MAX_CHARACTERS].lower() for text, other in zip(texts, outcomes, strict=True) if other == outcome]
+        distinct = np.unique(first_copies(rows))
+        return len(distinct), Counter(word for row in distinct for word in set(re.findall(WORD, rows[row])))
+
+    confusions, n_tests = [], 0
+    for (label, predicted), _ in Counter((a, b) for a, b in outcomes if a != b).most_common(n):
+        (n_errors, errors), (n_right, right) = texts_of((label, predicted)), texts_of((label, label))
+        together = errors + right
+        words = [word for word in sorted(together) if n_errors >= MIN_ERRORS and together[word] >= MIN_ROWS]
+        in_errors, in_all = (np.array([counts[word] for word in words]) for counts in (errors, together))
+        p = hypergeom.sf(in_errors - 1, n_errors + n_right, in_all, n_errors)
+        best = [
+            (p[k], ConfusionWord(words[k], errors[words[k]], right[words[k]]))
+            for k in np.argsort(p, kind="stable")[:MAX_WORDS]
+        ]
+        confusions.append((Confusion(classes[label], classes[predicted], n_errors, n_right), best))
+        n_tests += len(words)
+    return [
+        replace(confusion, words=[word for p, word in best if p <= LEVEL / n_tests]) for confusion, best in confusions
+    ]
+
+
+def words_table(predictions: RowPredictions) -> tuple[list[tuple[str, str, str, str, str]], str]:
+    """The words of `confusion_words` as lines of a table with the columns WORDS_HEAD, and a caption."""
+    confusions = confusion_words(predictions)
+    lines = [
+        (row.label, row.predicted, word.word, _of(word.errors, row.errors), _of(word.right, row.right))
+        for row in confusions
+        for word in row.words
+    ]
+    few = sum(confusion.errors < MIN_ERRORS for confusion in confusions)
+    too_few = f"fewer than {MIN_ERRORS} errors, too few to compare words"
+    if few == len(confusions):
+        return lines, f"Each confusion has {too_few}."
+    found = "Words in a significantly larger share of these errors"
+    if not lines:
+        found = "No word is in a significantly larger share of a confusion's errors"
+    return lines, (
+        f"{found} than of the label's correctly classified rows (one-sided Fisher exact test, 5 % level, Bonferroni "
+        "correction for all words and confusions). Repeated texts count once."
+        + (f" Of the {len(confusions)} most frequent confusions, {few} had {too_few}." if few else "")
+    )
+
+
+def _of(n: int, total: int) -> str:
+    return f"{n:,} of {total:,} ({percentage(n / total, 0)})"
+
+
+def class_advice(report: Report) -> list[str]:
+    """A sentence on each pair of classes confused in both directions, and on each class with too few training rows."""
+    counts, confusion, lines = class_counts_of(report), report.confusion, []
+    for pair in () if confusion is None else worst_pairs(report.classes, confusion):
+        directions = ((pair.first, pair.first_as_second), (pair.second, pair.second_as_first))
+        if all(n >= max(MIN_ERRORS, MIN_SHARE * counts[label].n) for label, n in directions):
+            rows = f"{pair.first_as_second:,} and {pair.second_as_first:,} rows"
+            lines.append(
+                f"{shown(pair.first)} and {shown(pair.second)} are confused in both directions ({rows}): merge them if "
+                "the distinction does not matter, or look at these rows."
+            )
+    for n, label in sorted(zip(report.training_rows, report.classes, strict=False)):
+        count = counts.get(label)
+        if n < FEW_ROWS and count and count.n and wilson(count.right, count.n).high < report.metrics["accuracy"]:
+            lines.append(f"{shown(label)}: only {n:,} training rows and a recall below the accuracy; label more.")
+    return lines
+
+
+def label_advice(suspects: Sequence[SuspectRow], rows: LabelledTexts) -> list[str]:
+    """A sentence on each class with many labels that look wrong, most first; `rows` are those that were checked."""
+    support = Counter(rows.classes[label] for label in rows.labels)
+    return [
+        f"{shown(label)}: {n:,} of {support[label]:,} labels look wrong; check these rows first."
+        for label, n in Counter(suspect.label for suspect in suspects).most_common()
+        if n >= max(MIN_ERRORS, MIN_SHARE * support[label])
+    ]
