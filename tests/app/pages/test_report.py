@@ -68,16 +68,12 @@ def test_every_chart_has_a_description(rows_here: None, tmp_path: Path, monkeypa
         described(one)
 
 
-def test_the_words_behind_each_confusion_are_those_of_the_classified_rows(
-    rows_here: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows = LabelledTexts([f"{text} {n}" for n in range(12) for text in TEXTS], [1] * 96, CLASSES)
-    monkeypatch.setattr(checkpoints, "test_rows", lambda source: rows)
+def test_the_words_behind_each_confusion_are_those_of_the_classified_rows(rows_here: None) -> None:
     app = open_page("report", checkpoint=PLAIN)
-    lines, caption = words_table(predict_rows(checkpoints.classifier(checkpoints.source(PLAIN)), rows))
-    assert lines and caption in body_text(app).replace("\\", "")
-    (table,) = (element.value for element in app.dataframe if "word" in element.value)
-    assert [tuple(line) for line in table.to_numpy()] == lines
+    lines, caption = words_table(predict_rows(checkpoints.classifier(checkpoints.source(PLAIN)), ROWS))
+    assert caption in body_text(app).replace("\\", "")
+    tables = [element.value for element in app.dataframe if "word" in element.value]
+    assert [tuple(line) for table in tables for line in table.to_numpy()] == lines
 
 
 def test_the_cheapest_threshold_follows_the_costs(rows_here: None) -> None:
