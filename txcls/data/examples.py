@@ -24,7 +24,7 @@ EXAMPLES = (
     Example(
         "Late chips",
         "Shares of the chip maker fell after its new phone processor was delayed",
-        changed="Sales of the chip maker fell after its new phone processor was delayed",
+        changed="Shares of the chip maker fell after its new phone contract was delayed",
     ),
     Example("Phone bank", "Voters in the tiny republic chose a phone company as their bank"),
     Example("Lost match", "Peacekeepers lost the match against the village team by six goals"),
