@@ -88,9 +88,10 @@ class Comparison:
         elif high < 0:
             sentence = (
                 f"The linear baseline is better than the Transformer by {-value:.1f} points of {name} "
-                f"(95 % interval {-high:+.1f} to {-low:+.1f}). Use a linear model for such texts"
-                + (f", in scikit-learn: {self.pipeline}" if self.pipeline else ".")
+                f"(95 % interval {-high:+.1f} to {-low:+.1f})."
             )
+            if self.pipeline:
+                sentence += f" Use a linear model for such texts, in scikit-learn: {self.pipeline}"
         else:
             sentence = (
                 f"On {self.n:,} test rows the Transformer and the linear baseline cannot be told apart: {value:+.1f} "
