@@ -88,7 +88,7 @@ def test_a_browser_translates_prose_but_no_words_and_class_names(single: str, op
     page.evaluate(TRANSLATE)
     write(page, TEXTS[0])
     write(page, TEXTS[1])
-    expect(page.get_by_text("WHERE THE ANSWER FORMS")).to_be_visible()
+    expect(page.get_by_text("WHERE THE ANSWER FORMS", exact=True)).to_be_visible()
     assert [place.text_content() for place in places] == before
 
 

@@ -95,7 +95,7 @@ def test_a_table_is_trained_on_survives_a_reload_is_stopped_inspected_downloaded
 
     # Its visitor finds it without that address too, in another tab of the same browser.
     tab = page.context.new_page()
-    open_train(tab, server)
+    tab.goto(f"{server.address}/train")
     expect(tab.locator(".st-key-chart_comparison .js-plotly-plot")).to_be_visible()
     assert query(tab)["job"] == query(page)["job"]
     tab.goto(server.address)
