@@ -39,15 +39,17 @@ class _Tunnel(BaseRequestHandler):
 
     def handle(self) -> None:
         assert isinstance(self.server, _Proxy)
-        with suppress(OSError), socket.create_connection(self.server.behind) as behind:
-            visitor = self.server.context.wrap_socket(self.request, server_side=True)
+        with (
+            suppress(OSError),
+            socket.create_connection(self.server.behind) as behind,
+            self.server.context.wrap_socket(self.request, server_side=True) as visitor,
+        ):
             ways = {visitor: behind, behind: visitor}
             while True:
                 ready = [visitor] if visitor.pending() else select.select(list(ways), [], [])[0]
                 for source in ready:
                     data = source.recv(BLOCK)
                     if not data:
-                        visitor.close()
                         return
                     ways[source].sendall(data)
 
