@@ -226,7 +226,7 @@ class TrainConfig(Section):
     again in each epoch."""
     consistency: float = Field(0.0, ge=0.0, le=100.0)
     """If not 0: read each batch twice with different dropout, and add to the loss this weight times the difference
-    between the two predictions (R-Drop, Liang et al. 2021). A step takes twice as long."""
+    between the two predictions (R-Drop, Liang et al. 2021). A step takes up to twice as long."""
     ema_decay: Fraction = 0.0
     """Decay per step of the moving average of the weights, which is validated and saved; 0 for no average."""
     validations_per_epoch: int = Field(1, ge=1, le=100)

@@ -147,12 +147,13 @@ def choose_recipe(inputs: RecipeInputs, *, minutes: float) -> Recipe:
         if epoch_seconds(length) * ENOUGH_EPOCHS <= seconds or length <= MIN_LENGTH:
             break
     epochs, rows = _epochs_and_rows(seconds / epoch_seconds(length), n, useful_epochs)
-    passes = PASSES if inputs.pretrained and seconds >= PASSES * useful_epochs * epoch_seconds(length) else 1
-    if passes == PASSES:
-        epochs = min(int(seconds / (PASSES * epoch_seconds(length))), PASSES * useful_epochs)
+    affordable = seconds / (PASSES * epoch_seconds(length))  # epochs with PASSES over each text
+    consistency = inputs.pretrained and affordable >= useful_epochs
+    if consistency:
+        epochs = min(int(affordable), PASSES * useful_epochs)
     settings = (
         f"train.epochs={epochs}",
-        f"train.consistency={CONSISTENCY if passes == PASSES else 0}",
+        f"train.consistency={CONSISTENCY if consistency else 0}",
         f"train.batch_size={batch_size(n)}",
         "train.min_steps=0",
         "train.learning_rate=1e-3",
@@ -164,8 +165,8 @@ def choose_recipe(inputs: RecipeInputs, *, minutes: float) -> Recipe:
         "train.monitor=last",
         f"model.max_length={length}",
     )
-    training = passes * epochs * epoch_seconds(length) * rows / n
-    return Recipe(settings, epochs, passes == PASSES, length, rows, training, baseline, measuring)
+    training = (PASSES if consistency else 1) * epochs * epoch_seconds(length) * rows / n
+    return Recipe(settings, epochs, consistency, length, rows, training, baseline, measuring)
 
 
 def _epochs_and_rows(affordable: float, n: int, useful: int) -> tuple[int, int]:
