@@ -67,6 +67,10 @@ def test_a_file_is_uploaded_though_third_party_cookies_are_blocked(visitor: Page
     cookie = next(cookie for cookie in visitor.context.cookies() if cookie["name"] == "_streamlit_xsrf")
     assert cookie["secure"] and cookie["partitionKey"] == "https://localhost", "this site alone gets the cookie back"
     assert visitor.evaluate("sent.filter(({queryString}) => queryString !== undefined)") == [], "it is no Space"
+    visitor.reload()  # the frame's address names no session; a cookie of the app does
+    expect(inside.get_by_text("letters.csv · 40 rows")).to_be_visible()
+    job = next(cookie for cookie in visitor.context.cookies() if cookie["name"] == "txcls_job")
+    assert job["secure"] and job["partitionKey"] == "https://localhost"
 
 
 def test_the_address_around_a_space_shows_the_view(visitor: Page, framed: Framed) -> None:
