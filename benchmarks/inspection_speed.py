@@ -33,7 +33,7 @@ def main() -> int:
     options = parser.parse_args()
     classifier = Predictor.load("ag_news")
     text = " ".join(example.text for example in EXAMPLES)
-    text = text[: classifier.encoder.encode(text).tokens[N_TOKENS - 1].end]
+    text = text[: classifier.tokenizer.encode(text).tokens[N_TOKENS - 1].end]
     computations: dict[str, tuple[Callable[[], object], int | None]] = {
         "prediction": (lambda: classifier.predict([text]), None),
         "Attention": (lambda: attention_page(classifier, text), 300),

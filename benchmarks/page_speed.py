@@ -74,12 +74,12 @@ def thread_time(page: "Page") -> "CDPSession":
 
 def text_of(checkpoint: Checkpoint) -> str:
     """A text of `N_TOKENS` tokens, or as many as the model reads, with an arbitrary last word."""
-    words = [token for token in checkpoint.encoder.vocabulary.tokens[4:] if token.isascii() and token.isalpha()]
+    words = [token for token in checkpoint.tokenizer.vocabulary.tokens[4:] if token.isascii() and token.isalpha()]
     words = words or ["word1"]
     text = ""
     for n in range(N_TOKENS):
         longer = f"{text}{words[(7 * n) % len(words)]} "
-        if len(checkpoint.encoder.encode(longer + "x").tokens) > min(N_TOKENS, checkpoint.encoder.max_length):
+        if len(checkpoint.tokenizer.encode(longer + "x").tokens) > min(N_TOKENS, checkpoint.tokenizer.max_length):
             break
         text = longer
     return text + "x"

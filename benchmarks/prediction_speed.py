@@ -29,7 +29,7 @@ def one_headline(classifier: Predictor, texts: list[str]) -> None:
     """Print the median time from text to ranked classes, and the median time of the forward pass."""
     pairs = []
     for text in [texts[0], *texts]:  # the first one is a warm-up
-        ids = torch.tensor([classifier.encoder.encode(text).ids])
+        ids = torch.tensor([classifier.tokenizer.encode(text).ids])
         end_to_end = seconds(lambda text=text: classifier.predict([text]))  # type: ignore[misc]
         forward = seconds(lambda ids=ids: classifier.logits(ids))  # type: ignore[misc]
         pairs.append((end_to_end, forward))

@@ -22,7 +22,7 @@ from txcls.data.datasets import open_dataset
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.model import TextClassifier
-from txcls.text.encoder import TextEncoder
+from txcls.text.tokenizer import Tokenizer
 from txcls.training import fit
 
 GOAL_IMDB, GOAL_MODULES = 8.0, 1.2
@@ -66,13 +66,13 @@ class Comparison:
     goal: float
 
 
-def tokenised(config: RunConfig, n: int) -> tuple[TextEncoder, TokenisedTexts]:
-    """About n training texts of a preset's data set as ids, evenly spaced over the whole set; and their encoder."""
+def tokenised(config: RunConfig, n: int) -> tuple[Tokenizer, TokenisedTexts]:
+    """About n training texts of a preset's data set as ids, evenly spaced over the whole set; and their tokenizer."""
     rows = open_dataset(config.data).load("train")
     step = max(1, len(rows) // n)
     sample = LabelledTexts(rows.texts[::step], rows.labels[::step], rows.classes)
-    encoder = TextEncoder.fit(sample.texts, config.text, max_length=config.model.max_length)
-    return encoder, TokenisedTexts.encode(encoder, sample)
+    tokenizer = Tokenizer.fit(sample.texts, config.text, max_length=config.model.max_length)
+    return tokenizer, TokenisedTexts.encode(tokenizer, sample)
 
 
 def speed(comparison: Comparison, config: RunConfig, model_class: type[TextClassifier], steps: int) -> float:
@@ -88,17 +88,17 @@ def compare_with_recipe(n: int) -> Comparison:
     """The published recipe, and the same model and batches without padding and with autocast."""
     other = load_preset("reference_imdb")
     ours = other.with_settings(["model.fixed_length=false", "model.mask_padding=true", "train.precision=auto"])
-    encoder, texts = tokenised(other, n)
+    tokenizer, texts = tokenised(other, n)
     title = "IMDB: same model, reference recipe (512 tokens each, float32)"
-    return Comparison(title, ours, other, TextClassifier, texts, encoder.vocab_size, GOAL_IMDB)
+    return Comparison(title, ours, other, TextClassifier, texts, tokenizer.vocab_size, GOAL_IMDB)
 
 
 def compare_with_torch_layers(n: int) -> Comparison:
     """The AG News preset, with our layers and with torch's layers."""
     config = load_preset("ag_news")
-    encoder, texts = tokenised(config, n)
+    tokenizer, texts = tokenised(config, n)
     title = "AG News: same recipe, torch.nn.TransformerEncoder"
-    return Comparison(title, config, config, TorchBlocks, texts, encoder.vocab_size, GOAL_MODULES)
+    return Comparison(title, config, config, TorchBlocks, texts, tokenizer.vocab_size, GOAL_MODULES)
 
 
 def main() -> int:

@@ -19,7 +19,7 @@ from txcls.checkpoint.weights import as_stored
 from txcls.config import Calibration, ModelConfig, RunConfig, ScopeRule
 from txcls.model import LanguageModel, TextClassifier
 from txcls.predictor import Predictor
-from txcls.text.encoder import TextEncoder
+from txcls.text.tokenizer import Tokenizer
 
 TEXTS = (
     "the striker scored twice before half time",
@@ -68,18 +68,18 @@ def make_checkpoint(
 ) -> Checkpoint:
     """Save and return an untrained checkpoint with noise added to its weights."""
     config = tiny_config(text=text, **model)
-    encoder = TextEncoder.fit(
+    tokenizer = Tokenizer.fit(
         TEXTS, config.text, max_length=config.model.max_length, class_token=config.model.pooling == "class_token"
     )
     torch.manual_seed(0)
     network = TextClassifier(
-        ModelConfig.model_validate(config.model), vocab_size=encoder.vocab_size, n_classes=len(classes)
+        ModelConfig.model_validate(config.model), vocab_size=tokenizer.vocab_size, n_classes=len(classes)
     )
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.1)
     record = {"training": {"seed": 0}}
-    save_checkpoint(Checkpoint(path, config, encoder, classes, network, FITTED, record, [{"epoch": 1}], scope))
+    save_checkpoint(Checkpoint(path, config, tokenizer, classes, network, FITTED, record, [{"epoch": 1}], scope))
     return load_checkpoint(path)
 
 
@@ -101,14 +101,14 @@ def make_language_model(
     changes = {"objective": objective, "title": f"a test of {objective}"}
     settings = {"causal": objective == "causal", "positions": "learned", **model}
     config = RunConfig.model_validate({**tiny_config(text=text, **settings).model_dump(), **changes})
-    encoder = TextEncoder.fit(TEXTS, config.text, max_length=config.model.max_length, class_token=True)
+    tokenizer = Tokenizer.fit(TEXTS, config.text, max_length=config.model.max_length, class_token=True)
     torch.manual_seed(0)
-    network = LanguageModel(config.model, vocab_size=encoder.vocab_size)
+    network = LanguageModel(config.model, vocab_size=tokenizer.vocab_size)
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.2)
     record = {"training": {"seed": 0}, "language": {"loss": 3.0, "perplexity": 20.0855, "accuracy": 0.1}}
-    save_checkpoint(Checkpoint(path, config, encoder, (), network, Calibration(), record, [{"epoch": 1}]))
+    save_checkpoint(Checkpoint(path, config, tokenizer, (), network, Calibration(), record, [{"epoch": 1}]))
     return load_checkpoint(path)
 
 

@@ -40,7 +40,7 @@ def test_probabilities_are_a_full_softmax_ranked(classifier: Predictor) -> None:
     assert list(prediction.probabilities.items()) == [(score.label, score.probability) for score in prediction.ranked]
     assert {score.label for score in prediction.ranked} == set(CLASSES)
     assert values == sorted(values, reverse=True) and sum(values) == pytest.approx(1.0) and prediction.other == 0.0
-    ids = torch.tensor([classifier.encoder.encode(TEXTS[0]).ids])
+    ids = torch.tensor([classifier.tokenizer.encode(TEXTS[0]).ids])
     expected = calibrated(classifier.checkpoint.model(ids)[0])
     assert values == pytest.approx(sorted(expected.tolist(), reverse=True), abs=1e-6)
     assert prediction.label == CLASSES[int(expected.argmax())]
@@ -91,7 +91,7 @@ def test_no_text_raises(classifier: Predictor, text: str) -> None:
 @pytest.mark.parametrize("score", get_args(ScopeScore))
 def test_texts_below_the_threshold_are_out_of_scope(classifier: Predictor, score: ScopeScore) -> None:
     assert classifier.predict([TEXTS[0]])[0].out_of_scope is None, "this checkpoint has no rule"
-    logits = classifier.logits(torch.tensor([classifier.encoder.encode(TEXTS[0]).ids]))
+    logits = classifier.logits(torch.tensor([classifier.tokenizer.encode(TEXTS[0]).ids]))
     if score == "energy":
         value = float(torch.logsumexp(logits, -1))
     elif score == "standard_score":

@@ -14,8 +14,8 @@ from txcls.data.datasets import open_dataset
 from txcls.data.types import Dataset, LabelledTexts
 from txcls.errors import TrainingError
 from txcls.model import LanguageModel, TextClassifier
-from txcls.text.encoder import TextEncoder
-from txcls.training.from_pretrained import check_unread, encoder_from, start_from
+from txcls.text.tokenizer import Tokenizer
+from txcls.training.from_pretrained import check_unread, start_from, tokenizer_from
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -57,19 +57,21 @@ def test_the_encoder_has_not_read_the_rows_that_a_classifier_holds_out(
     name: str, published_data: Path, tmp_path: Path
 ) -> None:
     preset = load_preset("encoder")
-    text = TextEncoder.fit(TEXTS, preset.text, max_length=preset.model.max_length)
-    encoder = Checkpoint(tmp_path, preset, text, (), LanguageModel(preset.model, vocab_size=text.vocab_size))
+    tokenizer = Tokenizer.fit(TEXTS, preset.text, max_length=preset.model.max_length)
+    pretrained = Checkpoint(
+        tmp_path, preset, tokenizer, (), LanguageModel(preset.model, vocab_size=tokenizer.vocab_size)
+    )
     config = load_preset(name)
-    check_unread(encoder, open_dataset(config.data, path=published_data / name), config)
+    check_unread(pretrained, open_dataset(config.data, path=published_data / name), config)
     by_date = config.with_settings(["data.split=date"])
     with pytest.raises(TrainingError, match=f"pre-trained on rows of {name} that this run holds out"):
-        check_unread(encoder, open_dataset(config.data, path=published_data / name), by_date)
+        check_unread(pretrained, open_dataset(config.data, path=published_data / name), by_date)
 
 
 def test_a_classifier_starts_with_the_encoders_weights() -> None:
-    encoder, config = load_checkpoint("encoder"), load_preset("ag_news")
-    model = TextClassifier(config.model, vocab_size=encoder_from(encoder, config).vocab_size, n_classes=4)
-    start_from(model, encoder)
-    for name, weight in encoder.model.state_dict().items():
+    pretrained, config = load_checkpoint("encoder"), load_preset("ag_news")
+    model = TextClassifier(config.model, vocab_size=tokenizer_from(pretrained, config).vocab_size, n_classes=4)
+    start_from(model, pretrained)
+    for name, weight in pretrained.model.state_dict().items():
         if name.startswith(("embeddings.", "layers.", "norm.")):
             assert torch.equal(model.state_dict()[name], weight), name

@@ -42,10 +42,10 @@ def test_a_shipped_language_model_is_as_good_as_its_card_says(folder: Path, publ
     assert f"{figures['perplexity']:.4f}" in (folder / "README.md").read_text(encoding="utf-8")
     data = checkpoint.config.data
     texts = open_texts(data, path=published_data if data.sources else published_data / data.dataset).validation
-    rows = windows(checkpoint.encoder, texts[:: len(texts) // 500])
+    rows = windows(checkpoint.tokenizer, texts[:: len(texts) // 500])
     objective: PredictNext | FillMasked = PredictNext()
     if checkpoint.config.objective == "masked":
-        objective = FillMasked(checkpoint.encoder.vocab_size, share=checkpoint.config.train.masked_share)
+        objective = FillMasked(checkpoint.tokenizer.vocab_size, share=checkpoint.config.train.masked_share)
     validated = objective.validate(model, rows, torch.device("cpu"))
     assert validated.loss == pytest.approx(figures["loss"], abs=0.15)  # about 500 of the validation texts
     assert validated.accuracy == pytest.approx(figures["accuracy"], abs=0.03)
@@ -124,7 +124,7 @@ def test_a_tenth_of_the_reviews_agrees_with_the_imdb_card(published_data: Path) 
     checkpoint = load_checkpoint(ROOT / "checkpoints" / "imdb")
     rows = in_classes_of(open_dataset(checkpoint.config.data, path=published_data / "imdb").load("test"), checkpoint)
     some = rows.subset(np.random.default_rng(0).choice(len(rows), 2500, replace=False))
-    right = predict_logits(checkpoint.model, TokenisedTexts.encode(checkpoint.encoder, some)).numpy().argmax(1)
+    right = predict_logits(checkpoint.model, TokenisedTexts.encode(checkpoint.tokenizer, some)).numpy().argmax(1)
     share = (right == np.asarray(some.labels)).mean()
     expected = checkpoint.metrics["test"]["accuracy"]
     assert abs(share - expected) < 3 * math.sqrt(expected * (1 - expected) / len(some))

@@ -26,7 +26,7 @@ from txcls.runtime.device import autocast_dtype
 from txcls.runtime.pause import may_pause
 from txcls.runtime.threads import map_in_threads
 from txcls.text.checks import check_texts
-from txcls.text.encoder import TextEncoder
+from txcls.text.tokenizer import Tokenizer
 from txcls.text.tokens import Encoding, Token, unknown_share
 from txcls.wording import percentage, shown
 
@@ -130,9 +130,9 @@ class Predictor:
         return self.checkpoint.classes
 
     @property
-    def encoder(self) -> TextEncoder:
-        """The text encoder: cleaning, tokenizer and vocabulary."""
-        return self.checkpoint.encoder
+    def tokenizer(self) -> Tokenizer:
+        """Text to token ids: cleaning, words or byte pairs, and the vocabulary."""
+        return self.checkpoint.tokenizer
 
     @property
     def n_parameters(self) -> int:
@@ -154,7 +154,7 @@ class Predictor:
         """
         if (top_k is not None and top_k < 1) or batch_size < 1:
             raise ValueError(f"got top_k={top_k}, batch_size={batch_size}; expected at least 1 of each")
-        encodings = [self.encoder.encode(text) for text in check_texts(texts)]
+        encodings = [self.tokenizer.encode(text) for text in check_texts(texts)]
         rows = [n for n, encoding in enumerate(encodings) if encoding.has_words]
         predictions = [
             Prediction(encoding.text, None, (), 0.0, encoding.tokens, (), encoding.truncated_at)
@@ -183,8 +183,8 @@ class Predictor:
         """
         dtype = autocast_dtype(precision, device=torch.device("cpu"), model=self.checkpoint.config.model)
         model = self.checkpoint.model if dtype is None else self._in_bfloat16
-        rows = self.encoder.encode_ids(check_texts(texts))
-        length_without_words = int(self.encoder.class_token)
+        rows = self.tokenizer.encode_ids(check_texts(texts))
+        length_without_words = int(self.tokenizer.class_token)
         with_words = np.array([n for n, row in enumerate(rows) if len(row) > length_without_words], dtype=np.int64)
         probabilities = np.full((len(rows), len(self.classes)), np.nan)  # N C
 

@@ -23,7 +23,7 @@ from txcls.inspection.stories import (
 )
 from txcls.inspection.stories.kinds import NAMED
 from txcls.model import TextClassifier
-from txcls.text.encoder import TextEncoder
+from txcls.text.tokenizer import Tokenizer
 
 REPORT = "Rovers beat City yesterday."
 CONFIRMED = MeasuredStory(
@@ -59,12 +59,12 @@ def save_reports_model(path: Path, *, measured: bool = True, dataset: str = "who
     values = tiny_config(pooling="class_token", max_length=40).model_dump()
     config = RunConfig.model_validate({**values, "data": {"dataset": dataset}})
     texts = [report.text for report in first_reports("train", 40)]
-    encoder = TextEncoder.fit(texts, config.text, max_length=40, class_token=True)
+    tokenizer = Tokenizer.fit(texts, config.text, max_length=40, class_token=True)
     torch.manual_seed(0)
-    network = TextClassifier(config.model, vocab_size=encoder.vocab_size, n_classes=len(TEAMS))
+    network = TextClassifier(config.model, vocab_size=tokenizer.vocab_size, n_classes=len(TEAMS))
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.1)
-    checkpoint = Checkpoint(path, config, encoder, TEAMS, network, FITTED, {"training": {"seed": 0}}, [{"epoch": 1}])
+    checkpoint = Checkpoint(path, config, tokenizer, TEAMS, network, FITTED, {"training": {"seed": 0}}, [{"epoch": 1}])
     save_checkpoint(checkpoint.with_metrics(atlas=atlas().to_dict()) if measured else checkpoint)
     return load_checkpoint(path)

@@ -41,7 +41,7 @@ def test_it_answers_at_every_key_from_a_disk_without_network(
     page.fill("#text", "")
     for typed in range(1, len(TEXTS[0]) + 1):
         page.locator("#text").press_sequentially(TEXTS[0][typed - 1])
-    n = len(classifiers["first"].encoder.encode(TEXTS[0]).tokens)
+    n = len(classifiers["first"].tokenizer.encode(TEXTS[0]).tokens)
     page.wait_for_function("(n) => document.querySelectorAll('#tokens span').length === n", arg=n)
     assert [number for _, number in bars(page)] == expected(classifiers["first"], TEXTS[0])
 

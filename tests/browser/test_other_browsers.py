@@ -44,7 +44,7 @@ def wait_for_answer(window: Window, numbers: list[str]) -> None:
 
 def assert_picture_is_drawn(window: Window, classifier: Predictor, text: str) -> None:
     """There is a word for each token, ribbons between the lanes, and attention weights in each head's map."""
-    tokens = classifier.encoder.encode(text).tokens
+    tokens = classifier.tokenizer.encode(text).tokens
     assert len(texts_of(window, ".machine-word")) == len(tokens)
     boxes = (
         "return found.map((one) => one.getBoundingClientRect()).filter(({width, height}) => width > 1 && height > 1);"

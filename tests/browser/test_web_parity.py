@@ -34,7 +34,7 @@ from txcls.inspection.patching import Direction, patch_grid
 from txcls.inspection.tracing import trace_text
 from txcls.predictor import Predictor
 from txcls.text.cleaning import clean
-from txcls.text.encoder import TextEncoder
+from txcls.text.tokenizer import Tokenizer
 from txcls.web import bundle
 from txcls.web.bundle import script
 from txcls.web.export import describe, unsupported
@@ -86,8 +86,8 @@ IN_THE_PAGE = """
 globalThis.make = ({description, weights, tables}) => {
   globalThis.classifier = new Classifier(description, fromBase64(weights), tables);
 };
-globalThis.encode = (encoder, texts) => texts.map((codes) => {
-  const {tokens, truncatedAt} = encoder.encode(codes.map((code) => String.fromCodePoint(code)).join(""));
+globalThis.encode = (tokenizer, texts) => texts.map((codes) => {
+  const {tokens, truncatedAt} = tokenizer.encode(codes.map((code) => String.fromCodePoint(code)).join(""));
   return [tokens.map((token) => [token.id, token.start, token.end, token.text, token.label]), truncatedAt];
 });
 Object.assign(globalThis, {Cleaning, PARTS, erf, unlikeValidation, hasKernel: kernel !== null});
@@ -96,7 +96,7 @@ globalThis.product = (x, w, b, T, K, N) => {
   multiply(Float32Array.from(x), Float32Array.from(w), b && Float32Array.from(b), y, T, K, N);
   return [...y];
 };
-globalThis.makeEncoder = (description, tables) => new TextEncoder(description, tables);
+globalThis.makeTokenizer = (description, tables) => new Tokenizer(description, tables);
 const sent = ({data}) => btoa(Array.from(new Uint8Array(data.buffer, data.byteOffset, data.byteLength),
   (byte) => String.fromCharCode(byte)).join(""));
 globalThis.read = (text, names, off, how) => {
@@ -201,25 +201,27 @@ def units(text: str) -> list[int]:
     return places
 
 
-def in_units(encoder: TextEncoder, text: str) -> list[Any]:
+def in_units(tokenizer: Tokenizer, text: str) -> list[Any]:
     """Python's encoding of a text, with offsets converted to JavaScript's."""
-    place, encoding = units(text), encoder.encode(text)
+    place, encoding = units(text), tokenizer.encode(text)
     tokens = [[token.id, place[token.start], place[token.end], token.text, token.label] for token in encoding.tokens]
     return [tokens, None if encoding.truncated_at is None else place[encoding.truncated_at]]
 
 
-def assert_same_tokens(engine: "Page", encoder: TextEncoder, texts: Sequence[str]) -> None:
-    config = encoder.config
+def assert_same_tokens(engine: "Page", tokenizer: Tokenizer, texts: Sequence[str]) -> None:
+    config = tokenizer.config
     tables = reading_tables(tokenizers=[config.tokenizer])
-    browser_encoder = engine.evaluate_handle("([one, tables]) => makeEncoder(one, tables)", [encoder.to_dict(), tables])
+    browser_tokenizer = engine.evaluate_handle(
+        "([one, tables]) => makeTokenizer(one, tables)", [tokenizer.to_dict(), tables]
+    )
     for first in range(0, len(texts), 1000):
         some = texts[first : first + 1000]
         encodings = engine.evaluate(
-            "([encoder, texts]) => encode(encoder, texts)",
-            [browser_encoder, [[ord(character) for character in text] for text in some]],
+            "([tokenizer, texts]) => encode(tokenizer, texts)",
+            [browser_tokenizer, [[ord(character) for character in text] for text in some]],
         )
         for text, computed in zip(some, encodings, strict=True):
-            assert computed == in_units(encoder, text), ascii(text)
+            assert computed == in_units(tokenizer, text), ascii(text)
 
 
 ASSIGNED = "".join(
@@ -300,15 +302,15 @@ def test_tokens_and_offsets_are_those_of_python(engine: "Page", kind: str, n: in
     texts = unicode_texts(n, seed=n)
     learned = [text.encode("utf-8", "replace").decode() for text in texts[:300]] + list(TEXTS)
     config = TextConfig.model_validate({"min_frequency": 1, **TOKENIZERS[kind]})
-    encoder = TextEncoder.fit(learned, config, max_length=40, class_token=kind.startswith("byte"))
-    assert_same_tokens(engine, encoder, [*texts, "", " ", "\u2028", "İ" * 50, "ΑΣ ΑΣ. 'Σ Σα"])
+    tokenizer = Tokenizer.fit(learned, config, max_length=40, class_token=kind.startswith("byte"))
+    assert_same_tokens(engine, tokenizer, [*texts, "", " ", "\u2028", "İ" * 50, "ΑΣ ΑΣ. 'Σ Σα"])
 
 
 def test_the_beginning_of_a_very_long_text_is_read_as_python_reads_it(engine: "Page") -> None:
     config = TextConfig.model_validate({"min_frequency": 1, "cleaning": WITHOUT_PUNCTUATION})
-    encoder = TextEncoder.fit(TEXTS, config, max_length=64)
+    tokenizer = Tokenizer.fit(TEXTS, config, max_length=64)
     filler = "<b>" + "😀 " * 9_000
-    assert_same_tokens(engine, encoder, [filler * 4 + "the bank", "\x00 " * 60_000 + "the striker", "word. " * 9_000])
+    assert_same_tokens(engine, tokenizer, [filler * 4 + "the bank", "\x00 " * 60_000 + "the striker", "word. " * 9_000])
 
 
 def test_the_error_function_is_that_of_python(engine: "Page") -> None:
@@ -319,7 +321,7 @@ def test_the_error_function_is_that_of_python(engine: "Page") -> None:
 
 def make(engine: "Page", classifier: Predictor) -> None:
     description = describe(classifier)
-    config = classifier.encoder.config
+    config = classifier.tokenizer.config
     path = classifier.checkpoint.path
     assert path is not None
     weights = base64.b64encode((path / "model.safetensors").read_bytes()).decode()
@@ -402,7 +404,7 @@ def test_short_and_unlike_texts_are_judged_as_in_python(engine: "Page", tmp_path
                 [prediction.probabilities[name] for name in checkpoint.classes], abs=1e-5
             )
             notes = engine.evaluate(
-                "(text) => unlikeValidation(classifier.description, classifier.encoder.encode(text))", text
+                "(text) => unlikeValidation(classifier.description, classifier.tokenizer.encode(text))", text
             )
             assert notes == unlike_validation(classifier.checkpoint, text, prediction.tokens)
 
@@ -421,7 +423,7 @@ def test_the_patch_grid_of_any_model_is_that_of_python(engine: "Page", untrained
     make(engine, classifier)
     words = " ".join(TEXTS).split()
     texts = [" ".join(words[start : start + n]) for n in (1, 2, 4) for start in range(len(words) - n)]
-    ids = {text: classifier.encoder.encode(text).ids for text in texts}
+    ids = {text: classifier.tokenizer.encode(text).ids for text in texts}
     logits = {text: classifier.logits(torch.tensor([ids[text]]))[0].numpy() for text in ids}
     # Where the difference between the answers is tiny, dividing by it enlarges errors of rounding.
     differences = {

@@ -37,9 +37,9 @@ def test_saving_and_loading_keeps_everything(tmp_path: Path, model: dict[str, ob
     first = make_checkpoint(tmp_path / "one", **model)
     loaded = load_checkpoint(first.path)
     assert (loaded.config, loaded.classes, loaded.calibration) == (first.config, first.classes, FITTED)
-    assert loaded.encoder.to_dict() == first.encoder.to_dict()
+    assert loaded.tokenizer.to_dict() == first.tokenizer.to_dict()
     assert (loaded.metrics, loaded.history) == ({"training": {"seed": 0}}, [{"epoch": 1}])
-    ids = torch.tensor([loaded.encoder.encode("the striker scored").ids])
+    ids = torch.tensor([loaded.tokenizer.encode("the striker scored").ids])
     torch.testing.assert_close(loaded.model(ids), first.model(ids))
     assert not loaded.model.training and all(p.dtype == torch.float32 for p in loaded.model.parameters())
 

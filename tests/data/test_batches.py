@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 from txcls.config import TextConfig
 from txcls.data.batches import MAX_TOKENS, TokenisedTexts, batches_by_length, length_bucketed_batches, pad_batch
 from txcls.data.types import LabelledTexts
-from txcls.text.encoder import TextEncoder
+from txcls.text.tokenizer import Tokenizer
 from txcls.text.vocabulary import UNK
 
 DATA = LabelledTexts(["a b c", "", "b", "c c c c c c"], [0, 1, 1, 0], ("x", "y"))
-ENCODER = TextEncoder.fit(DATA.texts, TextConfig(min_frequency=1), max_length=4)
+ENCODER = Tokenizer.fit(DATA.texts, TextConfig(min_frequency=1), max_length=4)
 random_lengths = st.lists(st.integers(0, 300), max_size=200)
 
 

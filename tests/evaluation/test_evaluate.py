@@ -30,24 +30,24 @@ from txcls.evaluation.evaluate_file import rows_of_file
 from txcls.model import TextClassifier
 from txcls.predictor import Predictor
 from txcls.tap import trace
-from txcls.text.encoder import TextEncoder
+from txcls.text.tokenizer import Tokenizer
 from txcls.text.vocabulary import CLS, UNK
 
 CLASSES = ("a", "b", "c")
 TEXTS = [f"{'word ' * (n % 9)}say number {n} twice: {n * 7919}, unbelievably {'so ' * (n % 5)}" for n in range(60)]
 
 
-def encoded(texts: list[str], *, class_token: bool = False, **config: object) -> tuple[TextEncoder, TokenisedTexts]:
+def encoded(texts: list[str], *, class_token: bool = False, **config: object) -> tuple[Tokenizer, TokenisedTexts]:
     settings = TextConfig.model_validate({"min_frequency": 1, "max_vocabulary": 400, **config})
-    encoder = TextEncoder.fit(TEXTS, settings, max_length=40, class_token=class_token)
+    tokenizer = Tokenizer.fit(TEXTS, settings, max_length=40, class_token=class_token)
     labels = np.random.default_rng(0).integers(0, 3, size=len(texts)).tolist()
-    return encoder, TokenisedTexts.encode(encoder, LabelledTexts(texts, labels, CLASSES))
+    return tokenizer, TokenisedTexts.encode(tokenizer, LabelledTexts(texts, labels, CLASSES))
 
 
-def classifier(encoder: TextEncoder, **changes: object) -> TextClassifier:
+def classifier(tokenizer: Tokenizer, **changes: object) -> TextClassifier:
     torch.manual_seed(1)
     settings = {"d_model": 16, "n_heads": 2, "d_ff": 32, "max_length": 40, "positions": "learned", **changes}
-    model = TextClassifier(ModelConfig.model_validate(settings), vocab_size=encoder.vocab_size, n_classes=3)
+    model = TextClassifier(ModelConfig.model_validate(settings), vocab_size=tokenizer.vocab_size, n_classes=3)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter))
@@ -76,10 +76,10 @@ def test_accuracy_is_grouped_by_length_and_by_unknown_words(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("positions", ["learned", "sinusoidal", "none"])
 def test_zeroing_positions_equals_an_edit_in_a_trace(positions: str) -> None:
-    encoder, texts = encoded(TEXTS)
-    model = classifier(encoder, positions=positions)
+    tokenizer, texts = encoded(TEXTS)
+    model = classifier(tokenizer, positions=positions)
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    measured = accuracy_without_order(model, texts, encoder=encoder)
+    measured = accuracy_without_order(model, texts, tokenizer=tokenizer)
     assert measured.keys() == {"words_shuffled"} | ({"positions_mean"} if positions != "none" else set())
     if positions != "none":
         vectors = model.embeddings.positional.detach()
@@ -95,20 +95,20 @@ def test_zeroing_positions_equals_an_edit_in_a_trace(positions: str) -> None:
 
 
 @pytest.mark.parametrize("class_token", [False, True])
-@pytest.mark.parametrize("tokenizer", ["word", "bpe"])
-def test_shuffling_keeps_every_word_and_moves_most(tokenizer: str, class_token: bool) -> None:
-    encoder, texts = encoded(TEXTS, tokenizer=tokenizer, class_token=class_token)
-    shuffled = shuffle_words(texts, encoder)
+@pytest.mark.parametrize("kind", ["word", "bpe"])
+def test_shuffling_keeps_every_word_and_moves_most(kind: str, class_token: bool) -> None:
+    tokenizer, texts = encoded(TEXTS, tokenizer=kind, class_token=class_token)
+    shuffled = shuffle_words(texts, tokenizer)
     n_moved = 0
     for index in range(len(texts)):
         before, after = texts[index].tolist(), shuffled[index].tolist()
         assert sorted(before) == sorted(after)
         assert not class_token or after[0] == CLS
-        words = [encoder.decode(ids).split() for ids in (before, after)]
+        words = [tokenizer.decode(ids).split() for ids in (before, after)]
         assert sorted(words[0]) == sorted(words[1]), "subwords of a word stay together"
         n_moved += before != after
     assert n_moved > 0.9 * len(texts)
-    repeated = shuffle_words(texts, encoder)
+    repeated = shuffle_words(texts, tokenizer)
     np.testing.assert_array_equal(repeated.ids, shuffled.ids)
 
 
@@ -143,9 +143,9 @@ ROWS = LabelledTexts(["goal", "rain", "goal again"], [0, 1, 0], ("Sport", "Weath
 
 def test_logits_of_many_texts_equal_those_of_single_texts_in_order(classifier: Predictor) -> None:
     rows = LabelledTexts([*PLAIN_TEXTS, "bank " * 20, "rain"], [0] * (len(PLAIN_TEXTS) + 2), classifier.classes)
-    texts = TokenisedTexts.encode(classifier.encoder, rows)
+    texts = TokenisedTexts.encode(classifier.tokenizer, rows)
     batched = predict_logits(classifier.checkpoint.model, texts, batch_size=2)
-    single = [classifier.logits(torch.tensor([classifier.encoder.encode(text).ids])) for text in rows.texts]
+    single = [classifier.logits(torch.tensor([classifier.tokenizer.encode(text).ids])) for text in rows.texts]
     torch.testing.assert_close(batched, torch.cat(single), atol=1e-5, rtol=1e-5)
 
 

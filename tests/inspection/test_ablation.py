@@ -113,7 +113,7 @@ def test_other_ablated_parts_equal_a_model_without_them(untrained: Untrained, mo
 def test_an_ablated_token_equals_a_zero_row_of_the_embedding(untrained: Untrained) -> None:
     classifier = untrained(positions="none")
     place = 2
-    token_id = classifier.encoder.encode(TEXTS[1]).ids[place]
+    token_id = classifier.tokenizer.encode(TEXTS[1]).ids[place]
 
     def no_vector(network: torch.nn.Module) -> None:
         network.embeddings.token.weight[token_id] = 0
@@ -141,7 +141,7 @@ def test_shuffled_attention_has_each_rows_weights_and_mask(untrained: Untrained,
     classifier = untrained(**model)
     config = classifier.checkpoint.config.model
     before = trace_text(classifier, TEXTS[0]).attention[0, 0]
-    ids = torch.tensor([classifier.encoder.encode(TEXTS[0]).ids])
+    ids = torch.tensor([classifier.tokenizer.encode(TEXTS[0]).ids])
     changes = [(0, Change("head", "shuffled", 0, 0))]
     with trace(record=["layers.0.attn.pattern"], edit=edits_of(changes, config, length=None, means=None)) as opened:
         classifier.logits(ids)

@@ -42,7 +42,7 @@ def after_embeddings(classifier: Predictor, states: torch.Tensor, ids: torch.Ten
 def captum_scores(classifier: Predictor, text: str, target: str, baseline: str):  # type: ignore[no-untyped-def]
     """(gradient × input, integrated gradients, completeness error) from Captum, for all tokens."""
     model = classifier.checkpoint.model
-    ids = torch.tensor([classifier.encoder.encode(text).ids])
+    ids = torch.tensor([classifier.tokenizer.encode(text).ids])
     blank = UNK if classifier.checkpoint.config.text.tokenizer == "word" else MASK
     blanks = torch.where(ids < 4, ids, blank) if baseline == "blank" else ids
     states, start = (model.embeddings(model.pad(row)).detach() for row in (ids, blanks))
@@ -127,7 +127,7 @@ def test_leave_one_out_equals_a_loop_over_shorter_texts(untrained: Untrained, mo
 @pytest.mark.parametrize("tokenizer, blank", [("word", UNK), ("bpe", MASK)])
 def test_a_text_without_tokens_becomes_one_blank_token(untrained: Untrained, tokenizer: str, blank: int) -> None:
     classifier = untrained(text={"tokenizer": tokenizer, "max_vocabulary": 320})
-    ids = classifier.encoder.encode(TEXTS[0]).ids
+    ids = classifier.tokenizer.encode(TEXTS[0]).ids
     [without] = logits_without(classifier, ids, [set(range(len(ids)))])
     assert torch.equal(without, classifier.logits(torch.tensor([[blank]]))[0])
 

@@ -34,7 +34,7 @@ def planted_batches(classifier: Predictor) -> list[RoleBatch]:
     texts = [" ".join(words) for words in random_texts(60, seed=1)]
     predicted = [CLASSES.index(str(prediction.label)) for prediction in classifier.predict(texts)]
     rows = LabelledTexts(texts, predicted, CLASSES)
-    return role_batches(classifier.encoder, rows, [{"start": [(0, 5)]}] * len(texts))
+    return role_batches(classifier.tokenizer, rows, [{"start": [(0, 5)]}] * len(texts))
 
 
 @cache
@@ -42,7 +42,7 @@ def who_won() -> tuple[Predictor, list[RoleBatch]]:
     classifier = Predictor.load("who_won")
     reports = first_reports("test", 300)
     rows = LabelledTexts([report.text for report in reports], [TEAMS.index(report.winner) for report in reports], TEAMS)
-    return classifier, role_batches(classifier.encoder, rows, [report.roles for report in reports])
+    return classifier, role_batches(classifier.tokenizer, rows, [report.roles for report in reports])
 
 
 def test_the_search_finds_the_only_row_that_matters() -> None:
@@ -67,7 +67,7 @@ def test_pointing_both_heads_at_a_team_makes_it_the_prediction() -> None:
     pointed = measure_pointing(classifier, batches, (0, 1))
     assert pointed.share == 1.0 and pointed.n >= 600
     text = "Rovers lost to Wanderers, who beat United last week."
-    for place, token in enumerate(classifier.encoder.encode(text).tokens):
+    for place, token in enumerate(classifier.tokenizer.encode(text).tokens):
         if token.text.title() in TEAMS:
             logits = point_class_token(classifier, text, place, heads=(0, 1))
             assert classifier.classes[int(logits.argmax())] == token.text.title()

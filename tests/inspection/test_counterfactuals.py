@@ -49,7 +49,7 @@ def test_the_search_finds_the_same_flips_as_a_loop_over_all_changes(classifier: 
         tokens = original.tokens
         expected = set()
         for place, token in enumerate(tokens):
-            near = [classifier.encoder.decode([index]) for index, _ in nearest_tokens(classifier, token.id, n=5)]
+            near = [classifier.tokenizer.decode([index]) for index, _ in nearest_tokens(classifier, token.id, n=5)]
             for word in ("", *near):
                 changed = text[: token.start] + word + text[token.end :]
                 [prediction] = classifier.predict([changed])
@@ -65,7 +65,7 @@ def test_the_search_finds_the_same_flips_as_a_loop_over_all_changes(classifier: 
             [again] = classifier.predict([flip.text])
             assert again.ranked[0].probability == pytest.approx(flip.probability, abs=1e-5)
             cosines = dict(nearest_tokens(classifier, tokens[flip.place].id, n=5))
-            known = {classifier.encoder.decode([index]): 1 - cosine for index, cosine in cosines.items()}
+            known = {classifier.tokenizer.decode([index]): 1 - cosine for index, cosine in cosines.items()}
             assert flip.size == pytest.approx(known.get(flip.replacement, 1.0), abs=1e-5)
     assert n_flips
 

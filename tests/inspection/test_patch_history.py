@@ -27,7 +27,9 @@ def at_snapshot(classifier: Predictor, n: int) -> Predictor:
     snapshots = classifier.checkpoint.snapshots
     assert snapshots is not None
     model = type(classifier.checkpoint.model)(
-        classifier.checkpoint.config.model, vocab_size=classifier.encoder.vocab_size, n_classes=len(classifier.classes)
+        classifier.checkpoint.config.model,
+        vocab_size=classifier.tokenizer.vocab_size,
+        n_classes=len(classifier.classes),
     )
     model.load_state_dict({name: weights[n].float() for name, weights in snapshots.weights.items()})
     return Predictor(replace(classifier.checkpoint, model=model.eval()))

@@ -50,7 +50,7 @@ def plain_forward(classifier: Predictor, text: str, substitute: Substitute) -> T
         hidden = torch.nn.functional.gelu(linear(f"layers.{layer}.ff.expand", x))
         return substitute(("feed-forward", layer), linear(f"layers.{layer}.ff.contract", hidden))
 
-    ids = torch.tensor(classifier.encoder.encode(text).ids)
+    ids = torch.tensor(classifier.tokenizer.encode(text).ids)
     x = weights["embeddings.token.weight"][ids] * (math.sqrt(config.d_model) if config.scale_embeddings else 1.0)
     x = substitute(("embeddings", 0), x + model.embeddings.positional[: len(ids)])
     for layer in range(config.n_layers):
@@ -87,7 +87,7 @@ def plain_grid(classifier: Predictor, clean: str, corrupted: str, direction: Dir
     for layer in range(config.n_layers):
         sites += [(("heads", layer), head) for head in range(config.n_heads)]
         sites += [((kind, layer), None) for kind in ("attention", "feed-forward", "stream")]
-    grid = np.zeros((len(sites), len(classifier.encoder.encode(clean).ids)))
+    grid = np.zeros((len(sites), len(classifier.tokenizer.encode(clean).ids)))
     for row, (site, head) in enumerate(sites):
         for token in range(grid.shape[1]):
             index = (token,) if head is None else (head, token)

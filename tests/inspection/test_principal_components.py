@@ -35,8 +35,8 @@ def test_the_plane_holds_a_texts_tokens_and_their_nearest_tokens(
     classifier = untrained(**model)
     plane = vocabulary_plane(classifier)
     tokens = token_plane(classifier, "the bank zyzzyva the rates", plane)
-    assert tokens.ids == tuple(range(4, classifier.encoder.vocab_size))
-    assert [classifier.encoder.decode([index]) for index in tokens.own] == ["the", "bank", "rates"]
+    assert tokens.ids == tuple(range(4, classifier.tokenizer.vocab_size))
+    assert [classifier.tokenizer.decode([index]) for index in tokens.own] == ["the", "bank", "rates"]
     vectors = classifier.checkpoint.model.embeddings.token.weight.detach().numpy()
     np.testing.assert_array_equal(tokens.points, principal_plane(vectors[4:]).points)
     for index, point in zip(tokens.own, tokens.own_points, strict=True):

@@ -35,7 +35,7 @@ def test_any_query_has_a_valid_result(query: str) -> None:
 
 
 def test_nearest_tokens_have_the_highest_cosine_similarity(classifier: Predictor) -> None:
-    index = classifier.encoder.vocabulary.id_of("bank")
+    index = classifier.tokenizer.vocabulary.id_of("bank")
     vectors = classifier.checkpoint.model.embeddings.token.weight.detach().double().numpy()
     expected = [
         (other, float(vectors[index] @ vector / np.linalg.norm(vectors[index]) / np.linalg.norm(vector)))

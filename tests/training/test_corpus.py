@@ -27,7 +27,7 @@ def test_windows_are_those_of_all_texts_at_once(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr("txcls.training.corpus.BATCH_CHARACTERS", at_once)
     corpus = corpus_in(tmp_path / "corpus", run_config("masked"))
     for part, texts in ((corpus.training, TEXTS.training), (corpus.validation, TEXTS.validation)):
-        expected = windows(corpus.encoder, texts)
+        expected = windows(corpus.tokenizer, texts)
         assert np.array_equal(part.ids, expected.ids) and np.array_equal(part.offsets, expected.offsets)
         assert len(part) == len(part.labels) and part.lengths.max() <= 16
 
@@ -37,7 +37,7 @@ def test_a_corpus_is_reused_only_for_the_same_settings(tmp_path: Path) -> None:
     first = corpus_in(tmp_path / "corpus", config)
     reread = read_corpus(tmp_path / "corpus", config.with_settings(["train.epochs=9"]))
     assert reread is not None and np.array_equal(reread.training.ids, first.training.ids)
-    assert reread.encoder.to_dict() == first.encoder.to_dict() and reread.facts == first.facts
+    assert reread.tokenizer.to_dict() == first.tokenizer.to_dict() and reread.facts == first.facts
     assert first.facts["rows"] == {"made": 302} and first.facts["train_rows"] == 300
     for change in ("text.max_vocabulary=300", "data.split_seed=1", "model.max_length=12"):
         assert read_corpus(tmp_path / "corpus", config.with_settings([change])) is None
@@ -76,10 +76,10 @@ def test_a_resumed_run_reads_no_texts_and_ends_as_if_it_had_not_been_interrupted
 
 def test_every_word_of_long_texts_is_read_once_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = run_config("masked", text={"tokenizer": "bpe", "max_vocabulary": 300, "cleaning": ["whitespace"]})
-    encoder = corpus_in(tmp_path / "corpus", config).encoder
+    tokenizer = corpus_in(tmp_path / "corpus", config).tokenizer
     text = "\n".join(f"line {n} of a long text" for n in range(200)) + "\n" + "word " * 60
-    whole = windows(encoder, [text])
+    whole = windows(tokenizer, [text])
     monkeypatch.setattr("txcls.training.corpus.WINDOW", 100)
-    split = windows(encoder, [text])
+    split = windows(tokenizer, [text])
     ordinary = [corpus_in.ids[corpus_in.ids != CLS] for corpus_in in (whole, split)]
     assert len(split) > len(whole) and np.array_equal(*ordinary)

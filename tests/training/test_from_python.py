@@ -68,7 +68,7 @@ def test_training_starts_from_a_pretrained_model(tmp_path: Path) -> None:
     (tmp_path / "texts.txt").write_text("\n".join(ROWS))
     pretrain(run_config("masked", data={"dataset": "text"}), out=tmp_path / "start", data_path=tmp_path / "texts.txt")
     trained = txcls.train(ROWS, LABELS, init=tmp_path / "start", settings=["train.min_steps=0"], progress=False)
-    assert trained.encoder.vocab_size == load_checkpoint(tmp_path / "start").encoder.vocab_size
+    assert trained.tokenizer.vocab_size == load_checkpoint(tmp_path / "start").tokenizer.vocab_size
     assert "init='start'" in trained.checkpoint.metrics["training"]["command"]
     make_checkpoint(tmp_path / "classifier")
     with pytest.raises(TrainingError, match="it is a classifier"):

@@ -97,7 +97,7 @@ def test_pretraining_learns_and_a_classifier_starts_from_it(
     config = run_config("classify", model={**SMALL, "max_length": 12, "causal": objective == "causal"})
     stopped = config.with_settings(["train.learning_rate=1e-12"])
     started = train(stopped, out=tmp_path / "classifier", init=pretrained)
-    assert started.encoder.vocabulary.tokens == pretrained.encoder.vocabulary.tokens
+    assert started.tokenizer.vocabulary.tokens == pretrained.tokenizer.vocabulary.tokens
     pretrained_weights = pretrained.model.state_dict()
     for name, tensor in started.model.state_dict().items():
         if name.startswith(("layers.", "norm.", "embeddings.token")):

@@ -74,7 +74,7 @@ def test_the_page_has_the_checkpoints_values(tmp_path: Path) -> None:
     described = json.loads(data[1])["models"][0]["description"]
     assert described["classes"] == list(HOSTILE_NAMES)
     assert described["calibration"] == {"temperature": 1.5, "power": 1.25, "short": []}
-    assert described["tokenizer"] == checkpoint.encoder.to_dict() | {
+    assert described["tokenizer"] == checkpoint.tokenizer.to_dict() | {
         "config": checkpoint.config.text.model_dump(mode="json")
     }
     assert base64.b64decode(weights[1]) == (tmp_path / "tiny" / "model.safetensors").read_bytes()

@@ -28,7 +28,7 @@ from txcls.checkpoint.weights import as_stored, finite
 from txcls.config import Calibration, RunConfig, ScopeRule
 from txcls.errors import CheckpointError
 from txcls.model import Encoder
-from txcls.text.encoder import TextEncoder
+from txcls.text.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Checkpoint:
 
     path: Path | None
     config: RunConfig
-    encoder: TextEncoder
+    tokenizer: Tokenizer
     classes: tuple[str, ...]
     model: Encoder
     calibration: Calibration = field(default_factory=Calibration)
@@ -104,7 +104,7 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | Path | None = None) -> P
                 **checkpoint.config.model_dump(mode="json"),
             }
             write_json(temporary / "config.json", config)
-            write_json(temporary / "tokenizer.json", checkpoint.encoder.to_dict(), indent=None)
+            write_json(temporary / "tokenizer.json", checkpoint.tokenizer.to_dict(), indent=None)
             write_json(temporary / "labels.json", list(checkpoint.classes))
             write_json(temporary / "metrics.json", _without_large_matrices(checkpoint.metrics))
             rows = "".join(json.dumps(row) + "\n" for row in checkpoint.history)
@@ -113,7 +113,7 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | Path | None = None) -> P
                 name=checkpoint.name,
                 config=checkpoint.config,
                 classes=checkpoint.classes,
-                vocab_size=checkpoint.encoder.vocab_size,
+                vocab_size=checkpoint.tokenizer.vocab_size,
                 n_parameters=checkpoint.n_parameters,
                 calibration=checkpoint.calibration,
                 scope=checkpoint.scope,

@@ -18,7 +18,7 @@ from txcls.checkpoint.schema import (
 from txcls.checkpoint.snapshots import load_snapshots
 from txcls.checkpoint.weights import build_without_memory, load_weights
 from txcls.errors import CheckpointError
-from txcls.text.encoder import TextEncoder
+from txcls.text.tokenizer import Tokenizer
 from txcls.wording import shown
 
 
@@ -91,9 +91,9 @@ def _load(path: Path) -> Checkpoint:
     shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
     weights = load_weights(path / "model.safetensors", shapes)
     try:
-        encoder = TextEncoder.from_dict(values)
+        tokenizer = Tokenizer.from_dict(values)
     except CheckpointError as error:
         raise CheckpointError(f"{source}: {error}") from None
     snapshots = load_snapshots(path / SNAPSHOTS, model.state_dict())
     model.load_state_dict({name: tensor.float() for name, tensor in weights.items()}, assign=True)
-    return Checkpoint(path, config, encoder, classes, model.eval(), calibration, metrics, history, scope, snapshots)
+    return Checkpoint(path, config, tokenizer, classes, model.eval(), calibration, metrics, history, scope, snapshots)

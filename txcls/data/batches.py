@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from txcls.data.types import LabelledTexts
-from txcls.text.encoder import TextEncoder
+from txcls.text.tokenizer import Tokenizer
 from txcls.text.vocabulary import PAD, UNK
 
 Int32 = npt.NDArray[np.int32]
@@ -76,10 +76,10 @@ class TokenisedTexts:
         return TokenisedTexts(ids, offsets + np.arange(len(offsets)), self.labels[text])
 
     @classmethod
-    def encode(cls, encoder: TextEncoder, data: LabelledTexts) -> "TokenisedTexts":
+    def encode(cls, tokenizer: Tokenizer, data: LabelledTexts) -> "TokenisedTexts":
         """Encode labelled texts; a text without tokens becomes one unknown token, since evaluation must count it."""
         unknown = np.array([UNK], dtype=np.int32)
-        rows = [ids if len(ids) else unknown for ids in encoder.encode_ids(data.texts)]
+        rows = [ids if len(ids) else unknown for ids in tokenizer.encode_ids(data.texts)]
         return _flatten(rows, np.asarray(data.labels, dtype=np.int64))
 
 

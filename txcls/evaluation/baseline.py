@@ -396,7 +396,7 @@ def compare_on_test_rows(
     linear = baseline.predict(test.texts)
     on_stage(f"classifying {len(test):,} test rows")
     torch_device = choose_device(device)
-    tokenised = TokenisedTexts.encode(checkpoint.encoder, test)
+    tokenised = TokenisedTexts.encode(checkpoint.tokenizer, test)
     logits = predict_logits(checkpoint.model.to(torch_device), tokenised, device=torch_device)
     checkpoint.model.cpu()
     return compare(

@@ -32,8 +32,8 @@ from txcls.evaluation.metrics import LENGTH_BOUNDS, UNKNOWN_SHARES, accuracy_by,
 from txcls.evaluation.unlike import RARE
 from txcls.model import TextClassifier
 from txcls.runtime.device import choose_device
-from txcls.text.encoder import TextEncoder
 from txcls.text.subwords import to_bytes
+from txcls.text.tokenizer import Tokenizer
 from txcls.text.tokens import MIN_MEAN_PIECE_LENGTH
 from txcls.text.vocabulary import UNK
 from txcls.wording import percentage
@@ -121,7 +121,7 @@ def evaluate_rows(
 ) -> Evaluation:
     """Evaluate a checkpoint on any labelled rows; for arguments and errors see `evaluate`."""
     model = _classifier_of(checkpoint)
-    texts = TokenisedTexts.encode(checkpoint.encoder, in_classes_of(rows, checkpoint))
+    texts = TokenisedTexts.encode(checkpoint.tokenizer, in_classes_of(rows, checkpoint))
     evaluation, _ = _evaluate(
         checkpoint, texts, device=choose_device(device), measure_without_order=measure_without_order, on_rows=on_rows
     )
@@ -140,7 +140,7 @@ def _evaluate(
     """The evaluation without `scope`, and the logits (N, C); leaves the model on the device."""
     model = _classifier_of(checkpoint).to(device)
     passes = 1 + measure_without_order * (
-        1 + (model.config.positions != "none") + _has_permuted(model, checkpoint.encoder)
+        1 + (model.config.positions != "none") + _has_permuted(model, checkpoint.tokenizer)
     )
     done = 0
 
@@ -153,7 +153,7 @@ def _evaluate(
     logits = predict_logits(model, texts, device=device, on_batch=count).numpy()  # N C
     metrics = measure(logits, texts, checkpoint)
     if measure_without_order:
-        order = accuracy_without_order(model, texts, encoder=checkpoint.encoder, device=device, on_batch=count)
+        order = accuracy_without_order(model, texts, tokenizer=checkpoint.tokenizer, device=device, on_batch=count)
         metrics = replace(metrics, order=order)
     return Evaluation(metrics), logits
 
@@ -212,10 +212,10 @@ def _fit_short(
     It is fitted on the texts, each truncated to a random length in that range.
     """
     random = np.random.default_rng(0)
-    min_length = 1 + checkpoint.encoder.class_token
+    min_length = 1 + checkpoint.tokenizer.class_token
     fitted: list[tuple[int, float]] = []
     for over, up_to in pairwise((0, *LENGTH_BOUNDS)):
-        if up_to > checkpoint.encoder.max_length or (texts.lengths <= up_to).mean() >= RARE:
+        if up_to > checkpoint.tokenizer.max_length or (texts.lengths <= up_to).mean() >= RARE:
             break
         beginnings = texts.truncated(random.integers(max(over + 1, min_length), up_to + 1, size=len(texts)))
         logits = predict_logits(_classifier_of(checkpoint), beginnings, device=device).numpy()  # N C
@@ -253,20 +253,20 @@ def measure(logits: Logits, texts: TokenisedTexts, checkpoint: Checkpoint) -> Me
     return replace(
         evaluate_probabilities(probabilities, texts.labels, classes=checkpoint.classes),
         by_length=accuracy_by(texts.lengths, right, upper=LENGTH_BOUNDS),
-        by_unknown=accuracy_by(unknown_shares(texts, checkpoint.encoder), right, upper=UNKNOWN_SHARES),
+        by_unknown=accuracy_by(unknown_shares(texts, checkpoint.tokenizer), right, upper=UNKNOWN_SHARES),
     )
 
 
-def unknown_shares(texts: TokenisedTexts, encoder: TextEncoder) -> NDArray[np.float64]:
+def unknown_shares(texts: TokenisedTexts, tokenizer: Tokenizer) -> NDArray[np.float64]:
     """The unknown share of each text, (N,): of its tokens or, with subwords, of the characters in its words.
 
     The characters are counted as in `txcls.text.tokens.unknown_share`.
     """
     shares: NDArray[np.float64]
-    if encoder.byte_pairs is None:
+    if tokenizer.byte_pairs is None:
         shares = np.add.reduceat(texts.ids == UNK, texts.offsets[:-1], dtype=np.int64) / texts.lengths
         return shares
-    characters, letters, begins = _subword_letters(encoder)
+    characters, letters, begins = _subword_letters(tokenizer)
     n_characters, is_letters, starts_word = characters[texts.ids], letters[texts.ids], begins[texts.ids]
     starts_word[texts.offsets[:-1]] = True
     starts_word[1:] |= ~is_letters[:-1]
@@ -282,13 +282,13 @@ def unknown_shares(texts: TokenisedTexts, encoder: TextEncoder) -> NDArray[np.fl
     return shares
 
 
-def _subword_letters(encoder: TextEncoder) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
+def _subword_letters(tokenizer: Tokenizer) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
     """Three properties of each subword, (V,).
 
     Its number of characters without a leading space; whether it starts with a letter or a non-ASCII symbol; and whether
     it has a leading space.
     """
-    pieces = [to_bytes(token) or b"<" for token in encoder.vocabulary.tokens]  # a special token has no letters
+    pieces = [to_bytes(token) or b"<" for token in tokenizer.vocabulary.tokens]  # a special token has no letters
     bare = [piece.removeprefix(b" ") for piece in pieces]
     return (
         np.array([sum(byte & 0xC0 != 0x80 for byte in piece) for piece in bare]),  # other bytes continue a character
@@ -301,7 +301,7 @@ def accuracy_without_order(
     model: TextClassifier,
     texts: TokenisedTexts,
     *,
-    encoder: TextEncoder,
+    tokenizer: Tokenizer,
     device: torch.device | str = "cpu",
     on_batch: Callable[[int], None] | None = None,
 ) -> dict[str, float]:
@@ -311,7 +311,9 @@ def accuracy_without_order(
     by the mean over the positions of all tokens; zeros would be an input unlike any in training. `positions_permuted`:
     the position vectors of each text in random order; omitted if tokens are words, where it equals `words_shuffled`.
     """
-    logits = {"words_shuffled": predict_logits(model, shuffle_words(texts, encoder), device=device, on_batch=on_batch)}
+    logits = {
+        "words_shuffled": predict_logits(model, shuffle_words(texts, tokenizer), device=device, on_batch=on_batch)
+    }
     if model.config.positions != "none":
         without_positions = deepcopy(model)  # the model itself may be shared
         vectors = without_positions.embeddings.positional
@@ -319,8 +321,8 @@ def accuracy_without_order(
         with torch.no_grad():
             vectors.copy_((counts @ vectors / counts.sum()).expand_as(vectors))
         logits["positions_mean"] = predict_logits(without_positions, texts, device=device, on_batch=on_batch)
-    if _has_permuted(model, encoder):
-        permuted = shuffle_words(texts, encoder, whole_words=False)
+    if _has_permuted(model, tokenizer):
+        permuted = shuffle_words(texts, tokenizer, whole_words=False)
         logits["positions_permuted"] = predict_logits(model, permuted, device=device, on_batch=on_batch)
     return {
         name: round(float((scores.argmax(-1).numpy() == texts.labels).mean()), 6)  # N C
@@ -328,29 +330,29 @@ def accuracy_without_order(
     }
 
 
-def _has_permuted(model: TextClassifier, encoder: TextEncoder) -> bool:
+def _has_permuted(model: TextClassifier, tokenizer: Tokenizer) -> bool:
     """Whether permuting position vectors equals permuting tokens, and differs from shuffling words."""
     treats_tokens_alike = model.config.pooling != "first" and not model.config.causal
-    return encoder.byte_pairs is not None and model.config.positions != "none" and treats_tokens_alike
+    return tokenizer.byte_pairs is not None and model.config.positions != "none" and treats_tokens_alike
 
 
 def shuffle_words(
-    texts: TokenisedTexts, encoder: TextEncoder, *, seed: int = 0, whole_words: bool = True
+    texts: TokenisedTexts, tokenizer: Tokenizer, *, seed: int = 0, whole_words: bool = True
 ) -> TokenisedTexts:
     """The same texts with their words in random order; a class token stays first.
 
     The subwords of a word stay together unless `whole_words` is false. If every token attends to all tokens, this
     equals permuting the position vectors of each text.
     """
-    if encoder.byte_pairs is None or not whole_words:
-        begins = np.ones(encoder.vocab_size, dtype=bool)  # V
+    if tokenizer.byte_pairs is None or not whole_words:
+        begins = np.ones(tokenizer.vocab_size, dtype=bool)  # V
     else:
-        begins = np.array([token.startswith("Ġ") for token in encoder.vocabulary.tokens])  # V: Ġ is a leading space
+        begins = np.array([token.startswith("Ġ") for token in tokenizer.vocabulary.tokens])  # V: Ġ is a leading space
     starts_word = begins[texts.ids]
     starts_word[texts.offsets[:-1]] = True
     word = np.cumsum(starts_word)  # the word of each token, numbered from 1 over all texts
     random_key = np.random.default_rng(seed).random(len(word) + 1)[word]
-    if encoder.class_token:
+    if tokenizer.class_token:
         random_key[texts.offsets[:-1]] = -1.0
     text = np.repeat(np.arange(len(texts)), texts.lengths)  # the text of each token
     order = np.lexsort((np.arange(len(word)), random_key, text))  # by text, then randomly by word, then by position
@@ -389,14 +391,14 @@ def _validation_rows(checkpoint: Checkpoint, dataset: Dataset) -> LabelledTexts:
 
 
 def _tokenised(rows: LabelledTexts, checkpoint: Checkpoint) -> TokenisedTexts:
-    return TokenisedTexts.encode(checkpoint.encoder, in_classes_of(rows, checkpoint))
+    return TokenisedTexts.encode(checkpoint.tokenizer, in_classes_of(rows, checkpoint))
 
 
 def _out_of_scope(
     checkpoint: Checkpoint, dataset: Dataset, split: SplitName, *, device: torch.device | str
 ) -> tuple[Logits, NDArray[np.int64]]:
     """Logits (M, C) and numbers of tokens (M,) of a split's out-of-scope texts."""
-    texts = TokenisedTexts.encode(checkpoint.encoder, dataset.load(split))
+    texts = TokenisedTexts.encode(checkpoint.tokenizer, dataset.load(split))
     return predict_logits(_classifier_of(checkpoint), texts, device=device).numpy(), texts.lengths
 
 

@@ -103,7 +103,7 @@ def encoder_vectors(texts: Sequence[str], *, encoder: str | Path = ENCODER) -> F
         return None
     if not isinstance(checkpoint.model, LanguageModel):
         return None
-    tokens = TokenisedTexts.encode(checkpoint.encoder, LabelledTexts(texts, [0] * len(texts), ("any",)))
+    tokens = TokenisedTexts.encode(checkpoint.tokenizer, LabelledTexts(texts, [0] * len(texts), ("any",)))
     vectors = np.zeros((len(texts), checkpoint.config.model.d_model))
     with torch.inference_mode():
         for rows in batches_by_length(tokens.lengths, batch_size=64):

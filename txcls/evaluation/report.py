@@ -184,7 +184,7 @@ def report_on(
         order = accuracy_without_order(
             checkpoint.model,  # type: ignore[arg-type]  # a Predictor's model is a classifier
             texts,
-            encoder=checkpoint.encoder,
+            tokenizer=checkpoint.tokenizer,
             on_batch=lambda _: may_pause(),
         )
         measured = replace(measured, order=order)
@@ -204,7 +204,7 @@ def _predict(
 ) -> tuple[RowPredictions, TokenisedTexts, NDArray[np.float32]]:
     checkpoint = classifier.checkpoint
     rows = in_classes_of(rows, checkpoint)
-    texts = TokenisedTexts.encode(checkpoint.encoder, rows)
+    texts = TokenisedTexts.encode(checkpoint.tokenizer, rows)
     done = 0
 
     def count(n: int) -> None:
@@ -215,7 +215,7 @@ def _predict(
         may_pause()
 
     logits = predict_logits(checkpoint.model, texts, batch_size=128, on_batch=count).numpy()  # type: ignore[arg-type]  # N C
-    lengths, unknown = texts.lengths, unknown_shares(texts, checkpoint.encoder)
+    lengths, unknown = texts.lengths, unknown_shares(texts, checkpoint.tokenizer)
     probabilities = calibrated_probabilities(logits, checkpoint.calibration, lengths).astype(np.float64)  # N C
     return RowPredictions(rows, probabilities, lengths, unknown), texts, logits
 

@@ -115,7 +115,7 @@ def measure_means(classifier: Predictor, texts: Sequence[str], *, split: str) ->
     sums: dict[str, Tensor] = {}
     n_texts = n_tokens = 0
     for text in check_texts(texts):
-        encoding = classifier.encoder.encode(text)
+        encoding = classifier.tokenizer.encode(text)
         if not encoding.has_words:
             continue
         with trace(record=names) as opened:
@@ -385,7 +385,7 @@ def ablate_on_rows(
     config = classifier.checkpoint.config.model
     if not len(rows):
         raise ValueError("got no rows; expected at least one")
-    texts = TokenisedTexts.encode(classifier.encoder, rows)
+    texts = TokenisedTexts.encode(classifier.tokenizer, rows)
     changes = each_part(config, heads=method, feed_forward=method)
     accuracies = np.array([accuracy_with(classifier, texts, [change], means=means) for change in changes])
     n_heads = config.n_layers * config.n_heads
@@ -449,7 +449,7 @@ def measure_heads(
 
 def sampled(classifier: Predictor, rows: LabelledTexts) -> LabelledTexts:
     """All rows, or a fixed random sample with about `MAX_TOKENS` tokens if they have more."""
-    n_tokens = int(TokenisedTexts.encode(classifier.encoder, rows).lengths.sum())
+    n_tokens = int(TokenisedTexts.encode(classifier.tokenizer, rows).lengths.sum())
     if n_tokens <= MAX_TOKENS:
         return rows
     n = max(1, len(rows) * MAX_TOKENS // n_tokens)

@@ -126,7 +126,7 @@ class TargetFunction:
             return torch.zeros_like(self.input)
         words = torch.tensor([not token.is_special for token in self.traced.tokens])  # T
         with trace(record=["embeddings.out"]) as opened:
-            self.classifier.logits(torch.where(words, self.classifier.encoder.blank, self.ids))
+            self.classifier.logits(torch.where(words, self.classifier.tokenizer.blank, self.ids))
         return opened["embeddings.out"][0].clone()  # T D
 
 
@@ -151,7 +151,7 @@ def integrated_gradients(target_function: TargetFunction, baseline: Baseline, st
     """(Input - baseline) times the gradient, averaged over `steps` points on the line from the baseline to the text.
 
     Sundararajan et al. 2017, https://arxiv.org/abs/1703.01365, equation 1, by Gauss-Legendre quadrature. The baseline
-    is the first layer's input for the same number of blank tokens ("blank", `TextEncoder.blank`), or zeros ("zero").
+    is the first layer's input for the same number of blank tokens ("blank", `Tokenizer.blank`), or zeros ("zero").
     If `steps` is None, it is doubled until the completeness error is below `MAX_ERROR` or it reaches `MAX_STEPS`.
     """
     if steps is None:
@@ -194,7 +194,7 @@ def logits_without(classifier: Predictor, ids: Sequence[int], removed: Sequence[
 
     Only texts of equal length share a pass, so no padding is needed.
     """
-    blank = classifier.encoder.blank
+    blank = classifier.tokenizer.blank
     rows = [
         [token_id for position, token_id in enumerate(ids) if position not in positions] or [blank]
         for positions in removed
@@ -429,7 +429,7 @@ def measure_explanations(
     """
     curves, overlaps, chances, errors = [], [], [], []
     for number, text in enumerate(texts, start=1):
-        if classifier.encoder.encode(text).has_words:
+        if classifier.tokenizer.encode(text).has_words:
             explanation = explain(classifier, text)
             assert explanation.integrated is not None
             curves.append(deletion_curves(classifier, text, explanation.scores))

@@ -27,7 +27,7 @@ from txcls.evaluation.evaluate import in_classes_of
 from txcls.inspection.tracing import readable
 from txcls.predictor import Predictor, padded
 from txcls.tap import Edit, trace
-from txcls.text.encoder import TextEncoder
+from txcls.text.tokenizer import Tokenizer
 from txcls.text.tokens import Token
 from txcls.wording import percentage
 
@@ -84,9 +84,9 @@ def roles_of(tokens: Sequence[Token], roles: Roles) -> list[str]:
     return [role_of(token) for token in tokens]
 
 
-def role_batches(encoder: TextEncoder, rows: LabelledTexts, roles: Sequence[Roles]) -> list[RoleBatch]:
+def role_batches(tokenizer: Tokenizer, rows: LabelledTexts, roles: Sequence[Roles]) -> list[RoleBatch]:
     """All texts in batches, with the roles of their tokens."""
-    encodings = [encoder.encode(text) for text in rows.texts]
+    encodings = [tokenizer.encode(text) for text in rows.texts]
     batches = []
     for indices in batches_by_length([len(encoding.ids) for encoding in encodings], batch_size=BATCH):
         ids = padded([encodings[index].ids for index in indices])  # B T
@@ -235,7 +235,7 @@ def _tokens_of_classes(classifier: Predictor) -> dict[int, int]:
     return {
         ids[0]: index
         for index, name in enumerate(classifier.classes)
-        if len(ids := [token.id for token in classifier.encoder.encode(name).tokens if not token.is_special]) == 1
+        if len(ids := [token.id for token in classifier.tokenizer.encode(name).tokens if not token.is_special]) == 1
     }
 
 
@@ -358,7 +358,7 @@ def measure_circuit(classifier: Predictor, *, on_stage: Callable[[str], None] | 
     def read(split: SplitName, limit: int | None = None) -> list[RoleBatch]:
         rows = in_classes_of(dataset.load(split), classifier.checkpoint)
         rows = rows.subset(range(len(rows))[:limit])
-        return role_batches(classifier.encoder, rows, roles_of_split(split))
+        return role_batches(classifier.tokenizer, rows, roles_of_split(split))
 
     search = read("validation", N_SEARCH)
     candidates = all_rows(classifier, search)

@@ -190,7 +190,7 @@ def _replacements(classifier: Predictor, encoding: Encoding, n: int) -> list[_Ch
         token = encoding.tokens[place]
         # More than n candidates, since punctuation and other spellings of the same word are skipped.
         candidates = np.argpartition(-row, min(3 * n + 1, len(row) - 1))[: 3 * n + 1].tolist()
-        spellings = ((k, classifier.encoder.decode([k]).strip()) for k in sorted(candidates, key=lambda k: -row[k]))
+        spellings = ((k, classifier.tokenizer.decode([k]).strip()) for k in sorted(candidates, key=lambda k: -row[k]))
         neighbours = ((k, word) for k, word in spellings if k != token.id and _is_word(word) and word != token.text)
         changes += [_Change(place, word, 1.0 - float(row[k])) for k, word in islice(neighbours, n)]
     return changes

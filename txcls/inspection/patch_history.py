@@ -71,9 +71,9 @@ def measure_patch_history(classifier: Predictor, circuit: Circuit) -> PatchHisto
     pairs = [(report, other) for report in reports_of("test") if (other := other_construction(report)) is not None]
     labels = [TEAMS.index(report.loser) for report, _ in pairs]
     patched = LabelledTexts([report.text for report, _ in pairs], labels, TEAMS)
-    patched_batches = role_batches(classifier.encoder, patched, [report.roles for report, _ in pairs])
+    patched_batches = role_batches(classifier.tokenizer, patched, [report.roles for report, _ in pairs])
     source = LabelledTexts([other for _, other in pairs], labels, TEAMS)
-    source_batches = role_batches(classifier.encoder, source, [{}] * len(pairs))  # equal lengths, so the same order
+    source_batches = role_batches(classifier.tokenizer, source, [{}] * len(pairs))  # equal lengths, so the same order
     control_role = next(role for role in TEAM_ROLES if role != row.role)
     model = copy.deepcopy(checkpoint.model)
     shares: dict[str, list[float]] = {row.role: [], control_role: []}

@@ -91,7 +91,7 @@ def training_film(classifier: Predictor, text: str, *, shown: slice = slice(None
     ids = torch.tensor([encoding.ids])  # 1 T
     # A separate model, since `functional_call` replaces the weights of its model, and other threads may be using ours.
     empty = build_without_memory(
-        checkpoint.config, vocab_size=classifier.encoder.vocab_size, n_classes=len(classifier.classes)
+        checkpoint.config, vocab_size=classifier.tokenizer.vocab_size, n_classes=len(classifier.classes)
     )
     assert isinstance(empty, TextClassifier)
     traced = _TracedClassifier(empty.eval())

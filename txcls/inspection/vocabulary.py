@@ -11,8 +11,8 @@ from txcls.config import DataConfig, TextConfig
 from txcls.data.datasets import open_dataset
 from txcls.inspection.tracing import FloatArray
 from txcls.predictor import Predictor
-from txcls.text.encoder import TextEncoder
 from txcls.text.subwords import BytePairs, count_merges, spell
+from txcls.text.tokenizer import Tokenizer
 from txcls.text.vocabulary import SPECIAL_TOKENS
 
 
@@ -24,29 +24,29 @@ class Tokenizers:
     at the time of its merge; it is empty if the merges are the checkpoint's, which stores no counts.
     """
 
-    words: TextEncoder
-    subwords: TextEncoder
+    words: Tokenizer
+    subwords: Tokenizer
     pairs: BytePairs
     words_from: str
     pairs_from: str
     frequencies: tuple[int, ...]
 
 
-def compare_tokenizers(encoder: TextEncoder, *, size: int = 4000) -> Tokenizers:
+def compare_tokenizers(tokenizer: Tokenizer, *, size: int = 4000) -> Tokenizers:
     """A checkpoint's tokenizer, and a tokenizer of the other kind.
 
     For a word tokenizer, a subword vocabulary of `size` tokens, including special tokens, is learned from the
     checkpoint's words. These are ordered by frequency but have no counts, so the word of rank r out of V gets the count
     V / r (Zipf's law). For a subword tokenizer, the words come from the sample set's training texts.
     """
-    cleaning, max_length = encoder.config.cleaning, encoder.max_length
-    if encoder.byte_pairs is not None:
+    cleaning, max_length = tokenizer.config.cleaning, tokenizer.max_length
+    if tokenizer.byte_pairs is not None:
         texts = open_dataset(DataConfig(dataset="sample")).load("train").texts
         config = TextConfig(cleaning=cleaning, tokenizer="word", min_frequency=1)
-        words = TextEncoder.fit(texts, config, max_length=max_length)
+        words = Tokenizer.fit(texts, config, max_length=max_length)
         origin = f"the {len(texts)} training texts of the sample set, since this checkpoint has no vocabulary of words"
-        return Tokenizers(words, encoder, encoder.byte_pairs, origin, "the checkpoint's training texts", ())
-    tokens = encoder.vocabulary.tokens[len(SPECIAL_TOKENS) :]
+        return Tokenizers(words, tokenizer, tokenizer.byte_pairs, origin, "the checkpoint's training texts", ())
+    tokens = tokenizer.vocabulary.tokens[len(SPECIAL_TOKENS) :]
     counts = {token: max(len(tokens) // rank, 1) for rank, token in enumerate(tokens, start=1)}
     config = TextConfig(cleaning=cleaning, tokenizer="bpe", max_vocabulary=size)
     pairs = BytePairs.fit((token for token, n in counts.items() for _ in range(n)), config)
@@ -55,8 +55,8 @@ def compare_tokenizers(encoder: TextEncoder, *, size: int = 4000) -> Tokenizers:
         for part in pairs.parts(token):
             parts[part] += n
     return Tokenizers(
-        words=encoder,
-        subwords=TextEncoder(pairs, config, max_length=max_length),
+        words=tokenizer,
+        subwords=Tokenizer(pairs, config, max_length=max_length),
         pairs=pairs,
         words_from="the checkpoint's training texts",
         pairs_from=f"the {len(tokens):,} words of this checkpoint's vocabulary, weighted by their frequency rank",
@@ -64,10 +64,10 @@ def compare_tokenizers(encoder: TextEncoder, *, size: int = 4000) -> Tokenizers:
     )
 
 
-def spellings(encoder: TextEncoder) -> tuple[str, ...]:
+def spellings(tokenizer: Tokenizer) -> tuple[str, ...]:
     """The tokens of the vocabulary as text, by id; subwords have ␣ for a preceding space."""
-    tokens = encoder.vocabulary.tokens
-    return tokens if encoder.byte_pairs is None else tuple(map(spell, tokens))
+    tokens = tokenizer.vocabulary.tokens
+    return tokens if tokenizer.byte_pairs is None else tuple(map(spell, tokens))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def nearest_tokens(classifier: Predictor, index: int, *, n: int = 8) -> list[tup
     Raises:
         IndexError: there is no such id.
     """
-    classifier.encoder.vocabulary.token_of(index)
+    classifier.tokenizer.vocabulary.token_of(index)
     return nearest_by_cosine(token_cosines(classifier, [index])[0], index, n)
 
 

@@ -80,7 +80,7 @@ class TextModel:
         if objective == "causal" and (folder / "merges.txt").is_file():
             return _load_published(folder)
         checkpoint = load_checkpoint(folder)
-        model, encoder = checkpoint.model, checkpoint.encoder
+        model, tokenizer = checkpoint.model, checkpoint.tokenizer
         if checkpoint.config.objective != objective:
             cannot = "continue a text" if objective == "causal" else "fill in a masked token"
             raise CheckpointError(
@@ -92,11 +92,11 @@ class TextModel:
             name=checkpoint.name,
             title=checkpoint.config.title,
             model=model,
-            read=encoder.encode,
-            decode=encoder.decode,
-            tokens=encoder.vocabulary.tokens,
-            kind=encoder.config.tokenizer,
-            start=encoder.encode("").tokens,
+            read=tokenizer.encode,
+            decode=tokenizer.decode,
+            tokens=tokenizer.vocabulary.tokens,
+            kind=tokenizer.config.tokenizer,
+            start=tokenizer.encode("").tokens,
             perplexity=checkpoint.metrics.get("language", {}).get("perplexity"),
             induction=checkpoint.metrics.get("induction"),
         )

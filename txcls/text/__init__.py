@@ -1,1 +1,1 @@
-"""From text to token ids with offsets in the text: cleaning, tokenizers, vocabulary and encoder."""
+"""From text to token ids with offsets in the text: cleaning, words and byte pairs, vocabulary, tokenizer."""

@@ -19,7 +19,7 @@ from txcls.data.batches import TokenisedTexts
 from txcls.data.texts import UnlabelledTexts
 from txcls.data.types import LabelledTexts
 from txcls.errors import CheckpointError, TrainingError
-from txcls.text.encoder import WINDOW, TextEncoder
+from txcls.text.tokenizer import WINDOW, Tokenizer
 from txcls.text.vocabulary import CLS
 
 MAX_TOKENS = 1_000_000
@@ -32,9 +32,9 @@ BATCH_CHARACTERS = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Windows of training and validation texts, their encoder, and the "data" entry of metrics.json."""
+    """Windows of training and validation texts, their tokenizer, and the "data" entry of metrics.json."""
 
-    encoder: TextEncoder
+    tokenizer: Tokenizer
     training: TokenisedTexts
     validation: TokenisedTexts
     facts: dict[str, Any]
@@ -49,10 +49,10 @@ def make_corpus(folder: Path, config: RunConfig, texts: UnlabelledTexts, *, on_s
     stride = -(-sum(map(len, texts.training)) // MAX_CHARACTERS_FOR_VOCABULARY) or 1
     learned_from = texts.training[::stride]
     on_stage(f"building the vocabulary from {len(learned_from):,} training texts")
-    encoder = TextEncoder.fit(
+    tokenizer = Tokenizer.fit(
         learned_from, config.text, max_length=config.model.max_length, class_token=config.reads_class_token
     )
-    on_stage(f"turning texts into ids with a vocabulary of {encoder.vocab_size:,}")
+    on_stage(f"turning texts into ids with a vocabulary of {tokenizer.vocab_size:,}")
     facts = {
         "dataset": texts.info.name,
         "title": texts.info.title,
@@ -65,8 +65,8 @@ def make_corpus(folder: Path, config: RunConfig, texts: UnlabelledTexts, *, on_s
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         for name, part in (("training", texts.training), ("validation", texts.validation)):
-            _write_windows(folder / name, encoder, part)
-        description = {"settings": _settings(config), "encoder": encoder.to_dict(), "facts": facts}
+            _write_windows(folder / name, tokenizer, part)
+        description = {"settings": _settings(config), "encoder": tokenizer.to_dict(), "facts": facts}
         # Written last: its presence means that the other files are complete.
         (folder / "corpus.json").write_text(json.dumps(description), encoding="utf-8")
     except OSError as error:
@@ -82,20 +82,20 @@ def read_corpus(folder: Path, config: RunConfig) -> Corpus | None:
         description = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
         if description["settings"] != _settings(config):
             return None
-        encoder = TextEncoder.from_dict(description["encoder"])
+        tokenizer = Tokenizer.from_dict(description["encoder"])
         training, validation = (_read_windows(folder / name) for name in ("training", "validation"))
     except (OSError, ValueError, KeyError, TypeError, CheckpointError):
         return None
-    return Corpus(encoder, training, validation, description["facts"])
+    return Corpus(tokenizer, training, validation, description["facts"])
 
 
-def windows(encoder: TextEncoder, texts: Sequence[str]) -> TokenisedTexts:
+def windows(tokenizer: Tokenizer, texts: Sequence[str]) -> TokenisedTexts:
     """Encode texts, splitting those longer than the model's maximum length into windows."""
     pieces = [piece for text in texts for piece in _pieces(text)]
-    untruncated = TextEncoder.from_dict({**encoder.to_dict(), "class_token": False, "max_length": MAX_TOKENS})
+    untruncated = Tokenizer.from_dict({**tokenizer.to_dict(), "class_token": False, "max_length": MAX_TOKENS})
     rows = LabelledTexts(pieces, [0] * len(pieces), ("text",))
-    first = CLS if encoder.class_token else None
-    return TokenisedTexts.encode(untruncated, rows).windows(encoder.max_length, first=first)
+    first = CLS if tokenizer.class_token else None
+    return TokenisedTexts.encode(untruncated, rows).windows(tokenizer.max_length, first=first)
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -128,12 +128,12 @@ def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
         yield batch
 
 
-def _write_windows(file: Path, encoder: TextEncoder, texts: Sequence[str]) -> None:
+def _write_windows(file: Path, tokenizer: Tokenizer, texts: Sequence[str]) -> None:
     """Write the windows' ids to `file`.ids as consecutive int32, and their lengths to `file`.npy."""
     lengths = [np.zeros(0, dtype=np.int64)]
     with file.with_suffix(".ids").open("wb") as target:
         for batch in _batches(piece for text in texts for piece in _pieces(text)):
-            encoded = windows(encoder, batch)
+            encoded = windows(tokenizer, batch)
             target.write(encoded.ids.tobytes())
             lengths.append(encoded.lengths)
     np.save(file.with_suffix(".npy"), np.concatenate(lengths))

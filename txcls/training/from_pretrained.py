@@ -11,7 +11,7 @@ from txcls.data.splits import training_and_validation, validation_share
 from txcls.data.types import Dataset
 from txcls.errors import TrainingError
 from txcls.model import Encoder
-from txcls.text.encoder import TextEncoder
+from txcls.text.tokenizer import Tokenizer
 
 OWN_SETTINGS = ("max_length", "pooling", "dropout", "attention_dropout")
 """Model settings taken from the classifier's configuration, not the pre-trained model. Learned positions beyond the
@@ -95,10 +95,10 @@ def _depends_only_on_texts(dataset: Dataset, config: RunConfig) -> bool:
     )
 
 
-def encoder_from(init: Checkpoint, config: RunConfig) -> TextEncoder:
-    """The pre-trained model's text encoder, with the classifier's max_length."""
+def tokenizer_from(init: Checkpoint, config: RunConfig) -> Tokenizer:
+    """The pre-trained model's tokenizer, with the classifier's max_length."""
     changes = {"max_length": config.model.max_length, "class_token": config.reads_class_token}
-    return TextEncoder.from_dict({**init.encoder.to_dict(), **changes})
+    return Tokenizer.from_dict({**init.tokenizer.to_dict(), **changes})
 
 
 def start_from(model: Encoder, init: Checkpoint) -> None:

@@ -72,9 +72,9 @@ def pretrain(
         if corpus is None:
             report(f"reading {config.data.dataset}")
             corpus = make_corpus(folder, config, open_texts(config.data, path=data_path), on_stage=report)
-    encoder, train = corpus.encoder, corpus.training
+    tokenizer, train = corpus.tokenizer, corpus.training
     torch.manual_seed(config.train.seed)
-    model, objective = _model_and_objective(config, encoder.vocab_size, train)
+    model, objective = _model_and_objective(config, tokenizer.vocab_size, train)
     report(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {torch_device}")
     result = fit(
         model,
@@ -101,7 +101,7 @@ def pretrain(
         },
     }
     history = [asdict(row) for row in result.history]
-    checkpoint = Checkpoint(out, config, encoder, (), model.cpu().eval(), metrics=metrics, history=history)
+    checkpoint = Checkpoint(out, config, tokenizer, (), model.cpu().eval(), metrics=metrics, history=history)
     return save_finished(checkpoint)
 
 

@@ -23,10 +23,10 @@ from txcls.data.types import Dataset, LabelledTexts
 from txcls.errors import DataError, TrainingError
 from txcls.evaluation.evaluate import with_calibration
 from txcls.model import TextClassifier
-from txcls.text.encoder import TextEncoder
+from txcls.text.tokenizer import Tokenizer
 from txcls.training.distributed import current_processes, training_device
 from txcls.training.facts import data_facts, training_facts
-from txcls.training.from_pretrained import check_unread, encoder_from, settings_from, start_from
+from txcls.training.from_pretrained import check_unread, settings_from, start_from, tokenizer_from
 from txcls.training.loop import Progress, fit
 from txcls.training.objectives import Classify
 from txcls.training.run_folder import check_writable, one_run_per_folder, save_finished, state_file
@@ -124,7 +124,7 @@ def train(
     checkpoint = Checkpoint(
         out,
         config,
-        run.encoder,
+        run.tokenizer,
         dataset.classes,
         model.eval(),
         metrics=metrics,
@@ -138,7 +138,7 @@ def train(
 class Prepared:
     """A run that is ready for its first step."""
 
-    encoder: TextEncoder
+    tokenizer: Tokenizer
     training: TokenisedTexts
     validation: TokenisedTexts
     model: TextClassifier
@@ -159,21 +159,21 @@ def prepare(
     """
     if init is None:
         report(f"building the vocabulary from {len(rows):,} training texts")
-        encoder = TextEncoder.fit(
+        tokenizer = Tokenizer.fit(
             rows.texts, config.text, max_length=config.model.max_length, class_token=config.reads_class_token
         )
     else:
-        encoder = encoder_from(init, config)
-    report(f"turning texts into ids with a vocabulary of {encoder.vocab_size:,}")
+        tokenizer = tokenizer_from(init, config)
+    report(f"turning texts into ids with a vocabulary of {tokenizer.vocab_size:,}")
     with current_processes().one_before_others():
-        training = TokenisedTexts.encode(encoder, rows)
-        validation = TokenisedTexts.encode(encoder, validation_rows)
+        training = TokenisedTexts.encode(tokenizer, rows)
+        validation = TokenisedTexts.encode(tokenizer, validation_rows)
     torch.manual_seed(config.train.seed)
-    model = TextClassifier(config.model, vocab_size=encoder.vocab_size, n_classes=len(rows.classes))
+    model = TextClassifier(config.model, vocab_size=tokenizer.vocab_size, n_classes=len(rows.classes))
     if init is not None:
         start_from(model, init)
-    objective = Classify.of(training, n_classes=len(rows.classes), config=config.train, dropped=encoder.blank)
-    return Prepared(encoder, training, validation, model, objective)
+    objective = Classify.of(training, n_classes=len(rows.classes), config=config.train, dropped=tokenizer.blank)
+    return Prepared(tokenizer, training, validation, model, objective)
 
 
 def _use_fastest_threads(run: Prepared, config: RunConfig, report: Callable[[str], None]) -> None:

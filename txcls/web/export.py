@@ -244,7 +244,7 @@ def describe(classifier: Predictor) -> dict[str, Any]:
         "title": config.title,
         "classes": list(classifier.classes),
         "config": {name: settings[name] for name in SETTINGS},
-        "tokenizer": classifier.encoder.to_dict(),
+        "tokenizer": classifier.tokenizer.to_dict(),
         "calibration": checkpoint.calibration.model_dump(mode="json"),
         "unlike": {
             "short": [astuple(bound) for bound in short_bounds(checkpoint.metrics)],
@@ -302,7 +302,7 @@ def _card(classifier: Predictor) -> dict[str, Any]:
         ("Model", f"Transformer encoder: {_counted(model.n_layers, 'layer')}, {_counted(model.n_heads, 'head')} each, "
                   f"width {model.d_model}, {positions[model.positions]}, pooling: {model.pooling.replace('_', ' ')}"),
         ("Parameters", f"{classifier.n_parameters:,}"),
-        ("Vocabulary", f"{classifier.encoder.vocab_size:,} {kind}"),
+        ("Vocabulary", f"{classifier.tokenizer.vocab_size:,} {kind}"),
         ("Reads", f"the first {model.max_length:,} tokens of a text"),
     ]  # fmt: skip
     n = len(classifier.classes)

@@ -70,7 +70,7 @@ def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Predictor:
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     checkpoint = save_reports_model(tmp_path / "reports", measured=False)
     with torch.no_grad():  # move the bias to halfway between the two texts' logits
-        texts = [torch.tensor([checkpoint.encoder.encode(text).ids]) for text in PAIR.values()]
+        texts = [torch.tensor([checkpoint.tokenizer.encode(text).ids]) for text in PAIR.values()]
         checkpoint.model.head.bias -= (checkpoint.model(texts[0])[0] + checkpoint.model(texts[1])[0]) / 2
     split = {"test": 0.75}
     kept_rows = [KeptRows(Row(1, 1, "class token"), split, {"test": 0.25}, {"test": 0.3})]
@@ -106,7 +106,7 @@ def test_the_class_row_is_pointed_at_a_token(reports: Predictor) -> None:
 def test_the_circuit_is_shown_beside_its_control(reports: Predictor) -> None:
     app = open_page("whatif", **PAIR, experiment="circuit", rows="1")
     rows = (Row(1, 1, "class token"),)
-    roles = roles_of(reports.encoder.encode(PAIR["text"]).tokens, roles_of_text(PAIR["text"]))
+    roles = roles_of(reports.tokenizer.encode(PAIR["text"]).tokens, roles_of_text(PAIR["text"]))
     answer = reports.classes[int(keep_rows(reports, PAIR["text"], roles, rows).kept.argmax())]
     assert f"With the weights of this row, and uniform weights in all others: **{answer}**" in body_text(app)
     assert "90.0\u00a0%" in body_text(app) and "26.0\u00a0%" in body_text(app)

@@ -18,7 +18,7 @@ from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.inspection.stories.kinds import TextKinds
 from txcls.model import LayerNorm, TextClassifier
 from txcls.predictor import Predictor
-from txcls.text.encoder import TextEncoder
+from txcls.text.tokenizer import Tokenizer
 
 CLASSES = ("up", "down")
 WORDS = {"start": (0, 0), "rise": (4, 0), "gain": (1, 0), "fall": (0, 4), "dip": (0, 1), ";": (0, 0)}
@@ -45,8 +45,8 @@ def planted(
     config = tiny_config(
         d_model=D, n_heads=2, n_layers=1, d_ff=8, max_length=LENGTH, positions="learned", pooling="first"
     )
-    encoder = TextEncoder.fit([" ".join(WORDS)], config.text, max_length=LENGTH, class_token=False)
-    model = TextClassifier(config.model, vocab_size=encoder.vocab_size, n_classes=len(CLASSES)).eval()
+    tokenizer = Tokenizer.fit([" ".join(WORDS)], config.text, max_length=LENGTH, class_token=False)
+    model = TextClassifier(config.model, vocab_size=tokenizer.vocab_size, n_classes=len(CLASSES)).eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.zero_()
@@ -57,13 +57,13 @@ def planted(
         # Words use dimensions 0 to 11 with opposite signs, positions 12 to 27; the last dimensions are free for the
         # classes.
         for number, word in enumerate(WORDS):
-            [token_id] = encoder.encode(word).ids
+            [token_id] = tokenizer.encode(word).ids
             model.embeddings.token.weight[token_id, 2 * number] = 1.0
             model.embeddings.token.weight[token_id, 2 * number + 1] = -1.0
         for position in range(LENGTH):
             model.embeddings.positional[position, 12 + 2 * position] = 1.0
             model.embeddings.positional[position, 13 + 2 * position] = -1.0
-        scale = model.layers[0].norm_attn(model.embeddings(torch.tensor([encoder.encode("start").ids])))[0, 0].max()
+        scale = model.layers[0].norm_attn(model.embeddings(torch.tensor([tokenizer.encode("start").ids])))[0, 0].max()
         attention = model.layers[0].attn
         for head, weights in enumerate((reads, idle)):
             first = head * E
@@ -90,7 +90,7 @@ def planted(
         # Only the first head is read: the support for each class, minus the mean, is written to a separate dimension.
         attention.output.weight[28:30, :2] = torch.eye(2) - 0.5
         model.head.weight[:, 28:30] = torch.eye(2)
-    return Predictor(Checkpoint(Path("planted"), config, encoder, CLASSES, model))
+    return Predictor(Checkpoint(Path("planted"), config, tokenizer, CLASSES, model))
 
 
 def random_texts(n: int, *, seed: int, semicolon_at: Sequence[int] = ()) -> list[list[str]]:
@@ -105,7 +105,7 @@ def kinds_of(classifier: Predictor, texts: Sequence[Sequence[str]]) -> list[Text
     """The texts, labelled with the classifier's own predictions, which makes all of them correct."""
     texts_with_kinds = []
     for words in texts:
-        ids = np.array([classifier.encoder.encode(word).ids[0] for word in words])
+        ids = np.array([classifier.tokenizer.encode(word).ids[0] for word in words])
         kinds = {
             "first token": np.arange(LENGTH) == 0,
             "punctuation": np.array([word == ";" for word in words]),

@@ -39,14 +39,14 @@ MODELS = [
 
 def statistics_of(classifier: Predictor) -> TokenStatistics:
     rows = LabelledTexts(TEXTS, [n % 4 for n in range(len(TEXTS))], CLASSES)
-    tokens = TokenisedTexts.encode(classifier.encoder, rows)
-    return TokenStatistics.of(tokens, n_classes=4, vocab_size=classifier.encoder.vocab_size)
+    tokens = TokenisedTexts.encode(classifier.tokenizer, rows)
+    return TokenStatistics.of(tokens, n_classes=4, vocab_size=classifier.tokenizer.vocab_size)
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_attention_by_kinds_equals_a_loop_over_texts(untrained: Untrained, model: dict[str, object]) -> None:
     classifier = untrained(**model)
-    texts = statistics_of(classifier).read(classifier.encoder, TEXTS, [0] * len(TEXTS))
+    texts = statistics_of(classifier).read(classifier.tokenizer, TEXTS, [0] * len(TEXTS))
     table = measure_kinds(classifier, texts)
     causal = classifier.checkpoint.config.model.causal
     for q, query in enumerate(table.queries):
@@ -75,13 +75,13 @@ def test_kinds_of_tokens() -> None:
     rows = LabelledTexts(
         ["rise gain ;"] * 60 + ["fall dip ;"] * 60 + ["start ;"] * 2, [0] * 60 + [1] * 61 + [0], ("up", "down")
     )
-    tokens = TokenisedTexts.encode(classifier.encoder, rows)
-    statistics = TokenStatistics.of(tokens, n_classes=2, vocab_size=classifier.encoder.vocab_size)
-    ids = {word: classifier.encoder.encode(word).ids[0] for word in ("rise", "gain", "fall", "dip", "start", ";")}
+    tokens = TokenisedTexts.encode(classifier.tokenizer, rows)
+    statistics = TokenStatistics.of(tokens, n_classes=2, vocab_size=classifier.tokenizer.vocab_size)
+    ids = {word: classifier.tokenizer.encode(word).ids[0] for word in ("rise", "gain", "fall", "dip", "start", ";")}
     assert statistics.typical == {ids[word] for word in ("rise", "gain", "fall", "dip")}
     assert statistics.rare == {ids["start"]} and statistics.counts[ids[";"]] == 122
     texts = statistics.read(
-        classifier.encoder,
+        classifier.tokenizer,
         ["rise ; not rise", "", "start"],
         [0, 1, 1],
         roles=[{"gap": [(5, 10)]}, {}, {}],

@@ -37,7 +37,7 @@ def fitted(classifier: Predictor, *, n: int = 300, seed: int = 20) -> list[Fitte
 
 
 def counts(classifier: Predictor) -> np.ndarray:
-    return np.full(classifier.encoder.vocab_size, 100)
+    return np.full(classifier.tokenizer.vocab_size, 100)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -61,7 +61,7 @@ def test_the_planted_weights_are_fitted(monkeypatch: pytest.MonkeyPatch) -> None
     classifier = planted({}, {}, words=WORD_WEIGHTS, distances=DISTANCE_WEIGHTS)
     both = fitted(classifier)[0].both
     assert both.words is not None and both.distances is not None
-    ids = {word: classifier.encoder.encode(word).ids[0] for word in WORD_WEIGHTS}
+    ids = {word: classifier.tokenizer.encode(word).ids[0] for word in WORD_WEIGHTS}
     for word, weight in WORD_WEIGHTS.items():
         assert both.words[ids[word]] - both.words[ids["rise"]] == pytest.approx(weight + 2.0, abs=0.15)
     for distance, weight in DISTANCE_WEIGHTS.items():

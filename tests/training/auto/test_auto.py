@@ -173,12 +173,12 @@ def test_the_bytes_in_a_token_are_counted_from_its_ids() -> None:
     start = shipped_encoder()
     assert start is not None
     data = rows(60)
-    encoded = planning._encode_untruncated(start.encoder, data)
+    encoded = planning._encode_untruncated(start.tokenizer, data)
     n_bytes = sum(
         len(clean(text, start.config.text.cleaning).encode()) + 1 for text in data.texts
     )  # a space before each
     n_tokens = int((encoded.ids >= len(SPECIAL_TOKENS)).sum())
-    assert planning._bytes_per_token(start.encoder, encoded) == pytest.approx(n_bytes / n_tokens)
+    assert planning._bytes_per_token(start.tokenizer, encoded) == pytest.approx(n_bytes / n_tokens)
 
 
 def test_the_result_is_compared_on_rows_it_never_saw_and_saved(tmp_path: Path) -> None:

@@ -198,7 +198,7 @@ def _draw_card(opened: layout.Page, classifier: Predictor, atlas: HeadAtlas, n: 
             alt=f"Heat map of the attention of head {name} over {len(tokens)} tokens of “{text[:80]}”",
         )
         if words:
-            st.html(_word_list_html(words, {token.id for token in classifier.encoder.encode(text).tokens}))
+            st.html(_word_list_html(words, {token.id for token in classifier.tokenizer.encode(text).tokens}))
         if lecture.is_on():
             return
         with st.expander("Metrics"):

@@ -236,7 +236,7 @@ def _draw_prediction(opened: layout.Page, source: Source, classifier: Predictor,
 def _draw_text_as_read(opened: layout.Page, source: Source, classifier: Predictor) -> None:
     """Draw the text as the checkpoint read it."""
     prediction = compute.predict(source, opened.view.text).prediction
-    truncated_at, limit = prediction.truncated_at, classifier.encoder.max_length
+    truncated_at, limit = prediction.truncated_at, classifier.tokenizer.max_length
     st.html(token_html.marked_text(prediction.text, prediction.tokens, truncated_at=truncated_at, limit=limit))
 
 

@@ -97,7 +97,7 @@ def _draw_text(opened: layout.Page, classifier: Predictor) -> None:
 
 def _blank_name(classifier: Predictor) -> str:
     """Name of the token that the blank baseline consists of and that replaces an empty text."""
-    return "unknown word" if classifier.encoder.byte_pairs is None else "mask token"
+    return "unknown word" if classifier.tokenizer.byte_pairs is None else "mask token"
 
 
 def _draw_scores(text: str, explanation: Explanation, blank: str) -> None:

@@ -11,8 +11,8 @@ from txcls.app.shell.prediction import ask_for_text, load_classifier, loading_pl
 from txcls.errors import TxclsError
 from txcls.inspection.vocabulary import Tokenizers
 from txcls.text.cleaning import clean, explain_cleaning
-from txcls.text.encoder import TextEncoder
 from txcls.text.subwords import BytePairs, Merge, spell
+from txcls.text.tokenizer import Tokenizer
 from txcls.text.tokens import SPACE, Encoding, Token
 from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.wording import percentage
@@ -30,22 +30,22 @@ def main() -> None:
     """Draw the page."""
     opened = layout.open_page(menu.TOKENS, first_text=_most_split_example)
     placeholder = loading_placeholder(opened, height=480)
-    encoder = load_classifier(opened).encoder
+    tokenizer = load_classifier(opened).tokenizer
     placeholder.empty()
     if opened.has_text:
         with lecture.slide(lecture.WORDS):
-            _draw_cleaning(opened.view.text, encoder)
+            _draw_cleaning(opened.view.text, tokenizer)
         with lecture.slide(lecture.WORDS):
-            tokenizers, encodings = _draw_tokens(opened, encoder)
+            tokenizers, encodings = _draw_tokens(opened, tokenizer)
         with lecture.slide(lecture.WORDS):
-            _draw_ids(opened, encoder)
+            _draw_ids(opened, tokenizer)
             _draw_comparison(encodings, (tokenizers.words, tokenizers.subwords))
         with lecture.slide(lecture.WORDS):
-            _draw_merges(opened.view.text, encoder, tokenizers)
+            _draw_merges(opened.view.text, tokenizer, tokenizers)
     else:
         ask_for_text("its cleaning, tokens and ids appear here.")
     with lecture.slide(lecture.WORDS):
-        _draw_vocabulary(opened, encoder)
+        _draw_vocabulary(opened, tokenizer)
     layout.close_page(opened)
 
 
@@ -55,19 +55,19 @@ def _most_split_example(name: str) -> str:
     The first example if the checkpoint cannot be loaded, which the page then reports.
     """
     try:
-        encoder = checkpoints.classifier(checkpoints.source(name)).encoder
+        tokenizer = checkpoints.classifier(checkpoints.source(name)).tokenizer
     except TxclsError:
         return layout.first_example(name)
     texts = [example.text for example in checkpoints.examples(name)]
-    return max(texts, key=lambda text: len(encoder.encode(text).tokens) / len(text.split()))
+    return max(texts, key=lambda text: len(tokenizer.encode(text).tokens) / len(text.split()))
 
 
-def _draw_cleaning(text: str, encoder: TextEncoder) -> None:
+def _draw_cleaning(text: str, tokenizer: Tokenizer) -> None:
     st.subheader("1 · Cleaning", anchor=False)
-    if not encoder.config.cleaning:
+    if not tokenizer.config.cleaning:
         st.markdown("This checkpoint does not clean texts: no cleaning steps are configured.")
         return
-    steps = explain_cleaning(text[:MAX_CLEANED_CHARACTERS], encoder.config.cleaning)
+    steps = explain_cleaning(text[:MAX_CLEANED_CHARACTERS], tokenizer.config.cleaning)
     steps_without_effect = [step for step in steps if not step.edits]
     line = st.container()
     for number, step in enumerate(steps, start=1):
@@ -89,11 +89,11 @@ def _draw_cleaning(text: str, encoder: TextEncoder) -> None:
         st.caption(f"Shown for the first {MAX_CLEANED_CHARACTERS:,} of {len(text):,} characters.")
 
 
-def _draw_tokens(opened: layout.Page, encoder: TextEncoder) -> tuple[Tokenizers, tuple[Encoding, Encoding]]:
+def _draw_tokens(opened: layout.Page, tokenizer: Tokenizer) -> tuple[Tokenizers, tuple[Encoding, Encoding]]:
     """Draw the text as words and as subwords; return both tokenizers and the encodings of the text."""
     st.subheader("2 · Tokens", anchor=False)
     text = opened.view.text
-    is_bpe = encoder.byte_pairs is not None
+    is_bpe = tokenizer.byte_pairs is not None
     size = VOCABULARY_SIZES[-2]
     if not is_bpe:
         size = st.select_slider(
@@ -113,10 +113,10 @@ def _draw_tokens(opened: layout.Page, encoder: TextEncoder) -> tuple[Tokenizers,
         ("Subwords", tokenizers.subwords, encodings[1], is_bpe, tokenizers.pairs_from),
     ]
     kinds.sort(key=lambda kind: not kind[3])  # the checkpoint's own tokens first
-    for column, (kind, tokenizer, encoding, is_own, origin) in zip(st.columns(2, gap="large"), kinds, strict=True):
+    for column, (kind, shown, encoding, is_own, origin) in zip(st.columns(2, gap="large"), kinds, strict=True):
         with column:
             st.markdown(f"**{kind}**, " + ("as this checkpoint reads them" if is_own else "for comparison"))
-            limit, lower = tokenizer.max_length, "lowercase" in tokenizer.config.cleaning
+            limit, lower = shown.max_length, "lowercase" in shown.config.cleaning
             tokens, cut = encoding.tokens, encoding.truncated_at
             st.html(token_html.marked_text(text, tokens, truncated_at=cut, limit=limit, lower=lower))
             st.caption(f"Learned from {origin}.{_bytes_sentence(encoding)}")
@@ -132,14 +132,14 @@ def _bytes_sentence(encoding: Encoding) -> str:
     return f" {n:,} tokens are further bytes of characters that are already marked."
 
 
-def _draw_comparison(encodings: Sequence[Encoding], encoders: Sequence[TextEncoder]) -> None:
+def _draw_comparison(encodings: Sequence[Encoding], both: Sequence[Tokenizer]) -> None:
     """Draw a table of words and subwords: tokens of this text, characters per token, unknown words, vocabulary."""
     tokens_by_kind = [[token for token in encoding.tokens if not token.is_special] for encoding in encodings]
     cells = [
         ("tokens of this text", *(f"{len(tokens):,}" for tokens in tokens_by_kind)),
         ("characters per token", *(_characters_per_token(tokens) for tokens in tokens_by_kind)),
         ("not in the vocabulary", _unknown_share(tokens_by_kind[0]), "0: bytes cover any text"),
-        ("vocabulary size", *(f"{encoder.vocab_size:,}" for encoder in encoders)),
+        ("vocabulary size", *(f"{tokenizer.vocab_size:,}" for tokenizer in both)),
     ]
     st.markdown(table(("", "words", "subwords"), cells, right=("words", "subwords")))
 
@@ -154,9 +154,9 @@ def _unknown_share(tokens: Sequence[Token]) -> str:
     return f"{n:,}\u00a0({percentage(n / len(tokens), 0)})".replace(" ", "\u00a0") if tokens else "–"
 
 
-def _draw_ids(opened: layout.Page, encoder: TextEncoder) -> None:
+def _draw_ids(opened: layout.Page, tokenizer: Tokenizer) -> None:
     st.subheader("3 · Ids", anchor=False)
-    encoding = encoder.encode(opened.view.text)
+    encoding = tokenizer.encode(opened.view.text)
     if not encoding.tokens:
         say_no_tokens()
         return
@@ -164,16 +164,16 @@ def _draw_ids(opened: layout.Page, encoder: TextEncoder) -> None:
         "The model reads only these numbers: each token's **id**, its index in the vocabulary. In small print: its "
         "position in the typed text."
     )
-    st.html(token_html.ids([_token_name(token, encoder) for token in encoding.tokens], encoding.tokens))
+    st.html(token_html.ids([_token_name(token, tokenizer) for token in encoding.tokens], encoding.tokens))
 
 
-def _token_name(token: Token, encoder: TextEncoder) -> str:
-    return token.text if encoder.byte_pairs is None else spell(encoder.vocabulary.token_of(token.id))
+def _token_name(token: Token, tokenizer: Tokenizer) -> str:
+    return token.text if tokenizer.byte_pairs is None else spell(tokenizer.vocabulary.token_of(token.id))
 
 
-def _draw_merges(text: str, encoder: TextEncoder, tokenizers: Tokenizers) -> None:
+def _draw_merges(text: str, tokenizer: Tokenizer, tokenizers: Tokenizers) -> None:
     st.subheader("How merges build a word from its bytes", anchor=False)
-    pairs, steps = tokenizers.pairs, encoder.config.cleaning
+    pairs, steps = tokenizers.pairs, tokenizer.config.cleaning
     st.markdown(
         "Byte-pair encoding starts from single bytes and repeatedly merges two neighbours: always the pair that was "
         f"**learned first**, which has the lowest rank of {len(pairs.merges):,}. ␣ is the space before a word."
@@ -263,7 +263,7 @@ def _pair_count(merge: Merge, tokenizers: Tokenizers) -> str:
     return f"{tokenizers.frequencies[merge.rank - 1]:,}" if tokenizers.frequencies else "–"
 
 
-def _draw_vocabulary(opened: layout.Page, encoder: TextEncoder) -> None:
+def _draw_vocabulary(opened: layout.Page, tokenizer: Tokenizer) -> None:
     st.subheader("Search the vocabulary", anchor=False)
     names = compute.spellings(opened.source)
     typed = st.text_input(
@@ -278,11 +278,11 @@ def _draw_vocabulary(opened: layout.Page, encoder: TextEncoder) -> None:
         first_tokens = [(name, str(index)) for index, name in enumerate(names)][:24]
         st.markdown(
             f"{len(names):,} tokens. The first {len(first_tokens)} by id: special tokens, then "
-            + ("the most frequent words:" if encoder.byte_pairs is None else "single bytes:")
+            + ("the most frequent words:" if tokenizer.byte_pairs is None else "single bytes:")
         )
         st.html(token_html.chips(first_tokens))
         return
-    query = typed if typed in SPECIAL_TOKENS else clean(typed, encoder.config.cleaning)
+    query = typed if typed in SPECIAL_TOKENS else clean(typed, tokenizer.config.cleaning)
     if query != typed:
         st.caption(f"After cleaning: “{plain(query)}”.")
     matches = compute.search(opened.source, query)
@@ -290,8 +290,8 @@ def _draw_vocabulary(opened: layout.Page, encoder: TextEncoder) -> None:
         st.markdown(f"✓ **{plain(names[matches.exact])}** is in the vocabulary: id **{matches.exact}**.")
     else:
         st.markdown(f"✗ **{plain(query)}** is not in the vocabulary. The model reads it as:")
-        tokens = encoder.encode(typed).tokens[:24]
-        st.html(token_html.ids([_token_name(token, encoder) for token in tokens], tokens))
+        tokens = tokenizer.encode(typed).tokens[:24]
+        st.html(token_html.ids([_token_name(token, tokenizer) for token in tokens], tokens))
     if matches.by_id is not None:
         st.markdown(f"Id **{matches.by_id}** is **{plain(names[matches.by_id])}**.")
     left, right = st.columns(2, gap="large")

@@ -88,7 +88,7 @@ def _size_of_model(n_parameters: int, n_tokens: int) -> int:
 def _size_of_classifier(loaded: Predictor) -> int:
     snapshots = loaded.checkpoint.snapshots
     snapshot_bytes = 0 if snapshots is None else 2 * len(snapshots) * loaded.n_parameters
-    return snapshot_bytes + _size_of_model(loaded.n_parameters, len(loaded.encoder.vocabulary.tokens))
+    return snapshot_bytes + _size_of_model(loaded.n_parameters, len(loaded.tokenizer.vocabulary.tokens))
 
 
 @cached(size=_size_of_classifier)

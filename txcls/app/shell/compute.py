@@ -113,13 +113,13 @@ shuffle_words = of_checkpoint(positions.shuffle_words, heavy=True)
 def tokenizers(source: Source, *, size: int) -> Tokenizers:
     """The checkpoint's tokenizer and one of the other kind; `size` is the size of a learned subword vocabulary."""
     with st.spinner("learning subwords …"):
-        return compare_tokenizers(checkpoints.classifier(source).encoder, size=size)
+        return compare_tokenizers(checkpoints.classifier(source).tokenizer, size=size)
 
 
 @cached()
 def spellings(source: Source) -> tuple[str, ...]:
     """The checkpoint's vocabulary in printable form, by id."""
-    return vocabulary.spellings(checkpoints.classifier(source).encoder)
+    return vocabulary.spellings(checkpoints.classifier(source).tokenizer)
 
 
 @cached()
@@ -256,9 +256,9 @@ def some_test_texts(source: Source, n: int) -> tuple[str, ...]:
     """Up to n distinct random test texts that have tokens; DataError if they cannot be read."""
     rows = checkpoints.test_rows(source).texts
     order = np.random.default_rng(0).permutation(len(rows))[: 2 * n]
-    encoder = checkpoints.classifier(source).encoder
+    tokenizer = checkpoints.classifier(source).tokenizer
     texts = dict.fromkeys(rows[int(row)] for row in order)
-    return tuple(text for text in texts if encoder.encode(text).has_words)[:n]
+    return tuple(text for text in texts if tokenizer.encode(text).has_words)[:n]
 
 
 # Language model

@@ -126,7 +126,7 @@ def _or_nothing(words: str) -> str:
 
 def offer_known_words(container: DeltaGenerator, classifier: Predictor, text: str, text_box: str) -> None:
     """For each unknown word of the text, draw a menu of words that the model knows."""
-    unknown = [token for token in classifier.encoder.encode(text).tokens if token.is_unknown]
+    unknown = [token for token in classifier.tokenizer.encode(text).tokens if token.is_unknown]
     if not unknown:
         return
     known = known_words(classifier)
@@ -149,7 +149,7 @@ def offer_known_words(container: DeltaGenerator, classifier: Predictor, text: st
 def known_words(classifier: Predictor) -> list[str]:
     """The words of the model's vocabulary except the teams, in alphabetical order."""
     teams = {team.lower() for team in TEAMS}
-    tokens = classifier.encoder.vocabulary.tokens
+    tokens = classifier.tokenizer.vocabulary.tokens
     return sorted(token for token in tokens if token.isalpha() and token.lower() not in teams)
 
 

@@ -115,7 +115,7 @@ class HeadAtlas:
         expected = [(layer, head) for layer in range(config.n_layers) for head in range(config.n_heads)]
         table = atlas.table
         shape = (config.n_layers, config.n_heads, len(table.queries), len(table.keys))
-        n_words = classifier.encoder.vocab_size
+        n_words = classifier.tokenizer.vocab_size
         lists = [head.story.story.lists for head in atlas.heads if head.story.story.lists is not None]
         fits_lists = all(
             (of_head.words is None or len(of_head.words) == n_words)
@@ -211,8 +211,10 @@ def measure_atlas(
     )
     test = in_classes_of(dataset.load("test"), checkpoint)
     report(f"counting the tokens of {len(training):,} training texts")
-    tokens = TokenisedTexts.encode(classifier.encoder, training)
-    statistics = TokenStatistics.of(tokens, n_classes=len(classifier.classes), vocab_size=classifier.encoder.vocab_size)
+    tokens = TokenisedTexts.encode(classifier.tokenizer, training)
+    statistics = TokenStatistics.of(
+        tokens, n_classes=len(classifier.classes), vocab_size=classifier.tokenizer.vocab_size
+    )
     validation_texts = _sample(classifier, statistics, validation, _roles(dataset, "validation"), MAX_VALIDATION)
     more_validation_texts = _sample(classifier, statistics, validation, _roles(dataset, "validation"), MAX_TEST)
     test_texts = _sample(classifier, statistics, test, _roles(dataset, "test"), MAX_TEST)
@@ -228,7 +230,7 @@ def measure_atlas(
         on_head=lambda done, total: report(f"found the stories of {done} of {total} heads"),
     )
     report(f"measuring the stories on {len(test_texts):,} test texts")
-    rows = TokenisedTexts.encode(classifier.encoder, sampled(classifier, test))
+    rows = TokenisedTexts.encode(classifier.tokenizer, sampled(classifier, test))
     if len(rows) != effects["zero"].n:
         raise ValueError(f"got effects measured on {effects['zero'].n:,} rows; expected {len(rows):,} rows")
     records = []
@@ -279,7 +281,7 @@ def _sample(
     drawn = np.random.default_rng(0).permutation(len(rows))[: limit[0]].tolist()
     texts, labels = [rows.texts[n] for n in drawn], [rows.labels[n] for n in drawn]
     of_texts = None if roles is None else roles_by_prediction(classifier, texts, [roles[n] for n in drawn])
-    with_kinds = statistics.read(classifier.encoder, texts, labels, roles=of_texts)
+    with_kinds = statistics.read(classifier.tokenizer, texts, labels, roles=of_texts)
     ends = np.cumsum([len(text) for text in with_kinds])
     return with_kinds[: max(1, int((ends <= limit[1]).sum()))]
 

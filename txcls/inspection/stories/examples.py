@@ -24,11 +24,11 @@ def clearest_texts(
     Raises:
         ValueError: no text contains a word.
     """
-    encodings = [classifier.encoder.encode(text) for text in texts]
+    encodings = [classifier.tokenizer.encode(text) for text in texts]
     with_words = [n for n, encoding in enumerate(encodings) if encoding.has_words]
     if not with_words:
         raise ValueError(f"got {len(texts)} texts without words; expected at least one text with a word")
-    counts = np.zeros(classifier.encoder.vocab_size, dtype=np.int64)
+    counts = np.zeros(classifier.tokenizer.vocab_size, dtype=np.int64)
     of_texts = [None] * len(texts) if roles is None else roles_by_prediction(classifier, texts, roles)
     kinds = [kinds_of_text(encodings[n], 0, counts=counts, roles=of_texts[n]) for n in with_words]
     causal = classifier.checkpoint.config.model.causal

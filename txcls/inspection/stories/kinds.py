@@ -15,7 +15,7 @@ from txcls.data.batches import TokenisedTexts, batches_by_length
 from txcls.data.types import Roles
 from txcls.predictor import Predictor, padded
 from txcls.tap import trace
-from txcls.text.encoder import TextEncoder
+from txcls.text.tokenizer import Tokenizer
 from txcls.text.tokens import Encoding, Token
 from txcls.text.vocabulary import SPECIAL_TOKENS
 
@@ -186,14 +186,14 @@ class TokenStatistics:
 
     def read(
         self,
-        encoder: TextEncoder,
+        tokenizer: Tokenizer,
         texts: Sequence[str],
         labels: Sequence[int],
         *,
         roles: Sequence[Roles] | None = None,
     ) -> list[TextKinds]:
         """The texts with the kinds of their tokens; texts without a word are left out."""
-        rows = zip(map(encoder.encode, texts), labels, roles or [{}] * len(texts), strict=True)
+        rows = zip(map(tokenizer.encode, texts), labels, roles or [{}] * len(texts), strict=True)
         return [
             kinds_of_text(encoding, label, counts=self.counts, typical=self.typical, rare=self.rare, roles=role)
             for encoding, label, role in rows

@@ -89,7 +89,7 @@ def fit_lists(classifier: Predictor, texts: TokenisedTexts) -> list[FittedLists]
     config = classifier.checkpoint.config.model
     batches = [torch.from_numpy(pad_batch(texts, rows)[0]) for rows in batches_by_length(texts.lengths, batch_size=64)]
     names = [f"layers.{layer}.attn.pattern" for layer in range(config.n_layers)]
-    n_heads, n_words = config.n_layers * config.n_heads, classifier.encoder.vocab_size
+    n_heads, n_words = config.n_layers * config.n_heads, classifier.tokenizer.vocab_size
     targets = _Totals.zeros(n_heads, n_words)
     for ids in batches:
         with trace(record=names) as opened:

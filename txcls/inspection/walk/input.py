@@ -11,8 +11,8 @@ from txcls.inspection.walk.arithmetic import Arithmetic, dot_product, equation_l
 from txcls.inspection.walk.forward_pass import ForwardPass, to_numpy
 from txcls.inspection.walk.step import Operand, Question, SourceLines, WalkStep, addition, ask_largest, source_of
 from txcls.model import Embeddings, sinusoidal_encoding
-from txcls.text.encoder import TextEncoder
 from txcls.text.subwords import BytePairs
+from txcls.text.tokenizer import Tokenizer
 from txcls.text.vocabulary import SPECIAL_TOKENS
 
 TOKEN, POSITION = r"x^{\mathrm{tok}}", r"x^{\mathrm{pos}}"
@@ -24,30 +24,30 @@ def text_steps(run: ForwardPass) -> list[WalkStep]:
 
 
 def _text(run: ForwardPass) -> WalkStep:
-    steps = [step.replace("_", " ") for step in run.classifier.encoder.config.cleaning]
+    steps = [step.replace("_", " ") for step in run.classifier.tokenizer.config.cleaning]
     cleaning = f"It is cleaned in this order: {', '.join(steps)}." if steps else "This classifier does not clean texts."
     return WalkStep(
         "text",
         "Text",
         f"The text as typed: a string of characters. {cleaning}",
         "",
-        (source_of(TextEncoder, "cleaned = clean_aligned"),),
+        (source_of(Tokenizer, "cleaned = clean_aligned"),),
     )
 
 
 def _tokens(run: ForwardPass) -> WalkStep:
-    encoder, n = run.classifier.encoder, len(run.names)
-    kind = "subwords, by byte-pair encoding" if encoder.byte_pairs else "words and punctuation marks"
-    also_tokens = "Punctuation marks and parts of words" if encoder.byte_pairs else "Punctuation marks"
+    tokenizer, n = run.classifier.tokenizer, len(run.names)
+    kind = "subwords, by byte-pair encoding" if tokenizer.byte_pairs else "words and punctuation marks"
+    also_tokens = "Punctuation marks and parts of words" if tokenizer.byte_pairs else "Punctuation marks"
     guesses = sorted({max(n // 2, 1), n, n + max(n // 3, 2), 2 * n + 3})
     return WalkStep(
         "tokens",
         "Tokens",
-        f"The cleaned text is split into T tokens: {kind}. The model reads at most {encoder.max_length} tokens."
-        + (" A class token is added at the start." if encoder.class_token else "")
+        f"The cleaned text is split into T tokens: {kind}. The model reads at most {tokenizer.max_length} tokens."
+        + (" A class token is added at the start." if tokenizer.class_token else "")
         + (" Padding extends the text to that length." if run.config.fixed_length else ""),
         "",
-        (source_of(TextEncoder, "for first, last", "tokens.append"),),
+        (source_of(Tokenizer, "for first, last", "tokens.append"),),
         follows="Text",
         _ask=lambda _: Question(
             "How many tokens is this text split into?",
@@ -61,7 +61,7 @@ def _tokens(run: ForwardPass) -> WalkStep:
 def _ids(run: ForwardPass) -> WalkStep:
     order = (
         "The four special tokens have the lowest ids; the others are ordered by frequency in the training texts."
-        if run.classifier.encoder.byte_pairs is None
+        if run.classifier.tokenizer.byte_pairs is None
         else "The four special tokens have the lowest ids, then single bytes, then merged pairs in order of merging."
     )
     return WalkStep(
@@ -70,7 +70,7 @@ def _ids(run: ForwardPass) -> WalkStep:
         "Each token is replaced by its index in the vocabulary of V tokens. A token that is not in the vocabulary "
         f"becomes {SPECIAL_TOKENS[1]}, id 1. All further steps use only numbers.",
         r"id_i = \mathrm{index}(\mathrm{token}_i), \qquad 0 \le id_i < V",
-        (_lookup_code(run.classifier.encoder),),
+        (_lookup_code(run.classifier.tokenizer),),
         symbol="id",
         follows="Tokens",
         _ask=lambda _: run.ask_token(
@@ -81,10 +81,10 @@ def _ids(run: ForwardPass) -> WalkStep:
     )
 
 
-def _lookup_code(encoder: TextEncoder) -> SourceLines:
-    if encoder.byte_pairs is not None:
+def _lookup_code(tokenizer: Tokenizer) -> SourceLines:
+    if tokenizer.byte_pairs is not None:
         return source_of(BytePairs.tokenize, "index +")
-    module = getmodule(TextEncoder)
+    module = getmodule(Tokenizer)
     assert module is not None
     return source_of(module, "self._ids.get(token, UNK)) for start")
 

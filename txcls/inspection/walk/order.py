@@ -60,6 +60,6 @@ def walk_through(classifier: Predictor, text: str) -> Walk:
     steps += pooling_steps(run, steps[-1])
     steps += head_steps(run, steps[-1])
     sizes = {"B": 1, "T": len(run.names), "D": config.d_model, "H": config.n_heads, "E": config.d_head,
-             "F": config.d_ff, "C": len(classifier.classes), "V": classifier.encoder.vocab_size,
+             "F": config.d_ff, "C": len(classifier.classes), "V": classifier.tokenizer.vocab_size,
              "L": config.n_layers}  # fmt: skip
     return Walk(run.traced, tuple(steps), sizes, run.focus)

@@ -21,7 +21,7 @@ from txcls.data.batches import TokenisedTexts
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError, TrainingError
 from txcls.model import TextClassifier
-from txcls.text.encoder import TextEncoder
+from txcls.text.tokenizer import Tokenizer
 from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.training.auto.recipe import (
     MAX_LENGTH_CHOICES,
@@ -32,7 +32,7 @@ from txcls.training.auto.recipe import (
     max_length_for,
 )
 from txcls.training.auto.split import Indices, Splits, check_rows, split_rows
-from txcls.training.from_pretrained import encoder_from, settings_from
+from txcls.training.from_pretrained import settings_from, tokenizer_from
 from txcls.training.run_folder import plan_file
 from txcls.training.speed import MEASURED_TEXTS, Speed, measure_speed
 from txcls.wording import shown
@@ -129,20 +129,20 @@ def plan_training(
     is_read_as_bytes = False
     if pretrained is not None:
         pretrained_config = settings_from(pretrained, config)
-        encoder = encoder_from(pretrained, pretrained_config)
-        texts = _encode_untruncated(encoder, sample)
-        is_read_as_bytes = init == "encoder" and _bytes_per_token(encoder, texts) < MIN_BYTES
+        tokenizer = tokenizer_from(pretrained, pretrained_config)
+        texts = _encode_untruncated(tokenizer, sample)
+        is_read_as_bytes = init == "encoder" and _bytes_per_token(tokenizer, texts) < MIN_BYTES
         if is_read_as_bytes:
             pretrained = None
         else:
             config = pretrained_config
     if pretrained is None:
         config = config.with_settings(_vocabulary_settings(sample))
-        encoder = _fit_encoder(config, splits.training)
-        texts = _encode_untruncated(encoder, sample)
+        tokenizer = _fit_tokenizer(config, splits.training)
+        texts = _encode_untruncated(tokenizer, sample)
     lengths = texts.lengths
     if speed is None:
-        model = TextClassifier(config.model, vocab_size=encoder.vocab_size, n_classes=len(rows.classes))
+        model = TextClassifier(config.model, vocab_size=tokenizer.vocab_size, n_classes=len(rows.classes))
         speed = measure_speed(model, texts.truncated(min(max_length_for(lengths), MEASURED_LENGTH)), config.train)
     inputs = RecipeInputs(
         lengths,
@@ -241,15 +241,15 @@ def _sample(rows: LabelledTexts, *, seed: int) -> LabelledTexts:
     return rows.subset(np.sort(np.random.default_rng(seed).permutation(len(rows))[:n]))
 
 
-def _encode_untruncated(encoder: TextEncoder, sample: LabelledTexts) -> TokenisedTexts:
-    return TokenisedTexts.encode(TextEncoder.from_dict({**encoder.to_dict(), "max_length": COUNTED_LENGTH}), sample)
+def _encode_untruncated(tokenizer: Tokenizer, sample: LabelledTexts) -> TokenisedTexts:
+    return TokenisedTexts.encode(Tokenizer.from_dict({**tokenizer.to_dict(), "max_length": COUNTED_LENGTH}), sample)
 
 
-def _bytes_per_token(encoder: TextEncoder, texts: TokenisedTexts) -> float:
+def _bytes_per_token(tokenizer: Tokenizer, texts: TokenisedTexts) -> float:
     """Mean number of bytes in a token of the texts; infinite if tokens are words, which can be of any script."""
-    if encoder.byte_pairs is None:
+    if tokenizer.byte_pairs is None:
         return math.inf
-    sizes = np.array([len(token) for token in encoder.vocabulary.tokens])  # one character for each byte
+    sizes = np.array([len(token) for token in tokenizer.vocabulary.tokens])  # one character for each byte
     ids = texts.ids[texts.ids >= len(SPECIAL_TOKENS)]
     return float(sizes[ids].mean()) if len(ids) else 0.0
 
@@ -262,9 +262,9 @@ def _vocabulary_settings(sample: LabelledTexts) -> Iterator[str]:
         yield from ("text.tokenizer=bpe", "text.max_vocabulary=8000")
 
 
-def _fit_encoder(config: RunConfig, rows: LabelledTexts) -> TextEncoder:
+def _fit_tokenizer(config: RunConfig, rows: LabelledTexts) -> Tokenizer:
     texts = rows.texts[:: max(1, len(rows) // VOCABULARY_TEXTS)]
-    return TextEncoder.fit(texts, config.text, max_length=config.model.max_length, class_token=config.reads_class_token)
+    return Tokenizer.fit(texts, config.text, max_length=config.model.max_length, class_token=config.reads_class_token)
 
 
 def _notes(lengths: Indices, speed: Speed, recipe: Recipe, n: int, minutes: float) -> Iterator[str]:

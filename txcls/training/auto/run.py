@@ -260,7 +260,7 @@ def _compare_on_test_rows(
     test = plan.splits.test
     other_rows = _rows_to_fit(plan)
     assert isinstance(checkpoint.model, TextClassifier)
-    texts = TokenisedTexts.encode(checkpoint.encoder, test)
+    texts = TokenisedTexts.encode(checkpoint.tokenizer, test)
     logits = predict_logits(checkpoint.model, texts).numpy()  # M C
     predictions = logits.argmax(axis=1)
     metrics = measure(logits, texts, checkpoint)

@@ -1,7 +1,7 @@
 // Classify a text and keep the intermediate tensors (txcls/predictor.py, txcls/inspection/lens.py).
 
 import {calibratedProbabilities, scopeScore} from "./calibration.js";
-import {TextEncoder} from "./encoder.js";
+import {Tokenizer} from "./tokenizer.js";
 import {Trace, head, layerNorm, pooling, run, sinusoidalEncoding, textClassifier} from "./model.js";
 import {part} from "./tensor.js";
 import {readWeights} from "./weights.js";
@@ -16,7 +16,7 @@ import {readWeights} from "./weights.js";
 /** The forward pass of one text.
  *
  * `trace` is null and `ranked` empty for a text without words. `ranked` lists all classes, most probable first.
- * @typedef {{encoding: import("./encoder.js").Encoding, trace: Trace | null, logits: Float32Array | null,
+ * @typedef {{encoding: import("./tokenizer.js").Encoding, trace: Trace | null, logits: Float32Array | null,
  *   probabilities: Float64Array | null, ranked: {index: number, label: string, probability: number}[],
  *   outOfScope: boolean | null}} Pass */
 
@@ -26,7 +26,7 @@ export class Classifier {
   constructor(description, file, tables) {
     this.description = description;
     this.classes = description.classes;
-    this.encoder = new TextEncoder(description.tokenizer, tables);
+    this.tokenizer = new Tokenizer(description.tokenizer, tables);
     const config = description.config, weights = readWeights(file);
     if (config.positions === "sinusoidal") {
       weights.set("embeddings.positional", sinusoidalEncoding(config.max_length, config.d_model));
@@ -35,10 +35,10 @@ export class Classifier {
     this.model = {config, weights};
   }
 
-  /** A classifier from an existing encoder and model. @param {Partial<Description> & {classes: string[]}} description
-   * @param {TextEncoder} encoder @param {import("./model.js").Model} model @returns {Classifier} */
-  static of(description, encoder, model) {
-    return Object.assign(Object.create(Classifier.prototype), {description, classes: description.classes, encoder, model});
+  /** A classifier from an existing tokenizer and model. @param {Partial<Description> & {classes: string[]}} description
+   * @param {Tokenizer} tokenizer @param {import("./model.js").Model} model @returns {Classifier} */
+  static of(description, tokenizer, model) {
+    return Object.assign(Object.create(Classifier.prototype), {description, classes: description.classes, tokenizer, model});
   }
 
   /** Classify a text. @param {string} text @param {{record?: (name: string) => boolean, edit?: Record<string,
@@ -50,7 +50,7 @@ export class Classifier {
   /** `read` as a generator that yields between pieces of work.
    * @param {string} text @returns {Generator<void, Pass>} */
   *classifySteps(text, options = {}) {
-    const encoding = this.encoder.encode(text);
+    const encoding = this.tokenizer.encode(text);
     if (!encoding.hasWords) {
       return {encoding, trace: null, logits: null, probabilities: null, ranked: [], outOfScope: null};
     }

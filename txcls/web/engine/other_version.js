@@ -11,7 +11,7 @@ const MAX_VERSIONS = 240;
  * (txcls/inspection/counterfactuals.py).
  * @param {import("./classifier.js").Classifier} classifier @param {string} text @returns {Generator<void, string | null>} */
 export function* otherVersion(classifier, text) {
-  const {tokens, hasWords} = classifier.encoder.encode(text);
+  const {tokens, hasWords} = classifier.tokenizer.encode(text);
   if (!hasWords) return null;
   const classify = (version) => classifier.classifySteps(version, {record: () => false});
   const [best] = (yield* classify(text)).ranked;
@@ -32,7 +32,7 @@ export function* otherVersion(classifier, text) {
   }
   replaced.sort((a, b) => b.cosine - a.cosine);
   for (const version of [...swapped, ...replaced.map(({version}) => version)].slice(0, MAX_VERSIONS)) {
-    if (classifier.encoder.encode(version).tokens.length !== tokens.length) continue;
+    if (classifier.tokenizer.encode(version).tokens.length !== tokens.length) continue;
     const [predicted] = (yield* classify(version)).ranked;
     if (predicted.index !== best.index) return version;
   }
@@ -40,13 +40,13 @@ export function* otherVersion(classifier, text) {
 }
 
 /** The words nearest to a token in the embedding, by cosine similarity. */
-function nearestWords({encoder, model}, {id, text}) {
-  const {data, shape: [V, width]} = model.weights.get("embeddings.token.weight"), isBytePairs = encoder.space >= 0;
+function nearestWords({tokenizer, model}, {id, text}) {
+  const {data, shape: [V, width]} = model.weights.get("embeddings.token.weight"), isBytePairs = tokenizer.space >= 0;
   const row = (index) => data.subarray(index * width, (index + 1) * width);
   const product = (a, b) => a.reduce((sum, value, i) => sum + value * b[i], 0);
   const own = row(id), norm = Math.sqrt(product(own, own)), words = [];
   for (let other = 0; other < V; other++) {
-    const [, start, word] = /^(Ġ?)(\p{L}+)$/u.exec(encoder.tokens[other]) ?? [];
+    const [, start, word] = /^(Ġ?)(\p{L}+)$/u.exec(tokenizer.tokens[other]) ?? [];
     if (!word || other === id || word === text.trim() || Boolean(start) !== isBytePairs) continue;
     if (isBytePairs && !/^[a-z]+$/i.test(word)) continue; // other letters are encoded as bytes
     const vector = row(other);

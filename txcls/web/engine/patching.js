@@ -13,7 +13,7 @@ export const MAX_PATCH_TOKENS = 64;
  * @typedef {"denoising" | "noising"} Direction */
 /** Two texts with their forward passes, in which every part is recorded, and their predicted classes (`answers`). If the
  * texts have no grid, `problem` says why; otherwise it is "".
- * @typedef {{encodings: import("./encoder.js").Encoding[], problem: "" | "words" | "lengths" | "long" | "answers",
+ * @typedef {{encodings: import("./tokenizer.js").Encoding[], problem: "" | "words" | "lengths" | "long" | "answers",
  *   passes: import("./classifier.js").Pass[], answers: number[]}} TextPair */
 
 /** The parts in the order of the forward pass. @param {import("./model.js").ModelConfig} config @returns {Part[]} */
@@ -32,7 +32,7 @@ export function patchParts({n_layers, n_heads}) {
 /** Compare two texts. @param {import("./classifier.js").Classifier} classifier @param {string} first @param {string} second
  * @returns {TextPair} */
 export function textPair(classifier, first, second) {
-  const encodings = [first, second].map((text) => classifier.encoder.encode(text));
+  const encodings = [first, second].map((text) => classifier.tokenizer.encode(text));
   const [n, m] = encodings.map(({tokens}) => tokens.length);
   const withoutGrid = (problem) => ({encodings, problem, passes: [], answers: []});
   if (!encodings.every(({hasWords}) => hasWords)) return withoutGrid("words");

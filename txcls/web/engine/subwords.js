@@ -82,7 +82,7 @@ function trimmed(text, start, end) {
   return [first, last];
 }
 
-const UTF8 = new globalThis.TextEncoder();
+const UTF8 = new TextEncoder();
 
 /** GPT-2's character for each byte: printable Latin-1 bytes map to themselves, the others to U+0100 and up. */
 const BYTES = (() => {

@@ -73,7 +73,7 @@ function drawTokens() {
   }
   if (unknown && unknown === words.length) sentences.push(tr("Every token is unknown to this model, so its answer means nothing."));
   else if (unknown) sentences.push(unknown === 1 ? tr("1 token is unknown to the model (dashed).") : tr("{n} tokens are unknown to the model (dashed).", {n: unknown}));
-  if (truncatedAt !== null) sentences.push(tr("The model reads at most {n} tokens and ignores the rest of the text.", {n: classifier.encoder.maxLength}));
+  if (truncatedAt !== null) sentences.push(tr("The model reads at most {n} tokens and ignores the rest of the text.", {n: classifier.tokenizer.maxLength}));
   setText(byId("tokens-caption"), sentences.join(" "));
 }
 

@@ -6,7 +6,7 @@ import {decimal, tr} from "./translate.js";
 /** @typedef {{short: Bound[], unknown: Bound[], pattern: string | null}} Unlike */
 
 /** @param {import("../engine/classifier.js").Description} description
- * @param {import("../engine/encoder.js").Encoding} encoding @returns {string[]} sentences */
+ * @param {import("../engine/tokenizer.js").Encoding} encoding @returns {string[]} sentences */
 export function unlikeValidation({unlike}, {text, tokens}) {
   if (!unlike) return []; // a model that was trained in the browser
   const {short, unknown, pattern} = unlike;
@@ -32,7 +32,7 @@ export function unlikeValidation({unlike}, {text, tokens}) {
 
 /** The share of the characters of a text's words that are in words split into nearly single characters
  * (`unknown_share` in txcls/text/tokens.py). @param {string} text
- * @param {import("../engine/encoder.js").Token[]} tokens @returns {number} */
+ * @param {import("../engine/tokenizer.js").Token[]} tokens @returns {number} */
 function unknownShare(text, tokens) {
   const words = [];
   for (const token of tokens) {

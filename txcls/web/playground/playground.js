@@ -5,7 +5,7 @@
 
 import {headsOff} from "../engine/ablation.js";
 import {Classifier} from "../engine/classifier.js";
-import {TextEncoder} from "../engine/encoder.js";
+import {Tokenizer} from "../engine/tokenizer.js";
 import {Machine} from "../picture/machine.js";
 import {download} from "../picture/saving.js";
 import {sceneOf} from "../picture/scene.js";
@@ -61,8 +61,8 @@ function prepareData(task, settings, loaded) {
   const classes = loaded?.classes ?? classesOf(rows);
   const inTraining = rows.filter(({heldOut}) => !heldOut);
   const classToken = settings.pooling === "class_token";
-  const encoderOf = (tokens) => new TextEncoder({config: TEXT, tokens, max_length: MAX_TOKENS, class_token: classToken}, page.tables);
-  const splitter = encoderOf(SPECIAL);
+  const tokenizerOf = (tokens) => new Tokenizer({config: TEXT, tokens, max_length: MAX_TOKENS, class_token: classToken}, page.tables);
+  const splitter = tokenizerOf(SPECIAL);
   const counts = new Map();
   const wordsOf = (text) => splitter.encode(text).tokens.filter(({isSpecial}) => !isSpecial).map((token) => token.text);
   for (const {text, label} of inTraining) {
@@ -73,15 +73,15 @@ function prepareData(task, settings, loaded) {
   }
   const total = (word) => counts.get(word).reduce((sum, n) => sum + n, 0);
   const words = [...counts.keys()].sort((a, b) => total(b) - total(a) || (a < b ? -1 : 1)).slice(0, MAX_VOCABULARY - 4);
-  const encoder = encoderOf(loaded?.tokens ?? [...SPECIAL, ...words]), ids = new Map(encoder.tokens.map((token, id) => [token, id]));
-  const idsOf = (text) => encoder.encode(text).tokens.map(({id}) => id);
+  const tokenizer = tokenizerOf(loaded?.tokens ?? [...SPECIAL, ...words]), ids = new Map(tokenizer.tokens.map((token, id) => [token, id]));
+  const idsOf = (text) => tokenizer.encode(text).tokens.map(({id}) => id);
   const encoded = (split) => split.map((row) => ({...row, ids: idsOf(row.text)})).filter((row) => row.ids.length > Number(classToken));
   const [trained, heldOut] = [encoded(inTraining), encoded(rows.filter((row) => row.heldOut))];
   const drawn = words.filter((word) => ids.has(word)).map((word) => {
     const highest = Math.max(...counts.get(word)), best = highest > total(word) / 2 ? counts.get(word).indexOf(highest) : null;
     return {label: word, id: ids.get(word), best, excess: highest - total(word) / classes.length};
   }).sort((a, b) => b.excess - a.excess).slice(0, MAX_WORDS_DRAWN);
-  return {classes, encoder, trained, heldOut, drawn, labels: heldOut.map(({label}) => classes.indexOf(label))};
+  return {classes, tokenizer, trained, heldOut, drawn, labels: heldOut.map(({label}) => classes.indexOf(label))};
 }
 
 const classesOf = (rows) => [...new Set(rows.map(({label}) => label))].sort();
@@ -118,7 +118,7 @@ function reset(loaded = null) {
   const ports = channels.map(({port1}) => port1);
   const rows = {
     texts: trained.map(({ids}) => ids), labels: trained.map(({label}) => classes.indexOf(label)),
-    heldOut: heldOut.map(({ids}) => ids), heldOutLabels: data.labels, V: data.encoder.tokens.length, C: classes.length,
+    heldOut: heldOut.map(({ids}) => ids), heldOutLabels: data.labels, V: data.tokenizer.tokens.length, C: classes.length,
   };
   workers[0].onmessage = ({data: progress}) => receiveReport(progress);
   workers[0].onerror = (event) => setText("problem", `Training stopped: ${event.message}.`);
@@ -130,8 +130,8 @@ function reset(loaded = null) {
 /** Show a loaded model that cannot be trained further, since the task has other classes. */
 function showUntrainable(loaded, config, task) {
   const {classes, tokens, model, steps} = loaded;
-  const encoder = new TextEncoder({config: TEXT, tokens, max_length: MAX_TOKENS, class_token: chosen.pooling === "class_token"}, page.tables);
-  training = {data: {classes, encoder, trained: [], heldOut: [], drawn: [], labels: []}, config, workers: [], progress: {steps}, model, loaded, task};
+  const tokenizer = new Tokenizer({config: TEXT, tokens, max_length: MAX_TOKENS, class_token: chosen.pooling === "class_token"}, page.tables);
+  training = {data: {classes, tokenizer, trained: [], heldOut: [], drawn: [], labels: []}, config, workers: [], progress: {steps}, model, loaded, task};
   byId("progress").textContent = loadedText(steps);
   byId("about").textContent = "";
   for (const id of ["confusions", "wrong"]) byId(id).replaceChildren();
@@ -241,8 +241,8 @@ function accuracyText(accuracy) {
 /** Draw the whole model for the visitor's sentence. */
 function drawSentence() {
   if (!training?.model) return;
-  const {classes, encoder} = training.data;
-  const classifier = Classifier.of({classes, calibration: {temperature: 1, power: 1}, scope: null, means: null, stories: {}}, encoder, training.model);
+  const {classes, tokenizer} = training.data;
+  const classifier = Classifier.of({classes, calibration: {temperature: 1, power: 1}, scope: null, means: null, stories: {}}, tokenizer, training.model);
   const text = byId("text").value, whole = classifier.read(text);
   if (!whole.trace) {
     machine.clear();
@@ -313,7 +313,7 @@ function followAddress() {
 
 /** The name and the bytes of a zip archive with the trained model. */
 function savedModel() {
-  const {data: {trained, heldOut, encoder: {tokens}, classes}, progress: {steps, heldOut: evaluation}, model, task, loaded} = training;
+  const {data: {trained, heldOut, tokenizer: {tokens}, classes}, progress: {steps, heldOut: evaluation}, model, task, loaded} = training;
   const metrics = {data: {title: `${task.title} (trained in a browser)`, train_rows: trained.length, validation_rows: heldOut.length}};
   const history = Number.isFinite(evaluation?.loss) ? {step: steps, validation_loss: evaluation.loss, validation_accuracy: evaluation.accuracy} : {step: steps};
   return pack({task: training.workers.length ? task.name : loaded.task, settings: chosen, steps, tokens, classes, model}, {...page.config, title: task.title}, metrics, history);

@@ -27,7 +27,7 @@ const FIXED = ["mask_padding", "pool_padding", "fixed_length"];
 /** The name and the bytes of a zip archive. @param {Saved} saved @param {any} config the rest of config.json
  * @param {object} metrics for metrics.json @param {object} history for history.jsonl @returns {[string, Uint8Array]} */
 export function pack({task, settings, tokens, classes, model}, config, metrics, history) {
-  const name = `playground-${task}`, json = (value) => new globalThis.TextEncoder().encode(JSON.stringify(value));
+  const name = `playground-${task}`, json = (value) => new TextEncoder().encode(JSON.stringify(value));
   const weights = new Map([...model.weights].filter(([weight]) => isStored(weight, model.config)));
   const train = {...config.train, learning_rate: settings.rate, batch_size: settings.batch, seed: settings.seed};
   return [`${name}.zip`, zipOf([

@@ -21,7 +21,7 @@ from txcls.figures import MAX_BARS, minus, number_bars, number_map, operands_map
 from txcls.inspection.walk import Axis, Walk, WalkStep
 from txcls.predictor import Predictor
 from txcls.text.cleaning import clean
-from txcls.text.encoder import TextEncoder
+from txcls.text.tokenizer import Tokenizer
 
 CHART = "chart_numbers"
 MAX_BARS_PER_SLIDE = 10
@@ -101,7 +101,7 @@ def _draw_step(opened: layout.Page, classifier: Predictor, walk: Walk, step: Wal
     if not is_hidden:
         with left:
             if step.values is None:
-                _draw_text(step, walk, classifier.encoder)
+                _draw_text(step, walk, classifier.tokenizer)
             else:
                 selected = _draw_numbers(opened, step, walk)
     with right if not is_hidden else left:
@@ -309,19 +309,19 @@ def _store_guess(key: str, rows: Axis | None, columns: Axis | None, cell: tuple[
     state.change_view(guess=int(st.session_state[key]) + 1)
 
 
-def _draw_text(step: WalkStep, walk: Walk, encoder: TextEncoder) -> None:
+def _draw_text(step: WalkStep, walk: Walk, tokenizer: Tokenizer) -> None:
     """Draw the text, tokens or ids, which are not matrices."""
     prediction, tokens = walk.traced.prediction, walk.traced.tokens
     if step.name == "text":
         typed = prediction.text[:MAX_SHOWN_CHARACTERS]
-        for title, text in (("As typed", typed), ("Cleaned", clean(typed, encoder.config.cleaning))):
+        for title, text in (("As typed", typed), ("Cleaned", clean(typed, tokenizer.config.cleaning))):
             st.markdown(f"**{title}**")
             st.html(f'<div class="txcls-plain" dir="auto">{token_html.escape(text)}</div>')
         if len(prediction.text) > MAX_SHOWN_CHARACTERS:
             st.caption(f"Shown: the first {MAX_SHOWN_CHARACTERS:,} of {len(prediction.text):,} characters.")
     elif step.name == "tokens":
         truncated_at = prediction.truncated_at
-        st.html(token_html.marked_text(prediction.text, tokens, truncated_at=truncated_at, limit=encoder.max_length))
+        st.html(token_html.marked_text(prediction.text, tokens, truncated_at=truncated_at, limit=tokenizer.max_length))
     else:
         st.html(token_html.ids([token.label for token in tokens], tokens))
 

@@ -121,7 +121,7 @@ def _draw_bars(
 
 def draw_pointing(opened: layout.Page, classifier: Predictor, circuit: Circuit, left: Any, right: Any) -> None:
     """Draw the prediction with the class token's attention in the last layer pointed at a clicked token."""
-    tokens = classifier.encoder.encode(opened.view.text).tokens
+    tokens = classifier.tokenizer.encode(opened.view.text).tokens
     names = [name.lower() for name in classifier.classes]
     original = compute.predict(opened.source, opened.view.text).prediction
     winner = str(original.label).lower()
@@ -171,7 +171,7 @@ def draw_kept_rows(opened: layout.Page, classifier: Predictor, circuit: Circuit,
     """Draw a few attention rows, and the prediction and accuracy if only these are kept and all others are uniform."""
     n_rows = min(opened.view.rows or len(circuit.kept), len(circuit.kept))
     rows = tuple(step.row for step in circuit.kept[:n_rows])
-    tokens = classifier.encoder.encode(opened.view.text).tokens
+    tokens = classifier.tokenizer.encode(opened.view.text).tokens
     roles = tuple(roles_of(tokens, roles_of_text(opened.view.text)))
     result = compute.keep_rows(opened.source, opened.view.text, roles, rows)
     with left:

@@ -10,7 +10,7 @@ export function zipOf(files) {
   const out = [], directory = [];
   let offset = 0;
   for (const [name, content] of files) {
-    const path = new globalThis.TextEncoder().encode(name), sum = crc32(content);
+    const path = new TextEncoder().encode(name), sum = crc32(content);
     // version needed, flags, method, time, date (1980-01-01), checksum, sizes, length of the name, no extra field
     const common = [[20, 2], [0, 2], [0, 2], [0, 2], [33, 2], [sum, 4], [content.length, 4], [content.length, 4], [path.length, 2], [0, 2]];
     const entry = [littleEndian([[0x04034b50, 4], ...common]), path, content];
@@ -72,7 +72,7 @@ export function safetensorsOf(weights) {
     header[name] = {dtype: "F32", shape, data_offsets: [offset, offset += values.byteLength]};
     data.push(new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
   }
-  const text = JSON.stringify(header), padded = new globalThis.TextEncoder().encode(text + " ".repeat((8 - (text.length % 8)) % 8));
+  const text = JSON.stringify(header), padded = new TextEncoder().encode(text + " ".repeat((8 - (text.length % 8)) % 8));
   return joined([littleEndian([[padded.length, 4], [0, 4]]), padded, ...data]);
 }
 

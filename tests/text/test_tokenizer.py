@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.text.strategies import texts
 from txcls.config import TextConfig
 from txcls.errors import CheckpointError
-from txcls.text import encoder as encoder_module
-from txcls.text.encoder import TextEncoder
+from txcls.text import tokenizer as tokenizer_module
 from txcls.text.subwords import to_bytes
+from txcls.text.tokenizer import Tokenizer
 from txcls.text.tokens import unknown_share
 from txcls.text.vocabulary import UNK
 
@@ -20,21 +20,19 @@ CORPUS = ["the cat sat on the mat .", "a dog bit the cat", "it 's raining cats a
 STEPS = ("html_entities", "html_tags", "urls", "backslashes", "lowercase", "whitespace")
 
 
-def fit(
-    tokenizer: str = "word", *, max_length: int = 8, class_token: bool = False, cleaning: Any = STEPS
-) -> TextEncoder:
-    config = TextConfig.model_validate({"tokenizer": tokenizer, "min_frequency": 1, "cleaning": cleaning})
-    return TextEncoder.fit(CORPUS, config, max_length=max_length, class_token=class_token)
+def fit(kind: str = "word", *, max_length: int = 8, class_token: bool = False, cleaning: Any = STEPS) -> Tokenizer:
+    config = TextConfig.model_validate({"tokenizer": kind, "min_frequency": 1, "cleaning": cleaning})
+    return Tokenizer.fit(CORPUS, config, max_length=max_length, class_token=class_token)
 
 
-ENCODERS = [
-    fit(tokenizer, class_token=class_token, cleaning=cleaning)
-    for tokenizer in ("word", "bpe")
+TOKENIZERS = [
+    fit(kind, class_token=class_token, cleaning=cleaning)
+    for kind in ("word", "bpe")
     for class_token in (False, True)
     for cleaning in (STEPS, (), ("punctuation", "whitespace"))
 ]
-encoders = st.sampled_from(ENCODERS)
-MERGED_BYTES = TextEncoder.fit(
+tokenizers = st.sampled_from(TOKENIZERS)
+MERGED_BYTES = Tokenizer.fit(
     ["éè ñé 日本日日 🎉🎈🎉 жеж", "è🎉日 本ж"] * 3,
     TextConfig.model_validate({"tokenizer": "bpe", "max_vocabulary": 290, "cleaning": ()}),
     max_length=200,
@@ -42,26 +40,26 @@ MERGED_BYTES = TextEncoder.fit(
 """Has subwords that are parts of characters, and subwords of several characters that end inside a character."""
 
 
-@given(encoders, texts)
-def test_encoding_never_raises_and_encode_ids_gives_the_same_ids(encoder: TextEncoder, text: str) -> None:
-    encoding = encoder.encode(text)
-    assert encoder.encode_ids([text])[0].tolist() == encoding.ids
-    assert len(encoding.ids) <= encoder.max_length
+@given(tokenizers, texts)
+def test_encoding_never_raises_and_encode_ids_gives_the_same_ids(tokenizer: Tokenizer, text: str) -> None:
+    encoding = tokenizer.encode(text)
+    assert tokenizer.encode_ids([text])[0].tolist() == encoding.ids
+    assert len(encoding.ids) <= tokenizer.max_length
     assert encoding.text == text
-    assert all(0 <= index < encoder.vocab_size for index in encoding.ids)
+    assert all(0 <= index < tokenizer.vocab_size for index in encoding.ids)
 
 
-@given(encoders, texts)
-def test_token_offsets_are_ordered_and_inside_the_text(encoder: TextEncoder, text: str) -> None:
-    encoding = encoder.encode(text)
+@given(tokenizers, texts)
+def test_token_offsets_are_ordered_and_inside_the_text(tokenizer: Tokenizer, text: str) -> None:
+    encoding = tokenizer.encode(text)
     typed = [token for token in encoding.tokens if not token.is_special]
     assert encoding.has_words == bool(typed)
     assert all(0 <= token.start < token.end <= len(text) for token in typed)
     assert all(first.start <= second.start for first, second in pairwise(typed))
     if encoding.truncated_at is not None:
-        assert len(encoding.tokens) == encoder.max_length
+        assert len(encoding.tokens) == tokenizer.max_length
         assert typed[-1].start <= encoding.truncated_at < len(text)
-    assert [token.is_special for token in encoding.tokens] == [encoder.class_token] * encoder.class_token + [
+    assert [token.is_special for token in encoding.tokens] == [tokenizer.class_token] * tokenizer.class_token + [
         False
     ] * len(typed)
 
@@ -90,59 +88,57 @@ def test_tokens_with_incomplete_characters_have_parts(typed: str) -> None:
             assert not token.parts
 
 
-@pytest.mark.parametrize("tokenizer", ["word", "bpe"])
+@pytest.mark.parametrize("kind", ["word", "bpe"])
 @pytest.mark.parametrize("text", ["", " ", "\n\t\x00 \u200b", "<br>", "http://a.b"])
-def test_texts_without_words_have_no_tokens(tokenizer: str, text: str) -> None:
+def test_texts_without_words_have_no_tokens(kind: str, text: str) -> None:
     for class_token in (False, True):
-        encoding = fit(tokenizer, class_token=class_token).encode(text)
+        encoding = fit(kind, class_token=class_token).encode(text)
         assert not encoding.has_words and len(encoding.tokens) == class_token
 
 
-@pytest.mark.parametrize("tokenizer", ["word", "bpe"])
+@pytest.mark.parametrize("kind", ["word", "bpe"])
 @pytest.mark.parametrize("typed", ["<pad>", "<unk>", "<mask>", "<cls>"])
-def test_special_tokens_cannot_be_typed(tokenizer: str, typed: str) -> None:
-    encoder = fit(tokenizer, cleaning=())
-    ids = {token.id for token in encoder.encode(f"a {typed} {typed}x").tokens}
+def test_special_tokens_cannot_be_typed(kind: str, typed: str) -> None:
+    tokenizer = fit(kind, cleaning=())
+    ids = {token.id for token in tokenizer.encode(f"a {typed} {typed}x").tokens}
     assert not ids & {0, 2, 3}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tokenizer", ["word", "bpe"])
+@pytest.mark.parametrize("kind", ["word", "bpe"])
 @pytest.mark.parametrize(
     "text",
     ["the cat " * 125_000, "x" * 100_000, "." * 100_000, '"' * 100_000, "👩‍👩‍👧" * 20_000, "\u0301" * 100_000,
      " " * 1_000_000, "&lt;" * 250_000, "<b>" * 333_000, "שלום " * 200_000, "日" * 100_000],
     ids=["words", "word", "stops", "quotes", "emoji", "accents", "spaces", "entities", "tags", "hebrew", "chinese"],
 )  # fmt: skip
-def test_a_megabyte_or_a_very_long_word_is_encoded_in_seconds(tokenizer: str, text: str) -> None:
-    encoder = fit(tokenizer, max_length=128)
-    encoder.encode("warm up")
+def test_a_megabyte_or_a_very_long_word_is_encoded_in_seconds(kind: str, text: str) -> None:
+    tokenizer = fit(kind, max_length=128)
+    tokenizer.encode("warm up")
     began = time.process_time()  # excludes the time of other processes
-    encoding = encoder.encode(text)
+    encoding = tokenizer.encode(text)
     assert time.process_time() - began < 2.0  # a few tenths at most
-    assert encoder.encode_ids([text])[0].tolist() == encoding.ids
+    assert tokenizer.encode_ids([text])[0].tolist() == encoding.ids
 
 
-@pytest.mark.parametrize("tokenizer", ["word", "bpe"])
-def test_a_prefix_of_a_long_text_gives_the_same_tokens_as_all_of_it(
-    tokenizer: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("kind", ["word", "bpe"])
+def test_a_prefix_of_a_long_text_gives_the_same_tokens_as_all_of_it(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sentence = (
         'The U.S. said: "it #39;s &lt;b&gt;raining&lt;/b&gt; <a href="x y">cats</a>, can\'t stop." '
         "See http://a.b/c now... "
     )
     novel = "".join(f"{i} {sentence[i % 40 :]}" for i in range(2_000))
-    encoder = fit(tokenizer, max_length=400)
-    from_prefix = encoder.encode(novel)
-    monkeypatch.setattr(encoder_module, "WINDOW", len(novel))
-    assert len(novel) > 4 * 32_768 and encoder.encode(novel) == from_prefix
+    tokenizer = fit(kind, max_length=400)
+    from_prefix = tokenizer.encode(novel)
+    monkeypatch.setattr(tokenizer_module, "WINDOW", len(novel))
+    assert len(novel) > 4 * 32_768 and tokenizer.encode(novel) == from_prefix
 
 
-@pytest.mark.parametrize("encoder", ENCODERS[::3], ids=range(len(ENCODERS[::3])))
-def test_encoders_are_the_same_after_saving(encoder: TextEncoder) -> None:
-    restored = TextEncoder.from_dict(json.loads(json.dumps(encoder.to_dict())))
-    assert restored.to_dict() == encoder.to_dict()
-    assert [restored.encode(text) for text in CORPUS] == [encoder.encode(text) for text in CORPUS]
+@pytest.mark.parametrize("tokenizer", TOKENIZERS[::3], ids=range(len(TOKENIZERS[::3])))
+def test_tokenizers_are_the_same_after_saving(tokenizer: Tokenizer) -> None:
+    restored = Tokenizer.from_dict(json.loads(json.dumps(tokenizer.to_dict())))
+    assert restored.to_dict() == tokenizer.to_dict()
+    assert [restored.encode(text) for text in CORPUS] == [tokenizer.encode(text) for text in CORPUS]
 
 
 @pytest.mark.parametrize(
@@ -168,11 +164,11 @@ def test_encoders_are_the_same_after_saving(encoder: TextEncoder) -> None:
 def test_a_damaged_description_is_refused_and_its_field_named(change: dict[str, Any], field: str) -> None:
     values = {name: value for name, value in {**fit().to_dict(), **change}.items() if value is not ...}
     with pytest.raises(CheckpointError, match=f"tokenizer: {field}"):
-        TextEncoder.from_dict(values)
+        Tokenizer.from_dict(values)
 
 
 @pytest.mark.parametrize(
-    "tokenizer, text, share",
+    "kind, text, share",
     [
         ("word", "the cat sat", 0.0),
         ("word", "the zyzzyva, 2,000 !", 0.7),
@@ -185,6 +181,6 @@ def test_a_damaged_description_is_refused_and_its_field_named(change: dict[str, 
         ("bpe", "", 0.0),
     ],
 )
-def test_the_share_of_unknown_words_includes_spelled_out_words(tokenizer: str, text: str, share: float) -> None:
-    encoding = fit(tokenizer, max_length=60).encode(text)
+def test_the_share_of_unknown_words_includes_spelled_out_words(kind: str, text: str, share: float) -> None:
+    encoding = fit(kind, max_length=60).encode(text)
     assert unknown_share(text, encoding.tokens) == pytest.approx(share)

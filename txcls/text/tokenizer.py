@@ -1,4 +1,4 @@
-"""`TextEncoder` converts texts to token ids, with each token's character offsets in the original text."""
+"""`Tokenizer` converts texts to token ids, with each token's character offsets in the original text."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -54,7 +54,7 @@ class _Words:
 
 
 class _Description(BaseModel):
-    """The schema of `TextEncoder.to_dict`."""
+    """The schema of `Tokenizer.to_dict`."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -66,25 +66,25 @@ class _Description(BaseModel):
     merges: list[tuple[StrictStr, StrictStr]] = []
 
 
-class TextEncoder:
-    """Cleaning, tokenizer and vocabulary, learned from training texts by `fit` or restored by `from_dict`."""
+class Tokenizer:
+    """Cleaning, words or byte pairs, and the vocabulary: fitted to training texts, or restored by `from_dict`."""
 
     def __init__(
-        self, tokenizer: _Words | BytePairs, config: TextConfig, *, max_length: int, class_token: bool = False
+        self, model: _Words | BytePairs, config: TextConfig, *, max_length: int, class_token: bool = False
     ) -> None:
-        self._tokenizer = tokenizer
+        self._model = model
         self.config = config
         self.max_length = max_length
         self.class_token = class_token
         self._room = max_length - class_token
-        self._space = tokenizer.space if isinstance(tokenizer, BytePairs) else None
+        self._space = model.space if isinstance(model, BytePairs) else None
         if self._room < 1:
             raise ValueError(f"max_length: {max_length} leaves no room for a token")
 
     @classmethod
     def fit(
         cls, texts: Iterable[str], config: TextConfig, *, max_length: int, class_token: bool = False
-    ) -> "TextEncoder":
+    ) -> "Tokenizer":
         """Learn the vocabulary (or the byte pairs to merge) from training texts, after cleaning them.
 
         `max_length` is the maximum number of tokens of a text, including `<cls>`, which begins every text if
@@ -94,18 +94,18 @@ class TextEncoder:
             ConfigError: `max_vocabulary` is too small for the tokenizer.
         """
         cleaned = (clean(text, config.cleaning) for text in texts)
-        tokenizer = BytePairs.fit(cleaned, config) if config.tokenizer == "bpe" else _Words.fit(cleaned, config)
-        return cls(tokenizer, config, max_length=max_length, class_token=class_token)
+        model = BytePairs.fit(cleaned, config) if config.tokenizer == "bpe" else _Words.fit(cleaned, config)
+        return cls(model, config, max_length=max_length, class_token=class_token)
 
     @property
     def vocabulary(self) -> Vocabulary:
         """The V tokens in order of their ids."""
-        return self._tokenizer.vocabulary
+        return self._model.vocabulary
 
     @property
     def byte_pairs(self) -> BytePairs | None:
         """The byte-pair tokenizer; None for word tokens."""
-        return self._tokenizer if isinstance(self._tokenizer, BytePairs) else None
+        return self._model if isinstance(self._model, BytePairs) else None
 
     @property
     def blank(self) -> int:
@@ -139,7 +139,7 @@ class TextEncoder:
     def _encode_prefix(self, prefix: str, trusted_end: int) -> tuple[list[Token], int | None]:
         """The tokens that end before `trusted_end`, as many as fit, and the offset of the next one if not all fit."""
         cleaned = clean_aligned(prefix, self.config.cleaning)
-        spans = self._tokenizer.tokenize(cleaned.text)
+        spans = self._model.tokenize(cleaned.text)
         is_space = [token_id == self._space for _, _, token_id in spans]
         parts = character_parts([(first, last) for first, last, _ in spans], is_space)
         tokens: list[Token] = []
@@ -161,7 +161,7 @@ class TextEncoder:
         encoded: list[Sequence[int]] = [()] * len(texts)
         prefix = [CLS] if self.class_token else []
         cleaned = [clean(texts[index], self.config.cleaning) for index in short]
-        for index, ids in zip(short, self._tokenizer.ids(cleaned), strict=True):
+        for index, ids in zip(short, self._model.ids(cleaned), strict=True):
             encoded[index] = prefix + ids[: self._room]
         for index, text in enumerate(texts):
             if len(text) > WINDOW:
@@ -170,7 +170,7 @@ class TextEncoder:
 
     def decode(self, ids: Sequence[int]) -> str:
         """The cleaned text that ids stand for, without special tokens; word tokens are joined by spaces."""
-        return self._tokenizer.decode(ids)
+        return self._model.decode(ids)
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-compatible description for `from_dict`."""
@@ -179,12 +179,12 @@ class TextEncoder:
             "config": self.config.model_dump(mode="json"),
             "max_length": self.max_length,
             "class_token": self.class_token,
-            **self._tokenizer.to_dict(),
+            **self._model.to_dict(),
         }
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "TextEncoder":
-        """Restore an encoder from its description by `to_dict`.
+    def from_dict(cls, values: Mapping[str, Any]) -> "Tokenizer":
+        """Restore a tokenizer from its description by `to_dict`.
 
         Raises:
             CheckpointError: a field is missing, unknown or invalid; the message names the field.

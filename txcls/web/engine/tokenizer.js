@@ -16,7 +16,7 @@ const WINDOW = 32768;
  * are cleaned and split. */
 const MARGIN = 8192;
 
-export class TextEncoder {
+export class Tokenizer {
   /** @param {any} description the checkpoint's tokenizer.json @param {import("./words.js").Tables} tables */
   constructor(description, tables) {
     const {config: {cleaning, tokenizer: kind}, tokens, merges, max_length, class_token} = description;
