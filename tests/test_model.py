@@ -95,9 +95,9 @@ def test_attention_equals_torchs_own(masking: str, traced: bool) -> None:
     )
     with torch.no_grad():
         if traced:
-            with trace() as opened:
+            with trace() as activations:
                 result = ours(x, mask)
-            torch.testing.assert_close(opened["pattern"], weights, atol=1e-5, rtol=0)
+            torch.testing.assert_close(activations["pattern"], weights, atol=1e-5, rtol=0)
         else:
             result = ours(x, mask)
     torch.testing.assert_close(result, expected, atol=1e-5, rtol=0)
@@ -185,9 +185,9 @@ def test_causal_attention_leaks_nothing_from_later_tokens(
     other = row[:cut] + [(token % (VOCAB - 1)) + 1 for token in row[cut:]]
     streams = []
     for ids in (row, other):
-        with torch.no_grad(), trace(record=["layers.1.resid_post"]) as opened:
+        with torch.no_grad(), trace(record=["layers.1.resid_post"]) as activations:
             model(torch.tensor([ids]))
-        streams.append(opened["layers.1.resid_post"][0])
+        streams.append(activations["layers.1.resid_post"][0])
     torch.testing.assert_close(streams[0][:cut], streams[1][:cut], atol=1e-6, rtol=1e-6)
     assert not torch.allclose(streams[0][cut:], streams[1][cut:])
 
@@ -199,12 +199,12 @@ def test_tracing_changes_no_logit_and_patterns_sum_to_one(config: ModelConfig, r
     ids = padded(rows)
     with torch.no_grad():
         plain = model(ids)
-        with trace() as opened:
+        with trace() as activations:
             traced = model(ids)
     torch.testing.assert_close(plain, traced, atol=1e-5, rtol=1e-5)
-    torch.testing.assert_close(opened["logits"], traced)
+    torch.testing.assert_close(activations["logits"], traced)
     for layer in range(config.n_layers):
-        pattern = opened[f"layers.{layer}.attn.pattern"]
+        pattern = activations[f"layers.{layer}.attn.pattern"]
         torch.testing.assert_close(pattern.sum(-1), torch.ones(pattern.shape[:-1]), atol=1e-5, rtol=0)
         hidden = (model.pad(ids) == 0)[:, None, None].expand_as(pattern)
         assert pattern[hidden].abs().sum() == 0, "padding takes part in attention"
@@ -212,17 +212,17 @@ def test_tracing_changes_no_logit_and_patterns_sum_to_one(config: ModelConfig, r
 
 def test_the_mean_may_take_padding_in_where_attention_does_not() -> None:
     model = build(small(pool_padding=True, pooling="mean", norm="post"))
-    with torch.no_grad(), trace() as opened:
+    with torch.no_grad(), trace() as activations:
         model(torch.tensor([[5, 6, 7, 0, 0]]))
-    torch.testing.assert_close(opened["pooled"], opened["layers.1.resid_post"].mean(1), atol=1e-6, rtol=1e-5)
-    assert opened["layers.1.attn.pattern"][..., 3:].abs().sum() == 0
+    torch.testing.assert_close(activations["pooled"], activations["layers.1.resid_post"].mean(1), atol=1e-6, rtol=1e-5)
+    assert activations["layers.1.attn.pattern"][..., 3:].abs().sum() == 0
 
 
 def test_a_fixed_length_pads_every_text_and_without_a_mask_that_counts() -> None:
     fixed = build(small(fixed_length=True, mask_padding=False))
-    with torch.no_grad(), trace() as opened:
+    with torch.no_grad(), trace() as activations:
         logits = fixed(torch.tensor([[5, 6, 7]]))
-    assert opened["layers.0.attn.pattern"].shape == (1, 4, 24, 24)
+    assert activations["layers.0.attn.pattern"].shape == (1, 4, 24, 24)
     free = build(small(mask_padding=False))
     with torch.no_grad():
         torch.testing.assert_close(logits, free(torch.tensor([[5, 6, 7] + [0] * 21])))
@@ -233,9 +233,9 @@ def test_a_fixed_length_pads_every_text_and_without_a_mask_that_counts() -> None
 def test_pooling_is_what_its_name_says(pooling: str) -> None:
     model = build(small(pooling=pooling, norm="post"))
     ids = padded([[3, 8, 9, 4], [7, 5]])
-    with torch.no_grad(), trace() as opened:
+    with torch.no_grad(), trace() as activations:
         model(ids)
-    last = opened["layers.1.resid_post"]
+    last = activations["layers.1.resid_post"]
     if pooling in ("first", "class_token"):
         expected = last[:, 0]
     elif pooling == "mean":
@@ -243,14 +243,14 @@ def test_pooling_is_what_its_name_says(pooling: str) -> None:
     else:
         weights = [(last[n, :length] @ model.pool.score.weight[0]).softmax(0) for n, length in enumerate((4, 2))]
         expected = torch.stack([weights[0] @ last[0], weights[1] @ last[1, :2]])
-    torch.testing.assert_close(opened["pooled"], expected, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(activations["pooled"], expected, atol=1e-5, rtol=1e-5)
 
 
 def test_embeddings_are_scaled_by_the_root_of_d_model() -> None:
     model = build(small(scale_embeddings=True))
-    with torch.no_grad(), trace(record=["embeddings.tokens"]) as opened:
+    with torch.no_grad(), trace(record=["embeddings.tokens"]) as activations:
         model(torch.tensor([[5]]))
-    torch.testing.assert_close(opened["embeddings.tokens"][0, 0], model.embeddings.token.weight[5] * 4.0)
+    torch.testing.assert_close(activations["embeddings.tokens"][0, 0], model.embeddings.token.weight[5] * 4.0)
 
 
 @pytest.mark.parametrize("init", ["xavier", "normal"])

@@ -25,20 +25,20 @@ class Two(nn.Module):
 
 def test_a_trace_records_what_passes_and_only_while_open() -> None:
     model, x = Two(), torch.ones(3)
-    with trace() as opened:
+    with trace() as activations:
         assert model.first.is_watched
         result = model(x)
     assert not model.first.is_watched
     model(x * 100)
-    torch.testing.assert_close(opened["first"], x * 2)
-    torch.testing.assert_close(opened["second"], result)
+    torch.testing.assert_close(activations["first"], x * 2)
+    torch.testing.assert_close(activations["second"], result)
 
 
 def test_an_edit_changes_what_follows() -> None:
-    with trace(edit={"first": torch.zeros_like}) as opened:
+    with trace(edit={"first": torch.zeros_like}) as activations:
         result = Two()(torch.ones(2))
     torch.testing.assert_close(result, torch.ones(2))
-    torch.testing.assert_close(opened["first"], torch.zeros(2))
+    torch.testing.assert_close(activations["first"], torch.zeros(2))
 
 
 def test_the_trace_closes_when_the_block_fails() -> None:
@@ -53,9 +53,9 @@ def test_threads_that_share_a_model_never_mix_their_traces() -> None:
 
     def work(number: int) -> None:
         for _ in range(200):
-            with trace() as opened:
+            with trace() as activations:
                 model(torch.full((1,), float(number)))
-            if opened["first"].item() != number * 2 or opened["second"].item() != number * 2 + 1:
+            if activations["first"].item() != number * 2 or activations["second"].item() != number * 2 + 1:
                 mixed.append(number)
             finished.append(number)
 

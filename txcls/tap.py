@@ -1,12 +1,12 @@
 """Named points in the model at which tensors can be read or edited while a trace is open.
 
 A `Tap` is an identity module that a tensor of the model passes through; its name is its module path
-(`layers.0.attn.pattern`). Without an open trace, it takes about a microsecond. Inside `with trace() as opened:`, it
-records the tensor, or replaces it with the result of an edit:
+(`layers.0.attn.pattern`). Without an open trace, it takes about a microsecond. While a trace is open, it records the
+tensor, or replaces it with the result of an edit:
 
-    with trace(record=["layers.0.attn.pattern"]) as opened:
+    with trace(record=["layers.0.attn.pattern"]) as activations:
         model(ids)
-    opened["layers.0.attn.pattern"]  # B H T T
+    activations["layers.0.attn.pattern"]  # B H T T
 
 The open trace is stored in a `ContextVar`, so that threads (and asyncio tasks) that share a model do not see each
 other's tensors, unlike with forward hooks.
@@ -91,13 +91,13 @@ def trace(*, record: Iterable[str] | None = None, edit: Mapping[str, Edit] | Non
     Raises:
         TraceError: an edit's tap was never reached, or nothing was recorded.
     """
-    opened = Trace(record=record, edit=edit or {})
-    token = _open_trace.set(opened)
+    active = Trace(record=record, edit=edit or {})
+    token = _open_trace.set(active)
     try:
-        yield opened
+        yield active
     finally:
         _open_trace.reset(token)
-    opened.check()
+    active.check()
 
 
 class Tap(nn.Module):
@@ -113,12 +113,12 @@ class Tap(nn.Module):
 
         If not, attention and LayerNorm use fused kernels, which do not compute tensors that only a tap needs.
         """
-        opened = _open_trace.get()
-        return opened is not None and opened.watches(self.name)
+        active = _open_trace.get()
+        return active is not None and active.watches(self.name)
 
     def forward(self, value: Tensor) -> Tensor:
-        opened = _open_trace.get()
-        return value if opened is None else opened.visit(self.name, value)
+        active = _open_trace.get()
+        return value if active is None else active.visit(self.name, value)
 
 
 def name_taps(model: nn.Module) -> tuple[str, ...]:

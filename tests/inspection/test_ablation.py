@@ -143,9 +143,11 @@ def test_shuffled_attention_has_each_rows_weights_and_mask(untrained: Untrained,
     before = trace_text(classifier, TEXTS[0]).attention[0, 0]
     ids = torch.tensor([classifier.tokenizer.encode(TEXTS[0]).ids])
     changes = [(0, Change("head", "shuffled", 0, 0))]
-    with trace(record=["layers.0.attn.pattern"], edit=edits_of(changes, config, length=None, means=None)) as opened:
+    with trace(
+        record=["layers.0.attn.pattern"], edit=edits_of(changes, config, length=None, means=None)
+    ) as activations:
         classifier.logits(ids)
-    after = opened["layers.0.attn.pattern"][0, 0].numpy()
+    after = activations["layers.0.attn.pattern"][0, 0].numpy()
     np.testing.assert_allclose(np.sort(after, axis=1), np.sort(before, axis=1), atol=1e-6)
     np.testing.assert_array_equal(after == 0, before == 0)
     assert np.abs(after - before).max() > 1e-3

@@ -118,10 +118,10 @@ def measure_means(classifier: Predictor, texts: Sequence[str], *, split: str) ->
         encoding = classifier.tokenizer.encode(text)
         if not encoding.has_words:
             continue
-        with trace(record=names) as opened:
+        with trace(record=names) as activations:
             classifier.logits(torch.tensor([encoding.ids]))
         for name in names:
-            value = opened[name][0].detach().double()  # H T E or T D
+            value = activations[name][0].detach().double()  # H T E or T D
             sums[name] = sums.get(name, 0.0) + value.sum(dim=-2)
         n_texts, n_tokens = n_texts + 1, n_tokens + value.shape[-2]
     if not n_texts:

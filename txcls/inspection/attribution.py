@@ -125,9 +125,9 @@ class TargetFunction:
         if kind == "zero":
             return torch.zeros_like(self.input)
         words = torch.tensor([not token.is_special for token in self.traced.tokens])  # T
-        with trace(record=["embeddings.out"]) as opened:
+        with trace(record=["embeddings.out"]) as activations:
             self.classifier.logits(torch.where(words, self.classifier.tokenizer.blank, self.ids))
-        return opened["embeddings.out"][0].clone()  # T D
+        return activations["embeddings.out"][0].clone()  # T D
 
 
 def gradient_x_input(target_function: TargetFunction) -> Floats:

@@ -155,9 +155,9 @@ def keep_rows(classifier: Predictor, text: str, roles: Sequence[str], kept: Sequ
     config = classifier.checkpoint.config.model
     ids = torch.tensor([encoding.ids])  # 1 T
     patterns = [f"layers.{layer}.attn.pattern" for layer in range(config.n_layers)]
-    with trace(record=patterns, edit=row_edits(np.array([roles]), kept, config)) as opened:
+    with trace(record=patterns, edit=row_edits(np.array([roles]), kept, config)) as activations:
         logits = classifier.logits(ids)[0].numpy()
-    attention = torch.stack([opened[name][0] for name in patterns]).numpy()  # L H T T
+    attention = torch.stack([activations[name][0] for name in patterns]).numpy()  # L H T T
     return KeptText(encoding.tokens, attention, classifier.logits(ids)[0].numpy(), logits)
 
 

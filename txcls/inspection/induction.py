@@ -69,11 +69,11 @@ def measure_induction(model: LanguageModel, *, n: int = N_TEXTS, seed: int = 0) 
     ids = torch.cat([half, half], dim=1)  # N T
     names = [f"layers.{layer}.attn.pattern" for layer in range(config.n_layers)]
     model.eval()
-    with trace(record=names) as opened, torch.inference_mode():
+    with trace(record=names) as activations, torch.inference_mode():
         logits = model(ids)  # N T V
     losses = F.cross_entropy(logits[:, :-1].transpose(1, 2), ids[:, 1:], reduction="none")  # N T-1
     queries = torch.arange(length, 2 * length - 1)  # the last token has no next token to predict
-    patterns = torch.stack([opened[name] for name in names])  # L N H T T
+    patterns = torch.stack([activations[name] for name in names])  # L N H T T
     weights = patterns[:, :, :, queries, queries - length + 1].mean(dim=(1, 3))  # L H
     return Induction(
         n=n,

@@ -140,11 +140,11 @@ def surprisal(model: TextModel, ids: Sequence[int]) -> Surprisal:
 def masked_attention(model: TextModel, ids: Sequence[int]) -> MaskedAttention:
     """The attention mask that the model applied, and the patterns of all heads, without padding."""
     n = len(ids)
-    with torch.inference_mode(), trace(record=["layers.*.attn.scores", "layers.*.attn.pattern"]) as opened:
+    with torch.inference_mode(), trace(record=["layers.*.attn.scores", "layers.*.attn.pattern"]) as activations:
         model.model.read(torch.tensor([ids]))
     layers = range(model.model.config.n_layers)
-    patterns = torch.stack([opened[f"layers.{layer}.attn.pattern"][0, :, :n, :n] for layer in layers])  # L H T T
-    mask = opened["layers.0.attn.scores"][0, 0, :n, :n] > -torch.inf  # T T
+    patterns = torch.stack([activations[f"layers.{layer}.attn.pattern"][0, :, :n, :n] for layer in layers])  # L H T T
+    mask = activations["layers.0.attn.scores"][0, 0, :n, :n] > -torch.inf  # T T
     return MaskedAttention(mask.numpy(), patterns.float().numpy())
 
 

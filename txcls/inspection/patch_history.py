@@ -92,13 +92,13 @@ def measure_patch_history(classifier: Predictor, circuit: Circuit) -> PatchHisto
 def _n_moved(classifier: Predictor, row: Row, patched: RoleBatch, source: RoleBatch) -> int:
     """Number of `patched` texts that get their label only with the head's output at the row's role from `source`."""
     tap = f"layers.{row.layer}.attn.z"
-    with trace(record=[tap]) as opened:
+    with trace(record=[tap]) as activations:
         classifier.logits(source.ids)
     texts, tokens = np.arange(len(patched.ids)), (patched.roles == row.role).argmax(axis=1)
 
     def substitute(z: Tensor) -> Tensor:
         changed = z.clone()  # B H T E
-        changed[texts, row.head, tokens] = opened[tap][texts, row.head, tokens]
+        changed[texts, row.head, tokens] = activations[tap][texts, row.head, tokens]
         return changed
 
     without_patch = classifier.logits(patched.ids).argmax(dim=-1)

@@ -116,9 +116,9 @@ def pool_texts(classifier: Predictor, texts: Sequence[str]) -> PooledTexts:
     labels = [""] * len(rows)
     for indices in batches_by_length(map(len, rows), batch_size=64):
         batch = indices.tolist()
-        with trace(record=["pooled"]) as opened:
+        with trace(record=["pooled"]) as activations:
             predicted = classifier.logits(padded([rows[n] for n in batch])).argmax(dim=-1).tolist()
-        vectors[batch] = opened["pooled"].float().numpy()
+        vectors[batch] = activations["pooled"].float().numpy()
         for n, index in zip(batch, predicted, strict=True):
             labels[n] = classifier.classes[index]
     return PooledTexts(vectors, tuple(labels))

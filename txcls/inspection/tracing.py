@@ -105,13 +105,13 @@ def trace_text(classifier: Predictor, text: str, *, record: Iterable[str] | None
     """
     encoding = readable(classifier, text)
     ids = torch.tensor([encoding.ids])  # 1 T
-    with trace(record=record) as opened:
+    with trace(record=record) as activations:
         logits = classifier.logits(ids)  # 1 C
     probabilities = classifier.calibrated(logits, n_tokens=len(encoding.ids))[0]  # C
-    values = {name: value[0].detach().float().numpy() for name, value in opened.values.items()}
+    values = {name: value[0].detach().float().numpy() for name, value in activations.values.items()}
     config = classifier.checkpoint.config.model
     stages = [Stage("ids", "B T", tuple(ids.shape), "token ids, looked up in the vocabulary")]
-    for name, value in opened.values.items():
+    for name, value in activations.values.items():
         letters, note = _describe(name, config)
         stages.append(Stage(name, letters, tuple(value.shape), note))
     stages.append(Stage("probabilities", "B C", (1, len(probabilities)), "calibrated probabilities: sum to 1"))

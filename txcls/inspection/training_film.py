@@ -66,10 +66,10 @@ class _TracedClassifier(nn.Module):
 
     def forward(self, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Ids (1, T) to logits (C,), patterns (L, H, T, T) and the logits of the lens (S, C)."""
-        with trace(record=[*self.taps, *self.patterns]) as opened:
+        with trace(record=[*self.taps, *self.patterns]) as activations:
             logits = self.model(ids)[0]  # C
-        patterns = torch.cat([opened[name] for name in self.patterns])  # L H T T
-        states = torch.cat([opened[name] for name in self.taps])  # S T D
+        patterns = torch.cat([activations[name] for name in self.patterns])  # L H T T
+        states = torch.cat([activations[name] for name in self.taps])  # S T D
         real = None if self.model.config.pool_padding else self.model.real(self.model.pad(ids))  # 1 T
         lens = self.model.head(self.model.pool(self.model.norm(states), real))  # S C
         return logits, patterns, lens

@@ -64,35 +64,35 @@ HEAVIEST, LIGHTEST = 24, 8
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_page(menu.ATLAS, has_box=False)
-    placeholder = loading_placeholder(opened, height=480)
-    classifier = load_classifier(opened)
+    page = layout.open_page(menu.ATLAS, has_box=False)
+    placeholder = loading_placeholder(page, height=480)
+    classifier = load_classifier(page)
     placeholder.empty()
     atlas = HeadAtlas.of(classifier)
     if atlas is None:
-        _draw_not_measured(opened)
+        _draw_not_measured(page)
     else:
-        opened = heads.open_on_head(opened, classifier)
+        page = heads.open_on_head(page, classifier)
         with lecture.slide(lecture.ATTENTION):
             _draw_summary(atlas)
             first_slide = st.container()
             heads_shown = [(record.story.story.layer, record.story.story.head) for record in atlas.heads]
             heads.link_where_heads_matter(classifier, heads_shown, target=menu.ATLAS)
-        _draw_cards(opened, classifier, atlas, first_slide)
-        with lecture.slide(f"{lecture.ATTENTION}.{opened.view.layer}"):
-            _draw_kinds(opened, atlas)
-    layout.close_page(opened)
+        _draw_cards(page, classifier, atlas, first_slide)
+        with lecture.slide(f"{lecture.ATTENTION}.{page.view.layer}"):
+            _draw_kinds(page, atlas)
+    layout.close_page(page)
 
 
-def _draw_not_measured(opened: layout.Page) -> None:
+def _draw_not_measured(page: layout.Page) -> None:
     """Explain how to measure an atlas, and list the checkpoints that have one."""
-    say_not_measured(opened, "--heads")
+    say_not_measured(page, "--heads")
     others = [name for name in checkpoints.names() if checkpoints.summary(name).has_atlas]
     if others:
         st.markdown("These checkpoints have a head atlas:")
         with st.container(horizontal=True, gap="medium"):
             for name in others:
-                shown = replace(opened, view=View(checkpoint=name, text=opened.view.text, mode=opened.view.mode))
+                shown = replace(page, view=View(checkpoint=name, text=page.view.text, mode=page.view.mode))
                 layout.link_to(shown, menu.ATLAS, f"{plain(visible(name))} →")
 
 
@@ -124,13 +124,13 @@ def _seed_sentence(classifier: Predictor) -> str:
     return f" This checkpoint was trained with seed {training.get('seed')}, {reason}." if reason else ""
 
 
-def _draw_cards(opened: layout.Page, classifier: Predictor, atlas: HeadAtlas, first_slide: DeltaGenerator) -> None:
+def _draw_cards(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, first_slide: DeltaGenerator) -> None:
     """Draw a card for each head; in lecture mode, the first ones in `first_slide`, the others on slides."""
-    view = opened.view
+    view = page.view
     choice(st, "Sort by", get_args(HeadOrder), view, "sort", key="atlas_sort", names=ORDER_NAMES.__getitem__)
-    texts = compute.clearest_texts(opened.source)
+    texts = compute.clearest_texts(page.source)
     order = sorted(range(len(atlas.heads)), key=lambda n: _sort_key(atlas, n, view.sort))
-    show_all_key = f"atlas_all_{opened.source.name}"
+    show_all_key = f"atlas_all_{page.source.name}"
     shown = order if st.session_state.get(show_all_key) or len(order) <= MAX_LISTED else order[:MAX_LISTED]
     for start in range(0, len(shown), HEADS_PER_SLIDE):
         row = shown[start : start + HEADS_PER_SLIDE]
@@ -139,7 +139,7 @@ def _draw_cards(opened: layout.Page, classifier: Predictor, atlas: HeadAtlas, fi
         with slide or lecture.slide(*(f"{lecture.ATTENTION}.{layer}" for layer in layers)):
             for column, n in zip(st.columns(HEADS_PER_SLIDE, gap="medium"), row, strict=False):
                 with column:
-                    _draw_card(opened, classifier, atlas, n, texts[n])
+                    _draw_card(page, classifier, atlas, n, texts[n])
     if len(shown) < len(order):
         st.button(
             f"Show {len(order) - len(shown)} more heads", on_click=_show_all, args=(show_all_key,), key="atlas_more"
@@ -173,15 +173,15 @@ def _sort_key(atlas: HeadAtlas, n: int, order: HeadOrder) -> tuple[float, ...]:
     return (*keys[order], n)
 
 
-def _draw_card(opened: layout.Page, classifier: Predictor, atlas: HeadAtlas, n: int, text: str) -> None:
+def _draw_card(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, n: int, text: str) -> None:
     """Draw a head: its story and worth, its map for a clear example, and an expander with its metrics."""
     record = atlas.heads[n]
     layer, head = record.story.story.layer, record.story.story.head
     name = f"{layer + 1}.{head + 1}"
-    traced = compute.patterns(opened.source, text)
+    traced = compute.patterns(page.source, text)
     tokens, pattern = traced.tokens[:MAX_TOKENS], traced.attention[layer, head]
     lists = record.story.story.lists if record.story.verdict != "wrong" else None
-    words = _words_by_weight(lists, compute.spellings(opened.source)) if lists is not None else []
+    words = _words_by_weight(lists, compute.spellings(page.source)) if lists is not None else []
     with st.container(border=True, key=f"atlas_head_{layer}_{head}"):
         st.html(
             f'<div class="txcls-head"><b>Head {name}</b> {heads.verdict_html(record)} <b>{worth_words(record)}</b>'
@@ -203,7 +203,7 @@ def _draw_card(opened: layout.Page, classifier: Predictor, atlas: HeadAtlas, n: 
             return
         with st.expander("Metrics"):
             st.html(_metrics_html(record, float(atlas.table.entropy[layer, head])))
-            is_selected = (layer, head) == (opened.view.layer, opened.view.head)
+            is_selected = (layer, head) == (page.view.layer, page.view.head)
             st.button(
                 f"Kinds of {name} are shown below" if is_selected else f"Show kinds of {name}",
                 key=f"atlas_kinds_{layer}_{head}",
@@ -211,7 +211,7 @@ def _draw_card(opened: layout.Page, classifier: Predictor, atlas: HeadAtlas, n: 
                 kwargs={"layer": layer, "head": head},
                 disabled=is_selected,
             )
-        on_this_text = replace(opened, view=replace(opened.view, text=text, layer=layer, head=head))
+        on_this_text = replace(page, view=replace(page.view, text=text, layer=layer, head=head))
         layout.link_to(on_this_text, menu.ATTENTION, f"Head {name} on this sentence →")
 
 
@@ -271,9 +271,9 @@ def _metrics_html(record: HeadRecord, entropy: float) -> str:
     return f'<table class="txcls-head-figures">{cells}</table>'
 
 
-def _draw_kinds(opened: layout.Page, atlas: HeadAtlas) -> None:
+def _draw_kinds(page: layout.Page, atlas: HeadAtlas) -> None:
     """Draw the attention of the selected head by kinds of query and key, compared with uniform weights."""
-    layer, head = opened.view.layer, opened.view.head
+    layer, head = page.view.layer, page.view.head
     table = atlas.table
     st.subheader(
         f"Head {layer + 1}.{head + 1}: attention by kind of token, compared with uniform attention", anchor=False

@@ -44,13 +44,13 @@ SECTIONS = {
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_page(menu.ATTENTION, compare=True)
-    classified = classify_text(opened, "the attention patterns of all heads appear here.")
+    page = layout.open_page(menu.ATTENTION, compare=True)
+    classified = classify_text(page, "the attention patterns of all heads appear here.")
     if classified is not None and classified.has_label:
-        patterns = compute.patterns(opened.source, opened.view.text)
-        opened = heads.open_on_head(opened, classified.classifier, attention=patterns.attention)
-        _draw_maps_and_sections(opened, classified.classifier, patterns)
-    layout.close_page(opened)
+        patterns = compute.patterns(page.source, page.view.text)
+        page = heads.open_on_head(page, classified.classifier, attention=patterns.attention)
+        _draw_maps_and_sections(page, classified.classifier, patterns)
+    layout.close_page(page)
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ class ShownTokens:
     file_name: str
 
 
-def _draw_maps_and_sections(opened: layout.Page, classifier: Predictor, patterns: compute.Patterns) -> None:
-    view, tokens = opened.view, patterns.tokens
+def _draw_maps_and_sections(page: layout.Page, classifier: Predictor, patterns: compute.Patterns) -> None:
+    view, tokens = page.view, patterns.tokens
     special = np.array([token.is_special for token in tokens])
     hides_special = False
     if special.any() and not special.all():
@@ -96,23 +96,23 @@ def _draw_maps_and_sections(opened: layout.Page, classifier: Predictor, patterns
     with detail:  # drawn first, because visitors wait for it
         _draw_head(view, classifier, shown)
     with overview:
-        _draw_all_heads(opened, patterns, shown)
+        _draw_all_heads(page, patterns, shown)
     if view.versus:
         with lecture.slide(part):
-            _draw_comparison(opened, shown)
+            _draw_comparison(page, shown)
     sections = [name for name in SECTIONS if name != "pooling" or patterns.pooling is not None]
     if lecture.is_on():
         part_of_section = {"arcs": part, "score": part, "pooling": lecture.POOLING}
         for section in sections:
             with lecture.slide(part_of_section.get(section, lecture.ATTENTION)):
-                _draw_section(section, opened, patterns, shown)
+                _draw_section(section, page, patterns, shown)
     else:
         section = view.section if view.section in sections else "arcs"
         title = "More about this text's attention"
         choice(
             st, title, sections, view, "section", key="attention_section", names=SECTIONS.__getitem__, selected=section
         )
-        _draw_section(section, opened, patterns, shown)
+        _draw_section(section, page, patterns, shown)
 
 
 def _draw_head(view: View, classifier: Predictor, shown: ShownTokens) -> None:
@@ -137,9 +137,9 @@ def _draw_head(view: View, classifier: Predictor, shown: ShownTokens) -> None:
     )
 
 
-def _draw_all_heads(opened: layout.Page, patterns: compute.Patterns, shown: ShownTokens) -> None:
+def _draw_all_heads(page: layout.Page, patterns: compute.Patterns, shown: ShownTokens) -> None:
     """Draw small maps of all heads, and the controls that select one."""
-    view = opened.view
+    view = page.view
     n_layers, n_heads = patterns.attention.shape[:2]
     st.subheader("All heads", anchor=False)
     if not lecture.is_on():
@@ -154,15 +154,15 @@ def _draw_all_heads(opened: layout.Page, patterns: compute.Patterns, shown: Show
     )
     heads.choose_head(view, n_layers, n_heads)
     st.info(SHORT_CAVEAT if lecture.is_on() else CAVEAT)
-    layout.link_to(opened, menu.EXPLANATION, "Test it: does attention explain the prediction? →")
+    layout.link_to(page, menu.EXPLANATION, "Test it: does attention explain the prediction? →")
 
 
-def _draw_section(section: str, opened: layout.Page, patterns: compute.Patterns, shown: ShownTokens) -> None:
+def _draw_section(section: str, page: layout.Page, patterns: compute.Patterns, shown: ShownTokens) -> None:
     """Draw one of `SECTIONS`."""
     if section == "arcs":
-        _draw_arcs(opened.view, shown)
+        _draw_arcs(page.view, shown)
     elif section == "score":
-        _draw_score(opened, patterns, shown)
+        _draw_score(page, patterns, shown)
     elif section == "heads":
         _draw_head_statistics(patterns.attention)
     elif section == "rollout":
@@ -204,9 +204,9 @@ def _draw_arcs(view: View, shown: ShownTokens) -> None:
     )
 
 
-def _draw_score(opened: layout.Page, patterns: compute.Patterns, shown: ShownTokens) -> None:
+def _draw_score(page: layout.Page, patterns: compute.Patterns, shown: ShownTokens) -> None:
     """Draw the score of one query and one key, dimension by dimension."""
-    view = opened.view
+    view = page.view
     st.subheader("Why does this token attend to that one?", anchor=False)
     names = {int(index): f"{index + 1} · {label(patterns.tokens[index].label)}" for index in shown.positions}
     pair = [index - 1 for index in view.pair]
@@ -217,7 +217,7 @@ def _draw_score(opened: layout.Page, patterns: compute.Patterns, shown: ShownTok
     for column, title, index in zip(st.columns(2, gap="large"), ("Query", "Key"), pair, strict=True):
         st.session_state[f"why_{title}"] = index
         column.selectbox(title, list(names), format_func=names.__getitem__, key=f"why_{title}", on_change=_select_pair)
-    score = compute.query_key(opened.source, view.text, layer=view.layer, head=view.head, query=query, key=key)
+    score = compute.query_key(page.source, view.text, layer=view.layer, head=view.head, query=query, key=key)
     st.markdown(
         f"Query times key, divided by √{len(score.products)}, dimension by dimension: the bars sum to the score "
         f"**{score.score:.3f}**. The softmax over this query's scores for all keys turns it into the weight "
@@ -231,9 +231,9 @@ def _draw_score(opened: layout.Page, patterns: compute.Patterns, shown: ShownTok
     )
 
 
-def _draw_comparison(opened: layout.Page, shown: ShownTokens) -> None:
+def _draw_comparison(page: layout.Page, shown: ShownTokens) -> None:
     """Draw the attention of a second checkpoint for the same text."""
-    view = opened.view
+    view = page.view
     st.subheader(f"The same text in {plain(view.checkpoint)} and in {plain(view.versus)}", anchor=False)
     try:
         other = compute.patterns(checkpoints.source(view.versus), view.text)

@@ -29,29 +29,29 @@ COMMAND = "On the command line: `python -m txcls predict CHECKPOINT --input FILE
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_page(menu.BATCH, has_box=False)
+    page = layout.open_page(menu.BATCH, has_box=False)
     st.html(table_html.STYLE)
     peek_job, batch_job = own.job("peek"), own.job("batch")
     with lecture.slide():
         st.subheader("1 · A file of texts", anchor=False)
-        _draw_file(opened, peek_job)
+        _draw_file(page, peek_job)
     if peek_job.status == "done":
         with lecture.slide():
             st.subheader("2 · Classify its rows", anchor=False)
-            _draw_options(opened, peek_job, batch_job)
+            _draw_options(page, peek_job, batch_job)
     if batch_job.status == "done":
         with lecture.slide(lecture.CLASSES):
             st.subheader("Result", anchor=False)
             _draw_result(batch_job)
-    load_classifier(opened)
+    load_classifier(page)
     st.caption(
         f"Your files stay on this server and are deleted {own.retention()} after your last visit. Anyone with the "
         "address of this page can open them."
     )
-    layout.close_page(opened)
+    layout.close_page(page)
 
 
-def _draw_file(opened: layout.Page, peek_job: JobState) -> None:
+def _draw_file(page: layout.Page, peek_job: JobState) -> None:
     """Draw an uploader, or the uploaded file with a control for its text columns."""
     if peek_job.status == "done":
         file = peek_job.result
@@ -84,7 +84,7 @@ def _draw_file(opened: layout.Page, peek_job: JobState) -> None:
             f"download has new columns: the class and its probability, and the next-best classes with theirs. {COMMAND}"
         )
         if limits().uploads:
-            examples = checkpoints.examples(opened.view.checkpoint)
+            examples = checkpoints.examples(page.view.checkpoint)
             st.button(
                 f"Try it with {len(examples)} example texts",
                 key="try_examples",
@@ -126,13 +126,13 @@ def _forget_result() -> None:
     waiting.forget("batch")
 
 
-def _draw_options(opened: layout.Page, peek_job: JobState, batch_job: JobState) -> None:
+def _draw_options(page: layout.Page, peek_job: JobState, batch_job: JobState) -> None:
     """Draw options and the button that starts the job, or the job's progress."""
     if batch_job.is_active:
         waiting.watch("batch", _draw_progress)
         return
     waiting.failure(batch_job)
-    n_classes = checkpoints.summary(opened.view.checkpoint).n_classes
+    n_classes = checkpoints.summary(page.view.checkpoint).n_classes
     max_k = max(1, min(n_classes, MAX_K))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
         st.session_state.setdefault("batch_k", 3)
@@ -171,7 +171,7 @@ def _draw_options(opened: layout.Page, peek_job: JobState, batch_job: JobState) 
         type="primary",
         disabled=not st.session_state["batch_columns"],
         on_click=_start_batch,
-        args=(opened.source, dict(peek_job.spec), int(k), review_below, bool(escapes_formulas)),
+        args=(page.source, dict(peek_job.spec), int(k), review_below, bool(escapes_formulas)),
     )
 
 

@@ -59,15 +59,15 @@ SCOPE_HINTS = {
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_page(
+    page = layout.open_page(
         menu.CLASSIFY, box_height=74, examples="buttons", compare=True, questions=QUESTIONS, welcome=_draw_welcome
     )
-    classifier = _compare_checkpoints(opened) if opened.view.versus else _draw_checkpoint(opened)
-    if opened.has_text and len(opened.view.text) > MAX_LINKED_CHARACTERS:
+    classifier = _compare_checkpoints(page) if page.view.versus else _draw_checkpoint(page)
+    if page.has_text and len(page.view.text) > MAX_LINKED_CHARACTERS:
         st.caption("This text is too long for the address bar: a link to this page will not include it.")
     model_parts.parameters(classifier.checkpoint.model, classifier.name)
-    _draw_download(opened.source, classifier)
-    layout.close_page(opened)
+    _draw_download(page.source, classifier)
+    layout.close_page(page)
 
 
 def _draw_welcome() -> None:
@@ -82,7 +82,7 @@ def _draw_welcome() -> None:
         st.page_link(menu.TRAIN.path, label="your own table →", query_params=params)
 
 
-def _draw_checkpoint(opened: layout.Page) -> Predictor:
+def _draw_checkpoint(page: layout.Page) -> Predictor:
     """Draw the picture of the whole model, and the prediction beside the text as read."""
     with lecture.slide(own_keys=True):
         picture = st.container()
@@ -92,49 +92,49 @@ def _draw_checkpoint(opened: layout.Page) -> Predictor:
         st.subheader("Prediction", anchor=False)
         result = st.container()
         with result:
-            if opened.has_text:
-                placeholder = loading_placeholder(opened, height=380)
+            if page.has_text:
+                placeholder = loading_placeholder(page, height=380)
             else:
                 ask_for_text("the prediction appears here as you type.")
     with text_column:
-        if opened.has_text:
+        if page.has_text:
             st.subheader("What the model read", anchor=False)
         text_as_read = st.container()
-    classifier = load_classifier(opened)
-    if opened.has_text:
+    classifier = load_classifier(page)
+    if page.has_text:
         placeholder.empty()
     with picture:  # without a text, the browser keeps the picture of the previous one
-        _draw_picture(opened, classifier)
-    if opened.has_text:
+        _draw_picture(page, classifier)
+    if page.has_text:
         with result:
-            if _draw_prediction(opened, opened.source, classifier, key="chart_bars"):
-                _choose_k(opened, len(classifier.classes))
-                milliseconds = compute.predict(opened.source, opened.view.text).milliseconds
+            if _draw_prediction(page, page.source, classifier, key="chart_bars"):
+                _choose_k(page, len(classifier.classes))
+                milliseconds = compute.predict(page.source, page.view.text).milliseconds
                 st.caption(
                     f"Computed in {milliseconds:.1f} ms on this machine's CPU. The probabilities sum to 100 % over all "
                     f"{len(classifier.classes)} classes and were calibrated on validation texts. "
-                    + SCOPE_HINTS.get(checkpoints.summary(opened.view.checkpoint).dataset, SCOPE_HINTS[""])
+                    + SCOPE_HINTS.get(checkpoints.summary(page.view.checkpoint).dataset, SCOPE_HINTS[""])
                 )
         with text_as_read:
-            _draw_text_as_read(opened, opened.source, classifier)
+            _draw_text_as_read(page, page.source, classifier)
     return classifier
 
 
-def _draw_picture(opened: layout.Page, classifier: Predictor) -> None:
+def _draw_picture(page: layout.Page, classifier: Predictor) -> None:
     """Draw the whole model, which the browser recomputes at every keystroke."""
     if unsupported(classifier.checkpoint):
         return
-    heads = [part for part in opened.view.switched if part[0].isdigit() and not part.endswith("ff")]
+    heads = [part for part in page.view.switched if part[0].isdigit() and not part.endswith("ff")]
     live_picture(
-        f"{opened.source.name} {opened.source.state}",
-        partial(checkpoints.packed_classifier, opened.source),
-        text=opened.view.text,
-        box=f"{layout.TEXT_BOX}_{opened.info.name}",
+        f"{page.source.name} {page.source.state}",
+        partial(checkpoints.packed_classifier, page.source),
+        text=page.view.text,
+        box=f"{layout.TEXT_BOX}_{page.info.name}",
         off=heads,
-        how="uniform" if opened.view.heads == "uniform" else opened.view.off,
+        how="uniform" if page.view.heads == "uniform" else page.view.off,
         key="live_picture",
         on_arrived=state.change_view,
-        on_switch=partial(_switch_heads, opened.view.switched),
+        on_switch=partial(_switch_heads, page.view.switched),
         on_open=_open_head,
         on_part=_open_part,
     )
@@ -160,45 +160,45 @@ def _open_part(part: str) -> None:
         st.session_state["_open_page"] = menu.STEPS.path
 
 
-def _compare_checkpoints(opened: layout.Page) -> Predictor:
+def _compare_checkpoints(page: layout.Page) -> Predictor:
     """Draw the predictions of two checkpoints, side by side."""
-    if not opened.has_text:
+    if not page.has_text:
         ask_for_text("the predictions of both checkpoints appear here as you type.")
-    placeholder = loading_placeholder(opened, height=380)
+    placeholder = loading_placeholder(page, height=380)
     try:
-        source = checkpoints.source(opened.view.versus)
-        classifier, other = map(checkpoints.classifier, (opened.source, source))
+        source = checkpoints.source(page.view.versus)
+        classifier, other = map(checkpoints.classifier, (page.source, source))
     except TxclsError as error:
         layout.stop_with(error)
     placeholder.empty()
-    opened.facts.empty()  # each column has its own line
+    page.facts.empty()  # each column has its own line
     has_tokens = []
-    pairs = ((opened.source, classifier, "chart_bars"), (source, other, "chart_bars_versus"))
+    pairs = ((page.source, classifier, "chart_bars"), (source, other, "chart_bars_versus"))
     with lecture.slide(lecture.CLASSES):
         columns = st.columns(2, gap="large")
     for column, (shown_source, shown_classifier, key) in zip(columns, pairs, strict=True):
         with column:
             st.subheader(plain(shown_classifier.checkpoint.config.title or shown_classifier.name), anchor=False)
             st.html(f'<div class="txcls-facts">{facts_of(shown_classifier, named=True)}</div>')
-            if opened.has_text:
-                has_tokens.append(_draw_prediction(opened, shown_source, shown_classifier, key=key))
+            if page.has_text:
+                has_tokens.append(_draw_prediction(page, shown_source, shown_classifier, key=key))
     if any(has_tokens):
-        _choose_k(opened, max(len(classifier.classes), len(other.classes)))
+        _choose_k(page, max(len(classifier.classes), len(other.classes)))
         st.caption(
             f"The probabilities of each sum to 100 % over all its classes ({len(classifier.classes)} and "
             f"{len(other.classes)}) and were calibrated on validation texts."
         )
-    if opened.has_text:
+    if page.has_text:
         for column, (shown_source, shown_classifier, _) in zip(st.columns(2, gap="large"), pairs, strict=True):
             with column:
                 st.subheader(f"What {plain(shown_classifier.name)} read", anchor=False)
-                _draw_text_as_read(opened, shown_source, shown_classifier)
+                _draw_text_as_read(page, shown_source, shown_classifier)
     return classifier
 
 
-def _draw_prediction(opened: layout.Page, source: Source, classifier: Predictor, *, key: str) -> bool:
+def _draw_prediction(page: layout.Page, source: Source, classifier: Predictor, *, key: str) -> bool:
     """Draw the ranked classes; return False if the text has no tokens."""
-    prediction = compute.predict(source, opened.view.text).prediction
+    prediction = compute.predict(source, page.view.text).prediction
     if prediction.label is None:
         say_no_tokens()
         return False
@@ -212,7 +212,7 @@ def _draw_prediction(opened: layout.Page, source: Source, classifier: Predictor,
     elif sentence := accepted_out_of_scope(classifier.checkpoint.metrics):
         st.caption(f"Not rejected as out of scope. {sentence}")
     warn_if_unlike(classifier, prediction)
-    k = min(opened.view.k, len(classifier.classes), MAX_ROWS)
+    k = min(page.view.k, len(classifier.classes), MAX_ROWS)
     shown, hidden = prediction.ranked[:k], prediction.ranked[k:]
     other_probability = sum(score.probability for score in hidden)
     colours = class_colours([prediction.probabilities[name] for name in classifier.classes])
@@ -233,18 +233,18 @@ def _draw_prediction(opened: layout.Page, source: Source, classifier: Predictor,
     return True
 
 
-def _draw_text_as_read(opened: layout.Page, source: Source, classifier: Predictor) -> None:
+def _draw_text_as_read(page: layout.Page, source: Source, classifier: Predictor) -> None:
     """Draw the text as the checkpoint read it."""
-    prediction = compute.predict(source, opened.view.text).prediction
+    prediction = compute.predict(source, page.view.text).prediction
     truncated_at, limit = prediction.truncated_at, classifier.tokenizer.max_length
     st.html(token_html.marked_text(prediction.text, prediction.tokens, truncated_at=truncated_at, limit=limit))
 
 
-def _choose_k(opened: layout.Page, n_classes: int) -> None:
+def _choose_k(page: layout.Page, n_classes: int) -> None:
     limit = min(n_classes, MAX_ROWS)
     if limit < 2:
         return
-    st.session_state["k_box"] = min(opened.view.k, limit)
+    st.session_state["k_box"] = min(page.view.k, limit)
     follow = state.follow("k", "k_box")
     if limit <= 6:
         st.segmented_control("Classes shown", range(1, limit + 1), key="k_box", required=True, on_change=follow)

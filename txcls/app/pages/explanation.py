@@ -61,29 +61,29 @@ FOR_RGB, AGAINST_RGB = "213, 94, 0", "31, 131, 196"
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_page(menu.EXPLANATION)
+    page = layout.open_page(menu.EXPLANATION)
     st.html(STYLE)
-    classified = classify_text(opened, "its words are scored by several attribution methods.")
+    classified = classify_text(page, "its words are scored by several attribution methods.")
     if classified is not None:
         if classified.has_label:
-            _draw_text(opened, classified.classifier)
+            _draw_text(page, classified.classifier)
         with lecture.slide(lecture.ATTENTION):
-            _draw_averages(opened, classified.classifier)
+            _draw_averages(page, classified.classifier)
         with lecture.slide(lecture.ATTENTION):
             _draw_literature()
-    layout.close_page(opened)
+    layout.close_page(page)
 
 
-def _draw_text(opened: layout.Page, classifier: Predictor) -> None:
+def _draw_text(page: layout.Page, classifier: Predictor) -> None:
     scores_container = st.container()
     controls = st.container(horizontal=True, gap="medium")
-    view, blank = opened.view, _blank_name(classifier)
+    view, blank = page.view, _blank_name(classifier)
     baselines = {"blank": f"{blank}s", "zero": "zero vectors"}
     title = "Target: the predicted class's …"
     choice(controls, title, get_args(Target), view, "target", key="explain_target")
     title, names = "Integrated gradients start from …", baselines.__getitem__
     choice(controls, title, list(baselines), view, "baseline", key="explain_baseline", names=names)
-    explanation = compute.explain(opened.source, view.text, target=view.target, baseline=view.baseline)
+    explanation = compute.explain(page.source, view.text, target=view.target, baseline=view.baseline)
     with scores_container, lecture.slide(lecture.WORDS, lecture.CLASSES):
         _draw_scores(view.text, explanation, blank)
     methods = [METHODS[name] for name in explanation.scores]
@@ -91,7 +91,7 @@ def _draw_text(opened: layout.Page, classifier: Predictor) -> None:
     with agreement_column, lecture.slide(lecture.WORDS):
         _draw_agreement(methods, top_overlaps(explanation.scores), len(explanation.words))
     with deletion_column, lecture.slide(lecture.WORDS, lecture.CLASSES):
-        curves = compute.deletion(opened.source, view.text, target=view.target, baseline=view.baseline)
+        curves = compute.deletion(page.source, view.text, target=view.target, baseline=view.baseline)
         _draw_deletion(curves, label=explanation.label, blank=blank)
 
 
@@ -246,12 +246,12 @@ def _table_html(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f"<table><thead>{row_html(head, 'th')}</thead><tbody>{body}</tbody></table>"
 
 
-def _draw_averages(opened: layout.Page, classifier: Predictor) -> None:
+def _draw_averages(page: layout.Page, classifier: Predictor) -> None:
     st.subheader("And on average?", anchor=False)
     if (averages := ExplanationAverages.of(classifier)) is not None:
         _draw_average_table(averages, _blank_name(classifier))
     else:
-        say_not_measured(opened, "--explanations 200")
+        say_not_measured(page, "--explanations 200")
 
 
 def _draw_average_table(averages: ExplanationAverages, blank: str) -> None:

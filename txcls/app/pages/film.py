@@ -22,36 +22,34 @@ TRAIN_COMMAND = "python -m txcls train who_won --snapshots 24"
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_page(
+    page = layout.open_page(
         menu.FILM,
         box_height=68,
         supports=lambda checkpoint: checkpoint.has_snapshots,
         why_not="has no snapshots of its training",
     )
-    if not checkpoints.summary(opened.view.checkpoint).has_snapshots:
+    if not checkpoints.summary(page.view.checkpoint).has_snapshots:
         st.info(f"No checkpoint here was trained with snapshots. `{TRAIN_COMMAND}` trains one in about two minutes.")
-    classified = classify_text(
-        opened, "watch how the model learned to classify it.", before="Prediction after training"
-    )
+    classified = classify_text(page, "watch how the model learned to classify it.", before="Prediction after training")
     if classified is not None and classified.has_label and classified.classifier.checkpoint.snapshots is not None:
         with lecture.slide(own_keys=True):
-            _draw_film(opened, classified.classifier.checkpoint)
-    layout.close_page(opened)
+            _draw_film(page, classified.classifier.checkpoint)
+    layout.close_page(page)
 
 
-def _draw_film(opened: layout.Page, checkpoint: Checkpoint) -> None:
-    tokens = compute.predict(opened.source, opened.view.text).prediction.tokens
+def _draw_film(page: layout.Page, checkpoint: Checkpoint) -> None:
+    tokens = compute.predict(page.source, page.view.text).prediction.tokens
     shown_tokens = window(len(tokens), key="film_window")
-    film = compute.training_film(opened.source, opened.view.text, first=shown_tokens.start, last=shown_tokens.stop)
+    film = compute.training_film(page.source, page.view.text, first=shown_tokens.start, last=shown_tokens.stop)
     steps = np.array([row.step for row in film.rows])
     patch_history = PatchHistory.of(checkpoint)
     data = film_data(
         film,
         checkpoint.classes,
-        name=opened.view.checkpoint,
-        opened=f"{opened.source.name} {opened.source.state} {lesson.n_opened()}",
+        name=page.view.checkpoint,
+        opened=f"{page.source.name} {page.source.state} {lesson.n_opened()}",
         tokens=[visible(token.label[:40]) for token in tokens[shown_tokens]],
-        at=int(np.abs(steps - opened.view.training_step).argmin()),
+        at=int(np.abs(steps - page.view.training_step).argmin()),
         default=int(np.abs(steps - state.default_training_step()).argmin()),
         patched=patch_history,
     )

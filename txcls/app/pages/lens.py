@@ -25,18 +25,18 @@ STYLE = """
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_page(menu.LENS)
+    page = layout.open_page(menu.LENS)
     st.html(STYLE)
-    classified = classify_text(opened, "the class head is applied to its state after every block.")
+    classified = classify_text(page, "the class head is applied to its state after every block.")
     if classified is not None and classified.has_label:
-        lens = compute.class_lens(opened.source, opened.view.text)
+        lens = compute.class_lens(page.source, page.view.text)
         with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD, lecture.CLASSES):
             _draw_lens(lens, classified.classifier.classes)
         post_norm = classified.classifier.checkpoint.config.model.norm == "post"
         _draw_contributions(lens, classified.classifier.classes, post_norm=post_norm)
         with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD):
             _draw_norms(lens, post_norm=post_norm)
-    layout.close_page(opened)
+    layout.close_page(page)
 
 
 def _draw_lens(lens: ClassLens, classes: tuple[str, ...]) -> None:

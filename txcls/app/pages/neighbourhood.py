@@ -35,27 +35,27 @@ ABOUT_PAGE = (
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_page(menu.NEIGHBOURHOOD)
-    classified = classify_text(opened, "its words and its vector appear among others.")
+    page = layout.open_page(menu.NEIGHBOURHOOD)
+    classified = classify_text(page, "its words and its vector appear among others.")
     if classified is not None and classified.has_label:
         with lecture.slide(lecture.POOLING):
-            _draw_texts(opened, classified.classifier)
+            _draw_texts(page, classified.classifier)
         with lecture.slide(lecture.VECTORS):
-            _draw_words(opened)
+            _draw_words(page)
         st.caption(ABOUT_PAGE)
-    layout.close_page(opened)
+    layout.close_page(page)
 
 
-def _draw_words(opened: layout.Page) -> None:
+def _draw_words(page: layout.Page) -> None:
     """Draw the token embeddings, and the nearest neighbours of each token of the text."""
     st.subheader("Its words among the vocabulary", anchor=False)
-    plane = compute.token_plane(opened.source, opened.view.text)
-    names = compute.spellings(opened.source)
+    plane = compute.token_plane(page.source, page.view.text)
+    names = compute.spellings(page.source)
     own_names = [names[index] for index in plane.own]
-    clicked = opened.view.word if len(SPECIAL_TOKENS) <= opened.view.word < len(names) else 0
+    clicked = page.view.word if len(SPECIAL_TOKENS) <= page.view.word < len(names) else 0
     nearest = dict(plane.nearest)
     if clicked and clicked not in nearest:
-        nearest[clicked] = tuple(compute.nearest_tokens(opened.source, clicked))[:N_NEAREST]
+        nearest[clicked] = tuple(compute.nearest_tokens(page.source, clicked))[:N_NEAREST]
     plot_column, list_column = st.columns([3, 2], gap="large")
     n = len(names) - len(SPECIAL_TOKENS)
     with plot_column:
@@ -110,15 +110,15 @@ def _select_word(key: str) -> None:
         state.change_view(word=int(clicked[0] if isinstance(clicked, list) else clicked))
 
 
-def _draw_texts(opened: layout.Page, classifier: Predictor) -> None:
+def _draw_texts(page: layout.Page, classifier: Predictor) -> None:
     """Draw the pooled vectors of this and other texts, and the texts nearest to this one or to a clicked one."""
     plot_column, list_column = st.columns([3, 2], gap="large")
     with plot_column:
         st.subheader("The text among other texts", anchor=False)
-        others, description = _other_texts(opened)
-    probabilities = compute.predict(opened.source, opened.view.text).prediction.probabilities
-    pooled = compute.pool_texts(opened.source, tuple(others))
-    plane = compute.text_plane(opened.source, opened.view.text, tuple(others))
+        others, description = _other_texts(page)
+    probabilities = compute.predict(page.source, page.view.text).prediction.probabilities
+    pooled = compute.pool_texts(page.source, tuple(others))
+    plane = compute.text_plane(page.source, page.view.text, tuple(others))
     with plot_column:
         chart(
             text_scatter(
@@ -159,11 +159,11 @@ def _draw_texts(opened: layout.Page, classifier: Predictor) -> None:
         st.markdown(table(("cosine", "predicted", "text"), rows, right=("cosine",)))
 
 
-def _other_texts(opened: layout.Page) -> tuple[list[str], str]:
+def _other_texts(page: layout.Page) -> tuple[list[str], str]:
     """The texts to compare with (examples, and test texts if they are on this machine), and a description of them."""
-    has_rows = checkpoints.has_stored_rows(opened.source)
-    examples = checkpoints.examples(opened.view.checkpoint)
-    others = [example.text for example in examples if example.text != opened.view.text]
+    has_rows = checkpoints.has_stored_rows(page.source)
+    examples = checkpoints.examples(page.view.checkpoint)
+    others = [example.text for example in examples if example.text != page.view.text]
     description = f"{len(others)} {'of your test texts' if has_rows else 'example texts of this app'}"
     shows_test_texts = st.toggle(
         f"Show up to {N_TEST_TEXTS} test texts",
@@ -174,8 +174,8 @@ def _other_texts(opened: layout.Page) -> tuple[list[str], str]:
     )
     if shows_test_texts:
         try:
-            drawn = compute.some_test_texts(opened.source, N_TEST_TEXTS)
-            new_texts = [text for text in drawn if text != opened.view.text and text not in others]
+            drawn = compute.some_test_texts(page.source, N_TEST_TEXTS)
+            new_texts = [text for text in drawn if text != page.view.text and text not in others]
             others += new_texts
             description += f" and {len(new_texts)} {'drawn at random' if has_rows else 'texts from the local test set'}"
         except TxclsError as error:

@@ -65,10 +65,10 @@ class ShownEncoding:
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_page(menu.POSITIONS)
-    placeholder = loading_placeholder(opened, height=480)
-    classifier = load_classifier(opened)
-    prediction = compute.predict(opened.source, opened.view.text).prediction if opened.has_text else None
+    page = layout.open_page(menu.POSITIONS)
+    placeholder = loading_placeholder(page, height=480)
+    classifier = load_classifier(page)
+    prediction = compute.predict(page.source, page.view.text).prediction if page.has_text else None
     placeholder.empty()
     model = classifier.checkpoint.config.model
     n_tokens = len(prediction.tokens) if prediction is not None else 0
@@ -78,39 +78,39 @@ def main() -> None:
         if (
             compares_models
             and not lecture.is_on()
-            and _first_prediction(opened.view.text).unknown_share >= MOSTLY_UNKNOWN
+            and _first_prediction(page.view.text).unknown_share >= MOSTLY_UNKNOWN
         ):
             warn_if_unknown(prediction)  # the models below classify another text, so this one's prediction is left out
         else:
-            draw_prediction(opened, prediction)
+            draw_prediction(page, prediction)
     words_column, vectors_column = st.columns(2, gap="large") if compares_models else (st.container(), st.container())
     if compares_models:
         with words_column, lecture.slide(lecture.VECTORS):
-            _draw_models(opened)
+            _draw_models(page)
     else:
         with words_column:
-            _draw_order(opened, classifier, prediction)
+            _draw_order(page, classifier, prediction)
             if has_label:
                 with lecture.slide(lecture.VECTORS):
-                    _draw_models(opened)
+                    _draw_models(page)
     with vectors_column, lecture.slide(lecture.VECTORS):
         st.subheader("What is added to the tokens?", anchor=False)
         encoding = _draw_encoding(
-            opened, kind=model.positions, d_model=model.d_model, max_length=model.max_length, n_tokens=n_tokens
+            page, kind=model.positions, d_model=model.d_model, max_length=model.max_length, n_tokens=n_tokens
         )
     if compares_models:
-        _draw_order(opened, classifier, prediction)
+        _draw_order(page, classifier, prediction)
     curves_column, products_column = st.columns(2, gap="large")
     with curves_column, lecture.slide(lecture.VECTORS):
         _draw_curves(encoding.values, bound=encoding.bound)
     with products_column, lecture.slide(lecture.VECTORS):
         _draw_products(encoding.values, learned=encoding.is_learned, used=encoding.n_used)
     with lecture.slide(lecture.VECTORS):
-        _draw_shift(opened, d_model=model.d_model, max_length=model.max_length, kind=model.positions)
-    layout.close_page(opened)
+        _draw_shift(page, d_model=model.d_model, max_length=model.max_length, kind=model.positions)
+    layout.close_page(page)
 
 
-def _draw_order(opened: layout.Page, classifier: Predictor, prediction: Prediction | None) -> None:
+def _draw_order(page: layout.Page, classifier: Predictor, prediction: Prediction | None) -> None:
     """Draw the text's predictions in random orders."""
     with lecture.slide(lecture.VECTORS, lecture.CLASSES):
         st.subheader("Does word order matter for this prediction?", anchor=False)
@@ -119,19 +119,19 @@ def _draw_order(opened: layout.Page, classifier: Predictor, prediction: Predicti
         elif prediction.label is None:
             say_no_tokens()
         else:
-            _draw_shuffles(opened, classifier.classes)
+            _draw_shuffles(page, classifier.classes)
 
 
-def _draw_encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: int, n_tokens: int) -> ShownEncoding:
+def _draw_encoding(page: layout.Page, *, kind: str, d_model: int, max_length: int, n_tokens: int) -> ShownEncoding:
     """Draw the formula and a heat map of its values, or of the learned vectors."""
     st.markdown(
         "Attention by itself ignores the order of the tokens, so a vector that depends only on the **position** is "
         "added to each token's embedding. *Attention Is All You Need* (2017, section 3.5) uses sines and cosines:"
     )
     st.latex(FORMULA)
-    shows_learned = kind == "learned" and opened.view.encoding == "learned"
+    shows_learned = kind == "learned" and page.view.encoding == "learned"
     if kind == "learned":
-        choice(st, "Encoding", get_args(PositionVectors), opened.view, "encoding", key="pe_kind")
+        choice(st, "Encoding", get_args(PositionVectors), page.view, "encoding", key="pe_kind")
     rows, columns = st.columns(2, gap="large")
     length = rows.slider("Positions", 8, 256, min(128, max_length), 8, key="pe_length", persist_state="session")
     width = columns.slider(
@@ -139,12 +139,12 @@ def _draw_encoding(opened: layout.Page, *, kind: str, d_model: int, max_length: 
     )
     if shows_learned:
         length = min(length, max_length)
-        values, bound = position_vectors(checkpoints.classifier(opened.source), length), None
+        values, bound = position_vectors(checkpoints.classifier(page.source), length), None
     else:
         values, bound = sinusoidal_encoding(length, width).numpy(), 1.0
     is_added = shows_learned or (kind == "sinusoidal" and width == d_model)
     used = n_tokens if is_added else None
-    name = plain(opened.view.checkpoint)
+    name = plain(page.view.checkpoint)
     about = _vectors_sentence(name, kind, values, learned=shows_learned, d_model=d_model, max_length=max_length)
     if used:
         about += f" The frame marks the {min(used, length)} positions of the text above."
@@ -211,8 +211,8 @@ def _draw_products(values: Floats, *, learned: bool, used: int | None) -> None:
     )
 
 
-def _draw_shuffles(opened: layout.Page, classes: tuple[str, ...]) -> None:
-    result = compute.shuffle_words(opened.source, opened.view.text, n=N_SHUFFLES)
+def _draw_shuffles(page: layout.Page, classes: tuple[str, ...]) -> None:
+    result = compute.shuffle_words(page.source, page.view.text, n=N_SHUFFLES)
     best = result.original.ranked[0]
     label = plain(best.label)
     n = len(result.texts)
@@ -240,7 +240,7 @@ def _draw_shuffles(opened: layout.Page, classes: tuple[str, ...]) -> None:
             st.text(f"{classes[winner]} {percentage(row[winner])}:  {text[:400]}")
 
 
-def _draw_models(opened: layout.Page) -> None:
+def _draw_models(page: layout.Page) -> None:
     """Draw the predictions of `MODELS` for the text in another order, and their accuracy on shuffled test texts."""
     st.subheader("Test accuracy by position encoding", anchor=False)
     if not set(MODELS) <= set(checkpoints.names()):
@@ -249,9 +249,9 @@ def _draw_models(opened: layout.Page) -> None:
         return
     _draw_accuracies()
     st.markdown("**Drag the words into another order**: which predictions change?")
-    words = _text_for_models(opened.view.text).split()[:MAX_WORDS]
+    words = _text_for_models(page.view.text).split()[:MAX_WORDS]
     text = " ".join(words)
-    reordered, table_container = _draw_words(opened.view, text, words)
+    reordered, table_container = _draw_words(page.view, text, words)
     rows = []
     for name, kind in MODELS.items():
         source = checkpoints.source(name)
@@ -356,7 +356,7 @@ def _accuracy_text(accuracy: object) -> str:
     return percentage(accuracy, 2) if isinstance(accuracy, float) else "not measured"
 
 
-def _draw_shift(opened: layout.Page, *, d_model: int, max_length: int, kind: str) -> None:
+def _draw_shift(page: layout.Page, *, d_model: int, max_length: int, kind: str) -> None:
     """Draw the linear map that shifts positions by k; for sinusoids, it rotates each pair of dimensions."""
     st.subheader("Is a shift by k a linear map?", anchor=False)
     width = d_model - d_model % 2
@@ -381,15 +381,15 @@ def _draw_shift(opened: layout.Page, *, d_model: int, max_length: int, kind: str
         n_fitted = (length - k + 1) // 2
         learned = kind == "learned" and max_length >= 16
         if learned and n_fitted > width:
-            vectors = position_vectors(checkpoints.classifier(opened.source), length)
-            rows.append((f"learned by {plain(opened.view.checkpoint)}", fit_shift(vectors, k)))
+            vectors = position_vectors(checkpoints.classifier(page.source), length)
+            rows.append((f"learned by {plain(page.view.checkpoint)}", fit_shift(vectors, k)))
         columns = ("positions", "error where fitted", "error elsewhere")
         rows_of_table = [(name, f"{shift.fitted:.3f}", f"{shift.held_out:.3f}") for name, shift in rows]
         st.markdown(table(columns, rows_of_table, right=columns[1:]))
         st.caption(f"{length} positions of {width} numbers.")
         if learned and n_fitted <= width:
             st.caption(
-                f"The learned positions of {plain(opened.view.checkpoint)} cannot be tested: a linear map fits any "
+                f"The learned positions of {plain(page.view.checkpoint)} cannot be tested: a linear map fits any "
                 f"{n_fitted} vectors of {width} numbers exactly, even random ones."
             )
     with map_column:

@@ -26,14 +26,14 @@ Cell = tuple[int, int]
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_page(menu.SWITCHBOARD)
-    classified = classify_text(opened, "then switch parts of the model off and see how the prediction changes.")
+    page = layout.open_page(menu.SWITCHBOARD)
+    classified = classify_text(page, "then switch parts of the model off and see how the prediction changes.")
     if classified is not None and classified.has_label:
-        _draw_experiment(opened, classified.classifier, str(classified.prediction.label))
-    layout.close_page(opened)
+        _draw_experiment(page, classified.classifier, str(classified.prediction.label))
+    layout.close_page(page)
 
 
-def _draw_experiment(opened: layout.Page, classifier: Predictor, winner: str) -> None:
+def _draw_experiment(page: layout.Page, classifier: Predictor, winner: str) -> None:
     means = Means.of(classifier)
     with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD):
         board_column, prediction_column = st.columns([3, 2], gap="large")
@@ -44,11 +44,11 @@ def _draw_experiment(opened: layout.Page, classifier: Predictor, winner: str) ->
         st.subheader("The prediction", anchor=False)
         bars_container = st.container()
         controls_container = st.container()
-    off, heads = _draw_settings(settings_container, opened.view, means)
+    off, heads = _draw_settings(settings_container, page.view, means)
     how: Any = off if heads == "off" else heads
     with controls_container:
-        badges, changes = _draw_switches(opened, classifier, off=off, how=how)
-    effects = compute.ablate_each(opened.source, opened.view.text, heads=how, feed_forward=off)
+        badges, changes = _draw_switches(page, classifier, off=off, how=how)
+    effects = compute.ablate_each(page.source, page.view.text, heads=how, feed_forward=off)
     with board_column:
         st.caption(
             f"Each cell: the change in the probability of **{plain(winner)}** "
@@ -63,10 +63,10 @@ def _draw_experiment(opened: layout.Page, classifier: Predictor, winner: str) ->
                 quantity=f"The probability of {label(winner)}",
                 badges=badges,
             ),
-            key=_board_key(opened.source),
+            key=_board_key(page.source),
             alt=f"Board of {effects.heads.size} heads and {len(effects.feed_forward)} feed-forward blocks, coloured by "
             f"the change in the probability of {winner[:40]} when that part alone is changed",
-            on_select=lambda: _switch_clicked(opened.source, opened.view),
+            on_select=lambda: _switch_clicked(page.source, page.view),
         )
         st.caption(
             "FF is the layer's feed-forward block, which can only be switched off. "
@@ -79,9 +79,9 @@ def _draw_experiment(opened: layout.Page, classifier: Predictor, winner: str) ->
         all_heads = [(layer, head) for layer in range(model.n_layers) for head in range(model.n_heads)]
         link_where_heads_matter(classifier, switched_heads or all_heads, target=menu.SWITCHBOARD)
     with bars_container:
-        _draw_prediction(opened, classifier, changes, winner)
+        _draw_prediction(page, classifier, changes, winner)
     with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD):
-        _draw_accuracy(opened, classifier)
+        _draw_accuracy(page, classifier)
 
 
 def _draw_settings(container: Any, view: View, means: Means | None) -> tuple[OutputAblation, HeadChange]:
@@ -120,15 +120,15 @@ def _draw_about_changes(means: Means | None, *, off: str, heads: str) -> None:
 
 
 def _draw_switches(
-    opened: layout.Page, classifier: Predictor, *, off: Any, how: Any
+    page: layout.Page, classifier: Predictor, *, off: Any, how: Any
 ) -> tuple[dict[Cell, str], tuple[Change, ...]]:
     """Draw controls that work without a mouse; return a badge for each changed cell of the board, and all changes."""
     config = classifier.checkpoint.config.model
-    tokens = compute.patterns(opened.source, opened.view.text).tokens
+    tokens = compute.patterns(page.source, page.view.text).tokens
     cells = [(layer, head) for layer in range(config.n_layers) for head in (*range(config.n_heads), FEED_FORWARD)]
     has_positions = config.positions != "none"
-    switched = opened.view.switched
-    source = opened.source
+    switched = page.view.switched
+    source = page.source
     keys = (
         f"switch_parts_{source.name}",
         f"switch_positions_{source.name}",
@@ -160,7 +160,7 @@ def _draw_switches(
     changes += [Change("token", off, index=n) for n in ablated_tokens]
     if changes:
         st.button("Switch everything back on", on_click=state.change_view, kwargs={"switched": ()}, key="switch_reset")
-    badges: dict[Cell, str] = {cell: "off" if cell[1] == FEED_FORWARD else opened.view.heads for cell in changed_cells}
+    badges: dict[Cell, str] = {cell: "off" if cell[1] == FEED_FORWARD else page.view.heads for cell in changed_cells}
     return badges, tuple(changes)
 
 
@@ -181,8 +181,8 @@ def _as_switch(part: Cell | int) -> str:
     return f"{layer + 1}." + ("ff" if head == FEED_FORWARD else str(head + 1))
 
 
-def _draw_prediction(opened: layout.Page, classifier: Predictor, changes: tuple[Change, ...], winner: str) -> None:
-    result = compute.ablate(opened.source, opened.view.text, changes)
+def _draw_prediction(page: layout.Page, classifier: Predictor, changes: tuple[Change, ...], winner: str) -> None:
+    result = compute.ablate(page.source, page.view.text, changes)
     after = result.changed[0]
     label_after = classifier.classes[int(after.argmax())]
     n = len(changes)
@@ -209,12 +209,12 @@ def _draw_prediction(opened: layout.Page, classifier: Predictor, changes: tuple[
     )
 
 
-def _draw_accuracy(opened: layout.Page, classifier: Predictor) -> None:
+def _draw_accuracy(page: layout.Page, classifier: Predictor) -> None:
     """Draw the test accuracy without each part: always mean ablation, whatever the controls say."""
     st.subheader("Test accuracy without each part", anchor=False)
     effects = AccuracyEffects.of(classifier, method="mean")
     if effects is None:
-        say_not_measured(opened, "--heads")
+        say_not_measured(page, "--heads")
         return
     heads, feed_forward = effects.heads - effects.accuracy, effects.feed_forward - effects.accuracy
     lowest, highest = min(heads.min(), feed_forward.min()), max(heads.max(), feed_forward.max())

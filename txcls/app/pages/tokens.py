@@ -28,25 +28,25 @@ VOCABULARY_SIZES = (300, 500, 1000, 2000, 4000, 8000)
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_page(menu.TOKENS, first_text=_most_split_example)
-    placeholder = loading_placeholder(opened, height=480)
-    tokenizer = load_classifier(opened).tokenizer
+    page = layout.open_page(menu.TOKENS, first_text=_most_split_example)
+    placeholder = loading_placeholder(page, height=480)
+    tokenizer = load_classifier(page).tokenizer
     placeholder.empty()
-    if opened.has_text:
+    if page.has_text:
         with lecture.slide(lecture.WORDS):
-            _draw_cleaning(opened.view.text, tokenizer)
+            _draw_cleaning(page.view.text, tokenizer)
         with lecture.slide(lecture.WORDS):
-            tokenizers, encodings = _draw_tokens(opened, tokenizer)
+            tokenizers, encodings = _draw_tokens(page, tokenizer)
         with lecture.slide(lecture.WORDS):
-            _draw_ids(opened, tokenizer)
+            _draw_ids(page, tokenizer)
             _draw_comparison(encodings, (tokenizers.words, tokenizers.subwords))
         with lecture.slide(lecture.WORDS):
-            _draw_merges(opened.view.text, tokenizer, tokenizers)
+            _draw_merges(page.view.text, tokenizer, tokenizers)
     else:
         ask_for_text("its cleaning, tokens and ids appear here.")
     with lecture.slide(lecture.WORDS):
-        _draw_vocabulary(opened, tokenizer)
-    layout.close_page(opened)
+        _draw_vocabulary(page, tokenizer)
+    layout.close_page(page)
 
 
 def _most_split_example(name: str) -> str:
@@ -89,10 +89,10 @@ def _draw_cleaning(text: str, tokenizer: Tokenizer) -> None:
         st.caption(f"Shown for the first {MAX_CLEANED_CHARACTERS:,} of {len(text):,} characters.")
 
 
-def _draw_tokens(opened: layout.Page, tokenizer: Tokenizer) -> tuple[Tokenizers, tuple[Encoding, Encoding]]:
+def _draw_tokens(page: layout.Page, tokenizer: Tokenizer) -> tuple[Tokenizers, tuple[Encoding, Encoding]]:
     """Draw the text as words and as subwords; return both tokenizers and the encodings of the text."""
     st.subheader("2 · Tokens", anchor=False)
-    text = opened.view.text
+    text = page.view.text
     is_bpe = tokenizer.byte_pairs is not None
     size = VOCABULARY_SIZES[-2]
     if not is_bpe:
@@ -106,7 +106,7 @@ def _draw_tokens(opened: layout.Page, tokenizer: Tokenizer) -> tuple[Tokenizers,
             help="260 entries are bytes and special tokens; every merge adds one.",
             width=420,
         )
-    tokenizers = compute.tokenizers(opened.source, size=size)
+    tokenizers = compute.tokenizers(page.source, size=size)
     encodings = tokenizers.words.encode(text), tokenizers.subwords.encode(text)
     kinds = [
         ("Words", tokenizers.words, encodings[0], not is_bpe, tokenizers.words_from),
@@ -154,9 +154,9 @@ def _unknown_share(tokens: Sequence[Token]) -> str:
     return f"{n:,}\u00a0({percentage(n / len(tokens), 0)})".replace(" ", "\u00a0") if tokens else "–"
 
 
-def _draw_ids(opened: layout.Page, tokenizer: Tokenizer) -> None:
+def _draw_ids(page: layout.Page, tokenizer: Tokenizer) -> None:
     st.subheader("3 · Ids", anchor=False)
-    encoding = tokenizer.encode(opened.view.text)
+    encoding = tokenizer.encode(page.view.text)
     if not encoding.tokens:
         say_no_tokens()
         return
@@ -263,9 +263,9 @@ def _pair_count(merge: Merge, tokenizers: Tokenizers) -> str:
     return f"{tokenizers.frequencies[merge.rank - 1]:,}" if tokenizers.frequencies else "–"
 
 
-def _draw_vocabulary(opened: layout.Page, tokenizer: Tokenizer) -> None:
+def _draw_vocabulary(page: layout.Page, tokenizer: Tokenizer) -> None:
     st.subheader("Search the vocabulary", anchor=False)
-    names = compute.spellings(opened.source)
+    names = compute.spellings(page.source)
     typed = st.text_input(
         f"Word, part of a word, or id (0 to {len(names) - 1:,})",
         key="vocabulary_query",
@@ -285,7 +285,7 @@ def _draw_vocabulary(opened: layout.Page, tokenizer: Tokenizer) -> None:
     query = typed if typed in SPECIAL_TOKENS else clean(typed, tokenizer.config.cleaning)
     if query != typed:
         st.caption(f"After cleaning: “{plain(query)}”.")
-    matches = compute.search(opened.source, query)
+    matches = compute.search(page.source, query)
     if matches.exact is not None:
         st.markdown(f"✓ **{plain(names[matches.exact])}** is in the vocabulary: id **{matches.exact}**.")
     else:
@@ -302,7 +302,7 @@ def _draw_vocabulary(opened: layout.Page, tokenizer: Tokenizer) -> None:
         _draw_matches("Spelled similarly", matches.similar, len(matches.similar), names)
         anchor = matches.exact if matches.exact is not None else matches.by_id
         if anchor is not None and anchor >= len(SPECIAL_TOKENS):
-            nearest = compute.nearest_tokens(opened.source, anchor)
+            nearest = compute.nearest_tokens(page.source, anchor)
             st.markdown(f"**Nearest to {plain(names[anchor])} in the embedding**, by cosine similarity (at most 1):")
             st.html(token_html.chips([(names[index], f"{cosine:.2f}") for index, cosine in nearest]))
 

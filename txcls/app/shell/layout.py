@@ -42,7 +42,7 @@ SHARE_NOTES = {
 
 
 @dataclass(frozen=True)
-class Opened:
+class PlainPage:
     """A page whose text box has been drawn, and the view that it shows."""
 
     info: PageInfo
@@ -55,7 +55,7 @@ class Opened:
 
 
 @dataclass(frozen=True)
-class Page(Opened):
+class Page(PlainPage):
     """An opened page with a classifier.
 
     Attributes:
@@ -142,18 +142,18 @@ def open_page(
     return Page(info, view, source, facts, answer, unknown)
 
 
-def open_language_page(info: PageInfo, *, dataset: str) -> Opened:
+def open_language_page(info: PageInfo, *, dataset: str) -> PlainPage:
     """Draw the heading, the text box and examples for `dataset`; the page draws its own checkpoint pickers."""
     view, text_box, _ = _begin(info, checkpoints.names())
     _draw_text_box(info, view, text_box, dataset=dataset)
-    return Opened(info, view)
+    return PlainPage(info, view)
 
 
-def open_plain_page(info: PageInfo) -> Opened:
+def open_plain_page(info: PageInfo) -> PlainPage:
     """Draw the heading of a page without text box and model; the view is carried to the next page."""
     view, _, _ = _begin(info, checkpoints.names())
     _show_notes(info, view)
-    return Opened(info, view)
+    return PlainPage(info, view)
 
 
 def _begin(
@@ -302,7 +302,7 @@ def _show_notes(info: PageInfo, view: View) -> None:
     state.publish(view)
 
 
-def close_page(page: Opened, *, at: tuple[int, int] | None = None) -> None:
+def close_page(page: PlainPage, *, at: tuple[int, int] | None = None) -> None:
     """Draw the end of a page: links to other pages (phones hide the menu), and the components for typing and keys.
 
     The links lead to the other pages in its section of the menu, and to the first page of each other section. `at` is
@@ -337,7 +337,7 @@ def show_busy(busy: BusyError) -> None:
     lecture.end(is_broken=True)
 
 
-def link_to(page: Opened, other: PageInfo, label: str) -> None:
+def link_to(page: PlainPage, other: PageInfo, label: str) -> None:
     """Draw a link to another page with the same view."""
     st.page_link(other.path, label=label, query_params=state.link_params(page.view))
 
@@ -368,7 +368,7 @@ def _describe(name: str) -> str:
     return " · ".join(filter(None, parts))
 
 
-AnyPage = TypeVar("AnyPage", bound=Opened)
+AnyPage = TypeVar("AnyPage", bound=PlainPage)
 
 
 def fit_view(page: AnyPage, *, of: str, **limit: int) -> AnyPage:

@@ -290,9 +290,9 @@ def head_patterns(
     """Yield the index of each text and its attention patterns (L, H, T, T), batch by batch."""
     names = [f"layers.{layer}.attn.pattern" for layer in range(classifier.checkpoint.config.model.n_layers)]
     for batch in batches_by_length(map(len, texts), batch_size=batch_size):
-        with trace(record=names) as opened:
+        with trace(record=names) as activations:
             classifier.logits(padded([texts[index].ids.tolist() for index in batch]))
-        patterns = torch.stack([opened[name] for name in names], dim=1).numpy()  # B L H T T
+        patterns = torch.stack([activations[name] for name in names], dim=1).numpy()  # B L H T T
         for index, pattern in zip(batch.tolist(), patterns, strict=True):
             size = len(texts[index])
             yield index, pattern[..., :size, :size]

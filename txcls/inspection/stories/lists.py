@@ -92,10 +92,10 @@ def fit_lists(classifier: Predictor, texts: TokenisedTexts) -> list[FittedLists]
     n_heads, n_words = config.n_layers * config.n_heads, classifier.tokenizer.vocab_size
     targets = _Totals.zeros(n_heads, n_words)
     for ids in batches:
-        with trace(record=names) as opened:
+        with trace(record=names) as activations:
             classifier.logits(ids)
         n, real = ids.shape[1], (ids != 0).float()  # B T
-        patterns = torch.cat([opened[name][:, :, :n, :n] for name in names], dim=1)  # B LH T T
+        patterns = torch.cat([activations[name][:, :, :n, :n] for name in names], dim=1)  # B LH T T
         patterns = patterns * real[:, None, :, None] * real[:, None, None, :]
         targets.add(ids, patterns.sum(dim=2).transpose(0, 1), patterns.sum(dim=0))
     fitted = [

@@ -28,10 +28,10 @@ MIN_LOSS_DROP = 0.5
 TOP_KS = (0, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
-def draw(opened: layout.Opened) -> None:
+def draw(page: layout.PlainPage) -> None:
     """Draw this part of the page."""
     with lecture.slide(lecture.CLASSES):
-        drawn = _draw_prediction(opened)
+        drawn = _draw_prediction(page)
     if drawn is None:
         return
     chosen, typed, surprisal = drawn
@@ -44,12 +44,12 @@ def draw(opened: layout.Opened) -> None:
     model_parts.parameters(chosen.model.model, chosen.model.name)
 
 
-def _draw_prediction(opened: layout.Opened) -> tuple[ChosenModel, Sequence[Token], Surprisal] | None:
+def _draw_prediction(page: layout.PlainPage) -> tuple[ChosenModel, Sequence[Token], Surprisal] | None:
     """Draw the predicted next tokens; return the model, the tokens of the typed text and their surprisal."""
-    chosen = choose_model(opened, "causal")
+    chosen = choose_model(page, "causal")
     if chosen is None:
         return None
-    view, model = opened.view, chosen.model
+    view, model = page.view, chosen.model
     encoding = model.read(view.text)
     typed = encoding.tokens or model.start
     if not typed:

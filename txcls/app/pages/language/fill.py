@@ -16,26 +16,26 @@ from txcls.text.tokens import Encoding
 from txcls.wording import percentage
 
 
-def draw(opened: layout.Opened) -> None:
+def draw(page: layout.PlainPage) -> None:
     """Draw this part of the page."""
     with lecture.slide(lecture.WORDS, lecture.CLASSES):
-        _draw_fill(opened)
+        _draw_fill(page)
 
 
-def _draw_fill(opened: layout.Opened) -> None:
-    chosen = choose_model(opened, "masked")
+def _draw_fill(page: layout.PlainPage) -> None:
+    chosen = choose_model(page, "masked")
     if chosen is None:
         return
-    if not opened.has_text:
+    if not page.has_text:
         ask_for_text("click a word, and the model predicts what was there.")
         return
-    encoding = chosen.model.read(opened.view.text)
+    encoding = chosen.model.read(page.view.text)
     word_indices = [index for index, token in enumerate(encoding.tokens) if not token.is_special]
     numbers = {index: number for number, index in enumerate(word_indices, start=1)}
     if not word_indices:
         say_no_tokens()
         return
-    blank = opened.view.blank if 1 <= opened.view.blank <= len(word_indices) else _default_blank(encoding, word_indices)
+    blank = page.view.blank if 1 <= page.view.blank <= len(word_indices) else _default_blank(encoding, word_indices)
     index = word_indices[blank - 1]
     st.markdown("**Click a word to mask it.** The model ranks what could be there; ␣ is the space before a word:")
     token_strip(
@@ -58,16 +58,16 @@ def _draw_fill(opened: layout.Opened) -> None:
     ranked = compute.fill_blank(chosen.source, tuple(encoding.ids), index)
     st.markdown(rank_of_true_token(ranked, chosen.name_of(token), len(chosen.names), is_unknown=token.is_unknown))
     if token.text.strip().lower() in VERBS:
-        _draw_plural_share(opened, chosen, encoding, index)
+        _draw_plural_share(page, chosen, encoding, index)
     draw_ranking(ranked, chosen, key="chart_fill")
     model_parts.parameters(chosen.model.model, chosen.model.name)
 
 
-def _draw_plural_share(opened: layout.Opened, chosen: ChosenModel, encoding: Encoding, index: int) -> None:
+def _draw_plural_share(page: layout.PlainPage, chosen: ChosenModel, encoding: Encoding, index: int) -> None:
     """Draw the probability of a plural verb for this model and, from the words before it, for classifiers."""
     share = plural_share(chosen.model, encoding.ids, index)
     results = [f"**{plain(chosen.model.name)}**, which has seen no label: {percentage(share)} plural"]
-    words_before = opened.view.text[: encoding.tokens[index].start]
+    words_before = page.view.text[: encoding.tokens[index].start]
     for name in checkpoints.names():
         if checkpoints.summary(name).dataset == INFO.name and words_before.strip():
             prediction = compute.predict(checkpoints.source(name), words_before).prediction

@@ -19,28 +19,28 @@ def main() -> None:
     """Draw the page."""
     names = [name for objective in PRESETS for name in checkpoints.language_names(objective)]
     dataset = checkpoints.summary(names[0]).dataset if names else ""
-    opened = layout.open_language_page(menu.LANGUAGE, dataset=dataset)
-    parts: dict[LanguagePart, Callable[[layout.Opened], None]] = {
+    page = layout.open_language_page(menu.LANGUAGE, dataset=dataset)
+    parts: dict[LanguagePart, Callable[[layout.PlainPage], None]] = {
         "fill": fill.draw,
         "continue": continuation.draw,
         "masks": masks.draw,
     }
     if lecture.is_on():
         for draw in parts.values():
-            draw(opened)
+            draw(page)
     else:
         choice(
             st,
             "Part of this page",
             get_args(LanguagePart),
-            opened.view,
+            page.view,
             "part",
             key="part_box",
             names=PART_NAMES.__getitem__,
             label_visibility="collapsed",
         )
-        parts[opened.view.part](opened)
-    layout.close_page(opened)
+        parts[page.view.part](page)
+    layout.close_page(page)
 
 
 if __name__ == "__main__":

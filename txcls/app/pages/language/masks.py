@@ -27,7 +27,7 @@ class TextAttention:
     names: list[str]
 
 
-def draw(opened: layout.Opened) -> None:
+def draw(page: layout.PlainPage) -> None:
     """Draw this part of the page."""
     with lecture.slide(lecture.ATTENTION):
         st.markdown(
@@ -41,8 +41,8 @@ def draw(opened: layout.Opened) -> None:
     for column, (objective, heading) in zip(columns, headings.items(), strict=True):
         with column:
             st.subheader(heading, anchor=False)
-            chosen = choose_model(opened, objective)
-            if chosen is not None and (shown := _draw_mask(opened, chosen)) is not None:
+            chosen = choose_model(page, objective)
+            if chosen is not None and (shown := _draw_mask(page, chosen)) is not None:
                 by_objective[objective] = shown
     if not by_objective:
         return
@@ -50,7 +50,7 @@ def draw(opened: layout.Opened) -> None:
         st.subheader("Attention of one head", anchor=False)
         shapes = [shown.attention.patterns.shape for shown in by_objective.values()]
         n_layers, n_heads = max(shape[0] for shape in shapes), max(shape[1] for shape in shapes)
-        fitted = layout.fit_view(opened, of="these models", layer=n_layers - 1, head=n_heads - 1)
+        fitted = layout.fit_view(page, of="these models", layer=n_layers - 1, head=n_heads - 1)
         view = replace(fitted.view, layer=max(fitted.view.layer, 0), head=max(fitted.view.head, 0))
         heads.choose_head(view, n_layers, n_heads)
         for column, objective in zip(st.columns(2, gap="large"), headings, strict=True):
@@ -59,8 +59,8 @@ def draw(opened: layout.Opened) -> None:
                     _draw_pattern(view, by_objective[objective])
 
 
-def _draw_mask(opened: layout.Opened, chosen: ChosenModel) -> TextAttention | None:
-    encoding = chosen.model.read(opened.view.text)
+def _draw_mask(page: layout.PlainPage, chosen: ChosenModel) -> TextAttention | None:
+    encoding = chosen.model.read(page.view.text)
     tokens = (encoding.tokens or chosen.model.start)[:MAX_TOKENS]
     if not tokens:
         say_no_tokens()

@@ -38,9 +38,9 @@ class ChosenModel:
         return visible(token.text if token.is_unknown else self.names[token.id])
 
 
-def choose_model(opened: layout.Opened, objective: checkpoints.Objective) -> ChosenModel | None:
+def choose_model(page: layout.PlainPage, objective: checkpoints.Objective) -> ChosenModel | None:
     """Load the selected language model and draw the line about it; if there is none, explain how to train one."""
-    names, requested = checkpoints.language_names(objective), getattr(opened.view, objective)
+    names, requested = checkpoints.language_names(objective), getattr(page.view, objective)
     if not names:
         preset, ability = PRESETS[objective]
         st.info(

@@ -31,13 +31,13 @@ ABOUT_LABELS = (
 _TRAIN = "_report_train"
 
 
-def draw(opened: layout.Page, predictions: RowPredictions, table_report: TableReport | None) -> None:
+def draw(page: layout.Page, predictions: RowPredictions, table_report: TableReport | None) -> None:
     """Draw the check of all rows of a visitor's own classifier, or otherwise of the rows that were classified."""
     st.subheader("Rows whose label looks wrong", anchor=False)
-    if table_report is None and checkpoints.has_stored_rows(opened.source):
-        check = _check_own_rows(opened)
+    if table_report is None and checkpoints.has_stored_rows(page.source):
+        check = _check_own_rows(page)
     else:
-        check = _check_predictions(opened, predictions, table_report)
+        check = _check_predictions(page, predictions, table_report)
     if check is None:
         return
     changed = _draw_corrections(check)
@@ -53,9 +53,9 @@ def draw(opened: layout.Page, predictions: RowPredictions, table_report: TableRe
         )
 
 
-def _check_own_rows(opened: layout.Page) -> LabelCheck | None:
+def _check_own_rows(page: layout.Page) -> LabelCheck | None:
     """Draw the button that starts a job; return the job's result, None before it is done."""
-    spec = {"own": opened.source.name.removeprefix(own.PREFIX), "state": opened.source.state}
+    spec = {"own": page.source.name.removeprefix(own.PREFIX), "state": page.source.state}
     job = own.job("suspects")
     if job.is_active:
         waiting.watch("suspects", task="The check of the labels")
@@ -75,10 +75,10 @@ def _check_own_rows(opened: layout.Page) -> LabelCheck | None:
 
 
 def _check_predictions(
-    opened: layout.Page, predictions: RowPredictions, table_report: TableReport | None
+    page: layout.Page, predictions: RowPredictions, table_report: TableReport | None
 ) -> LabelCheck | None:
     """Draw the button that checks the rows; return the result, None before a click or if they cannot be checked."""
-    key = f"report_labels_{opened.source.name}_{opened.source.state}_{table_report is not None}"
+    key = f"report_labels_{page.source.name}_{page.source.state}_{table_report is not None}"
     check: LabelCheck | None = st.session_state.get(key)
     if check is not None and check.rows is predictions.rows:
         return check

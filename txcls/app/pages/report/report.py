@@ -50,24 +50,24 @@ ORDER_NAMES = {
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_page(menu.REPORT, has_box=False)
-    checkpoint = load_classifier(opened).checkpoint
+    page = layout.open_page(menu.REPORT, has_box=False)
+    checkpoint = load_classifier(page).checkpoint
     stored = stored_report(checkpoint)
-    table_report = _draw_upload(opened)
+    table_report = _draw_upload(page)
     # Classifying test rows takes seconds, so it comes last, unless no metrics are stored.
-    measured = table_report.report if table_report else (None if stored.metrics else _report_on_test_rows(opened))
+    measured = table_report.report if table_report else (None if stored.metrics else _report_on_test_rows(page))
     report = measured or stored
     with lecture.slide(lecture.CLASSES):
         if table_report is not None and table_report.n_learned:
             n = len(table_report.report.predictions or ())
             st.warning(
-                f"**{plain(opened.source.name)} was trained on {table_report.n_learned:,} of these {n:,} rows**, so "
+                f"**{plain(page.source.name)} was trained on {table_report.n_learned:,} of these {n:,} rows**, so "
                 "the metrics are better than on other texts. Use its test rows for a fair estimate."
             )
         _draw_metrics(report, checkpoint.metrics.get("comparison") if table_report is None else None)
     if report.metrics:
         with lecture.slide(lecture.CLASSES):
-            _draw_confusion(opened, report)
+            _draw_confusion(page, report)
         words = st.container()  # filled once the rows are classified
         _draw_per_class(report)
         if any(row["n"] for row in report.metrics.get("reliability", ())):  # a slide cannot be empty
@@ -81,34 +81,34 @@ def main() -> None:
         with lecture.slide(lecture.WORDS):
             _draw_attractors(agreement["attractors"])
     if measured is None and stored.metrics:
-        measured = _report_on_test_rows(opened)
+        measured = _report_on_test_rows(page)
     if measured is not None and measured.predictions is not None:
         if not lecture.is_on():
             if report.metrics:
                 with words:
                     report_rows.draw_words(measured)
             _draw_answered_rows(measured.predictions)
-            _draw_costs(opened, measured.predictions)
+            _draw_costs(page, measured.predictions)
         with lecture.slide(lecture.CLASSES):
-            row_numbers = compute_report.row_numbers(opened.source) if table_report is None else ()
+            row_numbers = compute_report.row_numbers(page.source) if table_report is None else ()
             report_rows.draw_mistakes(measured, row_numbers)
         if not lecture.is_on():
             if table_report is None:
-                report_rows.draw_baseline(opened)
-            report_labels.draw(opened, measured.predictions, table_report)
-            if table_report is None and checkpoints.has_stored_rows(opened.source):
-                _draw_learning_curve(opened)
-    layout.close_page(opened)
+                report_rows.draw_baseline(page)
+            report_labels.draw(page, measured.predictions, table_report)
+            if table_report is None and checkpoints.has_stored_rows(page.source):
+                _draw_learning_curve(page)
+    layout.close_page(page)
     report_rows.open_chosen()
     report_labels.open_training()
 
 
-def _draw_upload(opened: layout.Page) -> TableReport | None:
+def _draw_upload(page: layout.Page) -> TableReport | None:
     """Draw the uploader; return the report on the visitor's table, None if there is none."""
-    report = compute_report.on_own_table(opened.source, own.job("report"))
+    report = compute_report.on_own_table(page.source, own.job("report"))
     if lecture.is_on():
         return report
-    source = opened.source
+    source = page.source
     own_name = source.name.removeprefix(own.PREFIX) if source.is_own else ""
     with st.expander("Use a table of your own instead", key="report_upload", expanded=False):
         if report is not None:
@@ -128,15 +128,15 @@ def _draw_upload(opened: layout.Page) -> TableReport | None:
     return None
 
 
-def _report_on_test_rows(opened: layout.Page) -> Report | None:
-    if reason := compute_report.why_no_rows(opened.source):
+def _report_on_test_rows(page: layout.Page) -> Report | None:
+    if reason := compute_report.why_no_rows(page.source):
         if not lecture.is_on():
             st.info(reason)
         return None
     bar = st.empty()
     try:
         report = compute_report.on_test_rows(
-            opened.source,
+            page.source,
             on_rows=lambda done, total: bar.progress(done / total, f"{done:,} of {total:,} test rows classified"),
         )
     except DataError as error:
@@ -178,7 +178,7 @@ def _draw_training_curves(report: Report) -> None:
     )
 
 
-def _draw_confusion(opened: layout.Page, report: Report) -> None:
+def _draw_confusion(page: layout.Page, report: Report) -> None:
     counts = report.confusion
     if counts is None:
         return
@@ -192,7 +192,7 @@ def _draw_confusion(opened: layout.Page, report: Report) -> None:
             "Zoom in on a class and the classes it is most confused with",
             classes,
             index=None,
-            key=f"report_zoom_{opened.source.name}",
+            key=f"report_zoom_{page.source.name}",
             placeholder="all classes",
             width=420,
         )
@@ -275,10 +275,10 @@ def _draw_answered_rows(predictions: RowPredictions) -> None:
     st.markdown(plain(str(coverage_above(predictions, min_confidence))))
 
 
-def _draw_learning_curve(opened: layout.Page) -> None:
+def _draw_learning_curve(page: layout.Page) -> None:
     """Draw the button that starts a job or, once it is done, the linear baseline's learning curve."""
     st.subheader("Would more rows help?", anchor=False)
-    spec = {"own": opened.source.name.removeprefix(own.PREFIX), "state": opened.source.state}
+    spec = {"own": page.source.name.removeprefix(own.PREFIX), "state": page.source.state}
     job = own.job("curve")
     if job.is_active:
         waiting.watch("curve", task="Fitting to parts of the rows")
@@ -297,7 +297,7 @@ def _draw_learning_curve(opened: layout.Page) -> None:
             st.rerun()
 
 
-def _draw_costs(opened: layout.Page, predictions: RowPredictions) -> None:
+def _draw_costs(page: layout.Page, predictions: RowPredictions) -> None:
     """Draw fields for the costs, and compare the cheapest policy with simple ones."""
     with st.expander("What does it cost?", key="report_costs"):
         fields = st.container(horizontal=True)
@@ -315,7 +315,7 @@ def _draw_costs(opened: layout.Page, predictions: RowPredictions) -> None:
                 disabled=["true class"],
                 column_config={"a wrong answer costs": st.column_config.NumberColumn(min_value=0.0, required=True)},
                 hide_index=True,
-                key=f"report_cost_table_{opened.source.name}_{error:g}",
+                key=f"report_cost_table_{page.source.name}_{error:g}",
             )
             costs[:] = np.array(costs_by_class["a wrong answer costs"], dtype=np.float64)[:, None]
         np.fill_diagonal(costs, 0.0)

@@ -141,10 +141,10 @@ def draw_mistakes(report: Report, row_numbers: Sequence[int]) -> None:
     _draw_rows(wrong, key="mistakes", row_numbers=row_numbers)
 
 
-def draw_baseline(opened: layout.Page) -> None:
+def draw_baseline(page: layout.Page) -> None:
     """Draw the rows on which only the Transformer, or only the linear baseline, is right."""
     st.subheader("Compared with the linear baseline", anchor=False)
-    key = f"report_baseline_{opened.source.name}_{opened.source.state}"
+    key = f"report_baseline_{page.source.name}_{page.source.state}"
     if not st.session_state.get(key):
         st.markdown(
             "TF-IDF with a tuned linear support vector machine is the standard baseline. It is fitted to the training "
@@ -156,7 +156,7 @@ def draw_baseline(opened: layout.Page) -> None:
         return
     try:
         with st.spinner("fitting the linear baseline …"):
-            fitted = compute_report.baseline(opened.source)
+            fitted = compute_report.baseline(page.source)
     except TxclsError as error:
         st.info(f"This needs the training rows. {plain(str(error))}")
         return
@@ -170,7 +170,7 @@ def draw_baseline(opened: layout.Page) -> None:
         with tab:
             if rows:
                 classes = [fitted.baseline_class(row.row) for row in rows]
-                row_numbers = compute_report.row_numbers(opened.source)
+                row_numbers = compute_report.row_numbers(page.source)
                 key = f"only_{name.split()[0].lower()}"
                 _draw_rows(rows, key=key, row_numbers=row_numbers, extra_columns={"linear baseline": classes})
             else:

@@ -69,33 +69,33 @@ STYLE = """
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_page(menu.STEPS)
-    classified = classify_text(opened, "every step of the forward pass appears here with its numbers.")
+    page = layout.open_page(menu.STEPS)
+    classified = classify_text(page, "every step of the forward pass appears here with its numbers.")
     position = None
     if classified is not None and classified.has_label:
-        opened = heads.open_on_head(opened, classified.classifier)
+        page = heads.open_on_head(page, classified.classifier)
         st.html(STYLE)
-        walk = compute.walk_through(opened.source, opened.view.text)
-        index = _step_index(opened.view, walk)
+        walk = compute.walk_through(page.source, page.view.text)
+        index = _step_index(page.view, walk)
         position = index, len(walk.steps)
         with lecture.slide(lecture.step_part(walk.steps[index].name, walk.steps[index].layer)):
-            _draw_navigation(opened.view, walk, index)
+            _draw_navigation(page.view, walk, index)
             _offer_layer_2(walk, index)
             with st.container(key="step_body"):
-                _draw_step(opened, classified.classifier, walk, walk.steps[index])
-    layout.close_page(opened, at=position)
+                _draw_step(page, classified.classifier, walk, walk.steps[index])
+    layout.close_page(page, at=position)
 
 
-def _draw_step(opened: layout.Page, classifier: Predictor, walk: Walk, step: WalkStep) -> None:
+def _draw_step(page: layout.Page, classifier: Predictor, walk: Walk, step: WalkStep) -> None:
     """Draw a step: its description, numbers, formula and code."""
     with st.container(key="step_heading", horizontal=True, vertical_alignment="center", gap="small"):
         if not lecture.is_on():
-            st.subheader(_heading(opened.view, step), anchor=False, width="content")
+            st.subheader(_heading(page.view, step), anchor=False, width="content")
         if step.by_head and step.layer is not None:
-            heads.draw_chip(classifier, step.layer, opened.view.head)
+            heads.draw_chip(classifier, step.layer, page.view.head)
     with st.container(key="step_says"):
         st.markdown(plain(step.description))
-    is_hidden = _ask_question(opened, step)
+    is_hidden = _ask_question(page, step)
     left, right = st.columns([1, 1] if lecture.is_on() else [3, 2], gap="large")
     selected = (0, 0)
     if not is_hidden:
@@ -103,13 +103,13 @@ def _draw_step(opened: layout.Page, classifier: Predictor, walk: Walk, step: Wal
             if step.values is None:
                 _draw_text(step, walk, classifier.tokenizer)
             else:
-                selected = _draw_numbers(opened, step, walk)
+                selected = _draw_numbers(page, step, walk)
     with right if not is_hidden else left:
         if step.formula:
             st.latex(step.formula)
         st.html(f'<div class="txcls-shape">{_shape_html(step, walk)}</div>')
         if not is_hidden and step.values is not None:
-            _draw_arithmetic(step, *selected, head=opened.view.head)
+            _draw_arithmetic(step, *selected, head=page.view.head)
         if not lecture.is_on():
             st.markdown("**In the code**")
             for code in step.code:
@@ -265,17 +265,17 @@ def _shape_html(step: WalkStep, walk: Walk) -> str:
     )
 
 
-def _ask_question(opened: layout.Page, step: WalkStep) -> bool:
+def _ask_question(page: layout.Page, step: WalkStep) -> bool:
     """Ask the step's question if “Predict first” is on; return whether to hide the numbers until it is answered."""
-    if not opened.view.predict:
+    if not page.view.predict:
         return False
-    head = opened.view.head
+    head = page.view.head
     question = step.question(head=head)
     if question is None:
         return False
-    key = f"guess_{hash((opened.source, opened.view.text, step.name, step.layer, head if step.by_head else 0))}"
-    if opened.view.guess and key not in st.session_state:
-        st.session_state[key] = min(opened.view.guess, len(question.options)) - 1
+    key = f"guess_{hash((page.source, page.view.text, step.name, step.layer, head if step.by_head else 0))}"
+    if page.view.guess and key not in st.session_state:
+        st.session_state[key] = min(page.view.guess, len(question.options)) - 1
     st.markdown(f"**Predict:** {plain(question.text)}")
     guess = st.radio(
         "Your prediction",
@@ -292,8 +292,8 @@ def _ask_question(opened: layout.Page, step: WalkStep) -> bool:
     if guess is None:
         st.caption("Answer to see the numbers.")
         return True
-    if opened.view.guess != guess + 1:  # answered earlier in this session
-        state.publish(replace(opened.view, guess=guess + 1))
+    if page.view.guess != guess + 1:  # answered earlier in this session
+        state.publish(replace(page.view, guess=guess + 1))
     explanation = plain(question.explanation)
     if guess == question.answer:
         st.success(f"✓ Right. {explanation}")
@@ -326,17 +326,17 @@ def _draw_text(step: WalkStep, walk: Walk, tokenizer: Tokenizer) -> None:
         st.html(token_html.ids([token.label for token in tokens], tokens))
 
 
-def _draw_numbers(opened: layout.Page, step: WalkStep, walk: Walk) -> tuple[int, int]:
+def _draw_numbers(page: layout.Page, step: WalkStep, walk: Walk) -> tuple[int, int]:
     """Draw the heat map, or bars for a vector; return the selected cell."""
     rows, columns = step.rows, step.columns
     assert rows is not None and columns is not None
-    head = opened.view.head if step.by_head else 0
+    head = page.view.head if step.by_head else 0
     cells = step.cells(head)
-    row, column = selection.chosen_cell(opened.view, cells, rows, columns, walk.focus)
+    row, column = selection.chosen_cell(page.view, cells, rows, columns, walk.focus)
     shows_operands = lecture.is_on() and step.operands
     has_matrix = any(min(operand.cells().shape) > 1 for operand in step.operands)
     if "text" in (rows.kind, columns.kind) and not (shows_operands and has_matrix and rows.size <= MAX_BARS):
-        _draw_bars(opened, step, rows if columns.kind == "text" else columns, cells.ravel(), max(row, column))
+        _draw_bars(page, step, rows if columns.kind == "text" else columns, cells.ravel(), max(row, column))
         return row, column
     first = selection.choose_first_row(rows, row)
     last = min(first + selection.MAX_ROWS, rows.size)
@@ -375,7 +375,7 @@ def _draw_numbers(opened: layout.Page, step: WalkStep, walk: Walk) -> tuple[int,
     return row, column
 
 
-def _draw_bars(opened: layout.Page, step: WalkStep, axis: Axis, values: np.ndarray, selected: int) -> None:
+def _draw_bars(page: layout.Page, step: WalkStep, axis: Axis, values: np.ndarray, selected: int) -> None:
     """Draw a vector as bars, one per class, token or dimension; with many classes, only the largest values."""
     is_ranked = axis.kind == "class"
     n, limit = axis.size, MAX_BARS_PER_SLIDE if lecture.is_on() else MAX_BARS

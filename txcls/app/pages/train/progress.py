@@ -138,18 +138,18 @@ def _with_interval(metric: Any) -> list[str]:
     return [percentage(metric.value), f"({100 * metric.low:.1f} to {100 * metric.high:.1f})"]
 
 
-def draw_own_classifiers(opened: layout.Opened) -> None:
+def draw_own_classifiers(page: layout.PlainPage) -> None:
     """Draw the visitor's own classifiers with links to pages and with downloads."""
     for name in checkpoints.own_names():
         short_name, summary = name.removeprefix(own.PREFIX), checkpoints.summary(name)
         accuracy = "" if summary.accuracy is None else f" · {percentage(summary.accuracy)} accuracy on its test rows"
         st.markdown(f"**{plain(name)}** · {summary.n_classes:,} classes{accuracy}")
         first = next(iter(checkpoints.examples(name)), None)
-        text = first.text if first else opened.view.text
-        params = state.link_params(View(checkpoint=name, mode=opened.view.mode, text=text))
+        text = first.text if first else page.view.text
+        params = state.link_params(View(checkpoint=name, mode=page.view.mode, text=text))
         with st.container(horizontal=True, gap="small"):
-            for page in LINKS:
-                st.page_link(page.path, label=f"{page.title} →", query_params=params)
+            for entry in LINKS:
+                st.page_link(entry.path, label=f"{entry.title} →", query_params=params)
         with st.container(horizontal=True):
             for suffix, label in DOWNLOADS.items():
                 if (file := own.download(name, suffix)) is not None:

@@ -28,7 +28,7 @@ REMEDIES = {
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_plain_page(menu.TRAIN)
+    page = layout.open_plain_page(menu.TRAIN)
     st.html(table_html.STYLE)
     read_job = own.job("read")
     _draw_status(read_job)
@@ -51,10 +51,10 @@ def main() -> None:
     if checkpoints.own_names():
         with lecture.slide():
             st.subheader("Your classifiers", anchor=False)
-            training_view.draw_own_classifiers(opened)
+            training_view.draw_own_classifiers(page)
     _draw_opener()
     _draw_privacy()
-    layout.close_page(opened)
+    layout.close_page(page)
 
 
 def _draw_status(read_job: JobState) -> None:

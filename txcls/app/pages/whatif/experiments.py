@@ -26,19 +26,19 @@ N_BARS = 2
 """Number of classes drawn as bars; more do not fit on one screen."""
 
 
-def grid_of(opened: layout.Page, changed: str) -> PatchGrid | str:
+def grid_of(page: layout.Page, changed: str) -> PatchGrid | str:
     """The patching grid of the two texts, or the reason why there is none."""
     try:
-        return compute.patch_grid(opened.source, opened.view.text, changed, direction=opened.view.direction)
+        return compute.patch_grid(page.source, page.view.text, changed, direction=page.view.direction)
     except TraceError as error:
         return str(error)
 
 
 def draw_patching(
-    opened: layout.Page, classifier: Predictor, grid: PatchGrid, left: Any, right: Any, controls: Any
+    page: layout.Page, classifier: Predictor, grid: PatchGrid, left: Any, right: Any, controls: Any
 ) -> None:
     """Draw the grid, and the prediction with one cell patched; the control for the direction goes into `controls`."""
-    part, token = _patched_cell(opened.view.patched, grid)
+    part, token = _patched_cell(page.view.patched, grid)
     before, after, source, target = grid.corrupted, grid.logits[part, token], "first", "second"
     if grid.direction == "noising":
         before, source, target = grid.clean, "second", "first"
@@ -52,7 +52,7 @@ def draw_patching(
         _draw_bars(classifier, len(names), before, after, (f"{target} text", "patched"), key="chart_patched")
     with right:
         choice(
-            controls, "Patch", get_args(Direction), opened.view, "direction", key="patch_direction",
+            controls, "Patch", get_args(Direction), page.view, "direction", key="patch_direction",
             names=DIRECTION_NAMES.__getitem__, label_visibility="collapsed",
         )  # fmt: skip
         if not lecture.is_on():
@@ -119,26 +119,26 @@ def _draw_bars(
     )
 
 
-def draw_pointing(opened: layout.Page, classifier: Predictor, circuit: Circuit, left: Any, right: Any) -> None:
+def draw_pointing(page: layout.Page, classifier: Predictor, circuit: Circuit, left: Any, right: Any) -> None:
     """Draw the prediction with the class token's attention in the last layer pointed at a clicked token."""
-    tokens = classifier.tokenizer.encode(opened.view.text).tokens
+    tokens = classifier.tokenizer.encode(page.view.text).tokens
     names = [name.lower() for name in classifier.classes]
-    original = compute.predict(opened.source, opened.view.text).prediction
+    original = compute.predict(page.source, page.view.text).prediction
     winner = str(original.label).lower()
     other_teams = [n for n, token in enumerate(tokens) if token.text in names and token.text != winner]
-    index = opened.view.query - 1 if 0 < opened.view.query <= len(tokens) else (other_teams or [0])[0]
+    index = page.view.query - 1 if 0 < page.view.query <= len(tokens) else (other_teams or [0])[0]
     model = classifier.checkpoint.config.model
     n_heads, n_layers = model.n_heads, model.n_layers
-    head = opened.view.head if 0 <= opened.view.head < n_heads else -1
+    head = page.view.head if 0 <= page.view.head < n_heads else -1
     heads = (head,) if head >= 0 else tuple(range(n_heads))
-    logits = compute.point_class_token(opened.source, opened.view.text, index, heads=heads)
+    logits = compute.point_class_token(page.source, page.view.text, index, heads=heads)
     predicted = classifier.classes[int(logits.argmax())]
     with left:
-        logits_before = compute.keep_rows(opened.source, opened.view.text, (OTHER,) * len(tokens), ()).original
+        logits_before = compute.keep_rows(page.source, page.view.text, (OTHER,) * len(tokens), ()).original
         _draw_bars(classifier, len(tokens), logits_before, logits, ("as trained", "pointed"), key="chart_pointed")
     with right:
         choice(
-            st, "Which heads", [-1, *range(n_heads)], opened.view, "head", key="point_heads", selected=head,
+            st, "Which heads", [-1, *range(n_heads)], page.view, "head", key="point_heads", selected=head,
             names=lambda head: "all of the last layer" if head < 0 else f"{n_layers}.{head + 1}",
         )  # fmt: skip
         token_strip(
@@ -167,13 +167,13 @@ def draw_pointing(opened: layout.Page, classifier: Predictor, circuit: Circuit, 
         st.markdown(table(columns, rows, right=columns[1:]))
 
 
-def draw_kept_rows(opened: layout.Page, classifier: Predictor, circuit: Circuit, left: Any, right: Any) -> None:
+def draw_kept_rows(page: layout.Page, classifier: Predictor, circuit: Circuit, left: Any, right: Any) -> None:
     """Draw a few attention rows, and the prediction and accuracy if only these are kept and all others are uniform."""
-    n_rows = min(opened.view.rows or len(circuit.kept), len(circuit.kept))
+    n_rows = min(page.view.rows or len(circuit.kept), len(circuit.kept))
     rows = tuple(step.row for step in circuit.kept[:n_rows])
-    tokens = classifier.tokenizer.encode(opened.view.text).tokens
-    roles = tuple(roles_of(tokens, roles_of_text(opened.view.text)))
-    result = compute.keep_rows(opened.source, opened.view.text, roles, rows)
+    tokens = classifier.tokenizer.encode(page.view.text).tokens
+    roles = tuple(roles_of(tokens, roles_of_text(page.view.text)))
+    result = compute.keep_rows(page.source, page.view.text, roles, rows)
     with left:
         st.caption(f"Accuracy on {' and '.join(f'{n:,} {split}' for split, n in circuit.n.items())} texts:")
         splits = ["test"] if lecture.is_on() else list(circuit.n)  # in lecture mode, only one column fits
@@ -191,7 +191,7 @@ def draw_kept_rows(opened: layout.Page, classifier: Predictor, circuit: Circuit,
         )
     with right:
         choice(
-            st, "Attention rows kept; all others are uniform", range(1, len(circuit.kept) + 1), opened.view, "rows",
+            st, "Attention rows kept; all others are uniform", range(1, len(circuit.kept) + 1), page.view, "rows",
             key="kept_rows", selected=n_rows,
         )  # fmt: skip
         predictions = [classifier.classes[int(logits.argmax())] for logits in (result.original, result.kept)]

@@ -51,21 +51,21 @@ STYLE = """
 
 def main() -> None:
     """Draw the page."""
-    opened = layout.open_page(menu.WHAT_IF, box_height=68)
+    page = layout.open_page(menu.WHAT_IF, box_height=68)
     with lecture.slide(lecture.WORDS, lecture.CLASSES), st.container(key="whatif_columns"):
         left, right = st.columns([2, 3], gap="large")
     with left:
-        changed = _draw_second_box(opened.view) if opened.has_text else ""
-    classified = classify_text(opened, "then change a word in a second box and see what changes.")
+        changed = _draw_second_box(page.view) if page.has_text else ""
+    classified = classify_text(page, "then change a word in a second box and see what changes.")
     if classified is not None and classified.has_label:
         st.html(STYLE)
-        if compute.predict(opened.source, changed).prediction.label is None:
+        if compute.predict(page.source, changed).prediction.label is None:
             st.info("The changed text has no tokens after cleaning. A few words are enough.")
         else:
-            _draw_experiment(opened, classified.classifier, changed, left, right)
+            _draw_experiment(page, classified.classifier, changed, left, right)
         with lecture.slide(lecture.WORDS, lecture.CLASSES):
-            _draw_search(opened)
-    layout.close_page(opened)
+            _draw_search(page)
+    layout.close_page(page)
 
 
 def _draw_second_box(view: View) -> str:
@@ -100,34 +100,34 @@ def _compare_with(changed: str) -> None:
     state.change_view(changed=changed)
 
 
-def _draw_experiment(opened: layout.Page, classifier: Predictor, changed: str, left: Any, right: Any) -> None:
+def _draw_experiment(page: layout.Page, classifier: Predictor, changed: str, left: Any, right: Any) -> None:
     """Draw the comparison of the two texts, or the experiment that the visitor has chosen."""
     circuit = Circuit.of(classifier)
     with left:
-        _draw_predictions(*(compute.predict(opened.source, text).prediction for text in (opened.view.text, changed)))
-    grid = experiments.grid_of(opened, changed)
+        _draw_predictions(*(compute.predict(page.source, text).prediction for text in (page.view.text, changed)))
+    grid = experiments.grid_of(page, changed)
     options: list[Experiment] = ["words", "patch", *(("point", "circuit") if circuit is not None else ())]
-    chosen = opened.view.experiment
+    chosen = page.view.experiment
     if chosen not in options:
         chosen = "words" if isinstance(grid, str) else "patch"
     controls = right.container(horizontal=True, vertical_alignment="center")
-    label, twin_of = TWINS.get(checkpoints.summary(opened.view.checkpoint).dataset, ("", lambda text: None))
-    if not lecture.is_on() and (twin := twin_of(opened.view.text)) is not None:
+    label, twin_of = TWINS.get(checkpoints.summary(page.view.checkpoint).dataset, ("", lambda text: None))
+    if not lecture.is_on() and (twin := twin_of(page.view.text)) is not None:
         controls.button(label, key="twin", on_click=_compare_with, args=(twin,))
     choice(
-        controls, "Show", options, opened.view, "experiment", key="experiment", selected=chosen,
+        controls, "Show", options, page.view, "experiment", key="experiment", selected=chosen,
         names=EXPERIMENT_NAMES.__getitem__, label_visibility="collapsed",
     )  # fmt: skip
     if chosen == "patch" and isinstance(grid, str):
         right.info(f"There is no grid for these two texts: {plain(grid)}.")
     elif chosen == "patch" and not isinstance(grid, str):
-        experiments.draw_patching(opened, classifier, grid, left, right, controls)
+        experiments.draw_patching(page, classifier, grid, left, right, controls)
     elif chosen == "point" and circuit is not None:
-        experiments.draw_pointing(opened, classifier, circuit, left, right)
+        experiments.draw_pointing(page, classifier, circuit, left, right)
     elif chosen == "circuit" and circuit is not None:
-        experiments.draw_kept_rows(opened, classifier, circuit, left, right)
+        experiments.draw_kept_rows(page, classifier, circuit, left, right)
     else:
-        comparison = compute.compare_texts(opened.source, opened.view.text, changed)
+        comparison = compute.compare_texts(page.source, page.view.text, changed)
         _draw_comparison(comparison, classifier.classes, left, right)
 
 
@@ -235,16 +235,16 @@ def _pair_name(comparison: TextComparison, pair: TokenPair) -> str:
     return old if pair.change == "same" else f"{old[:12]} → {new[:12]}"
 
 
-def _draw_search(opened: layout.Page) -> None:
+def _draw_search(page: layout.Page) -> None:
     st.subheader("The smallest change that flips the class", anchor=False)
     st.markdown(
         "Each word is removed in turn, then replaced by each of its ten nearest neighbours in the embedding. The "
         "**size** of a replacement is 1 − cosine of the two words' vectors; removing a word has size 1."
     )
-    key = (opened.source, opened.view.text)
+    key = (page.source, page.view.text)
     if st.session_state.get("flip_key") != key:
         st.session_state["flip_key"], st.session_state["flip_found"] = key, None
-        st.session_state["flip_running"] = opened.view.flips  # a link to a search starts it
+        st.session_state["flip_running"] = page.view.flips  # a link to a search starts it
     search: FlipSearch | None = st.session_state["flip_found"]
     running = bool(st.session_state["flip_running"])
     controls = st.container(horizontal=True, vertical_alignment="center", gap="medium")
@@ -256,7 +256,7 @@ def _draw_search(opened: layout.Page) -> None:
     if running:
         # Any click ends this run of the page, so the results so far are stored in the session state.
         bar.progress(0.0, text="searching …")
-        for search in compute.flips(opened.source, opened.view.text):
+        for search in compute.flips(page.source, page.view.text):
             st.session_state["flip_found"] = search
             _draw_progress(bar, search)
             with table_container.container():
