@@ -48,9 +48,9 @@ def median_ratio(numerators: Sequence[float], denominators: Sequence[float]) -> 
     return statistics.median(a / b for a, b in zip(numerators, denominators, strict=True))
 
 
-def percentile(values: Sequence[float], share: float) -> float:
-    """The value at the position `share` (0 to 1) in the sorted values."""
-    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+def quantile(values: Sequence[float], q: float) -> float:
+    """The value at the position `q` (0 to 1) in the sorted values."""
+    return sorted(values)[min(len(values) - 1, int(q * len(values)))]
 
 
 def resident_mb(pid: int | str) -> float | None:

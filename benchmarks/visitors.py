@@ -24,7 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks._measure import HOSTED, Memory, machine, percentile
+from benchmarks._measure import HOSTED, Memory, machine, quantile
 from tests.browser.server import serve, serving
 from tests.browser.visitors import PAGES, Visit, Visitor, visit_together
 from txcls.app.jobs import queue
@@ -189,7 +189,7 @@ def _report(visitors: int, minutes: float, log: Log, memory_mb: Sequence[float],
     for name, seconds, goal in rows:
         if not seconds:
             continue
-        median, percentile_95, worst = percentile(seconds, 0.5), percentile(seconds, 0.95), max(seconds)
+        median, percentile_95, worst = quantile(seconds, 0.5), quantile(seconds, 0.95), max(seconds)
         missed += percentile_95 > goal
         print(f"{name:<44}{len(seconds):>9,}{median:>8.2f}{percentile_95:>8.2f}{worst:>8.2f}{goal:>8g}")
     second_half = memory_mb[len(memory_mb) // 2 :]

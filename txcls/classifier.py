@@ -329,7 +329,7 @@ def train(
             preset.
         DataError: a row has no text or no label, there are fewer than two classes, or (with a preset) a class has a
             single row.
-        ConfigError: there is no such preset or setting.
+        ConfigError: there is no such preset or setting, or a value is not allowed.
         CheckpointError: `init` cannot be loaded.
         TrainingError: `out` exists or cannot be written, `init` is a classifier, or the loss is not finite.
     """

@@ -383,14 +383,14 @@ class Dropout(nn.Module):
         self.p = p
 
     def forward(self, x: Tensor) -> Tensor:
-        """A tensor like x, of any shape."""
+        """Dropout of x, of any shape; x itself in evaluation mode or if p is 0."""
         if not self.training or not self.p or x.device.type != "cpu":
             return F.dropout(x, self.p, self.training)
         draws = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)  # all 64 bits are random
         bits = draws.view(torch.int16)[: x.numel()].view(x.shape)  # uniform from -32,768 to 32,767
         mask = bits.ge_(round(self.p * 65_536) - 32_768)  # 1 or 0 as int16: converting from bool is ten times slower
         if x.dtype.itemsize == 2:
-            # The bit pattern of the scale, multiplied by 1 or 0, is that of the scale or of zero: no conversion.
+            # The scale's bits, multiplied by 1 or 0, are those of the scale or of zero: no conversion to x's type.
             scale = torch.tensor(1.0 / (1.0 - self.p), dtype=x.dtype).view(torch.int16)
             return x * mask.mul_(scale).view(x.dtype)
         return x * mask.to(x.dtype).div_(1.0 - self.p)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks._measure import HOSTED, Memory, percentile
+from benchmarks._measure import HOSTED, Memory, quantile
 from tests.app.jobs.conftest import finish, put
 from tests.app.tiny import PLAIN, save_tiny_checkpoints
 from tests.browser.server import serving
@@ -31,7 +31,7 @@ pytestmark = [
 MAX_MB = 150
 """Maximum growth of the app's memory under an attack."""
 MAX_SECONDS = 2.0
-"""Maximum time that another visitor may wait for a page, at the 95th percentile."""
+"""Maximum time that another visitor may wait for a page, at the 95th quantile."""
 
 
 KINDS: tuple[Kind, ...] = ("report", "read", "peek")
@@ -89,7 +89,7 @@ def attacked(tmp_path: Path, jobs: Path, **environment: str) -> Iterator[Attacke
                 other.join()
     assert "Traceback" not in log.read_text(encoding="utf-8", errors="replace")
     if FULL_SIZE:  # which runs on an idle machine
-        assert percentile(seconds, 0.95) < MAX_SECONDS
+        assert quantile(seconds, 0.95) < MAX_SECONDS
 
 
 @pytest.mark.parametrize("name", ONE_PER_READER if FULL_SIZE else ["texts.parquet"])

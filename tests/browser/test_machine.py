@@ -189,7 +189,7 @@ def test_each_sentence_is_true_of_this_text(scenes: "Page", untrained: Untrained
     N, n = len(lanes), computed["nTokens"]
     assert parts["words"]["text"].startswith(f"The text becomes {n} tokens, each a vector of ")
     n_open = sum(len(lane["tokens"]) == 1 for lane in lanes)
-    lane_count = f"{n_open} of them, the heaviest and their neighbours, have a lane each"
+    lane_count = f"{n_open} of them, those with the most weight and their neighbours, have a lane each"
     assert (lane_count in parts["words"]["text"]) == (n > MAX_LANES)
     for number, layer in enumerate(computed["layers"]):
         patterns = np.array(layer["patterns"]).reshape(-1, N, N)

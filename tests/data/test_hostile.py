@@ -284,7 +284,7 @@ def test_arbitrary_json_is_refused(tmp_path: Path, value: object) -> None:
 
 
 def test_long_and_nested_texts_of_parquet_are_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet, "BATCH_BYTES", 1 << 20)
+    monkeypatch.setattr(parquet, "MAX_BATCH_BYTES", 1 << 20)
     rows = [{"text": "w" * 300_000, "all": ["v" * 10_000, "u"], "deep": {"x": f"{n}"}} for n in range(40)]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet", compression="zstd", row_group_size=25)
     assert [row for _, row in parquet_rows(tmp_path / "t.parquet")] == rows

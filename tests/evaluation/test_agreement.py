@@ -1,4 +1,4 @@
-"""Measurements of agreement models: groups, and the verb that a masked-token model predicts."""
+"""Measurements of agreement models: groups, and the verb that a masked language model predicts."""
 
 from pathlib import Path
 

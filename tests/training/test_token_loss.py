@@ -1,4 +1,4 @@
-"""The loss computed in pieces and its gradients equal those of torch's cross-entropy."""
+"""The loss computed in chunks and its gradients equal those of torch's cross-entropy."""
 
 import pytest
 import torch
@@ -19,7 +19,7 @@ def given(*, bias: bool) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | Non
 @pytest.mark.parametrize("at_once", [1, 5 * V, 1_000_000])
 @pytest.mark.parametrize("bias", [True, False])
 def test_loss_and_gradients_equal_cross_entropys(monkeypatch: pytest.MonkeyPatch, at_once: int, bias: bool) -> None:
-    monkeypatch.setattr(module, "LOGITS_PER_PIECE", at_once)
+    monkeypatch.setattr(module, "LOGITS_PER_CHUNK", at_once)
     states, matrix, offset, targets = given(bias=bias)
     inputs = [tensor for tensor in (states, matrix, offset) if tensor is not None]
     logits = F.linear(states, matrix, offset)

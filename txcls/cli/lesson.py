@@ -130,5 +130,6 @@ def read_codes(
         rows.append((result.lesson, *counts, ", ".join(f"{n} {mark}" for n, mark in enumerate(marks, 1))))
     print_rows(("lesson", "right", "wrong", "not answered", "by question"), rows)
     note(
-        "The checksum of a code detects typing errors. It is not a signature: anyone who knows the format can make one."
+        "The checksum of a code detects typing errors. It is not a signature: anyone who knows the format "
+        "can make up a code."
     )

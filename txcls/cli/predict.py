@@ -144,7 +144,7 @@ def _print_file(checkpoint: str, path: Path, *, text_column: str | None, sheet: 
     with rows_progress() as bar:
         n_rows, column = checked_texts(table, text_column=text_column, usual=config.text_column)
         task = bar.add_task("classifying", total=n_rows)
-        for rows in table.pieces(1024):
+        for rows in table.chunks(1024):
             texts = [row_text(row.values, column, where=str(path), config=config) for row in rows]
             for prediction in classifier.predict(texts, top_k=top_k):
                 print_json(_prediction_object(prediction))

@@ -87,7 +87,7 @@ def _in_folder(folder: Path, pattern: re.Pattern[str]) -> Iterator[tuple[re.Matc
 def _in_archive(path: Path, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], bytes]]:
     seen: set[str] = set()
     try:
-        with open_unpacked(path, any_packing=True) as unpacked:
+        with open_unpacked(path, any_compression=True) as unpacked:
             stream = _Limited(unpacked, path)
             with tarfile.open(fileobj=stream, mode="r|") as archive:
                 for count, entry in enumerate(archive, start=1):

@@ -1,11 +1,11 @@
 """Limits on the files that are read; a file that exceeds one is refused, at the latest during reading."""
 
 MAX_BYTES = 1 << 30
-"""Maximum unpacked size of a file or archive, in bytes."""
+"""Maximum uncompressed size of a file or archive, in bytes."""
 MAX_RATIO = 100
-"""Maximum ratio of unpacked to packed size; texts have about 10."""
+"""Maximum ratio of uncompressed to compressed size; texts have about 10."""
 RATIO_FREE_BYTES = 1 << 20
-"""Number of unpacked (or decoded Parquet) bytes up to which MAX_RATIO is not checked."""
+"""Uncompressed (for Parquet: decoded) size in bytes up to which MAX_RATIO is not checked."""
 MAX_FIELD_CHARACTERS = 1 << 20
 """Maximum length of a field, such as a text, in characters; the longest in published data sets have about 160,000."""
 MAX_ROW_CHARACTERS = 4 << 20
@@ -33,8 +33,8 @@ MAX_SHEETS = 100
 MAX_SPARSE = 2_000_000
 """Number of cells above which at least one in twenty cells of an Excel sheet must be filled."""
 MAX_WORKBOOK_BYTES = 1 << 29
-"""Maximum unpacked size of an Excel workbook in bytes; its texts must fit in memory."""
-BATCH_BYTES = 64 << 20
-"""Maximum number of unpacked bytes of a Parquet file in memory at a time."""
+"""Maximum uncompressed size of an Excel workbook in bytes; its texts must fit in memory."""
+MAX_BATCH_BYTES = 64 << 20
+"""Maximum number of uncompressed bytes of a Parquet file in memory at a time."""
 MAX_NESTED = 10_000_000
 """Maximum number of list elements in one column of a Parquet row group."""

@@ -59,7 +59,7 @@ def measure_agreement(
     """Measure a model of `agreement` and the linear baseline on its test rows, and the model on the minimal pairs.
 
     The model also classifies each text's words in random order, its last `LAST_WORDS` words, and its last word. The
-    masked-token model, which was trained without labels, predicts the verb itself (`plural_share`).
+    masked language model, which was trained without labels, predicts the verb itself (`plural_share`).
 
     Raises:
         DataError: the checkpoint was trained on other data, or its rows are not on this machine.
@@ -104,7 +104,7 @@ def measure_agreement(
 
 
 def plural_share(model: TextModel, ids: Sequence[int], place: int) -> float:
-    """The plural verbs' share of the probability that a masked-token model assigns to the six verbs at a position."""
+    """The plural verbs' share of the probability that a masked language model gives the six verbs at a position."""
     masked = torch.tensor([[*ids[:place], MASK, *ids[place + 1 :]]])  # 1 T
     is_plural = {model.encode(f"a {verb}")[-1]: number for verb, number in VERBS.items()}
     with torch.inference_mode():

@@ -131,10 +131,10 @@ def predict_file(
     is_stopped = False
     with stop_requests() as stop_requested:
         report()
-        for file, piece in zip(files, table.pieces(PART_ROWS, flat=suffix not in JSON), strict=False):
+        for file, table_rows in zip(files, table.chunks(PART_ROWS, flat=suffix not in JSON), strict=False):
             if file.exists():
                 continue
-            rows, classified = [dict(row.values) for row in piece], 0
+            rows, classified = [dict(row.values) for row in table_rows], 0
             while classified < len(rows):
                 if stop_requested():
                     raise StoppedError(

@@ -155,7 +155,7 @@ STEPS: Mapping[str, Step] = MappingProxyType(
             (_Replace(ENTITY, _unescape),),
         ),
         "html_tags": Step("HTML tags, comments and doctypes become a space", (_Replace(TAG, " "),)),
-        "urls": Step("web addresses become a space", (_Replace(URL, " "),)),
+        "urls": Step("each web address becomes a space", (_Replace(URL, " "),)),
         "backslashes": Step(
             "backslashes, which are line breaks in AG News, become a space", (_Replace(re.compile(r"\\"), " "),)
         ),

@@ -91,15 +91,15 @@ def read_corpus(folder: Path, config: RunConfig) -> Corpus | None:
 
 def windows(tokenizer: Tokenizer, texts: Sequence[str]) -> TokenisedTexts:
     """Encode texts, splitting those longer than the model's maximum length into windows."""
-    pieces = [piece for text in texts for piece in _pieces(text)]
+    chunks = [chunk for text in texts for chunk in _chunks(text)]
     untruncated = Tokenizer.from_dict({**tokenizer.to_dict(), "class_token": False, "max_length": MAX_TOKENS})
-    rows = LabelledTexts(pieces, [0] * len(pieces), ("text",))
+    rows = LabelledTexts(chunks, [0] * len(chunks), ("text",))
     first = CLS if tokenizer.class_token else None
     return TokenisedTexts.encode(untruncated, rows).windows(tokenizer.max_length, first=first)
 
 
-def _pieces(text: str) -> Iterator[str]:
-    """Yield the whole text or, if it is longer than `WINDOW`, chunks of as many whole lines as fit."""
+def _chunks(text: str) -> Iterator[str]:
+    """Yield the whole text or, if it is longer than `WINDOW`, chunks of as many whole lines as fit, at least one."""
     if len(text) <= WINDOW:
         yield text
         return
@@ -132,7 +132,7 @@ def _write_windows(file: Path, tokenizer: Tokenizer, texts: Sequence[str]) -> No
     """Write the windows' ids to `file`.ids as consecutive int32, and their lengths to `file`.npy."""
     lengths = [np.zeros(0, dtype=np.int64)]
     with file.with_suffix(".ids").open("wb") as target:
-        for batch in _batches(piece for text in texts for piece in _pieces(text)):
+        for batch in _batches(chunk for text in texts for chunk in _chunks(text)):
             encoded = windows(tokenizer, batch)
             target.write(encoded.ids.tobytes())
             lengths.append(encoded.lengths)

@@ -1,7 +1,8 @@
-"""Cross-entropy over a large vocabulary, computed in pieces that fit the processor's cache.
+"""Cross-entropy over a large vocabulary, computed in chunks that fit the processor's cache.
 
 The logits of 2,000 predicted tokens over a vocabulary of 12,000 take 96 MB in float32, and the loss and its gradient
-need about ten passes over them. In pieces of a few rows, all passes over a piece are done while it is still in cache.
+need about ten passes over them. In chunks of a few dozen rows, all passes over a chunk are done while it is still in
+cache.
 """
 
 from typing import Any
@@ -9,10 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-LOGITS_PER_PIECE = 1 << 19
-"""Number of logits per piece on a CPU; they take 2 MB in float32."""
-LOGITS_PER_PIECE_ON_GPU = 1 << 26
-"""The same on a GPU, where small pieces would leave it idle; they take 256 MB in float32."""
+LOGITS_PER_CHUNK = 1 << 19
+"""Number of logits per chunk on a CPU; they take 2 MB in float32."""
+LOGITS_PER_CHUNK_ON_GPU = 1 << 26
+"""The same on a GPU, where small chunks would leave it idle; they take 256 MB in float32."""
 
 
 def token_loss(states: Tensor, matrix: Tensor, bias: Tensor | None, targets: Tensor) -> tuple[Tensor, Tensor]:
@@ -44,13 +45,13 @@ class _TokenLoss(torch.autograd.Function):
         total = torch.zeros((), device=states.device)
         right = torch.zeros((), dtype=torch.int64, device=states.device)
         bias_gradient = None if bias is None else torch.zeros(vocab_size, device=states.device)  # V
-        rows = max(1, (LOGITS_PER_PIECE if device == "cpu" else LOGITS_PER_PIECE_ON_GPU) // vocab_size)
+        rows = max(1, (LOGITS_PER_CHUNK if device == "cpu" else LOGITS_PER_CHUNK_ON_GPU) // vocab_size)
         for start in range(0, n, rows):
-            piece = slice(start, start + rows)
-            piece_targets = targets[piece, None]  # R 1
-            logits = torch.nn.functional.linear(x[piece], w, b).float()  # R V
+            chunk = slice(start, start + rows)
+            chunk_targets = targets[chunk, None]  # R 1
+            logits = torch.nn.functional.linear(x[chunk], w, b).float()  # R V
             highest = logits.amax(-1, keepdim=True)  # R 1
-            target_logits = logits.gather(-1, piece_targets)  # R 1
+            target_logits = logits.gather(-1, chunk_targets)  # R 1
             right += (target_logits == highest).sum()
             exponentials = logits.sub_(highest).exp_()  # R V
             sums = exponentials.sum(-1, keepdim=True)  # R 1
@@ -58,12 +59,12 @@ class _TokenLoss(torch.autograd.Function):
             if not needs_gradient:
                 continue
             # In place, to stay in cache: (softmax - one-hot target) / N.
-            piece_gradient = exponentials.mul_(1.0 / (n * sums)).scatter_add_(
-                -1, piece_targets, exponentials.new_full(piece_targets.shape, -1.0 / n)
+            chunk_gradient = exponentials.mul_(1.0 / (n * sums)).scatter_add_(
+                -1, chunk_targets, exponentials.new_full(chunk_targets.shape, -1.0 / n)
             )
             if bias_gradient is not None:
-                bias_gradient += piece_gradient.sum(0)
-            logit_gradient[piece] = piece_gradient
+                bias_gradient += chunk_gradient.sum(0)
+            logit_gradient[chunk] = chunk_gradient
         ctx.save_for_backward(x, w, logit_gradient, bias_gradient)
         ctx.dtypes = states.dtype, matrix.dtype
         ctx.mark_non_differentiable(right)

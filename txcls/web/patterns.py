@@ -82,7 +82,7 @@ class _Translation:
         content = ""
         for first, last in _IN_BRACKETS.findall(match[2]):
             if last and self.ignores_case and (first + last).isalpha():
-                raise ValueError(f"cannot translate a range of letters where case is ignored: {self.python}")
+                raise ValueError(f"cannot translate a range of letters in a case-insensitive pattern: {self.python}")
             content += f"{_literal(first)}-{_literal(last)}" if last else self._member(first)
         return f"[{match[1]}{content}]"
 
@@ -102,7 +102,7 @@ class _Translation:
         return self.ignores_case and item.isascii() and item.isalpha()
 
     def _boundary(self, before: str, after: str) -> str:
-        """`\\b`; shorter next to a letter, since a browser needs a millisecond or two for each class of letters."""
+        """`\\b`; shorter next to a letter, since each Unicode class takes the browser a millisecond or two."""
         word = f"[{self.classes['w']}]"
         if re.match(r"(?:\((?:\?:)?)*[A-Za-z]", after):
             return f"(?<!{word})"

@@ -7,7 +7,7 @@ _lesson_history = register("lesson_history")
 _frame_address, _untranslated, _own_cookie = map(register, ("frame_address", "untranslated", "own_cookie"))
 
 
-def keep_page_keys(*, on: bool) -> None:
+def buffer_early_page_key(*, on: bool) -> None:
     """Store a press of PageDown or PageUp until `lecture.js` runs, if `on`; several presses count as one.
 
     Called before the page is drawn.

@@ -226,7 +226,7 @@ def _words_by_weight(lists: Lists, spellings: Sequence[str]) -> list[tuple[int, 
 def _heaviest_words(words: Sequence[tuple[int, str, float]]) -> str:
     """The end of a story's sentence: its highest-weight words; "" for a story without a word list."""
     names = [name for _, spelling, _ in words if (name := visible(spelling.strip(" ␣")))]
-    return f"; the heaviest: {', '.join(names[:N_HEAVIEST])}" if names else ""
+    return f"; most weight: {', '.join(names[:N_HEAVIEST])}" if names else ""
 
 
 def _word_list_html(words: Sequence[tuple[int, str, float]], ids: Set[int]) -> str:
@@ -238,7 +238,7 @@ def _word_list_html(words: Sequence[tuple[int, str, float]], ids: Set[int]) -> s
             tag = "mark" if word_id in ids else "span"
             items.append(f'<{tag} title="{weight:+.1f}">{html.escape(visible(spelling))}</{tag}>')
     return (
-        '<div class="txcls-word-list"><small>Words by weight, heaviest first (marked: in this sentence)</small>'
+        '<div class="txcls-word-list"><small>Words by weight, largest first (marked: in this sentence)</small>'
         f"<p>{' '.join(items)}</p></div>"
     )
 

@@ -221,8 +221,8 @@ def _draw_score(page: layout.Page, patterns: compute.Patterns, shown: ShownToken
     st.markdown(
         f"Query times key, divided by √{len(score.products)}, dimension by dimension: the bars sum to the score "
         f"**{score.score:.3f}**. The softmax over this query's scores for all keys turns it into the weight "
-        f"**{score.weight:.3f}**. Single dimensions mean nothing by themselves: rotating queries and keys together "
-        "changes the bars, but not their sum."
+        f"**{score.weight:.3f}**. Individual dimensions have no meaning on their own: rotating queries and keys "
+        "together changes the bars, but not their sum."
     )
     chart(
         query_key_bars(score.products),

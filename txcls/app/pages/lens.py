@@ -27,7 +27,7 @@ def main() -> None:
     """Draw the page."""
     page = layout.open_page(menu.LENS)
     st.html(STYLE)
-    classified = classify_text(page, "the class head is applied to its state after every block.")
+    classified = classify_text(page, "the class head is applied to the residual stream after every block.")
     if classified is not None and classified.has_label:
         lens = compute.class_lens(page.source, page.view.text)
         with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD, lecture.CLASSES):

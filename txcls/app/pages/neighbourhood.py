@@ -139,7 +139,8 @@ def _draw_texts(page: layout.Page, classifier: Predictor) -> None:
         )
         st.caption(
             f"Each point is the pooled vector that the class head reads: {description}. Colours and symbols show "
-            f"predicted classes, right or wrong. The axes explain {percentage(plane.shares.sum(), 0)} of the variance."
+            "the predicted class, whether or not it is right. "
+            f"The axes explain {percentage(plane.shares.sum(), 0)} of the variance."
         )
     with list_column:
         clicked = st.session_state.get(CHOSEN_TEXT)

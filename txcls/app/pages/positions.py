@@ -201,13 +201,15 @@ def _draw_curves(values: Floats, *, bound: float | None) -> None:
 def _draw_products(values: Floats, *, learned: bool, used: int | None) -> None:
     """Draw the dot product of every pair of positions."""
     st.subheader("Similarity of two positions", anchor=False)
-    about_formula = " It depends only on the distance (hence the stripes) and is largest for a position with itself."
+    about_formula = (
+        " It depends only on the distance (hence the diagonal stripes) and is largest for a position with itself."
+    )
     st.markdown("The dot product of their vectors." + ("" if learned else about_formula))
     chart(
         position_heatmap(values @ values.T, columns="position", quantity="dot product", used=used),
         key="chart_products",
         alt=f"Heat map of dot products between {len(values)} positions"
-        + ("" if learned else ": bright diagonal, the same along every stripe"),
+        + ("" if learned else ": bright main diagonal, constant along each diagonal"),
     )
 
 
@@ -297,7 +299,7 @@ def _draw_accuracies() -> None:
 
 
 def _draw_words(view: View, text: str, words: Sequence[str]) -> tuple[str, DeltaGenerator]:
-    """Draw the words, which can be dragged, and buttons; return the new text, and a container between the two.
+    """Draw the draggable words and, below them, buttons; return the new text, and a container above the buttons.
 
     Until the visitor changes the order, it is `_suggested_order`.
     """

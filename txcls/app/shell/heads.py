@@ -131,18 +131,18 @@ def draw_chips(classifier: Predictor) -> None:
 
 
 def link_where_heads_matter(
-    classifier: Predictor, shown: Sequence[tuple[int, int]], *, target: menu.PageInfo = menu.ATTENTION
+    classifier: Predictor, heads: Sequence[tuple[int, int]], *, target: menu.PageInfo = menu.ATTENTION
 ) -> None:
-    """If a head of `shown` (layer, head) can be removed, link to a model in which heads matter, if it is installed."""
+    """Link to a model in which heads matter, if it is installed and one of `heads`, (layer, head), can be removed."""
     if classifier.name == CHECKPOINT_WHERE_HEADS_MATTER or CHECKPOINT_WHERE_HEADS_MATTER not in checkpoints.names():
         return
-    removable = removable_heads(classifier, shown)
+    removable = removable_heads(classifier, heads)
     if not removable:
         return
     if target is menu.ATLAS:  # the Head atlas itself lists them
         sentence = ""
     elif len(removable) > 1:
-        sentence = f"{len(removable)} of {len(shown)} heads can each be removed at almost no cost. "
+        sentence = f"{len(removable)} of {len(heads)} heads can each be removed at almost no cost. "
     else:
         [(layer, head)] = removable
         sentence = f"Head {layer + 1}.{head + 1} can be removed at almost no cost. "
@@ -153,9 +153,9 @@ def link_where_heads_matter(
     )
 
 
-def removable_heads(classifier: Predictor, shown: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The heads of `shown` that can be removed at almost no cost in accuracy; none if this was not measured."""
+def removable_heads(classifier: Predictor, heads: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Those of the heads that can be removed at almost no cost in accuracy; none if this was not measured."""
     if HeadAtlas.of(classifier) is None and AccuracyEffects.of(classifier, method="mean") is None:
         return []
     worth = worth_of_heads(classifier)
-    return [head for head in shown if worth[head] < IDLE]
+    return [head for head in heads if worth[head] < IDLE]

@@ -45,7 +45,7 @@ FIRST_STEPS = {
     POOLING: "pooled",
     CLASSES: "class_softmax",
 }
-"""The step that a click on each part of the map opens."""
+"""For each part of the map, the step that a click on it opens."""
 
 
 def is_small() -> bool:

@@ -6,9 +6,9 @@ import pandas  # noqa: F401
 import streamlit as st
 
 from txcls.app.components.every_page import (
+    buffer_early_page_key,
     close_menu_on_phones,
     keep_one_entry_per_step,
-    keep_page_keys,
     refuse_translation,
     scroll_by_keyboard,
     send_address_to_spaces,
@@ -38,7 +38,7 @@ refuse_translation()
 if token := own.cookie_token():
     store_own_token(own.COOKIE, token, seconds=limits().keep_seconds)
 close_menu_on_phones(page.title)
-keep_page_keys(on="lesson" in st.query_params or st.query_params.get("mode") == "lecture")
+buffer_early_page_key(on="lesson" in st.query_params or st.query_params.get("mode") == "lecture")
 try:
     lesson.arrive(next(info for pages in MENU.values() for info in pages if info.title == page.title))
     page.run()

@@ -1,4 +1,4 @@
-"""Read lines and JSON values from plain or compressed text files, in pieces; errors name the file and line."""
+"""Read lines and JSON values from plain or compressed text files, in chunks; errors name the file and line."""
 
 import bz2
 import codecs
@@ -81,7 +81,7 @@ def read_text(path: Path) -> str:
 
 @contextmanager
 def open_text(
-    path: Path, *, newline: str = "", encoding: FileEncoding | None = None, any_packing: bool = False
+    path: Path, *, newline: str = "", encoding: FileEncoding | None = None, any_compression: bool = False
 ) -> Iterator[TextIO]:
     """Open a text file of any size, plain or gzipped.
 
@@ -90,14 +90,14 @@ def open_text(
         newline: as for `open`.
         encoding: is set to the detected encoding; a file that is neither UTF-8 nor UTF-16 with a byte-order mark is
             read as Windows-1252 from its first invalid byte on. With None, such a file is refused.
-        any_packing: also unpack bzip2 and xz; not for untrusted files, since this may need much memory.
+        any_compression: also decompress bzip2 and xz; not for untrusted files, since this may need a lot of memory.
 
     Raises:
         DataError: (also during reading) the file is missing, unreadable, damaged, or in another encoding.
     """
     try:
         with (
-            open_unpacked(path, any_packing=any_packing) as raw,
+            open_unpacked(path, any_compression=any_compression) as raw,
             io.BufferedReader(_AsUtf8(raw, path, encoding), _BLOCK) as utf8,
             io.TextIOWrapper(utf8, encoding="utf-8", newline=newline) as text,
         ):
@@ -108,12 +108,12 @@ def open_text(
         raise DataError(f"{path}: cannot read it ({reason_of(error)}); create or download the file again") from None
 
 
-def open_unpacked(path: Path, *, any_packing: bool) -> IO[bytes]:
+def open_unpacked(path: Path, *, any_compression: bool) -> IO[bytes]:
     """Open a file and unpack it whatever its name; reading fails if the compression ratio is too high for texts."""
     file = path.open("rb")
     beginning = file.peek(6)
     magic = next((magic for magic in _OPENERS if beginning.startswith(magic)), None)
-    if magic is None or not (any_packing or magic == _GZIP):
+    if magic is None or not (any_compression or magic == _GZIP):
         return file
     return io.BufferedReader(_Unpacked(file, _OPENERS[magic](file), path), _BLOCK)
 

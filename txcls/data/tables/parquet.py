@@ -1,8 +1,8 @@
 """Read Parquet files row by row, in bounded memory even if the file is damaged or hostile.
 
 A few bytes can represent gigabytes, since a repeated value is stored once. Therefore, each row group's metadata are
-checked before it is read, texts are read in their stored form (dictionary-encoded), and at most BATCH_BYTES of rows at
-a time are converted to Python objects.
+checked before it is read, texts are read in their stored form (dictionary-encoded), and at most MAX_BATCH_BYTES of rows
+at a time are converted to Python objects.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from txcls.data.limits import BATCH_BYTES, CELLS_PER_BYTE, MAX_FIELD_CHARACTERS, MAX_NESTED, MAX_RATIO
+from txcls.data.limits import CELLS_PER_BYTE, MAX_BATCH_BYTES, MAX_FIELD_CHARACTERS, MAX_NESTED, MAX_RATIO
 from txcls.errors import DataError, reason_of
 from txcls.wording import shown
 
@@ -113,7 +113,7 @@ def _is_delta_encoded(chunk: Any) -> bool:
 
 
 def _batch_size(path: Path, meta: Any, group: int) -> int:
-    """The number of rows of a row group that fit into BATCH_BYTES in their stored form, at most _BATCH_ROWS.
+    """The number of rows of a row group that fit into MAX_BATCH_BYTES in their stored form, at most _BATCH_ROWS.
 
     Raises:
         DataError: its lists may contain too many values or bytes.
@@ -126,20 +126,20 @@ def _batch_size(path: Path, meta: Any, group: int) -> int:
             width = column.length
         else:
             width = chunk.total_uncompressed_size if _is_delta_encoded(chunk) else 0
-        if is_nested and (chunk.num_values > MAX_NESTED or chunk.num_values * width > BATCH_BYTES):
+        if is_nested and (chunk.num_values > MAX_NESTED or chunk.num_values * width > MAX_BATCH_BYTES):
             raise DataError(
                 f"{path}: the lists in column '{shown(chunk.path_in_schema, limit=40)}' may contain more than "
-                f"{MAX_NESTED:,} values or {BATCH_BYTES:,} bytes; leave the column out or write smaller row groups"
+                f"{MAX_NESTED:,} values or {MAX_BATCH_BYTES:,} bytes; leave the column out or write smaller row groups"
             )
         row_bytes += width
-    return min(max(BATCH_BYTES // max(row_bytes, 1), 1), _BATCH_ROWS)
+    return min(max(MAX_BATCH_BYTES // max(row_bytes, 1), 1), _BATCH_ROWS)
 
 
 def _python_rows(batch: Any, path: Path, number: int) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a batch, unpacking at most BATCH_BYTES at a time; `number` is that of the first row."""
-    if batch.num_rows and sum(map(_unpacked_bytes, batch.columns)) > BATCH_BYTES:
+    """Yield the rows of a batch, unpacking at most MAX_BATCH_BYTES at a time; `number` is that of the first row."""
+    if batch.num_rows and sum(map(_unpacked_bytes, batch.columns)) > MAX_BATCH_BYTES:
         if batch.num_rows == 1:
-            raise DataError(f"{path}, row {number}: more than {BATCH_BYTES:,} bytes, the maximum")
+            raise DataError(f"{path}, row {number}: more than {MAX_BATCH_BYTES:,} bytes, the maximum")
         half = batch.num_rows // 2
         yield from _python_rows(batch.slice(0, half), path, number)
         yield from _python_rows(batch.slice(half), path, number + half)

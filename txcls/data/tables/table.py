@@ -206,11 +206,11 @@ class Table:
             "delimiter"
         )
 
-    def pieces(self, size: int, *, flat: bool = True) -> Iterator[list[Row]]:
+    def chunks(self, size: int, *, flat: bool = True) -> Iterator[list[Row]]:
         """Yield all rows in lists of `size` rows; the last list may be shorter."""
         rows = self.rows(flat=flat)
-        while piece := list(itertools.islice(rows, size)):
-            yield piece
+        while chunk := list(itertools.islice(rows, size)):
+            yield chunk
 
     @cached_property
     def sample(self) -> dict[str, list[object]]:
@@ -240,14 +240,14 @@ class Table:
         if not (self.suffix in JSON or self.sheet is not None):
             return pa.schema([(name, pa.string()) for name in self._columns])
         schema = pa.schema([])
-        for piece in self.pieces(10_000):
-            names = dict.fromkeys(name for row in piece for name in row.values)
+        for chunk in self.chunks(10_000):
+            names = dict.fromkeys(name for row in chunk for name in row.values)
             try:
-                arrays = [(name, pa.array([row.values.get(name) for row in piece]).type) for name in names]
+                arrays = [(name, pa.array([row.values.get(name) for row in chunk]).type) for name in names]
                 schema = pa.unify_schemas([schema, pa.schema(arrays)], promote_options="permissive")
             except (pa.ArrowException, UnicodeEncodeError, OverflowError, RecursionError) as error:
                 raise DataError(
-                    f"{self.path}, from {self.unit} {piece[0].number} on: a column contains values of different types "
+                    f"{self.path}, from {self.unit} {chunk[0].number} on: a column contains values of different types "
                     f"or invalid Unicode ({reason_of(error)}), which Parquet cannot store; write .jsonl instead"
                 ) from None
         return schema

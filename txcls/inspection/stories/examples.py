@@ -41,7 +41,10 @@ def clearest_texts(
 
 
 def _match(pattern: NDArray[np.float32], story: Story, text: TextKinds, *, causal: bool) -> tuple[float, float]:
-    """The number of clauses that match the text, and the weight on their keys, averaged over these clauses."""
+    """The number of clauses that match the text, and the weight on their keys, averaged over these clauses.
+
+    For a story with lists: 1, and the overlap of the two patterns, averaged over queries.
+    """
     if story.lists is not None:
         return 1.0, float(np.minimum(pattern, story.weights(text, causal=causal)).sum(axis=1).mean())
     masks = [mask for mask in clause_masks(story.clauses, text, causal=causal) if mask.any()]

@@ -12,7 +12,7 @@ from txcls.inspection.stories.story import (
     Clause,
     Story,
     Weights,
-    attention_of,
+    attention_on_keys,
     correct_predictions,
     uniform_weights,
     weights_of,
@@ -97,7 +97,7 @@ class _Search:
             return replace(all_queries, clauses=tuple(candidates[:1]))
         without_queries = [] if lists is None else [self._best_lists(lists)]
         for story in without_queries:
-            [(overlap, _)] = attention_of(self.classifier, self.texts, story)
+            [(overlap, _)] = attention_on_keys(self.classifier, self.texts, story)
             if not self.has_roles and overlap >= ATTENDS and self._share(story) >= CONFIRMED:
                 return story
         by_clauses = self._chosen(clear)

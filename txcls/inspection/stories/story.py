@@ -135,7 +135,7 @@ def correct_predictions(
     return is_correct
 
 
-def attention_of(classifier: Predictor, texts: Sequence[TextKinds], story: Story) -> list[tuple[float, float]]:
+def attention_on_keys(classifier: Predictor, texts: Sequence[TextKinds], story: Story) -> list[tuple[float, float]]:
     """For each clause, the weight of the head on the keys that the clause selects, and that of uniform attention.
 
     Averaged over the queries for which the clause selects a key; NaN if there are none. A story with lists has one
@@ -206,7 +206,7 @@ class MeasuredStory:
         interval: 95 % bootstrap interval of `share` over texts; NaN if most resamples lose nothing.
         control_share: the same as `share`, for the control.
         attention, chance: for each clause, the weight of the head, and of uniform attention, on the keys of the clause
-            (`attention_of`).
+            (`attention_on_keys`).
         verdict: from `verdict_of`.
     """
 
@@ -281,7 +281,7 @@ def measure_story(
     }
     correct["own"] = correct_predictions(classifier, covered)
     shares = Shares.of(correct, random)
-    attention, chance = zip(*attention_of(classifier, covered, story), strict=True)
+    attention, chance = zip(*attention_on_keys(classifier, covered, story), strict=True)
     return MeasuredStory(
         story=story,
         n=len(covered),
@@ -381,7 +381,7 @@ def _control_keys(mask: Bools, text: TextKinds, random: np.random.Generator, *, 
 
 
 def _bootstrap(correct: Mapping[str, Bools], random: np.random.Generator) -> tuple[float, float]:
-    """95 % bootstrap interval of the story's share over texts; NaN if most resamples lose nothing."""
+    """95 % bootstrap interval, over texts, of the share of lost accuracy restored; NaN if most resamples lost none."""
     own, uniform, restored = (correct[name].astype(int) for name in ("own", "uniform", "restored"))
     n = len(own)
     counts = random.multinomial(n, np.full(n, 1 / n), size=RESAMPLES)  # R N

@@ -150,7 +150,7 @@ def all_heads_sentence(atlas: HeadAtlas) -> str:
 
 
 def spare_sentence(atlas: HeadAtlas) -> str:
-    """The number of spare heads, and the accuracy lost without all of them; empty if not measured or none."""
+    """How many heads are spare, and the accuracy lost if all are ablated together; empty if none, or not measured."""
     n = sum(head.is_spare for head in atlas.heads)
     if atlas.spare_lost is None or not n:
         return ""

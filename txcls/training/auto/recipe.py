@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from txcls.evaluation.baseline import baseline_seconds
 
 MAX_LENGTH_CHOICES = (512, 384, 256, 192, 128, 96, 64, 48, 32, 16)
-"""Choices for the maximum number of tokens read of a text."""
+"""Choices for the maximum number of tokens read per text."""
 MIN_LENGTH = 96
 """Texts are not truncated to fewer tokens than this to gain time for more epochs."""
 ENOUGH_EPOCHS = 3.0
@@ -55,7 +55,7 @@ class Recipe:
     Attributes:
         settings: as `section.key=value`.
         consistency: whether each text is read twice per step, with different dropout.
-        max_length: maximum number of tokens read of a text.
+        max_length: maximum number of tokens read per text.
         rows: number of training rows used; fewer than all if time is short.
         seconds: time for training.
         baseline: time for fitting the linear baseline, before training.

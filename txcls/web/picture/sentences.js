@@ -20,7 +20,7 @@ const SWITCHED = {
   zero: {one: () => tr("off"), all: () => tr("All heads of this layer are off: nothing moves between lanes.")},
   uniform: {one: () => tr("made to attend evenly"), all: () => tr("All heads of this layer are made to attend evenly.")},
   mean: {one: () => tr("replaced by its mean output"),
-    all: () => tr("All heads of this layer are replaced by their mean outputs: nothing of this text moves between lanes.")},
+    all: () => tr("The outputs of all heads of this layer are replaced by their means: no information about this text moves between lanes.")},
 };
 
 /** The parts of the picture from left to right, each with a sentence about this text.
@@ -68,7 +68,7 @@ function wordsSentence({lanes, nTokens, config}) {
     nTokens === 1 ? tr("The text becomes 1 token, a vector of {numbers} numbers.", values)
       : tr("The text becomes {n} tokens, each a vector of {numbers} numbers.", values),
     ...(unknown ? [unknown === 1 ? tr("1 is unknown to the model.") : tr("{unknown} are unknown to the model.", values)] : []),
-    ...(lanes.length < nTokens ? [tr("{open} of them, the heaviest and their neighbours, have a lane each; those between are folded.", values)] : []),
+    ...(lanes.length < nTokens ? [tr("{open} of them, those with the most weight and their neighbours, have a lane each; the rest are folded.", values)] : []),
   ].join(" ");
 }
 

@@ -1,4 +1,4 @@
-"""Fill a blank: a masked-token model ranks the candidates for a masked position."""
+"""Fill a blank: a masked language model ranks the candidates for a masked position."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The attention masks of a causal and a masked-token model, and the attention of one head in each."""
+"""The attention masks of a causal and a masked language model, and the attention of one head in each."""
 
 from dataclasses import dataclass, replace
 
@@ -32,7 +32,7 @@ def draw(page: layout.PlainPage) -> None:
     with lecture.slide(lecture.ATTENTION):
         st.markdown(
             "The same text in two models. Each **row** is a query, each **column** a key. In a causal model, later "
-            "keys are masked: otherwise it could copy the next token instead of predicting it. A masked-token model "
+            "keys are masked: otherwise it could copy the next token instead of predicting it. A masked language model "
             "attends in both directions."
         )
         columns = st.columns(2, gap="large")

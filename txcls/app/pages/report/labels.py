@@ -188,7 +188,7 @@ def _draw_corrected_table(table: Mapping[str, Any], changed: Mapping[int, str]) 
 
 
 def open_training() -> None:
-    """Open the Train page with the corrected table, if that button was clicked."""
+    """Open the Train page with the corrected table, if the button to train again was clicked."""
     if (correction := st.session_state.pop(_TRAIN, None)) is None:
         return
     table, file, name = correction

@@ -187,7 +187,7 @@ def _choose_layer_and_head(row: DeltaGenerator, view: View, walk: Walk, step: Wa
             continue
         key = f"step_{field}_box"
         st.session_state[key] = getattr(view, field) + 1
-        options: dict[str, Any] = {"args": (field, key), "on_change": _follow_box}
+        options: dict[str, Any] = {"args": (field, key), "on_change": _change_view}
         if limit <= 12:
             row.segmented_control(
                 field.capitalize(),
@@ -242,7 +242,7 @@ def _offer_layer_2(walk: Walk, index: int) -> None:
     )
 
 
-def _follow_box(field: str, key: str) -> None:
+def _change_view(field: str, key: str) -> None:
     state.change_view(**{field: int(st.session_state[key]) - 1, "guess": 0})
 
 
