@@ -40,8 +40,6 @@ def test_all_mistakes_are_listed_most_confident_first(classifier: Predictor) -> 
     assert [mistake.probability for mistake in mistakes] == sorted(
         (mistake.probability for mistake in mistakes), reverse=True
     )
-    first = mistakes[0]
-    assert first in predictions.confused(first.label, first.predicted)
 
 
 def test_classes_that_are_confused_are_neighbours() -> None:

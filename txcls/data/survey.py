@@ -72,11 +72,6 @@ class DataSurvey:
     n_near: int
 
     @property
-    def usable(self) -> int:
-        """The number of rows with both a text and a label."""
-        return sum(self.classes.values())
-
-    @property
     def small_classes(self) -> tuple[str, ...]:
         """The classes with fewer than `FEW_ROWS` rows, the smallest first."""
         return tuple(name for n, name in sorted((n, name) for name, n in self.classes.items()) if n < FEW_ROWS)

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -22,6 +22,8 @@ MIN_ERRORS, MIN_SHARE = 5, 0.1
 """Minimum number of errors to name words; minimum number of rows, and share of a class's rows, for advice."""
 MIN_ROWS, MAX_WORDS = 3, 5
 """Minimum number of rows with a word that is tested; maximum number of words named per confusion."""
+MAX_CONFUSIONS = 20
+"""Maximum number of confusions for which words are compared."""
 FEW_ROWS = 50
 """A class with fewer training rows and a low recall needs more rows."""
 
@@ -51,8 +53,9 @@ class Confusion:
     words: Sequence[ConfusionWord] = ()
 
 
-def confusion_words(predictions: RowPredictions, *, n: int = 20) -> list[Confusion]:
-    """The n most frequent confusions, each with up to MAX_WORDS words that are more frequent in its errors.
+@lru_cache(maxsize=1)  # the command line and the HTML show the same report
+def confusion_words(predictions: RowPredictions) -> tuple[Confusion, ...]:
+    """The most frequent confusions, each with up to MAX_WORDS words that are more frequent in its errors.
 
     Words are those of the linear baseline, in lower case and once per text. In confusions of at least MIN_ERRORS
     errors, each word of at least MIN_ROWS texts is tested (one-sided Fisher exact test). Bonferroni's correction is
@@ -71,7 +74,7 @@ def confusion_words(predictions: RowPredictions, *, n: int = 20) -> list[Confusi
         return len(distinct), Counter(word for row in distinct for word in set(re.findall(WORD, rows[row])))
 
     confusions, n_tests = [], 0
-    for (label, predicted), _ in Counter((a, b) for a, b in outcomes if a != b).most_common(n):
+    for (label, predicted), _ in Counter((a, b) for a, b in outcomes if a != b).most_common(MAX_CONFUSIONS):
         (n_errors, errors), (n_right, right) = texts_of((label, predicted)), texts_of((label, label))
         together = errors + right
         words = [word for word in sorted(together) if n_errors >= MIN_ERRORS and together[word] >= MIN_ROWS]
@@ -83,9 +86,9 @@ def confusion_words(predictions: RowPredictions, *, n: int = 20) -> list[Confusi
         ]
         confusions.append((Confusion(classes[label], classes[predicted], n_errors, n_right), best))
         n_tests += len(words)
-    return [
+    return tuple(
         replace(confusion, words=[word for p, word in best if p <= LEVEL / n_tests]) for confusion, best in confusions
-    ]
+    )
 
 
 def words_table(predictions: RowPredictions) -> tuple[list[tuple[str, str, str, str, str]], str]:

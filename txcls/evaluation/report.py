@@ -100,10 +100,6 @@ class RowPredictions:
         confidence = self.probabilities[wrong].max(axis=1)
         return [self.row(int(row)) for row in wrong[np.argsort(-confidence, kind="stable")][:n]]
 
-    def confused(self, first: str, second: str) -> list[RowPrediction]:
-        """The rows of class `first` predicted as `second`, most confident first."""
-        return [row for row in self.mistakes() if (row.label, row.predicted) == (first, second)]
-
 
 @dataclass(frozen=True, eq=False)
 class Report:

@@ -435,8 +435,8 @@ def group_bars(names: Sequence[str], accuracies: Sequence[float], rows: Sequence
     return figure
 
 
-def class_counts(counts: Mapping[str, int], *, unit: str = "rows") -> go.Figure:
-    """The number of rows (or of `unit`) of each class, in the given order; classes after `MAX_BARS` share one bar."""
+def class_counts(counts: Mapping[str, int]) -> go.Figure:
+    """The number of rows of each class, in the given order; classes after `MAX_BARS` share one bar."""
     items = list(counts.items())
     names = categories([name or "(none)" for name, _ in items[:MAX_BARS]], width=22)
     values = [n for _, n in items[:MAX_BARS]]
@@ -448,7 +448,7 @@ def class_counts(counts: Mapping[str, int], *, unit: str = "rows") -> go.Figure:
     margin = 1.18  # for the number beside the longest bar
     figure = new_figure(
         height=70 + 26 * max(len(names), 3),
-        x={"title": unit, "range": [0, max(values, default=1) * margin], "nticks": 5, "tickformat": ",d"},
+        x={"title": "rows", "range": [0, max(values, default=1) * margin], "nticks": 5, "tickformat": ",d"},
         y=row_axis(names, size=FONT_SIZE),
     )
     figure.add_bar(

@@ -186,7 +186,6 @@ def generate(
     n: int,
     sampling: Sampling | None = None,
     use_cache: bool = True,
-    stop_id: int | None = None,
     drawn: int = 0,
 ) -> Iterator[Step]:
     """Continue `ids` token by token, by at most `n` tokens and up to the causal model's max_length.
@@ -195,7 +194,6 @@ def generate(
         sampling: how to choose tokens; None samples from the unchanged softmax.
         use_cache: cache the keys and values of earlier tokens; otherwise they are recomputed for each new token, with
             the same result.
-        stop_id: stop after this token.
         drawn: number of tokens at the end of `ids` that were drawn with the same seed. Their random numbers are
             skipped, so that generating one token at a time gives the same text as generating all at once.
 
@@ -218,5 +216,3 @@ def generate(
             token = int(torch.multinomial(filtered, 1, generator=random))
         yield Step(token, float(filtered[token]), torch.softmax(logits, dim=-1))
         all_ids.append(token)
-        if token == stop_id:
-            return

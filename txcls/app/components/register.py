@@ -1,5 +1,6 @@
 """Register Streamlit components from the files in this folder."""
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from txcls.web.bundle import script, style
 _FOLDER = Path(__file__).parent
 
 
+@cache
 def register(name: str, *, modules: tuple[str, ...] = (), sheets: tuple[str, ...] = ()) -> Any:
     """The component made of NAME.js, and of NAME.html and NAME.css if they exist.
 

@@ -53,7 +53,7 @@ def run(job: Job) -> dict[str, Any]:
         target = _as_workbook(target, job.folder / "scored.xlsx")
     elif target.suffix == ".csv" and (table.delimiter, table.encoding) != (",", "utf-8"):
         _rewrite_like(table, target)
-    return {**result, "file": target.name, "label": LABEL, "probability": PROBABILITY}
+    return {**result, "file": target.name}
 
 
 def _rewrite_like(table: Table, target: Path) -> None:

@@ -18,7 +18,7 @@ MAX_MEGABYTES = 175
 
 
 def run(job: Job) -> dict[str, Any]:
-    """Open the model; return its name, its number of classes and its number of parameters."""
+    """Open the model; return its name and its number of classes."""
     job.progress("checking the archive")
     archive = job.session / job.spec["file"]
     checkpoint = unpack(archive, job.session / "own", name=job.spec["as"], check=refuse_costly)
@@ -26,11 +26,7 @@ def run(job: Job) -> dict[str, Any]:
     Predictor.load(checkpoint.path).predict(["check that it can classify a text"])
     write_downloads(job.session, checkpoint.path.name)
     archive.unlink(missing_ok=True)
-    return {
-        "name": checkpoint.path.name,
-        "classes": len(checkpoint.classes),
-        "parameters": checkpoint.n_parameters,
-    }
+    return {"name": checkpoint.path.name, "classes": len(checkpoint.classes)}
 
 
 def refuse_costly(checkpoint: Checkpoint) -> None:

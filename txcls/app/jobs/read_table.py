@@ -37,7 +37,7 @@ def run(job: Job) -> dict[str, Any]:
         "name": table.name,
         "rows": table.n_rows,
         "unit": table.unit,
-        "columns": _columns(table),
+        "columns": [{"name": name} for name in column_facts(table.sample)],
         "sheets": list(table.sheets),
         "sheet": table.sheet,
         "notes": list(table.notes),
@@ -52,13 +52,6 @@ def run(job: Job) -> dict[str, Any]:
     job.progress("looking for empty and repeated rows")
     summary |= {"text_column": guess.text_column, "label_column": guess.label_column, "reasons": list(guess.sentences)}
     return summary | _check_rows(job, table, guess, merge=bool(job.spec.get("merge")))
-
-
-def _columns(table: Table) -> list[dict[str, Any]]:
-    return [
-        {"name": name, "filled": facts.filled, "distinct": facts.distinct, "examples": list(facts.examples)}
-        for name, facts in column_facts(table.sample).items()
-    ]
 
 
 def _preview(table: Table) -> list[dict[str, Any]]:
@@ -123,7 +116,6 @@ def _survey_data(
     (job.folder / "rows.csv").write_text(_problems_csv(problems), encoding="utf-8-sig")
     counts = Counter(data_survey.words)
     return {
-        "usable": data_survey.usable,
         "classes": dict(data_survey.classes),
         "small_classes": list(data_survey.small_classes),
         "lengths": sorted(counts.items()),
@@ -131,8 +123,6 @@ def _survey_data(
         "n_conflict": data_survey.n_conflicts,
         "n_near": data_survey.n_near,
         "n_empty": len(data_survey.no_text) + len(data_survey.no_label),
-        "n_no_text": len(data_survey.no_text),
-        "n_no_label": len(data_survey.no_label),
         "problems": {
             kind: [problem for problem in problems if problem["kind"] == kind][:MAX_GROUPS] for kind in KIND_TITLES
         },

@@ -10,6 +10,7 @@ from txcls.app.jobs.queue import Job
 from txcls.app.jobs.sessions import write_json
 from txcls.app.shell.limits import limits
 from txcls.checkpoint.load import load_checkpoint
+from txcls.data.classes import labelled_texts
 from txcls.data.hashes import normalised
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
@@ -129,12 +130,7 @@ def _stored_rows(job: Job) -> StoredRows:
 
 def _labelled(stored_rows: StoredRows, rows: Sequence[int], classes: Sequence[str]) -> LabelledTexts:
     texts, labels = ([values[row] for row in rows] for values in (stored_rows.texts, stored_rows.labels))
-    return _of_classes(texts, labels, classes)
-
-
-def _of_classes(texts: Sequence[str], labels: Sequence[str], classes: Sequence[str]) -> LabelledTexts:
-    index = {name: number for number, name in enumerate(classes)}
-    return LabelledTexts(texts, [index[label] for label in labels], tuple(classes))
+    return labelled_texts(texts, labels, tuple(classes))
 
 
 def _curve(job: Job) -> dict[str, Any]:
@@ -142,7 +138,7 @@ def _curve(job: Job) -> dict[str, Any]:
     job.progress("reading the rows")
     stored_rows = _stored_rows(job)
     classes = sorted({*stored_rows.labels, *stored_rows.test_labels})
-    test = _of_classes(stored_rows.test_texts, stored_rows.test_labels, classes)
+    test = labelled_texts(stored_rows.test_texts, stored_rows.test_labels, tuple(classes))
 
     def on_subset(done: int, total: int) -> None:
         job.progress(f"{done} of {total} subsets of the rows")

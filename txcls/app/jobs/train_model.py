@@ -40,19 +40,7 @@ def run(job: Job) -> dict[str, Any]:
             "validation": len(plan.splits.validation),
             "test": len(plan.splits.test),
         }
-    summary: dict[str, Any] = {
-        "notes": [*rows.notes, *plan.notes],
-        "forecast": plan.recipe.forecast,
-        "epochs": plan.recipe.epochs,
-        "steps": plan.steps,
-        "tokens_per_second": plan.speed.tokens_per_second,
-        "threads": plan.speed.threads,
-        "training": len(plan.splits.training),
-        "validation": len(plan.splits.validation),
-        "unused": len(plan.splits.unused),
-        "test": len(plan.splits.test),
-        "classes": len(plan.splits.training.classes),
-    }
+    summary: dict[str, Any] = {"notes": [*rows.notes, *plan.notes], "steps": plan.steps}
     write_json(job.folder / "plan.json", summary)
     return summary | _train(job, plan, _rows_to_store(rows, plan, job.spec))
 

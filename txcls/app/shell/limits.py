@@ -1,7 +1,7 @@
 """Limits that a host sets with environment variables: memory, length of texts, queues, uploads and training."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any
 
@@ -10,6 +10,11 @@ from txcls.errors import ConfigError, TxclsError
 
 class BusyError(TxclsError):
     """A queue of this server is full."""
+
+
+def _set_by(variable: str, default: Any) -> Any:
+    """A field that an environment variable sets: on or off for a switch, otherwise a whole number."""
+    return field(default=default, metadata={"variable": variable})
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,39 +39,22 @@ class Limits:
         job_megabytes: memory for a job's process; a job that needs more fails.
     """
 
-    cache_megabytes: int = 160
-    cache_seconds: int = 3600
-    characters: int = 20_000
-    waiting: int = 40
-    uploads: bool = True
-    training: bool = True
-    upload_megabytes: int = 20
-    rows: int = 100_000
-    minutes: int = 15
-    queued: int = 8
-    keep_seconds: int = 3600
-    session_megabytes: int = 500
-    disk_megabytes: int = 5000
-    job_megabytes: int = 2000
+    cache_megabytes: int = _set_by("TXCLS_CACHE_MB", 160)
+    cache_seconds: int = _set_by("TXCLS_CACHE_SECONDS", 3600)
+    characters: int = _set_by("TXCLS_MAX_CHARACTERS", 20_000)
+    waiting: int = _set_by("TXCLS_MAX_WAITING", 40)
+    uploads: bool = _set_by("TXCLS_UPLOADS", True)
+    training: bool = _set_by("TXCLS_TRAINING", True)
+    upload_megabytes: int = _set_by("TXCLS_MAX_UPLOAD_MB", 20)
+    rows: int = _set_by("TXCLS_MAX_ROWS", 100_000)
+    minutes: int = _set_by("TXCLS_MAX_MINUTES", 15)
+    queued: int = _set_by("TXCLS_MAX_QUEUED", 8)
+    keep_seconds: int = _set_by("TXCLS_KEEP_SECONDS", 3600)
+    session_megabytes: int = _set_by("TXCLS_SESSION_MB", 500)
+    disk_megabytes: int = _set_by("TXCLS_DISK_MB", 5000)
+    job_megabytes: int = _set_by("TXCLS_JOB_MB", 2000)
 
 
-NAMES = {
-    "cache_megabytes": "TXCLS_CACHE_MB",
-    "cache_seconds": "TXCLS_CACHE_SECONDS",
-    "characters": "TXCLS_MAX_CHARACTERS",
-    "waiting": "TXCLS_MAX_WAITING",
-    "uploads": "TXCLS_UPLOADS",
-    "training": "TXCLS_TRAINING",
-    "upload_megabytes": "TXCLS_MAX_UPLOAD_MB",
-    "rows": "TXCLS_MAX_ROWS",
-    "minutes": "TXCLS_MAX_MINUTES",
-    "queued": "TXCLS_MAX_QUEUED",
-    "keep_seconds": "TXCLS_KEEP_SECONDS",
-    "session_megabytes": "TXCLS_SESSION_MB",
-    "disk_megabytes": "TXCLS_DISK_MB",
-    "job_megabytes": "TXCLS_JOB_MB",
-}
-"""The environment variable of each limit: on or off for `uploads` and `training`, otherwise a whole number."""
 _SWITCHES = {"on": True, "1": True, "true": True, "off": False, "0": False, "false": False}
 
 
@@ -77,12 +65,13 @@ def limits() -> Limits:
     Raises:
         ConfigError: a variable is not a whole number of at least 1, or a switch is neither on nor off.
     """
-    return Limits(**{field: _value(field, name) for field, name in NAMES.items() if os.environ.get(name)})
+    variables = {limit.name: limit.metadata["variable"] for limit in fields(Limits)}
+    return Limits(**{name: _value(name, variable) for name, variable in variables.items() if os.environ.get(variable)})
 
 
-def _value(field: str, name: str) -> Any:
-    raw = os.environ[name]
-    if field in ("uploads", "training"):
+def _value(name: str, variable: str) -> Any:
+    raw = os.environ[variable]
+    if name in ("uploads", "training"):
         expected = "on or off"
         if raw.strip().lower() in _SWITCHES:
             return _SWITCHES[raw.strip().lower()]
@@ -90,4 +79,4 @@ def _value(field: str, name: str) -> Any:
         expected = "a whole number from 1 to 999999999"
         if raw.isascii() and raw.isdigit() and len(raw) <= 9 and int(raw):
             return int(raw)
-    raise ConfigError(f"{name}={raw[:40]!r}: expected {expected}; correct it, or unset it")
+    raise ConfigError(f"{variable}={raw[:40]!r}: expected {expected}; correct it, or unset it")

@@ -5,15 +5,7 @@
 import pandas  # noqa: F401
 import streamlit as st
 
-from txcls.app.components.every_page import (
-    buffer_early_page_key,
-    close_menu_on_phones,
-    keep_one_entry_per_step,
-    refuse_translation,
-    scroll_by_keyboard,
-    send_address_to_spaces,
-    store_own_token,
-)
+from txcls.app.components.register import register
 from txcls.app.lessons import lesson
 from txcls.app.menu import CLASSIFY, MENU
 from txcls.app.shell import layout, own
@@ -31,14 +23,16 @@ st.html(
     f"<style>[data-testid=stTopNav] > :nth-child({section}) p {{font-weight: 650; text-decoration: underline}}</style>"
 )
 st.set_page_config(page_title=f"{page.title} · txcls", page_icon=layout.ICON, layout="wide")
-scroll_by_keyboard()
-keep_one_entry_per_step()
-send_address_to_spaces()
-refuse_translation()
+# Browser code of every page: tab stops for what scrolls; Back and Forward by steps of a lesson; the view in a Space's
+# address; no translation by the browser, which would break the page.
+for name in ("scrollers", "lesson_history", "frame_address", "untranslated"):
+    register(name)(key=name)
 if token := own.cookie_token():
-    store_own_token(own.COOKIE, token, seconds=limits().keep_seconds)
-close_menu_on_phones(page.title)
-buffer_early_page_key(on="lesson" in st.query_params or st.query_params.get("mode") == "lecture")
+    cookie = {"name": own.COOKIE, "token": token, "seconds": limits().keep_seconds}
+    register("own_cookie")(data=cookie, key="own_cookie")
+register("phone_menu")(data={"page": page.title}, key="phone_menu")  # closes the menu, which covers the page on a phone
+is_paged = "lesson" in st.query_params or st.query_params.get("mode") == "lecture"
+register("early_key")(data={"on": is_paged}, key="early_key")  # keeps a PageDown pressed before the page is drawn
 try:
     lesson.arrive(next(info for pages in MENU.values() for info in pages if info.title == page.title))
     page.run()

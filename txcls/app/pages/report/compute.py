@@ -14,6 +14,7 @@ from txcls.app.jobs.sessions import read_json
 from txcls.app.shell import checkpoints, own
 from txcls.app.shell.cache import Source, cached, size_of_texts
 from txcls.app.shell.compute_queue import my_turn
+from txcls.data.classes import labelled_texts
 from txcls.data.datasets import dataset_names, is_available, open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import LabelledTexts
@@ -140,10 +141,9 @@ def training_rows(source: Source) -> LabelledTexts:
 def _labelled(source: Source, stored_rows: StoredRows, rows: Sequence[int]) -> LabelledTexts:
     """Stored rows, with labels as indices of the classifier's classes."""
     classes = checkpoints.classifier(source).classes
-    index = {name: number for number, name in enumerate(classes)}
-    known_rows = [row for row in rows if stored_rows.labels[row] in index]
-    return LabelledTexts(
-        [stored_rows.texts[row] for row in known_rows], [index[stored_rows.labels[row]] for row in known_rows], classes
+    known = [row for row in rows if stored_rows.labels[row] in classes]
+    return labelled_texts(
+        [stored_rows.texts[row] for row in known], [stored_rows.labels[row] for row in known], classes
     )
 
 

@@ -143,14 +143,13 @@ def plural_of(noun: str) -> str:
 
 
 def make_rows(
-    sources: Mapping[str, Iterable[tuple[Split, str]]], *, limit: Mapping[Split, int], seed: int = 0
+    sources: Mapping[str, Iterable[tuple[Split, str]]], *, limit: Mapping[Split, int]
 ) -> tuple[dict[Split, list[Row]], Nouns]:
     """Make rows from texts, without repetitions, as many singular as plural, and with their numbers of attractors.
 
     Args:
         sources: for each source, texts with the split that their rows belong to.
         limit: the maximum number of rows of each split; for validation and test, from each source.
-        seed: determines the selection and the order.
 
     Returns:
         The rows of each split, and the nouns of the training texts. No validation or test row is in training.
@@ -165,7 +164,7 @@ def make_rows(
             )
             if split == "train":
                 noun_count.add(text)
-    nouns, rng, seen = noun_count.nouns(), random.Random(seed), set[bytes]()
+    nouns, rng, seen = noun_count.nouns(), random.Random(0), set[bytes]()
     rows: dict[Split, list[Row]] = {
         "test": [],
         "validation": [],
