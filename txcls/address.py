@@ -38,7 +38,7 @@ HeadChange = Literal["off", "uniform", "shuffled"]
 HeadOrder = Literal["story", "worth", "entropy", "number"]
 """What the Head atlas is sorted by."""
 Experiment = Literal["", "words", "patch", "point", "circuit"]
-"""The experiments on What if; "" is the patching grid if the two texts allow it, otherwise words."""
+"""The experiments on What if; "" is the patching grid in models with a known circuit, otherwise words."""
 Mode = Literal["", "lecture"]
 """How pages are shown: normally, or as slides (`lecture.py`)."""
 UNSET = -1

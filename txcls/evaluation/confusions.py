@@ -114,7 +114,7 @@ def words_table(predictions: RowPredictions) -> tuple[list[tuple[str, str, str, 
 
 
 def _of(n: int, total: int) -> str:
-    return f"{n:,} of {total:,} ({percentage(n / total, 0)})"
+    return f"{n:,} of {total:,} ({percentage(n / total)})"
 
 
 def class_advice(report: Report) -> list[str]:

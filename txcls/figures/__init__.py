@@ -16,13 +16,13 @@ from txcls.figures.maps import (
     overlap_map, patch_map, position_heatmap, token_rows,
 )  # fmt: skip
 from txcls.figures.operands import number_map, operands_map
-from txcls.figures.style import class_colours, label, minus, percent, visible
+from txcls.figures.style import class_colours, darken, label, minus, percent, visible
 
 __all__ = [
     "FEED_FORWARD", "MAX_BARS", "Arcs", "attention_arcs", "attention_grid", "attention_map", "choose_arcs",
     "class_colours", "class_counts", "compared_bars", "compared_effects", "comparison_intervals", "confusion_map",
-    "contribution_bars", "deletion_lines", "group_bars", "group_lines", "head_effects_map", "head_values_map", "label",
-    "length_histogram", "lens_lines", "live_curves", "mask_map", "minus", "number_bars", "number_map",
+    "contribution_bars", "darken", "deletion_lines", "group_bars", "group_lines", "head_effects_map", "head_values_map",
+    "label", "length_histogram", "lens_lines", "live_curves", "mask_map", "minus", "number_bars", "number_map",
     "operands_map", "overlap_map", "patch_map", "percent", "pooling_bars", "position_curves", "position_heatmap",
     "probability_bars", "query_key_bars", "reliability_diagram", "rows_diagram", "shuffle_bars",
     "surprisal_bars", "text_scatter", "token_bars", "token_rows", "token_scatter", "training_curves", "visible",

@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from txcls.figures.style import OKABE_ITO, TOKENS, categories, label, new_figure
+from txcls.figures.style import OKABE_ITO, categories, label, new_figure, token_axis
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +53,12 @@ def attention_arcs(pattern: NDArray[np.floating], tokens: Sequence[str], arcs: A
     `pattern` (T, T).
     """
     n = len(tokens)
-    token_axis = {"range": [-0.7, n - 0.3], "showgrid": False, "ticks": ""}
+    places = {"range": [-0.7, n - 0.3], "showgrid": False, "ticks": ""}
     figure = new_figure(
         height=430,
-        x={"showticklabels": False, **token_axis},
+        x={"showticklabels": False, **places},
         y={"range": [-1.3, 1.3], "showgrid": False, "showticklabels": False},
-        xaxis2={"overlaying": "x", "automargin": True, **TOKENS, **token_axis},
+        xaxis2={"overlaying": "x", "automargin": True, **token_axis(n), **places},
         annotations=[
             {"x": 0, "xref": "paper", "xanchor": "left", "y": y, "text": text, "showarrow": False, "opacity": 0.8}
             for y, text in ((1.2, "↷ attends to a later token"), (-1.2, "↶ attends to an earlier token"))

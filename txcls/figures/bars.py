@@ -14,7 +14,6 @@ from txcls.figures.style import (
     FRAME,
     OKABE_ITO,
     PROBABILITY,
-    TOKENS,
     Quantity,
     Settings,
     categories,
@@ -26,6 +25,7 @@ from txcls.figures.style import (
     new_figure,
     percent,
     row_axis,
+    token_axis,
 )
 from txcls.wording import percentage
 
@@ -216,7 +216,7 @@ def compared_effects(
     limit = 1.1 * max(float(np.nanmax(np.abs([before, after]), initial=0.0)), 0.01)
     figure = new_figure(
         height=340,
-        x=TOKENS,
+        x=token_axis(len(words)),
         y={"range": [-limit, limit], "title": f"for {label(class_name)}"},
         shapes=[_line_across(0, width=1, color=FRAME)],
         barmode="group",
@@ -308,7 +308,9 @@ def _token_columns(
     values: NDArray[np.floating], tokens: Sequence[str], *, title: str, top: float, mark: float | None, hover: str
 ) -> go.Figure:
     shapes = [] if mark is None else [_line_across(mark, dash="dash", width=2, color=FRAME)]
-    figure = new_figure(height=300, x={"ticks": "", **TOKENS}, y={"range": [0, top], "title": title}, shapes=shapes)
+    figure = new_figure(
+        height=300, x={"ticks": "", **token_axis(len(tokens))}, y={"range": [0, top], "title": title}, shapes=shapes
+    )
     figure.add_bar(
         x=categories(tokens),
         y=np.asarray(values, dtype=np.float32),
@@ -363,7 +365,7 @@ def number_bars(
         figure = new_figure(height=int(120 + 26 * len(order)), x=value_axis, y=name_axis)
         figure.add_bar(x=finite, y=positions, orientation="h", **bar)
     else:
-        bar_axis = {"title": axis_title} if names is None else TOKENS
+        bar_axis = {"title": axis_title} if names is None else token_axis(len(names))
         figure = new_figure(height=340, x={"showgrid": False, **bar_axis}, y=value_axis)
         figure.add_bar(x=positions, y=finite, **bar)
     return figure
@@ -418,7 +420,7 @@ def group_bars(names: Sequence[str], accuracies: Sequence[float], rows: Sequence
 
     `rows` holds the number of rows in each group; `axis_title` names the property by which rows are grouped.
     """
-    shown = [label(name, width=24) for name in names]
+    shown = [label(name, width=40) for name in names]
     figure = _class_figure(shown, height=76 + 56 * len(shown), size=FONT_SIZE, above=True, right=84)
     figure.update_layout(xaxis_title="accuracy", yaxis_title=axis_title)
     figure.add_bar(

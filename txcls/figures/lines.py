@@ -185,7 +185,7 @@ def deletion_lines(
     """
     figure = new_figure(
         height=500,
-        x={"range": [0, 1], "tickformat": ".0%", "title": "share of words deleted,<br>highest score first"},
+        x={**PROBABILITY, "title": "share of words deleted,<br>highest score first"},
         y={"range": [0, 1.02], "tickformat": ".0%", "title": f"probability of {label(class_name)}"},
         hovermode="x unified",
         **legend_above(traceorder="normal"),
@@ -262,7 +262,7 @@ def lens_lines(states: Sequence[str], classes: Sequence[str], probabilities: NDA
     )
     _add_lines(
         figure,
-        [name.replace(": ", "<br>") for name in states],
+        [_short_state(name) for name in states],
         [label(classes[index], width=26) for index in chosen],
         probabilities.T[chosen],
         hover="%{y:.1%}",
@@ -271,6 +271,13 @@ def lens_lines(states: Sequence[str], classes: Sequence[str], probabilities: NDA
         styles=chosen if len(classes) <= len(CLASS_COLOURS) else None,
     )
     return figure
+
+
+def _short_state(name: str) -> str:
+    """A state's short name, to fit on a phone: `layer 1: attention` becomes `L1 attn`."""
+    for word, short in (("layer ", "L"), ("attention", "attn"), ("feed-forward", "FF"), (": ", " ")):
+        name = name.replace(word, short)
+    return name
 
 
 def position_curves(

@@ -14,7 +14,6 @@ from txcls.figures.style import (
     DIVERGING,
     FRAME,
     SEQUENTIAL,
-    TOKENS,
     Settings,
     categories,
     colour_limit,
@@ -27,6 +26,7 @@ from txcls.figures.style import (
     new_figure,
     share_colour_axis,
     signed_colour_axis,
+    token_axis,
 )
 from txcls.text.tokens import Token
 
@@ -80,7 +80,7 @@ def attention_grid(patterns: NDArray[np.floating], *, selected: tuple[int, int] 
     step, edge = 1 + gap, gap / 2
     rows, columns = ([n * step + 0.5 for n in range(size)] for size in (n_layers, n_heads))
     figure = new_figure(
-        height=int(96 + np.clip(560 / n_heads, 80, 170) * n_layers),
+        height=int(96 + np.clip(400 / n_heads, 80, 170) * n_layers),
         x=_cell_axis(_numbers(n_heads), columns, (-edge, n_heads * step - edge), title="head", side="top"),
         y=_cell_axis(_numbers(n_layers), rows, (n_layers * step - edge, -edge), title="layer"),
         coloraxis=share_colour_axis(top=255),
@@ -181,11 +181,11 @@ def mask_map(allowed: NDArray[np.bool_], tokens: Sequence[str]) -> go.Figure:
 
 
 def _query_key_figure(n_tokens: int, *, rows: str = "query", columns: str = "key", **layout: Any) -> go.Figure:
-    axis = {"type": "category", "tickfont": {"size": 13}, **CELLS}
+    axis = {**token_axis(n_tokens), **CELLS}
     return new_figure(
         height=int(np.clip(190 + 17 * n_tokens, 430, 900)),
-        x={"title": {"text": columns, "standoff": 8}, "side": "top", "tickangle": -60, **axis, **few_columns(n_tokens)},
-        y={"title": {"text": rows, "standoff": 16}, **axis, **few_rows(n_tokens)},
+        x={"title": {"text": columns, "standoff": 8}, "side": "top", **axis, **few_columns(n_tokens)},
+        y={"title": {"text": rows, "standoff": 16}, **axis, "tickangle": 0, **few_rows(n_tokens)},
         **layout,
     )
 
@@ -276,7 +276,7 @@ def _head_map(
         centres += [0.0, n_heads + FEED_FORWARD_GAP]
     columns = [column for column in range(n_columns) if names[column]]
     figure = new_figure(
-        height=int(190 + np.clip(330 / n_layers, 34, 74) * n_layers),
+        height=int(190 + np.clip(330 / n_layers, 34, 54) * n_layers),
         x=_cell_axis(
             [names[column] for column in columns],
             [centres[column] for column in columns],
@@ -364,7 +364,8 @@ def overlap_map(names: Sequence[str], overlaps: NDArray[np.floating]) -> go.Figu
     axis = {"tickvals": list(range(len(names))), "tickfont": {"size": 13}, **CELLS}
     figure = new_figure(
         height=560,
-        x={"side": "top", "tickangle": -45, "ticktext": list(names), **axis},
+        x={"side": "top", "tickangle": -45, "ticklabeloverflow": "allow", "ticktext": list(names), **axis},
+        right=90,  # for the slanted name of the last column
         y={"autorange": "reversed", "ticktext": [name.replace(" ", "<br>", 1) for name in names], **axis},
         coloraxis={
             "colorscale": SEQUENTIAL,
@@ -403,7 +404,7 @@ def token_rows(
     bound = float(np.abs(values).max(initial=0.0)) or 1.0
     figure = new_figure(
         height=int(230 + 34 * len(rows)),
-        x={"showgrid": False, **TOKENS},
+        x={"showgrid": False, **token_axis(len(tokens))},
         y={"autorange": "reversed", "type": "category", "showgrid": False, "tickfont": {"size": 13}},
         coloraxis={
             "colorscale": DIVERGING if signed else SEQUENTIAL,
@@ -437,19 +438,19 @@ def patch_map(
     A click on a cell reports `customdata = [part, token]` (from 0).
 
     Args:
-        parts: P names in the order of the forward pass, from the bottom up.
+        parts: P names in the order of the forward pass, from the top down.
         tokens: T labels.
         values: (P, T); the colours span -1 to 1.
         selected: (part, token) to frame.
         numbers: whether to show numbers in cells that are wide enough.
     """
     n_parts, n_tokens = values.shape
-    token_labels = {"tickangle": -45, "tickfont": {"size": 13}}
+    token_labels = {"side": "top", "tickangle": -45, "ticklabeloverflow": "allow", "tickfont": {"size": 13}}
     part_labels = {"tickfont": {"size": 13 if n_parts <= 12 else 12}}
     figure = new_figure(
         height=int(90 + np.clip(264 / n_parts, 15, 24) * n_parts),
         x=_cell_axis([label(token) for token in tokens], range(n_tokens), (-0.5, n_tokens - 0.5), **token_labels),
-        y=_cell_axis(parts, range(n_parts), (-0.5, n_parts - 0.5), **part_labels),
+        y=_cell_axis(parts, range(n_parts), (n_parts - 0.5, -0.5), **part_labels),
         coloraxis=signed_colour_axis(1.0, title="share of the difference"),
         hoverdistance=-1,
         clickmode="event+select",

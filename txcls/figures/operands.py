@@ -13,7 +13,6 @@ from txcls.figures.style import (
     DIVERGING,
     FRAME,
     SEQUENTIAL,
-    TOKENS,
     Quantity,
     Settings,
     categories,
@@ -25,6 +24,7 @@ from txcls.figures.style import (
     new_figure,
     share_colour_axis,
     signed_colour_axis,
+    token_axis,
 )
 
 Used = Literal["row", "column", "cell"]
@@ -62,7 +62,9 @@ def number_map(
     limit = colour_limit(finite, bound)
     colours = signed_colour_axis(limit, title="value") if quantity == "value" else share_colour_axis(title=quantity)
     axis = {"showgrid": False, "ticks": "", "tickfont": {"size": 13}}
-    across_axis = {"range": [-0.5, n_columns - 0.5]} if columns is None else {**TOKENS, **few_columns(n_columns)}
+    across_axis = (
+        {"range": [-0.5, n_columns - 0.5]} if columns is None else {**token_axis(n_columns), **few_columns(n_columns)}
+    )
     figure = new_figure(
         height=int(np.clip(150 + 17 * n_rows, 210, 1250)),
         x={"title": {"text": column_title, "standoff": 8}, "side": "top", **axis, **across_axis},

@@ -16,7 +16,7 @@ from txcls.wording import bounded_percentage
 OKABE_ITO = ("#1F83C4", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#7A7A7A")
 """Colour-blind-safe colours after Okabe & Ito 2008, adjusted where contrast with white or black was too low."""
 
-CLASS_COLOURS = ("#4854FC", "#E65400", "#1BB28D", "#924599", "#CC9F5C", "#B20000", "#00665E", "#80734C")
+CLASS_COLOURS = ("#4854FC", "#EA7106", "#1BB28D", "#924599", "#CC9F5C", "#D0060C", "#18716C", "#80734C")
 """The colours of classes, distinguishable for colour-blind readers too (measured in tests/figures/test_style.py)."""
 
 N_RANKED_COLOURS = 6
@@ -41,6 +41,10 @@ DIVERGING = (
     (0.0, "#08519C"), (0.25, "#5AA2D4"), (0.5, "#F2F2F2"), (0.75, "#EE9A54"), (1.0, "#B04A00"),
 )  # fmt: skip
 """Blue, light grey at zero, orange: distinguishable with every common type of colour blindness."""
+DIVERGING_ON_DARK = (
+    (0.0, "#A8D3F5"), (0.25, "#2E7DBC"), (0.5, "#23262E"), (0.75, "#BC611B"), (1.0, "#FFBE86"),
+)  # fmt: skip
+"""The same with a dark zero, for a dark page: empty cells do not glare."""
 
 FONT_SIZE = 14
 
@@ -58,8 +62,14 @@ PROBABILITY: Settings = {
 }
 """An axis of probabilities, always from 0 to 1 to make figures comparable."""
 
-TOKENS: Settings = {"type": "category", "tickangle": -60, "tickfont": {"size": 13}}
-"""An axis of tokens, named by `categories`."""
+MAX_NAMED = 18
+"""Maximum number of tokens that all have a name, even on a phone; of more, plotly names as many as fit."""
+
+
+def token_axis(n: int) -> Settings:
+    """Settings of an axis of n tokens, named by `categories`."""
+    every = {"dtick": 1} if n <= MAX_NAMED else {}
+    return {"type": "category", "tickangle": -60 if n <= 12 else -90, "tickfont": {"size": 13}, **every}
 
 
 def class_colours(probabilities: Sequence[float] | NDArray[np.floating]) -> list[str]:
@@ -108,10 +118,7 @@ def label(text: str, *, width: int = 18) -> str:
 
 
 def categories(tokens: Sequence[str | Token], *, width: int = 14) -> list[str]:
-    """One axis category per token; zero-width characters make repeated tokens distinct.
-
-    On a category axis, plotly shows as many labels as fit.
-    """
+    """One axis category per token; zero-width characters make repeated tokens distinct."""
     digits = str.maketrans("01", "\u200b\u200c")
     names = [token.label if isinstance(token, Token) else token for token in tokens]
     return [label(name, width=width) + f"{index:b}".translate(digits) for index, name in enumerate(names)]
@@ -185,6 +192,14 @@ def flat_colour_bar(title: str, **more: object) -> dict[str, Any]:
     return {
         "title": {"text": title, "side": "top"}, "orientation": "h", "thickness": 12, "outlinewidth": 0, **more,
     }  # fmt: skip
+
+
+def darken(figure: go.Figure) -> None:
+    """Give a figure's diverging colour scales a dark zero, for a dark page."""
+    scales = [figure.layout.coloraxis, *(trace for trace in figure.data if isinstance(trace, go.Heatmap))]
+    for scale in scales:
+        if scale.colorscale == DIVERGING:
+            scale.colorscale = DIVERGING_ON_DARK
 
 
 def legend_above(*, y: float = 1.02, **more: object) -> dict[str, Any]:

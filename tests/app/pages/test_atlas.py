@@ -59,10 +59,10 @@ def test_the_selected_heads_attention_by_kinds_is_drawn_against_chance() -> None
     assert (app.query_params["layer"], app.query_params["head"]) == ("1", "2")
 
 
-def test_pages_open_on_the_head_worth_most_unless_the_address_names_one() -> None:
+def test_pages_open_on_a_confirmed_or_a_clear_head_unless_the_address_names_one() -> None:
     for params, head_name in (
         ({}, "2.2"),
-        ({"layer": "1"}, "1.1"),
+        ({"layer": "1"}, "1.2"),
         ({"head": "1"}, "1.1"),
         ({"layer": "1", "head": "2"}, "1.2"),
     ):

@@ -33,7 +33,7 @@ def three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def table(app: AppTest) -> list[list[str]]:
-    [markdown] = [m.value for m in app.markdown if m.value.startswith("| positions | as typed ")]
+    [markdown] = [m.value for m in app.markdown if m.value.startswith("| positions | original order ")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in markdown.splitlines()[2:]]
 
 
@@ -71,7 +71,7 @@ def test_without_positions_no_order_changes_the_answer_and_with_them_some_does()
 def test_a_text_unknown_to_the_three_models_is_replaced_by_a_report() -> None:
     app = open_page("positions", text="xylophone zeppelin quixotic")
     assert table(app) == table(open_page("positions", text=REPORTS[0].text)) != table(open_page("positions", text=TEXT))
-    assert says(app.caption, "of your text is unknown to these models")
+    assert says(app.caption, "of your text is unknown to these three models")
 
 
 @pytest.mark.parametrize(

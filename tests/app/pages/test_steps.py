@@ -47,7 +47,7 @@ def drawn_numbers(app: AppTest) -> NDArray[Any]:
 
 @pytest.mark.parametrize("name", slow_but([PLAIN], [PLAIN, PAIRS]))
 def test_next_goes_through_every_step_and_back_again(name: str) -> None:
-    app = open_page("steps", checkpoint=name, text=TEXT, step="text")
+    app = open_page("steps", checkpoint=name, text=TEXT, step="text", head="1")
     walk = walk_of(name)
     for place, step in enumerate(walk.steps):
         assert not app.exception and step.title in heading(app)

@@ -256,15 +256,14 @@ class Curves {
   /** The effect of a patch and of its control over training, named beside the title of the accuracy. */
   patched(y, top) {
     const { patched } = this.data
-    if (!patched) return []
+    if (!patched || this.width <= 560) return [] // no room for the names of the lines
     return ["patched", "control"].flatMap((name, index) => {
       const points = patched.curves[index].map((value, n) => `${this.x(n)},${y(value)}`).join(" ")
       const left = this.x(0) + 90 + 280 * index
-      const isNamed = this.width > 560
       return [
         svgElement("polyline", { class: name, points }),
-        ...(isNamed ? [svgElement("line", { class: name, x1: left, x2: left + 22, y1: top - 9, y2: top - 9 })] : []),
-        ...(isNamed ? [svgElement("text", { x: left + 28, y: top - 5 }, patched.names[index])] : []),
+        svgElement("line", { class: name, x1: left, x2: left + 22, y1: top - 9, y2: top - 9 }),
+        svgElement("text", { x: left + 28, y: top - 5 }, patched.names[index]),
       ]
     })
   }

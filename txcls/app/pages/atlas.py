@@ -287,7 +287,7 @@ def _draw_kinds(page: layout.Page, atlas: HeadAtlas) -> None:
             columns=table.keys,
             row_title="query",
             column_title="key",
-            bound=1.0,
+            bound=max(0.1, float(np.nanmax(np.abs(difference)))),
         ),
         key="chart_kinds",
         alt=f"Heat map of the attention of head {layer + 1}.{head + 1} minus uniform weights, "

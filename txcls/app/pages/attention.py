@@ -25,7 +25,7 @@ from txcls.figures import (
 )
 from txcls.inspection.attention import attention_rollout, head_statistics
 from txcls.predictor import Predictor
-from txcls.wording import percentage
+from txcls.wording import bounded_percentage, percentage
 
 SHORT_CAVEAT = "**Attention is not by itself an explanation.**"
 CAVEAT = (
@@ -198,7 +198,7 @@ def _draw_arcs(view: View, shown: ShownTokens) -> None:
     )
     st.caption(
         f"The {len(arcs.weights)} arcs with the largest weights, and dots whose size shows self-attention: together "
-        f"{percentage(arcs.share, 0)} of the attention{' of this query' if query is not None else ''}. "
+        f"{bounded_percentage(arcs.share)} of the attention{' of this query' if query is not None else ''}. "
         f"{arcs.n_hidden:,} weaker pairs are omitted. Arcs above the line lead from a query to a later key, those "
         "below it to an earlier key; thicker arcs have more weight."
     )

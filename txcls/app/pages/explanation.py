@@ -160,7 +160,7 @@ def _draw_deletion(curves: DeletionCurves, *, label: str, blank: str) -> None:
         "probability falls early and the area under the curve is small."
     )
     names = [METHODS[name] for name in curves.curves]
-    st.markdown(_verdict_sentences(curves.areas, curves.random_area))
+    st.markdown(_verdict_sentences(curves.areas, curves.random_area, where="On this text"))
     chart(
         deletion_lines(names, curves.shares, list(curves.curves.values()), curves.random, class_name=label),
         key="chart_deletion",
@@ -177,7 +177,7 @@ def _draw_deletion(curves: DeletionCurves, *, label: str, blank: str) -> None:
     )
 
 
-def _verdict_sentences(areas: Mapping[str, float], random_area: float) -> str:
+def _verdict_sentences(areas: Mapping[str, float], random_area: float, *, where: str) -> str:
     """Sentences that compare the best attention method with a random order and with the best other method."""
     best = min((name for name in areas if name not in ATTENTION_METHODS), key=areas.__getitem__)
     attention = min((name for name in ATTENTION_METHODS if name in areas), key=areas.__getitem__)
@@ -189,11 +189,14 @@ def _verdict_sentences(areas: Mapping[str, float], random_area: float) -> str:
     all_areas = f"{name} has {areas[attention]:.3f}, {other_areas}, a random order {random_area:.3f}."
     if gap <= 0:
         return f"No method beats a random order. {all_areas}"
-    if share >= 0.8:
-        return f"**{name} does as well as the best other method, or nearly.** {all_areas}"
-    if share >= 0.3:
-        return f"**{name} finds some of the words that matter.** {all_areas}"
-    return f"**No attention method does much better than a random order.** {all_areas}"
+    if share < 0.3:
+        return f"**{where}, no attention method does much better than a random order.** {all_areas}"
+    worse = [METHODS[method].lower() for method in ATTENTION_METHODS if areas.get(method, 0.0) >= random_area]
+    no_better = f" {' and '.join(worse).capitalize()} {'do' if len(worse) > 1 else 'does'} no better." if worse else ""
+    return (
+        f"**{where}, {name.lower()}, the best attention method, improves on a random order by "
+        f"{percentage(share, 0)} of what {METHODS[best].lower()} does.**{no_better} {all_areas}"
+    )
 
 
 def _other_tokens_sentence(elsewhere: Mapping[Any, float]) -> str:
@@ -260,7 +263,7 @@ def _draw_average_table(averages: ExplanationAverages, blank: str) -> None:
     rows = [(METHODS[name], f"{area:.3f}", share) for (name, area), share in zip(areas, overlaps, strict=True)]
     rows.append(("random order", f"{averages.random_area:.3f}", percentage(averages.chance, 0)))
     head = ("method", "area under the deletion curve", "strongest words shared with last-layer attention")
-    st.markdown(_verdict_sentences(averages.areas, averages.random_area))
+    st.markdown(_verdict_sentences(averages.areas, averages.random_area, where="On average"))
     st.html(f'<div class="txcls-table">{_table_html(head, rows)}</div>')
     best = min(averages.areas, key=averages.areas.__getitem__)
     st.caption(

@@ -7,14 +7,18 @@ from txcls.app.shell import layout, lecture
 from txcls.web.playground import playground
 
 HEIGHT = 1700
-"""Height of the frame in pixels: the whole page fits at usual widths, and scrolls in a narrower frame."""
+"""Height of the frame in pixels until its page has set its own."""
 
 
 def main() -> None:
     """Draw the page."""
     layout.open_plain_page(menu.PLAYGROUND)
     page = playground()
-    st.iframe(page.decode(), height=HEIGHT)
+    st.html(
+        "<style>.st-key-playground :has(> iframe) {height: auto !important}</style>"
+    )  # the page sets its own height
+    with st.container(key="playground"):
+        st.iframe(page.decode(), height=HEIGHT)
     st.download_button(
         "Download this page", page, file_name="playground.html", mime="text/html", help="One file that needs no server"
     )

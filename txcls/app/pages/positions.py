@@ -244,7 +244,7 @@ def _draw_shuffles(page: layout.Page, classes: tuple[str, ...]) -> None:
 
 def _draw_models(page: layout.Page) -> None:
     """Draw the predictions of `MODELS` for the text in another order, and their accuracy on shuffled test texts."""
-    st.subheader("Test accuracy by position encoding", anchor=False)
+    st.subheader("Test accuracy on match reports, by position encoding", anchor=False)
     if not set(MODELS) <= set(checkpoints.names()):
         st.markdown("These checkpoints are not installed. Each trains in about a minute:")
         st.code(TRAIN_COMMANDS.strip(), language=None)
@@ -262,7 +262,7 @@ def _draw_models(page: layout.Page) -> None:
         shuffled_accuracy = metrics.get("order", {}).get("words_shuffled")
         predictions = [_prediction_text(source, words) for words in (text, reordered)]
         rows.append((kind, *predictions, _accuracy_text(shuffled_accuracy)))
-    columns = ("positions", "as typed", "in this order", "shuffled texts")
+    columns = ("positions", "original order", "in this order", "shuffled texts")
     table_container.markdown(table(columns, rows, right=columns[3:]))
     st.caption(
         "Test accuracies on “Which team won?” (`python -m txcls evaluate`) after the same training on the same "
@@ -277,8 +277,8 @@ def _text_for_models(text: str) -> str:
     if share < MOSTLY_UNKNOWN:
         return text
     st.caption(
-        f"{percentage(share, 0)} of your text is unknown to these models, which know only match reports, so they "
-        "classify this one:"
+        f"{percentage(share, 0)} of your text is unknown to these three models, which know only match reports. They "
+        f"classify this one instead: “{REPORTS[0].text}”"
     )
     return REPORTS[0].text
 

@@ -69,7 +69,8 @@ def _draw_experiment(page: layout.Page, classifier: Predictor, winner: str) -> N
             on_select=lambda: _switch_clicked(page.source, page.view),
         )
         st.caption(
-            "FF is the layer's feed-forward block, which can only be switched off. "
+            "FF is the layer's feed-forward block, which can only be switched off. The board is about this text; a "
+            "head's worth, below, is about the accuracy on all test texts. "
             "Parts can compensate for each other, so a small change does not mean that a part does nothing."
         )
         _draw_about_changes(means, off=off, heads=heads)

@@ -8,6 +8,7 @@ import streamlit as st
 
 from txcls.app.components.save_chart import save_buttons
 from txcls.app.shell import lecture, state
+from txcls.figures import darken
 
 MAX_TOKENS = 64
 """Maximum number of tokens drawn at once; for longer texts, a slider moves a window over them."""
@@ -46,6 +47,8 @@ def chart(
         on_select: called when a point is clicked.
     """
     large = lecture.is_on()
+    if st.context.theme.type == "dark":
+        darken(figure)
     file_name = f"{of or state.shown_view().checkpoint}-{key.removeprefix('chart_')}"
     st.plotly_chart(
         lecture.enlarge(figure) if large else figure,

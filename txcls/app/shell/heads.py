@@ -83,9 +83,11 @@ def worth_of_heads(classifier: Predictor) -> Floats:
 
 
 TERMS = (
-    "A story describes what a head attends to. <b>Restores</b>: with uniform weights for the queries that the story "
-    "covers, accuracy drops; with the story’s weights instead, this share of the loss is restored. <b>Worth</b>: the "
-    "accuracy lost when the head’s whole output is replaced by its mean."
+    "A story describes what a head attends to. <b>Worth</b>: the points of test accuracy lost when only this head’s "
+    "output is replaced by its mean; under half a point, it is <b>not needed by itself</b>. <b>Restores</b>: with "
+    "uniform weights for the queries that the story covers, accuracy drops; with the story’s weights instead, this "
+    "share of the loss is restored. <b>Looks clear</b>: on average, the head follows its story, but no test shows that "
+    "it matters."
 )
 """Definitions of the words on a chip, as HTML."""
 _TERMS_TO_OPEN = f'<details class="txcls-terms"><summary>what is this?</summary>{TERMS}</details>'
@@ -142,10 +144,10 @@ def link_where_heads_matter(
     if target is menu.ATLAS:  # the Head atlas itself lists them
         sentence = ""
     elif len(removable) > 1:
-        sentence = f"{len(removable)} of {len(heads)} heads can each be removed at almost no cost. "
+        sentence = f"{len(removable)} of {len(heads)} heads can each be removed at almost no cost in test accuracy. "
     else:
         [(layer, head)] = removable
-        sentence = f"Head {layer + 1}.{head + 1} can be removed at almost no cost. "
+        sentence = f"Head {layer + 1}.{head + 1} can be removed at almost no cost in test accuracy. "
     st.page_link(
         target.path,
         label=f"{sentence}See {CHECKPOINT_WHERE_HEADS_MATTER}, where single heads matter →",

@@ -136,7 +136,8 @@ def prediction_html(
     `before` is the text before a small prediction; `unlike` (see `draw_prediction`) is collapsed after it.
     """
     best = prediction.ranked[0]
-    label, probability = html.escape(visible(best.label)), percent(best.probability)
+    label = html.escape(visible(best.label))
+    probability = percent(best.probability).replace(" %", "&nbsp;%")
     is_out_of_scope = prediction.out_of_scope is True
     if large:
         words = f"{label}<small>{probability}</small>"

@@ -156,9 +156,10 @@ def spare_sentence(atlas: HeadAtlas) -> str:
         return ""
     if n == 1:
         return f"One head can be mean-ablated at a cost of under {_points(IDLE)} of accuracy."
+    spare = f"Each of the {n} heads" if n == len(atlas.heads) else f"Each of {n} of the {len(atlas.heads)} heads"
     return (
-        f"Each of {n} of the {len(atlas.heads)} heads can be mean-ablated at a cost of under {_points(IDLE)} of "
-        f"accuracy; mean-ablating all of them costs {_points(atlas.spare_lost)}."
+        f"{spare} can be mean-ablated alone at a cost of under {_points(IDLE)} of accuracy; mean-ablating them "
+        f"together costs {_points(atlas.spare_lost)}."
     )
 
 

@@ -139,13 +139,13 @@ export class PatchPanel {
     const differs = (token) => texts.encodings[0].tokens[token].id !== texts.encodings[1].tokens[token].id;
     const rows = this.parts.map((_, part) => element("tr", {}, this.header(this.nameOf(part), "row"),
       ...names.map((_, token) => this.cell(part, token))));
-    const bottom = element("tr", {}, element("td"), ...names.map((name, token) => {
+    const heading = element("tr", {}, element("td"), ...names.map((name, token) => {
       const header = this.header("", "col");
       header.append(element("span", {text: name.slice(1, -1), className: differs(token) ? "changed" : ""}));
       return header;
     }));
     this.table.className = T <= FEW_TOKENS ? "few" : T <= SOME_TOKENS ? "some" : "many";
-    this.table.replaceChildren(element("tbody", {}, ...[...rows].reverse()), element("tfoot", {}, bottom));
+    this.table.replaceChildren(element("thead", {}, heading), element("tbody", {}, ...rows));
     this.table.setAttribute("aria-label", tr("Patch grid: {parts} parts by {tokens} tokens. Arrow keys go from cell to cell, Enter patches.",
       {parts: rows.length, tokens: T}));
     this.mark();
@@ -218,7 +218,7 @@ export class PatchPanel {
     if (event.key === "Enter" || event.key === " ") this.choose(cell);
     else if (event.key === "Escape" && view.patched) this.choose(this.table.querySelector("[aria-selected=true]"));
     else if (down || right) {
-      const next = this.table.querySelector(`[data-part="${Number(cell.dataset.part) - down}"][data-token="${Number(cell.dataset.token) + right}"]`);
+      const next = this.table.querySelector(`[data-part="${Number(cell.dataset.part) + down}"][data-token="${Number(cell.dataset.token) + right}"]`);
       if (next) {
         cell.tabIndex = -1;
         next.tabIndex = 0;

@@ -1,7 +1,7 @@
 // Class colours, and heat maps of weights (txcls/figures/).
 
 /** The colours of classes, as in txcls/figures/style.py. */
-export const CLASS_COLOURS = ["#4854FC", "#E65400", "#1BB28D", "#924599", "#CC9F5C", "#B20000", "#00665E", "#80734C"];
+export const CLASS_COLOURS = ["#4854FC", "#EA7106", "#1BB28D", "#924599", "#CC9F5C", "#D0060C", "#18716C", "#80734C"];
 /** How many classes have a colour if there are more classes than colours. */
 const N_RANKED_COLOURS = 6;
 /** Grey, for the other classes. */

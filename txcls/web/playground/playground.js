@@ -473,5 +473,8 @@ addEventListener("hashchange", followAddress);
 document.addEventListener("keydown", machine.pressed);
 byId("link").hidden = !addressWindow;
 document.body.classList.toggle("in-frame", inFrame);
+if (inFrame && addressWindow) { // the app's frame is as high as the page, so that it does not scroll by itself
+  new ResizeObserver(() => { window.frameElement.style.height = `${document.body.offsetHeight + 40}px`; }).observe(document.body);
+}
 byId("version").textContent = page.version;
 followAddress();

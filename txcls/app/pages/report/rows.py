@@ -77,10 +77,10 @@ def _draw_rows(
     texts = [row.text for row in rows]
     columns: dict[str, Sequence[Any]] = {
         **({"row": [row_numbers[row.row] for row in rows]} if row_numbers else {}),
-        "text": texts,
         "label": [row.label for row in rows],
         "predicted": [row.predicted for row in rows],
         **(extra_columns or {}),
+        "text": texts,
         "probability": [row.probability for row in rows],
         "label's probability": [row.label_probability for row in rows],
     }
@@ -147,8 +147,8 @@ def draw_baseline(page: layout.Page) -> None:
     key = f"report_baseline_{page.source.name}_{page.source.state}"
     if not st.session_state.get(key):
         st.markdown(
-            "TF-IDF with a tuned linear support vector machine is the standard baseline. It is fitted to the training "
-            f"rows (at most {compute_report.MAX_TRAINING_ROWS:,}) and classifies the same test rows."
+            "On which rows does only one of the two models err? TF-IDF with a tuned linear support vector machine is "
+            f"fitted here to at most {compute_report.MAX_TRAINING_ROWS:,} of the training rows, to take seconds."
         )
         st.button(
             "Fit the linear baseline", key="report_baseline", on_click=lambda: st.session_state.update({key: True})

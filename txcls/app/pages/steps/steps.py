@@ -73,7 +73,8 @@ def main() -> None:
     classified = classify_text(page, "every step of the forward pass appears here with its numbers.")
     position = None
     if classified is not None and classified.has_label:
-        page = heads.open_on_head(page, classified.classifier)
+        patterns = compute.patterns(page.source, page.view.text)
+        page = heads.open_on_head(page, classified.classifier, attention=patterns.attention)
         st.html(STYLE)
         walk = compute.walk_through(page.source, page.view.text)
         index = _step_index(page.view, walk)
@@ -141,6 +142,8 @@ def _draw_navigation(view: View, walk: Walk, index: int) -> None:
     if lecture.is_on():
         row.subheader(_heading(view, step), anchor=False, width="content")
     has_keys = lesson.now() is None  # in a lesson, the keys move between the lesson's steps
+    if not lecture.is_on() and index:
+        row.button("◀◀", key="step_first", help="To the first step, the text", on_click=_open_step, args=addresses[0])
     row.button(
         "◀ Back",
         key="step_back",
@@ -166,7 +169,7 @@ def _draw_navigation(view: View, walk: Walk, index: int) -> None:
         format_func=lambda number: f"{number + 1} of {n} · {titles[number]}",
         on_change=lambda: _open_step(*addresses[st.session_state["step_box"]]),
         label_visibility="collapsed",
-        width=345,
+        width=300,
     )
     _choose_layer_and_head(row, view, walk, step)
     st.session_state["predict_first"] = view.predict

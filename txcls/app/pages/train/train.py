@@ -16,7 +16,7 @@ from txcls.app.shell.limits import limits
 from txcls.app.shell.markdown import plain
 from txcls.data.columns import JOINER, text_columns
 
-SAMPLE_TITLES = {"sample": "600 short messages, six kinds", "who_won": "Match reports: who won?"}
+SAMPLE_TITLES = {"sample": "Short messages, six kinds", "who_won": "Match reports: who won?"}
 DEFAULT_MINUTES = 5
 REMEDIES = {
     "merge": ("Merge these labels, and drop missing ones", "Keep the labels as written"),
@@ -37,7 +37,7 @@ def main() -> None:
         _draw_table(read_job)
     if read_job.status == "done" and "classes" in read_job.result:
         with lecture.slide():
-            st.subheader(f"2 · What is in {plain(str(read_job.result['name'])[:60])}", anchor=False)
+            st.subheader(f"2 · The rows: {plain(str(read_job.result['name'])[:60])}", anchor=False)
             survey_view.draw_charts(read_job.result)
         survey_view.draw_problems(read_job.result, unit=str(read_job.result["unit"]))
         with lecture.slide():

@@ -14,7 +14,7 @@ from txcls.app.shell.controls import choice, clicked_point
 from txcls.app.shell.markdown import plain, table
 from txcls.data.generated.who_won import roles_of_text
 from txcls.errors import TraceError
-from txcls.figures import compared_bars, patch_map, rows_diagram, visible
+from txcls.figures import compared_bars, minus, patch_map, rows_diagram, visible
 from txcls.inspection.circuit import OTHER, Circuit, Row, roles_of
 from txcls.inspection.patching import Direction, PatchGrid
 from txcls.predictor import Predictor
@@ -43,10 +43,11 @@ def draw_patching(
     if grid.direction == "noising":
         before, source, target = grid.clean, "second", "first"
     names = [_pair_label(old, new) for old, new in zip(grid.clean_tokens, grid.corrupted_tokens, strict=True)]
+    share = minus(percentage(round(float(grid.values[part, token]), 2) + 0.0, 0))  # + 0.0 turns -0.0 into 0.0
     with left:
         st.markdown(
             f"**{grid.parts[part].name}** at **{plain(names[token])}**, copied from the {source} text into the "
-            f"{target}: moves **{percentage(grid.values[part, token], 0)}** of the difference between the predictions "
+            f"{target}: moves **{share}** of the difference between the predictions "
             "(the logit of the first text’s class minus that of the second’s). Click another cell to patch it."
         )
         _draw_bars(classifier, len(names), before, after, (f"{target} text", "patched"), key="chart_patched")

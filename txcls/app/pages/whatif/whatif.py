@@ -109,7 +109,7 @@ def _draw_experiment(page: layout.Page, classifier: Predictor, changed: str, lef
     options: list[Experiment] = ["words", "patch", *(("point", "circuit") if circuit is not None else ())]
     chosen = page.view.experiment
     if chosen not in options:
-        chosen = "words" if isinstance(grid, str) else "patch"
+        chosen = "words" if circuit is None or isinstance(grid, str) else "patch"
     controls = right.container(horizontal=True, vertical_alignment="center")
     label, twin_of = TWINS.get(checkpoints.summary(page.view.checkpoint).dataset, ("", lambda text: None))
     if not lecture.is_on() and (twin := twin_of(page.view.text)) is not None:
