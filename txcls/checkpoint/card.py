@@ -53,7 +53,7 @@ _TRAINING_FACTS = (
     ("software", "software"),
 )
 
-VERDICTS = {"wrong": "refuted", "idle": "uniform attention does as well"}
+VERDICTS = {"wrong": "refuted", "idle": "not tested: uniform weights do as well for these queries"}
 """The card's words for some verdicts of metrics.json."""
 _WEIGHTS = (
     ("their own", "accuracy"),
@@ -101,7 +101,7 @@ def model_card(
         tables=_tables(classes, metrics),
         curve=_evenly([row for row in history if row.get("tokens")], CURVE_ROWS),
         table=_table,
-        circuit_table=_circuit_table(metrics["circuit"]) if "circuit" in metrics else "",
+        circuit_table=_circuit_table(metrics["circuit"]) if "guess" in metrics.get("circuit", {}) else "",
         made=_TRAINING_FACTS,
         verdicts=VERDICTS,
         weights=_WEIGHTS,
@@ -243,15 +243,19 @@ def _circuit_table(circuit: Mapping[str, Any]) -> str:
     """The table of accuracies by the attention rows that are kept."""
     splits = list(circuit["n"])
     dashes = ["–"] * len(splits)
-    rows = [["none", *(percentage(circuit["none"][split]) for split in splits), *dashes]]
+    rows = [
+        [name, *(percentage(circuit[key][split]) for split in splits), *dashes]
+        for name, key in (("a guess among the classes that a text names", "guess"), ("none", "none"))
+    ]
     for kept in circuit["kept"]:
         name = f"{kept['row']['layer'] + 1}.{kept['row']['head'] + 1} [{kept['row']['role']}]"
         controls = (
             f"{percentage(kept['control'][split])} ({percentage(kept['control_most'][split])})" for split in splits
         )
-        prefix = "and " if len(rows) > 1 else ""
+        prefix = "and " if len(rows) > 2 else ""
         rows.append([prefix + name, *(percentage(kept["accuracy"][split]) for split in splits), *controls])
-    rows.append(["all", *(percentage(circuit["whole"][split]) for split in splits), *dashes])
+    for name, key in (("all but these", "without"), ("all", "whole")):
+        rows.append([name, *(percentage(circuit[key][split]) for split in splits), *dashes])
     return _table(("rows kept", *splits, *(f"control, {split}" for split in splits)), rows)
 
 

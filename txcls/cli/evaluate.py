@@ -68,7 +68,7 @@ def evaluate(
     ] = None,
     circuit: Annotated[
         bool,
-        typer.Option("--circuit", help="Instead, find the attention rows that determine predictions (who_won only)."),
+        typer.Option("--circuit", help="Instead, find a few attention rows that suffice to predict (who_won only)."),
     ] = False,
     induction: Annotated[
         bool,
@@ -283,7 +283,7 @@ def _evaluate_agreement(checkpoint: str, *, data: Path | None, write: bool, as_j
 
 
 def _evaluate_circuit(checkpoint: str, *, write: bool, as_json: bool) -> None:
-    """`--circuit`: the attention rows that determine predictions, and the accuracy if all others are uniform."""
+    """`--circuit`: a few attention rows, and the accuracy if all others are uniform."""
     classifier = Predictor.load(checkpoint)
     circuit = measure_circuit(classifier, on_stage=note)
     metrics = {"circuit": circuit.to_dict()}
@@ -295,11 +295,15 @@ def _evaluate_circuit(checkpoint: str, *, write: bool, as_json: bool) -> None:
     if as_json:
         print_json({"checkpoint": classifier.name, **metrics})
         return
-    rows = [["none", *(cell for split in circuit.n for cell in (percentage(circuit.none[split], 1), ""))]]
+
+    def row(name: str, accuracy: Mapping[str, float]) -> list[str]:
+        return [name, *(cell for split in circuit.n for cell in (percentage(accuracy[split], 1), ""))]
+
+    rows = [row("a guess among the teams", circuit.guess), row("none", circuit.none)]
     for step in circuit.kept:
         cells = ((step.accuracy[split], step.control[split]) for split in circuit.n)
         rows.append([f"+ {step.row}", *(percentage(cell, 1) for pair in cells for cell in pair)])
-    rows.append(["all", *(cell for split in circuit.n for cell in (percentage(circuit.whole[split], 1), ""))])
+    rows += [row("all but these", circuit.without), row("all", circuit.whole)]
     head = ["rows kept", *(name for split in circuit.n for name in (split, f"control, {split}"))]
     print_rows(head, rows, title=f"{classifier.name}: accuracy with all other attention rows uniform")
     for pointed in circuit.pointed:

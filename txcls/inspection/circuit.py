@@ -1,4 +1,4 @@
-"""Which attention rows determine the prediction? Make all other rows uniform, and measure the remaining accuracy.
+"""Which attention rows suffice for the prediction? Make all other rows uniform, and measure the remaining accuracy.
 
 A row is one head's attention from the tokens of one role: "2.2[class token]" is the attention of head 2 in layer 2
 from the class token. `find_circuit` searches for the rows on validation texts; `measure_circuit` measures the accuracy
@@ -33,6 +33,9 @@ from txcls.wording import percentage
 
 ANSWER_ROLES = ("winner", "loser")
 """Roles that depend on the true class; choosing rows by them would leak it."""
+MERGED_ROLES = {"first team": "team", "second team": "team", "other team": "team", "other verb": "verb"}
+"""Roles that are one role here: only the grammar knows which teams and verb belong to the reported match, so rows at
+these alone would be chosen with a part of the answer."""
 CLASS_TOKEN, OTHER = "class token", "other token"
 """Roles of the tokens to which the data set assigns none."""
 BATCH = 256
@@ -69,8 +72,8 @@ class RoleBatch:
     labels: Tensor
 
 
-def roles_of(tokens: Sequence[Token], roles: Roles) -> list[str]:
-    """The role of each token, ignoring the roles that depend on the true class."""
+def roles_of(tokens: Sequence[Token], roles: Roles, *, merged: bool = True) -> list[str]:
+    """The role of each token, ignoring the roles that depend on the true class; `merged` applies MERGED_ROLES."""
     allowed = [(name, ranges) for name, ranges in roles.items() if name not in ANSWER_ROLES]
 
     def role_of(token: Token) -> str:
@@ -78,19 +81,21 @@ def roles_of(tokens: Sequence[Token], roles: Roles) -> list[str]:
             return CLASS_TOKEN
         for name, ranges in allowed:
             if any(token.start < end and start < token.end for start, end in ranges):
-                return name
+                return MERGED_ROLES.get(name, name) if merged else name
         return OTHER
 
     return [role_of(token) for token in tokens]
 
 
-def role_batches(tokenizer: Tokenizer, rows: LabelledTexts, roles: Sequence[Roles]) -> list[RoleBatch]:
-    """All texts in batches, with the roles of their tokens."""
+def role_batches(
+    tokenizer: Tokenizer, rows: LabelledTexts, roles: Sequence[Roles], *, merged: bool = True
+) -> list[RoleBatch]:
+    """All texts in batches, with the roles of their tokens (see `roles_of`)."""
     encodings = [tokenizer.encode(text) for text in rows.texts]
     batches = []
     for indices in batches_by_length([len(encoding.ids) for encoding in encodings], batch_size=BATCH):
         ids = padded([encodings[index].ids for index in indices])  # B T
-        names = [roles_of(encodings[index].tokens, roles[index]) for index in indices]
+        names = [roles_of(encodings[index].tokens, roles[index], merged=merged) for index in indices]
         names = [[*of_text, *[""] * (ids.shape[1] - len(of_text))] for of_text in names]
         batches.append(RoleBatch(ids, np.array(names), torch.tensor([rows.labels[index] for index in indices])))
     return batches
@@ -101,6 +106,13 @@ def all_rows(classifier: Predictor, batches: Sequence[RoleBatch]) -> list[Row]:
     config = classifier.checkpoint.config.model
     names = sorted({str(name) for batch in batches for name in np.unique(batch.roles)} - {""})
     return [Row(*row) for row in product(range(config.n_layers), range(config.n_heads), names)]
+
+
+def acting_rows(classifier: Predictor, rows: Sequence[Row]) -> list[Row]:
+    """The rows that can affect the prediction: of the last layer, only those of tokens that pooling reads."""
+    config = classifier.checkpoint.config.model
+    reads_one = config.pooling in ("first", "class_token")
+    return [row for row in rows if not reads_one or row.layer < config.n_layers - 1 or row.role == CLASS_TOKEN]
 
 
 def row_edits(roles: NDArray[np.str_], kept: Sequence[Row], config: ModelConfig) -> dict[str, Edit]:
@@ -287,8 +299,11 @@ def measure_pointing(classifier: Predictor, batches: Sequence[RoleBatch], heads:
 
 @dataclass(frozen=True)
 class KeptRows:
-    """Accuracy by split with only `row` and all earlier rows kept; `control` and `control_most` are the mean and the
-    maximum accuracy with random sets of equally many other rows."""
+    """Accuracy by split with only `row` and all earlier rows kept.
+
+    `control` and `control_most` are the mean and the maximum accuracy with equally many rows that can affect the
+    prediction: the first row and random others or, instead of the first row, another one.
+    """
 
     row: Row
     accuracy: Mapping[str, float]
@@ -306,6 +321,8 @@ class Circuit:
         n_rows: number of candidate rows.
         n_controls: number of random sets of rows used as controls.
         whole, none: accuracy by split with all rows kept, and with none.
+        without: accuracy by split with only the rows of the circuit uniform, and all others kept.
+        guess: expected accuracy by split of a random guess among the classes that a text names.
         kept: the rows in the order in which they were chosen.
         pointed: how often pointing the class token at a class name makes that class the prediction, for each head of
             the last layer separately and for all of them together.
@@ -317,6 +334,8 @@ class Circuit:
     n_controls: int
     whole: Mapping[str, float]
     none: Mapping[str, float]
+    without: Mapping[str, float]
+    guess: Mapping[str, float]
     kept: tuple[KeptRows, ...]
     pointed: tuple[Pointed, ...]
 
@@ -375,8 +394,12 @@ def measure_circuit(classifier: Predictor, *, on_stage: Callable[[str], None] | 
     measured = []
     for n in range(1, len(kept) + 1):
         report(f"measuring {n} of {len(kept)} rows and {N_CONTROLS} controls")
-        others = [row for row in candidates if row not in kept[:n]]
-        draws = [[others[index] for index in random.permutation(len(others))[:n]] for _ in range(N_CONTROLS)]
+        others = [row for row in acting_rows(classifier, candidates) if row not in kept[:n]]
+        first = kept[: min(1, n - 1)]
+        draws = [
+            [*first, *(others[index] for index in random.permutation(len(others))[: n - len(first)])]
+            for _ in range(N_CONTROLS)
+        ]
         controls = {split: [accuracy(draw) for draw in draws] for split, accuracy in accuracy_on.items()}
         measured.append(
             KeptRows(
@@ -394,6 +417,10 @@ def measure_circuit(classifier: Predictor, *, on_stage: Callable[[str], None] | 
         n_controls=N_CONTROLS,
         whole={split: accuracy(candidates) for split, accuracy in accuracy_on.items()},
         none={split: accuracy([]) for split, accuracy in accuracy_on.items()},
+        without={
+            split: accuracy([row for row in candidates if row not in kept]) for split, accuracy in accuracy_on.items()
+        },
+        guess={split: accuracy_of_guess(classifier, batches) for split, batches in batches_of.items()},
         kept=tuple(measured),
         pointed=tuple(
             measure_pointing(classifier, batches_of["test"], heads)

@@ -59,22 +59,25 @@ class PatchHistory:
 
 
 def measure_patch_history(classifier: Predictor, circuit: Circuit) -> PatchHistory:
-    """Patch the first row of the circuit that is about a team, on the test reports of `who_won` that say "lost to".
+    """Patch the circuit's first head at teams, at the second team of the test reports of `who_won` with a twin.
+
+    A twin has another construction and the other winner (`other_construction`). The control is the first team.
 
     Raises:
         TraceError: the checkpoint has no snapshots, or the circuit has no such row.
     """
     checkpoint = classifier.checkpoint
-    row = next((step.row for step in circuit.kept if step.row.role in TEAM_ROLES), None)
-    if checkpoint.snapshots is None or row is None:
+    of_teams = next((step.row for step in circuit.kept if step.row.role == "team"), None)
+    if checkpoint.snapshots is None or of_teams is None:
         raise TraceError(f"{checkpoint.name} has no snapshots, or its circuit has no row of a team")
+    control_role, role = TEAM_ROLES
+    row = replace(of_teams, role=role)
     pairs = [(report, other) for report in reports_of("test") if (other := other_construction(report)) is not None]
     labels = [TEAMS.index(report.loser) for report, _ in pairs]
     patched = LabelledTexts([report.text for report, _ in pairs], labels, TEAMS)
-    patched_batches = role_batches(classifier.tokenizer, patched, [report.roles for report, _ in pairs])
+    patched_batches = role_batches(classifier.tokenizer, patched, [report.roles for report, _ in pairs], merged=False)
     source = LabelledTexts([other for _, other in pairs], labels, TEAMS)
     source_batches = role_batches(classifier.tokenizer, source, [{}] * len(pairs))  # equal lengths, so the same order
-    control_role = next(role for role in TEAM_ROLES if role != row.role)
     model = copy.deepcopy(checkpoint.model)
     shares: dict[str, list[float]] = {row.role: [], control_role: []}
     for n in range(len(checkpoint.snapshots)):

@@ -26,8 +26,8 @@ from txcls.text.tokens import Token
 from txcls.wording import shown
 
 Direction = Literal["denoising", "noising"]
-"""Denoising patches clean activations into the corrupted run (what is sufficient?), noising corrupted activations into
-the clean run (what is necessary?)."""
+"""Denoising patches clean activations into the corrupted run (what is restored?), noising corrupted activations into
+the clean run (what is lost?)."""
 MAX_TOKENS = 64
 """Maximum number of tokens in a text, since a grid needs a forward pass for each part and token."""
 

@@ -98,9 +98,11 @@ def _draw_not_measured(page: layout.Page) -> None:
 
 def _draw_summary(atlas: HeadAtlas) -> None:
     n_confirmed = _n_confirmed(atlas)
+    n_idle = sum(head.story.verdict == "idle" for head in atlas.heads)
+    not_tested = f"; for {n_idle}, uniform weights do as well, so there is nothing to test" if n_idle else ""
     st.html(
         f'<div class="txcls-answer">{n_confirmed} of {len(atlas.heads)}<small>heads have a story confirmed by '
-        "intervention</small></div>"
+        f"intervention{not_tested}</small></div>"
     )
     with st.container(key="atlas_terms"):
         st.html(f'<p class="txcls-terms">{heads.TERMS}</p>')
@@ -298,7 +300,8 @@ def _draw_kinds(page: layout.Page, atlas: HeadAtlas) -> None:
         "The mean weight of queries of one kind (rows) on keys of one kind (columns), minus the uniform weight, over "
         "the texts that have such a key. A token can be of several kinds, so rows do not sum to 0. Largest: "
         f"{table.queries[query]} → {table.keys[key]}, {table.attention[layer, head, query, key]:.2f} (uniform weights: "
-        f"{table.chance[query, key]:.2f}). It does not show whether this attention matters: the tests above do."
+        f"{table.chance[query, key]:.2f}). It does not show whether this "
+        "attention matters; that is tested only for heads whose uniform weights cost accuracy."
     )
 
 

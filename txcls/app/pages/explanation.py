@@ -103,7 +103,7 @@ def _blank_name(classifier: Predictor) -> str:
 def _draw_scores(text: str, explanation: Explanation, blank: str) -> None:
     """Draw the words coloured by every method, and their scores."""
     label = plain(explanation.label)
-    st.subheader(f"Which words led to {label}?", anchor=False)
+    st.subheader("How do the methods score the words?", anchor=False)
     st.html(
         f'<p class="txcls-key"><span style="background: rgba({FOR_RGB}, 0.7)">orange</span>evidence for '
         f"{html.escape(visible(explanation.label))}, or high attention &nbsp; "
@@ -173,7 +173,8 @@ def _draw_deletion(curves: DeletionCurves, *, label: str, blank: str) -> None:
     st.html(f'<div class="txcls-table">{_table_html(("order", "area under the curve"), rows)}</div>')
     st.caption(
         f"The remaining words move together, and a single {blank} replaces the empty text. Such shortened texts are "
-        "unlike the training texts, which affects all methods. The grey band spans the random orders."
+        "unlike the training texts, which affects all methods. The last three methods have signs and delete words "
+        "against the class last, which attention cannot. The grey band spans the random orders."
     )
 
 

@@ -83,11 +83,11 @@ def _film_caption(checkpoint: Checkpoint, film: TrainingFilm) -> str:
 def _patch_caption(history: PatchHistory) -> str:
     head = f"{history.row.layer + 1}.{history.row.head + 1}"
     return (
-        f"**When the patch begins to work**: in {history.n:,} test reports that say “lost to”, the output of head "
-        f"{head} at the {history.row.role} is replaced by its output on the same report with “easily beat”. The brown "
-        "line is the share of reports for which this changes the prediction to the other team; the grey line is the "
-        f"control, the same head at the {history.control_role}. In the last snapshot: {percent(history.moved[-1])} and "
-        f"{percent(history.control[-1])}."
+        f"**When the patch begins to work**: in {history.n:,} test reports that say “lost to” or a synonym, the output "
+        f"of head {head} at the {history.row.role} is replaced by its output on the same report with “easily beat”. "
+        "The brown line is the share of reports for which this changes the prediction to the other team; the grey line "
+        f"is the control, the same head at the {history.control_role}. In the last snapshot: "
+        f"{percent(history.moved[-1])} and {percent(history.control[-1])}."
     )
 
 

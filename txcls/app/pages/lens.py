@@ -41,7 +41,7 @@ def main() -> None:
 
 def _draw_lens(lens: ClassLens, classes: tuple[str, ...]) -> None:
     """Draw the class probabilities after every block."""
-    st.subheader("What would the model predict if it stopped here?", anchor=False)
+    st.subheader("What can the class head read after each block?", anchor=False)
     chart_column, table_column = st.columns([3, 2], gap="large")
     with chart_column:
         chart(
@@ -83,7 +83,7 @@ def _draw_contributions(lens: ClassLens, classes: tuple[str, ...], *, post_norm:
     predicted_name, runner_up_name = (plain(visible(classes[n][:40])) for n in (predicted, runner_up))
     bars_column, tokens_column = st.columns([2, 3], gap="large")
     with bars_column, lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD, lecture.CLASSES):
-        st.subheader(f"Which part decides between {predicted_name} and {runner_up_name}?", anchor=False)
+        st.subheader(f"What does each part add to {predicted_name}, compared with {runner_up_name}?", anchor=False)
         st.markdown(
             f"The logit of **{predicted_name}** is **{minus(f'{values.sum():.2f}')}** above that of "
             f"**{runner_up_name}**, the runner-up. The last state is the sum of what each part wrote to the residual "

@@ -243,8 +243,8 @@ def _draw_accuracy(page: layout.Page, classifier: Predictor) -> None:
         f"The change in accuracy on {effects.n:,} {effects.split} texts ({percentage(effects.accuracy, 2)} with all "
         "parts), in percentage points, when only this part’s output is replaced by its mean over texts: a head that is "
         "worth 2 points on other pages has −2.00 here. The mean is one vector, over all tokens of up to 1,000 "
-        "validation texts. Means, zeros and uniform attention all give the next layers inputs unlike those in "
-        "training, zeros the most, so none is exactly what the part contributes."
+        "validation texts. Means, zeros and uniform attention all give the next layers unusual inputs, and which "
+        "costs most differs between heads and models, so none is exactly what the part contributes."
         f"{f' All heads together: {together}.' if together else ''}"
     )
 

@@ -16,7 +16,9 @@ from txcls.data.examples import REPORTS
 from txcls.inspection.ablation import AccuracyEffects
 from txcls.inspection.stories import VERDICT_MARKS, HeadAtlas, HeadRecord, chip, verdict_words
 from txcls.inspection.stories.verdicts import IDLE
+from txcls.inspection.stories.wording import CLEAR, MIN_CLEAR_RATIO
 from txcls.predictor import Predictor
+from txcls.wording import percentage
 
 CHECKPOINT_WHERE_HEADS_MATTER = "who_won"
 """The checkpoint whose heads decide the prediction."""
@@ -86,8 +88,9 @@ TERMS = (
     "A story describes what a head attends to. <b>Worth</b>: the points of test accuracy lost when only this head’s "
     "output is replaced by its mean; under half a point, it is <b>not needed by itself</b>. <b>Restores</b>: with "
     "uniform weights for the queries that the story covers, accuracy drops; with the story’s weights instead, this "
-    "share of the loss is restored. <b>Looks clear</b>: on average, the head follows its story, but no test shows that "
-    "it matters."
+    "share of the loss is restored. <b>Looks clear</b>: on average, at least "
+    f"{percentage(CLEAR, 0)} of the head’s weight is where the story says, and {MIN_CLEAR_RATIO:g} times as much as "
+    "with uniform attention; this was not tested."
 )
 """Definitions of the words on a chip, as HTML."""
 _TERMS_TO_OPEN = f'<details class="txcls-terms"><summary>what is this?</summary>{TERMS}</details>'
@@ -144,10 +147,11 @@ def link_where_heads_matter(
     if target is menu.ATLAS:  # the Head atlas itself lists them
         sentence = ""
     elif len(removable) > 1:
-        sentence = f"{len(removable)} of {len(heads)} heads can each be removed at almost no cost in test accuracy. "
+        who = f"{len(removable)} of {len(heads)} heads"
+        sentence = f"{who} can each be replaced by their mean at almost no cost in test accuracy. "
     else:
         [(layer, head)] = removable
-        sentence = f"Head {layer + 1}.{head + 1} can be removed at almost no cost in test accuracy. "
+        sentence = f"Head {layer + 1}.{head + 1} can be replaced by its mean at almost no cost in test accuracy. "
     st.page_link(
         target.path,
         label=f"{sentence}See {CHECKPOINT_WHERE_HEADS_MATTER}, where single heads matter →",

@@ -61,7 +61,7 @@ class HeadRecord:
     def worth(self) -> float:
         """The accuracy lost with mean ablation.
 
-        Zeros and uniform weights give later layers inputs unlike those in training, which costs additional accuracy.
+        Means, zeros and uniform weights all give later layers unusual inputs; which costs most differs between heads.
         """
         return self.lost["mean"]
 

@@ -53,7 +53,7 @@ def sentence(measured: MeasuredStory) -> str:
     """
     if measured.verdict == "wrong":
         return "No story fits: the best candidate is refuted on test texts"
-    if measured.story.lists is not None:
+    if measured.story.lists is not None and not is_faint(measured):
         words, distances = measured.story.lists.words is not None, measured.story.lists.distances is not None
         subject = "each word" if not distances else "each distance" if not words else "each word and each distance"
         return f"A fixed weight for {subject}, whatever the query"
@@ -70,10 +70,13 @@ def sentence(measured: MeasuredStory) -> str:
 
 
 def is_faint(measured: MeasuredStory) -> bool:
-    """Whether the head's weight on the keys of some clause is hardly above that of uniform attention."""
-    return measured.story.lists is None and any(
-        weight < MIN_RATIO * chance for weight, chance in zip(measured.attention, measured.chance, strict=True)
-    )
+    """Whether the head's weight on the keys of some clause is hardly above that of uniform attention.
+
+    Lists are faint only if they are not tested either, since even uniform attention overlaps with them by a lot.
+    """
+    if measured.story.lists is not None and measured.verdict != "idle":
+        return False
+    return any(weight < MIN_RATIO * chance for weight, chance in zip(measured.attention, measured.chance, strict=True))
 
 
 def looks_clear(measured: MeasuredStory) -> bool:
@@ -138,15 +141,15 @@ def all_heads_sentence(atlas: HeadAtlas) -> str:
             f"is {uniform} instead of {original}."
         )
     evidence = (
-        "with a fixed weight for each word and each distance, whatever the query, the accuracy is "
+        "with a fixed weight for each word and each distance in all heads, whatever the query, the accuracy is "
         f"{percentage(together.lists)} instead of {original} ({uniform} with uniform attention in all heads, "
         f"{percentage(together.control)} with these weights shuffled; {together.n:,} test texts)."
     )
     if together.share >= CONFIRMED and together.control_share <= MAX_BY_CONTROL < together.interval[0]:
-        return f"In this model attention is a weighted bag of words with positions: {evidence}"
+        return f"In this model attention can be replaced by a weighted bag of words and distances: {evidence}"
     if together.share >= HALF and together.share > together.control_share:
-        return f"In this model attention is in part a weighted bag of words with positions: {evidence}"
-    return f"In this model attention depends on the query: {evidence}"
+        return f"In this model attention can be replaced in part by a weighted bag of words and distances: {evidence}"
+    return f"In this model a weighted bag of words and distances cannot replace attention: {evidence}"
 
 
 def spare_sentence(atlas: HeadAtlas) -> str:
@@ -159,7 +162,7 @@ def spare_sentence(atlas: HeadAtlas) -> str:
     spare = f"Each of the {n} heads" if n == len(atlas.heads) else f"Each of {n} of the {len(atlas.heads)} heads"
     return (
         f"{spare} can be mean-ablated alone at a cost of under {_points(IDLE)} of accuracy; mean-ablating them "
-        f"together costs {_points(atlas.spare_lost)}."
+        f"together costs {_points(atlas.spare_lost)}. What several heads are worth together depends on the replacement."
     )
 
 

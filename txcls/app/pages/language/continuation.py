@@ -112,7 +112,7 @@ def _draw_induction(induction: Induction) -> None:
         (weight, layer, head) for layer, row in enumerate(induction.heads, 1) for head, weight in enumerate(row, 1)
     )
     drop = induction.first - induction.second
-    st.subheader("Does it continue repeated tokens?", anchor=False)
+    st.subheader("Does it continue repeated random tokens?", anchor=False)
     st.markdown(
         f"**{'Yes' if drop > MIN_LOSS_DROP else 'No'}.** On {induction.n:,} texts of {induction.length} random tokens "
         f"written twice, the mean loss is {induction.first:.2f} nats per token the first time and "
@@ -279,7 +279,7 @@ def _draw_surprisal(chosen: ChosenModel, typed: Sequence[Token], surprisal: Surp
     unknown = " A word outside the vocabulary counts as <unk>." if any(token.is_unknown for token in typed) else ""
     st.markdown(
         f"On average **{surprisal.mean:.2f} bits** per token: −log₂ of its predicted probability. Two to this power is "
-        f"the perplexity, **{surprisal.perplexity:,.1f}**: the model was as uncertain as if choosing uniformly among "
+        f"the perplexity, **{surprisal.perplexity:,.1f}**: the model was as surprised as by a uniform choice among "
         f"that many tokens.{plain(unknown)}"
     )
     shown = [index for index in range(len(typed)) if not np.isnan(bits[index])]

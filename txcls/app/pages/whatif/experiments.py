@@ -59,8 +59,8 @@ def draw_patching(
         if not lecture.is_on():
             st.container(key="patch_caption").caption(
                 f"Each cell: this part's output at this token is copied from the {source} text into the {target} one. "
-                "The number is the share of the difference between the predictions that moves; the shares of all "
-                "cells do not add up to 1."
+                "The number is the share of the difference between the predictions that moves. It depends on the "
+                "two texts and the direction, can be negative or above 1, and does not add up over cells."
             )
         key = f"chart_patching_{part + 1}_{token + 1}"  # a new key per cell: a chart reports only a new selection
         chart(
@@ -178,17 +178,22 @@ def draw_kept_rows(page: layout.Page, classifier: Predictor, circuit: Circuit, l
     with left:
         st.caption(f"Accuracy on {' and '.join(f'{n:,} {split}' for split, n in circuit.n.items())} texts:")
         splits = ["test"] if lecture.is_on() else list(circuit.n)  # in lecture mode, only one column fits
-        table_rows = [("none", *_accuracies(circuit.none, splits), "")]
+        table_rows = [("a guess among the teams", *_accuracies(circuit.guess, splits), "")]
+        table_rows.append(("none", *_accuracies(circuit.none, splits), ""))
         for n, step in enumerate(circuit.kept):
             name = str(n + 1) if lecture.is_on() else f"{'+ ' * bool(n)}{step.row}"
             name = f"**{name}**" if n < n_rows else name
-            table_rows.append((name, *_accuracies(step.accuracy, splits), _percentage(step.control["test"])))
+            control = f"{_percentage(step.control['test'])} ({_percentage(step.control_most['test'])})"
+            table_rows.append((name, *_accuracies(step.accuracy, splits), control))
         table_rows.append((f"all {circuit.n_rows}", *_accuracies(circuit.whole, splits), ""))
         columns = ("rows kept", *splits, "control")
         st.markdown(table(columns, table_rows, right=columns[1:]))
         st.caption(
-            f"Control: as many other rows, mean over {circuit.n_controls} random choices, on test texts. A row is one "
-            f"head's attention from one kind of token; rows were chosen on {circuit.n_search:,} validation texts."
+            f"With only these {len(circuit.kept)} rows uniform: {_percentage(circuit.without['test'])}. A row is one "
+            "head's attention from one kind of token (team: every team, also of other matches), chosen on "
+            f"{circuit.n_search:,} validation texts. Control, on test texts: the first row and random others that can "
+            f"affect the prediction, mean and best of {circuit.n_controls} choices. Uniform rows still mix the tokens’ "
+            "values, and the feed-forward blocks are unchanged."
         )
     with right:
         choice(
@@ -202,8 +207,8 @@ def draw_kept_rows(page: layout.Page, classifier: Predictor, circuit: Circuit, l
             f"With the weights of {kept}, and uniform weights in all others: **{plain(predictions[1])}** "
             f"({bounded_percentage(probability)}); with all rows: **{plain(predictions[0])}**."
         )
-        if "second team" not in roles:
-            st.info("This text does not name two teams like a match report, so only the class token's rows are kept.")
+        if "team" not in roles:
+            st.info("This text does not name teams like a match report, so only the class token's rows are kept.")
         attention_rows = [
             (row.layer, row.head, query, result.attention[row.layer, row.head, query])
             for row in rows

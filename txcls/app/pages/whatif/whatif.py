@@ -236,7 +236,7 @@ def _pair_name(comparison: TextComparison, pair: TokenPair) -> str:
 
 
 def _draw_search(page: layout.Page) -> None:
-    st.subheader("The smallest change that flips the class", anchor=False)
+    st.subheader("The smallest change found that flips the class", anchor=False)
     st.markdown(
         "Each word is removed in turn, then replaced by each of its ten nearest neighbours in the embedding. The "
         "**size** of a replacement is 1 − cosine of the two words' vectors; removing a word has size 1."
