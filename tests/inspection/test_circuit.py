@@ -20,6 +20,7 @@ from txcls.inspection.circuit import (
     Row,
     accuracy_of_guess,
     accuracy_of_rows,
+    acting_rows,
     all_rows,
     find_circuit,
     measure_circuit,
@@ -57,9 +58,9 @@ def test_the_search_finds_the_only_row_that_matters() -> None:
 
 def test_two_rows_of_who_won_have_most_of_the_accuracy_and_two_others_do_not() -> None:
     classifier, batches = who_won()
-    kept = accuracy_of_rows(classifier, batches, [Row(0, 1, "second team"), Row(1, 1, "class token")])
-    control = accuracy_of_rows(classifier, batches, [Row(0, 1, "first team"), Row(1, 1, "class token")])
-    assert kept > 0.8 and control < 0.5 and accuracy_of_rows(classifier, batches, []) < 0.4
+    kept = accuracy_of_rows(classifier, batches, [Row(0, 1, "team"), Row(1, 1, "class token")])
+    control = accuracy_of_rows(classifier, batches, [Row(0, 1, "verb"), Row(1, 1, "class token")])
+    assert kept > 0.8 and control < 0.6 and accuracy_of_rows(classifier, batches, []) < 0.4
 
 
 def test_pointing_both_heads_at_a_team_makes_it_the_prediction() -> None:
@@ -82,6 +83,7 @@ def test_a_circuit_is_measured_on_other_splits_and_stored(monkeypatch: pytest.Mo
     circuit = measure_circuit(classifier)
     assert set(circuit.n) == {"test", "new"} and circuit.n_rows > len(circuit.kept) >= 1
     assert all(step.control["test"] <= step.control_most["test"] <= 1 for step in circuit.kept)
+    assert circuit.guess.keys() == circuit.without.keys() == set(circuit.n)
     checkpoint = classifier.checkpoint.with_metrics(circuit=circuit.to_dict())
     (tmp_path / "metrics.json").write_text(json.dumps(checkpoint.metrics))
     assert "circuit" in read_metrics(tmp_path / "metrics.json")
@@ -93,7 +95,18 @@ def test_a_circuit_is_measured_on_other_splits_and_stored(monkeypatch: pytest.Mo
 def test_keeping_all_rows_changes_nothing() -> None:
     classifier, batches = who_won()
     rows = all_rows(classifier, batches)
-    assert len(rows) == 2 * 2 * 8 and not {"winner", "loser"} & {row.role for row in rows}
+    assert len(rows) == 2 * 2 * 5 and {row.role for row in rows} == {
+        "class token",
+        "marker",
+        "other token",
+        "team",
+        "verb",
+    }
+    idle = [row for row in rows if row not in acting_rows(classifier, rows)]
+    assert len(idle) == 2 * 4
+    assert accuracy_of_rows(classifier, batches, [row for row in rows if row not in idle]) == accuracy_of_rows(
+        classifier, batches, rows
+    )
     n_correct = sum(int((classifier.logits(batch.ids).argmax(-1) == batch.labels).sum()) for batch in batches)
     assert accuracy_of_rows(classifier, batches, rows) == n_correct / 300
 

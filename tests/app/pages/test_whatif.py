@@ -74,9 +74,12 @@ def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Predictor:
         checkpoint.model.head.bias -= (checkpoint.model(texts[0])[0] + checkpoint.model(texts[1])[0]) / 2
     split = {"test": 0.75}
     kept_rows = [KeptRows(Row(1, 1, "class token"), split, {"test": 0.25}, {"test": 0.3})]
-    kept_rows.append(KeptRows(Row(0, 1, "second team"), {"test": 0.9}, {"test": 0.26}, {"test": 0.3}))
+    kept_rows.append(KeptRows(Row(0, 1, "team"), {"test": 0.9}, {"test": 0.26}, {"test": 0.3}))
     pointed = tuple(Pointed(heads, 120, 0.5) for heads in ((0,), (1,), (0, 1)))
-    circuit = Circuit({"test": 40}, 20, 32, 5, {"test": 1.0}, {"test": 0.2}, tuple(kept_rows), pointed)
+    guess = {"test": 0.35}
+    circuit = Circuit(
+        {"test": 40}, 20, 32, 5, {"test": 1.0}, {"test": 0.2}, {"test": 0.4}, guess, tuple(kept_rows), pointed
+    )
     save_checkpoint(checkpoint.with_metrics(circuit=circuit.to_dict()))
     return Predictor.load("reports")
 
