@@ -69,7 +69,7 @@ def test_a_click_on_a_cell_patches_it_and_the_bars_move(page: Page, server: Serv
     )
     grid = patch_grid(classifier, first, second)
     part, token = len(grid.parts) - 1, 2
-    visit(page, server, "whatif", text=first, changed=second)
+    visit(page, server, "whatif", text=first, changed=second, experiment="patch")
     page.wait_for_selector('[class*="st-key-chart_patching"] .js-plotly-plot')
     wait_until_steady(page)
     click_plot(page, *page.evaluate(CELL, [part, token]))
