@@ -99,7 +99,11 @@ def _draw_not_measured(page: layout.Page) -> None:
 def _draw_summary(atlas: HeadAtlas) -> None:
     n_confirmed = _n_confirmed(atlas)
     n_idle = sum(head.story.verdict == "idle" for head in atlas.heads)
-    not_tested = f"; for {n_idle}, uniform weights do as well, so there is nothing to test" if n_idle else ""
+    not_tested = (
+        f"; for {n_idle}, uniform weights do as well, so there is nothing to test"
+        if n_idle and not lecture.is_on()
+        else ""
+    )
     st.html(
         f'<div class="txcls-answer">{n_confirmed} of {len(atlas.heads)}<small>heads have a story confirmed by '
         f"intervention{not_tested}</small></div>"

@@ -88,12 +88,14 @@ TERMS = (
     "A story describes what a head attends to. <b>Worth</b>: the points of test accuracy lost when only this head’s "
     "output is replaced by its mean; under half a point, it is <b>not needed by itself</b>. <b>Restores</b>: with "
     "uniform weights for the queries that the story covers, accuracy drops; with the story’s weights instead, this "
-    "share of the loss is restored. <b>Looks clear</b>: on average, at least "
-    f"{percentage(CLEAR, 0)} of the head’s weight is where the story says, and {MIN_CLEAR_RATIO:g} times as much as "
-    "with uniform attention; this was not tested."
+    "share of the loss is restored."
 )
 """Definitions of the words on a chip, as HTML."""
-_TERMS_TO_OPEN = f'<details class="txcls-terms"><summary>what is this?</summary>{TERMS}</details>'
+_TERMS_TO_OPEN = (
+    f'<details class="txcls-terms"><summary>what is this?</summary>{TERMS} <b>Looks clear</b>: on average, at least '
+    f"{percentage(CLEAR, 0)} of the head’s weight is where the story says, and {MIN_CLEAR_RATIO:g} times as much as "
+    "with uniform attention; this was not tested.</details>"
+)
 
 
 def chip_html(record: HeadRecord, *, named: bool = False) -> str:
