@@ -37,7 +37,7 @@ def run(job: Job) -> dict[str, Any]:
         "name": table.name,
         "rows": table.n_rows,
         "unit": table.unit,
-        "columns": [{"name": name} for name in column_facts(table.sample)],
+        "columns": list(table.sample),
         "sheets": list(table.sheets),
         "sheet": table.sheet,
         "notes": list(table.notes),

@@ -58,7 +58,7 @@ def _draw_file(page: layout.Page, peek_job: JobState) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"**{plain(str(file['name'])[:80])}** · {file['rows']:,} rows", width="content")
             st.button("Use another file", key="another_file", on_click=_forget_file)
-        names = [column["name"] for column in file["columns"]]
+        names = file["columns"]
         guessed_columns = list(text_columns(file["text_column"], names))
         st.session_state.setdefault("batch_columns", guessed_columns)
         if not set(st.session_state["batch_columns"]) <= set(names):

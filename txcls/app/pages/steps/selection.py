@@ -77,7 +77,7 @@ def draw_cell_boxes(rows: Axis, columns: Axis, row: int, column: int) -> None:
         key = f"step_box_{side}_{axis.letter}"
         st.session_state[key] = index
         options: dict[str, Any] = {
-            "on_change": _change_view,
+            "on_change": _select_from_box,
             "args": (key, side, rows, columns, row, column),
             "label_visibility": "collapsed" if lecture.is_on() else "visible",
         }
@@ -94,7 +94,7 @@ def draw_cell_boxes(rows: Axis, columns: Axis, row: int, column: int) -> None:
             boxes.number_input(f"{side}: {axis.kind}", 0, axis.size - 1, key=key, width=180, **options)
 
 
-def _change_view(key: str, side: str, rows: Axis, columns: Axis, row: int, column: int) -> None:
+def _select_from_box(key: str, side: str, rows: Axis, columns: Axis, row: int, column: int) -> None:
     index = int(st.session_state[key])
     select_cell(rows, columns, *((index, column) if side == "Row" else (row, index)))
 

@@ -73,10 +73,9 @@ def main() -> None:
     classified = classify_text(page, "every step of the forward pass appears here with its numbers.")
     position = None
     if classified is not None and classified.has_label:
-        patterns = compute.patterns(page.source, page.view.text)
-        page = heads.open_on_head(page, classified.classifier, attention=patterns.attention)
-        st.html(STYLE)
         walk = compute.walk_through(page.source, page.view.text)
+        page = heads.open_on_head(page, classified.classifier, attention=walk.traced.attention)
+        st.html(STYLE)
         index = _step_index(page.view, walk)
         position = index, len(walk.steps)
         with lecture.slide(lecture.step_part(walk.steps[index].name, walk.steps[index].layer)):

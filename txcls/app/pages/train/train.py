@@ -115,7 +115,7 @@ def _draw_survey(read_job: JobState) -> None:
 def _draw_columns(read_job: JobState) -> None:
     """Draw boxes for sheet and columns, how they were guessed, and what to check in labels and texts."""
     survey = read_job.result
-    names = [column["name"] for column in survey["columns"]]
+    names = survey["columns"]
     options: dict[str, Any] = {"on_change": _read_columns, "args": (dict(read_job.spec),), "width": 320}
     with st.container(horizontal=True):
         if len(survey["sheets"]) > 1:
