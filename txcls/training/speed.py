@@ -1,6 +1,7 @@
 """Measure how fast this machine trains a model on some texts, with one thread and with one thread per processor.
 
-On a busy machine, waiting for each other's threads can make a small model up to eighteen times slower.
+On a busy machine, a small model can be up to eighteen times slower with several threads, because they wait for one
+another.
 """
 
 import itertools
@@ -21,8 +22,12 @@ from txcls.training.objectives import Classify
 
 MEASURED_TEXTS = 2000
 """Maximum number of training texts to measure the speed with."""
-SECONDS = 1.0
+SECONDS = 1.2
 """Seconds measured for each number of threads, after one warm-up step."""
+PROBES = 3
+"""Number of parts of these seconds. The mean speed decides about threads. Training is planned for the speed of the
+fastest part: other programs may end, and training that falls behind its plan is ended by the clock, whereas with too
+few epochs planned, the rest of the time would be unused."""
 MIN_WORK, MAX_SECONDS = 0.5, 4.0
 """Minimum CPU time (on a busy machine, a second can be a single step) and maximum time per measurement, in
 seconds; if the warm-up step takes longer than the maximum, it is the measurement."""
@@ -32,7 +37,7 @@ MIN_GAIN = 1.1
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Tokens per second for each number of threads, and the number to use."""
+    """The number of threads to use, the speed to plan for, and the mean speed for each number of threads."""
 
     threads: int
     tokens_per_second: float
@@ -48,14 +53,14 @@ class Speed:
 def measure_speed(model: TextClassifier, texts: TokenisedTexts, config: TrainConfig) -> Speed:
     """Train a few steps with one thread and with one thread per processor; this changes the model's weights."""
     bound_kernel_cache()
-    rates = []
+    means, fastest = {}, {}
     for n in sorted({1, processors()}):
         with using_threads(n):
-            rates.append((n, _tokens_per_second(model, texts, config)))
-    threads, rate = rates[0]
-    if rates[-1][1] > MIN_GAIN * rate:
-        threads, rate = rates[-1]
-    return Speed(threads, rate, tuple(rates))
+            means[n], fastest[n] = _tokens_per_second(model, texts, config)
+    threads = max(means)
+    if means[threads] <= MIN_GAIN * means[1]:
+        threads = 1
+    return Speed(threads, fastest[threads], tuple(means.items()))
 
 
 @contextmanager
@@ -76,17 +81,22 @@ def processors() -> int:
     return max(1, min(allowed, int(limit)) if limit.isdigit() and int(limit) else allowed)
 
 
-def _tokens_per_second(model: TextClassifier, texts: TokenisedTexts, config: TrainConfig) -> float:
+def _tokens_per_second(model: TextClassifier, texts: TokenisedTexts, config: TrainConfig) -> tuple[float, float]:
+    """The mean speed, and the speed in the fastest of `PROBES` parts of the time."""
     objective = Classify.of(texts, n_classes=model.head.out_features, config=config)
     trainer = Trainer(model, texts, texts, config, objective)
-    batches = trainer.batches(epoch=0)
-    trainer.train_step(batches[0])  # a warm-up, which allocates memory
+    batches = itertools.cycle(trainer.batches(epoch=0))
+    trainer.train_step(next(batches))  # a warm-up, which allocates memory
     if trainer.seconds > MAX_SECONDS:
-        return trainer.tokens / trainer.seconds
-    warmup_tokens, started, work_before = trainer.tokens, time.perf_counter(), time.process_time()
-    for batch in itertools.cycle(batches):
-        trainer.train_step(batch)
-        seconds = time.perf_counter() - started
-        if seconds > MAX_SECONDS or (seconds > SECONDS and time.process_time() - work_before > MIN_WORK):
+        return (trainer.tokens / trainer.seconds,) * 2
+    probes: list[tuple[int, float]] = []  # tokens and seconds of each part
+    started, work_before = time.perf_counter(), time.process_time()
+    while (seconds := time.perf_counter() - started) < MAX_SECONDS:
+        if seconds > SECONDS and time.process_time() - work_before > MIN_WORK:
             break
-    return (trainer.tokens - warmup_tokens) / seconds
+        probe_started, tokens_before = time.perf_counter(), trainer.tokens
+        while (probe_seconds := time.perf_counter() - probe_started) < SECONDS / PROBES:
+            trainer.train_step(next(batches))
+        probes.append((trainer.tokens - tokens_before, probe_seconds))
+    n_tokens, seconds = (sum(values) for values in zip(*probes, strict=True))
+    return n_tokens / seconds, max(tokens / seconds for tokens, seconds in probes)

@@ -139,6 +139,19 @@ def test_texts_are_read_twice_per_step_where_time_allows_and_the_time_for_it_is_
     assert f"train.consistency={CONSISTENCY}" in long.settings and "train.consistency=0" in once.settings
 
 
+def test_texts_too_long_for_the_encoder_in_the_budget_are_read_by_a_one_layer_model_of_their_words() -> None:
+    short, long = (chosen([300] * 100, n=10_000, minutes=minutes) for minutes in (5, 30))
+    assert (short.one_layer, long.one_layer) == (True, False) and "model.n_layers=1" in short.settings
+    assert short.read == 1.0 == long.read and "text.max_vocabulary" not in str(long.settings)
+    assert not chosen([40] * 100, n=10_000, minutes=0.5).one_layer, "short texts are read whole by the encoder"
+    data = LabelledTexts([f"{text} " * 40 for text in rows(300).texts], rows(300).labels, rows(300).classes)
+    plan = plan_training(data, minutes=0.3, speed=speed.Speed(1, 1500.0, ((1, 1500.0),)))
+    assert plan.init is None and plan.config.model.n_layers == 1 and plan.config.text.tokenizer == "basic_english"
+    assert any("a one-layer model with a vocabulary of their words" in note for note in plan.notes)
+    result = run_plan(plan, out=None)
+    assert result.checkpoint.tokenizer.vocab_size < 300 and result.comparison.transformer.accuracy.value > 0.9
+
+
 def test_rows_that_do_not_fit_are_left_to_the_linear_baseline_with_a_note() -> None:
     slow = speed.Speed(1, 100.0, ((1, 100.0),))
     plan = plan_training(rows(400), minutes=0.2, speed=slow)
