@@ -37,11 +37,16 @@ MIN_GAIN = 1.1
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """The number of threads to use, the speed to plan for, and the mean speed for each number of threads."""
+    """The number of threads to use, the speed to plan for, and the mean speed for each number of threads.
+
+    `one_layer`, if it was measured, is the speed of the one-layer model for long texts (`recipe.ONE_LAYER`): tokens per
+    second, counted in the pre-trained model's tokens of the same texts.
+    """
 
     threads: int
     tokens_per_second: float
     by_threads: tuple[tuple[int, float], ...]
+    one_layer: float | None = None
 
     @property
     def sentence(self) -> str:

@@ -146,6 +146,7 @@ def test_texts_too_long_for_the_encoder_in_the_budget_are_read_by_a_one_layer_mo
     assert not chosen([40] * 100, n=10_000, minutes=0.5).one_layer, "short texts are read whole by the encoder"
     data = LabelledTexts([f"{text} " * 40 for text in rows(300).texts], rows(300).labels, rows(300).classes)
     plan = plan_training(data, minutes=0.3, speed=speed.Speed(1, 1500.0, ((1, 1500.0),)))
+    assert plan.speed.one_layer is not None and plan.inputs.one_layer == plan.speed.one_layer > 1500.0
     assert plan.init is None and plan.config.model.n_layers == 1 and plan.config.text.tokenizer == "basic_english"
     assert any("a one-layer model with a vocabulary of their words" in note for note in plan.notes)
     result = run_plan(plan, out=None)
@@ -243,6 +244,7 @@ def test_texts_that_the_encoder_reads_byte_by_byte_get_a_vocabulary_of_their_own
     texts = tuple((good, bad)[n % 2].format(n) for n in range(120))
     foreign = LabelledTexts(texts, tuple(n % 2 for n in range(120)), ("good", "bad"))
     plan = plan_training(foreign, minutes=1, speed=SPEED)
+    assert plan.speed.one_layer is not None and plan.inputs.one_layer == plan.speed.one_layer > 1500.0
     assert plan.init is None and plan.config.text.tokenizer == tokenizer
     assert any("byte by byte" in note for note in plan.notes)
     assert plan.inputs.lengths.mean() < 20

@@ -51,7 +51,7 @@ def _plan(job: Job, rows: Rows) -> TrainingPlan:
     speed = None
     if (measured := job.spec.get("speed")) and 0 <= time.monotonic() - measured["at"] < SPEED_VALID_SECONDS:
         threads, rate = int(measured["threads"]), float(measured["tokens_per_second"])
-        speed = Speed(threads, rate, ((threads, rate),))
+        speed = Speed(threads, rate, ((threads, rate),), measured.get("one_layer"))
     return plan_training(
         rows.train, test=rows.test, minutes=minutes, name=name, source=rows.source, data=rows.data, speed=speed
     )
@@ -66,7 +66,12 @@ def forecast(plan: Mapping[str, Any], minutes: int) -> dict[str, Any]:
     """
     inputs = RecipeInputs.from_dict(plan["measured"])
     recipe = choose_recipe(inputs, minutes=minutes)
-    speed = {"threads": plan["threads"], "tokens_per_second": inputs.tokens_per_second, "at": plan["at"]}
+    speed = {
+        "threads": plan["threads"],
+        "tokens_per_second": inputs.tokens_per_second,
+        "one_layer": inputs.one_layer,
+        "at": plan["at"],
+    }
     return {
         "forecast": recipe.forecast,
         "epochs": recipe.epochs,

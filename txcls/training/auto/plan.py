@@ -7,7 +7,7 @@ import math
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,6 +25,7 @@ from txcls.text.tokenizer import Tokenizer
 from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.training.auto.recipe import (
     MAX_LENGTH_CHOICES,
+    ONE_LAYER,
     Recipe,
     RecipeInputs,
     batch_size,
@@ -153,19 +154,23 @@ def plan_training(
         n_classes=len(rows.classes),
         characters=sum(map(len, itertools.chain(rows.texts, (test or splits.test).texts))),
         tokens_per_second=speed.tokens_per_second,
+        one_layer=speed.one_layer,
         n_measured=len(splits.validation) + len(splits.test),
         pretrained=pretrained is not None,
     )
     recipe = choose_recipe(inputs, minutes=minutes)
     if recipe.one_layer and pretrained is not None:
+        config = _base_config(name, source, data, batch=config.train.batch_size, seed=seed)
+        config = config.with_settings((*vocabulary_settings(sample, are_long=True), *ONE_LAYER))
+        if speed.one_layer is None:
+            speed = _measure_one_layer(config, sample, lengths, speed)
+            inputs = replace(inputs, one_layer=speed.one_layer)
+            recipe = choose_recipe(inputs, minutes=minutes)
         start_note = (
             f"The texts are long for {_minutes(minutes)}: instead of the pre-trained '{pretrained.name}', a one-layer "
             "model with a vocabulary of their words is trained from random weights; it reads more in this time."
         )
         pretrained = None
-        batch = config.train.batch_size
-        config = _base_config(name, source, data, batch=batch, seed=seed)
-        config = config.with_settings(vocabulary_settings(sample, are_long=True))
     elif is_read_as_bytes:
         start_note = (
             "The pre-trained encoder reads such texts byte by byte: training starts from random weights instead."
@@ -209,7 +214,13 @@ def _read_plan(out: Path) -> _SavedPlan:
     try:
         values: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         by_threads = tuple((int(n), float(rate)) for n, rate in values["speed"]["by_threads"])
-        speed = Speed(int(values["speed"]["threads"]), float(values["speed"]["tokens_per_second"]), by_threads)
+        one_layer = values["speed"].get("one_layer")
+        speed = Speed(
+            int(values["speed"]["threads"]),
+            float(values["speed"]["tokens_per_second"]),
+            by_threads,
+            None if one_layer is None else float(one_layer),
+        )
         return _SavedPlan(file, float(values["minutes"]), speed, str(values["digest"]))
     except FileNotFoundError:
         raise TrainingError(f"nothing to resume: there is no {file}; start without --resume") from None
@@ -288,6 +299,18 @@ def _fit_tokenizer(config: RunConfig, rows: LabelledTexts) -> Tokenizer:
 
 def _minutes(minutes: float) -> str:
     return f"{minutes:g} minute{'s' * (minutes != 1)}"
+
+
+def _measure_one_layer(config: RunConfig, sample: LabelledTexts, lengths: Indices, speed: Speed) -> Speed:
+    """`speed` with that of the one-layer model, and the number of threads for it; `lengths` are the encoder's, (N,)."""
+    tokenizer = _fit_tokenizer(config, sample)
+    texts = _encode_untruncated(tokenizer, sample).truncated(MEASURED_LENGTH)
+    model = TextClassifier(config.model, vocab_size=tokenizer.vocab_size, n_classes=len(sample.classes))
+    measured = measure_speed(model, texts, config.train)
+    tokens_per_word = np.minimum(lengths, MEASURED_LENGTH).mean() / texts.lengths.mean()
+    return replace(
+        measured, tokens_per_second=speed.tokens_per_second, one_layer=measured.tokens_per_second * tokens_per_word
+    )
 
 
 def _notes(lengths: Indices, speed: Speed, recipe: Recipe, n: int, minutes: float) -> Iterator[str]:

@@ -32,7 +32,7 @@ ONE_LAYER = (
 """Settings of the model for texts that are long for the budget: one layer with random weights. Its vocabulary is
 learned from the rows (`plan.vocabulary_settings`)."""
 ONE_LAYER_SPEEDUP = 3.0
-"""Tokens per second of that model relative to the encoder."""
+"""Estimated speed of that model relative to the encoder, until it is measured."""
 EPOCHS, EPOCHS_PER_CLASS = 6.0, 0.15
 """Epochs for REFERENCE_ROWS training rows, and additional epochs per class. On 1,500 questions, phrases and reviews,
 twice as many epochs cost 0.6 to 1 points, because the pre-trained weights are forgotten; many classes with few rows
@@ -107,6 +107,7 @@ class RecipeInputs:
         n: number of training rows.
         characters: total of all rows that the linear baseline is fitted to or classifies.
         tokens_per_second: measured training speed.
+        one_layer: training speed of the model with the settings `ONE_LAYER`; None if it was not measured.
         n_measured: number of validation and test rows.
         pretrained: whether training starts from a pre-trained model.
     """
@@ -116,6 +117,7 @@ class RecipeInputs:
     n_classes: int
     characters: int
     tokens_per_second: float
+    one_layer: float | None = None
     n_measured: int = 0
     pretrained: bool = True
 
@@ -163,7 +165,9 @@ def _recipe(inputs: RecipeInputs, *, minutes: float, one_layer: bool) -> Recipe:
     is_pretrained = inputs.pretrained and not one_layer
     useful_epochs = epochs_for(n, inputs.n_classes, pretrained=inputs.pretrained)
     enough_epochs = ENOUGH_ONE_LAYER_EPOCHS if one_layer else ENOUGH_EPOCHS
-    tokens_per_second = inputs.tokens_per_second * (ONE_LAYER_SPEEDUP if one_layer else 1.0)
+    tokens_per_second = inputs.tokens_per_second
+    if one_layer:
+        tokens_per_second = inputs.one_layer or ONE_LAYER_SPEEDUP * tokens_per_second
 
     def mean_tokens(length: int) -> float:
         return float(np.minimum(lengths, length).mean())
