@@ -100,6 +100,14 @@ def test_row_numbers_match_a_spreadsheet(
         (b"id|Text\n1|a \xc2\x85 \xe2\x80\xa8 b\n\n2|c\n", [("1", "a \x85 \u2028 b"), ("2", "c")]),
         (b"a\tb\n\"Go\tx\n6\" nail\ty\n", [('"Go', "x"), ('6" nail', "y")]),
         (b"text,label\na," + b"\nb,x\n", [("a", ""), ("b", "x")]),
+        (
+            b"label;text\nbig;'one; \"two\"; it''s three'\nsmall;'four; five'\nbig;\"six\"\n",
+            [("big", 'one; "two"; it\'s three'), ("small", "four; five"), ("big", '"six"')],
+        ),
+        (
+            b"label,text\nbig,'tis here\nbig,\"one, two\"\nsmall,rock 'n' roll\n",
+            [("big", "'tis here"), ("big", "one, two"), ("small", "rock 'n' roll")],
+        ),
     ],
 )  # fmt: skip
 def test_odd_separators_and_quotes_are_kept(tmp_path: Path, content: bytes, rows: list[tuple[str, str]]) -> None:

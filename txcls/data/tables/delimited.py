@@ -25,14 +25,15 @@ class Dialect:
 
     delimiter: str
     """The character between fields; "" for fastText's format."""
-    is_quoted: bool = True
-    """Whether quotes enclose fields; in tab-separated files they may be ordinary characters."""
+    quote: str = '"'
+    """The character around fields that contain delimiters; "" if quotes are ordinary characters, as they may be in
+    tab-separated files."""
     start: int = 0
     """Number of characters before the first row, in a line that names the delimiter."""
 
 
 def find_dialect(path: Path, encoding: FileEncoding, *, suffix: str) -> Dialect:
-    """Detect the dialect of a file from its beginning; whether quotes enclose fields with tabs, from the whole file.
+    """Detect the dialect of a file from its beginning; whether double quotes enclose fields with tabs, from all of it.
 
     With the `suffix` .tsv or .tab, the delimiter is a tab; a .txt file must contain a delimiter.
 
@@ -47,35 +48,43 @@ def find_dialect(path: Path, encoding: FileEncoding, *, suffix: str) -> Dialect:
         return Dialect("")
     if line := _SEPARATOR_LINE.match(beginning):
         return Dialect(line[1], start=line.end())
-    delimiter = "\t" if suffix in (".tsv", ".tab") else _sniff_delimiter(beginning)
+    delimiter, quote = _sniff(beginning, "\t" if suffix in (".tsv", ".tab") else _DELIMITERS)
     if suffix == ".txt" and delimiter not in beginning:
         raise DataError(
             f"{path}: a text file without columns; expected columns separated by tabs, as in Excel's Unicode text, or "
             f"lines such as `{_LABEL_PREFIX}class text`"
         )
-    if delimiter == "\t":
+    if delimiter == "\t" and quote == '"':
         try:
             with open_text(path, encoding=encoding) as text:
                 for _ in csv_rows(text, path, delimiter="\t"):
                     pass
         except DataError:
-            return Dialect("\t", is_quoted=False)
-    return Dialect(delimiter)
+            return Dialect("\t", quote="")
+    return Dialect(delimiter, quote)
 
 
-def _sniff_delimiter(text: str) -> str:
-    """The delimiter for which the most rows at the beginning have as many fields as the first row with several."""
+def _sniff(text: str, delimiters: str) -> tuple[str, str]:
+    """The delimiter and quote for which the most of the first 50 rows have the same number of fields, at least two.
 
-    def score(delimiter: str) -> tuple[int, int]:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    Single quotes are considered only if no fewer fields begin with one than with a double quote.
+    """
+
+    def score(dialect: tuple[str, str]) -> tuple[int, int]:
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=dialect[0], quotechar=dialect[1])
         try:
             widths = [len(row) for row in itertools.islice(reader, 50)]
         except csv.Error:
             return 0, 0
-        first = next((width for width in widths if width > 1), 0)
-        return (widths.count(first), first) if first else (0, 0)
+        return max(((widths.count(width), width) for width in set(widths) if width > 1), default=(0, 0))
 
-    return max(_DELIMITERS, key=score)
+    dialects = [(delimiter, '"') for delimiter in delimiters]
+    dialects.extend(
+        (delimiter, "'")
+        for delimiter in delimiters
+        if text.count(f"{delimiter}'") >= max(text.count(f'{delimiter}"'), 1)
+    )
+    return max(dialects, key=score)
 
 
 def delimited_rows(path: Path, dialect: Dialect, encoding: FileEncoding) -> Iterator[tuple[int, list[object]]]:
@@ -87,7 +96,7 @@ def delimited_rows(path: Path, dialect: Dialect, encoding: FileEncoding) -> Iter
     with open_text(path, encoding=encoding) as text:
         text.read(dialect.start)
         if dialect.delimiter:
-            for number, fields in csv_rows(text, path, delimiter=dialect.delimiter, is_quoted=dialect.is_quoted):
+            for number, fields in csv_rows(text, path, delimiter=dialect.delimiter, quote=dialect.quote):
                 yield number, [*fields]
             return
         yield 0, ["label", "text"]
@@ -98,9 +107,7 @@ def delimited_rows(path: Path, dialect: Dialect, encoding: FileEncoding) -> Iter
                 yield number, [";".join(label.removeprefix(_LABEL_PREFIX) for label in labels), "".join(rest).rstrip()]
 
 
-def csv_rows(
-    text: TextIO, path: Path, *, delimiter: str = ",", is_quoted: bool = True
-) -> Iterator[tuple[int, list[str]]]:
+def csv_rows(text: TextIO, path: Path, *, delimiter: str = ",", quote: str = '"') -> Iterator[tuple[int, list[str]]]:
     """Yield (row number from 1, fields) for each non-empty row; numbers count empty rows but not lines within a field.
 
     Raises:
@@ -117,7 +124,11 @@ def csv_rows(
             yield line
 
     reader = csv.reader(
-        lines(), delimiter=delimiter, strict=is_quoted, quoting=csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
+        lines(),
+        delimiter=delimiter,
+        strict=bool(quote),
+        quotechar=quote or None,
+        quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
     )
     first_line = 1
     try:
