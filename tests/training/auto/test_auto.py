@@ -244,7 +244,6 @@ def test_texts_that_the_encoder_reads_byte_by_byte_get_a_vocabulary_of_their_own
     texts = tuple((good, bad)[n % 2].format(n) for n in range(120))
     foreign = LabelledTexts(texts, tuple(n % 2 for n in range(120)), ("good", "bad"))
     plan = plan_training(foreign, minutes=1, speed=SPEED)
-    assert plan.speed.one_layer is not None and plan.inputs.one_layer == plan.speed.one_layer > 1500.0
     assert plan.init is None and plan.config.text.tokenizer == tokenizer
     assert any("byte by byte" in note for note in plan.notes)
     assert plan.inputs.lengths.mean() < 20

@@ -188,7 +188,7 @@ def _recipe(inputs: RecipeInputs, *, minutes: float, one_layer: bool) -> Recipe:
     affordable = seconds / (PASSES * epoch_seconds(length))  # number of epochs with PASSES over each text
     consistency = is_pretrained and affordable >= useful_epochs
     if consistency:
-        epochs = min(int(affordable), PASSES * useful_epochs)
+        epochs = min(round(affordable), PASSES * useful_epochs)
     settings = (
         f"train.epochs={epochs}",
         f"train.consistency={CONSISTENCY if consistency else 0}",
@@ -204,7 +204,7 @@ def _recipe(inputs: RecipeInputs, *, minutes: float, one_layer: bool) -> Recipe:
         f"model.max_length={length}",
         *(ONE_LAYER if one_layer else ()),
     )
-    training = (PASSES if consistency else 1) * epochs * epoch_seconds(length) * rows / n
+    training = min((PASSES if consistency else 1) * epochs * epoch_seconds(length) * rows / n, seconds)
     read = mean_tokens(length) / mean_tokens(MAX_LENGTH_CHOICES[0])
     return Recipe(settings, epochs, consistency, length, one_layer, read, rows, training, baseline, measuring)
 
@@ -212,10 +212,11 @@ def _recipe(inputs: RecipeInputs, *, minutes: float, one_layer: bool) -> Recipe:
 def _epochs_and_rows(affordable: float, n: int, useful: int) -> tuple[int, int]:
     """Number of epochs, and of rows to use out of n.
 
-    There is time for `affordable` epochs over all rows, and more than `useful` epochs do not help.
+    There is time for `affordable` epochs over all rows, and more than `useful` epochs do not help. Rounded up, the last
+    epoch may be cut short: the learning rate then ends at zero with the time.
     """
     rounded_up = math.ceil(affordable)
     fits_few_rows = affordable < 1 or affordable >= MIN_ROWS_SHARE * rounded_up
     if affordable < ENOUGH_EPOCHS and rounded_up <= useful and fits_few_rows:
         return rounded_up, max(int(n * affordable / rounded_up), 1)
-    return max(1, min(useful, int(affordable))), n
+    return max(1, min(useful, round(affordable))), n
