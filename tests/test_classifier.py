@@ -101,7 +101,9 @@ def test_rows_given_are_measured_as_those_of_a_data_set(tiny: txcls.Classifier) 
     expected = evaluate_rows(tiny.checkpoint, rows_from_python(TEXTS, labels, classes=CLASSES))
     assert result == expected and result.metrics.order and result.metrics.n == len(TEXTS)
     right = [tiny(text).label == label for text, label in zip(TEXTS, labels, strict=True)]
-    assert result.metrics.accuracy == pytest.approx(np.mean(right)) and f"{100 * np.mean(right):.2f} %" in repr(result)
+    assert result.metrics.accuracy == pytest.approx(np.mean(right)) and f"{100 * np.mean(right):.2f}\u00a0%" in repr(
+        result
+    )
     assert not tiny.evaluate(TEXTS, labels).metrics.order
     with pytest.raises(DataError, match=r"labels: row 0 is 'Weather'; the classes are 'World'"):
         tiny.evaluate(TEXTS[:1], ["Weather"])

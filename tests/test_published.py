@@ -13,10 +13,13 @@ from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.checkpoint.load import load_checkpoint
 from txcls.data.batches import TokenisedTexts
 from txcls.data.datasets import open_dataset
+from txcls.data.examples import examples_for
 from txcls.data.generated.agreement import minimal_pairs
 from txcls.data.generated.agreement.rows import CLASSES
 from txcls.data.texts import open_texts
 from txcls.evaluation.evaluate import evaluate, in_classes_of, predict_logits
+from txcls.evaluation.unlike import unlike_validation
+from txcls.inspection.tracing import trace_text
 from txcls.predictor import Predictor
 from txcls.training.corpus import windows
 from txcls.training.objectives import FillMasked, PredictNext
@@ -49,6 +52,20 @@ def test_a_shipped_language_model_is_as_good_as_its_card_says(folder: Path, publ
     validated = objective.validate(model, rows, torch.device("cpu"))
     assert validated.loss == pytest.approx(figures["loss"], abs=0.15)  # about 500 of the validation texts
     assert validated.accuracy == pytest.approx(figures["accuracy"], abs=0.03)
+
+
+@pytest.mark.parametrize("name", [folder.name for folder in SHIPPED if folder not in LANGUAGE])
+def test_the_app_opens_on_a_text_that_the_model_is_sure_and_right_about(name: str) -> None:
+    classifier = Predictor.load(ROOT / "checkpoints" / name)
+    example = examples_for(classifier.checkpoint.config.data.dataset)[0]
+    traced = trace_text(classifier, example.text)
+    best = traced.prediction.ranked[0]
+    assert not unlike_validation(classifier.checkpoint, example.text, traced.tokens)
+    if name == "who_won_none":  # without positions, it cannot know who beat whom
+        return
+    assert best.label.lower() == example.label.lower() and best.probability > 0.9
+    changed = trace_text(classifier, example.changed)
+    assert len(changed.tokens) == len(traced.tokens) and changed.prediction.label != best.label
 
 
 @pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: folder.name)

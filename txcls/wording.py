@@ -19,16 +19,16 @@ _MARKUP = re.compile(
 
 
 def percentage(share: float, digits: int = 1) -> str:
-    """A share from 0 to 1 as `93.1 %`, with that many decimal places."""
-    return f"{share:.{digits}%}".replace("%", " %")
+    """A share from 0 to 1 as `93.1 %`, with that many decimal places and a no-break space."""
+    return f"{share:.{digits}%}".replace("%", "\u00a0%")
 
 
 def bounded_percentage(share: float) -> str:
     """Like `percentage`, but values that would round to 0 or 100 are written as `< 0.1 %` or `> 99.9 %`."""
     if 0.0 < share < 0.0005:
-        return "< 0.1 %"
+        return "<\u00a00.1\u00a0%"
     if 0.9995 <= share < 1.0:
-        return "> 99.9 %"
+        return ">\u00a099.9\u00a0%"
     return percentage(share)
 
 

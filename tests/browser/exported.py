@@ -35,4 +35,4 @@ def bars(page: "Page") -> list[tuple[str, str]]:
 
 def expected(classifier: Predictor, text: str) -> list[str]:
     ranked = classifier.predict([text])[0].ranked
-    return [f"{score.probability:.1%}".replace("%", " %") for score in ranked]
+    return [f"{score.probability:.1%}".replace("%", "\u00a0%") for score in ranked]

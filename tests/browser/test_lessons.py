@@ -124,7 +124,7 @@ def test_answers_are_judged_and_encoded_in_the_final_code(visitor: Page, shipped
     expect(panel).to_contain_text("Give an answer first")
     panel.locator("input").fill("1")
     visitor.locator(".st-key-lesson_check button").click()
-    expect(panel).to_contain_text("Not quite: 1 %. Try again")
+    expect(panel).to_contain_text("Not quite: 1\u00a0%. Try again")
     panel.locator("input").fill("98")
     visitor.locator(".st-key-lesson_check button").click()
     expect(panel).to_contain_text("Right.")

@@ -213,7 +213,7 @@ def test_each_sentence_is_true_of_this_text(scenes: "Page", untrained: Untrained
         assert float(match[2]) == pytest.approx(weights.max(), abs=0.0051)
         assert float(match[3]) == pytest.approx(1 / n, abs=0.0051)
     first, second = prediction.ranked[:2]
-    percent = [f"{score.label} {score.probability:.1%}".replace("%", " %") for score in (first, second)]
+    percent = [f"{score.label} {score.probability:.1%}".replace("%", "\u00a0%") for score in (first, second)]
     assert parts["answer"]["text"] == f"{percent[0]}, then {percent[1]}."
 
 
@@ -236,9 +236,9 @@ def test_a_click_or_enter_switches_a_head_off_and_on_as_python_would(
     head = page.locator('.machine-head[data-head="2.2"]')
     head.click()
     page.wait_for_selector(".machine-bars .then")
-    assert shown(page) == [f"{p:.1%}".replace("%", " %") for p in changed]
+    assert shown(page) == [f"{p:.1%}".replace("%", "\u00a0%") for p in changed]
     bold = page.locator(".machine-bars .best .number").all_inner_texts()
-    assert bold == [f"{max(changed):.1%}".replace("%", " %")], "the most probable class is emphasised"
+    assert bold == [f"{max(changed):.1%}".replace("%", "\u00a0%")], "the most probable class is emphasised"
     assert head.get_attribute("aria-pressed") == "false"
     assert page.locator('.machine-ribbons .ribbon[data-head="2.2"]').count() == 0
     assert page.locator('.machine-ribbons .ribbon[data-head="2.1"]').count() > 0

@@ -71,7 +71,7 @@ def steps_of(page: "Page") -> int:
 
 
 def accuracy(page: "Page") -> float:
-    match = re.search(r"([\d.]+) %", page.locator("#accuracy").inner_text())
+    match = re.search(r"([\d.]+)\s%", page.locator("#accuracy").inner_text())
     assert match
     return float(match[1])
 

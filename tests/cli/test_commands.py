@@ -226,7 +226,7 @@ def test_the_linear_baseline_is_compared_on_the_test_rows_and_recorded(run, tmp_
     card = (tmp_path / "tiny" / "README.md").read_text(encoding="utf-8")
     assert f"| linear baseline | {100 * is_correct.mean():.1f} % (" in card
     assert "The test rows were read only by `evaluate`" in card
-    assert f"{100 * is_correct.mean():.1f} %" in run("evaluate", "tiny", "--linear").out
+    assert f"{100 * is_correct.mean():.1f}\u00a0%" in run("evaluate", "tiny", "--linear").out
     assert run("evaluate", "tiny", "--linear", "--split", "validation").code == 2
     repeated = run("evaluate", "tiny", "--write")
     assert repeated.code == 0, "the metrics on a data set's test rows may be measured again"

@@ -36,7 +36,7 @@ def test_the_word_that_causes_errors_is_named_with_its_counts() -> None:
     assert list(first.words) == [ConfusionWord("refund", 9, 3)]
     assert (second.label, second.predicted, second.errors, list(second.words)) == ("Orders", "Billing", 4, [])
     lines, caption = words_table(predictions_of(texts, labels, predicted))
-    assert lines == [("Billing", "Orders", "refund", "9 of 14 (64.3 %)", "3 of 86 (3.5 %)")]
+    assert lines == [("Billing", "Orders", "refund", "9 of 14 (64.3\u00a0%)", "3 of 86 (3.5\u00a0%)")]
     assert "Of the 2 most frequent confusions, 1 had fewer than 5 errors, too few to compare words" in caption
     few = words_table(predictions_of(texts[10:164], labels[10:164], predicted[10:164]))
     assert few == ([], "Each confusion has fewer than 5 errors, too few to compare words.")

@@ -73,7 +73,7 @@ def test_bars_are_ranked_on_a_fixed_scale_with_an_other_bar() -> None:
     figure = probability_bars(["Sports", "World"], [0.7, 0.2], colours=COLOURS, other=(2, 0.1))
     [bars] = figure.data
     assert list(bars.x) == [0.7, 0.2, 0.1]
-    assert list(bars.text) == ["70.0 %", "20.0 %", "10.0 %"]
+    assert list(bars.text) == ["70.0\u00a0%", "20.0\u00a0%", "10.0\u00a0%"]
     assert "2 others" in bars.customdata[2]
     assert tuple(figure.layout.xaxis.range) == (0, 1)
     assert tuple(figure.layout.yaxis.range) == (2.5, -0.5)  # the best on top
@@ -98,7 +98,7 @@ def test_compared_bars_keep_the_order_of_before_and_never_round_to_certainty() -
     )
     before, after = figure.data
     assert list(before.x) == [0.7, 0.2, 0.1] and list(after.x) == [0.0001, 0.3, 0.6999]
-    assert after.text[0] == "&lt; 0.1 %" and tuple(figure.layout.xaxis.range) == (0, 1)
+    assert after.text[0] == "&lt;\u00a00.1\u00a0%" and tuple(figure.layout.xaxis.range) == (0, 1)
     assert [note.text.strip() for note in figure.layout.annotations] == ["a", "b", "c&lt;b&gt;"]
 
 

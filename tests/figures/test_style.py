@@ -62,7 +62,13 @@ def test_any_token_becomes_a_label_without_markup(text: str) -> None:
 
 @pytest.mark.parametrize(
     "probability, text",
-    [(0.0, "0.0 %"), (1.0, "100.0 %"), (0.9999, "&gt; 99.9 %"), (0.0001, "&lt; 0.1 %"), (0.931, "93.1 %")],
+    [
+        (0.0, "0.0\u00a0%"),
+        (1.0, "100.0\u00a0%"),
+        (0.9999, "&gt;\u00a099.9\u00a0%"),
+        (0.0001, "&lt;\u00a00.1\u00a0%"),
+        (0.931, "93.1\u00a0%"),
+    ],
 )
 def test_percentages_never_round_to_certainty(probability: float, text: str) -> None:
     assert percent(probability) == text

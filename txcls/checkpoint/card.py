@@ -108,7 +108,7 @@ def model_card(
         agreement_kinds=AGREEMENT,
     )
     metadata = _metadata(name, config, metrics, is_classifier=bool(classes))
-    return str(ModelCard(f"---\n{metadata.to_yaml()}\n---\n\n{text}"))
+    return str(ModelCard(f"---\n{metadata.to_yaml()}\n---\n\n{text}")).replace("\u00a0", " ")  # easier to search
 
 
 @cache  # compiling it takes longer than filling it in
@@ -152,7 +152,7 @@ def group_name(group: Mapping[str, Any], bound: Callable[[float], str]) -> str:
     over, up_to = group["over"], group["up_to"]
     if over is None:
         return f"up to {bound(up_to)}" if up_to else bound(up_to)
-    return f"over {bound(over)}" if up_to is None else f"over {bound(over).removesuffix(' %')} to {bound(up_to)}"
+    return f"over {bound(over)}" if up_to is None else f"over {bound(over).removesuffix('%').strip()} to {bound(up_to)}"
 
 
 def _metadata(name: str, config: RunConfig, metrics: Mapping[str, Any], *, is_classifier: bool) -> "ModelCardData":

@@ -1,6 +1,6 @@
 """Example texts, written for this project: news, film reviews, queries, match reports and beginnings of sentences.
 
-Some of them are deliberately ambiguous.
+The first of a domain, on which the app opens, is long enough and clear; some of the others are deliberately ambiguous.
 """
 
 from dataclasses import dataclass
@@ -21,6 +21,12 @@ class Example:
 
 
 EXAMPLES = (
+    Example(
+        "Factory strike",
+        "Shares of the car maker fell sharply on Thursday after it said that its largest factory was on strike.",
+        changed="Shares of the football club fell sharply on Thursday after it said that its best player was not fit.",
+        label="Business",
+    ),
     Example(
         "Late chips",
         "Shares of the chip maker fell after its new phone processor was delayed",
@@ -50,15 +56,19 @@ EXAMPLES = (
 
 REVIEWS = (
     Example(
+        "Loved it",
+        "The leads are wonderful together, the jokes land, and the last twenty minutes had the whole row in tears. I "
+        "went in with low expectations and came out smiling: a warm, funny and clever film that I will gladly watch "
+        "again.",
+        changed="The leads are wonderful together, the jokes land, and the last twenty minutes had the whole row in "
+        "tears. I went in with low expectations and came out bored: a slow, dull and clumsy film that I will never "
+        "watch again.",
+        label="positive",
+    ),
+    Example(
         "Guilty pleasure",
         "It is cheap, silly and badly dubbed, and I have watched it four times. Terrible. Perfect.",
         changed="It is cheap, silly and badly dubbed, and I have watched it four times. Wonderful. Perfect.",
-    ),
-    Example(
-        "Loved it",
-        "I went in with low expectations and came out beaming. The two leads are wonderful together, the jokes land, "
-        "and the last twenty minutes had the whole row in tears.",
-        label="positive",
     ),
     Example(
         "Wasted evening",
@@ -79,11 +89,16 @@ REVIEWS = (
 )
 QUERIES = (
     Example(
+        "Move money",
+        "could you move ten dollars from my checking to my savings account",
+        changed="could you order ten checks from my checking and my savings account",
+        label="transfer",
+    ),
+    Example(
         "Two wishes",
         "is it going to rain on friday and should i book a table outside",
         changed="is it going to be busy on friday and should i book a table",
     ),
-    Example("Move money", "please send two hundred euros from my checking to my savings account", label="transfer"),
     Example("Alarm", "wake me up at half past six tomorrow", label="alarm"),
     Example("Lost luggage", "the airline says my suitcase is still in lisbon, what now"),
     Example("Recipe", "what could i cook with leeks and half a pumpkin"),

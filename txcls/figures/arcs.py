@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from txcls.figures.style import OKABE_ITO, categories, label, new_figure, token_axis
+from txcls.figures.style import FONT_SIZE, OKABE_ITO, categories, label, new_figure, token_axis
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def attention_arcs(pattern: NDArray[np.floating], tokens: Sequence[str], arcs: A
         height=430,
         x={"showticklabels": False, **places},
         y={"range": [-1.3, 1.3], "showgrid": False, "showticklabels": False},
-        xaxis2={"overlaying": "x", "automargin": True, **token_axis(n), **places},
+        xaxis2={"overlaying": "x", "automargin": True, "tickfont": {"size": FONT_SIZE}, **token_axis(n), **places},
         annotations=[
             {"x": 0, "xref": "paper", "xanchor": "left", "y": y, "text": text, "showarrow": False, "opacity": 0.8}
             for y, text in ((1.2, "↷ attends to a later token"), (-1.2, "↶ attends to an earlier token"))
@@ -102,7 +102,7 @@ def rows_diagram(
     figure = new_figure(
         height=110 + 90 * n_layers,
         x={"range": [-0.6, n - 0.4], "tickvals": list(range(n)), "ticktext": [label(token) for token in tokens],
-           "tickangle": -45, "tickfont": {"size": 14}, "showgrid": False, "ticks": ""},
+           "tickangle": -45, "showgrid": False, "ticks": ""},
         y={"range": [-0.15, n_layers + 0.3], "tickvals": list(range(n_layers + 1)), "ticktext": names,
            "showgrid": False, "ticks": ""},
     )  # fmt: skip

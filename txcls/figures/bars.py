@@ -360,7 +360,7 @@ def number_bars(
     }
     value_axis = {"title": quantity, "zeroline": True}
     if ranked:
-        ticks = {"type": "category", "tickfont": {"size": 14}, "dtick": 1}
+        ticks = {"type": "category", "dtick": 1}
         name_axis = {"autorange": "reversed", "showgrid": False, **ticks}
         figure = new_figure(height=int(120 + 26 * len(order)), x=value_axis, y=name_axis)
         figure.add_bar(x=finite, y=positions, orientation="h", **bar)

@@ -255,7 +255,7 @@ def lens_lines(states: Sequence[str], classes: Sequence[str], probabilities: NDA
     colours = class_colours(probabilities[-1])
     figure = new_figure(
         height=400,
-        x={"type": "category", "tickfont": {"size": 13}, "title": "after …"},
+        x={"type": "category", "title": "after …"},
         y={"range": [-0.02, 1.02], "tickformat": ".0%", "title": "probability"},
         hovermode="x unified",
         **legend_above(),
@@ -275,7 +275,13 @@ def lens_lines(states: Sequence[str], classes: Sequence[str], probabilities: NDA
 
 def _short_state(name: str) -> str:
     """A state's short name, to fit on a phone: `layer 1: attention` becomes `L1 attn`."""
-    for word, short in (("layer ", "L"), ("attention", "attn"), ("feed-forward", "FF"), (": ", " ")):
+    for word, short in (
+        ("embeddings", "emb."),
+        ("layer ", "L"),
+        ("attention", "attn"),
+        ("feed-forward", "FF"),
+        (": ", " "),
+    ):
         name = name.replace(word, short)
     return name
 
@@ -360,7 +366,7 @@ def token_scatter(
     """
     figure = _plane(shares, clickmode="event+select")
     small = {"size": 4, "color": OKABE_ITO[7], "opacity": 0.45, "line": {"width": 0}}
-    hover = "<b>%{text}</b><extra></extra>"
+    hover = "<b>%{hovertext}</b><extra></extra>"
     _add_points(figure, points, [label(name) for name in names], small, hover="%{text}<extra></extra>",
                 name="vocabulary", customdata=list(ids), **_OPAQUE)  # fmt: skip
     if named := [index for index, token_id in enumerate(ids) if token_id in near]:
@@ -368,10 +374,45 @@ def token_scatter(
         _add_points(figure, points[named], [label(names[n]) for n in named], blue, hover=hover, font_size=14,
                     customdata=[ids[n] for n in named], **_OPAQUE)  # fmt: skip
     outlined = {"size": 10, "color": FRAME, "line": {"width": 1, "color": "#FFFFFF"}}
-    hover = "<b>%{text}</b>, in this text<extra></extra>"
+    hover = "<b>%{hovertext}</b>, in this text<extra></extra>"
     _add_points(figure, own_points, [label(name) for name in own_names], outlined, hover=hover, font_size=14,
                 name="this text", customdata=list(own_ids), **_OPAQUE)  # fmt: skip
+    _leave_out_covered_names(figure, np.concatenate([points, own_points]))
     return figure
+
+
+PLACES = {
+    "top center": (0.0, 1.0),
+    "bottom center": (0.0, -1.0),
+    "middle right": (1.0, 0.0),
+    "middle left": (-1.0, 0.0),
+}
+"""Plotly's names of the places around a point, and their directions."""
+NARROW = 330, 500
+"""Width and height in pixels of a plot on a phone; on a wider screen, the points are farther apart."""
+
+
+def _leave_out_covered_names(figure: go.Figure, points: NDArray[np.floating]) -> None:
+    """Move the names of a scatter's points (N, 2) to where they cover no other name; leave out those without room."""
+    scale = np.array(NARROW) / np.maximum(np.ptp(points, axis=0), 1e-9)
+    drawn: list[tuple[float, float, float]] = []  # x and y of a name's centre, half its width
+    for trace in figure.data:
+        if trace.mode != "markers+text":
+            continue
+        places, shown = [], []
+        for x, y, name in zip(trace.x * scale[0], trace.y * scale[1], trace.text, strict=True):
+            half = 4.0 * len(name) + 2
+            at = {place: (x + dx * (half + 8), y + dy * 16, half) for place, (dx, dy) in PLACES.items()}
+            free = [place for place, box in at.items() if not any(_overlap(box, other) for other in drawn)]
+            places.append(free[0] if free else "top center")
+            shown.append(name if free else "")
+            if free:
+                drawn.append(at[free[0]])
+        trace.update(hovertext=trace.text, text=shown, textposition=places)
+
+
+def _overlap(one: tuple[float, float, float], other: tuple[float, float, float]) -> bool:
+    return abs(one[0] - other[0]) < one[2] + other[2] and abs(one[1] - other[1]) < 17
 
 
 def text_scatter(

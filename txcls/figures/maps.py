@@ -12,9 +12,11 @@ from txcls.figures.style import (
     BAR,
     COLOUR_BAR,
     DIVERGING,
+    FONT_SIZE,
     FRAME,
     SEQUENTIAL,
     Settings,
+    bar_below,
     categories,
     colour_limit,
     few_columns,
@@ -80,7 +82,7 @@ def attention_grid(patterns: NDArray[np.floating], *, selected: tuple[int, int] 
     step, edge = 1 + gap, gap / 2
     rows, columns = ([n * step + 0.5 for n in range(size)] for size in (n_layers, n_heads))
     figure = new_figure(
-        height=int(96 + np.clip(400 / n_heads, 80, 170) * n_layers),
+        height=int(130 + np.clip(400 / n_heads, 80, 170) * n_layers),
         x=_cell_axis(_numbers(n_heads), columns, (-edge, n_heads * step - edge), title="head", side="top"),
         y=_cell_axis(_numbers(n_layers), rows, (n_layers * step - edge, -edge), title="layer"),
         coloraxis=share_colour_axis(top=255),
@@ -183,7 +185,7 @@ def mask_map(allowed: NDArray[np.bool_], tokens: Sequence[str]) -> go.Figure:
 def _query_key_figure(n_tokens: int, *, rows: str = "query", columns: str = "key", **layout: Any) -> go.Figure:
     axis = {**token_axis(n_tokens), **CELLS}
     return new_figure(
-        height=int(np.clip(190 + 17 * n_tokens, 430, 900)),
+        height=int(np.clip(220 + 18 * n_tokens, 450, 920)),
         x={"title": {"text": columns, "standoff": 8}, "side": "top", **axis, **few_columns(n_tokens)},
         y={"title": {"text": rows, "standoff": 16}, **axis, "tickangle": 0, **few_rows(n_tokens)},
         **layout,
@@ -226,7 +228,7 @@ def head_effects_map(
     click = "<br>click to switch" if clickable else ""
     figure = _head_map(
         cells * 100,
-        colours={"colorscale": DIVERGING, "cmin": -100 * bound, "cmax": 100 * bound, "colorbar": _bar(title)},
+        colours={"colorscale": DIVERGING, "cmin": -100 * bound, "cmax": 100 * bound, "colorbar": bar_below(title)},
         number=lambda value: _signed(value, digits),
         hover=lambda value: f"{quantity} changes by {_signed(value, digits + 1)} points{click}",
         n_heads=heads.shape[1],
@@ -250,7 +252,7 @@ def head_values_map(
     """One number per head (L, H), on a colour scale from 0 to `top`; `quantity` is its name in the text on hover."""
     return _head_map(
         values,
-        colours={"colorscale": SEQUENTIAL, "cmin": 0, "cmax": top, "colorbar": _bar(title)},
+        colours={"colorscale": SEQUENTIAL, "cmin": 0, "cmax": top, "colorbar": bar_below(title)},
         number=lambda value: f"{value:.{digits}f}",
         hover=lambda value: f"{quantity} {value:.{digits + 1}f}",
         n_heads=values.shape[1],
@@ -322,10 +324,6 @@ def _signed(value: float, digits: int) -> str:
     return formatted[1:] if not float(formatted) else minus(formatted)
 
 
-def _bar(title: str) -> dict[str, Any]:
-    return flat_colour_bar(title, len=0.7, y=-0.08, yanchor="top")
-
-
 def position_heatmap(
     values: NDArray[np.floating],
     *,
@@ -346,7 +344,10 @@ def position_heatmap(
         height=480,
         x={"title": columns, "showgrid": False, "range": [-0.5, n_columns - 0.5]},
         y={"title": "position", "showgrid": False, "range": [n_rows - 0.5, -0.5]},
-        coloraxis=signed_colour_axis(colour_limit(values, bound), title=quantity),
+        coloraxis={
+            **signed_colour_axis(colour_limit(values, bound), title=quantity),
+            "colorbar": flat_colour_bar(quantity, len=0.7, y=1.01, yanchor="bottom"),
+        },
     )
     figure.add_heatmap(
         z=np.asarray(values, dtype=np.float32),
@@ -361,7 +362,7 @@ def position_heatmap(
 
 def overlap_map(names: Sequence[str], overlaps: NDArray[np.floating]) -> go.Figure:
     """The fraction of top words that each pair of M methods has in common, (M, M), with the number in each cell."""
-    axis = {"tickvals": list(range(len(names))), "tickfont": {"size": 13}, **CELLS}
+    axis = {"tickvals": list(range(len(names))), **CELLS}
     figure = new_figure(
         height=560,
         x={"side": "top", "tickangle": -45, "ticklabeloverflow": "allow", "ticktext": list(names), **axis},
@@ -405,7 +406,7 @@ def token_rows(
     figure = new_figure(
         height=int(230 + 34 * len(rows)),
         x={"showgrid": False, **token_axis(len(tokens))},
-        y={"autorange": "reversed", "type": "category", "showgrid": False, "tickfont": {"size": 13}},
+        y={"autorange": "reversed", "type": "category", "showgrid": False},
         coloraxis={
             "colorscale": DIVERGING if signed else SEQUENTIAL,
             "cmin": -bound if signed else 0,
@@ -445,10 +446,10 @@ def patch_map(
         numbers: whether to show numbers in cells that are wide enough.
     """
     n_parts, n_tokens = values.shape
-    token_labels = {"side": "top", "tickangle": -45, "ticklabeloverflow": "allow", "tickfont": {"size": 13}}
-    part_labels = {"tickfont": {"size": 13 if n_parts <= 12 else 12}}
+    token_labels = {"side": "top", "tickangle": token_axis(n_tokens)["tickangle"], "ticklabeloverflow": "allow"}
+    part_labels = {"tickfont": {"size": FONT_SIZE if n_parts <= 12 else 14}}
     figure = new_figure(
-        height=int(90 + np.clip(264 / n_parts, 15, 24) * n_parts),
+        height=int(140 + np.clip(264 / n_parts, 17, 24) * n_parts),
         x=_cell_axis([label(token) for token in tokens], range(n_tokens), (-0.5, n_tokens - 0.5), **token_labels),
         y=_cell_axis(parts, range(n_parts), (n_parts - 0.5, -0.5), **part_labels),
         coloraxis=signed_colour_axis(1.0, title="share of the difference"),
@@ -498,7 +499,7 @@ def confusion_map(
     shares = counts / np.maximum(rows, 1)[:, None]  # C C
     has_numbers, has_flat_names = n <= 12, n <= 5  # numbers in the cells, horizontal class names below the map
     names = categories(classes, width=20 if n <= 60 else 14)
-    axis = {**CELLS, "type": "category", "tickfont": {"size": 13 if n <= 60 else 10}}
+    axis = {**CELLS, "type": "category", "tickfont": {"size": FONT_SIZE if n <= 60 else 10}}
     bar = flat_colour_bar("share of the true class's rows", tickvals=[0, 0.25, 0.5, 0.75, 1], y=1.01, yanchor="bottom")
     figure = new_figure(
         height=int(np.clip(200 + (40 if has_numbers else 24) * n, 330, 1000)),

@@ -61,12 +61,12 @@ def number_map(
     finite = drawable(values)
     limit = colour_limit(finite, bound)
     colours = signed_colour_axis(limit, title="value") if quantity == "value" else share_colour_axis(title=quantity)
-    axis = {"showgrid": False, "ticks": "", "tickfont": {"size": 13}}
+    axis = {"showgrid": False, "ticks": ""}
     across_axis = (
         {"range": [-0.5, n_columns - 0.5]} if columns is None else {**token_axis(n_columns), **few_columns(n_columns)}
     )
     figure = new_figure(
-        height=int(np.clip(150 + 17 * n_rows, 210, 1250)),
+        height=int(np.clip(190 + 18 * n_rows, 250, 1290)),
         x={"title": {"text": column_title, "standoff": 8}, "side": "top", **axis, **across_axis},
         y={"title": {"text": row_title, "standoff": 12}, "type": "category", "autorange": "reversed", **axis},
         coloraxis=colours,

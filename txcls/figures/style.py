@@ -46,7 +46,8 @@ DIVERGING_ON_DARK = (
 )  # fmt: skip
 """The same with a dark zero, for a dark page: empty cells do not glare."""
 
-FONT_SIZE = 14
+FONT_SIZE = 15
+"""Size of names, numbers and legends in pixels; style.css makes the names on phones smaller."""
 
 Quantity = Literal["value", "weight", "probability"]
 """Kinds of numbers: weights and probabilities have a colour scale from 0 to 1, values a diverging scale."""
@@ -62,14 +63,14 @@ PROBABILITY: Settings = {
 }
 """An axis of probabilities, always from 0 to 1 to make figures comparable."""
 
-MAX_NAMED = 18
+MAX_NAMED = 22
 """Maximum number of tokens that all have a name, even on a phone; of more, plotly names as many as fit."""
 
 
 def token_axis(n: int) -> Settings:
     """Settings of an axis of n tokens, named by `categories`."""
     every = {"dtick": 1} if n <= MAX_NAMED else {}
-    return {"type": "category", "tickangle": -60 if n <= 12 else -90, "tickfont": {"size": 13}, **every}
+    return {"type": "category", "tickangle": -60 if n <= 12 else -90, **every}
 
 
 def class_colours(probabilities: Sequence[float] | NDArray[np.floating]) -> list[str]:
@@ -158,7 +159,7 @@ def minus(formatted: str) -> str:
     return formatted.replace("-", "−")
 
 
-COLOUR_BAR: Settings = {"thickness": 12, "xpad": 4, "outlinewidth": 0}
+COLOUR_BAR: Settings = {"thickness": 12, "xpad": 4, "outlinewidth": 0, "tickfont": {"size": FONT_SIZE}}
 
 
 def share_colour_axis(*, top: int = 1, title: str = "weight") -> dict[str, object]:
@@ -168,12 +169,7 @@ def share_colour_axis(*, top: int = 1, title: str = "weight") -> dict[str, objec
         "colorscale": SEQUENTIAL,
         "cmin": 0,
         "cmax": top,
-        "colorbar": {
-            "title": {"text": title, "side": "right"},
-            "tickvals": [tick * top for tick in ticks],
-            "ticktext": [f"{tick:g}" for tick in ticks],
-            **COLOUR_BAR,
-        },
+        "colorbar": bar_below(title, tickvals=[tick * top for tick in ticks], ticktext=[f"{tick:g}" for tick in ticks]),
     }
 
 
@@ -183,15 +179,21 @@ def signed_colour_axis(bound: float, *, title: str) -> dict[str, object]:
         "colorscale": DIVERGING,
         "cmin": -bound,
         "cmax": bound,
-        "colorbar": {"title": {"text": title, "side": "right"}, **COLOUR_BAR},
+        "colorbar": bar_below(title),
     }
 
 
 def flat_colour_bar(title: str, **more: object) -> dict[str, Any]:
     """A horizontal colour bar, for above or below a figure, since there is no room beside it on a phone."""
     return {
-        "title": {"text": title, "side": "top"}, "orientation": "h", "thickness": 12, "outlinewidth": 0, **more,
+        "title": {"text": title, "side": "top"}, "orientation": "h", "thickness": 12, "outlinewidth": 0,
+        "tickfont": {"size": FONT_SIZE}, **more,
     }  # fmt: skip
+
+
+def bar_below(title: str, **more: object) -> dict[str, Any]:
+    """A horizontal colour bar below a map whose columns are named at the top."""
+    return flat_colour_bar(title, len=0.7, y=-0.03, yanchor="top", **more)
 
 
 def darken(figure: go.Figure) -> None:
@@ -204,7 +206,10 @@ def darken(figure: go.Figure) -> None:
 
 def legend_above(*, y: float = 1.02, **more: object) -> dict[str, Any]:
     """A horizontal legend above the plot; its lower edge is at `y`, in units of the plot's height."""
-    return {"showlegend": True, "legend": {"orientation": "h", "y": y, "yanchor": "bottom", "x": 0, **more}}
+    return {
+        "showlegend": True,
+        "legend": {"orientation": "h", "y": y, "yanchor": "bottom", "x": 0, "font": {"size": FONT_SIZE}, **more},
+    }
 
 
 def new_figure(*, height: int, x: Settings, y: Settings, left: int = 8, right: int = 8, **layout: object) -> go.Figure:
@@ -212,7 +217,7 @@ def new_figure(*, height: int, x: Settings, y: Settings, left: int = 8, right: i
 
     All settings are passed at once, since updating a layout takes plotly longer than creating it.
     """
-    axis = {"automargin": True, "zeroline": False}
+    axis = {"automargin": True, "zeroline": False, "tickfont": {"size": FONT_SIZE}}
     return go.Figure(
         layout={
             "height": height,

@@ -31,8 +31,8 @@ def test_every_head_has_a_card_with_its_map_story_verdict_and_figures() -> None:
     app = open_page("atlas", checkpoint="who_won")
     html = html_of(app)
     for words in (
-        "1 of 4<small>heads have a story confirmed by intervention", "✓</span> confirmed, restores 100 %",
-        "◐</span> part of it, restores 50 %",
+        "1 of 4<small>heads have a story confirmed by intervention", "✓</span> confirmed, restores 100\u00a0%",
+        "◐</span> part of it, restores 50\u00a0%",
         "✗</span> refuted", "○</span> looks clear, not needed by itself", "worth 76 points",
         "The class token attends to the team that is predicted", "No story fits",
         "<b>1.00</b> (0.90 to 1.00), control <b>−0.09</b>",

@@ -24,7 +24,9 @@ def test_text_is_shown_as_text() -> None:
 @pytest.mark.parametrize("page", ["classify", "attention", "positions"])
 @pytest.mark.parametrize("name", [PLAIN, PAIRS])
 def test_a_prediction_for_unknown_words_is_marked_as_meaningless(page: str, name: str) -> None:
-    assert "**This prediction means nothing**: 100 %" in body_text(open_page(page, checkpoint=name, text="שלום עולם"))
+    assert "**This prediction means nothing**: 100\u00a0%" in body_text(
+        open_page(page, checkpoint=name, text="שלום עולם")
+    )
     assert "means nothing" not in body_text(open_page(page, checkpoint=PLAIN, text=TEXTS[0]))
 
 

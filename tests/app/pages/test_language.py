@@ -63,7 +63,7 @@ def test_next_tokens_and_surprise_are_the_librarys() -> None:
     typed, offered = strips_of(app)
     assert [token["title"] for token in typed][1] == f"token 2: {expected.bits[1]:.1f} bits"
     ranked = next_tokens(model(SAYS), ids).ranked
-    assert [token["title"] for token in offered] == [f"{100 * p:.2f} %" for p in ranked.probabilities]
+    assert [token["title"] for token in offered] == [f"{100 * p:.2f}\u00a0%" for p in ranked.probabilities]
 
 
 def test_sampling_by_the_buttons_is_sampling_by_the_command_line() -> None:

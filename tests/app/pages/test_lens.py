@@ -17,7 +17,7 @@ def test_lens_prints_the_librarys_numbers_and_says_that_it_is_approximate() -> N
     html = html_of(app)
     for state, row in zip(lens.states, lens.probabilities, strict=True):
         best = Predictor.load(PLAIN).classes[int(row.argmax())]
-        assert f"<div>{state}</div><b>{best}</b><div>{row.max():.1%}</div>".replace("%", " %") in html
+        assert f"<div>{state}</div><b>{best}</b><div>{row.max():.1%}</div>".replace("%", "\u00a0%") in html
     words = body_text(app)
     assert "**Approximate**" in words
     for length in lens.norms.mean(axis=1):

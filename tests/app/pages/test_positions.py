@@ -55,7 +55,7 @@ def test_without_positions_no_order_changes_the_answer_and_with_them_some_does()
         rows = table(app)
         assert [row[0] for row in rows] == list(MODELS.values())
         assert rows[2][1] == rows[2][2]
-        assert all(row[3:] == ["81.25 %"] for row in rows)
+        assert all(row[3:] == ["81.25\u00a0%"] for row in rows)
         changed |= {row[0] for row in rows if row[1] != row[2]}
         app.button(key="order_shuffle").click().run()
         assert sorted(words_now(app)) == sorted(TEXT.split())

@@ -38,7 +38,7 @@ def test_board_and_bars_are_the_librarys() -> None:
     assert not app.exception
     changed = ablate(plain(), TEXT, [[Change("head", "zero", 1, 0), Change("feed_forward", "zero", 0)]]).changed[0]
     assert after(app) == pytest.approx(sorted(changed), abs=1e-6)
-    assert f"{changed.max():.1%}".replace("%", " %") in body_text(app)
+    assert f"{changed.max():.1%}".replace("%", "\u00a0%") in body_text(app)
     app.segmented_control(key="switch_heads").set_value("uniform").run()
     changed = ablate(plain(), TEXT, [[Change("head", "uniform", 1, 0), Change("feed_forward", "zero", 0)]]).changed[0]
     assert after(app) == pytest.approx(sorted(changed), abs=1e-6)

@@ -103,7 +103,7 @@ def test_two_texts_of_equal_length_open_on_the_grid_and_a_cell_is_patched(report
 def test_the_class_row_is_pointed_at_a_token(reports: Predictor) -> None:
     app = open_page("whatif", **PAIR, experiment="point", query="2")
     answer = reports.classes[int(point_class_token(reports, PAIR["text"], 1, heads=(0, 1)).argmax())]
-    assert f"prediction is **{answer}**" in body_text(app) and "50.0 %" in body_text(app)
+    assert f"prediction is **{answer}**" in body_text(app) and "50.0\u00a0%" in body_text(app)
 
 
 def test_the_circuit_is_shown_beside_its_control(reports: Predictor) -> None:

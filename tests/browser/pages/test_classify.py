@@ -35,7 +35,7 @@ PICTURE = ".picture[data-read] .machine-bars"
 
 
 def percentages(probabilities: Iterable[float]) -> list[str]:
-    return [f"{probability:.1%}".replace("%", " %") for probability in probabilities]
+    return [f"{probability:.1%}".replace("%", "\u00a0%") for probability in probabilities]
 
 
 @pytest.mark.parametrize("seconds", [0, 0.3])

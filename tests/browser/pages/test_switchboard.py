@@ -31,4 +31,4 @@ def test_switchboard_shows_the_librarys_numbers_and_a_click_switches(
         np.testing.assert_allclose(written(page, "chart_moved"), 100 * np.array(expected_bars), atol=0.0501)
         if n_clicks == 1:
             label = answers.classes[int(result.changed[0].argmax())]
-            expect(page.get_by_text(f"{label}, {result.changed[0].max():.1%}".replace("%", " %"))).to_be_visible()
+            expect(page.get_by_text(f"{label}, {result.changed[0].max():.1%}".replace("%", "\u00a0%"))).to_be_visible()

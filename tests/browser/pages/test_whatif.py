@@ -44,7 +44,7 @@ def test_a_changed_text_is_compared_and_a_search_ends(page: Page, server: Server
     )
     assert rows == [
         [f"{flip.size:.3f}", f"{flip.word} → {flip.replacement}" if flip.replacement else flip.word, flip.label,
-         f"{100 * flip.probability:.1f} %"]
+         f"{100 * flip.probability:.1f}\u00a0%"]
         for flip in last.flips[:12]
     ]  # fmt: skip
 

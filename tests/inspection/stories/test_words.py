@@ -38,10 +38,10 @@ def test_a_refuted_story_is_not_shown() -> None:
 @pytest.mark.parametrize(
     "changes, reason",
     [
-        ({"share": 0.5, "attention": (0.2,)}, "restores 50 %"),
-        ({"control_share": 0.4}, "restores 93 %, the control 40 %"),
-        ({"interval": (0.1, 1.8)}, "restores 93 %, on too few texts to be sure"),
-        ({"attention": (0.9, 0.41)}, "restores 93 %, but weight there only 41 %"),
+        ({"share": 0.5, "attention": (0.2,)}, "restores 50\u00a0%"),
+        ({"control_share": 0.4}, "restores 93\u00a0%, the control 40\u00a0%"),
+        ({"interval": (0.1, 1.8)}, "restores 93\u00a0%, on too few texts to be sure"),
+        ({"attention": (0.9, 0.41)}, "restores 93\u00a0%, but weight there only 41\u00a0%"),
     ],
 )
 def test_a_story_that_is_not_confirmed_although_it_restores_much_has_its_reason(

@@ -216,7 +216,8 @@ def test_the_result_is_compared_on_rows_it_never_saw_and_saved(tmp_path: Path) -
     assert loaded.metrics["test"]["n"] == n_test and loaded.config.title == "mine.csv"
     assert (loaded.config.data.text_column, loaded.config.data.label_column) == ("text", "label")
     card = (tmp_path / "mine" / "README.md").read_text("utf-8")
-    assert f"| this Transformer | {result.comparison.table[2][1]} |" in card and "read once, after training" in card
+    row = f"| this Transformer | {result.comparison.table[2][1]} |".replace("\u00a0", " ")
+    assert row in card and "read once, after training" in card
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine"]
 
 
@@ -323,7 +324,7 @@ def test_given_test_rows_are_used_with_notes_on_those_left_out_or_repeated() -> 
     assert splits.test_rows is None and len(splits.training) + len(splits.validation) == 90
     notes = " ".join(splits.notes)
     assert "1 test rows have labels that no training row has ('bird')" in notes
-    assert "1 test rows (50 %) repeat the text of a training row" in notes
+    assert "1 test rows (50\u00a0%) repeat the text of a training row" in notes
     with pytest.raises(DataError, match="no test rows are left"):
         split_rows(data, LabelledTexts(["a bird"], [0], ("bird",)), seed=0)
 

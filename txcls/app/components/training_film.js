@@ -7,7 +7,7 @@ const CONTROLS = "a, button, input, select, summary, [role=slider], [role=tab], 
 const TYPING = "textarea, input:not([type=range], [type=checkbox]), select, [contenteditable], [role=listbox] *"
 const MOVES = { ArrowLeft: -1, ArrowDown: -1, PageUp: -1, ArrowRight: 1, ArrowUp: 1, PageDown: 1 }
 const LABEL_PX = 14 // height of a token's name beside an enlarged map
-const PADDING = { left: 52, right: 8, top: 16, between: 24, bottom: 22 }
+const PADDING = { left: 52, right: 8, top: 16, between: 24, bottom: 38 }
 
 export default function ({ data, parentElement }) {
   const section = parentElement.querySelector(".film")
@@ -197,7 +197,7 @@ function metricLines(data, n) {
   return [...training, ["validation", data.validation_loss[n], data.validation_accuracy[n]]]
     .filter(([, loss]) => loss !== null)
     .map(([split, loss, accuracy]) => `${split}: loss ${loss.toFixed(3)}, ${percent(accuracy)}`)
-    .concat(data.patched ? [`patch ${percent(data.patched.curves[0][n])}, control ${percent(data.patched.curves[1][n])}`] : [])
+    .concat(data.patched ? [`patching flips ${percent(data.patched.curves[0][n])}, control ${percent(data.patched.curves[1][n])}`] : [])
 }
 
 /** Loss and accuracy of all snapshots, with a line at the selected one. */
@@ -242,7 +242,7 @@ class Curves {
       svgElement(
         "text",
         { x: PADDING.left - 8, y: y(value) + 4, "text-anchor": "end" },
-        metric === "accuracy" ? `${100 * value} %` : value.toFixed(value ? 1 : 0),
+        metric === "accuracy" ? `${100 * value}\u00a0%` : value.toFixed(value ? 1 : 0),
       ),
     ])
     const curves = splits.map(([split, values]) => {
@@ -288,12 +288,12 @@ class Curves {
   steps() {
     const { last } = this
     const every = Math.ceil((last * 58) / (this.width - PADDING.left - PADDING.right)) || 1
-    const labels = [svgElement("text", { x: PADDING.left - 8, y: this.height - 4, "text-anchor": "end" }, "step")]
+    const labels = [svgElement("text", { x: (this.width + PADDING.left) / 2, y: this.height - 4, "text-anchor": "middle" }, "step (not to scale)")]
     for (let n = 0; n <= last; n += every) {
       const isLast = n + every > last
       const anchor = isLast ? "end" : n ? "middle" : "start"
       const shown = isLast ? last : n
-      labels.push(svgElement("text", { x: this.x(shown), y: this.height - 4, "text-anchor": anchor }, grouped(this.data.steps[shown])))
+      labels.push(svgElement("text", { x: this.x(shown), y: this.height - 21, "text-anchor": anchor }, grouped(this.data.steps[shown])))
     }
     return labels
   }

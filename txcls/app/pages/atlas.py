@@ -110,7 +110,7 @@ def _draw_summary(atlas: HeadAtlas) -> None:
     )
     with st.container(key="atlas_terms"):
         st.html(f'<p class="txcls-terms">{heads.TERMS}</p>')
-    if lecture.is_on() or not n_confirmed:
+    if lecture.is_on():
         _draw_joint_worth(atlas)
 
 
@@ -150,7 +150,7 @@ def _draw_cards(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, firs
         st.button(
             f"Show {len(order) - len(shown)} more heads", on_click=_show_all, args=(show_all_key,), key="atlas_more"
         )
-    if not lecture.is_on() and _n_confirmed(atlas):
+    if not lecture.is_on():
         _draw_joint_worth(atlas)
     with st.expander("How this was measured"):
         st.markdown(ABOUT_STORIES)

@@ -78,7 +78,7 @@ def _draw_words(page: layout.Page) -> None:
         _draw_nearest_words(plane, names, clicked, nearest)
     st.caption(
         f"Token embeddings, before any layer. Grey: the first {len(plane.ids):,} of {n:,} tokens of the vocabulary; "
-        f"large: the {len(own_names)} distinct tokens of this text. The axes explain "
+        f"large: the {len(own_names)} distinct tokens of this text, named where there is room. The axes explain "
         f"{percentage(plane.shares.sum(), 0)} of the "
         f"variance{'' if plane.shares.sum() > 0.5 else ', so the plot shows little of the distances'}."
     )
@@ -99,7 +99,7 @@ def _draw_nearest_words(
     for index in list(dict.fromkeys([*([clicked] if clicked else []), *plane.own]))[:limit]:
         near = ", ".join(f"{_token_text(names[other])} {_cosine_text(cosine)}" for other, cosine in nearest[index])
         rows.append((f"{'▶ ' * (index == clicked)}**{_token_text(names[index])}**", near))
-    with st.container(height=420 if len(rows) > 10 else "content", border=False):
+    with st.container(height=560 if len(rows) > 10 else "content", border=False, key="nearest_words"):
         st.markdown(table(("token", "nearest"), rows))
     if len(plane.own) > limit:
         st.caption(f"The first {limit} of {len(plane.own)}.")

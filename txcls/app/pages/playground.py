@@ -15,7 +15,7 @@ def main() -> None:
     layout.open_plain_page(menu.PLAYGROUND)
     page = playground()
     st.html(
-        "<style>.st-key-playground :has(> iframe) {height: auto !important}</style>"
+        "<style>.st-key-playground :has(> iframe) {height: auto !important; flex: none !important}</style>"
     )  # the page sets its own height
     with st.container(key="playground"):
         st.iframe(page.decode(), height=HEIGHT)

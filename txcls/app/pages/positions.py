@@ -291,7 +291,7 @@ def _first_prediction(text: str) -> Prediction:
 def _draw_accuracies() -> None:
     """Draw the accuracy of each of the three models, in large type."""
     parts = "".join(
-        f"<span>{100 * accuracy:.0f} %<small>{'no positions' if kind == 'none' else kind}</small></span>"
+        f"<span>{percentage(accuracy, 0)}<small>{'no positions' if kind == 'none' else kind}</small></span>"
         for name, kind in MODELS.items()
         if (accuracy := checkpoints.summary(name).accuracy) is not None
     )
@@ -350,8 +350,7 @@ def _prediction_text(source: Source, text: str) -> str:
     prediction = compute.predict(source, text).prediction
     if prediction.label is None:
         return "no tokens"
-    unbroken = bounded_percentage(prediction.ranked[0].probability).replace(" ", "\N{NO-BREAK SPACE}")
-    return f"**{plain(prediction.label)}** {unbroken}"
+    return f"**{plain(prediction.label)}** {bounded_percentage(prediction.ranked[0].probability)}"
 
 
 def _accuracy_text(accuracy: object) -> str:

@@ -151,7 +151,7 @@ def _characters_per_token(tokens: Sequence[Token]) -> str:
 
 def _unknown_share(tokens: Sequence[Token]) -> str:
     n = sum(token.is_unknown for token in tokens)
-    return f"{n:,}\u00a0({percentage(n / len(tokens), 0)})".replace(" ", "\u00a0") if tokens else "–"
+    return f"{n:,}\u00a0({percentage(n / len(tokens), 0)})" if tokens else "–"
 
 
 def _draw_ids(page: layout.Page, tokenizer: Tokenizer) -> None:

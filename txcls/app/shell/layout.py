@@ -14,7 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 from txcls.address import View
 from txcls.app.components.live_text import submit_while_typing
 from txcls.app.lessons import lesson, panel
-from txcls.app.menu import MENU, PAGES, PageInfo
+from txcls.app.menu import PAGES, PageInfo
 from txcls.app.shell import checkpoints, lecture, own, sentence_builder, share, state, subject_builder
 from txcls.app.shell.cache import Source
 from txcls.app.shell.limits import BusyError
@@ -303,17 +303,16 @@ def _show_notes(info: PageInfo, view: View) -> None:
 
 
 def close_page(page: PlainPage, *, at: tuple[int, int] | None = None) -> None:
-    """Draw the end of a page: links to other pages (phones hide the menu), and the components for typing and keys.
+    """Draw the end of a page: links to the pages before and after it, and the components for typing and keys.
 
-    The links lead to the other pages in its section of the menu, and to the first page of each other section. `at` is
-    the step that the page shows and the number of steps (see `lecture.end`).
+    `at` is the step that the page shows and the number of steps (see `lecture.end`).
     """
     index = PAGES.index(page.info)
-    linked = {other for section in MENU.values() for other in (section if page.info in section else section[:1])}
-    with st.container(horizontal=True, gap="medium"):
-        for other_index, other in enumerate(PAGES):
-            if other in linked and other_index != index:
-                link_to(page, other, f"← {other.question}" if other_index < index else f"{other.question} →")
+    with st.container(horizontal=True, horizontal_alignment="distribute", key="page_links"):
+        if index > 0:
+            link_to(page, PAGES[index - 1], f"← {PAGES[index - 1].question}")
+        if index + 1 < len(PAGES):
+            link_to(page, PAGES[index + 1], f"{PAGES[index + 1].question} →")
     _list_unreadable()
     submit_while_typing(TEXT_BOX, text=page.view.text)
     panel.draw_answer()

@@ -24,6 +24,8 @@ from txcls.lessons.wording import words_in
 
 MIN_FONT_PX, MIN_FONT_PX_SMALL_WINDOW = 24, 17
 """Minimum font size in a chart, in a large window and in a small one (`components/lecture.js`)."""
+MAX_ROW_NAMES = 16
+"""Maximum number of rows of a chart that all have a name on a slide; of more, every second has."""
 _SLIDES, _PAGE, _TITLE, _PARTS = "_slides", "_slides_of", "_slides_title", "_slides_parts"
 _TURN_TO = "_turn_to"
 
@@ -245,8 +247,13 @@ def _enlarged(drawn: dict[str, Any]) -> dict[str, Any]:
     layout = drawn["layout"]
     for name in [name for name in layout if name.startswith(("xaxis", "yaxis"))]:
         layout[name] = _with_fonts(layout[name], "tickfont")
-        if name.startswith("yaxis") and "ticktext" in layout[name]:  # several lines in large type would overlap
-            layout[name]["ticktext"] = [text.replace("<br>", " ") for text in layout[name]["ticktext"]]
+        if name.startswith("yaxis"):  # many names, or names of several lines, would overlap in large type
+            layout[name].pop("dtick", None)
+            every = 2 if len(layout[name].get("ticktext", ())) > MAX_ROW_NAMES else 1
+            for ticks in {"tickvals", "ticktext"} & layout[name].keys():
+                layout[name][ticks] = list(layout[name][ticks])[::every]
+            if "ticktext" in layout[name]:
+                layout[name]["ticktext"] = [text.replace("<br>", " ") for text in layout[name]["ticktext"]]
     for name in [name for name in layout if name.startswith("coloraxis")]:
         bar = layout[name].get("colorbar", {})
         layout[name] = {**layout[name], "colorbar": {**_with_fonts(bar, "tickfont"), "thickness": 20}}

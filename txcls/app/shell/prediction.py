@@ -137,7 +137,7 @@ def prediction_html(
     """
     best = prediction.ranked[0]
     label = html.escape(visible(best.label))
-    probability = percent(best.probability).replace(" %", "&nbsp;%")
+    probability = percent(best.probability)
     is_out_of_scope = prediction.out_of_scope is True
     if large:
         words = f"{label}<small>{probability}</small>"

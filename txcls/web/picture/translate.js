@@ -39,11 +39,11 @@ export function translate(root) {
   }
 }
 
-/** A percentage such as `93.1 %`; `< 0.1 %` or `> 99.9 %` if it would round to 0 or 100. @param {number} probability */
+/** A percentage such as `93.1 %`, with no-break spaces; `< 0.1 %` or `> 99.9 %` if it would round to 0 or 100. @param {number} probability */
 export function percent(probability) {
-  if (probability > 0 && probability < 0.0005) return inNotation("< 0.1 %");
-  if (probability >= 0.9995 && probability < 1) return inNotation("> 99.9 %");
-  return `${decimal(100 * probability, 1)} %`;
+  if (probability > 0 && probability < 0.0005) return inNotation("<\u00a00.1\u00a0%");
+  if (probability >= 0.9995 && probability < 1) return inNotation(">\u00a099.9\u00a0%");
+  return `${decimal(100 * probability, 1)}\u00a0%`;
 }
 
 /** A token with invisible and invalid characters replaced by visible ones. @param {string} text */

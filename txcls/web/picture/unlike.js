@@ -11,7 +11,7 @@ export function unlikeValidation({unlike}, {text, tokens}) {
   if (!unlike) return []; // a model that was trained in the browser
   const {short, unknown, pattern} = unlike;
   const n = tokens.length, share = tokens.filter((token) => token.isUnknown).length / n || unknownShare(text, tokens);
-  const sentences = [], percentage = (part, digits) => `${decimal(100 * part, digits)} %`;
+  const sentences = [], percentage = (part, digits) => `${decimal(100 * part, digits)}\u00a0%`;
   const rates = ([, validation, test]) => (test === null ? tr("{share} of the validation texts", {share: percentage(validation, 1)})
     : tr("{share} of the validation texts (and {test} of the test texts)", {share: percentage(validation, 1), test: percentage(test, 1)}));
   const lengthBound = short.find(([bound]) => n <= bound), unknownBound = unknown.find(([bound]) => share > bound);

@@ -390,7 +390,7 @@ const machine = new Machine(byId("picture"), {onSwitch: (head) => {
   drawSentence();
 }});
 machine.name = "playground";
-const accuracyCurves = new Curves(byId("accuracy-curves"), {title: "Accuracy", lines: ["training", "held out"], top: 1, format: (value) => `${Math.round(100 * value)} %`});
+const accuracyCurves = new Curves(byId("accuracy-curves"), {title: "Accuracy", lines: ["training", "held out"], top: 1, format: (value) => `${Math.round(100 * value)}\u00a0%`});
 const lossCurves = new Curves(byId("loss-curves"), {title: "Loss", lines: ["training", "held out"], format: (value) => value.toFixed(2)});
 const plane = new Plane(byId("plane"));
 const controls = new Controls(byId("settings"), (name, value) => choose({[name]: value}));

@@ -152,7 +152,7 @@ def _draw_metrics(report: Report, comparison: Mapping[str, Any] | None) -> None:
         return
     metrics = report.metrics
     st.subheader(f"On {plain(report.rows_description)}", anchor=False)
-    columns = st.container(horizontal=True, gap="large")
+    columns = st.container(horizontal=True, gap="large", key="report_metrics")
     for name, value, meaning in (
         ("Accuracy", percentage(metrics["accuracy"]), "Share of rows whose predicted class is the label."),
         ("Macro-F1", f"{metrics['macro_f1']:.3f}", "Mean F1 of the classes; each class counts equally."),

@@ -29,7 +29,6 @@ def draw_table(columns: Mapping[str, Sequence[Any]], *, key: str, percent: Seque
     rows = list(zip(*columns.values(), strict=True))
     shown = [[visible(cell)[:400] if isinstance(cell, str) else cell for cell in row] for row in rows[:MAX_SHOWN]]
     frame, shares = in_percent(pd.DataFrame(shown, columns=list(columns)), percent)
-    options.setdefault("height", min(42 + 35 * max(len(shown), 1), 320))
     column_config = {"row": ROW_COLUMN, "text": TEXT_COLUMN, **shares}
     st.dataframe(frame, key=f"report_{key}", hide_index=True, column_config=column_config, **options)
     if not lecture.is_on():
@@ -60,7 +59,7 @@ def heights(texts: Sequence[str], *, limit: int) -> tuple[int, int]:
     row_height = 76 if any(len(text) > 60 for text in texts) else 35
     if lecture.is_on():  # larger type
         row_height, limit = 2 * row_height, 2 * limit
-    return row_height, min(42 + row_height * max(len(texts), 1), limit)
+    return row_height, min(46 + row_height * max(len(texts), 1), limit)
 
 
 def _draw_rows(

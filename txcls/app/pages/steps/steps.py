@@ -54,11 +54,11 @@ STYLE = """
   margin-bottom: 0.8rem;}
 .katex-display {overflow-x: auto; overflow-y: hidden; padding: 2px 0;}
 .katex-display > .katex {font-size: 1.08em;}
-/* On a phone, the controls and the step come above the text box, because they change more often. */
+/* On a phone, the controls and the step come directly below the text box. */
 @media (max-width: 640px) {
   [data-testid="stMain"] [data-testid="stVerticalBlock"]:has(> * > .st-key-step_controls) > * {order: 3;}
-  [data-testid="stMain"] [data-testid="stVerticalBlock"] > :is(:has(h1), :has(> .st-key-lesson_panel)) {
-    order: 0 !important;}
+  [data-testid="stMain"] [data-testid="stVerticalBlock"] > :is(
+    :has(h1), :has(> .st-key-lesson_panel), :has(> .st-key-text_row)) {order: 0 !important;}
   [data-testid="stMain"] [data-testid="stVerticalBlock"] > :has(> * > .txcls-part) {order: 1 !important;}
   [data-testid="stMain"] [data-testid="stVerticalBlock"] > :has(> .st-key-step_controls) {order: 1 !important;}
   [data-testid="stMain"] [data-testid="stVerticalBlock"] > :has(> .st-key-step_body) {order: 2 !important;}

@@ -183,13 +183,13 @@ def draw_kept_rows(page: layout.Page, classifier: Predictor, circuit: Circuit, l
         for n, step in enumerate(circuit.kept):
             name = str(n + 1) if lecture.is_on() else f"{'+ ' * bool(n)}{step.row}"
             name = f"**{name}**" if n < n_rows else name
-            control = f"{_percentage(step.control['test'])} ({_percentage(step.control_most['test'])})"
+            control = f"{percentage(step.control['test'])} ({percentage(step.control_most['test'])})"
             table_rows.append((name, *_accuracies(step.accuracy, splits), control))
         table_rows.append((f"all {circuit.n_rows}", *_accuracies(circuit.whole, splits), ""))
         columns = ("rows kept", *splits, "control")
         st.markdown(table(columns, table_rows, right=columns[1:]))
         st.caption(
-            f"With only these {len(circuit.kept)} rows uniform: {_percentage(circuit.without['test'])}. A row is one "
+            f"With only these {len(circuit.kept)} rows uniform: {percentage(circuit.without['test'])}. A row is one "
             "head's attention from one kind of token (team: every team, also of other matches), chosen on "
             f"{circuit.n_search:,} validation texts. Control, on test texts: the first row and random others that can "
             f"affect the prediction, mean and best of {circuit.n_controls} choices. Uniform rows still mix the tokens’ "
@@ -227,12 +227,7 @@ def draw_kept_rows(page: layout.Page, classifier: Predictor, circuit: Circuit, l
 
 
 def _accuracies(accuracy: Mapping[str, float], splits: Sequence[str]) -> tuple[str, ...]:
-    return tuple(_percentage(accuracy[split]) for split in splits)
-
-
-def _percentage(share: float) -> str:
-    """A percentage that stays on one line in a narrow column."""
-    return percentage(share).replace(" ", "\u00a0")
+    return tuple(percentage(accuracy[split]) for split in splits)
 
 
 def _row_names(rows: tuple[Row, ...]) -> str:
