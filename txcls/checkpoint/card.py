@@ -274,7 +274,7 @@ def reliability_rows(bins: Iterable[Mapping[str, Any]], *, digits: int = 1) -> l
 
 
 def _decimals(value: float, digits: int = 4) -> str:
-    return f"{value:.{digits}f}"
+    return f"{round(value, digits) + 0.0:.{digits}f}"  # + 0.0 turns -0.0 into 0.0
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -37,6 +37,7 @@ from txcls.inspection.stories import (
     measure_atlas,
     spare_sentence,
     verdict_words,
+    worth_words,
 )
 from txcls.model import LanguageModel
 from txcls.predictor import Predictor
@@ -358,7 +359,7 @@ def _print_stories(atlas: HeadAtlas) -> None:
         rows.append(
             (
                 f"layer {result.story.layer + 1}, head {result.story.head + 1}",
-                f"{100 * record.worth:.1f} points",
+                worth_words(record),
                 result.story,
                 ", ".join(f"{weight:.2f}" for weight in result.attention),
                 "" if isnan(result.share) else f"{result.share:.2f} ({low:.2f} to {high:.2f})",
