@@ -54,7 +54,9 @@ def atlas() -> HeadAtlas:
         )
         for worth, measured in zip(WORTH, (PART, WRONG, CLEAR, CONFIRMED), strict=True)
     ]  # fmt: skip
-    all_heads = AllHeads(40, 1.0, 0.3, 0.4, 0.2, 0.9, share=0.14, interval=(0.1, 0.2), control_share=-0.14)
+    all_heads = AllHeads(
+        40, 1.0, 0.3, 0.4, 0.2, 0.9, share=0.14, interval=(0.1, 0.2), control_share=-0.14, control_range=(0.1, 0.3)
+    )
     return HeadAtlas("test", 40, 40, 10, table, tuple(heads), 0.02, all_heads)
 
 

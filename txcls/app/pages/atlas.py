@@ -265,6 +265,10 @@ def _metrics_html(record: HeadRecord, entropy: float) -> str:
         low, high = story.interval
         interval = "" if math.isnan(low) else f" ({_two_decimals(low)} to {_two_decimals(high)})"
         control = "" if math.isnan(story.control_share) else f", control <b>{_two_decimals(story.control_share)}</b>"
+        if story.control_range is not None:
+            control += f" ({' to '.join(_two_decimals(story.share_of(end)) for end in story.control_range)} by draw)"
+        elif control and story.story.lists is not None:
+            control += " (one draw)"
         restored = f"<b>{_two_decimals(story.share)}</b>{interval}{control}"
     attention = " / ".join(
         f"{weight:.2f}" + ("" if math.isnan(uniform) else f" (uniform {uniform:.2f})")

@@ -337,10 +337,9 @@ def _lists_from_dict(values: Mapping[str, Any]) -> Lists:
 
 
 def _all_heads_to_dict(measured: AllHeads) -> dict[str, Any]:
-    values = {**asdict(measured), "interval": list(measured.interval)}
     return {
-        name: [_or_none(end) for end in value] if isinstance(value, list) else _or_none(value)
-        for name, value in values.items()
+        name: [_or_none(end) for end in value] if isinstance(value, tuple) else _or_none(value)
+        for name, value in vars(measured).items()
     }
 
 
@@ -353,6 +352,7 @@ def _all_heads_from_dict(values: Mapping[str, Any]) -> AllHeads:
         share=_or_nan(values["share"]),
         interval=(_or_nan(low), _or_nan(high)),
         control_share=_or_nan(values["control_share"]),
+        control_range=_range_from(values),
         **shares,
     )
 
@@ -369,6 +369,11 @@ def _story_to_dict(measured: MeasuredStory) -> dict[str, Any]:
         "even": round(measured.uniform, 6),
         "told": round(measured.restored, 6),
         "control": round(measured.control, 6),
+        **(
+            {}
+            if measured.control_range is None
+            else {"control_range": [round(end, 6) for end in measured.control_range]}
+        ),
         "share": _or_none(measured.share),
         "control_share": _or_none(measured.control_share),
         "interval": [_or_none(end) for end in measured.interval],
@@ -398,4 +403,12 @@ def _story_from_dict(values: Mapping[str, Any]) -> MeasuredStory:
         attention=tuple(map(_or_nan, values["attention"])),
         chance=tuple(map(_or_nan, values["chance"])),
         verdict=values["verdict"],
+        control_range=_range_from(values),
     )
+
+
+def _range_from(values: Mapping[str, Any]) -> tuple[float, float] | None:
+    if values.get("control_range") is None:
+        return None
+    low, high = values["control_range"]
+    return float(low), float(high)

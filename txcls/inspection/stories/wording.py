@@ -142,10 +142,13 @@ def all_heads_sentence(atlas: HeadAtlas) -> str:
             "In this model it hardly matters where the heads attend: with uniform attention in all heads, the accuracy "
             f"is {uniform} instead of {original}."
         )
+    draws = " once"
+    if together.control_range is not None:
+        draws = f", from {' to '.join(map(percentage, together.control_range))} by draw"
     evidence = (
         "with a fixed weight for each word and each distance in all heads, whatever the query, the accuracy is "
         f"{percentage(together.lists)} instead of {original} ({uniform} with uniform attention in all heads, "
-        f"{percentage(together.control)} with these weights shuffled; {together.n:,} test texts)."
+        f"{percentage(together.control)} with these weights shuffled{draws}; {together.n:,} test texts)."
     )
     if together.share >= CONFIRMED and together.control_share <= MAX_BY_CONTROL < together.interval[0]:
         return f"In this model attention can be replaced by a weighted bag of words and distances: {evidence}"
