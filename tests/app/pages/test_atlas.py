@@ -43,9 +43,9 @@ def test_every_head_has_a_card_with_its_map_story_verdict_and_figures() -> None:
         assert words in html, words
     assert "attends to markers" not in html, "a refuted story is no caption"
     assert "In this model a weighted bag of words and distances cannot replace attention" in body_text(app)
-    assert "20.0 % with these weights shuffled, from 10.0 % to 30.0 % by draw; 40 test texts" in body_text(app)
+    assert "20.0 % with these weights shuffled, on average; 40 test texts" in body_text(app)
     assert "1 of 4 heads" not in body_text(app)
-    assert "One head can be mean-ablated at a cost of under 0.5 points of accuracy, even at" in body_text(app)
+    assert "One head can be mean-ablated at a cost of under 0.5 points of accuracy (95 % interval)" in body_text(app)
     assert heads(app) == ["2.2", "1.1", "1.2", "2.1"], "confirmed first, then by worth"
     assert "4 tokens" not in chart(app, "chart_head_1_1").alt and "head 2.2" in chart(app, "chart_head_1_1").alt
 

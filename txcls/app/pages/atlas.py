@@ -120,8 +120,9 @@ def _n_confirmed(atlas: HeadAtlas) -> int:
 
 
 def _draw_joint_worth(atlas: HeadAtlas) -> None:
-    """Draw the worth of all heads together, and of all that can be spared."""
-    st.markdown(" ".join(filter(None, (all_heads_sentence(atlas), spare_sentence(atlas)))))
+    """Draw the worth of all heads together and, if there is room, of all that can be spared."""
+    spare = "" if lecture.is_on() else spare_sentence(atlas)
+    st.markdown(" ".join(filter(None, (all_heads_sentence(atlas), spare))))
 
 
 def _seed_sentence(classifier: Predictor) -> str:

@@ -270,10 +270,10 @@ def _draw_averages(page: layout.Page, classifier: Predictor) -> None:
 def _draw_average_table(averages: ExplanationAverages, blank: str) -> None:
     overlaps = ["–", *("–" if np.isnan(overlap) else percentage(overlap, 0) for overlap in averages.overlaps[0, 1:])]
     areas = [averages.areas]
-    head = ["method", "area under the deletion curve", "strongest words shared with last-layer attention"]
+    head = ["method", "area, by score", "strongest words shared with last-layer attention"]
     if averages.areas_by_magnitude:
         areas.append(averages.areas_by_magnitude)
-        head[1:2] = ["area under the deletion curve, by score", "by magnitude"]
+        head.insert(2, "area, by magnitude")
     rows = [
         (METHODS[name], *(f"{of_order[name]:.3f}" for of_order in areas), share)
         for name, share in zip(averages.areas, overlaps, strict=True)

@@ -84,10 +84,9 @@ def _worth_of_heads(classifier: Predictor) -> Floats:
 
 TERMS = (
     "A story describes what a head attends to. <b>Worth</b>: the points of test accuracy lost when only this head’s "
-    "output is replaced by its mean (95 % interval); if even its upper end is under half a point, the head is <b>not "
-    "needed by itself</b>. <b>Restores</b>: with "
-    "uniform weights for the queries that the story covers, accuracy drops; with the story’s weights instead, this "
-    "share of the loss is restored."
+    "output is replaced by its mean (95 % interval); if that ends under half a point, the head is <b>not needed by "
+    "itself</b>. <b>Restores</b>: with uniform weights for the queries that the story covers, accuracy drops; "
+    "with the story’s weights instead, this share of the loss is restored."
 )
 """Definitions of the words on a chip, as HTML."""
 _TERMS_TO_OPEN = (

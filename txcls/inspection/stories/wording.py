@@ -142,9 +142,7 @@ def all_heads_sentence(atlas: HeadAtlas) -> str:
             "In this model it hardly matters where the heads attend: with uniform attention in all heads, the accuracy "
             f"is {uniform} instead of {original}."
         )
-    draws = " once"
-    if together.control_range is not None:
-        draws = f", from {' to '.join(map(percentage, together.control_range))} by draw"
+    draws = " once" if together.control_range is None else ", on average"
     evidence = (
         "with a fixed weight for each word and each distance in all heads, whatever the query, the accuracy is "
         f"{percentage(together.lists)} instead of {original} ({uniform} with uniform attention in all heads, "
@@ -164,7 +162,7 @@ def spare_sentence(atlas: HeadAtlas) -> str:
         return ""
     bound = f"{_points(IDLE)} of accuracy"
     if all(head.changed is not None for head in atlas.heads):
-        bound += ", even at the upper end of the 95 % interval"
+        bound += " (95 % interval)"
     if n == 1:
         return f"One head can be mean-ablated at a cost of under {bound}."
     spare = f"Each of the {n} heads" if n == len(atlas.heads) else f"Each of {n} of the {len(atlas.heads)} heads"
