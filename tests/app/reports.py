@@ -12,6 +12,7 @@ from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
 from txcls.checkpoint.load import load_checkpoint
 from txcls.config import RunConfig
 from txcls.data.generated.who_won import TEAMS, first_reports
+from txcls.inspection.ablation import ChangedRows
 from txcls.inspection.stories import (
     AllHeads,
     Clause,
@@ -47,10 +48,15 @@ def atlas() -> HeadAtlas:
     entropy = np.array([[0.5, 0.6], [0.7, 0.4]])
     table = KindsTable(kinds, kinds, np.ones((2, 2)), np.full((2, 2), 0.1), attention, entropy)
     heads = [
-        HeadRecord({"zero": worth / 2, "mean": worth, "uniform": worth / 4}, measured)
+        HeadRecord(
+            {"zero": worth / 2, "mean": worth, "uniform": worth / 4}, measured,
+            ChangedRows(round(40 * worth), 0, round(worth - 0.004, 6), round(worth + 0.003, 6)),
+        )
         for worth, measured in zip(WORTH, (PART, WRONG, CLEAR, CONFIRMED), strict=True)
-    ]
-    all_heads = AllHeads(40, 1.0, 0.3, 0.4, 0.2, 0.9, share=0.14, interval=(0.1, 0.2), control_share=-0.14)
+    ]  # fmt: skip
+    all_heads = AllHeads(
+        40, 1.0, 0.3, 0.4, 0.2, 0.9, share=0.14, interval=(0.1, 0.2), control_share=-0.14, control_range=(0.1, 0.3)
+    )
     return HeadAtlas("test", 40, 40, 10, table, tuple(heads), 0.02, all_heads)
 
 

@@ -157,7 +157,10 @@ def test_deletion_curves_equal_a_loop_over_texts(untrained: Untrained, model: di
     area = sum((a + b) / 2 for a, b in pairwise([*expected, last])) / 4
     assert curves.areas["mine"] == pytest.approx(area, abs=1e-6)
     assert curves.random.shape == (10, 5) and np.allclose(curves.random[:, [0, 4]], [expected[0], last], atol=1e-6)
-    repeated = deletion_curves(classifier, text, {"mine": np.zeros(4)})
+    unsigned = deletion_curves(classifier, text, {"mine": np.array([0.1, 3.0, 1.0, 3.0])})
+    assert curves.areas_by_magnitude == unsigned.areas == unsigned.areas_by_magnitude
+    assert curves.areas_by_magnitude["mine"] != curves.areas["mine"]
+    repeated = deletion_curves(classifier, text, {"mine": np.array([-1.0, 0.0, 0.0, 0.0])})
     np.testing.assert_array_equal(repeated.random, curves.random)
 
 
@@ -167,6 +170,8 @@ def test_averages_are_means_over_texts_and_survive_the_checkpoint(classifier: Pr
     for name in methods_of(classifier):
         areas = [deletion_curves(classifier, text, explain(classifier, text).scores).areas[name] for text in texts[:3]]
         assert averages.areas[name] == pytest.approx(np.mean(areas))
+    assert averages.areas_by_magnitude["attention"] == averages.areas["attention"]
+    assert averages.areas_by_magnitude["integrated"] != averages.areas["integrated"]
     expected = np.mean([top_overlaps(explain(classifier, text).scores) for text in texts[:2]], axis=0)
     np.testing.assert_allclose(averages.overlaps, expected)
     assert averages.n == 3 and averages.chance == pytest.approx(np.mean([2 / 7, 2 / 6, 1.0]))
@@ -174,6 +179,9 @@ def test_averages_are_means_over_texts_and_survive_the_checkpoint(classifier: Pr
     loaded = ExplanationAverages.of(with_metrics(classifier, {"explanations": stored}))
     assert loaded is not None and loaded.n == 3 and loaded.areas == pytest.approx(averages.areas, abs=1e-6)
     np.testing.assert_allclose(loaded.overlaps, averages.overlaps, atol=1e-6)
+    del stored["areas_by_magnitude"]
+    earlier = ExplanationAverages.of(with_metrics(classifier, {"explanations": stored}))
+    assert earlier is not None and not earlier.areas_by_magnitude
     for incomplete in ({}, {"explanations": {**stored, "overlaps": []}}, {"explanations": {**stored, "areas": {}}}):
         assert ExplanationAverages.of(with_metrics(classifier, incomplete)) is None
     single_word = measure_explanations(classifier, ["bank"])

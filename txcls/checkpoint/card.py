@@ -37,6 +37,16 @@ AGREEMENT = {
     "encoder": "encoder, trained without labels",
 }
 """The models, or the parts of the text, behind the accuracies under "agreement" in metrics.json."""
+METHODS = {
+    "attention": "Last-layer attention",
+    "rollout": "Attention rollout",
+    "pooling": "Pooling attention",
+    "gradient": "Gradient × input",
+    "integrated": "Integrated gradients",
+    "leave_one_out": "Leave one out",
+}
+"""Names of the attribution methods of `txcls.inspection.attribution`. Pooling attention exists only in models that pool
+by attention."""
 GROUPS: Mapping[str, tuple[str, Callable[[float], str]]] = {
     "by_length": ("tokens read", "{:g}".format),
     "by_unknown": ("share of unknown words", partial(percentage, digits=0)),
@@ -106,6 +116,7 @@ def model_card(
         verdicts=VERDICTS,
         weights=_WEIGHTS,
         agreement_kinds=AGREEMENT,
+        attribution_methods=METHODS,
     )
     metadata = _metadata(name, config, metrics, is_classifier=bool(classes))
     return str(ModelCard(f"---\n{metadata.to_yaml()}\n---\n\n{text}")).replace("\u00a0", " ")  # easier to search
@@ -274,7 +285,7 @@ def reliability_rows(bins: Iterable[Mapping[str, Any]], *, digits: int = 1) -> l
 
 
 def _decimals(value: float, digits: int = 4) -> str:
-    return f"{value:.{digits}f}"
+    return f"{round(value, digits) + 0.0:.{digits}f}"  # + 0.0 turns -0.0 into 0.0
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

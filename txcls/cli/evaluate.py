@@ -10,7 +10,7 @@ import typer
 from rich.progress import Progress
 from rich.text import Text
 
-from txcls.checkpoint.card import GROUPS, ORDER, group_name, most_confused, reliability_rows
+from txcls.checkpoint.card import GROUPS, METHODS, ORDER, group_name, most_confused, reliability_rows
 from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
 from txcls.checkpoint.load import load_checkpoint
 from txcls.checkpoint.schema import MEASURED_SPLITS
@@ -26,7 +26,7 @@ from txcls.evaluation.baseline import compare_on_test_rows
 from txcls.evaluation.evaluate import Evaluation
 from txcls.evaluation.evaluate_file import MIN_LEARNED, FileRows, rows_of_file
 from txcls.inspection.ablation import measure_heads, with_heads
-from txcls.inspection.attribution import METHODS, measure_explanations
+from txcls.inspection.attribution import measure_explanations
 from txcls.inspection.circuit import measure_circuit
 from txcls.inspection.induction import measure_induction
 from txcls.inspection.patch_history import measure_patch_history
@@ -37,6 +37,7 @@ from txcls.inspection.stories import (
     measure_atlas,
     spare_sentence,
     verdict_words,
+    worth_words,
 )
 from txcls.model import LanguageModel
 from txcls.predictor import Predictor
@@ -358,7 +359,7 @@ def _print_stories(atlas: HeadAtlas) -> None:
         rows.append(
             (
                 f"layer {result.story.layer + 1}, head {result.story.head + 1}",
-                f"{100 * record.worth:.1f} points",
+                worth_words(record),
                 result.story,
                 ", ".join(f"{weight:.2f}" for weight in result.attention),
                 "" if isnan(result.share) else f"{result.share:.2f} ({low:.2f} to {high:.2f})",
@@ -388,8 +389,11 @@ def _evaluate_explanations(
     if as_json:
         print_json({"checkpoint": classifier.name, "explanations": averages.to_dict()})
     else:
-        areas = [(METHODS[name], f"{area:.4f}") for name, area in averages.areas.items()]
-        areas.append(("random order", f"{averages.random_area:.4f}"))
+        areas = [
+            (METHODS[name], f"{area:.4f}", f"{averages.areas_by_magnitude[name]:.4f}")
+            for name, area in averages.areas.items()
+        ]
+        areas.append(("random order", *2 * (f"{averages.random_area:.4f}",)))
         title = f"{classifier.name}: {averages.n:,} test texts"
-        print_rows(("words removed in order of", "area"), areas, title=title)
+        print_rows(("words removed in order of", "area, by score", "by magnitude"), areas, title=title)
     return loaded.with_metrics(explanations=averages.to_dict())

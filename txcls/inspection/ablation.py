@@ -22,6 +22,7 @@ from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import LabelledTexts
 from txcls.evaluation.evaluate import in_classes_of, predict_logits
+from txcls.evaluation.metrics import paired_difference
 from txcls.inspection.random_texts import random_texts
 from txcls.inspection.tracing import max_texts_per_batch, readable
 from txcls.model import TextClassifier
@@ -205,6 +206,7 @@ def _shuffled(scores: Tensor, change: Change, seed: int) -> Tensor:
 
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, repr=False)
@@ -324,11 +326,32 @@ MAX_TOKENS = 800_000
 
 
 @dataclass(frozen=True)
+class ChangedRows:
+    """How many rows become wrong, and how many right, when a part is ablated.
+
+    `low` and `high` are the 95 % interval of the accuracy lost, for paired proportions (Agresti & Min 2005).
+    """
+
+    wrong: int
+    right: int
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, before: Bools, after: Bools) -> "ChangedRows":
+        """From which of the same rows, (N,), are classified correctly without and with the ablation."""
+        wrong, right = int((before & ~after).sum()), int((after & ~before).sum())
+        interval = paired_difference(wrong, right, len(before))
+        return cls(wrong, right, round(interval.low, 6), round(interval.high, 6))
+
+
+@dataclass(frozen=True)
 class AccuracyEffects:
     """Accuracy on `n` rows of a split with one part ablated by `method`: `heads` (L, H), `feed_forward` (L,).
 
     `accuracy` is the accuracy of the unchanged model, `all_heads` with all heads of all layers ablated together, and
-    `all_uniform` with uniform attention in all of them; the last two are None in older records.
+    `all_uniform` with uniform attention in all of them; these two are None in older records. `changed` is about
+    the rows that change with each head, layer by layer; None if read from a checkpoint, where the atlas stores it.
     """
 
     split: str
@@ -339,6 +362,7 @@ class AccuracyEffects:
     feed_forward: Floats
     all_heads: float | None = None
     all_uniform: float | None = None
+    changed: tuple[ChangedRows, ...] | None = None
 
     @classmethod
     def of(cls, classifier: Predictor, *, method: OutputAblation = "zero") -> "AccuracyEffects | None":
@@ -387,18 +411,21 @@ def ablate_on_rows(
         raise ValueError("got no rows; expected at least one")
     texts = TokenisedTexts.encode(classifier.tokenizer, rows)
     changes = each_part(config, heads=method, feed_forward=method)
-    accuracies = np.array([accuracy_with(classifier, texts, [change], means=means) for change in changes])
+    original = correct_with(classifier, texts, [])
+    correct = [correct_with(classifier, texts, [change], means=means) for change in changes]
+    accuracies = np.array([rows.mean() for rows in correct])
     n_heads = config.n_layers * config.n_heads
     uniform = each_part(config, heads="uniform", feed_forward=method)[:n_heads]
     return AccuracyEffects(
         split="test",
         n=len(rows),
         method=method,
-        accuracy=accuracy_with(classifier, texts, []),
+        accuracy=float(original.mean()),
         heads=accuracies[:n_heads].reshape(config.n_layers, config.n_heads),
         feed_forward=accuracies[n_heads:],
         all_heads=accuracy_with(classifier, texts, changes[:n_heads], means=means),
         all_uniform=accuracy_with(classifier, texts, uniform),
+        changed=tuple(ChangedRows.of(original, rows) for rows in correct[:n_heads]),
     )
 
 
@@ -410,13 +437,25 @@ def accuracy_with(
     Raises:
         ValueError: as for `ablate`.
     """
+    return float(correct_with(classifier, texts, changes, means=means).mean())
+
+
+def correct_with(
+    classifier: Predictor, texts: TokenisedTexts, changes: Sequence[Change], *, means: Means | None = None
+) -> Bools:
+    """Which of the labelled texts are classified correctly, (N,), with all of these ablations made together.
+
+    Raises:
+        ValueError: as for `ablate`.
+    """
     model = classifier.checkpoint.model
     assert isinstance(model, TextClassifier)
     in_all_rows = [(slice(None), change) for change in changes]
     edits = edits_of(in_all_rows, classifier.checkpoint.config.model, length=None, means=means)
     with trace(record=(), edit=edits), torch.inference_mode():
         logits = predict_logits(model, texts).numpy()  # N C
-    return float((logits.argmax(axis=1) == texts.labels).mean())
+    correct: Bools = logits.argmax(axis=1) == texts.labels
+    return correct
 
 
 def measure_heads(

@@ -5,7 +5,7 @@ Jain & Wallace 2019 (https://aclanthology.org/N19-1357) and Wiegreffe & Pinter 2
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from txcls.checkpoint.card import METHODS
 from txcls.checkpoint.probabilities import temperatures
 from txcls.config import ModelConfig
 from txcls.inspection.attention import attention_rollout, readout_weights
@@ -29,15 +30,6 @@ Target = Literal["logit", "probability"]
 Baseline = Literal["blank", "zero"]
 Floats = NDArray[np.float64]
 
-METHODS = {
-    "attention": "Last-layer attention",
-    "rollout": "Attention rollout",
-    "pooling": "Pooling attention",
-    "gradient": "Gradient × input",
-    "integrated": "Integrated gradients",
-    "leave_one_out": "Leave one out",
-}
-"""Key to name. Pooling attention exists only in models that pool by attention."""
 SIGNED = ("gradient", "integrated", "leave_one_out")
 """Methods whose scores are positive for words that support the class and negative for words against it; attention
 weights have no sign."""
@@ -327,6 +319,10 @@ def _top_words(magnitudes: Floats) -> Floats:
     return top
 
 
+RANDOM_ORDERS = 10
+"""Number of random orders that deletion curves are compared with."""
+
+
 @dataclass(frozen=True)
 class DeletionCurves:
     """The predicted class's probability as words are removed from the text, highest score first.
@@ -336,6 +332,7 @@ class DeletionCurves:
         curves: method to (K,) probabilities.
         random: (R, K) probabilities for R random orders.
         areas: method to the area under its curve; a smaller area means that the words removed first mattered more.
+        areas_by_magnitude: the same for words removed by the magnitude of their scores, for or against the class.
         random_area: mean area over the random orders.
     """
 
@@ -343,11 +340,12 @@ class DeletionCurves:
     curves: Mapping[str, Floats]
     random: Floats
     areas: Mapping[str, float]
+    areas_by_magnitude: Mapping[str, float]
     random_area: float
 
 
 def deletion_curves(classifier: Predictor, text: str, scores: Mapping[str, Floats]) -> DeletionCurves:
-    """Remove words in each method's order, and in ten random orders (Samek et al. 2017, DeYoung et al. 2020).
+    """Remove words in each method's order, and in random orders (Samek et al. 2017, DeYoung et al. 2020).
 
     `scores` come from `explain`; words with equal scores are removed from left to right. Once no word is left, the text
     is one blank token. In texts of more than 24 words, several words are removed at a time.
@@ -359,19 +357,23 @@ def deletion_curves(classifier: Predictor, text: str, scores: Mapping[str, Float
     words = word_positions(target_function.traced)
     random = np.random.default_rng(0)
     orders = [np.argsort(-values, kind="stable") for values in scores.values()]
-    orders += [random.permutation(len(words)) for _ in range(10)]
+    orders += [random.permutation(len(words)) for _ in range(RANDOM_ORDERS)]
+    has_signs = [name for name, values in scores.items() if (values < 0).any()]
+    orders += [np.argsort(-np.abs(scores[name]), kind="stable") for name in has_signs]
     steps = np.unique(np.linspace(0, len(words), min(len(words), 24) + 1).round().astype(int))  # K
     removed = [set(words[order[:step]].tolist()) for order in orders for step in steps]
     values = target_function.without_tokens(removed).reshape(len(orders), len(steps))
     shares = steps / len(words)
     areas: Floats = np.asarray(np.trapezoid(values, shares, axis=1))
-    n = len(scores)
+    n, n_before = len(scores), len(scores) + RANDOM_ORDERS
+    of_scores = dict(zip(scores, areas[:n].tolist(), strict=True))
     return DeletionCurves(
         shares=shares,
         curves=dict(zip(scores, values[:n], strict=True)),
-        random=values[n:],
-        areas=dict(zip(scores, areas[:n].tolist(), strict=True)),
-        random_area=float(areas[n:].mean()),
+        random=values[n:n_before],
+        areas=of_scores,
+        areas_by_magnitude={**of_scores, **dict(zip(has_signs, areas[n_before:].tolist(), strict=True))},
+        random_area=float(areas[n:n_before].mean()),
     )
 
 
@@ -385,6 +387,7 @@ class ExplanationAverages:
         overlaps: (M, M) `top_overlaps`, averaged over the texts in which they are defined; NaN if there is none.
         chance: mean overlap of two random choices of words.
         completeness_error: mean completeness error of integrated gradients, in logits.
+        areas_by_magnitude: like `areas`, with words removed by the magnitude of their scores; empty in older records.
     """
 
     split: str
@@ -394,6 +397,7 @@ class ExplanationAverages:
     overlaps: Floats
     chance: float
     completeness_error: float
+    areas_by_magnitude: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, classifier: Predictor) -> "ExplanationAverages | None":
@@ -410,6 +414,7 @@ class ExplanationAverages:
         return {
             **asdict(self),
             "areas": {name: round(area, 6) for name, area in self.areas.items()},
+            "areas_by_magnitude": {name: round(area, 6) for name, area in self.areas_by_magnitude.items()},
             "random_area": round(self.random_area, 6),
             "overlaps": overlaps,
             "chance": round(self.chance, 6),
@@ -444,9 +449,14 @@ def measure_explanations(
     return ExplanationAverages(
         split="test",
         n=len(curves),
-        areas={name: float(np.mean([of_text.areas[name] for of_text in curves])) for name in methods_of(classifier)},
+        areas=_mean_areas([of_text.areas for of_text in curves]),
+        areas_by_magnitude=_mean_areas([of_text.areas_by_magnitude for of_text in curves]),
         random_area=float(np.mean([of_text.random_area for of_text in curves])),
         overlaps=np.where(n_defined > 0, np.nansum(stack, axis=0) / np.maximum(n_defined, 1), np.nan),
         chance=float(np.mean(chances)),
         completeness_error=float(np.mean(errors)),
     )
+
+
+def _mean_areas(areas: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    return {name: float(np.mean([of_text[name] for of_text in areas])) for name in areas[0]}

@@ -6,7 +6,8 @@ import pytest
 from tests.app.drawn import body_text, chart, html_of, numbers, open_page
 from tests.app.tiny import PLAIN
 from tests.conftest import TEXTS
-from txcls.inspection.attribution import METHODS, deletion_curves, explain, top_overlaps
+from txcls.checkpoint.card import METHODS
+from txcls.inspection.attribution import deletion_curves, explain, top_overlaps
 from txcls.predictor import Predictor
 
 TEXT = "banks signed a deal after the election"
@@ -26,7 +27,8 @@ def test_scores_curves_and_errors_are_the_librarys(target: str) -> None:
             sign = "+" if name in ("gradient", "integrated", "leave_one_out") else ""
             assert f"<td>{score:{sign}.4f}</td>".replace("-", "−") in html
     curves = deletion_curves(Predictor.load(PLAIN), TEXT, explanation.scores)
-    for area in (*curves.areas.values(), curves.random_area):
+    assert curves.areas_by_magnitude["integrated"] != curves.areas["integrated"]
+    for area in (*curves.areas.values(), *curves.areas_by_magnitude.values(), curves.random_area):
         assert f"<td>{area:.3f}</td>" in html
     overlaps = chart(app, "chart_overlaps").figure["data"][0]["z"]
     np.testing.assert_allclose(numbers(overlaps), top_overlaps(explanation.scores), atol=1e-6)
@@ -40,6 +42,6 @@ def test_scores_curves_and_errors_are_the_librarys(target: str) -> None:
 def test_stored_averages_are_shown(measured: Predictor) -> None:
     html = html_of(open_page("explanation", text=TEXTS[0]))
     stored = measured.checkpoint.metrics["explanations"]
-    for area in (*stored["areas"].values(), stored["random_area"]):
+    for area in (*stored["areas"].values(), *stored["areas_by_magnitude"].values(), stored["random_area"]):
         assert f"<td>{area:.3f}</td>" in html
     assert "pooling" in stored["areas"] and "<td>Pooling attention</td>" in html

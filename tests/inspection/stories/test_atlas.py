@@ -112,6 +112,8 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Predictor, HeadA
         place = record.story.story.layer, record.story.story.head
         assert record.lost["zero"] == effects["zero"].accuracy - effects["zero"].heads[place]
         assert record.worth == record.lost["mean"] == effects["mean"].accuracy - effects["mean"].heads[place]
+        assert record.changed is not None and record.changed.low <= record.worth <= record.changed.high
+        assert record.changed.wrong - record.changed.right == round(record.worth * atlas.n)
     assert atlas.all_heads is not None and atlas.all_heads.n == atlas.n_stories
     assert np.isfinite(atlas.all_heads.stories) and atlas.spare_lost is not None
     save_checkpoint(classifier.checkpoint.with_metrics(atlas=atlas.to_dict()))
@@ -165,7 +167,10 @@ def test_an_atlas_of_an_earlier_version_is_read(measured: tuple[Predictor, HeadA
     classifier, atlas = measured
     values = json.loads(json.dumps(atlas.to_dict()))
     values = {**{key: values[key] for key in values if key not in ("spare_lost", "all_heads")}, "confirmed_share": 0.5}
+    for head in values["heads"]:
+        del head["changed"]
     save_checkpoint(replace(classifier.checkpoint, metrics={"atlas": values}), tmp_path / "tiny")
     loaded = HeadAtlas.of(Predictor(load_checkpoint(tmp_path / "tiny")))
     assert loaded is not None and loaded.spare_lost is loaded.all_heads is None
+    assert loaded.heads[0].changed is None and loaded.heads[0].least_worth == atlas.heads[0].worth
     assert all_heads_sentence(loaded) == spare_sentence(loaded) == ""

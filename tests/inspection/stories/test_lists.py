@@ -91,6 +91,10 @@ def test_planted_lists_are_chosen_and_confirmed_on_other_texts(
     measured = measure_story(classifier, measured_on, reads, counts=counts(classifier), seed=1)
     assert measured.verdict == "confirmed" and measured.share > 0.9 and measured.n == 150
     assert measured.attention[0] > 0.9 > measured.chance[0]
+    assert measured.control_range is not None, "several shuffles"
+    assert measured.control_range[0] < measured.control < measured.control_range[1]
+    low, high = map(measured.share_of, measured.control_range)
+    assert low < measured.control_share < high
 
 
 def test_lists_restore_the_accuracy_of_heads_that_ignore_queries() -> None:
@@ -103,6 +107,7 @@ def test_lists_restore_the_accuracy_of_heads_that_ignore_queries() -> None:
     assert together.accuracy == 1.0 and together.uniform < 0.8 and together.n == 300
     assert together.lists > 0.98 and together.stories > 0.98 and together.share > 0.9
     assert together.control < 0.9 and together.interval[0] > 0.8
+    assert together.control_range is not None and together.control_range[0] < together.control_range[1]
 
 
 def test_lists_are_not_confirmed_for_heads_that_depend_on_queries() -> None:

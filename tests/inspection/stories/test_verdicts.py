@@ -58,10 +58,10 @@ def test_resamples_without_a_loss_are_excluded_from_the_interval() -> None:
     own = np.ones(2963, dtype=bool)
     uniform, restored = own.copy(), own.copy()
     own[1], uniform[:2] = False, (False, True)
-    low, high = _bootstrap({"own": own, "uniform": uniform, "restored": restored}, np.random.default_rng(0))
+    low, high = _bootstrap(own, uniform, restored, np.random.default_rng(0))
     assert np.isnan([low, high]).all()
     uniform[2:4] = False
-    low, high = _bootstrap({"own": own, "uniform": uniform, "restored": restored}, np.random.default_rng(0))
+    low, high = _bootstrap(own, uniform, restored, np.random.default_rng(0))
     assert 0 < low < high <= 9, "the loss in a resample is at least one text"
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.inspection.stories.planted import planted
+from txcls.inspection.ablation import ChangedRows
 from txcls.inspection.stories import (
     Clause,
     HeadRecord,
@@ -25,14 +26,24 @@ CONFIRMED = MeasuredStory(
 )  # fmt: skip
 
 
-def record(measured: MeasuredStory, worth: float) -> HeadRecord:
-    return HeadRecord({"zero": 0.1, "mean": worth, "uniform": 0.2}, measured)
+def record(measured: MeasuredStory, worth: float, changed: ChangedRows | None = None) -> HeadRecord:
+    return HeadRecord({"zero": 0.1, "mean": worth, "uniform": 0.2}, measured, changed)
 
 
 def test_a_refuted_story_is_not_shown() -> None:
     wrong = replace(CONFIRMED, verdict="wrong", share=-0.2)
     assert chip(record(wrong, -0.004)) == "no story fits · worth −0.4 points"
     assert sentence(wrong).startswith("No story fits")
+
+
+def test_the_interval_of_the_worth_decides_whether_a_head_is_needed_and_where_it_is_sorted() -> None:
+    idle = replace(CONFIRMED, verdict="idle", attention=(0.1,))
+    sure, unsure = (record(idle, worth, ChangedRows(30, 20, low, high))
+                    for worth, low, high in ((0.002, 0.001, 0.003), (0.004, -0.002, 0.0101)))  # fmt: skip
+    assert chip(sure).endswith("not needed by itself · worth 0.2 points (0.1 to 0.3)")
+    assert chip(unsure).endswith("uniform weights do as well for these queries · worth 0.4 points (−0.2 to 1.0)")
+    assert sure.rank < unsure.rank, "it is worth more for sure"
+    assert chip(record(idle, 0.004)).endswith("not needed by itself · worth 0.4 points"), "a record without counts"
 
 
 @pytest.mark.parametrize(

@@ -42,8 +42,9 @@ ABOUT_STORIES = (
     "weights, by uniform weights and, as a control, by weights on as many other words or on a list shuffled among "
     "words of similar frequency. The story is **confirmed** if it restores at least 0.8 of the accuracy lost with "
     "uniform weights (lower end of the interval above 0.3), the control restores at most 0.3, and at least half of the "
-    "head’s weight is where the story says. If the story’s key is the predicted class (the team that the model then "
-    "names), this shows that these weights are enough to name a team, not how the team is found."
+    "head’s weight is where the story says. Only the last threshold, half of the weight, was set after a first look at "
+    "the results. If the story’s key is the predicted class (the team that the model then names), this shows that "
+    "these weights are enough to name a team, not how the team is found."
 )
 ABLATION_NAMES: dict[AblationMethod, str] = {
     "mean": "output at its mean",
@@ -119,8 +120,9 @@ def _n_confirmed(atlas: HeadAtlas) -> int:
 
 
 def _draw_joint_worth(atlas: HeadAtlas) -> None:
-    """Draw the worth of all heads together, and of all that can be spared."""
-    st.markdown(" ".join(filter(None, (all_heads_sentence(atlas), spare_sentence(atlas)))))
+    """Draw the worth of all heads together and, if there is room, of all that can be spared."""
+    spare = "" if lecture.is_on() else spare_sentence(atlas)
+    st.markdown(" ".join(filter(None, (all_heads_sentence(atlas), spare))))
 
 
 def _seed_sentence(classifier: Predictor) -> str:
@@ -154,11 +156,14 @@ def _draw_cards(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, firs
         _draw_joint_worth(atlas)
     with st.expander("How this was measured"):
         st.markdown(ABOUT_STORIES)
+        has_intervals = atlas.heads[0].changed is not None
+        interval = ", with its 95 % interval (paired, Agresti & Min 2005); its lower end sorts the heads"
         st.markdown(
             f"Worth was measured on {atlas.n:,} {atlas.split} texts, stories and attention on {atlas.n_stories:,}; the "
             f"stories were chosen on {atlas.n_validation:,} validation texts. Worth: the accuracy lost, in percentage "
-            "points, when only this head’s output is replaced by its mean over texts. Restored: the share of the "
-            "accuracy lost with uniform weights that the story restores (95 % interval over texts). Entropy: of a "
+            "points, when only this head’s output is replaced by its mean over texts"
+            f"{interval if has_intervals else ''}. Restored: the share of the accuracy lost with uniform weights that "
+            "the story restores (95 % interval over texts). Entropy: of a "
             "query’s weights, divided by that of uniform weights. Each card shows a text in which the head follows its "
             "story closely; most texts are less clear." + plain(_seed_sentence(classifier))
         )
@@ -172,7 +177,7 @@ def _sort_key(atlas: HeadAtlas, n: int, order: HeadOrder) -> tuple[float, ...]:
     record = atlas.heads[n]
     keys: dict[HeadOrder, tuple[float, ...]] = {
         "story": record.rank,
-        "worth": (-record.worth,),
+        "worth": (-record.least_worth,),
         "entropy": (float(atlas.table.entropy.ravel()[n]),),
         "number": (),
     }
@@ -190,7 +195,8 @@ def _draw_card(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, n: in
     words = _words_by_weight(lists, compute.spellings(page.source)) if lists is not None else []
     with st.container(border=True, key=f"atlas_head_{layer}_{head}"):
         st.html(
-            f'<div class="txcls-head"><b>Head {name}</b> {heads.verdict_html(record)} <b>{worth_words(record)}</b>'
+            f'<div class="txcls-head"><b>Head {name}</b> {heads.verdict_html(record)} '
+            f"<b>worth {worth_words(record)}</b>"
             f"<p>{html.escape(sentence(record.story) + _heaviest_words(words))}</p></div>"
         )
         is_cut = len(traced.tokens) > MAX_TOKENS
@@ -260,6 +266,10 @@ def _metrics_html(record: HeadRecord, entropy: float) -> str:
         low, high = story.interval
         interval = "" if math.isnan(low) else f" ({_two_decimals(low)} to {_two_decimals(high)})"
         control = "" if math.isnan(story.control_share) else f", control <b>{_two_decimals(story.control_share)}</b>"
+        if story.control_range is not None:
+            control += f" ({' to '.join(_two_decimals(story.share_of(end)) for end in story.control_range)} by draw)"
+        elif control and story.story.lists is not None:
+            control += " (one draw)"
         restored = f"<b>{_two_decimals(story.share)}</b>{interval}{control}"
     attention = " / ".join(
         f"{weight:.2f}" + ("" if math.isnan(uniform) else f" (uniform {uniform:.2f})")

@@ -14,9 +14,9 @@ from txcls.app.shell.charts import chart
 from txcls.app.shell.controls import choice
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text, say_not_measured
+from txcls.checkpoint.card import METHODS
 from txcls.figures import deletion_lines, minus, overlap_map, visible
 from txcls.inspection.attribution import (
-    METHODS,
     SIGNED,
     DeletionCurves,
     Explanation,
@@ -54,6 +54,10 @@ STYLE = """
 .txcls-table td:first-child, .txcls-table th:first-child {text-align: left;}
 </style>
 """
+ABOUT_MAGNITUDE = (
+    "By score, the last three methods delete words against the class last, which attention cannot, since it has no "
+    "sign. By magnitude, they too delete words for and against the class alike."
+)
 ATTENTION_METHODS = ("attention", "rollout", "pooling")
 """The methods that only read attention weights."""
 FOR_RGB, AGAINST_RGB = "213, 94, 0", "31, 131, 196"
@@ -160,7 +164,7 @@ def _draw_deletion(curves: DeletionCurves, *, label: str, blank: str) -> None:
         "probability falls early and the area under the curve is small."
     )
     names = [METHODS[name] for name in curves.curves]
-    st.markdown(_verdict_sentences(curves.areas, curves.random_area, where="On this text"))
+    st.markdown(_verdict_sentences(curves, where="On this text"))
     chart(
         deletion_lines(names, curves.shares, list(curves.curves.values()), curves.random, class_name=label),
         key="chart_deletion",
@@ -168,18 +172,21 @@ def _draw_deletion(curves: DeletionCurves, *, label: str, blank: str) -> None:
         + ", ".join(names)
         + " and at random",
     )
-    rows = [(METHODS[name], f"{area:.3f}") for name, area in curves.areas.items()]
-    rows.append((f"random, mean of {len(curves.random)} orders", f"{curves.random_area:.3f}"))
-    st.html(f'<div class="txcls-table">{_table_html(("order", "area under the curve"), rows)}</div>')
+    rows = [
+        (METHODS[name], f"{area:.3f}", f"{curves.areas_by_magnitude[name]:.3f}") for name, area in curves.areas.items()
+    ]
+    rows.append((f"random, mean of {len(curves.random)} orders", *2 * (f"{curves.random_area:.3f}",)))
+    st.html(f'<div class="txcls-table">{_table_html(("order", "area, by score", "area, by magnitude"), rows)}</div>')
     st.caption(
         f"The remaining words move together, and a single {blank} replaces the empty text. Such shortened texts are "
-        "unlike the training texts, which affects all methods. The last three methods have signs and delete words "
-        "against the class last, which attention cannot. The grey band spans the random orders."
+        f"unlike the training texts, which affects all methods. {ABOUT_MAGNITUDE} The grey band spans the random "
+        "orders."
     )
 
 
-def _verdict_sentences(areas: Mapping[str, float], random_area: float, *, where: str) -> str:
+def _verdict_sentences(measured: DeletionCurves | ExplanationAverages, *, where: str) -> str:
     """Sentences that compare the best attention method with a random order and with the best other method."""
+    areas, random_area = measured.areas, measured.random_area
     best = min((name for name in areas if name not in ATTENTION_METHODS), key=areas.__getitem__)
     attention = min((name for name in ATTENTION_METHODS if name in areas), key=areas.__getitem__)
     gap = random_area - areas[best]
@@ -188,6 +195,8 @@ def _verdict_sentences(areas: Mapping[str, float], random_area: float, *, where:
     others = [method for method in (*ATTENTION_METHODS, best) if method in areas and method != attention]
     other_areas = ", ".join(f"{METHODS[method].lower()} {areas[method]:.3f}" for method in others)
     all_areas = f"{name} has {areas[attention]:.3f}, {other_areas}, a random order {random_area:.3f}."
+    if best in measured.areas_by_magnitude:
+        all_areas += f" By magnitude, {METHODS[best].lower()} has {measured.areas_by_magnitude[best]:.3f}."
     if gap <= 0:
         return f"No method beats a random order. {all_areas}"
     if share < 0.3:
@@ -260,17 +269,25 @@ def _draw_averages(page: layout.Page, classifier: Predictor) -> None:
 
 def _draw_average_table(averages: ExplanationAverages, blank: str) -> None:
     overlaps = ["–", *("–" if np.isnan(overlap) else percentage(overlap, 0) for overlap in averages.overlaps[0, 1:])]
-    areas = averages.areas.items()
-    rows = [(METHODS[name], f"{area:.3f}", share) for (name, area), share in zip(areas, overlaps, strict=True)]
-    rows.append(("random order", f"{averages.random_area:.3f}", percentage(averages.chance, 0)))
-    head = ("method", "area under the deletion curve", "strongest words shared with last-layer attention")
-    st.markdown(_verdict_sentences(averages.areas, averages.random_area, where="On average"))
+    areas = [averages.areas]
+    head = ["method", "area, by score", "strongest words shared with last-layer attention"]
+    if averages.areas_by_magnitude:
+        areas.append(averages.areas_by_magnitude)
+        head.insert(2, "area, by magnitude")
+    rows = [
+        (METHODS[name], *(f"{of_order[name]:.3f}" for of_order in areas), share)
+        for name, share in zip(averages.areas, overlaps, strict=True)
+    ]
+    random_cells = [f"{averages.random_area:.3f}"] * len(areas)
+    rows.append(("random order", *random_cells, percentage(averages.chance, 0)))
+    st.markdown(_verdict_sentences(averages, where="On average"))
     st.html(f'<div class="txcls-table">{_table_html(head, rows)}</div>')
     best = min(averages.areas, key=averages.areas.__getitem__)
     st.caption(
         f"Means over {averages.n:,} random {averages.split} texts, measured by `txcls evaluate --explanations` and "
         f"saved with the checkpoint. Target: logit; baseline: {blank}s; mean completeness error "
-        f"{averages.completeness_error:.4f}. The smallest area is best: here **{METHODS[best]}**. Leave one out has an "
+        f"{averages.completeness_error:.4f}. {ABOUT_MAGNITUDE} The smallest area is best: here **{METHODS[best]}**, by "
+        "score. Leave one out has an "
         "advantage, since deletion curves delete words too. If the last layer attends almost uniformly (see its "
         "entropy on the page Attention), its attention cannot rank words; pooling weights still may."
     )

@@ -15,6 +15,7 @@ from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text, say_not_measured
 from txcls.figures import FEED_FORWARD, compared_bars, head_effects_map, label, percent
 from txcls.inspection.ablation import AccuracyEffects, Change, Means, OutputAblation
+from txcls.inspection.stories import HeadAtlas
 from txcls.predictor import Predictor
 from txcls.wording import percentage
 
@@ -242,11 +243,22 @@ def _draw_accuracy(page: layout.Page, classifier: Predictor) -> None:
     st.caption(
         f"The change in accuracy on {effects.n:,} {effects.split} texts ({percentage(effects.accuracy, 2)} with all "
         "parts), in percentage points, when only this part’s output is replaced by its mean over texts: a head that is "
-        "worth 2 points on other pages has −2.00 here. The mean is one vector, over all tokens of up to 1,000 "
+        f"worth 2 points on other pages has −2.00 here.{_interval_sentence(classifier)} "
+        "The mean is one vector, over all tokens of up to 1,000 "
         "validation texts. Means, zeros and uniform attention all give the next layers unusual inputs, and which "
         "costs most differs between heads and models, so none is exactly what the part contributes."
         f"{f' All heads together: {together}.' if together else ''}"
     )
+
+
+def _interval_sentence(classifier: Predictor) -> str:
+    """A sentence on the widest 95 % interval of a head's worth; empty if there are no intervals."""
+    atlas = HeadAtlas.of(classifier)
+    changed = [] if atlas is None else [head.changed for head in atlas.heads if head.changed is not None]
+    if not changed:
+        return ""
+    half_width = 50 * max(of_head.high - of_head.low for of_head in changed)
+    return f" The 95 % interval of a head’s worth, listed on the page Head atlas, is at most ±{half_width:.1f} points."
 
 
 def _part_name(cell: Cell) -> str:

@@ -39,7 +39,7 @@ def open_on_head(page: layout.Page, classifier: Predictor, *, attention: Floats 
     """
     model = classifier.checkpoint.config.model
     page = layout.fit_view(page, of=page.view.checkpoint, layer=model.n_layers - 1, head=model.n_heads - 1)
-    worth, atlas = worth_of_heads(classifier), HeadAtlas.of(classifier)
+    worth, atlas = _worth_of_heads(classifier), HeadAtlas.of(classifier)
     in_url = np.array([page.view.layer, page.view.head])
     candidates = [head for head in np.ndindex(worth.shape) if ((in_url == UNSET) | (in_url == head)).all()]
     if atlas is None:
@@ -74,11 +74,9 @@ def _box_changed() -> None:
 # Measurements of heads
 
 
-def worth_of_heads(classifier: Predictor) -> Floats:
+def _worth_of_heads(classifier: Predictor) -> Floats:
     """Worth of each head (L, H): the accuracy lost when its output is replaced by its mean; zeros if not measured."""
     config = classifier.checkpoint.config.model
-    if (atlas := HeadAtlas.of(classifier)) is not None:
-        return np.array([record.worth for record in atlas.heads]).reshape(config.n_layers, config.n_heads)
     if (effects := AccuracyEffects.of(classifier, method="mean")) is not None:
         return effects.accuracy - effects.heads
     return np.zeros((config.n_layers, config.n_heads))
@@ -86,9 +84,9 @@ def worth_of_heads(classifier: Predictor) -> Floats:
 
 TERMS = (
     "A story describes what a head attends to. <b>Worth</b>: the points of test accuracy lost when only this head’s "
-    "output is replaced by its mean; under half a point, it is <b>not needed by itself</b>. <b>Restores</b>: with "
-    "uniform weights for the queries that the story covers, accuracy drops; with the story’s weights instead, this "
-    "share of the loss is restored."
+    "output is replaced by its mean (95 % interval); if that ends under half a point, the head is <b>not needed by "
+    "itself</b>. <b>Restores</b>: with uniform weights for the queries that the story covers, accuracy drops; "
+    "with the story’s weights instead, this share of the loss is restored."
 )
 """Definitions of the words on a chip, as HTML."""
 _TERMS_TO_OPEN = (
@@ -134,7 +132,9 @@ def draw_chips(classifier: Predictor) -> None:
     chips = "".join(chip_html(record, named=True) for record in best)
     st.html(f'<div class="txcls-stories several">{chips}{_TERMS_TO_OPEN}</div>')
     if len(best) < len(atlas.heads):
-        st.caption(f"{limit} of {len(atlas.heads)} heads: those with a confirmed story first, then by worth.")
+        st.caption(
+            f"{limit} of {len(atlas.heads)} heads: those with a confirmed story first, then by worth (lower end)."
+        )
 
 
 def link_where_heads_matter(
@@ -163,7 +163,8 @@ def link_where_heads_matter(
 
 def removable_heads(classifier: Predictor, heads: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Those of the heads that can be removed at almost no cost in accuracy; none if this was not measured."""
-    if HeadAtlas.of(classifier) is None and AccuracyEffects.of(classifier, method="mean") is None:
-        return []
-    worth = worth_of_heads(classifier)
-    return [head for head in heads if worth[head] < IDLE]
+    if (atlas := HeadAtlas.of(classifier)) is not None:
+        n_heads = classifier.checkpoint.config.model.n_heads
+        return [(layer, head) for layer, head in heads if atlas.heads[layer * n_heads + head].is_spare]
+    effects = AccuracyEffects.of(classifier, method="mean")
+    return [head for head in heads if effects is not None and effects.accuracy - effects.heads[head] < IDLE]

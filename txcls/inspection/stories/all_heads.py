@@ -8,7 +8,14 @@ from numpy.typing import NDArray
 
 from txcls.inspection.stories.kinds import NAMED, NOT_NAMED, Bools, TextKinds
 from txcls.inspection.stories.lists import Lists
-from txcls.inspection.stories.story import MeasuredStory, Shares, Story, correct_predictions, weights_of
+from txcls.inspection.stories.story import (
+    CONTROL_DRAWS,
+    MeasuredStory,
+    Shares,
+    Story,
+    correct_predictions,
+    weights_of,
+)
 from txcls.predictor import Predictor
 
 
@@ -21,12 +28,13 @@ class AllHeads:
         accuracy: with the heads' own weights.
         uniform: with uniform weights.
         lists: with every head's word list and distance list, that is, independently of queries.
-        control: with these lists shuffled.
+        control: with these lists shuffled, the mean over `CONTROL_DRAWS` draws.
         stories: with every head's story; queries outside a story get uniform weights, and idle heads get their lists.
             None if a story refers to the model's prediction, since its weights would leak the prediction.
         share: fraction of the accuracy lost with uniform weights that the lists restore; NaN if nothing is lost.
         interval: 95 % bootstrap interval of `share` over texts.
         control_share: fraction that the control restores.
+        control_range: the lowest and the highest accuracy over the draws of the control; None for one draw.
     """
 
     n: int
@@ -38,6 +46,7 @@ class AllHeads:
     share: float
     interval: tuple[float, float]
     control_share: float
+    control_range: tuple[float, float] | None = None
 
 
 def measure_all_heads(
@@ -71,16 +80,18 @@ def measure_all_heads(
         }
         return correct_predictions(classifier, texts, weights)
 
+    restored = correct_with(by_lists)
     shuffled = [
-        replace(story, lists=of_head.shuffled(counts, random)) for story, of_head in zip(by_lists, lists, strict=True)
+        [replace(story, lists=of_head.shuffled(counts, random)) for story, of_head in zip(by_lists, lists, strict=True)]
+        for _ in range(CONTROL_DRAWS)
     ]
-    correct = {
-        "own": correct_predictions(classifier, texts),
-        "uniform": correct_with(replace(story, lists=Lists(None, None)) for story in by_lists),
-        "restored": correct_with(by_lists),
-        "control": correct_with(shuffled),
-    }
-    shares = Shares.of(correct, random)
+    shares = Shares.of(
+        correct_predictions(classifier, texts),
+        correct_with(replace(story, lists=Lists(None, None)) for story in by_lists),
+        restored,
+        [correct_with(of_draw) for of_draw in shuffled],
+        random,
+    )
     by_stories = [
         of_lists if measured.verdict == "idle" else measured.story
         for measured, of_lists in zip(stories, by_lists, strict=True)
@@ -90,10 +101,11 @@ def measure_all_heads(
         n=len(texts),
         accuracy=shares.own,
         uniform=shares.uniform,
-        lists=float(correct["restored"].mean()),
-        control=float(correct["control"].mean()),
+        lists=float(restored.mean()),
+        control=shares.control,
         stories=None if leaks_prediction else float(correct_with(by_stories).mean()),
         share=shares.share,
         interval=shares.interval,
         control_share=shares.control_share,
+        control_range=shares.control_range,
     )

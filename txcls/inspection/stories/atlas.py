@@ -16,6 +16,7 @@ from txcls.inspection.ablation import (
     AblationMethod,
     AccuracyEffects,
     Change,
+    ChangedRows,
     Means,
     OutputAblation,
     accuracy_with,
@@ -52,10 +53,12 @@ class HeadRecord:
     Attributes:
         lost: the accuracy lost on the test rows with "zero" or "mean" ablation, or with "uniform" weights.
         story: its story, measured on texts that were not used to choose it.
+        changed: the test rows that change with mean ablation, and the interval of the worth; None in older records.
     """
 
     lost: Mapping[AblationMethod, float]
     story: MeasuredStory
+    changed: ChangedRows | None = None
 
     @property
     def worth(self) -> float:
@@ -66,16 +69,21 @@ class HeadRecord:
         return self.lost["mean"]
 
     @property
+    def least_worth(self) -> float:
+        """The lower end of the 95 % interval of the worth, by which heads are sorted; the worth in older records."""
+        return self.worth if self.changed is None else self.changed.low
+
+    @property
     def is_spare(self) -> bool:
-        """Whether mean ablation of only this head costs almost no accuracy."""
-        return self.worth < IDLE
+        """Whether mean ablation of only this head costs almost no accuracy, even at the upper end of the interval."""
+        return (self.worth if self.changed is None else self.changed.high) < IDLE
 
     @property
     def rank(self) -> tuple[int, float]:
-        """Sort key: heads with a confirmed story first, then "part of it", then the rest, each by descending worth."""
+        """Sort key: heads with a confirmed story first, then "part of it", then the rest, each by `least_worth`."""
         verdicts = ("confirmed", "part of it")
         verdict = self.story.verdict
-        return verdicts.index(verdict) if verdict in verdicts else len(verdicts), -self.worth
+        return verdicts.index(verdict) if verdict in verdicts else len(verdicts), -self.least_worth
 
 
 @dataclass(frozen=True)
@@ -131,6 +139,7 @@ class HeadAtlas:
             {
                 "entropy": round(float(self.table.entropy[head.story.story.layer, head.story.story.head]), 4),
                 "worth": {how: round(lost, 6) for how, lost in head.lost.items()},
+                **({} if head.changed is None else {"changed": asdict(head.changed)}),
                 "story": _story_to_dict(head.story),
                 "attention": _rounded(self.table.attention[head.story.story.layer, head.story.story.head]),
             }
@@ -169,7 +178,11 @@ class HeadAtlas:
             entropy=np.array([head["entropy"] for head in heads], dtype=float).reshape(n_layers, -1),
         )
         records = tuple(
-            HeadRecord({how: float(lost) for how, lost in head["worth"].items()}, _story_from_dict(head["story"]))
+            HeadRecord(
+                {how: float(lost) for how, lost in head["worth"].items()},
+                _story_from_dict(head["story"]),
+                ChangedRows(**head["changed"]) if "changed" in head else None,
+            )
             for head in heads
         )
         return cls(
@@ -234,7 +247,8 @@ def measure_atlas(
     if len(rows) != effects["zero"].n:
         raise ValueError(f"got effects measured on {effects['zero'].n:,} rows; expected {len(rows):,} rows")
     records = []
-    for story, fitted in zip(stories, lists, strict=True):
+    changed = effects["mean"].changed or [None] * len(stories)
+    for story, fitted, of_head in zip(stories, lists, changed, strict=True):
         lost: dict[AblationMethod, float] = {
             method: effects[method].accuracy - float(effects[method].heads[story.layer, story.head])
             for method in ("zero", "mean")
@@ -244,7 +258,7 @@ def measure_atlas(
         testable = _testable(story, more_validation_texts)
         necessary = necessary_part(classifier, more_validation_texts, testable, fitted)
         measured = measure_story(classifier, test_texts, _testable(necessary, test_texts), counts=statistics.counts)
-        records.append(HeadRecord(lost, measured))
+        records.append(HeadRecord(lost, measured, of_head))
         report(f"measured the stories of {len(records)} of {len(stories)} heads")
     report("replacing the weights of all heads together")
     spare = [Change("head", "mean", head.story.story.layer, head.story.story.head) for head in records if head.is_spare]
@@ -323,10 +337,9 @@ def _lists_from_dict(values: Mapping[str, Any]) -> Lists:
 
 
 def _all_heads_to_dict(measured: AllHeads) -> dict[str, Any]:
-    values = {**asdict(measured), "interval": list(measured.interval)}
     return {
-        name: [_or_none(end) for end in value] if isinstance(value, list) else _or_none(value)
-        for name, value in values.items()
+        name: [_or_none(end) for end in value] if isinstance(value, tuple) else _or_none(value)
+        for name, value in vars(measured).items()
     }
 
 
@@ -339,6 +352,7 @@ def _all_heads_from_dict(values: Mapping[str, Any]) -> AllHeads:
         share=_or_nan(values["share"]),
         interval=(_or_nan(low), _or_nan(high)),
         control_share=_or_nan(values["control_share"]),
+        control_range=_range_from(values),
         **shares,
     )
 
@@ -355,6 +369,11 @@ def _story_to_dict(measured: MeasuredStory) -> dict[str, Any]:
         "even": round(measured.uniform, 6),
         "told": round(measured.restored, 6),
         "control": round(measured.control, 6),
+        **(
+            {}
+            if measured.control_range is None
+            else {"control_range": [round(end, 6) for end in measured.control_range]}
+        ),
         "share": _or_none(measured.share),
         "control_share": _or_none(measured.control_share),
         "interval": [_or_none(end) for end in measured.interval],
@@ -384,4 +403,12 @@ def _story_from_dict(values: Mapping[str, Any]) -> MeasuredStory:
         attention=tuple(map(_or_nan, values["attention"])),
         chance=tuple(map(_or_nan, values["chance"])),
         verdict=values["verdict"],
+        control_range=_range_from(values),
     )
+
+
+def _range_from(values: Mapping[str, Any]) -> tuple[float, float] | None:
+    if values.get("control_range") is None:
+        return None
+    low, high = values["control_range"]
+    return float(low), float(high)

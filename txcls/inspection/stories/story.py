@@ -184,6 +184,8 @@ def _stacked(weights: Sequence[Floats]) -> Tensor:
     return torch.from_numpy(stacked)
 
 
+CONTROL_DRAWS = 5
+"""Number of shuffles of a story's lists, over which the control is averaged."""
 MIN_GAIN = 0.05
 """Minimum gain from a clause or list, as a fraction of the accuracy lost with uniform weights."""
 RESAMPLES = 1000
@@ -208,6 +210,7 @@ class MeasuredStory:
         attention, chance: for each clause, the weight of the head, and of uniform attention, on the keys of the clause
             (`attention_on_keys`).
         verdict: from `verdict_of`.
+        control_range: for lists, the lowest and the highest accuracy over the draws of the control; None for one draw.
     """
 
     story: Story
@@ -223,6 +226,11 @@ class MeasuredStory:
     attention: tuple[float, ...]
     chance: tuple[float, ...]
     verdict: Verdict
+    control_range: tuple[float, float] | None = None
+
+    def share_of(self, accuracy: float) -> float:
+        """The fraction of the accuracy lost with uniform weights that is restored at this accuracy."""
+        return (accuracy - self.uniform) / (self.accuracy - self.uniform)
 
 
 def measure_story(
@@ -238,7 +246,7 @@ def measure_story(
     The control for clauses puts each query's weight on equally many keys that the story does not select. For each
     selected key, a key is drawn at random from those with a similar frequency in the training texts (from half to twice
     the frequency), or from all other keys if there are none. For example, the control for a team name is usually
-    the name of another team. The control for lists is `Lists.shuffled`.
+    the name of another team. The control for lists is the mean over `CONTROL_DRAWS` draws of `Lists.shuffled`.
 
     Args:
         texts: labelled texts that were not used to choose the story; texts to which it does not apply are skipped.
@@ -258,29 +266,29 @@ def measure_story(
     covered = [text for text in texts if story.queries(text, causal=config.causal).any()]
     if not covered:
         raise ValueError(f"the story {story} applies to none of {len(texts)} texts")
+    if story.lists is not None and counts is None:
+        raise ValueError("got no counts; the control of a story with lists needs them")
     random = np.random.default_rng(seed)
-    if story.lists is None:
+
+    def correct_with(weights: Weights) -> Bools:
+        return correct_predictions(classifier, covered, {(story.layer, story.head): weights})
+
+    own = correct_predictions(classifier, covered)
+    uniform = correct_with(uniform_weights(story, covered, causal=config.causal))
+    restored = correct_with(weights_of(story, covered, causal=config.causal))
+    if story.lists is None or counts is None:
         masks = [story_masks(story.clauses, text, causal=config.causal) for text in covered]
         control_masks = [
             _control_keys(mask, text, random, causal=config.causal) for mask, text in zip(masks, covered, strict=True)
         ]
-        control: Weights = lambda n: spread(control_masks[n])  # noqa: E731
-    elif counts is None:
-        raise ValueError("got no counts; the control of a story with lists needs them")
+        controls = [correct_with(lambda n: spread(control_masks[n]))]
     else:
-        shuffled = replace(story, lists=story.lists.shuffled(counts, random))
-        control = weights_of(shuffled, covered, causal=config.causal)
-    replacements = {
-        "uniform": uniform_weights(story, covered, causal=config.causal),
-        "restored": weights_of(story, covered, causal=config.causal),
-        "control": control,
-    }
-    head = (story.layer, story.head)
-    correct = {
-        name: correct_predictions(classifier, covered, {head: weights}) for name, weights in replacements.items()
-    }
-    correct["own"] = correct_predictions(classifier, covered)
-    shares = Shares.of(correct, random)
+        is_idle = own.mean() - uniform.mean() < IDLE  # then nothing depends on the control
+        shuffled = [
+            replace(story, lists=story.lists.shuffled(counts, random)) for _ in range(1 if is_idle else CONTROL_DRAWS)
+        ]
+        controls = [correct_with(weights_of(of_draw, covered, causal=config.causal)) for of_draw in shuffled]
+    shares = Shares.of(own, uniform, restored, controls, random)
     attention, chance = zip(*attention_on_keys(classifier, covered, story), strict=True)
     return MeasuredStory(
         story=story,
@@ -288,11 +296,12 @@ def measure_story(
         coverage=len(covered) / len(texts),
         accuracy=shares.own,
         uniform=shares.uniform,
-        restored=float(correct["restored"].mean()),
-        control=float(correct["control"].mean()),
+        restored=float(restored.mean()),
+        control=shares.control,
         share=shares.share,
         interval=shares.interval,
         control_share=shares.control_share,
+        control_range=shares.control_range,
         attention=attention,
         chance=chance,
         verdict=verdict_of(
@@ -341,24 +350,35 @@ def necessary_part(
 
 @dataclass(frozen=True)
 class Shares:
-    """The accuracy with a head's own weights and with uniform weights, and the fractions of the difference that the
-    tested weights and the control restore (`MeasuredStory`)."""
+    """The accuracy with own, uniform and the control's weights, and the fractions of the lost accuracy that the tested
+    weights and the control restore (`MeasuredStory`)."""
 
     own: float
     uniform: float
+    control: float
+    control_range: tuple[float, float] | None
     share: float
     interval: tuple[float, float]
     control_share: float
 
     @classmethod
-    def of(cls, correct: Mapping[str, Bools], random: np.random.Generator) -> "Shares":
-        """From which texts, (N,), are classified correctly with "own", "uniform", "restored" and "control" weights."""
-        own, uniform, restored, control = (
-            float(correct[name].mean()) for name in ("own", "uniform", "restored", "control")
+    def of(
+        cls, own: Bools, uniform: Bools, restored: Bools, controls: Sequence[Bools], random: np.random.Generator
+    ) -> "Shares":
+        """From which texts, (N,), are classified correctly with each set of weights, and with each control."""
+        with_own, with_uniform, with_story = (float(rows.mean()) for rows in (own, uniform, restored))
+        with_control = [float(rows.mean()) for rows in controls]
+        control = float(np.mean(with_control))
+        lost = with_own - with_uniform if with_own > with_uniform else float("nan")
+        return cls(
+            own=with_own,
+            uniform=with_uniform,
+            control=control,
+            control_range=(min(with_control), max(with_control)) if len(controls) > 1 else None,
+            share=(with_story - with_uniform) / lost,
+            interval=_bootstrap(own, uniform, restored, random),
+            control_share=(control - with_uniform) / lost,
         )
-        lost = own - uniform if own > uniform else float("nan")
-        share, control_share = (restored - uniform) / lost, (control - uniform) / lost
-        return cls(own, uniform, share, _bootstrap(correct, random), control_share)
 
 
 def _control_keys(mask: Bools, text: TextKinds, random: np.random.Generator, *, causal: bool) -> Bools:
@@ -380,12 +400,11 @@ def _control_keys(mask: Bools, text: TextKinds, random: np.random.Generator, *, 
     return drawn
 
 
-def _bootstrap(correct: Mapping[str, Bools], random: np.random.Generator) -> tuple[float, float]:
+def _bootstrap(own: Bools, uniform: Bools, restored: Bools, random: np.random.Generator) -> tuple[float, float]:
     """95 % bootstrap interval, over texts, of the share of lost accuracy restored; NaN if most resamples lost none."""
-    own, uniform, restored = (correct[name].astype(int) for name in ("own", "uniform", "restored"))
     n = len(own)
     counts = random.multinomial(n, np.full(n, 1 / n), size=RESAMPLES)  # R N
-    lost, gained = counts @ (own - uniform), counts @ (restored - uniform)  # R: integers, so no loss is exactly 0
+    lost, gained = (counts @ (rows.astype(int) - uniform) for rows in (own, restored))  # R: integers
     shares = gained[lost > 0] / lost[lost > 0]
     if len(shares) < RESAMPLES / 2:
         return float("nan"), float("nan")

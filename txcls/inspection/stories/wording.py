@@ -109,13 +109,15 @@ def verdict_words(record: HeadRecord) -> str:
 
 
 def worth_words(record: HeadRecord) -> str:
-    """The head's worth in percentage points of accuracy: "worth 15 points"."""
-    return f"worth {_points(record.worth)}"
+    """The head's worth in percentage points of accuracy, with its 95 % interval: "15 points (14 to 16)"."""
+    if (changed := record.changed) is None:
+        return _points(record.worth)
+    return f"{_points(record.worth)} ({_number(changed.low)} to {_number(changed.high)})"
 
 
 def chip(record: HeadRecord) -> str:
-    """A head in one line: "class token → verb · confirmed, restores 100 % · worth 15 points"."""
-    words = [_short(record.story), verdict_words(record), worth_words(record)]
+    """A head in one line: "class token → verb · confirmed, restores 100 % · worth 15 points (14 to 16)"."""
+    words = [_short(record.story), verdict_words(record), f"worth {worth_words(record)}"]
     return " · ".join(words[:1] + words[2:] if record.story.verdict == "wrong" else words)
 
 
@@ -140,10 +142,11 @@ def all_heads_sentence(atlas: HeadAtlas) -> str:
             "In this model it hardly matters where the heads attend: with uniform attention in all heads, the accuracy "
             f"is {uniform} instead of {original}."
         )
+    draws = " once" if together.control_range is None else ", on average"
     evidence = (
         "with a fixed weight for each word and each distance in all heads, whatever the query, the accuracy is "
         f"{percentage(together.lists)} instead of {original} ({uniform} with uniform attention in all heads, "
-        f"{percentage(together.control)} with these weights shuffled; {together.n:,} test texts)."
+        f"{percentage(together.control)} with these weights shuffled{draws}; {together.n:,} test texts)."
     )
     if together.share >= CONFIRMED and together.control_share <= MAX_BY_CONTROL < together.interval[0]:
         return f"In this model attention can be replaced by a weighted bag of words and distances: {evidence}"
@@ -157,19 +160,26 @@ def spare_sentence(atlas: HeadAtlas) -> str:
     n = sum(head.is_spare for head in atlas.heads)
     if atlas.spare_lost is None or not n:
         return ""
+    bound = f"{_points(IDLE)} of accuracy"
+    if all(head.changed is not None for head in atlas.heads):
+        bound += " (95 % interval)"
     if n == 1:
-        return f"One head can be mean-ablated at a cost of under {_points(IDLE)} of accuracy."
+        return f"One head can be mean-ablated at a cost of under {bound}."
     spare = f"Each of the {n} heads" if n == len(atlas.heads) else f"Each of {n} of the {len(atlas.heads)} heads"
     return (
-        f"{spare} can be mean-ablated alone at a cost of under {_points(IDLE)} of accuracy; mean-ablating them "
+        f"{spare} can be mean-ablated alone at a cost of under {bound}; mean-ablating them "
         f"together costs {_points(atlas.spare_lost)}. What several heads are worth together depends on the replacement."
     )
 
 
 def _points(lost: float) -> str:
+    return f"{_number(lost)} points"
+
+
+def _number(lost: float) -> str:
     points = round(100 * lost, 1) + 0.0  # turns -0.0 into 0.0
     rounded = f"{100 * lost:.0f}" if abs(points) >= 9.95 else f"{points:.1f}"
-    return f"{rounded.replace('-', '−')} points"
+    return rounded.replace("-", "−")
 
 
 def _without(record: HeadRecord) -> str:
