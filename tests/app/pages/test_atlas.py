@@ -43,7 +43,7 @@ def test_every_head_has_a_card_with_its_map_story_verdict_and_figures() -> None:
         assert words in html, words
     assert "attends to markers" not in html, "a refuted story is no caption"
     assert "In this model a weighted bag of words and distances cannot replace attention" in body_text(app)
-    assert "20.0 % with these weights shuffled, on average; 40 test texts" in body_text(app)
+    assert "20.0\u00a0% with these weights shuffled, on average; 40 test texts" in body_text(app)
     assert "1 of 4 heads" not in body_text(app)
     assert "One head can be mean-ablated at a cost of under 0.5 points of accuracy (95 % interval)" in body_text(app)
     assert heads(app) == ["2.2", "1.1", "1.2", "2.1"], "confirmed first, then by worth"
