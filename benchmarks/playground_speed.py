@@ -31,7 +31,7 @@ TASKS = {
     "messages": "rate=0.001", "winner": "", "agreement": "", "repeated": "positions=none", "ends": "", "majority": "",
 }  # fmt: skip
 """For each task, the settings in the URL that differ from the defaults."""
-BATCH, TOKENS, VOCABULARY, CLASSES = 32, 15, 200, 8
+BATCH_SIZE, TOKENS, VOCABULARY, CLASSES = 32, 15, 200, 8
 CONFIG = ModelConfig(d_model=64, n_heads=2, n_layers=2, d_ff=128, max_length=32, pooling="mean", dropout=0.0)
 IN_THE_PAGE = """
 globalThis.textsIn = (seconds, config, V, C, batch, length) => {
@@ -65,7 +65,7 @@ def pytorch(seconds: float) -> int:
     torch.set_num_threads(1)
     model = TextClassifier(CONFIG, vocab_size=VOCABULARY, n_classes=CLASSES)
     optimizer = make_optimizer(model, TrainConfig(learning_rate=1e-3))
-    ids, labels = torch.randint(1, VOCABULARY, (BATCH, TOKENS)), torch.randint(CLASSES, (BATCH,))
+    ids, labels = torch.randint(1, VOCABULARY, (BATCH_SIZE, TOKENS)), torch.randint(CLASSES, (BATCH_SIZE,))
     steps, began = 0, time.perf_counter()
     while time.perf_counter() - began < seconds:
         loss = F.cross_entropy(model(ids), labels)
@@ -74,7 +74,7 @@ def pytorch(seconds: float) -> int:
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         steps += 1
-    return steps * BATCH
+    return steps * BATCH_SIZE
 
 
 def main() -> None:
@@ -101,7 +101,7 @@ def main() -> None:
             return float(next(metric["value"] for metric in metrics if metric["name"] == "ThreadTime"))
 
         def javascript(seconds: float) -> int:
-            sizes = [seconds, CONFIG.model_dump(mode="json"), VOCABULARY, CLASSES, BATCH, TOKENS]
+            sizes = [seconds, CONFIG.model_dump(mode="json"), VOCABULARY, CLASSES, BATCH_SIZE, TOKENS]
             return int(page.evaluate("(sizes) => textsIn(...sizes)", sizes))
 
         print("one thread, texts/s: JavaScript", speeds(javascript, thread_time, options.seconds / 2))

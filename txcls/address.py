@@ -25,7 +25,7 @@ MAX_CHARACTERS = 20_000
 MAX_NAME_LENGTH = 255
 """Maximum length of the name of a checkpoint or a step."""
 MAX_SEED = 999_999
-MAX_ROWS = 20
+MAX_SHOWN_CLASSES = 20
 """Maximum number of classes that are listed individually."""
 MAX_STEPS = 10**12
 MAX_LINKED_CONTINUATION = 200
@@ -357,20 +357,21 @@ class Anchor:
     """What URLs are relative to during a lesson.
 
     Attributes:
-        place: the parameters that name the lesson and its step.
+        lesson: the parameters that name the lesson and its step.
         base: the parameters of the step.
     """
 
-    place: Mapping[str, str]
+    lesson: Mapping[str, str]
     base: Mapping[str, str]
 
     def relative(self, params: Mapping[str, str]) -> dict[str, str]:
-        """The lesson's place and the parameters that differ from its step; an empty value removes one of the step's."""
+        """The parameters that name the step, and those that differ from it; an empty value removes one of the
+        step's."""
         changes = {name: value for name, value in params.items() if self.base.get(name) != value}
         changes |= {name: "" for name in self.base if name not in params and name != "text"}
         if "step" in changes:
             changes[STEP_IN_LESSON] = changes.pop("step")
-        return {**self.place, **changes}
+        return {**self.lesson, **changes}
 
     def absolute(self, params: Mapping[str, str]) -> dict[str, str]:
         """The parameters of a URL within the lesson, completed with those of the step."""

@@ -238,25 +238,25 @@ class Classifier(Predictor):
         return f"Classifier('{shown(self.name, limit=60)}', {', '.join(facts)})"
 
 
-def _heads(given: Any, config: ModelConfig) -> list[Head]:
+def _heads(value: Any, config: ModelConfig) -> list[Head]:
     """Pairs (layer, head) from one pair, several pairs, or "all"; raises TypeError for anything else."""
-    if isinstance(given, str) and given == "all":
+    if isinstance(value, str) and value == "all":
         return [(layer, head) for layer in range(config.n_layers) for head in range(config.n_heads)]
     try:
-        pairs = [given] if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], int) else given
+        pairs = [value] if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], int) else value
         return [(index(layer), index(head)) for layer, head in pairs]
     except (TypeError, ValueError):
-        raise TypeError(f'got heads={given!r:.80}; expected (layer, head), a list of such pairs, or "all"') from None
+        raise TypeError(f'got heads={value!r:.80}; expected (layer, head), a list of such pairs, or "all"') from None
 
 
-def _blocks(given: Any, config: ModelConfig) -> list[int]:
+def _blocks(value: Any, config: ModelConfig) -> list[int]:
     """Layer indices from one layer, several layers, or "all"; raises TypeError for anything else."""
-    if isinstance(given, str) and given == "all":
+    if isinstance(value, str) and value == "all":
         return list(range(config.n_layers))
     try:
-        return [index(layer) for layer in ([given] if isinstance(given, int) else given)]
+        return [index(layer) for layer in ([value] if isinstance(value, int) else value)]
     except TypeError:
-        raise TypeError(f'got feed_forward={given!r:.80}; expected a layer, a list of layers, or "all"') from None
+        raise TypeError(f'got feed_forward={value!r:.80}; expected a layer, a list of layers, or "all"') from None
 
 
 def load(path_or_name: str | Path) -> Classifier:
@@ -301,8 +301,8 @@ def train(
         print(classifier.comparison)
 
     Settings are chosen from the texts and the time budget, and training starts from the shipped encoder. A fifth of the
-    rows is held out unless `test` is given, and `classifier.comparison` is the comparison with the linear baseline on
-    these rows. If `preset`, `settings`, `validation` or `init` is given, training works like `python -m txcls train
+    rows is held out unless `test` is value, and `classifier.comparison` is the comparison with the linear baseline on
+    these rows. If `preset`, `settings`, `validation` or `init` is value, training works like `python -m txcls train
     PRESET --data FILE` instead: without test rows, and with at least two rows per class unless validation rows are
     given.
 
@@ -318,7 +318,7 @@ def train(
         preset: a name (`txcls.config.preset_names()`) or a TOML file.
         settings: changes to the preset (or to "own"), such as ["train.epochs=2", "model.max_length=800"].
         validation: validation rows as (texts, labels), or the share of rows to hold out; None for the preset's share.
-        out: the checkpoint folder to write, with the run's state next to it; None keeps everything in memory.
+        out: the checkpoint folder to write, with the run's state next to it; if None, everything stays in memory.
         overwrite: replace the checkpoint in `out`, or the saved state of an interrupted run.
         seed: for the choice of held-out rows, initial weights, order of rows and dropout.
         progress: whether to show progress on standard error.

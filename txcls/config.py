@@ -54,7 +54,7 @@ class ModelConfig(Section):
     n_heads: int = Field(4, ge=1, le=256)
     """H: number of attention heads per layer; the width of each is E = d_model / n_heads."""
     n_layers: int = Field(2, ge=1, le=128)
-    """L: number of blocks of attention and feed-forward."""
+    """L: number of layers (Transformer blocks)."""
     d_embedding: int | None = Field(None, ge=1, le=8192)
     """Width of the token embeddings; None for d_model. Otherwise they are projected to d_model."""
     d_ff: int = Field(512, ge=1, le=65536)

@@ -229,7 +229,7 @@ class Pooling(nn.Module):
         self.pattern = Tap()
 
     def forward(self, x: Tensor, real: Tensor | None) -> Tensor:
-        """x (B, T, D) to (B, D); `real` (B, T) is True where a token is not padding; None includes padding."""
+        """x (B, T, D) to (B, D); `real` (B, T) is True where a token is not padding; if None, padding is included."""
         if self.kind in ("first", "class_token"):
             return x[:, 0]  # B D
         scores = self.score(x).squeeze(-1) if self.kind == "attention" else x.new_zeros(x.shape[:2])  # B T
@@ -289,7 +289,7 @@ class Encoder(nn.Module):
         return F.pad(ids, (0, missing), value=PAD) if self.config.fixed_length and missing > 0 else ids
 
     def real(self, ids: Tensor) -> Tensor | None:
-        """True where ids (B, T) are not padding; None without `mask_padding`, where padding is treated as text."""
+        """True where ids (B, T) are not padding; None if `mask_padding` is off and padding is treated as text."""
         return (ids != PAD) if self.config.mask_padding else None  # B T
 
     def _finish(self) -> None:

@@ -50,7 +50,8 @@ class Prediction:
         tokens: the tokens that the model read, with character offsets into `text`.
         unknown: the tokens outside the vocabulary.
         truncated_at: the offset at which the text was truncated; None if all of it was read.
-        out_of_scope: whether the text seems to belong to none of the classes; None without an out-of-scope rule.
+        out_of_scope: whether the text seems to belong to none of the classes; None if the checkpoint has no
+            out-of-scope rule.
     """
 
     text: str
@@ -217,7 +218,7 @@ class Predictor:
         return torch.from_numpy(calibrated_probabilities(logits.numpy(), self.checkpoint.calibration, n_tokens))
 
     def out_of_scope(self, logits: Tensor) -> list[bool | None]:
-        """Whether each row of logits (B, C) is out of scope; None without an out-of-scope rule."""
+        """Whether each row of logits (B, C) is out of scope; None if there is no out-of-scope rule."""
         rule = self.checkpoint.scope
         if rule is None:
             return [None] * len(logits)

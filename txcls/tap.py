@@ -70,7 +70,7 @@ class Trace:
         return value
 
     def check(self) -> None:
-        """Raise TraceError if the tap of an edit was never reached, or nothing of what was requested was recorded."""
+        """Raise TraceError if the model never reached an edited tap, or if none of the requested taps was recorded."""
         if unreached := sorted(set(self._edits) - self.edited):
             raise TraceError(
                 f"no tap named {', '.join(unreached)}; the model passed {', '.join(self.passed) or 'none'}"

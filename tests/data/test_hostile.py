@@ -230,7 +230,7 @@ def test_limits_on_lines_fields_and_nesting_are_named_in_messages(
 
 
 def test_too_many_training_rows_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(labelled, "MAX_ROWS", 20)
+    monkeypatch.setattr(labelled, "MAX_TRAINING_ROWS", 20)
     table = pa.table({"text": [f"row {n}" for n in range(30)], "label": ["x", "y"] * 15})
     pq.write_table(table, tmp_path / "t.parquet")
     (tmp_path / "t.csv").write_text("text,label\n" + "a,x\nb,y\n" * 15, encoding="utf-8")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from txcls.data.splits import first_copies, hash_split, hold_out, stratified_split, validation_share
+from txcls.data.splits import first_copies, hash_split, hold_out, split_hash, stratified_split
 from txcls.errors import DataError
 
 two_of_each = st.lists(st.integers(0, 4), min_size=1, max_size=60).map(lambda labels: labels * 2 + [0, 0, 7, 7])
@@ -76,7 +76,7 @@ def test_a_hash_split_depends_only_on_the_text_for_large_classes() -> None:
     _, part = hash_split(texts[::-1][:2000], [n % 3 for n in range(2000)], fraction=0.1, seed=3)
     assert {texts[i] for i in whole} & set(texts[2000:]) == {texts[::-1][i] for i in part}
     assert 320 < len(whole) < 480
-    assert all((validation_share(text, seed=3) < 0.1) == (i in set(whole.tolist())) for i, text in enumerate(texts))
+    assert all((split_hash(text, seed=3) < 0.1) == (i in set(whole.tolist())) for i, text in enumerate(texts))
     other = set(hash_split(texts, [n % 2 for n in range(4000)], fraction=0.1, seed=4)[1].tolist())
     assert len(other & set(whole.tolist())) < 80, "another seed, other rows"
 

@@ -79,7 +79,7 @@ def test_a_circuit_is_measured_on_other_splits_and_stored(monkeypatch: pytest.Mo
     classifier, batches = who_won()
     monkeypatch.setattr(measuring, "role_batches", lambda *_: batches[:1])
     monkeypatch.setattr(measuring, "N_CONTROLS", 2)
-    monkeypatch.setattr(measuring, "MAX_ROWS", 2)
+    monkeypatch.setattr(measuring, "MAX_KEPT_ROWS", 2)
     circuit = measure_circuit(classifier)
     assert set(circuit.n) == {"test", "new"} and circuit.n_rows > len(circuit.kept) >= 1
     assert all(step.control["test"] <= step.control_most["test"] <= 1 for step in circuit.kept)

@@ -56,7 +56,7 @@ def test_the_search_finds_the_same_flips_as_a_loop_over_all_changes(classifier: 
                 if prediction.label != original.label:
                     expected.add((place, word, prediction.label))
         *_, last = search_flips(classifier, text, n_neighbours=5, batch_size=7)
-        assert {(flip.place, flip.replacement, flip.label) for flip in last.flips} == expected
+        assert {(flip.position, flip.replacement, flip.label) for flip in last.flips} == expected
         assert last.done == last.total == len(tokens) * 6
         n_flips += len(expected)
         sizes = [flip.size for flip in last.flips]
@@ -64,7 +64,7 @@ def test_the_search_finds_the_same_flips_as_a_loop_over_all_changes(classifier: 
         for flip in last.flips:
             [again] = classifier.predict([flip.text])
             assert again.ranked[0].probability == pytest.approx(flip.probability, abs=1e-5)
-            cosines = dict(nearest_tokens(classifier, tokens[flip.place].id, n=5))
+            cosines = dict(nearest_tokens(classifier, tokens[flip.position].id, n=5))
             known = {classifier.tokenizer.decode([index]): 1 - cosine for index, cosine in cosines.items()}
             assert flip.size == pytest.approx(known.get(flip.replacement, 1.0), abs=1e-5)
     assert n_flips

@@ -36,10 +36,10 @@ def test_the_plane_holds_a_texts_tokens_and_their_nearest_tokens(
     plane = vocabulary_plane(classifier)
     tokens = token_plane(classifier, "the bank zyzzyva the rates", plane)
     assert tokens.ids == tuple(range(4, classifier.tokenizer.vocab_size))
-    assert [classifier.tokenizer.decode([index]) for index in tokens.own] == ["the", "bank", "rates"]
+    assert [classifier.tokenizer.decode([index]) for index in tokens.text_ids] == ["the", "bank", "rates"]
     vectors = classifier.checkpoint.model.embeddings.token.weight.detach().numpy()
     np.testing.assert_array_equal(tokens.points, principal_plane(vectors[4:]).points)
-    for index, point in zip(tokens.own, tokens.own_points, strict=True):
+    for index, point in zip(tokens.text_ids, tokens.text_points, strict=True):
         np.testing.assert_allclose(point, tokens.points[index - 4], atol=1e-5)
         nearest, expected = dict(tokens.nearest[index]), dict(nearest_tokens(classifier, index, n=6))
         assert list(nearest) == list(expected) and nearest == pytest.approx(expected, abs=1e-5)

@@ -21,7 +21,7 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     file.write_text("old")
 
     def fail() -> None:
-        with replacing(file, via=tmp_path / "plan.tmp") as temporary:
+        with replacing(file, temporary=tmp_path / "plan.tmp") as temporary:
             temporary.write_text("ne")
             raise RuntimeError("full")
 

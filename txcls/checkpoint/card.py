@@ -51,7 +51,7 @@ GROUPS: Mapping[str, tuple[str, Callable[[float], str]]] = {
     "by_length": ("tokens read", "{:g}".format),
     "by_unknown": ("share of unknown words", partial(percentage, digits=0)),
 }
-"""The quantities by which rows are grouped, and the format of a group's bounds."""
+"""The quantities by which rows are grouped, and the function that formats a group's bounds."""
 _TRAINING_FACTS = (
     ("command", "command"),
     ("seed", "seed"),
@@ -158,12 +158,16 @@ def most_confused(
     return sorted(errors, key=lambda error: -error[2])[:n]
 
 
-def group_name(group: Mapping[str, Any], bound: Callable[[float], str]) -> str:
-    """The bounds of a group of rows in words, each formatted by `bound`."""
+def group_name(group: Mapping[str, Any], format_bound: Callable[[float], str]) -> str:
+    """The bounds of a group of rows in words, each formatted by `format_bound`."""
     over, up_to = group["over"], group["up_to"]
     if over is None:
-        return f"up to {bound(up_to)}" if up_to else bound(up_to)
-    return f"over {bound(over)}" if up_to is None else f"over {bound(over).removesuffix('%').strip()} to {bound(up_to)}"
+        return f"up to {format_bound(up_to)}" if up_to else format_bound(up_to)
+    return (
+        f"over {format_bound(over)}"
+        if up_to is None
+        else f"over {format_bound(over).removesuffix('%').strip()} to {format_bound(up_to)}"
+    )
 
 
 def _metadata(name: str, config: RunConfig, metrics: Mapping[str, Any], *, is_classifier: bool) -> "ModelCardData":
@@ -236,13 +240,13 @@ def _tables(classes: Sequence[str], metrics: Mapping[str, Any]) -> Iterable[Tabl
         ("confidence", "rows", "mean confidence", "accuracy"),
         reliability_rows(measured["reliability"], digits=2),
     )
-    for key, (quantity, bound) in GROUPS.items():
+    for key, (quantity, format_bound) in GROUPS.items():
         if key in measured:
             groups = measured[key]
             yield (
                 "",
                 (quantity, "rows", "accuracy"),
-                ((group_name(g, bound), f"{g['n']:,}", percentage(g["accuracy"], 2)) for g in groups),
+                ((group_name(g, format_bound), f"{g['n']:,}", percentage(g["accuracy"], 2)) for g in groups),
             )
     if order := measured.get("order"):
         rows = [("unchanged", percentage(measured["accuracy"], 2))]

@@ -9,7 +9,7 @@ from pydantic import Field
 from txcls.checkpoint.json_files import PLAIN, Count, Positive, Text, checked, rounded
 from txcls.wording import percentage
 
-FEW_ROWS = 30
+FEW_TEST_ROWS = 30
 """With fewer test rows, no metric is reliable."""
 _OPTIONAL = ("pipeline", "n_unseen", "n_repeated", "unrepeated")
 Difference = Annotated[float, Field(strict=True, ge=-1.0, le=1.0)]
@@ -101,11 +101,11 @@ class Comparison:
 
     def _remarks(self) -> Iterator[str]:
         accuracy, majority = self.transformer.accuracy, self.majority.accuracy.value
-        if self.n < FEW_ROWS:
+        if self.n < FEW_TEST_ROWS:
             yield f"{self.n} test rows are too few for a dependable figure; give more rows, or a test file."
         if self.is_imbalanced:
             yield f"Always guessing the most frequent class has an accuracy of {percentage(majority)}."
-        elif accuracy.low <= majority and self.n >= FEW_ROWS:
+        elif accuracy.low <= majority and self.n >= FEW_TEST_ROWS:
             yield (
                 f"It is hardly better than always guessing the most frequent class ({percentage(majority)}): it needs "
                 "more rows, more time or clearer labels."

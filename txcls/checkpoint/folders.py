@@ -201,7 +201,8 @@ def _recover_folder(state: str, entry: Path, target: Path) -> None:
 
 
 def _lock(handle: int, *, shared: bool = False) -> bool | None:
-    """Lock an open file or folder until it is closed; False if it is already locked, None without lock support."""
+    """Lock an open file or folder until it is closed; False if it is already locked, None if the system has no
+    locks."""
     if sys.platform == "win32":
         return None
     try:

@@ -51,7 +51,8 @@ def scope_scores(logits: Floats, *, calibration: Calibration, score: str) -> Flo
     "max_probability" is the highest calibrated probability (Hendrycks & Gimpel 2017); "energy" is the log-sum-exp of
     the logits, the negative free energy of Liu et al. 2020. "standard_score" is the number of standard deviations by
     which the highest logit exceeds the mean of the text's logits. It depends on the direction of the pooled vector, but
-    not on its length, like the cosine with the head's row for the predicted class (Zhang & Xiang 2023, "MaxCosine").
+    not on its length, like the cosine with the class head's row for the predicted class (Zhang & Xiang 2023,
+    "MaxCosine").
     """
     if score == "energy":
         highest = logits.max(axis=1).astype(np.float64)  # N

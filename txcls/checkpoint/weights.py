@@ -1,4 +1,5 @@
-"""A checkpoint's weights, which are stored as float16 and checked before they are read; models on the meta device."""
+"""Store weights as float16, check them before they are read, and build models on the meta device to get their
+shapes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -207,9 +207,10 @@ def _print_evaluation(metrics: Mapping[str, Any]) -> None:
     print_rows(head, rows, title="most frequent confusions")
     head = ("confidence", "rows", "mean confidence", "accuracy")
     print_rows(head, reliability_rows(metrics["reliability"]), title="reliability")
-    for key, (name, bound) in GROUPS.items():
+    for key, (name, format_bound) in GROUPS.items():
         rows = [
-            (group_name(group, bound), f"{group['n']:,}", percentage(group["accuracy"], 2)) for group in metrics[key]
+            (group_name(group, format_bound), f"{group['n']:,}", percentage(group["accuracy"], 2))
+            for group in metrics[key]
         ]
         print_rows((name, "rows", "accuracy"), rows)
     for key, accuracy in metrics.get("order", {}).items():
@@ -267,7 +268,7 @@ def _evaluate_induction(checkpoint: str, *, write: bool, as_json: bool) -> None:
 
 
 def _evaluate_agreement(checkpoint: str, *, data: Path | None, write: bool, as_json: bool) -> None:
-    """`--agreement`: accuracy by number of attractors, source and construction, also with parts of the text removed."""
+    """`--agreement`: accuracy by number of attractors, source and construction, and with parts of the text removed."""
     classifier = Predictor.load(checkpoint)
     result = measure_agreement(classifier, data_path=data, on_stage=note)
     if write:

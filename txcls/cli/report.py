@@ -153,7 +153,7 @@ def _report_object(
     suspects: list[SuspectRow] | None,
     cheapest: Cheapest | None,
 ) -> dict[str, Any]:
-    """The report as printed by `--json`; a threshold of None leaves every text to a human."""
+    """The report as printed by `--json`; if a threshold is null, every text is left to a human."""
     values = {"checkpoint": result.name, "rows": result.rows_description, **result.metrics}
     if result.predictions is not None:
         values["answered"] = [

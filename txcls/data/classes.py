@@ -53,14 +53,14 @@ def labelled_texts(texts: Sequence[str], names: Sequence[str], classes: tuple[st
 
 
 def rows_in_classes(
-    rows: LabelledTexts, classes: tuple[str, ...], *, loosely: bool = False
+    rows: LabelledTexts, classes: tuple[str, ...], *, match_normalised: bool = False
 ) -> tuple[LabelledTexts, npt.NDArray[np.int64]]:
     """The rows with a class among `classes`, with their ids there, and the indices of these rows.
 
-    With `loosely`, class names also match if they are equal after `label_name`, ignoring case.
+    With `match_normalised`, class names also match if they are equal after `label_name`, ignoring case.
     """
     ids = {name: index for index, name in enumerate(classes)}
-    if loosely:
+    if match_normalised:
         ids_by_key = {label_name(name).casefold(): index for index, name in reversed(list(enumerate(classes)))}
         ids |= {
             name: ids_by_key[key]

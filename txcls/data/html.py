@@ -12,13 +12,13 @@ _HIDDEN_ELEMENTS = frozenset(("style", "script", "head", "title", "template"))
 _LINE_BREAKING_ELEMENTS = frozenset(
     ("br", "p", "div", "tr", "li", "table", "ul", "ol", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote")
 )
-MIN_SHARE = 0.2
+MIN_SHARE_OF_HTML = 0.2
 """Minimum fraction of texts with HTML for it to be removed from all texts."""
 
 
 def is_html(texts: Sequence[str]) -> bool:
     """Whether many of the texts are HTML rather than plain text."""
-    return sum(_MARKUP_TAG.search(text) is not None for text in texts) >= MIN_SHARE * max(len(texts), 1)
+    return sum(_MARKUP_TAG.search(text) is not None for text in texts) >= MIN_SHARE_OF_HTML * max(len(texts), 1)
 
 
 def without_html(text: str) -> str:

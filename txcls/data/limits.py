@@ -20,7 +20,7 @@ MAX_JSON_DEPTH = 100
 """Maximum nesting depth of JSON."""
 MAX_COLUMNS = 10_000
 """Maximum number of columns in a table."""
-MAX_ROWS = 5_000_000
+MAX_TRAINING_ROWS = 5_000_000
 """Maximum number of rows in a table for training, which must fit in memory; `predict` reads tables of any length."""
 CELLS_PER_BYTE = 20
 """Maximum number of values per byte in a Parquet file with more than a million values."""

@@ -10,7 +10,7 @@ _HEADER = re.compile(
 _FIELD = re.compile(r"[A-Za-z][\w.-]*:|[ \t]")
 """Any header, or the continuation of one."""
 _SUBJECT = re.compile(r"subject:\s*", re.IGNORECASE)
-MIN_SHARE = 0.2
+MIN_SHARE_WITH_HEADERS = 0.2
 """Minimum fraction of texts that begin with e-mail headers for a note."""
 
 

@@ -32,8 +32,8 @@ def training_and_validation(dataset: Dataset, config: DataConfig) -> tuple[Label
     return rows.subset(training), rows.subset(held_out)
 
 
-def validation_share(text: str, *, seed: int) -> float:
-    """The number in [0, 1) that `hash_split` compares with `fraction`."""
+def split_hash(text: str, *, seed: int) -> float:
+    """A text's hash in [0, 1), which `hash_split` compares with `fraction`."""
     return hashed_share(text, salt=f"validation {seed}")
 
 
@@ -57,7 +57,7 @@ def hash_split(
     """
     _check_two_classes(labels)
     hashes = [fingerprint(text) for text in texts]
-    shares = {name: validation_share(text, seed=seed) for name, text in zip(hashes, texts, strict=True)}
+    text_hashes = {name: split_hash(text, seed=seed) for name, text in zip(hashes, texts, strict=True)}
     labels_by_hash: dict[bytes, set[int]] = {}
     for name, label in zip(hashes, labels, strict=True):
         labels_by_hash.setdefault(name, set()).add(label)
@@ -66,9 +66,9 @@ def hash_split(
         if len(text_labels) == 1:
             unique_to[next(iter(text_labels))].append(name)
     _check_two_rows({label: len(names) for label, names in unique_to.items()}, classes)
-    held_out = {name for name, share in shares.items() if share < fraction}
+    held_out = {name for name, number in text_hashes.items() if number < fraction}
     for names in unique_to.values():
-        lowest, *_, highest = sorted(names, key=lambda name: (shares[name], name))
+        lowest, *_, highest = sorted(names, key=lambda name: (text_hashes[name], name))
         held_out.add(lowest)
         held_out.discard(highest)
     is_held_out = np.fromiter((name in held_out for name in hashes), dtype=bool, count=len(hashes))

@@ -19,7 +19,7 @@ MIN_SIMILARITY = 0.8
 """Minimum Jaccard similarity of near duplicates, over their words and word pairs."""
 MAX_COMPARED_CHARACTERS = 4000
 """Number of characters of each text that are compared, from its beginning."""
-FEW_ROWS = 5
+FEW_ROWS_OF_CLASS = 5
 """Classes with fewer rows are listed, since a tenth of their rows cannot be held out."""
 MAX_GROUPS = 1000
 """Maximum number of groups of each kind that are listed, in row order; all groups are counted."""
@@ -73,8 +73,8 @@ class DataSurvey:
 
     @property
     def small_classes(self) -> tuple[str, ...]:
-        """The classes with fewer than `FEW_ROWS` rows, the smallest first."""
-        return tuple(name for n, name in sorted((n, name) for name, n in self.classes.items()) if n < FEW_ROWS)
+        """The classes with fewer than `FEW_ROWS_OF_CLASS` rows, the smallest first."""
+        return tuple(name for n, name in sorted((n, name) for name, n in self.classes.items()) if n < FEW_ROWS_OF_CLASS)
 
 
 def survey(texts: Sequence[str | None], labels: Sequence[str | None]) -> DataSurvey:

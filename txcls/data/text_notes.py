@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from txcls.data.mail_headers import MIN_SHARE, share_with_headers
+from txcls.data.mail_headers import MIN_SHARE_WITH_HEADERS, share_with_headers
 from txcls.data.types import LabelledTexts
 from txcls.wording import percentage, shown
 
@@ -24,7 +24,7 @@ of words to judge by."""
 def text_notes(rows: LabelledTexts) -> Iterator[str]:
     """Yield warnings about problems in at most MAX_READ_ROWS random texts, each with its remedy."""
     sample = rows.subset(np.random.default_rng(0).permutation(len(rows))[:MAX_READ_ROWS].tolist())
-    if (with_headers := share_with_headers(sample.texts)) >= MIN_SHARE:
+    if (with_headers := share_with_headers(sample.texts)) >= MIN_SHARE_WITH_HEADERS:
         yield (
             f"{percentage(with_headers, 0)} of the texts begin with e-mail headers (From:, Subject: …), which may "
             "reveal the label. If the texts that you want to classify later have none, remove them with "
@@ -64,7 +64,7 @@ def _revealing_codes(rows: LabelledTexts) -> list[tuple[str, str, float]]:
     for text, label in zip(rows.texts, rows.labels, strict=True):
         codes = {re.sub(r"\d+", "0", code): code for code in _CODE.findall(text[:5000])}
         for pattern, code in codes.items():
-            if re.search(r"[^\W\d]", pattern):  # more than a number
+            if re.search(r"[^\W\d]", pattern):  # contains a letter
                 counts_by_pattern[pattern][label] += 1
                 examples.setdefault(pattern, code)
     revealing = []

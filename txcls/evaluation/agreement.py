@@ -103,12 +103,12 @@ def measure_agreement(
     )
 
 
-def plural_share(model: TextModel, ids: Sequence[int], place: int) -> float:
+def plural_share(model: TextModel, ids: Sequence[int], position: int) -> float:
     """The plural verbs' share of the probability that a masked language model gives the six verbs at a position."""
-    masked = torch.tensor([[*ids[:place], MASK, *ids[place + 1 :]]])  # 1 T
+    masked = torch.tensor([[*ids[:position], MASK, *ids[position + 1 :]]])  # 1 T
     is_plural = {model.encode(f"a {verb}")[-1]: number for verb, number in VERBS.items()}
     with torch.inference_mode():
-        logits = model.model.unembed(model.model.read(masked)[0, place])  # V
+        logits = model.model.unembed(model.model.read(masked)[0, position])  # V
         shares = torch.softmax(logits[list(is_plural)].double(), dim=-1)  # 6
     return float(sum(share for share, number in zip(shares, is_plural.values(), strict=True) if number))
 

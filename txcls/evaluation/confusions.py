@@ -18,13 +18,13 @@ from txcls.wording import percentage, shown
 
 LEVEL = 0.05
 """Maximum probability that any word of a report is named, if its errors are random."""
-MIN_ERRORS, MIN_SHARE = 5, 0.1
+MIN_ERRORS, MIN_SHARE_OF_CLASS = 5, 0.1
 """Minimum number of errors to name words; minimum number of rows, and share of a class's rows, for advice."""
 MIN_ROWS, MAX_WORDS = 3, 5
 """Minimum number of rows with a word that is tested; maximum number of words named per confusion."""
 MAX_CONFUSIONS = 20
 """Maximum number of confusions for which words are compared."""
-FEW_ROWS = 50
+FEW_TRAINING_ROWS = 50
 """A class with fewer training rows and a low recall needs more rows."""
 
 WORDS_HEAD = ("label", "predicted", "word", "in these errors", "in correct rows of the label")
@@ -122,7 +122,7 @@ def class_advice(report: Report) -> list[str]:
     counts, confusion, lines = class_counts_of(report), report.confusion, []
     for pair in () if confusion is None else worst_pairs(report.classes, confusion):
         directions = ((pair.first, pair.first_as_second), (pair.second, pair.second_as_first))
-        if all(n >= max(MIN_ERRORS, MIN_SHARE * counts[label].n) for label, n in directions):
+        if all(n >= max(MIN_ERRORS, MIN_SHARE_OF_CLASS * counts[label].n) for label, n in directions):
             rows = f"{pair.first_as_second:,} and {pair.second_as_first:,} rows"
             lines.append(
                 f"{shown(pair.first)} and {shown(pair.second)} are confused in both directions ({rows}): merge them if "
@@ -130,7 +130,12 @@ def class_advice(report: Report) -> list[str]:
             )
     for n, label in sorted(zip(report.training_rows, report.classes, strict=False)):
         count = counts.get(label)
-        if n < FEW_ROWS and count and count.n and wilson(count.right, count.n).high < report.metrics["accuracy"]:
+        if (
+            n < FEW_TRAINING_ROWS
+            and count
+            and count.n
+            and wilson(count.right, count.n).high < report.metrics["accuracy"]
+        ):
             lines.append(f"{shown(label)}: only {n:,} training rows and a recall below the accuracy; label more.")
     return lines
 
@@ -141,5 +146,5 @@ def label_advice(suspects: Sequence[SuspectRow], rows: LabelledTexts) -> list[st
     return [
         f"{shown(label)}: {n:,} of {support[label]:,} labels look wrong; check these rows first."
         for label, n in Counter(suspect.label for suspect in suspects).most_common()
-        if n >= max(MIN_ERRORS, MIN_SHARE * support[label])
+        if n >= max(MIN_ERRORS, MIN_SHARE_OF_CLASS * support[label])
     ]

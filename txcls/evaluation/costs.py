@@ -126,12 +126,12 @@ def make_costs(
     np.fill_diagonal(wrong, 0.0)
     if np.isnan(wrong).any():
         i, j = np.argwhere(np.isnan(wrong))[0]
-        missing = (
+        missing_cost_note = (
             ""
             if file is None
             else f"{file.name} has no cost of '{shown(classes[i])}' predicted as '{shown(classes[j])}': "
         )
-        raise DataError(f"{missing}give --cost-error, the cost of all other errors")
+        raise DataError(f"{missing_cost_note}give --cost-error, the cost of all other errors")
     return Costs(wrong, human)
 
 

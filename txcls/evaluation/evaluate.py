@@ -81,7 +81,7 @@ def evaluate(
         checkpoint: a classifier.
         split: the rows to measure; "new" rows, which few data sets have, are texts of a kind that training rows lack.
         data_path: folder or file in the data set's published format; None for the places where `open_dataset` looks.
-        device: "cpu", "cuda", …; None prefers CUDA.
+        device: "cpu", "cuda", …; if None, CUDA is preferred.
         measure_without_order: also measure accuracy without word order, which takes up to three more passes.
         on_rows: called after each batch of each pass.
 
@@ -153,8 +153,10 @@ def _evaluate(
     logits = predict_logits(model, texts, device=device, on_batch=count).numpy()  # N C
     metrics = measure(logits, texts, checkpoint)
     if measure_without_order:
-        order = accuracy_without_order(model, texts, tokenizer=checkpoint.tokenizer, device=device, on_batch=count)
-        metrics = replace(metrics, order=order)
+        without_order = accuracy_without_order(
+            model, texts, tokenizer=checkpoint.tokenizer, device=device, on_batch=count
+        )
+        metrics = replace(metrics, order=without_order)
     return Evaluation(metrics), logits
 
 
@@ -258,7 +260,7 @@ def measure(logits: Logits, texts: TokenisedTexts, checkpoint: Checkpoint) -> Me
 
 
 def unknown_shares(texts: TokenisedTexts, tokenizer: Tokenizer) -> NDArray[np.float64]:
-    """The unknown share of each text, (N,): of its tokens or, with subwords, of the characters in its words.
+    """Each text's share of unknown tokens or, with subwords, of word characters that are unknown, (N,).
 
     The characters are counted as in `txcls.text.tokens.unknown_share`.
     """
@@ -283,10 +285,9 @@ def unknown_shares(texts: TokenisedTexts, tokenizer: Tokenizer) -> NDArray[np.fl
 
 
 def _subword_letters(tokenizer: Tokenizer) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Three properties of each subword, (V,).
+    """For each subword, (V,): length without a leading space, whether it starts with a letter or a non-ASCII symbol.
 
-    Its number of characters without a leading space; whether it starts with a letter or a non-ASCII symbol; and whether
-    it has a leading space.
+    The third array says whether it has a leading space.
     """
     pieces = [to_bytes(token) or b"<" for token in tokenizer.vocabulary.tokens]  # a special token has no letters
     bare = [piece.removeprefix(b" ") for piece in pieces]

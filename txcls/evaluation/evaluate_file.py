@@ -48,7 +48,7 @@ def rows_of_file(checkpoint: Checkpoint, path: Path, *, name: str | None = None,
     rows, guess = read_labelled(path, checkpoint.config.data, classes=checkpoint.classes, name=name, sheet=sheet)
     notes = [*rows.notes, *(guess.sentences if guess.is_guessed else guess.hints)]
     labelled = rows.labelled
-    known, which = rows_in_classes(labelled, checkpoint.classes, loosely=True)
+    known, which = rows_in_classes(labelled, checkpoint.classes, match_normalised=True)
     if not len(known):
         raise DataError(
             f"{name or path.name}: none of its labels ({listed(labelled.classes)}) is a class of {checkpoint.name} "

@@ -141,7 +141,7 @@ def combined(labels: Sequence[int] | NDArray[np.int64], *sources: Floats) -> Flo
 
 def held_out_probabilities(
     rows: LabelledTexts,
-    own: Floats | None = None,
+    classifier_probabilities: Floats | None = None,
     *,
     encoder: str | Path = ENCODER,
     on_fold: Callable[[int, int], object] | None = None,
@@ -150,7 +150,7 @@ def held_out_probabilities(
 
     Args:
         rows: labelled rows.
-        own: a classifier's probabilities, if these rows are not its training rows.
+        classifier_probabilities: a classifier's, if these rows are not its training rows.
         encoder: a pre-trained model, by name or folder.
         on_fold: called with the number of folds done and the total number of folds.
 
@@ -170,8 +170,8 @@ def held_out_probabilities(
     sources = [out_of_fold_probabilities(rows, on_fold=count)]
     if vectors is not None:
         sources.append(out_of_fold_probabilities(rows, vectors=vectors, on_fold=count))
-    if own is not None:
-        sources.append(own)
+    if classifier_probabilities is not None:
+        sources.append(classifier_probabilities)
     return combined(rows.labels, *sources)
 
 

@@ -18,9 +18,10 @@ DIVISORS = (8, 4, 2, 1)
 """Divisors of the number of training rows; each subset contains the smaller ones."""
 MIN_ROWS, MIN_OF_CLASS = 10, 3
 """Minimum number of rows in a subset, in total and per class on average."""
-MIN_GAIN, MAX_SMALL_GAIN = 0.01, 0.02
-"""More rows would probably help if the last doubling raised macro-F1 by at least MIN_GAIN and its interval is above 0,
-and would hardly help if the interval is below MAX_SMALL_GAIN; otherwise there are too few test rows to tell."""
+MIN_MACRO_F1_GAIN, MAX_SMALL_GAIN = 0.01, 0.02
+"""More rows would probably help if the last doubling raised macro-F1 by at least MIN_MACRO_F1_GAIN and its interval is
+above 0. They would hardly help if the interval is below MAX_SMALL_GAIN. Otherwise there are too few test rows to
+tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class LearningCurve:
     def verdict(self) -> str:
         """Whether more rows would help, as a sentence."""
         gain = self.gain
-        if gain.low > 0 and gain.value >= MIN_GAIN:
+        if gain.low > 0 and gain.value >= MIN_MACRO_F1_GAIN:
             conclusion = "doubling them again would probably help"
         elif gain.high < MAX_SMALL_GAIN:
             conclusion = "doubling them again would hardly help (by less than two points)"

@@ -157,7 +157,7 @@ def predict_file(
                 report()
             if is_stopped:
                 break
-    with _open_atomically(target, via=folder / "joined") as output:
+    with _open_atomically(target, temporary=folder / "joined") as output:
         writer.join([file for file in files if file.exists()], output)
     shutil.rmtree(folder)
     return done
@@ -340,14 +340,14 @@ def _without_nan(value: Any) -> Any:
 
 
 @contextmanager
-def _open_atomically(path: Path, *, via: Path | None = None) -> Iterator[IO[bytes]]:
+def _open_atomically(path: Path, *, temporary: Path | None = None) -> Iterator[IO[bytes]]:
     """Open a file to write, which replaces `path` at the end of the block; gzipped if the name ends in .gz.
 
     Raises:
         DataError: the file cannot be written.
     """
     try:
-        with replacing(path, via=via) as temporary, temporary.open("wb") as raw:
+        with replacing(path, temporary=temporary) as new, new.open("wb") as raw:
             if path.name.lower().endswith(".gz"):
                 # Without name and time in the header, the same rows give the same bytes.
                 with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as compressed:

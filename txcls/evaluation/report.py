@@ -222,7 +222,8 @@ CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The n rows predicted with at least this confidence: their share of all rows, and how many are right."""
+    """The n rows predicted with at least this confidence: their share of all rows, and how many are classified
+    correctly."""
 
     confidence: float
     n: int
@@ -231,7 +232,7 @@ class Coverage:
 
     @property
     def accuracy(self) -> float:
-        """The share of right predictions among these rows; nan if there are no rows."""
+        """The share of correct predictions among these rows; NaN if there are no rows."""
         return self.right / self.n if self.n else float("nan")
 
     @property
@@ -264,7 +265,7 @@ def coverage_by_confidence(predictions: RowPredictions) -> list[Coverage]:
 
 @dataclass(frozen=True, slots=True)
 class ClassCounts:
-    """Numbers of a class's rows, of right predictions for them, and of other rows predicted as this class."""
+    """A class's support, its correct predictions and its false positives."""
 
     label: str
     n: int
@@ -273,7 +274,7 @@ class ClassCounts:
 
     @property
     def recall_cell(self) -> str:
-        """The number of right predictions, with the 95 % interval of the recall: `16 of 30 (36 to 70 %)`."""
+        """The number of correct predictions, with the 95 % interval of the recall: `16 of 30 (36 to 70 %)`."""
         if not self.n:
             return "no rows"
         interval = wilson(self.right, self.n)

@@ -23,7 +23,8 @@ class Bound:
 
     Attributes:
         at: the bound; texts with at most this many tokens, or a larger share of unknown words, are beyond it.
-        validation, test: the shares of the validation and test texts beyond it; None without test metrics.
+        validation, test: the shares of the validation and test texts beyond it; `test` is None if there are no test
+            metrics.
     """
 
     at: float
@@ -54,7 +55,7 @@ def sentence_pattern(checkpoint: Checkpoint) -> str | None:
 
 
 def unlike_validation(checkpoint: Checkpoint, text: str, tokens: Sequence[Token]) -> list[str]:
-    """Sentences about how a text differs from the validation texts; none without validation metrics.
+    """Sentences about how a text differs from the validation texts; empty if there are no validation metrics.
 
     Args:
         checkpoint: a classifier.

@@ -53,12 +53,12 @@ def attention_arcs(pattern: NDArray[np.floating], tokens: Sequence[str], arcs: A
     `pattern` (T, T).
     """
     n = len(tokens)
-    places = {"range": [-0.7, n - 0.3], "showgrid": False, "ticks": ""}
+    token_axes = {"range": [-0.7, n - 0.3], "showgrid": False, "ticks": ""}
     figure = new_figure(
         height=430,
-        x={"showticklabels": False, **places},
+        x={"showticklabels": False, **token_axes},
         y={"range": [-1.3, 1.3], "showgrid": False, "showticklabels": False},
-        xaxis2={"overlaying": "x", "automargin": True, "tickfont": {"size": FONT_SIZE}, **token_axis(n), **places},
+        xaxis2={"overlaying": "x", "automargin": True, "tickfont": {"size": FONT_SIZE}, **token_axis(n), **token_axes},
         annotations=[
             {"x": 0, "xref": "paper", "xanchor": "left", "y": y, "text": text, "showarrow": False, "opacity": 0.8}
             for y, text in ((1.2, "↷ attends to a later token"), (-1.2, "↶ attends to an earlier token"))

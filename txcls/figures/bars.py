@@ -239,7 +239,7 @@ def token_bars(
     *,
     other: tuple[int, float],
     filtered: Sequence[float] | None = None,
-    true: int | None = None,
+    actual: int | None = None,
 ) -> go.Figure:
     """Ranked tokens as bars, with the total of all other tokens below; the scale ends at 10, 25, 50 or 100 %.
 
@@ -248,7 +248,7 @@ def token_bars(
     Args:
         other: number of tokens not listed, and their total probability.
         filtered: probabilities of the same tokens when sampled, 0 if filtered out; drawn as thin bars.
-        true: index of the token that is in the text, to frame its bar.
+        actual: index of the token that occurs in the text; its bar is framed.
     """
     names = [f"{label(token, width=20)} " for token in tokens]
     rows = np.arange(len(names))
@@ -257,7 +257,7 @@ def token_bars(
     others = {"text": f"{other[0]:,} others: {percent(other[1])} in total", "font": {"size": 15}}
     figure = new_figure(
         height=76 + (42 if filtered is None else 50) * (len(names) + 1),
-        right=84 if true is None else 160,
+        right=84 if actual is None else 160,
         x={"range": [0, top], "tickformat": ".0%" if top > 0.1 else ".1~%", "nticks": 6, "title": "probability"},
         y=row_axis(names, size=17, end=0.5),
         annotations=[{"x": 0, "y": len(names), "showarrow": False, "xanchor": "left", **others}],
@@ -269,8 +269,8 @@ def token_bars(
         y=rows if filtered is None else rows - 0.14,
         width=0.62 if filtered is None else 0.4,
         name="probability",
-        marker={"color": BAR, "line": {"width": [4 if row == true else 0 for row in rows], "color": FRAME}},
-        text=[percent(value) + (" ◀ in the text" if row == true else "") for row, value in enumerate(probabilities)],
+        marker={"color": BAR, "line": {"width": [4 if row == actual else 0 for row in rows], "color": FRAME}},
+        text=[percent(value) + (" ◀ in the text" if row == actual else "") for row, value in enumerate(probabilities)],
         textfont={"size": 15},
         hovertemplate="%{customdata[1]}: %{x:.3%}<extra></extra>",
         **shared,

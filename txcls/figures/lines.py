@@ -137,8 +137,8 @@ def reliability_diagram(bins: Sequence[Mapping[str, Any]]) -> go.Figure:
     """
     filled = [row for row in bins if row["n"]]
     total = sum(row["n"] for row in filled) or 1
-    confidence = {**PROBABILITY, "title": "confidence: probability of the predicted class"}
-    figure = new_figure(height=400, x=confidence, y={**PROBABILITY, "title": "accuracy"}, **legend_above())
+    confidence_axis = {**PROBABILITY, "title": "confidence: probability of the predicted class"}
+    figure = new_figure(height=400, x=confidence_axis, y={**PROBABILITY, "title": "accuracy"}, **legend_above())
     figure.add_bar(
         x=[(row["low"] + row["high"]) / 2 for row in filled],
         y=[row["n"] / total for row in filled],
@@ -291,7 +291,7 @@ def position_curves(
 ) -> go.Figure:
     """Selected dimensions of position vectors (T, D), over positions.
 
-    The value axis spans -bound … bound; None uses the largest magnitude in `values`.
+    The value axis spans -bound … bound; the default is the largest magnitude in `values`.
     """
     limit = 1.08 * colour_limit(values, bound)
     figure = new_figure(
@@ -346,12 +346,12 @@ _OPAQUE: Settings = {"selected": {"marker": {"opacity": 1}}, "unselected": {"mar
 def token_scatter(
     points: NDArray[np.floating],
     names: Sequence[str],
-    own_points: NDArray[np.floating],
-    own_names: Sequence[str],
+    text_points: NDArray[np.floating],
+    text_names: Sequence[str],
     shares: Sequence[float],
     *,
     ids: Sequence[int],
-    own_ids: Sequence[int],
+    text_ids: Sequence[int],
     near: Sequence[int] = (),
 ) -> go.Figure:
     """The vocabulary as small dots, and the tokens of a text as large dots with their names.
@@ -360,7 +360,7 @@ def token_scatter(
 
     Args:
         points, names, ids: (N, 2) and N entries for the vocabulary.
-        own_points, own_names, own_ids: (M, 2) and M entries for the text.
+        text_points, text_names, text_ids: (M, 2) and M entries for the text.
         shares: fraction of the variance along each axis.
         near: ids of vocabulary tokens to label as well.
     """
@@ -375,9 +375,9 @@ def token_scatter(
                     customdata=[ids[n] for n in named], **_OPAQUE)  # fmt: skip
     outlined = {"size": 10, "color": FRAME, "line": {"width": 1, "color": "#FFFFFF"}}
     hover = "<b>%{hovertext}</b>, in this text<extra></extra>"
-    _add_points(figure, own_points, [label(name) for name in own_names], outlined, hover=hover, font_size=14,
-                name="this text", customdata=list(own_ids), **_OPAQUE)  # fmt: skip
-    _leave_out_covered_names(figure, np.concatenate([points, own_points]))
+    _add_points(figure, text_points, [label(name) for name in text_names], outlined, hover=hover, font_size=14,
+                name="this text", customdata=list(text_ids), **_OPAQUE)  # fmt: skip
+    _leave_out_covered_names(figure, np.concatenate([points, text_points]))
     return figure
 
 
@@ -419,8 +419,8 @@ def text_scatter(
     points: NDArray[np.floating],
     labels: Sequence[str],
     texts: Sequence[str],
-    own: Sequence[float],
-    own_label: str,
+    text_point: Sequence[float],
+    text_label: str,
     shares: Sequence[float],
     *,
     classes: Sequence[str],
@@ -433,7 +433,7 @@ def text_scatter(
     Args:
         labels: N predicted classes.
         texts: the beginnings of N texts, shown on hover.
-        own, own_label: the point (2,) of the starred text, and its predicted class.
+        text_point, text_label: the point (2,) of the starred text, and its predicted class.
         shares: fraction of the variance along each axis.
         classes, colours: all classes, whose order determines the symbols, and their colours.
     """
@@ -449,8 +449,8 @@ def text_scatter(
         _add_points(figure, np.asarray(points)[rows], texts_of_class, dots, hover="%{text}<extra></extra>",
                     name=label(name, width=30), customdata=rows.tolist(), **_OPAQUE)  # fmt: skip
     star = {"size": 20, "color": STAR, "symbol": "star", "line": {"width": 1.5, "color": "#000000"}}
-    hover = f"<b>this text</b>: {label(own_label, width=40)}<extra></extra>"
-    _add_points(figure, np.array([own]), ["this text"], star, hover=hover, font_size=16, name="this text",
+    hover = f"<b>this text</b>: {label(text_label, width=40)}<extra></extra>"
+    _add_points(figure, np.array([text_point]), ["this text"], star, hover=hover, font_size=16, name="this text",
                 customdata=[-1], **_OPAQUE)  # fmt: skip
     return figure
 

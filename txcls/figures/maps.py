@@ -89,8 +89,8 @@ def attention_grid(patterns: NDArray[np.floating], *, selected: tuple[int, int] 
         hoverdistance=-1,
         clickmode="event+select",
     )
-    places = list(product(range(n_layers), range(n_heads)))
-    for layer, head in places:
+    heads = list(product(range(n_layers), range(n_heads)))
+    for layer, head in heads:
         figure.add_heatmap(
             z=cells[layer, head],
             x0=head * step + 0.5 / n_tokens,
@@ -102,10 +102,10 @@ def attention_grid(patterns: NDArray[np.floating], *, selected: tuple[int, int] 
         )
     _add_click_targets(
         figure,
-        [columns[head] for _, head in places],
-        [rows[layer] for layer, _ in places],
-        places,
-        [f"Layer {layer + 1}, head {head + 1}<br>click to enlarge" for layer, head in places],
+        [columns[head] for _, head in heads],
+        [rows[layer] for layer, _ in heads],
+        heads,
+        [f"Layer {layer + 1}, head {head + 1}<br>click to enlarge" for layer, head in heads],
     )
     if selected is not None:
         y, x = selected[0] * step, selected[1] * step
@@ -127,7 +127,7 @@ def attention_map(
 
     Args:
         pattern: attention weights (T, T), restricted to the displayed tokens if some are hidden.
-        tokens: T tokens, such as `traced.tokens`, or their labels.
+        tokens: the T tokens, such as `traced.tokens`, or their display strings.
         rows, columns: titles of the axes.
         verb: what connects row and column in the text on hover.
         elsewhere: (T,) each query's weight on keys that are not shown, drawn as a separate column.
@@ -303,16 +303,16 @@ def _head_map(
         hoverinfo="skip",
         hoverongaps=False,
     )
-    places = list(product(range(n_layers), columns))
-    parts = [f"head {column + 1}" if column < n_heads else "feed-forward" for _, column in places]
+    heads = list(product(range(n_layers), columns))
+    parts = [f"head {column + 1}" if column < n_heads else "feed-forward" for _, column in heads]
     _add_click_targets(
         figure,
-        [centres[column] for _, column in places],
-        [layer for layer, _ in places],
-        [(layer, column if column < n_heads else FEED_FORWARD) for layer, column in places],
+        [centres[column] for _, column in heads],
+        [layer for layer, _ in heads],
+        [(layer, column if column < n_heads else FEED_FORWARD) for layer, column in heads],
         [
             f"<b>layer {place[0] + 1}, {part}</b><br>{hover(float(cells[place]))}"
-            for place, part in zip(places, parts, strict=True)
+            for place, part in zip(heads, parts, strict=True)
         ],
     )
     return figure
@@ -336,7 +336,7 @@ def position_heatmap(
 
     Args:
         values: (T, D), or (T, T).
-        bound: the colours span -bound … bound; None uses the largest magnitude in `values`.
+        bound: the colours span -bound … bound; the default is the largest magnitude in `values`.
         used: number of positions of the current text, to frame.
     """
     n_rows, n_columns = values.shape
@@ -440,7 +440,7 @@ def patch_map(
 
     Args:
         parts: P names in the order of the forward pass, from the top down.
-        tokens: T labels.
+        tokens: the T tokens as display strings.
         values: (P, T); the colours span -1 to 1.
         selected: (part, token) to frame.
         numbers: whether to show numbers in cells that are wide enough.
@@ -466,16 +466,16 @@ def patch_map(
         ygap=1,
         hoverinfo="skip",
     )
-    places = list(product(range(n_parts), range(n_tokens)))
+    heads = list(product(range(n_parts), range(n_tokens)))
     _add_click_targets(
         figure,
-        x=[token for _, token in places],
-        y=[part for part, _ in places],
-        customdata=places,
+        x=[token for _, token in heads],
+        y=[part for part, _ in heads],
+        customdata=heads,
         text=[
             f"<b>{parts[part]}</b> at <b>{label(tokens[token])}</b><br>transfers "
             f"{_signed(float(values[part, token]), 3)} of the difference<br>click to patch"
-            for part, token in places
+            for part, token in heads
         ],
     )
     part, token = selected

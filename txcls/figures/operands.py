@@ -54,7 +54,7 @@ def number_map(
         rows, columns: R and K names; None for dimensions, which are numbered from 0.
         row_title, column_title: what a row and a column are.
         quantity: weights and probabilities have a colour scale from 0 to 1, values a diverging scale.
-        bound: a diverging scale spans -bound … bound; None uses the largest magnitude in `values`.
+        bound: a diverging scale spans -bound … bound; the default is the largest magnitude in `values`.
         chosen: (row, column) to frame.
     """
     n_rows, n_columns = values.shape
@@ -239,8 +239,8 @@ def _lines(name: str, domain: tuple[float, float], *, min_width: int = 14, max_l
 
 def _title(lines: Sequence[str], domain: tuple[float, float], height: float, *, bold: bool = False) -> dict[str, Any]:
     text = "<br>".join(lines)
-    place = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "align": "left"}
-    return {"text": f"<b>{text}</b>" if bold else text, "x": domain[0], "y": height, "showarrow": False, **place}
+    anchor = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "align": "left"}
+    return {"text": f"<b>{text}</b>" if bold else text, "x": domain[0], "y": height, "showarrow": False, **anchor}
 
 
 def _ticks(names: Sequence[str], chosen: int | None) -> dict[str, Any]:

@@ -71,7 +71,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Means:
-    """The mean output of each part over all tokens of `n_texts` texts: tap name to (H, E) or (D,)."""
+    """The mean output of each part over all tokens of `n_texts` texts: (H, E) or (D,), keyed by tap name."""
 
     taps: Mapping[str, NDArray[np.float32]]
     n_texts: int
@@ -89,7 +89,7 @@ class Means:
         return means if {name: mean.shape for name, mean in taps.items()} == _mean_shapes(classifier) else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values, rounded to four places."""
+        """Plain JSON values, rounded to four decimals."""
         taps = {name: np.round(mean.astype(np.float64), 4).tolist() for name, mean in self.taps.items()}
         return {"split": self.split, "n": self.n_texts, "taps": taps}
 
@@ -187,11 +187,11 @@ def _apply(
             uniform = torch.where(torch.isfinite(scores), 0.0, scores)
             changed[row, change.index] = uniform if change.how == "uniform" else _shuffled(scores, change, seed)
             continue
-        place = (row, change.index) if change.part in ("head", "token") else (row,)
+        index = (row, change.index) if change.part in ("head", "token") else (row,)
         if change.how == "zero" or mean_tensor is None:
-            changed[place] = 0.0
+            changed[index] = 0.0
         else:
-            changed[place] = mean_tensor[change.index] if change.part == "head" else mean_tensor
+            changed[index] = mean_tensor[change.index] if change.part == "head" else mean_tensor
     return changed
 
 
@@ -289,9 +289,9 @@ class PartEffects:
     def __repr__(self) -> str:
         """A line per layer, in percentage points."""
         lines = ["PartEffects: change in the predicted class's probability, in percentage points"]
-        for layer, (heads, block) in enumerate(zip(self.heads, self.feed_forward, strict=True)):
+        for layer, (heads, feed_forward_effect) in enumerate(zip(self.heads, self.feed_forward, strict=True)):
             cells = "  ".join(f"{100 * effect:+6.1f}" for effect in heads)
-            lines.append(f"  layer {layer}  heads {cells}  feed-forward {100 * block:+6.1f}")
+            lines.append(f"  layer {layer}  heads {cells}  feed-forward {100 * feed_forward_effect:+6.1f}")
         return "\n".join(lines)
 
 

@@ -209,8 +209,8 @@ class Explanation:
 
     Attributes:
         words: the tokens of the text, without special tokens.
-        scores: method to (W,).
-        elsewhere: method to the total score of the special tokens.
+        scores: for each method, the scores of the words, (W,).
+        elsewhere: for each method, the total score of the special tokens.
         integrated: integrated gradients of all tokens; None if the method was not requested.
     """
 
@@ -329,9 +329,10 @@ class DeletionCurves:
 
     Attributes:
         shares: (K,) fraction of the words removed, from 0 to 1.
-        curves: method to (K,) probabilities.
+        curves: for each method, (K,) probabilities.
         random: (R, K) probabilities for R random orders.
-        areas: method to the area under its curve; a smaller area means that the words removed first mattered more.
+        areas: for each method, the area under its curve; a smaller area means that the words removed first mattered
+            more.
         areas_by_magnitude: the same for words removed by the magnitude of their scores, for or against the class.
         random_area: mean area over the random orders.
     """
@@ -409,7 +410,7 @@ class ExplanationAverages:
         return cls(**{**stored, "areas": areas, "overlaps": np.array(stored["overlaps"], dtype=np.float64)})
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values, rounded to six places, for `metrics["explanations"]`."""
+        """Plain JSON values, rounded to six decimals, for `metrics["explanations"]`."""
         overlaps = [[None if np.isnan(value) else round(float(value), 6) for value in row] for row in self.overlaps]
         return {
             **asdict(self),

@@ -38,13 +38,13 @@ MERGED_ROLES = {"first team": "team", "second team": "team", "other team": "team
 these alone would be chosen with a part of the answer."""
 CLASS_TOKEN, OTHER = "class token", "other token"
 """Roles of the tokens to which the data set assigns none."""
-BATCH = 256
-MAX_ROWS = 8
+BATCH_TEXTS = 256
+MAX_KEPT_ROWS = 8
 """Maximum number of rows to keep."""
-MIN_GAIN = 0.001
+MIN_ACCURACY_GAIN = 0.001
 """Minimum gain in accuracy for keeping another row."""
 MIN_ABOVE_GUESS = 0.02
-"""Minimum difference between the model's accuracy and that of guessing among the classes that a text names."""
+"""Minimum difference between the model's accuracy and that of a random guess among the classes that a text names."""
 N_CONTROLS = 20
 """Number of random sets of other rows used as controls."""
 N_SEARCH = 2000
@@ -93,7 +93,7 @@ def role_batches(
     """All texts in batches, with the roles of their tokens (see `roles_of`)."""
     encodings = [tokenizer.encode(text) for text in rows.texts]
     batches = []
-    for indices in batches_by_length([len(encoding.ids) for encoding in encodings], batch_size=BATCH):
+    for indices in batches_by_length([len(encoding.ids) for encoding in encodings], batch_size=BATCH_TEXTS):
         ids = padded([encodings[index].ids for index in indices])  # B T
         names = [roles_of(encodings[index].tokens, roles[index], merged=merged) for index in indices]
         names = [[*of_text, *[""] * (ids.shape[1] - len(of_text))] for of_text in names]
@@ -186,10 +186,10 @@ def find_circuit(
     candidates = all_rows(classifier, batches)
     kept: list[Row] = []
     accuracy = 0.0
-    while candidates and len(kept) < MAX_ROWS:
+    while candidates and len(kept) < MAX_KEPT_ROWS:
         accuracies = {row: accuracy_of_rows(classifier, batches, [*kept, row]) for row in candidates}
         best = max(accuracies, key=accuracies.__getitem__)
-        if accuracies[best] < accuracy + MIN_GAIN:
+        if accuracies[best] < accuracy + MIN_ACCURACY_GAIN:
             break
         kept.append(best)
         candidates.remove(best)
@@ -259,7 +259,7 @@ def accuracy_of_guess(classifier: Predictor, batches: Sequence[RoleBatch]) -> fl
 
 
 def _check_above_guess(classifier: Predictor, batches: Sequence[RoleBatch], rows: Sequence[Row]) -> None:
-    """Raise a TraceError if the accuracy with all `rows`, that is, of the unchanged model, is hardly above a guess."""
+    """Raise a TraceError if the accuracy with all `rows`, that is, of the unchanged model, is barely above chance."""
     whole, guess = accuracy_of_rows(classifier, batches, rows), accuracy_of_guess(classifier, batches)
     if whole >= guess + MIN_ABOVE_GUESS:
         return
@@ -366,7 +366,7 @@ def measure_circuit(classifier: Predictor, *, on_stage: Callable[[str], None] | 
 
     Raises:
         DataError: the data are missing, or do not give the roles of the words.
-        TraceError: the model's accuracy is hardly above that of a guess among the classes that a text names.
+        TraceError: the model's accuracy is barely above that of a random guess among the classes that a text names.
     """
     report = on_stage or (lambda message: None)
     dataset = open_dataset(classifier.checkpoint.config.data)

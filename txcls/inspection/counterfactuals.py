@@ -102,11 +102,11 @@ def _leave_one_out_effects(
 class Flip:
     """A change of one word that changes the predicted class.
 
-    `word` at token `place` becomes `replacement`, or "" if it is removed. `size` is 1 minus the cosine similarity of
+    `word` at token `position` becomes `replacement`, or "" if it is removed. `size` is 1 minus the cosine similarity of
     the two words' embeddings; removing a word has size 1, like replacing it with an unrelated word.
     """
 
-    place: int
+    position: int
     word: str
     replacement: str
     size: float
@@ -138,16 +138,16 @@ def search_flips(
     encoding = readable(classifier, text)
     [original] = classifier.predict([text], top_k=1)
     label = str(original.label)
-    removals = [_Change(place, "", 1.0) for place, token in enumerate(encoding.tokens) if token.end > token.start]
+    removals = [_Change(position, "", 1.0) for position, token in enumerate(encoding.tokens) if token.end > token.start]
     replacements = _replacements(classifier, encoding, n_neighbours)
-    probability_without: dict[int, float] = {}  # of the predicted class, without the word at each place
+    probability_without: dict[int, float] = {}  # of the predicted class, without the word at each position
     flips: list[Flip] = []
     done, total = 0, len(removals) + len(replacements)
     for phase in (removals, replacements):
-        phase.sort(key=lambda change: probability_without.get(change.place, 0.0))
+        phase.sort(key=lambda change: probability_without.get(change.position, 0.0))
         for start in range(0, len(phase), batch_size):
             batch = phase[start : start + batch_size]
-            tokens = [encoding.tokens[change.place] for change in batch]
+            tokens = [encoding.tokens[change.position] for change in batch]
             changed = [
                 text[: token.start] + change.replacement + text[token.end :]
                 for change, token in zip(batch, tokens, strict=True)
@@ -156,10 +156,10 @@ def search_flips(
             for change, token, new_text, prediction in zip(batch, tokens, changed, predictions, strict=True):
                 if phase is removals:
                     by_label = {ranked.label: ranked.probability for ranked in prediction.ranked}
-                    probability_without[change.place] = by_label.get(label, 0.0)
+                    probability_without[change.position] = by_label.get(label, 0.0)
                 if prediction.label is not None and prediction.label != label:
                     best, word = prediction.ranked[0], text[token.start : token.end]
-                    flips.append(Flip(change.place, word, change.replacement, change.size, new_text, best.label,
+                    flips.append(Flip(change.position, word, change.replacement, change.size, new_text, best.label,
                                       best.probability))  # fmt: skip
             done += len(batch)
             yield FlipSearch(done, total, tuple(sorted(flips, key=lambda flip: (flip.size, -flip.probability))))
@@ -170,7 +170,7 @@ def search_flips(
 class _Change(NamedTuple):
     """The replacement of a token, and the size of the change as in `Flip`."""
 
-    place: int
+    position: int
     replacement: str
     size: float
 
@@ -178,21 +178,21 @@ class _Change(NamedTuple):
 def _replacements(classifier: Predictor, encoding: Encoding, n: int) -> list[_Change]:
     """The `n` nearest neighbours of each word that is in the vocabulary and has a letter or digit."""
     replaceable = [
-        place
-        for place, token in enumerate(encoding.tokens)
+        position
+        for position, token in enumerate(encoding.tokens)
         if not token.is_special and not token.is_unknown and _is_word(token.text)
     ]
     if not replaceable:
         return []
     changes = []
-    cosines = token_cosines(classifier, [encoding.tokens[place].id for place in replaceable])  # N V
-    for place, row in zip(replaceable, cosines, strict=True):
-        token = encoding.tokens[place]
+    cosines = token_cosines(classifier, [encoding.tokens[position].id for position in replaceable])  # N V
+    for position, row in zip(replaceable, cosines, strict=True):
+        token = encoding.tokens[position]
         # More than n candidates, since punctuation and other spellings of the same word are skipped.
         candidates = np.argpartition(-row, min(3 * n + 1, len(row) - 1))[: 3 * n + 1].tolist()
         spellings = ((k, classifier.tokenizer.decode([k]).strip()) for k in sorted(candidates, key=lambda k: -row[k]))
         neighbours = ((k, word) for k, word in spellings if k != token.id and _is_word(word) and word != token.text)
-        changes += [_Change(place, word, 1.0 - float(row[k])) for k, word in islice(neighbours, n)]
+        changes += [_Change(position, word, 1.0 - float(row[k])) for k, word in islice(neighbours, n)]
     return changes
 
 

@@ -24,7 +24,7 @@ class RankedTokens:
         n_others: number of tokens not listed.
         other: total probability of the tokens not listed.
         true_id: the token at that position in the text; None if there is none, or if it is not in the vocabulary.
-        true_rank, true_probability: its rank among all V tokens, from 1, and its probability; None without `true_id`.
+        true_rank, true_probability: its rank among all V tokens, from 1, and its probability; None if `true_id` is.
     """
 
     ids: tuple[int, ...]

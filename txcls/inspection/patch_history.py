@@ -59,9 +59,10 @@ class PatchHistory:
 
 
 def measure_patch_history(classifier: Predictor, circuit: Circuit) -> PatchHistory:
-    """Patch the circuit's first head at teams, at the second team of the test reports of `who_won` with a twin.
+    """Patch the circuit's first head for team names at the second team of `who_won` test reports.
 
-    A twin has another construction and the other winner (`other_construction`). The control is the first team.
+    The patch comes from the counterfactual report, which uses another construction and has the other winner
+    (`other_construction`); reports without one are left out. As a control, the head is patched at the first team.
 
     Raises:
         TraceError: the checkpoint has no snapshots, or the circuit has no such row.

@@ -58,15 +58,15 @@ class TokenPlane:
     Attributes:
         ids, points: N tokens of the vocabulary, and their points (N, 2).
         shares: (2,) fraction of the variance along each axis.
-        own, own_points: the M tokens of the text, and their points (M, 2).
+        text_ids, text_points: the M tokens of the text, and their points (M, 2).
         nearest: for each of the M tokens, the nearest tokens with their cosine similarities.
     """
 
     ids: tuple[int, ...]
     points: FloatArray
     shares: NDArray[np.float64]
-    own: tuple[int, ...]
-    own_points: FloatArray
+    text_ids: tuple[int, ...]
+    text_points: FloatArray
     nearest: dict[int, tuple[tuple[int, float], ...]]
 
 
@@ -84,15 +84,17 @@ def token_plane(classifier: Predictor, text: str, plane: Plane) -> TokenPlane:
     """
     encoding = readable(classifier, text)
     vectors, first = token_vectors(classifier), len(SPECIAL_TOKENS)
-    own = tuple(dict.fromkeys(token.id for token in encoding.tokens if not token.is_special and not token.is_unknown))
+    text_ids = tuple(
+        dict.fromkeys(token.id for token in encoding.tokens if not token.is_special and not token.is_unknown)
+    )
     ids = tuple(range(first, min(first + 2000, len(vectors))))
-    rows = zip(own, token_cosines(classifier, own), strict=True)
+    rows = zip(text_ids, token_cosines(classifier, text_ids), strict=True)
     return TokenPlane(
         ids=ids,
         points=plane.points[: len(ids)],
         shares=plane.shares,
-        own=own,
-        own_points=plane.project(vectors[list(own)]),
+        text_ids=text_ids,
+        text_points=plane.project(vectors[list(text_ids)]),
         nearest={index: tuple(nearest_by_cosine(row, index, 6)) for index, row in rows},
     )
 
@@ -131,14 +133,14 @@ class TextPlane:
     Attributes:
         points: (N, 2) the other texts.
         shares: (2,) fraction of the variance along each axis.
-        own, own_label: the point (2,) of the text, and its predicted class.
+        text_point, text_label: the point (2,) of the text, and its predicted class.
         cosines: (N,) cosine similarities of the text's pooled vector with those of the other texts.
     """
 
     points: FloatArray
     shares: NDArray[np.float64]
-    own: FloatArray
-    own_label: str
+    text_point: FloatArray
+    text_label: str
     cosines: NDArray[np.float64]
 
 
@@ -149,12 +151,12 @@ def text_plane(classifier: Predictor, text: str, others: PooledTexts) -> TextPla
         TraceError: the text contains no word.
     """
     pooled = pool_texts(classifier, [text])
-    own, plane = pooled.vectors[0], principal_plane(others.vectors)
-    lengths = np.maximum(np.linalg.norm(others.vectors, axis=1) * np.linalg.norm(own), 1e-12)
+    vector, plane = pooled.vectors[0], principal_plane(others.vectors)
+    lengths = np.maximum(np.linalg.norm(others.vectors, axis=1) * np.linalg.norm(vector), 1e-12)
     return TextPlane(
         points=plane.points,
         shares=plane.shares,
-        own=plane.project(pooled.vectors)[0],
-        own_label=pooled.labels[0],
-        cosines=(others.vectors @ own / lengths).astype(np.float64),
+        text_point=plane.project(pooled.vectors)[0],
+        text_label=pooled.labels[0],
+        cosines=(others.vectors @ vector / lengths).astype(np.float64),
     )

@@ -47,7 +47,7 @@ class TracedText:
         prediction: all classes, ranked, from the same forward pass.
         stages: the tensors in the order of computation, from token ids to probabilities.
         pooling: weight of each token in the text vector, (T,); None if the text vector is the state of one token.
-        values: tap name to array, without the batch axis.
+        values: arrays without the batch axis, keyed by tap name.
     """
 
     tokens: tuple[Token, ...]

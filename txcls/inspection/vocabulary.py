@@ -64,7 +64,7 @@ def compare_tokenizers(tokenizer: Tokenizer, *, size: int = 4000) -> Tokenizers:
     )
 
 
-def spellings(tokenizer: Tokenizer) -> tuple[str, ...]:
+def token_strings(tokenizer: Tokenizer) -> tuple[str, ...]:
     """The tokens of the vocabulary as text, by id; subwords have ␣ for a preceding space."""
     tokens = tokenizer.vocabulary.tokens
     return tokens if tokenizer.byte_pairs is None else tuple(map(spell, tokens))
@@ -89,7 +89,7 @@ class VocabularySearch:
 
 
 def search_vocabulary(tokens: Sequence[str], query: str, *, at_most: int = 24) -> VocabularySearch:
-    """Search the `spellings` of a vocabulary for a token by its spelling, part of its spelling, or its id.
+    """Search the `token_strings` of a vocabulary for a token by its spelling, part of its spelling, or its id.
 
     The space before a subword (␣) may be omitted. An empty query has no matches; only the first 60 characters are used.
     """

@@ -54,7 +54,8 @@ class Lesson:
     version: str = ""
 
     def planned(self, step: int) -> tuple[float, float] | None:
-        """The planned start and end, in minutes, of a step and the steps that share its time; None without a plan."""
+        """The planned start and end, in minutes, of a step and the steps that share its time; None if there is no
+        plan."""
         minutes = [step.minutes or 0.0 for step in self.steps]
         first = next((i for i in range(step, -1, -1) if minutes[i]), None)
         if first is None:

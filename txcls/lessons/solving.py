@@ -86,8 +86,8 @@ def check_lesson(lesson: Lesson, load: Load, *, checkpoints: Sequence[str]) -> l
 
     Raises:
         LessonError: a step has an invalid state, a claim or an expected answer that the model contradicts, a question
-            whose right answer hardly differs from the next, or a quantity that cannot be measured; the message gives
-            the file, step and field.
+            whose right answer is barely ahead of the runner-up, or a quantity that cannot be measured; the message
+            gives the file, step and field.
     """
     solutions = []
     for number, step in enumerate(lesson.steps):

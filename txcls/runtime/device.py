@@ -25,7 +25,8 @@ def bound_kernel_cache() -> None:
 
 
 def choose_device(name: str | None) -> torch.device:
-    """The device with this name ("cpu", "cuda", …), checked by allocating a tensor on it; None prefers CUDA.
+    """The device with this name ("cpu", "cuda", …), checked by allocating a tensor on it; CUDA is preferred if the name
+    is None.
 
     Raises:
         TrainingError: the device cannot be used here.

@@ -8,16 +8,16 @@ from pathlib import Path
 
 
 @contextmanager
-def replacing(path: Path, *, via: Path | None = None, flush: bool = True) -> Iterator[Path]:
+def replacing(path: Path, *, temporary: Path | None = None, flush: bool = True) -> Iterator[Path]:
     """Yield a temporary file to write, which replaces `path` at the end of the block unless an exception is raised.
 
-    If the temporary file has a fixed name (`via`), the next process overwrites a killed process's file. `flush` flushes
+    If the file has a fixed name (`temporary`), the next process overwrites a killed process's file. `flush` flushes
     the file to disk before it replaces `path`, to survive a power failure and to detect a full disk.
 
     Raises:
         OSError: it cannot be flushed or renamed; `path` is unchanged.
     """
-    temporary = via or path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+    temporary = temporary or path.with_name(f".{path.name}-{secrets.token_hex(4)}")
     try:
         yield temporary
         if flush:

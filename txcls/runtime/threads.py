@@ -43,8 +43,8 @@ def map_in_threads(compute: Callable[[Item], Result], items: Sequence[Item]) -> 
 def _pool(n: int) -> ThreadPoolExecutor:
     """A pool of `n` threads, in each of which torch uses one processor; created once.
 
-    Each thread has its own number of torch threads; until it is read, it is the last number set in the process. So each
-    worker reads it and sets it to one, and then the calling thread restores the previous number.
+    torch gives each thread its own count, which on first read takes the value last set in the process. So each worker
+    reads its count, then sets it to one; afterwards, the calling thread restores the previous count.
     """
     all_started = threading.Barrier(n + 1)
 

@@ -29,12 +29,12 @@ Pair = tuple[str, str]
 class Merge:
     """A merge of two adjacent pieces of a word.
 
-    `pieces` are the pieces after the merge, `place` is the index of the new piece, and `rank` is the position of `pair`
-    in the learned order, from 1. In a word, the pair with the lowest rank is merged first.
+    `pieces` are the pieces after the merge, `new_piece` is the index of the merged one, and `rank` is the position of
+    `pair` in the learned order, from 1. In a word, the pair with the lowest rank is merged first.
     """
 
     pieces: tuple[str, ...]
-    place: int
+    new_piece: int
     pair: Pair
     rank: int
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.config import RunConfig
-from txcls.data.splits import training_and_validation, validation_share
+from txcls.data.splits import split_hash, training_and_validation
 from txcls.data.types import Dataset
 from txcls.errors import TrainingError
 from txcls.model import Encoder
@@ -90,7 +90,7 @@ def _depends_only_on_texts(dataset: Dataset, config: RunConfig) -> bool:
     """Whether every validation row is held out because of the hash of its text, regardless of other rows."""
     data = config.data
     return data.validation == "hash" and all(
-        validation_share(text, seed=data.split_seed) < data.validation_fraction
+        split_hash(text, seed=data.split_seed) < data.validation_fraction
         for text in training_and_validation(dataset, data)[1].texts
     )
 

@@ -436,7 +436,7 @@ class Trainer:
         try:
             self.state_path.parent.mkdir(parents=True, exist_ok=True)
             via = self.state_path.with_suffix(".tmp")
-            with replacing(self.state_path, via=via) as temporary, temporary.open("wb") as file:
+            with replacing(self.state_path, temporary=via) as temporary, temporary.open("wb") as file:
                 torch.save(state, file)  # given a path, torch.save would hide why writing failed
         except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
             cause = error if isinstance(error, OSError) else error.__context__ or error

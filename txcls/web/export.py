@@ -54,7 +54,7 @@ DESCRIPTION = (
     "See how a Transformer classifies a text, word by word and head by head, in your browser. No text leaves it."
 )
 MIN_CONFIDENCE = 0.95
-"""Minimum probability of the first prediction that a page shows, if an example reaches it."""
+"""A page opens with an example predicted with at least this probability, if there is one."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 

@@ -191,9 +191,9 @@ def _figures(report: Report, cheapest: Cheapest | None) -> list[str]:
 
 def _groups(report: Report) -> list[str]:
     parts = []
-    for field, (quantity, bound) in GROUPS.items():
+    for field, (quantity, format_bound) in GROUPS.items():
         if slices := report.metrics.get(field):
-            names = [group_name(part, bound) for part in slices]
+            names = [group_name(part, format_bound) for part in slices]
             accuracies, counts = zip(*((part["accuracy"], part["n"]) for part in slices), strict=True)
             bars = group_bars(names, accuracies, counts, axis_title=quantity)
             parts += [f"<h2>Accuracy by {quantity}</h2>", _chart(bars, alt=f"Bars of accuracy by {quantity}")]

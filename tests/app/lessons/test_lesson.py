@@ -8,9 +8,9 @@ import pytest
 
 from txcls.app import menu
 from txcls.app.lessons import lesson
-from txcls.app.lessons.lesson import LATE_SECONDS, GivenAnswer, Place, _Turn
+from txcls.app.lessons.lesson import LATE_SECONDS, GivenAnswer, LessonPosition, _Turn
 
-FIRST, SECOND = Place("attention", "en", 0), Place("attention", "en", 1)
+FIRST, SECOND = LessonPosition("attention", "en", 0), LessonPosition("attention", "en", 1)
 HUGE = json.dumps({"2": [10**400, True, True, True]})  # the question of step 2 asks for a number
 
 
@@ -47,7 +47,7 @@ def test_answers_from_the_browser_are_taken_if_they_fit_the_questions(monkeypatc
     assert lesson.code(FIRST)[0].startswith("attention.WNNWN.") and lesson.code(FIRST)[1:] == (0, 5)
     lesson.restore_answers(FIRST, json.dumps({"0": [1, True, True, True]}))
     assert lesson.answer_of(FIRST) == GivenAnswer(0, False, False, True), "those of the session take precedence"
-    assert lesson.answers_to_store(Place("tokens", "en", 0)) is None
+    assert lesson.answers_to_store(LessonPosition("tokens", "en", 0)) is None
     for broken in ("", "[]", "{", '{"a": 1}', '{"0": 1}', "[" * 100_000, HUGE):
         lesson.restore_answers(FIRST, broken)
     assert lesson.answers_to_store(FIRST) == given

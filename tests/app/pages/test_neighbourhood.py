@@ -20,7 +20,7 @@ def test_words_and_texts_are_drawn_with_their_nearest(name: str) -> None:
     assert words["data"][-1]["name"] == texts["data"][-1]["name"] == "this text"  # type: ignore[index]
     shown = body_text(app)
     token_plane = compute.token_plane(checkpoints.source(name), TEXT)
-    first = token_plane.own[0]
+    first = token_plane.text_ids[0]
     assert f" {token_plane.nearest[first][0][1]:.2f}," in shown
     assert f"{len(EXAMPLES)} example texts of this app" in shown
     examples = tuple(example.text for example in EXAMPLES)
@@ -30,7 +30,7 @@ def test_words_and_texts_are_drawn_with_their_nearest(name: str) -> None:
 
 def test_a_chosen_word_comes_first_with_its_nearest_and_they_are_named_in_the_plot() -> None:
     source = checkpoints.source(PLAIN)
-    word = compute.spellings(source).index("goalkeeper")
+    word = compute.token_strings(source).index("goalkeeper")
     app = open_page("neighbourhood", text=TEXT, word=str(word))
     nearest = compute.nearest_tokens(source, word)[:6]
     first = next(line for element in app.markdown for line in element.value.splitlines() if line.startswith("| ▶"))

@@ -53,7 +53,7 @@ def test_names_of_tokens_are_only_text(name: str) -> None:
         ids([name], [token(0, 1)]),
         chips([(name, "1")]),
         pieces([name], new=0),
-        merges([(name, "1", "2", name)], now=1),
+        merges([(name, "1", "2", name)], current_merge=1),
     ):
         html.encode()
         bare = re.sub(r"<(/?(style|div|span|b|i|small|table|thead|tbody|tr|th|td))\b[^<>]*>", "", html)

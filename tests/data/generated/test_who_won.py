@@ -1,4 +1,4 @@
-"""Generated match reports: correct labels, twins, roles, and combinations that never occur in training."""
+"""Generated match reports: correct labels, swapped teams, roles, and combinations that never occur in training."""
 
 import re
 from collections import Counter
@@ -50,10 +50,10 @@ def test_the_label_is_the_winner_of_the_sentence() -> None:
     assert not [report.text for report in SOME if winner_of(report.text) != report.winner]
 
 
-def test_twins_have_the_same_words_and_different_labels() -> None:
+def test_reports_with_swapped_teams_have_the_same_words_and_different_labels() -> None:
     for first, second in zip(SOME[::2], SOME[1::2], strict=True):
-        words, twin_words = (Counter(re.findall(r"\w+|[.,]", report.text.lower())) for report in (first, second))
-        assert words == twin_words
+        words, swapped_words = (Counter(re.findall(r"\w+|[.,]", report.text.lower())) for report in (first, second))
+        assert words == swapped_words
         assert (first.winner, first.loser, first.form) == (second.loser, second.winner, second.form)
         assert split_of(first) == split_of(second)
 
@@ -95,10 +95,10 @@ def test_no_text_is_in_two_splits() -> None:
 
 
 def test_the_roles_of_a_text_are_those_of_the_grammar() -> None:
-    for report, twin in zip(SOME[:1000:2], SOME[1:1000:2], strict=True):
+    for report, swapped in zip(SOME[:1000:2], SOME[1:1000:2], strict=True):
         expected = {role: list(ranges) for role, ranges in report.roles.items() if role not in ("winner", "loser")}
         assert {role: list(ranges) for role, ranges in roles_of_text(report.text).items()} == expected, report.text
-        assert swap_teams(report.text) == twin.text
+        assert swap_teams(report.text) == swapped.text
         if (other := other_construction(report)) is not None:
             assert re.match(SENTENCE, other, re.IGNORECASE) and len(other.split()) == len(report.text.split())
             assert winner_of(other) == report.loser

@@ -21,7 +21,7 @@ ROWS = {
 
 
 def write(folder: Path, *, packed: bool = False, **changed: str | bytes | None) -> Path:
-    """Write the published files; `train_label=…` replaces one of them, and None leaves it out."""
+    """Write the published files; `train_label=…` replaces one of them, or omits it if None."""
     replaced = {key.replace("_", "/").replace("seq", "seq.in"): content for key, content in changed.items()}
     assert set(replaced) <= set(ROWS)
     for name, content in {**ROWS, **replaced}.items():

@@ -76,9 +76,9 @@ def test_rows_of_unknown_classes_are_left_out() -> None:
     rows = LabelledTexts(["a", "b", "c", "d"], [0, 1, 2, 3], ("x", "new", "z", "Y"))
     known_rows, indices = rows_in_classes(rows, ("z", "x", "y"))
     assert known_rows == LabelledTexts(["a", "c"], [1, 0], ("z", "x", "y")) and list(indices) == [0, 2]
-    assert rows_in_classes(rows, ("z", "x", "y"), loosely=True)[0].labels == [1, 0, 2]
+    assert rows_in_classes(rows, ("z", "x", "y"), match_normalised=True)[0].labels == [1, 0, 2]
     old = LabelledTexts(["a"], [0], ("4",))
-    assert rows_in_classes(old, ("3.0", "4.0"), loosely=True)[0].labels == [1]
+    assert rows_in_classes(old, ("3.0", "4.0"), match_normalised=True)[0].labels == [1]
 
 
 def test_variants_of_a_label_are_merged_and_placeholders_dropped_on_request(tmp_path: Path) -> None:

@@ -55,13 +55,13 @@ def test_a_head_with_an_unused_output_is_idle() -> None:
 
 def test_resamples_without_a_loss_are_excluded_from_the_interval() -> None:
     """Uniform weights lose one of 2,963 texts and gain another, so a third of the resamples lose nothing."""
-    own = np.ones(2963, dtype=bool)
-    uniform, restored = own.copy(), own.copy()
-    own[1], uniform[:2] = False, (False, True)
-    low, high = _bootstrap(own, uniform, restored, np.random.default_rng(0))
+    unmodified = np.ones(2963, dtype=bool)
+    uniform, restored = unmodified.copy(), unmodified.copy()
+    unmodified[1], uniform[:2] = False, (False, True)
+    low, high = _bootstrap(unmodified, uniform, restored, np.random.default_rng(0))
     assert np.isnan([low, high]).all()
     uniform[2:4] = False
-    low, high = _bootstrap(own, uniform, restored, np.random.default_rng(0))
+    low, high = _bootstrap(unmodified, uniform, restored, np.random.default_rng(0))
     assert 0 < low < high <= 9, "the loss in a resample is at least one text"
 
 

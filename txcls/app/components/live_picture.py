@@ -25,7 +25,7 @@ def live_picture(
     *,
     text: str,
     box: str,
-    off: Collection[str],
+    switched_off_heads: Collection[str],
     how: Literal["zero", "mean", "uniform"],
     key: str,
     on_arrived: Callable[[], None],
@@ -39,7 +39,7 @@ def live_picture(
         name: identifies the classifier in the browser; other weights need another name.
         weights: returns `txcls.web.export.packed`; called if the browser does not have this classifier.
         box: the start of the text box's key.
-        off: switched-off heads, each "layer.head" from 1.
+        switched_off_heads: each "layer.head" from 1.
         on_arrived: called before the run that follows the arrival of the weights in the browser.
         on_switch: called with the switched-off heads after a click.
         on_open: called with layer and head, from 0, after a double click on a head.
@@ -52,7 +52,7 @@ def live_picture(
         on_arrived()
 
     _live_picture(
-        data={"name": name, "text": text, "box": box, "off": sorted(off), "how": how},
+        data={"name": name, "text": text, "box": box, "off": sorted(switched_off_heads), "how": how},
         key=key,
         on_has_change=weights_arrived,
         on_switched_change=lambda: on_switch(list(map(str, st.session_state[key]["switched"]))),

@@ -27,7 +27,7 @@ def film_data(
     name: str,
     opened: str,
     tokens: Sequence[str],
-    at: int,
+    snapshot: int,
     default: int = 0,
     patched: PatchHistory | None = None,
 ) -> Any:
@@ -37,9 +37,9 @@ def film_data(
         film: with attention among `tokens`.
         classes: names of all C classes.
         name: name of the checkpoint.
-        opened: identifies the model and how the page was opened; a new value restarts the film at `at`.
+        opened: identifies the model and how the page was opened; a new value restarts the film at `snapshot`.
         tokens: printable labels of the tokens.
-        at: the first snapshot to show.
+        snapshot: the first snapshot to show.
         default: the snapshot shown for a URL without a training step.
         patched: a patch's effect over training, drawn beside the accuracy.
     """
@@ -51,7 +51,7 @@ def film_data(
     return {
         "opened": opened,
         "name": name,
-        "at": at,
+        "at": snapshot,
         "default": default,
         "steps": [row.step for row in film.rows],
         **{

@@ -47,10 +47,10 @@ def page_bytes(model: ModelConfig, n_parameters: int) -> int:
     """
     square, heads = model.max_length**2, model.n_layers * model.n_heads
     activations = activation_bytes(model) * model.max_length
-    steps = (16 * heads + 12) * square + activations
-    averages = (4 * heads + 44) * square
-    gradients = (8 * heads + 16) * square + max(activations, ACTIVATION_BYTES)
-    return max(steps, averages, gradients) + 4 * n_parameters
+    steps_bytes = (16 * heads + 12) * square + activations
+    averages_bytes = (4 * heads + 44) * square
+    gradients_bytes = (8 * heads + 16) * square + max(activations, ACTIVATION_BYTES)
+    return max(steps_bytes, averages_bytes, gradients_bytes) + 4 * n_parameters
 
 
 def write_downloads(session: Path, name: str) -> None:

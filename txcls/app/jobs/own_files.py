@@ -30,7 +30,7 @@ class Rows:
     Attributes:
         train: the training rows.
         test: separate test rows; None if some of `train` should be held out.
-        places: the number of each row in the visitor's file; empty for a built-in data set.
+        row_numbers: the number of each row in the visitor's file; empty for a built-in data set.
         source: description of the data for the model card.
         notes: sentences about omitted rows.
         data: how the table was read; None for a built-in data set.
@@ -38,7 +38,7 @@ class Rows:
 
     train: LabelledTexts
     test: LabelledTexts | None
-    places: Sequence[int]
+    row_numbers: Sequence[int]
     source: str
     notes: tuple[str, ...] = ()
     data: DataConfig | None = None
@@ -50,7 +50,7 @@ class StoredRows:
 
     Attributes:
         texts, labels: N texts and the names of their classes.
-        places: the number of each row in the file (N,); empty for a built-in data set.
+        row_numbers: the number of each row in the file (N,); empty for a built-in data set.
         test: indices, from 0, of the rows held out for testing; empty if test rows were given separately.
         given_test: texts and labels of test rows that were given separately.
         spec: spec of the training job, which names the file and its columns.
@@ -58,7 +58,7 @@ class StoredRows:
 
     texts: Sequence[str]
     labels: Sequence[str]
-    places: Sequence[int]
+    row_numbers: Sequence[int]
     test: Sequence[int]
     given_test: tuple[Sequence[str], Sequence[str]]
     spec: Mapping[str, Any]
@@ -74,9 +74,9 @@ class StoredRows:
         return [self.labels[row] for row in self.test] if self.test else self.given_test[1]
 
     @property
-    def test_places(self) -> Sequence[int]:
+    def test_row_numbers(self) -> Sequence[int]:
         """Numbers of the test rows in the visitor's file; empty if they are not from a file."""
-        return [self.places[row] for row in self.test] if self.places else []
+        return [self.row_numbers[row] for row in self.test] if self.row_numbers else []
 
     @property
     def train(self) -> Sequence[int]:
@@ -133,7 +133,7 @@ def write_rows(folder: Path, name: str, stored_rows: StoredRows, examples: Seque
     test = {
         "texts": stored_rows.test_texts,
         "labels": stored_rows.test_labels,
-        "places": stored_rows.test_places,
+        "row_numbers": stored_rows.test_row_numbers,
         "examples": examples,
     }
     (folder / f"{name}.json").write_text(json.dumps({key: list(values) for key, values in test.items()}), "utf-8")

@@ -60,8 +60,8 @@ WORK: Mapping[Kind, tuple[str, str]] = {
 }
 """For each kind of job, the module of this package with the `run(job)` that does it, and the queue of the job."""
 READ_SECONDS = 300.0
-"""Maximum time of a job that reads or plans. Training and classifying stop after `limits().minutes` with their results
-so far, and get the same time again to finish."""
+"""Maximum time for reading a table or planning a training run. Training and classifying stop after `limits().minutes`
+with their results so far, and get the same time again to finish."""
 POLL_SECONDS = 0.2
 """Seconds between checks of the queue and of the visitor's requests."""
 DISK_SECONDS = 2.0

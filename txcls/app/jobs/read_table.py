@@ -12,7 +12,7 @@ from txcls.app.jobs.queue import Job
 from txcls.data.classes import label_name, labelled_texts
 from txcls.data.columns import Guess, column_facts, guess_text_column, text_columns
 from txcls.data.labels import label_notes, merged_names
-from txcls.data.mail_headers import MIN_SHARE, share_with_headers
+from txcls.data.mail_headers import MIN_SHARE_WITH_HEADERS, share_with_headers
 from txcls.data.survey import DataSurvey, Group, survey
 from txcls.data.tables.table import Table, row_text
 from txcls.data.text_notes import text_notes
@@ -83,7 +83,7 @@ def _check_rows(job: Job, table: Table, guess: Guess, *, merge: bool) -> dict[st
     class_names = [merged.get(name, name) for name in labels] if merge else labels
     remedies = {
         "merge": bool(merged),
-        "strip_headers": guess.strip_headers or share_with_headers(texts) >= MIN_SHARE,
+        "strip_headers": guess.strip_headers or share_with_headers(texts) >= MIN_SHARE_WITH_HEADERS,
         "code_book": guess.code_book,
     }
     checks = {
@@ -137,7 +137,7 @@ def _problems(
     def problem(kind: str, group: Group) -> dict[str, Any]:
         return {
             "kind": kind,
-            "places": [row_numbers[row] for row in group.rows],
+            "row_numbers": [row_numbers[row] for row in group.rows],
             "labels": list(group.labels),
             "texts": [_start(texts[row]) for row in group.rows[: 1 if kind == "same" else 10]],
             "similarity": group.similarity,
@@ -150,7 +150,7 @@ def _problems(
         text = _start(texts[row])
         yield {
             "kind": "empty",
-            "places": [row_numbers[row]],
+            "row_numbers": [row_numbers[row]],
             "labels": [labels[row]],
             "texts": [text],
             "similarity": 0.0,
@@ -177,7 +177,7 @@ def _problems_csv(problems: Sequence[Mapping[str, Any]]) -> str:
     table = csv.writer(file, quoting=csv.QUOTE_ALL)
     table.writerow(("why", "group", "row", "label", "text"))
     for number, problem in enumerate(problems, start=1):
-        for i, row_number in enumerate(problem["places"]):
+        for i, row_number in enumerate(problem["row_numbers"]):
             text = problem["texts"][min(i, len(problem["texts"]) - 1)]
             fields = (KIND_TITLES[problem["kind"]], str(number), str(row_number), problem["labels"][i], text)
             table.writerow([as_plain_text(field) for field in fields])

@@ -27,7 +27,7 @@ from txcls.evaluation.predict_file import as_plain_text
 from txcls.evaluation.report import report_on, sample_indices, sample_rows
 from txcls.predictor import Predictor
 
-MAX_ROWS = 1_000
+MAX_REPORT_ROWS = 1_000
 """Maximum number of rows classified; a random sample if there are more."""
 MAX_PROBABILITIES = 1_000_000
 """Maximum number of rows times classes, so that the app can hold the predictions in memory."""
@@ -59,7 +59,7 @@ def _measure(job: Job) -> dict[str, Any]:
         raise DataError(
             f"{n_rows:,} rows, and this server takes at most {limits().rows:,} (TXCLS_MAX_ROWS); upload a part of them"
         )
-    rows = sample_rows(table_rows.labelled, limit=min(MAX_ROWS, MAX_PROBABILITIES // len(classifier.classes)))
+    rows = sample_rows(table_rows.labelled, limit=min(MAX_REPORT_ROWS, MAX_PROBABILITIES // len(classifier.classes)))
     rows_description = f"{len(rows):,} rows of {name}"
     if len(rows) < n_rows:
         rows_description = f"{len(rows):,} of the {n_rows:,} rows of {name}, drawn at random"
@@ -106,7 +106,7 @@ def _suspects(job: Job) -> dict[str, Any]:
         job.progress(f"{done} of {total} folds")
 
     suspects = suspect_rows(rows, held_out_probabilities(rows, on_fold=on_fold))
-    row_numbers = [stored_rows.places[row] if stored_rows.places else row for row in checked]
+    row_numbers = [stored_rows.row_numbers[row] if stored_rows.row_numbers else row for row in checked]
     return {
         "suspects": [
             asdict(replace(row, row=row_numbers[row.row], text=row.text[:MAX_SUSPECT_CHARACTERS]))

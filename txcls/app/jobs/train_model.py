@@ -116,7 +116,7 @@ def _rows_to_store(rows: Rows, plan: TrainingPlan, spec: Mapping[str, Any]) -> S
     return StoredRows(
         texts=list(rows.train.texts),
         labels=[classes[label] for label in rows.train.labels],
-        places=list(rows.places),
+        row_numbers=list(rows.row_numbers),
         test=[] if splits.test_rows is None else splits.test_rows.tolist(),
         given_test=(list(given.texts), [given.classes[label] for label in given.labels]),
         spec={name: spec[name] for name in ("file", "names", *READ_OPTIONS) if name in spec},
@@ -129,14 +129,16 @@ class _Curves:
     def __init__(self, job: Job, out: Path) -> None:
         self.job, self.out, self.points, self.every = job, out, 0, 1
 
-    def progress(self, now: RunProgress) -> None:
+    def progress(self, run_progress: RunProgress) -> None:
         """Write the progress; called after each step and at each stage."""
-        if now.stage == "compare":  # packed before the comparison, which may run out of memory
+        if run_progress.stage == "compare":  # packed before the comparison, which may run out of memory
             write_downloads(self.job.session, self.out.name)
         names = ("share", "seconds_left", "epoch", "epochs", "step", "steps", "loss", "accuracy", "tokens_per_second")
-        self.job.progress(now.message, now=not now.step, **{name: getattr(now, name) for name in names})
-        if now.step and now.loss is not None and now.step % self.every == 0:
-            row = {"step": now.step, "loss": now.loss, "accuracy": now.accuracy}
+        self.job.progress(
+            run_progress.message, now=not run_progress.step, **{name: getattr(run_progress, name) for name in names}
+        )
+        if run_progress.step and run_progress.loss is not None and run_progress.step % self.every == 0:
+            row = {"step": run_progress.step, "loss": run_progress.loss, "accuracy": run_progress.accuracy}
             append_line(self.job.folder / "curve.jsonl", row)
             self.points += 1
             if self.points >= MAX_POINTS:

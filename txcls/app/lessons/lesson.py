@@ -18,13 +18,13 @@ from txcls.errors import TxclsError
 from txcls.lessons import Lesson, Solved, find_lesson, is_right, make_code
 from txcls.lessons.format import Choice, Drag, LessonStep, Number, Question
 
-_PLACE, _GO, _LEFT, _CLEARED = "_lesson", "_lesson_go", "_lesson_left", "_lesson_cleared"
+_POSITION, _GO, _LEFT, _CLEARED = "_lesson", "_lesson_go", "_lesson_left", "_lesson_cleared"
 _ANSWERS, _SAVED_CHANGES, _OPENED = "_lesson_answers", "_lesson_aside", "_lesson_opened"
 _TURN = "_lesson_turn"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LessonPosition:
     """A step of a lesson; `index` counts from 0."""
 
     name: str
@@ -56,9 +56,9 @@ class GivenAnswer:
     """A visitor's last answer to a question.
 
     Attributes:
-        answer: None if the right answer was revealed without one.
-        right: whether `answer` is right; None without one.
-        first_right: whether the first answer was right, which counts for the result; None without one.
+        answer: None if the right answer was revealed before the visitor answered.
+        right: whether `answer` is right; None if there is none.
+        first_right: whether the first answer was right, which counts for the result; None if there is none.
         revealed: whether the right answer is shown.
     """
 
@@ -80,23 +80,23 @@ class _Turn:
     lecturer goes to the next step.
     """
 
-    old: Place | None
-    new: Place
+    old: LessonPosition | None
+    new: LessonPosition
     params: dict[str, str]
     time: float
 
-    def is_undone_by(self, place: Place, page: menu.PageInfo) -> bool:
-        """Whether a run of `page` with the URL of `place` would return to the state before the change."""
+    def is_undone_by(self, position: LessonPosition, page: menu.PageInfo) -> bool:
+        """Whether a run of `page` with the URL of `position` would return to the state before the change."""
         if now() != self.new or time.monotonic() - self.time > LATE_SECONDS:
             return False
         is_old_page = self.old is not None and page is self.old.page and page is not self.new.page
-        return place == self.old != self.new or (place == self.new and is_old_page)
+        return position == self.old != self.new or (position == self.new and is_old_page)
 
 
-def now() -> Place | None:
+def now() -> LessonPosition | None:
     """The current step; None outside a lesson."""
-    place: Place | None = st.session_state.get(_PLACE)
-    return place
+    position: LessonPosition | None = st.session_state.get(_POSITION)
+    return position
 
 
 def n_opened() -> int:
@@ -109,46 +109,46 @@ def arrive(page: menu.PageInfo) -> None:
     """Start, change or end the lesson according to the URL; open the page of a newly selected step."""
     params = st.query_params.to_dict()
     if (target := st.session_state.pop(_GO, None)) is not None:
-        place, params_of_target = target
-        st.session_state[_TURN] = _Turn(now(), place, params_of_target, time.monotonic())
-        _begin(place)
-        _open(place, params_of_target)
+        position, params_of_target = target
+        st.session_state[_TURN] = _Turn(now(), position, params_of_target, time.monotonic())
+        _begin(position)
+        _open(position, params_of_target)
     if st.session_state.pop(_LEFT, False):
         return  # the URL still has the lesson; the page rewrites it
     if "lesson" in params:
         previous = now()
-        place = _place_from_params(params)
-        if place is None:
+        position = _position_from_params(params)
+        if position is None:
             if page is not menu.LESSONS:
                 st.switch_page(menu.LESSONS.path)
             return
         turn: _Turn | None = st.session_state.get(_TURN)
-        if turn is not None and turn.is_undone_by(place, page):
+        if turn is not None and turn.is_undone_by(position, page):
             _open(turn.new, turn.params)
-        if place != previous:
-            _begin(place)
+        if position != previous:
+            _begin(position)
             is_root = page is menu.PAGES[0]
-            if is_root and place.page is not page and params.get("page") != page.name:
-                st.switch_page(place.page.path, query_params={**params, **place.params})
+            if is_root and position.page is not page and params.get("page") != page.name:
+                st.switch_page(position.page.path, query_params={**params, **position.params})
     elif params:
         end()
-    if (place := now()) is not None:
-        other_page = {"page": page.name} if page is menu.PAGES[0] and place.page is not page else {}
-        _anchor(place, other_page)
+    if (position := now()) is not None:
+        other_page = {"page": page.name} if page is menu.PAGES[0] and position.page is not page else {}
+        _anchor(position, other_page)
 
 
-def _open(place: Place, params: dict[str, str]) -> None:
+def _open(position: LessonPosition, params: dict[str, str]) -> None:
     state.follow_url()
-    st.switch_page(place.page.path, query_params={**place.params, **params})
+    st.switch_page(position.page.path, query_params={**position.params, **params})
 
 
-def _place_from_params(params: dict[str, str]) -> Place | None:
+def _position_from_params(params: dict[str, str]) -> LessonPosition | None:
     """The step in a URL; numbers beyond the last step select the last. None if there is no such lesson."""
     try:
         lesson = find_lesson(params["lesson"], params.get("lang", "en"))
         number = params.get("step", "1")
         index = int(number) - 1 if number.isdecimal() and len(number) < 5 else 0
-        return Place(lesson.name, lesson.language, max(0, min(index, len(lesson.steps) - 1)))
+        return LessonPosition(lesson.name, lesson.language, max(0, min(index, len(lesson.steps) - 1)))
     except TxclsError as error:
         message = str(error)
         state.add_note(f"{message[:1].upper()}{message[1:]}")
@@ -156,20 +156,20 @@ def _place_from_params(params: dict[str, str]) -> Place | None:
         return None
 
 
-def _begin(place: Place) -> None:
-    st.session_state[_PLACE] = place
+def _begin(position: LessonPosition) -> None:
+    st.session_state[_POSITION] = position
     st.session_state[_OPENED] = st.session_state.get(_OPENED, 0) + 1
-    _anchor(place, {})
+    _anchor(position, {})
 
 
-def _anchor(place: Place, other_page: dict[str, str]) -> None:
-    view, _ = view_from_params(place.step.params, checkpoints=checkpoints.names())
-    state.anchor_to(Anchor({**place.params, **other_page}, params_from_view(view)))
+def _anchor(position: LessonPosition, other_page: dict[str, str]) -> None:
+    view, _ = view_from_params(position.step.params, checkpoints=checkpoints.names())
+    state.anchor_to(Anchor({**position.params, **other_page}, params_from_view(view)))
 
 
 def end() -> None:
     """End the lesson; the page does not change."""
-    st.session_state.pop(_PLACE, None)
+    st.session_state.pop(_POSITION, None)
     state.anchor_to(None)
 
 
@@ -182,91 +182,91 @@ def leave() -> None:
 
 def go(index: int, *, language: str | None = None) -> None:
     """Go to a step, from 0; the visitor's changes to the current step are saved."""
-    place = now()
-    if place is None or not 0 <= index < len(place.lesson.steps):
+    position = now()
+    if position is None or not 0 <= index < len(position.lesson.steps):
         return
     if changed := changes():
-        st.session_state.setdefault(_SAVED_CHANGES, {})[place.name, place.index] = changed
-    target = Place(place.name, language or place.language, index)
+        st.session_state.setdefault(_SAVED_CHANGES, {})[position.name, position.index] = changed
+    target = LessonPosition(position.name, language or position.language, index)
     view = state.shown_view()
     st.session_state[_GO] = (target, {"mode": view.mode} if view.mode else {})
 
 
 def turn(offset: int, *, to_last_slide: bool = False) -> None:
     """Go one step forward (1) or back (-1); going forward from an open question first shows its answer."""
-    place = now()
-    if place is None:
+    position = now()
+    if position is None:
         return
     if offset > 0 and is_open():
         reveal()
         return
-    go(place.index + offset)
+    go(position.index + offset)
     if to_last_slide and _GO in st.session_state:
         st.session_state[_GO][1][SLIDE] = "last"
 
 
 def changes() -> dict[str, str]:
     """The visitor's changes to the step, as URL parameters; includes the page if it is not the step's."""
-    place = now()
-    if place is None:
+    position = now()
+    if position is None:
         return {}
     changed = changes_from_step(state.link_params(state.shown_view()))
     page = st.session_state.get("_slides_of")
-    return changed | ({"page": page.name} if page is not None and page is not place.page else {})
+    return changed | ({"page": page.name} if page is not None and page is not position.page else {})
 
 
 def saved_changes() -> dict[str, str]:
     """The saved changes to this step."""
-    place = now()
+    position = now()
     changed: dict[str, str] = (
-        st.session_state.get(_SAVED_CHANGES, {}).get((place.name, place.index), {}) if place else {}
+        st.session_state.get(_SAVED_CHANGES, {}).get((position.name, position.index), {}) if position else {}
     )
     return changed
 
 
 def restore() -> None:
     """Show the step as the lesson defines it."""
-    if (place := now()) is not None:
-        go(place.index)
+    if (position := now()) is not None:
+        go(position.index)
 
 
 def apply_saved_changes() -> None:
     """Show the step with the saved changes."""
-    place, changed = now(), saved_changes()
-    if place is not None and changed:
-        go(place.index)
+    position, changed = now(), saved_changes()
+    if position is not None and changed:
+        go(position.index)
         st.session_state[_GO][1].update({name: value for name, value in changed.items() if name != "page"})
 
 
-def solved(place: Place) -> Solved:
+def solved(position: LessonPosition) -> Solved:
     """The step with all its values measured; TxclsError if one cannot be measured."""
-    lesson = place.lesson
-    names = sorted({place.step.checkpoint} & set(checkpoints.names()))
+    lesson = position.lesson
+    names = sorted({position.step.checkpoint} & set(checkpoints.names()))
     sources = tuple(checkpoints.source(name) for name in names)
-    return compute.solved_step(place.name, place.language, place.index, lesson.version, sources)
+    return compute.solved_step(position.name, position.language, position.index, lesson.version, sources)
 
 
-def answer_of(place: Place) -> GivenAnswer | None:
+def answer_of(position: LessonPosition) -> GivenAnswer | None:
     """The visitor's answer to the step's question, in any language."""
-    answer: GivenAnswer | None = st.session_state.get(_ANSWERS, {}).get((place.name, place.index))
+    answer: GivenAnswer | None = st.session_state.get(_ANSWERS, {}).get((position.name, position.index))
     return answer
 
 
 def answer(value: Any) -> None:
     """Store an answer to this step's question; None reveals the right answer. A wrong answer can be changed."""
-    place = now()
-    if place is None:
+    position = now()
+    if position is None:
         return
-    old = answer_of(place)
+    old = answer_of(position)
     if old is not None and old.revealed:
         return
     if value is None:
         new = GivenAnswer(None, None, None, True) if old is None else GivenAnswer(old.answer, False, False, True)
     else:
-        right = is_right(solved(place), value)
+        right = is_right(solved(position), value)
         new = GivenAnswer(value, right, right if old is None else old.first_right, right)
-    st.session_state.setdefault(_ANSWERS, {})[place.name, place.index] = new
-    st.session_state.get(_CLEARED, set()).discard(place.name)
+    st.session_state.setdefault(_ANSWERS, {})[position.name, position.index] = new
+    st.session_state.get(_CLEARED, set()).discard(position.name)
 
 
 def reveal() -> None:
@@ -276,21 +276,22 @@ def reveal() -> None:
 
 def clear_answers() -> None:
     """Delete all answers in this lesson, and go to its first step."""
-    if (place := now()) is not None:
-        for key in [key for key in st.session_state.get(_ANSWERS, {}) if key[0] == place.name]:
+    if (position := now()) is not None:
+        for key in [key for key in st.session_state.get(_ANSWERS, {}) if key[0] == position.name]:
             del st.session_state[_ANSWERS][key]
-        st.session_state.setdefault(_CLEARED, set()).add(place.name)
+        st.session_state.setdefault(_CLEARED, set()).add(position.name)
         go(0)
 
 
-def answers_to_store(place: Place) -> dict[str, list[Any]] | None:
-    """The answers in this lesson as JSON values, for the browser; empty if they were cleared, None without any."""
+def answers_to_store(position: LessonPosition) -> dict[str, list[Any]] | None:
+    """The answers in this lesson as JSON values, for the browser; empty if they were cleared, None if there are
+    none."""
     answers: dict[tuple[str, int], GivenAnswer] = st.session_state.get(_ANSWERS, {})
-    stored = {str(index): list(astuple(answer)) for (name, index), answer in answers.items() if name == place.name}
-    return stored or ({} if place.name in st.session_state.get(_CLEARED, ()) else None)
+    stored = {str(index): list(astuple(answer)) for (name, index), answer in answers.items() if name == position.name}
+    return stored or ({} if position.name in st.session_state.get(_CLEARED, ()) else None)
 
 
-def restore_answers(place: Place, stored: str) -> None:
+def restore_answers(position: LessonPosition, stored: str) -> None:
     """Restore the answers in this lesson that the browser has stored; those of this session take precedence.
 
     Entries that do not fit the questions, for example after a change to the lesson's file, are ignored.
@@ -300,7 +301,7 @@ def restore_answers(place: Place, stored: str) -> None:
         items = [(int(index), *row) for index, row in fields.items()]
     except (ValueError, TypeError, AttributeError, RecursionError):
         return
-    steps = place.lesson.steps
+    steps = position.lesson.steps
     for item in items:
         index, results = item[0], item[2:]
         question = steps[index].question if 0 <= index < len(steps) else None
@@ -308,7 +309,7 @@ def restore_answers(place: Place, stored: str) -> None:
             continue
         if item[1] is None or _is_answer_to(question, item[1]):
             answer = GivenAnswer(item[1], results[0], results[1], bool(results[2]))
-            st.session_state.setdefault(_ANSWERS, {}).setdefault((place.name, index), answer)
+            st.session_state.setdefault(_ANSWERS, {}).setdefault((position.name, index), answer)
 
 
 def _is_answer_to(question: Question, answer: Any) -> bool:
@@ -330,8 +331,8 @@ def _are_words(value: Any) -> bool:
 
 def is_page_hidden() -> bool:
     """Whether the page is hidden until the question is answered; never in lecture mode, where slides come in order."""
-    place = now()
-    return place is not None and is_open() and place.step.question is not None and not place.step.question.look
+    position = now()
+    return position is not None and is_open() and position.step.question is not None and not position.step.question.look
 
 
 def is_open() -> bool:
@@ -339,16 +340,20 @@ def is_open() -> bool:
 
     Never in lecture mode, where the last slide has the answer.
     """
-    place = now()
-    if place is None or state.shown_view().mode == "lecture" or st.session_state.get("_slides_of") is not place.page:
+    position = now()
+    if (
+        position is None
+        or state.shown_view().mode == "lecture"
+        or st.session_state.get("_slides_of") is not position.page
+    ):
         return False
-    answer = answer_of(place)
-    return place.step.question is not None and (answer is None or not answer.revealed)
+    answer = answer_of(position)
+    return position.step.question is not None and (answer is None or not answer.revealed)
 
 
-def code(place: Place) -> tuple[str, int, int]:
+def code(position: LessonPosition) -> tuple[str, int, int]:
     """The result code of the lesson, the number of right first answers, and the number of questions."""
-    questions = [index for index, step in enumerate(place.lesson.steps) if step.question is not None]
-    answers_given = [answer_of(Place(place.name, place.language, index)) for index in questions]
+    questions = [index for index, step in enumerate(position.lesson.steps) if step.question is not None]
+    answers_given = [answer_of(LessonPosition(position.name, position.language, index)) for index in questions]
     results = [None if answer is None else answer.first_right for answer in answers_given]
-    return make_code(place.name, results), results.count(True), len(questions)
+    return make_code(position.name, results), results.count(True), len(questions)

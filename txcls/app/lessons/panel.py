@@ -30,38 +30,40 @@ _NOTHING_CHOSEN = "_lesson_nothing_chosen"
 
 def draw() -> None:
     """Draw the panel of the current step; in lecture mode, a slide with its narration and question."""
-    place = lesson.now()
-    if place is None:
+    position = lesson.now()
+    if position is None:
         return
     try:
-        solved = lesson.solved(place)
+        solved = lesson.solved(position)
     except TxclsError as error:
         st.error(plain(str(error)))
-        st.button(words_in(place.language)["leave"], key="lesson_leave", on_click=lesson.leave)
+        st.button(words_in(position.language)["leave"], key="lesson_leave", on_click=lesson.leave)
         return
-    words = words_in(place.language)
+    words = words_in(position.language)
     st.html(STYLE_SHEET)
     if st.context.is_embedded:  # an embedded page has no menu above the panel
         st.html("<style>.st-key-lesson_panel {top: 0 !important;}</style>")
     if lecture.is_on():
         question = solved.step.question
-        with lecture.lesson_slide(hides_answer=question is not None and lesson.answer_of(place) is None):
+        with lecture.lesson_slide(hides_answer=question is not None and lesson.answer_of(position) is None):
             st.subheader(solved.step.title, anchor=False)
             st.markdown(_with_display_formulas(solved.narration))
             if question is not None:
-                _question(place, solved, words)
+                _question(position, solved, words)
             elif solved.step.room:
                 _room(solved, words)
         return
-    store_answers(place.name, lesson.answers_to_store(place), on_restore=partial(lesson.restore_answers, place))
+    store_answers(
+        position.name, lesson.answers_to_store(position), on_restore=partial(lesson.restore_answers, position)
+    )
     with st.container(key="lesson_panel"):
-        _progress(place, words)
+        _progress(position, words)
         st.subheader(solved.step.title, anchor=False)
         st.markdown(_with_display_formulas(solved.narration))
-        if place.index == 0 and place.language.partition("-")[0] != "en":
+        if position.index == 0 and position.language.partition("-")[0] != "en":
             st.caption(words["app_language"])
         if solved.step.question is not None:
-            _question(place, solved, words)
+            _question(position, solved, words)
         if solved.step.room and not lesson.is_open():
             _room(solved, words)
         if (settings := solved.step.params.get("playground")) and not lesson.is_open():
@@ -70,38 +72,38 @@ def draw() -> None:
         if not lesson.is_page_hidden():
             st.html(f'<button type="button" class="txcls-to-part">{html.escape(words["see"])}</button>')
         _restore_buttons(words)
-        _result(place, words)
-        _navigation(place, words)
+        _result(position, words)
+        _navigation(position, words)
 
 
 def draw_answer() -> None:
     """In lecture mode, draw the slide with the answer."""
-    place = lesson.now()
-    if place is None or not lecture.is_on() or place.step.question is None:
+    position = lesson.now()
+    if position is None or not lecture.is_on() or position.step.question is None:
         return
     try:
-        solved = lesson.solved(place)
+        solved = lesson.solved(position)
     except TxclsError:
         return
-    words = words_in(place.language)
+    words = words_in(position.language)
     with lecture.lesson_slide():
         st.subheader(solved.step.title, anchor=False)
-        st.markdown(f"**{place.step.question.ask.strip()}**")
-        _explanation(lesson.answer_of(place), solved, words)
+        st.markdown(f"**{position.step.question.ask.strip()}**")
+        _explanation(lesson.answer_of(position), solved, words)
         if solved.step.room:
             _room(solved, words)
 
 
 def covers(view: View) -> bool:
     """If the page is hidden until its question is answered, draw the text and a button instead and return True."""
-    place = lesson.now()
-    if place is None or not lesson.is_page_hidden():
+    position = lesson.now()
+    if position is None or not lesson.is_page_hidden():
         return False
     try:
-        lesson.solved(place)
+        lesson.solved(position)
     except TxclsError:
         return False  # `draw` has shown the error
-    words = words_in(place.language)
+    words = words_in(position.language)
     with st.container(key="lesson_cover"):
         text = html.escape(view.text)
         st.html(f'<p class="txcls-lesson-text"><small>{html.escape(view.checkpoint)}</small>{text}</p>')
@@ -110,29 +112,29 @@ def covers(view: View) -> bool:
     return True
 
 
-def _progress(place: lesson.Place, words: Mapping[str, str]) -> None:
+def _progress(position: lesson.LessonPosition, words: Mapping[str, str]) -> None:
     """Draw the lesson's title, the number of the step, and a progress bar."""
-    shown_lesson = place.lesson
+    shown_lesson = position.lesson
     n = len(shown_lesson.steps)
-    position = words["step_of"].format(step=place.index + 1, steps=n)
-    step = place.step
+    progress = words["step_of"].format(step=position.index + 1, steps=n)
+    step = position.step
     minutes = f" · {words['minutes'].format(minutes=f'{step.minutes:g}')}" if step.minutes else ""
-    chapter = shown_lesson.chapters[place.index]
+    chapter = shown_lesson.chapters[position.index]
     title = html.escape(shown_lesson.title + (f" · {chapter}" if chapter else ""))
-    marks = "".join(f'<i class="{"done" if number <= place.index else ""}"></i>' for number in range(n))
+    marks = "".join(f'<i class="{"done" if number <= position.index else ""}"></i>' for number in range(n))
     st.html(
-        f'<div class="txcls-lesson-head"><b>{title}</b><span>{html.escape(position + minutes)}</span>'
-        f'<div class="bar" role="progressbar" aria-valuemin="1" aria-valuemax="{n}" aria-valuenow="{place.index + 1}" '
-        f'aria-label="{html.escape(position, quote=True)}">{marks}</div></div>'
+        f'<div class="txcls-lesson-head"><b>{title}</b><span>{html.escape(progress + minutes)}</span>'
+        f'<div class="bar" role="progressbar" aria-valuemin="1" aria-valuemax="{n}" '
+        f'aria-valuenow="{position.index + 1}" aria-label="{html.escape(progress, quote=True)}">{marks}</div></div>'
     )
 
 
-def _question(place: lesson.Place, solved: Solved, words: Mapping[str, str]) -> None:
+def _question(position: lesson.LessonPosition, solved: Solved, words: Mapping[str, str]) -> None:
     question = solved.step.question
     assert question is not None
     with st.container(key="lesson_question"):
         st.markdown(f"**{question.ask.strip()}**")
-        answer = lesson.answer_of(place)
+        answer = lesson.answer_of(position)
         if lecture.is_on() and answer is not None:
             if answer.answer is not None:
                 st.markdown(f"{words['your_answer']}: **{_as_text(answer.answer, solved)}**")
@@ -145,22 +147,22 @@ def _question(place: lesson.Place, solved: Solved, words: Mapping[str, str]) -> 
             st.warning(text, icon="✖️")
         elif question.look and not lecture.is_on():
             st.caption(words["look"])
-        _answer_controls(place, solved, words)
-        if st.session_state.pop(_NOTHING_CHOSEN, None) == place:
+        _answer_controls(position, solved, words)
+        if st.session_state.pop(_NOTHING_CHOSEN, None) == position:
             st.warning(words["choose_first"])
         with st.container(horizontal=True, gap="small"):
-            st.button(words["check"], key="lesson_check", type="primary", on_click=_check, args=(place, solved))
+            st.button(words["check"], key="lesson_check", type="primary", on_click=_check, args=(position, solved))
             if not lecture.is_on():
                 st.button(words["show"], key="lesson_show", on_click=lesson.reveal)
 
 
-def _key(place: lesson.Place) -> str:
-    return f"lesson_given_{place.name}_{place.index}"
+def _key(position: lesson.LessonPosition) -> str:
+    return f"lesson_given_{position.name}_{position.index}"
 
 
-def _answer_controls(place: lesson.Place, solved: Solved, words: Mapping[str, str]) -> None:
+def _answer_controls(position: lesson.LessonPosition, solved: Solved, words: Mapping[str, str]) -> None:
     """Draw the controls for an answer: options, a number field, words to drag, or heads."""
-    question, key = solved.step.question, _key(place)
+    question, key = solved.step.question, _key(position)
     if isinstance(question, Choice):
         options = range(len(solved.offered))
         st.radio(
@@ -194,9 +196,9 @@ def _as_text(answer: Any, solved: Solved) -> str:
     return " · ".join(answer)
 
 
-def _check(place: lesson.Place, solved: Solved) -> None:
+def _check(position: lesson.LessonPosition, solved: Solved) -> None:
     """Store the visitor's answer, if there is one."""
-    question, key = solved.step.question, _key(place)
+    question, key = solved.step.question, _key(position)
     answer: Any = st.session_state.get(key)
     if isinstance(question, Drag):
         rows = st.session_state.get(f"{key}_rows", [list(solved.offered)])
@@ -206,7 +208,7 @@ def _check(place: lesson.Place, solved: Solved) -> None:
     if isinstance(question, Heads) and not answer and question.look:  # the heads switched on the page count
         answer = [part for part in state.shown_view().switched if part.replace(".", "").isdecimal()]
     if answer is None or answer == []:
-        st.session_state[_NOTHING_CHOSEN] = place
+        st.session_state[_NOTHING_CHOSEN] = position
     else:
         lesson.answer(answer)
 
@@ -241,11 +243,11 @@ def _restore_buttons(words: Mapping[str, str]) -> None:
         st.button(words["mine"], key="lesson_mine", on_click=lesson.apply_saved_changes)
 
 
-def _result(place: lesson.Place, words: Mapping[str, str]) -> None:
+def _result(position: lesson.LessonPosition, words: Mapping[str, str]) -> None:
     """After the last step's question, draw the result and its code."""
-    if place.index < len(place.lesson.steps) - 1 or lesson.is_open():
+    if position.index < len(position.lesson.steps) - 1 or lesson.is_open():
         return
-    code, right, n_questions = lesson.code(place)
+    code, right, n_questions = lesson.code(position)
     if n_questions:
         st.markdown(f"**{words['done']}** {words['result'].format(right=right, questions=n_questions)}")
         st.markdown(f"{words['code']}:")
@@ -253,23 +255,23 @@ def _result(place: lesson.Place, words: Mapping[str, str]) -> None:
         st.caption(words["code_note"])
 
 
-def _navigation(place: lesson.Place, words: Mapping[str, str]) -> None:
-    n = len(place.lesson.steps)
+def _navigation(position: lesson.LessonPosition, words: Mapping[str, str]) -> None:
+    n = len(position.lesson.steps)
     with st.container(horizontal=True, gap="small"):
-        st.button(words["back"], key="lesson_back", disabled=place.index == 0, on_click=lesson.turn, args=(-1,))
-        if place.index < n - 1 or lesson.is_open():
+        st.button(words["back"], key="lesson_back", disabled=position.index == 0, on_click=lesson.turn, args=(-1,))
+        if position.index < n - 1 or lesson.is_open():
             st.button(words["next"], key="lesson_next", type="primary", on_click=lesson.turn, args=(1,))
     with st.container(key="lesson_keys"):
         st.caption(words["keys"])
     with st.container(horizontal=True, gap="small"):
-        for language in languages_of(place.name):
-            if language != place.language:
+        for language in languages_of(position.name):
+            if language != position.language:
                 name = LANGUAGES.get(language, language)
                 st.button(
-                    name, key=f"lesson_in_{language}", type="tertiary", on_click=lesson.go, args=(place.index,),
+                    name, key=f"lesson_in_{language}", type="tertiary", on_click=lesson.go, args=(position.index,),
                     kwargs={"language": language},
                 )  # fmt: skip
-        if lesson.answers_to_store(place):
+        if lesson.answers_to_store(position):
             st.button(words["again"], key="lesson_again", type="tertiary", on_click=lesson.clear_answers)
         st.button(words["leave"], key="lesson_leave", type="tertiary", on_click=lesson.leave)
 

@@ -192,7 +192,7 @@ def _draw_card(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, n: in
     traced = compute.patterns(page.source, text)
     tokens, pattern = traced.tokens[:MAX_TOKENS], traced.attention[layer, head]
     lists = record.story.story.lists if record.story.verdict != "wrong" else None
-    words = _words_by_weight(lists, compute.spellings(page.source)) if lists is not None else []
+    words = _words_by_weight(lists, compute.token_strings(page.source)) if lists is not None else []
     with st.container(border=True, key=f"atlas_head_{layer}_{head}"):
         st.html(
             f'<div class="txcls-head"><b>Head {name}</b> {heads.verdict_html(record)} '
@@ -227,12 +227,12 @@ def _draw_card(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, n: in
         layout.link_to(on_this_text, menu.ATTENTION, f"Head {name} on this sentence →")
 
 
-def _words_by_weight(lists: Lists, spellings: Sequence[str]) -> list[tuple[int, str, float]]:
+def _words_by_weight(lists: Lists, token_strings: Sequence[str]) -> list[tuple[int, str, float]]:
     """A story's words by decreasing weight: id, spelling and weight; empty if the story has no list of words."""
     if lists.words is None:
         return []
     order = map(int, np.argsort(-lists.words, kind="stable"))
-    return [(n, spellings[n].strip(), float(lists.words[n])) for n in order if spellings[n].strip()]
+    return [(n, token_strings[n].strip(), float(lists.words[n])) for n in order if token_strings[n].strip()]
 
 
 def _heaviest_words(words: Sequence[tuple[int, str, float]]) -> str:

@@ -133,7 +133,7 @@ def _draw_head(view: View, classifier: Predictor, shown: ShownTokens) -> None:
         key="chart_map",
         alt=f"Heat map of attention in {shown.head_name} over {len(shown.names)} tokens; "
         + _largest_weight(shown.pattern, shown.names),
-        of=shown.file_name,
+        file_prefix=shown.file_name,
     )
 
 
@@ -194,7 +194,7 @@ def _draw_arcs(view: View, shown: ShownTokens) -> None:
         + ", ".join(
             f"{names[q][:20]} to {names[k][:20]}" for q, k in list(zip(arcs.queries, arcs.keys, strict=True))[:3]
         ),
-        of=shown.file_name,
+        file_prefix=shown.file_name,
     )
     st.caption(
         f"The {len(arcs.weights)} arcs with the largest weights, and dots whose size shows self-attention: together "
@@ -258,7 +258,7 @@ def _draw_comparison(page: layout.Page, shown: ShownTokens) -> None:
                 key=f"chart_versus_{name}",
                 alt=f"Heat map of attention of {name} in layer {map_layer + 1}, head {map_head + 1} over {len(tokens)} "
                 f"tokens; {_largest_weight(weights, tokens)}",
-                of=f"{name}-layer{map_layer + 1}-head{map_head + 1}",
+                file_prefix=f"{name}-layer{map_layer + 1}-head{map_head + 1}",
             )
     st.caption(
         "Head numbers are arbitrary: head 1 of one model does not correspond to head 1 of another, even if the two "

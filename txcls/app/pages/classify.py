@@ -5,7 +5,7 @@ from functools import partial
 
 import streamlit as st
 
-from txcls.address import MAX_LINKED_CHARACTERS, MAX_ROWS, SWITCH, View, params_from_view
+from txcls.address import MAX_LINKED_CHARACTERS, MAX_SHOWN_CLASSES, SWITCH, View, params_from_view
 from txcls.app import menu
 from txcls.app.components.live_picture import live_picture
 from txcls.app.shell import checkpoints, compute, layout, lecture, model_parts, state, token_html
@@ -130,7 +130,7 @@ def _draw_picture(page: layout.Page, classifier: Predictor) -> None:
         partial(checkpoints.packed_classifier, page.source),
         text=page.view.text,
         box=f"{layout.TEXT_BOX}_{page.info.name}",
-        off=heads,
+        switched_off_heads=heads,
         how="uniform" if page.view.heads == "uniform" else page.view.off,
         key="live_picture",
         on_arrived=state.change_view,
@@ -212,7 +212,7 @@ def _draw_prediction(page: layout.Page, source: Source, classifier: Predictor, *
     elif sentence := accepted_out_of_scope(classifier.checkpoint.metrics):
         st.caption(f"Not rejected as out of scope. {sentence}")
     warn_if_unlike(classifier, prediction)
-    k = min(page.view.k, len(classifier.classes), MAX_ROWS)
+    k = min(page.view.k, len(classifier.classes), MAX_SHOWN_CLASSES)
     shown, hidden = prediction.ranked[:k], prediction.ranked[k:]
     other_probability = sum(score.probability for score in hidden)
     colours = class_colours([prediction.probabilities[name] for name in classifier.classes])
@@ -226,7 +226,7 @@ def _draw_prediction(page: layout.Page, source: Source, classifier: Predictor, *
             names_above=has_long_names(classifier.classes),
         ),
         key=key,
-        of=source.name,
+        file_prefix=source.name,
         alt=f"Bar chart of class probabilities: {probabilities}"
         + (f", all others {percentage(other_probability)}" if hidden else ""),
     )
@@ -241,7 +241,7 @@ def _draw_text_as_read(page: layout.Page, source: Source, classifier: Predictor)
 
 
 def _choose_k(page: layout.Page, n_classes: int) -> None:
-    limit = min(n_classes, MAX_ROWS)
+    limit = min(n_classes, MAX_SHOWN_CLASSES)
     if limit < 2:
         return
     st.session_state["k_box"] = min(page.view.k, limit)

@@ -49,7 +49,7 @@ def _draw_film(page: layout.Page, checkpoint: Checkpoint) -> None:
         name=page.view.checkpoint,
         opened=f"{page.source.name} {page.source.state} {lesson.n_opened()}",
         tokens=[visible(token.label[:40]) for token in tokens[shown_tokens]],
-        at=int(np.abs(steps - page.view.training_step).argmin()),
+        snapshot=int(np.abs(steps - page.view.training_step).argmin()),
         default=int(np.abs(steps - state.default_training_step()).argmin()),
         patched=patch_history,
     )

@@ -50,8 +50,8 @@ def _draw_words(page: layout.Page) -> None:
     """Draw the token embeddings, and the nearest neighbours of each token of the text."""
     st.subheader("Its words among the vocabulary", anchor=False)
     plane = compute.token_plane(page.source, page.view.text)
-    names = compute.spellings(page.source)
-    own_names = [names[index] for index in plane.own]
+    names = compute.token_strings(page.source)
+    text_names = [names[index] for index in plane.text_ids]
     clicked = page.view.word if len(SPECIAL_TOKENS) <= page.view.word < len(names) else 0
     nearest = dict(plane.nearest)
     if clicked and clicked not in nearest:
@@ -63,22 +63,22 @@ def _draw_words(page: layout.Page) -> None:
             token_scatter(
                 plane.points,
                 [names[index] for index in plane.ids],
-                plane.own_points,
-                own_names,
+                plane.text_points,
+                text_names,
                 plane.shares.tolist(),
                 ids=plane.ids,
-                own_ids=plane.own,
+                text_ids=plane.text_ids,
                 near=[clicked, *(other for other, _ in nearest.get(clicked, ()))],
             ),
             key=f"chart_words_{clicked}",
             on_select=lambda: _select_word(f"chart_words_{clicked}"),
-            alt=f"Scatter of {len(plane.ids):,} token vectors in two dimensions, {len(own_names)} of them of this text",
+            alt=f"Scatter of {len(plane.ids):,} token vectors in two dimensions, {len(text_names)} from this text",
         )
     with list_column:
         _draw_nearest_words(plane, names, clicked, nearest)
     st.caption(
         f"Token embeddings, before any layer. Grey: the first {len(plane.ids):,} of {n:,} tokens of the vocabulary; "
-        f"large: the {len(own_names)} distinct tokens of this text, named where there is room. The axes explain "
+        f"large: the {len(text_names)} distinct tokens of this text, named where there is room. The axes explain "
         f"{percentage(plane.shares.sum(), 0)} of the "
         f"variance{'' if plane.shares.sum() > 0.5 else ', so the plot shows little of the distances'}."
     )
@@ -88,7 +88,7 @@ def _draw_nearest_words(
     plane: TokenPlane, names: Sequence[str], clicked: int, nearest: Mapping[int, Sequence[tuple[int, float]]]
 ) -> None:
     """Draw the nearest tokens of the clicked token, then those of each token of the text."""
-    if not plane.own and not clicked:
+    if not plane.text_ids and not clicked:
         st.info("No word of this text is in the vocabulary, so none has an embedding.")
         return
     st.markdown(
@@ -96,13 +96,13 @@ def _draw_nearest_words(
     )
     rows = []
     limit = MAX_WORDS_PER_SLIDE if lecture.is_on() else MAX_WORDS
-    for index in list(dict.fromkeys([*([clicked] if clicked else []), *plane.own]))[:limit]:
+    for index in list(dict.fromkeys([*([clicked] if clicked else []), *plane.text_ids]))[:limit]:
         near = ", ".join(f"{_token_text(names[other])} {_cosine_text(cosine)}" for other, cosine in nearest[index])
         rows.append((f"{'▶ ' * (index == clicked)}**{_token_text(names[index])}**", near))
     with st.container(height=560 if len(rows) > 10 else "content", border=False, key="nearest_words"):
         st.markdown(table(("token", "nearest"), rows))
-    if len(plane.own) > limit:
-        st.caption(f"The first {limit} of {len(plane.own)}.")
+    if len(plane.text_ids) > limit:
+        st.caption(f"The first {limit} of {len(plane.text_ids)}.")
 
 
 def _select_word(key: str) -> None:
@@ -125,8 +125,8 @@ def _draw_texts(page: layout.Page, classifier: Predictor) -> None:
                 plane.points,
                 pooled.labels,
                 others,
-                plane.own.tolist(),
-                plane.own_label,
+                plane.text_point.tolist(),
+                plane.text_label,
                 plane.shares.tolist(),
                 classes=classifier.classes,
                 colours=class_colours([probabilities[name] for name in classifier.classes]),
@@ -134,7 +134,7 @@ def _draw_texts(page: layout.Page, classifier: Predictor) -> None:
             key="chart_texts",
             alt=f"Scatter of the pooled vectors of {len(others)} texts by predicted class: "
             + ", ".join(f"{count} {name[:30]}" for name, count in Counter(pooled.labels).most_common())
-            + f"; this text among them, {plane.own_label}",
+            + f"; this text among them, {plane.text_label}",
             on_select=lambda: _select_text(others),
         )
         st.caption(
@@ -148,7 +148,7 @@ def _draw_texts(page: layout.Page, classifier: Predictor) -> None:
         if clicked in others:
             unit = pooled.vectors / np.linalg.norm(pooled.vectors, axis=1, keepdims=True)
             index = others.index(clicked)
-            cosines = np.where(np.arange(len(others)) == index, -2.0, unit @ unit[index])  # -2: not itself
+            cosines = np.where(np.arange(len(others)) == index, -2.0, unit @ unit[index])  # excludes the text itself
             compared_with = f"“{_beginning(clicked)}”"
         st.subheader("Nearest texts", anchor=False)
         st.markdown(

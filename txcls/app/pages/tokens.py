@@ -227,7 +227,7 @@ def _draw_merge_steps(part: str, merges: Sequence[Merge], tokenizers: Tokenizers
     st.html(
         token_html.pieces(
             [spell(piece) for piece in (last_merge.pieces if last_merge else part)],
-            new=last_merge.place if last_merge else None,
+            new=last_merge.new_piece if last_merge else None,
         )
     )
     if last_merge is None:
@@ -249,7 +249,7 @@ def _draw_merge_steps(part: str, merges: Sequence[Merge], tokenizers: Tokenizers
         )
         for merge in merges
     ]
-    st.html(token_html.merges(rows, now=n_merged))
+    st.html(token_html.merges(rows, current_merge=n_merged))
     st.caption(
         "**Count**: how often the pair occurred when it was learned; each step learns the most frequent pair. A "
         "vocabulary lists its words by frequency but does not store counts, so these assume Zipf's law: the word at "
@@ -265,7 +265,7 @@ def _pair_count(merge: Merge, tokenizers: Tokenizers) -> str:
 
 def _draw_vocabulary(page: layout.Page, tokenizer: Tokenizer) -> None:
     st.subheader("Search the vocabulary", anchor=False)
-    names = compute.spellings(page.source)
+    names = compute.token_strings(page.source)
     typed = st.text_input(
         f"Word, part of a word, or id (0 to {len(names) - 1:,})",
         key="vocabulary_query",

@@ -32,7 +32,7 @@ def chart(
     *,
     key: str,
     alt: str,
-    of: str = "",
+    file_prefix: str = "",
     on_select: Callable[[], None] | Literal["ignore"] = "ignore",
 ) -> None:
     """Draw a figure, its description for screen readers, and buttons that save it as PNG, SVG and CSV.
@@ -43,13 +43,13 @@ def chart(
         figure: from `txcls.figures`.
         key: key of the element: `chart_` and a name, which is also the end of the names of saved files.
         alt: the description.
-        of: the start of the names of saved files; the default is the view's checkpoint.
+        file_prefix: the start of the names of saved files; the default is the view's checkpoint.
         on_select: called when a point is clicked.
     """
     large = lecture.is_on()
     if st.context.theme.type == "dark":
         darken(figure)
-    file_name = f"{of or state.shown_view().checkpoint}-{key.removeprefix('chart_')}"
+    file_name = f"{file_prefix or state.shown_view().checkpoint}-{key.removeprefix('chart_')}"
     st.plotly_chart(
         lecture.enlarge(figure) if large else figure,
         key=key,

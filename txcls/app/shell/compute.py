@@ -117,15 +117,15 @@ def tokenizers(source: Source, *, size: int) -> Tokenizers:
 
 
 @cached()
-def spellings(source: Source) -> tuple[str, ...]:
+def token_strings(source: Source) -> tuple[str, ...]:
     """The checkpoint's vocabulary in printable form, by id."""
-    return vocabulary.spellings(checkpoints.classifier(source).tokenizer)
+    return vocabulary.token_strings(checkpoints.classifier(source).tokenizer)
 
 
 @cached()
 def search(source: Source, query: str) -> VocabularySearch:
     """Entries of the checkpoint's vocabulary that match the query."""
-    return search_vocabulary(spellings(source), query)
+    return search_vocabulary(token_strings(source), query)
 
 
 nearest_tokens = of_checkpoint(vocabulary.nearest_tokens)
@@ -141,7 +141,8 @@ N_REPORTS = 64
 def clearest_texts(source: Source) -> tuple[str, ...]:
     """For each head of the checkpoint's atlas, layer by layer, the text in which it follows its story most closely.
 
-    For `who_won`, a sentence of its generated test split; otherwise one of the app's examples. Empty without an atlas.
+    For `who_won`, a sentence of its generated test split; otherwise one of the app's examples. Empty if there is no
+    atlas.
     """
     classifier = checkpoints.classifier(source)
     atlas = HeadAtlas.of(classifier)

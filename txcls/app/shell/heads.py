@@ -38,7 +38,7 @@ def open_on_head(page: layout.Page, classifier: Predictor, *, attention: Floats 
     head is chosen whose queries attend most to a single other token, since its map shows a visible pattern.
     """
     model = classifier.checkpoint.config.model
-    page = layout.fit_view(page, of=page.view.checkpoint, layer=model.n_layers - 1, head=model.n_heads - 1)
+    page = layout.fit_view(page, checkpoint_name=page.view.checkpoint, layer=model.n_layers - 1, head=model.n_heads - 1)
     worth, atlas = _worth_of_heads(classifier), HeadAtlas.of(classifier)
     in_url = np.array([page.view.layer, page.view.head])
     candidates = [head for head in np.ndindex(worth.shape) if ((in_url == UNSET) | (in_url == head)).all()]

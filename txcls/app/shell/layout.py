@@ -302,10 +302,10 @@ def _show_notes(info: PageInfo, view: View) -> None:
     state.publish(view)
 
 
-def close_page(page: PlainPage, *, at: tuple[int, int] | None = None) -> None:
-    """Draw the end of a page: links to the pages before and after it, and the components for typing and keys.
+def close_page(page: PlainPage, *, step: tuple[int, int] | None = None) -> None:
+    """Draw the end of a page: links to the pages before and after it, and components for typing and for the keyboard.
 
-    `at` is the step that the page shows and the number of steps (see `lecture.end`).
+    `step` is the step that the page shows and the number of steps (see `lecture.end`).
     """
     index = PAGES.index(page.info)
     with st.container(horizontal=True, horizontal_alignment="distribute", key="page_links"):
@@ -319,7 +319,7 @@ def close_page(page: PlainPage, *, at: tuple[int, int] | None = None) -> None:
     layers = None
     if isinstance(page, Page) and checkpoints.is_loaded(page.source):
         layers = checkpoints.classifier(page.source).checkpoint.config.model.n_layers
-    lecture.end(layers=layers, at=at)
+    lecture.end(layers=layers, step=step)
 
 
 def _list_unreadable() -> None:
@@ -370,16 +370,16 @@ def _describe(name: str) -> str:
 AnyPage = TypeVar("AnyPage", bound=PlainPage)
 
 
-def fit_view(page: AnyPage, *, of: str, **limit: int) -> AnyPage:
+def fit_view(page: AnyPage, *, checkpoint_name: str, **limit: int) -> AnyPage:
     """The page with fields of its view clipped to `limit`, such as `layer=1`; warns about each that was out of range.
 
-    `of` is the name of the checkpoint, for the warning.
+    `checkpoint_name` is used in the warning.
     """
     view = page.view
     for field, last in limit.items():
         value = getattr(view, field)
         if value > last:
-            st.warning(f"There is no {field} {value + 1} in {plain(of)}; showing {field} {last + 1}, the last one.")
+            st.warning(f"There is no {field} {value + 1} in {plain(checkpoint_name)}; showing {field} {last + 1}.")
             change: dict[str, Any] = {field: last}
             view = replace(view, **change)
     if view is not page.view:

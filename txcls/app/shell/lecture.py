@@ -109,26 +109,26 @@ def lesson_slide(*, hides_answer: bool = False) -> Iterator[None]:
 
 def _mark_part() -> None:
     """Outside lecture mode, mark the beginning of the part of the page that the lesson's step is about."""
-    place = lesson.now()
-    if place is None or st.session_state[_PAGE] is not place.page:
+    position = lesson.now()
+    if position is None or st.session_state[_PAGE] is not position.page:
         return
     st.session_state[_PARTS] += 1
-    if st.session_state[_PARTS] == _slide_of(place):
+    if st.session_state[_PARTS] == _slide_of(position):
         st.html('<span class="txcls-part"></span>')
 
 
-def _slide_of(place: lesson.Place) -> int:
+def _slide_of(position: lesson.LessonPosition) -> int:
     """The number, from 1, of the slide that a step is about."""
-    number = str(place.step.state.get(SLIDE, 1))
+    number = str(position.step.state.get(SLIDE, 1))
     return int(number) if number.isdecimal() else 1
 
 
-def _slides_of_step(place: lesson.Place) -> list[dict[str, Any]]:
+def _slides_of_step(position: lesson.LessonPosition) -> list[dict[str, Any]]:
     """The lesson's slides, with the page's slide that the step is about between them."""
     slides: list[dict[str, Any]] = st.session_state[_SLIDES]
     of_lesson = [slide for slide in slides if "lesson" in slide]
     of_page = [slide for slide in slides if "lesson" not in slide]
-    number = _slide_of(place)
+    number = _slide_of(position)
     return of_lesson[:1] + of_page[number - 1 : number] + of_lesson[1:]
 
 
@@ -138,12 +138,12 @@ def step_part(name: str, layer: int | None) -> str:
     return part if layer is None else f"{part}.{layer}"
 
 
-def end(*, layers: int | None = None, at: tuple[int, int] | None = None, is_broken: bool = False) -> None:
+def end(*, layers: int | None = None, step: tuple[int, int] | None = None, is_broken: bool = False) -> None:
     """End the page: draw the component for the keys, and in lecture mode the bar with the map of the architecture.
 
     Args:
         layers: number of layers of the page's model; None if it shows no model or several.
-        at: the step that the page shows, from 0, and the number of steps, through which the buttons `step_back` and
+        step: the step that the page shows, from 0, and the number of steps, through which the buttons `step_back` and
             `step_next` go; None for a page without steps.
         is_broken: whether the page ends with a message outside its slides.
     """
@@ -153,20 +153,20 @@ def end(*, layers: int | None = None, at: tuple[int, int] | None = None, is_brok
         "page": info.name,
         "title": st.session_state[_TITLE],
         "slides": [] if is_broken else st.session_state[_SLIDES],
-        "at": at,
+        "at": step,
         "layers": layers,
         "small": is_small(),
         "pages": [(page.name, page.title) for page in menu.PAGES],
     }
-    if (place := lesson.now()) is not None:
-        n = len(place.lesson.steps)
+    if (position := lesson.now()) is not None:
+        n = len(position.lesson.steps)
         data |= {
-            "page": f"{info.name} {place.name} {place.index}{' open' * lesson.is_open()}",
-            "slides": [] if is_broken else _slides_of_step(place),
+            "page": f"{info.name} {position.name} {position.index}{' open' * lesson.is_open()}",
+            "slides": [] if is_broken else _slides_of_step(position),
             "at": None,
-            "lesson": _lesson_data(place),
-            "first": place.index == 0,
-            "last": place.index == n - 1 and not lesson.is_open(),
+            "lesson": _lesson_data(position),
+            "first": position.index == 0,
+            "last": position.index == n - 1 and not lesson.is_open(),
         }
         bar_and_keys(data, on_mode=_switch, on_turn=lambda n: lesson.turn(n, to_last_slide=n < 0), on_jump=_jump)
         return
@@ -188,19 +188,19 @@ def _jump(target: str) -> None:
     _turn(next((n for n, page in enumerate(menu.PAGES) if page.name == part), -1), to_last_slide=False)
 
 
-def _lesson_data(place: lesson.Place) -> dict[str, Any]:
+def _lesson_data(position: lesson.LessonPosition) -> dict[str, Any]:
     """The data of a lesson's step for the bar and the keys."""
-    shown_lesson = place.lesson
-    planned = shown_lesson.planned(place.index)
-    words = words_in(place.language)
+    shown_lesson = position.lesson
+    planned = shown_lesson.planned(position.index)
+    words = words_in(position.language)
     return {
-        "language": place.language,
+        "language": position.language,
         "title": shown_lesson.title,
-        "step": place.step.title,
-        "at": place.index,
+        "step": position.step.title,
+        "at": position.index,
         "of": len(shown_lesson.steps),
         "planned": "" if planned is None else words["minutes"].format(minutes=f"{planned[0]:g}–{planned[1]:g}"),
-        "far_down": _slide_of(place) > 1,
+        "far_down": _slide_of(position) > 1,
     }
 
 

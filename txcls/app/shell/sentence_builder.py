@@ -1,4 +1,5 @@
-"""Build sentences of `who_won` from select boxes, and offer replacements for words that its model does not know."""
+"""Build sentences for the `who_won` models from select boxes, and offer replacements for words that its model does not
+know."""
 
 from typing import Any, get_args
 

@@ -61,8 +61,9 @@ def _absolute(params: Mapping[str, str]) -> dict[str, str]:
 def current_view(checkpoints: Sequence[str], *, text_box: str, first_text: Callable[[str], str]) -> View:
     """This session's view, updated from the URL after a link or the browser's back button.
 
-    `first_text` returns a checkpoint's text if the URL has none. `text_box` is the key of the page's text area. It is
-    set only when the page opens or the URL has a new text: at any other time the visitor may be typing in it.
+    `first_text` returns the default text for a checkpoint when the URL has none. `text_box` is the key of the page's
+    text area. It is set only when the page opens or the URL has a new text: at any other time the visitor may be typing
+    in it.
     """
     state, params = st.session_state, st.query_params.to_dict()
     touched = state.pop("_touched", False)  # a widget has just changed the view, so the URL is out of date

@@ -1,4 +1,5 @@
-"""Build beginnings of sentences of `agreement` from select boxes: the subject, its number, and nouns after it."""
+"""Build beginnings of sentences for the `agreement` models from select boxes: the subject, its number, and nouns after
+it."""
 
 from typing import Any
 

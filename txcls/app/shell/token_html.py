@@ -112,8 +112,8 @@ def ids(names: Sequence[str], tokens: Sequence[Token]) -> str:
     """A row of tokens, each above its id and its offsets in the typed text.
 
     Args:
-        names: T labels.
-        tokens: T tokens.
+        names: the T tokens as display strings.
+        tokens: the T tokens.
     """
     parts = []
     for name, token in list(zip(names, tokens, strict=True))[:MAX_CHIPS]:
@@ -147,12 +147,12 @@ def pieces(pieces: Sequence[str], *, new: int | None) -> str:
     return f'<div class="txcls-chips txcls-pieces">{"".join(parts)}</div>'
 
 
-def merges(rows: Sequence[tuple[str, str, str, str]], *, now: int) -> str:
-    """The merges of a word as a table of (pair, rank, frequency, pieces); those after number `now` are pale."""
+def merges(rows: Sequence[tuple[str, str, str, str]], *, current_merge: int) -> str:
+    """The merges of a word as a table of (pair, rank, frequency, pieces); those after `current_merge` are pale."""
     lines = []
     for number, (pair, rank, frequency, pieces) in enumerate(rows, start=1):
-        kind = "now" if number == now else "later" if number > now else ""
-        mark = "▶" if number == now else ""
+        kind = "now" if number == current_merge else "later" if number > current_merge else ""
+        mark = "▶" if number == current_merge else ""
         lines.append(
             f'<tr class="{kind}"><td class="n">{mark} {number}</td><td class="p">{escape(pair)}</td>'
             f'<td class="n">{rank}</td><td class="n">{frequency}</td><td>{escape(pieces)}</td></tr>'

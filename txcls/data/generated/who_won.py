@@ -2,9 +2,10 @@
 
     Rovers, who lost to United last week, beat City yesterday.   ->  Rovers
 
-The class is the team that won. Each report has a twin with the two teams swapped and the other label. Both contain the
-same words, so a bag-of-words model can at best guess between the two teams. For each report, the grammar records the
-role of each word and the constructions that were used; some combinations of constructions never occur in training.
+The class is the team that won. Each report occurs a second time with the two teams swapped and the other
+label. Both contain the same words, so a bag-of-words model can at best guess between the two teams. For each report,
+the grammar records the role of each word and the constructions that were used; some combinations of constructions never
+occur in training.
 """
 
 import random
@@ -42,8 +43,8 @@ RELATIVES: tuple[Relative, ...] = get_args(Relative)
 PLACES: tuple[Place, ...] = get_args(Place)
 
 HELD_OUT = frozenset(
-    (main, place, relative)
-    for (m, main), (p, place), (r, relative) in product(enumerate(MAINS), enumerate(PLACES), enumerate(RELATIVES))
+    (main, position, relative)
+    for (m, main), (p, position), (r, relative) in product(enumerate(MAINS), enumerate(PLACES), enumerate(RELATIVES))
     if (m + 2 * r + 3 * p) % 8 == 0
 )
 """Combinations of main and relative clauses that never occur in training, although each of the clauses does."""
@@ -80,8 +81,8 @@ RELATIVE_PLACES: tuple[tuple[tuple[Place, ...], float], ...] = (
 class Form:
     """The constructions and words of a report, without the teams.
 
-    `relatives` contains for each relative clause its place, kind, verb and time, and the index of the other team that
-    it names (0 or 1).
+    `relatives` contains for each relative clause the team that it follows, its kind, verb and time, and the index of
+    the other team that it names (0 or 1).
     """
 
     main: Main
@@ -137,29 +138,30 @@ def make_report(form: Form, *, winner: str, loser: str, others: Sequence[str] = 
 
 
 def reports(n_pairs: int = N_PAIRS, *, seed: int = SEED) -> Iterator[Report]:
-    """Yield reports, each followed by its twin, without repetitions; `seed` determines them and their order."""
+    """Yield reports, each followed by the same report with the teams swapped, without repetitions; `seed` determines
+    them and their order."""
     rng = random.Random(seed)
     seen: set[str] = set()
     while len(seen) < n_pairs:
         form = _random_form(rng)
         winner, loser, *others = rng.sample(TEAMS, 4)
-        twins = [make_report(form, winner=a, loser=b, others=others) for a, b in ((winner, loser), (loser, winner))]
-        key = min(report.text for report in twins)
+        pair = [make_report(form, winner=a, loser=b, others=others) for a, b in ((winner, loser), (loser, winner))]
+        key = min(report.text for report in pair)
         if key not in seen:
             seen.add(key)
-            yield from twins
+            yield from pair
 
 
 def split_of(report: Report) -> SplitName:
     """The split of a report: `new` if it has a held-out combination, otherwise according to its text without teams.
 
-    A report, its twin, and the same sentence about any other two teams are therefore in the same split.
+    The same sentence about any two teams, in either order, is therefore in the same split.
     """
     if report.form.is_new:
         return "new"
     without_teams = report.text.replace(report.winner, "_").replace(report.loser, "_")
-    tenth = zlib.crc32(without_teams.encode()) % 10
-    return "test" if tenth == 0 else "validation" if tenth == 1 else "train"
+    bucket = zlib.crc32(without_teams.encode()) % 10
+    return "test" if bucket == 0 else "validation" if bucket == 1 else "train"
 
 
 def reports_of(split: SplitName) -> list[Report]:

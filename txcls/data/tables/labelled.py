@@ -10,7 +10,7 @@ from txcls.config import DataConfig
 from txcls.data.classes import label_name, labelled_texts, natural_order, rows_in_classes
 from txcls.data.columns import Guess, guess_columns, has_text_column, text_columns
 from txcls.data.labels import label_notes, merge_labels, names_from_code_book
-from txcls.data.limits import MAX_FIELD_CHARACTERS, MAX_ROWS
+from txcls.data.limits import MAX_FIELD_CHARACTERS, MAX_TRAINING_ROWS
 from txcls.data.tables.table import SUFFIXES, Table, has_table_suffix, row_text
 from txcls.data.text_notes import text_notes
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
@@ -72,13 +72,14 @@ def labelled_rows(table: Table, guess: Guess, *, merge: bool = False) -> TableRo
     `merge` merges labels that differ only in case and spaces, and leaves out placeholders such as "n/a".
 
     Raises:
-        DataError: no row has a text and a label, there are more than MAX_ROWS rows, or a text is a list or an object.
+        DataError: no row has a text and a label, there are more than MAX_TRAINING_ROWS rows,
+            or a text is a list or an object.
     """
     too_many = DataError(
-        f"{table.path}: more than {MAX_ROWS:,} rows, the maximum for training; use a part of them (`predict --input` "
-        "reads any number)"
+        f"{table.path}: more than {MAX_TRAINING_ROWS:,} rows, the maximum for training; use a part of them "
+        "(`predict --input` reads any number)"
     )
-    if (table.n_rows or 0) > MAX_ROWS:
+    if (table.n_rows or 0) > MAX_TRAINING_ROWS:
         raise too_many
     texts: list[str] = []
     names: list[str] = []
@@ -104,7 +105,7 @@ def labelled_rows(table: Table, guess: Guess, *, merge: bool = False) -> TableRo
             numbers.append(number)
             if isinstance(label, str):
                 names_by_label[label.strip()] = label_name(label)
-        if len(texts) > MAX_ROWS:
+        if len(texts) > MAX_TRAINING_ROWS:
             raise too_many
     if not texts:
         raise DataError(
@@ -155,7 +156,7 @@ def read_labelled(
     Args:
         path: a table file.
         config: the columns that a classifier was trained on; guessed if None or if the file lacks them.
-        name: the file's name in notes, if `path` is a temporary file.
+        name: the file's name, for notes, if `path` is a temporary file.
         sheet: the sheet of a workbook; the default is the one with the most rows.
         classes: the classifier's classes; if the file lacks the label column, the column that contains them is used.
         merge: as for `labelled_rows`.

@@ -85,7 +85,7 @@ def cell_text(value: object, *, where: str, column: str) -> str:
 def row_text(values: Values, column: str, *, where: str, config: DataConfig | None = None) -> str:
     """The text of a row: one cell, or several (`subject + body`) joined by line breaks; errors as for `cell_text`.
 
-    `config` says whether HTML and e-mail headers are removed; None removes nothing.
+    `config` determines whether HTML and e-mail headers are removed; if None, neither is.
     """
     cells = [cell_text(values.get(name), where=where, column=name) for name in text_columns(column, values)]
     if config is not None and config.strip_html:
@@ -104,7 +104,7 @@ class Table:
     {"ticket": {"subject": …}} has the column `ticket.subject`.
 
     Attributes:
-        name: the file's name in notes.
+        name: the file's name, as used in `notes`.
         suffix: the format, one of SUFFIXES.
         unit: what row numbers count: "row", "line" or "item".
         n_rows: the number of rows; for formats other than Parquet, None until all rows have been read.
@@ -119,7 +119,7 @@ class Table:
 
         Args:
             path: the file.
-            name: the file's name in notes, if `path` is a temporary file.
+            name: the file's name, for `notes`, if `path` is a temporary file.
             sheet: the sheet of a workbook; the default is the one with the most rows.
 
         Raises:

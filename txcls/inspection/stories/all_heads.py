@@ -99,7 +99,7 @@ def measure_all_heads(
     leaks_prediction = any(clause.key in (NAMED, NOT_NAMED) for story in by_stories for clause in story.clauses)
     return AllHeads(
         n=len(texts),
-        accuracy=shares.own,
+        accuracy=shares.unmodified,
         uniform=shares.uniform,
         lists=float(restored.mean()),
         control=shares.control,

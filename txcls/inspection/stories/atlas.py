@@ -1,4 +1,5 @@
-"""The head atlas of a checkpoint: the story of each head, tested by intervention, and its worth."""
+"""The head atlas of a checkpoint: what each head attends to (a hypothesis, its story, tested by intervention), and how
+much accuracy it contributes (its worth)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -95,7 +96,7 @@ class HeadAtlas:
         n: number of its rows used for `HeadRecord.lost`.
         n_stories: number of its rows used for attention and stories.
         n_validation: number of validation texts on which stories were chosen.
-        table: attention by kinds, on the `n_stories` texts.
+        table: mean attention from each kind of query to each kind of key, on the `n_stories` texts.
         heads: a record for each head, layer by layer.
         spare_lost: the accuracy lost on the test rows with mean ablation of all spare heads together; None if not
             measured.
@@ -119,7 +120,7 @@ class HeadAtlas:
             atlas = cls.from_dict(classifier.checkpoint.metrics["atlas"])
         except (KeyError, TypeError, ValueError):
             return None
-        places = [(head.story.story.layer, head.story.story.head) for head in atlas.heads]
+        heads = [(head.story.story.layer, head.story.story.head) for head in atlas.heads]
         expected = [(layer, head) for layer in range(config.n_layers) for head in range(config.n_heads)]
         table = atlas.table
         shape = (config.n_layers, config.n_heads, len(table.queries), len(table.keys))
@@ -130,7 +131,7 @@ class HeadAtlas:
             and (of_head.distances is None or len(of_head.distances) == 2 * MAX_DISTANCE + 1)
             for of_head in lists
         )
-        fits = fits_lists and places == expected and table.attention.shape == shape and table.entropy.shape == shape[:2]
+        fits = fits_lists and heads == expected and table.attention.shape == shape and table.entropy.shape == shape[:2]
         return atlas if fits and table.chance.shape == table.coverage.shape == shape[2:] else None
 
     def to_dict(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from txcls.data.types import Roles
 from txcls.inspection.stories.kinds import TextKinds, head_patterns, kinds_of_text, roles_by_prediction
-from txcls.inspection.stories.story import BATCH, Story, clause_masks
+from txcls.inspection.stories.story import BATCH_TEXTS, Story, clause_masks
 from txcls.predictor import Predictor
 
 
@@ -33,7 +33,7 @@ def clearest_texts(
     kinds = [kinds_of_text(encodings[n], 0, counts=counts, roles=of_texts[n]) for n in with_words]
     causal = classifier.checkpoint.config.model.causal
     scores = np.zeros((len(stories), len(kinds), 3))  # number of matching clauses, weight on their keys, sharpness
-    for n, patterns in head_patterns(classifier, kinds, batch_size=BATCH):
+    for n, patterns in head_patterns(classifier, kinds, batch_size=BATCH_TEXTS):
         for of_story, story in zip(scores, stories, strict=True):
             pattern = patterns[story.layer, story.head]  # T T
             of_story[n] = *_match(pattern, story, kinds[n], causal=causal), pattern.max(axis=1).mean()

@@ -40,7 +40,7 @@ class TextKinds:
     Attributes:
         ids: (T,) token ids.
         label: the class of the text.
-        kinds: kind to a mask, (T,), of the tokens of that kind.
+        kinds: for each kind, a mask of the tokens of that kind, (T,).
         counts: (T,) number of occurrences of each token's id in the training texts.
     """
 

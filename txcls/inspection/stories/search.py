@@ -8,7 +8,7 @@ import numpy as np
 from txcls.inspection.stories.kinds import ANY, TOKEN_KINDS, KindsTable, TextKinds, measure_kinds
 from txcls.inspection.stories.lists import FittedLists
 from txcls.inspection.stories.story import (
-    MIN_GAIN,
+    MIN_SHARE_GAIN,
     Clause,
     Story,
     Weights,
@@ -111,7 +111,7 @@ class _Search:
             Story(self.layer, self.head, lists=variant) for variant in (lists.words, lists.distances, lists.both)
         )
         single = max(words, distances, key=self._score)
-        return both if self._score(both) >= self._score(single) + MIN_GAIN * self._lost(both) else single
+        return both if self._score(both) >= self._score(single) + MIN_SHARE_GAIN * self._lost(both) else single
 
     def _chosen(self, candidates: Sequence[Clause]) -> Story:
         """Clauses chosen greedily; none if there are no candidates."""
@@ -124,7 +124,7 @@ class _Search:
                 if clause not in chosen.clauses
             ]
             scores = [self._score(story) for story in longer]
-            if max(scores, default=-np.inf) < best + MIN_GAIN * lost or max(scores, default=-np.inf) == -np.inf:
+            if max(scores, default=-np.inf) < best + MIN_SHARE_GAIN * lost or max(scores, default=-np.inf) == -np.inf:
                 break
             chosen, best = longer[int(np.argmax(scores))], max(scores)
         return chosen

@@ -21,7 +21,7 @@ from txcls.inspection.stories.verdicts import IDLE, Verdict, verdict_of
 from txcls.predictor import Predictor, padded
 from txcls.tap import trace
 
-BATCH = 128
+BATCH_TEXTS = 128
 """Maximum number of texts in a batch; batches of long texts are smaller."""
 
 
@@ -123,7 +123,7 @@ def correct_predictions(
 ) -> Bools:
     """Which texts are classified correctly, (N,), with the weights of each (layer, head) in `replaced` replaced."""
     is_correct = np.zeros(len(texts), dtype=bool)
-    for batch in batches_by_length(map(len, texts), batch_size=BATCH):
+    for batch in batches_by_length(map(len, texts), batch_size=BATCH_TEXTS):
         ids = padded([texts[n].ids.tolist() for n in batch])  # B T
         by_layer: dict[int, dict[int, Tensor]] = {}
         for (layer, head), weights in (replaced or {}).items():
@@ -144,7 +144,7 @@ def attention_on_keys(classifier: Predictor, texts: Sequence[TextKinds], story: 
     """
     causal = classifier.checkpoint.config.model.causal
     sums = np.zeros((max(1, len(story.clauses)), 3))  # weight, uniform weight, queries
-    for index, patterns in head_patterns(classifier, texts, batch_size=BATCH):
+    for index, patterns in head_patterns(classifier, texts, batch_size=BATCH_TEXTS):
         pattern, text = patterns[story.layer, story.head], texts[index]  # T T
         uniform_pattern = uniform(np.ones(len(text), dtype=bool), causal=causal)
         if story.lists is not None:
@@ -186,7 +186,7 @@ def _stacked(weights: Sequence[Floats]) -> Tensor:
 
 CONTROL_DRAWS = 5
 """Number of shuffles of a story's lists, over which the control is averaged."""
-MIN_GAIN = 0.05
+MIN_SHARE_GAIN = 0.05
 """Minimum gain from a clause or list, as a fraction of the accuracy lost with uniform weights."""
 RESAMPLES = 1000
 """Number of bootstrap resamples of the texts for the interval of the share."""
@@ -273,7 +273,7 @@ def measure_story(
     def correct_with(weights: Weights) -> Bools:
         return correct_predictions(classifier, covered, {(story.layer, story.head): weights})
 
-    own = correct_predictions(classifier, covered)
+    unmodified = correct_predictions(classifier, covered)
     uniform = correct_with(uniform_weights(story, covered, causal=config.causal))
     restored = correct_with(weights_of(story, covered, causal=config.causal))
     if story.lists is None or counts is None:
@@ -283,18 +283,18 @@ def measure_story(
         ]
         controls = [correct_with(lambda n: spread(control_masks[n]))]
     else:
-        is_idle = own.mean() - uniform.mean() < IDLE  # then nothing depends on the control
+        is_idle = unmodified.mean() - uniform.mean() < IDLE  # then nothing depends on the control
         shuffled = [
             replace(story, lists=story.lists.shuffled(counts, random)) for _ in range(1 if is_idle else CONTROL_DRAWS)
         ]
         controls = [correct_with(weights_of(of_draw, covered, causal=config.causal)) for of_draw in shuffled]
-    shares = Shares.of(own, uniform, restored, controls, random)
+    shares = Shares.of(unmodified, uniform, restored, controls, random)
     attention, chance = zip(*attention_on_keys(classifier, covered, story), strict=True)
     return MeasuredStory(
         story=story,
         n=len(covered),
         coverage=len(covered) / len(texts),
-        accuracy=shares.own,
+        accuracy=shares.unmodified,
         uniform=shares.uniform,
         restored=float(restored.mean()),
         control=shares.control,
@@ -305,7 +305,7 @@ def measure_story(
         attention=attention,
         chance=chance,
         verdict=verdict_of(
-            shares.own - shares.uniform,
+            shares.unmodified - shares.uniform,
             share=shares.share,
             low=shares.interval[0],
             control_share=shares.control_share,
@@ -320,8 +320,8 @@ def necessary_part(
     """The story without clauses that add nothing, or with only one of its two lists if the other adds nothing.
 
     Clauses are removed one by one, which gives their queries uniform weights, as long as this costs less than
-    `MIN_GAIN` of the accuracy lost with uniform weights for the whole story. `fitted` are the lists of the head, for a
-    story with both lists.
+    `MIN_SHARE_GAIN` of the accuracy lost with uniform weights for the whole story. `fitted` are the head's lists, for a
+    story with both.
     """
     causal = classifier.checkpoint.config.model.causal
     simpler = [
@@ -337,23 +337,23 @@ def necessary_part(
     def accuracy(weights: Weights) -> float:
         return float(correct_predictions(classifier, texts, {(story.layer, story.head): weights}).mean())
 
-    own = float(correct_predictions(classifier, texts).mean())
-    lost = own - accuracy(uniform_weights(story, texts, causal=causal))
+    unmodified = float(correct_predictions(classifier, texts).mean())
+    lost = unmodified - accuracy(uniform_weights(story, texts, causal=causal))
     restored, *restored_by_simpler = (
         accuracy(weights_of(variant, texts, causal=causal, uniform_for=story)) for variant in (story, *simpler)
     )
     best = int(np.argmax(restored_by_simpler))
-    if lost < IDLE or restored - restored_by_simpler[best] >= MIN_GAIN * lost:
+    if lost < IDLE or restored - restored_by_simpler[best] >= MIN_SHARE_GAIN * lost:
         return story
     return necessary_part(classifier, texts, simpler[best])
 
 
 @dataclass(frozen=True)
 class Shares:
-    """The accuracy with own, uniform and the control's weights, and the fractions of the lost accuracy that the tested
+    """The accuracy with unmodified, uniform and control weights, and the fractions of the lost accuracy that the tested
     weights and the control restore (`MeasuredStory`)."""
 
-    own: float
+    unmodified: float
     uniform: float
     control: float
     control_range: tuple[float, float] | None
@@ -363,20 +363,20 @@ class Shares:
 
     @classmethod
     def of(
-        cls, own: Bools, uniform: Bools, restored: Bools, controls: Sequence[Bools], random: np.random.Generator
+        cls, unmodified: Bools, uniform: Bools, restored: Bools, controls: Sequence[Bools], random: np.random.Generator
     ) -> "Shares":
         """From which texts, (N,), are classified correctly with each set of weights, and with each control."""
-        with_own, with_uniform, with_story = (float(rows.mean()) for rows in (own, uniform, restored))
+        with_unmodified, with_uniform, with_story = (float(rows.mean()) for rows in (unmodified, uniform, restored))
         with_control = [float(rows.mean()) for rows in controls]
         control = float(np.mean(with_control))
-        lost = with_own - with_uniform if with_own > with_uniform else float("nan")
+        lost = with_unmodified - with_uniform if with_unmodified > with_uniform else float("nan")
         return cls(
-            own=with_own,
+            unmodified=with_unmodified,
             uniform=with_uniform,
             control=control,
             control_range=(min(with_control), max(with_control)) if len(controls) > 1 else None,
             share=(with_story - with_uniform) / lost,
-            interval=_bootstrap(own, uniform, restored, random),
+            interval=_bootstrap(unmodified, uniform, restored, random),
             control_share=(control - with_uniform) / lost,
         )
 
@@ -400,11 +400,11 @@ def _control_keys(mask: Bools, text: TextKinds, random: np.random.Generator, *, 
     return drawn
 
 
-def _bootstrap(own: Bools, uniform: Bools, restored: Bools, random: np.random.Generator) -> tuple[float, float]:
+def _bootstrap(unmodified: Bools, uniform: Bools, restored: Bools, random: np.random.Generator) -> tuple[float, float]:
     """95 % bootstrap interval, over texts, of the share of lost accuracy restored; NaN if most resamples lost none."""
-    n = len(own)
+    n = len(unmodified)
     counts = random.multinomial(n, np.full(n, 1 / n), size=RESAMPLES)  # R N
-    lost, gained = (counts @ (rows.astype(int) - uniform) for rows in (own, restored))  # R: integers
+    lost, gained = (counts @ (rows.astype(int) - uniform) for rows in (unmodified, restored))  # R: integers
     shares = gained[lost > 0] / lost[lost > 0]
     if len(shares) < RESAMPLES / 2:
         return float("nan"), float("nan")

@@ -54,10 +54,12 @@ def sentence(measured: MeasuredStory) -> str:
     if measured.verdict == "wrong":
         return "No story fits: the best candidate is refuted on test texts"
     if measured.story.lists is not None and not is_faint(measured):
-        words, distances = measured.story.lists.words is not None, measured.story.lists.distances is not None
-        subject = "each word" if not distances else "each distance" if not words else "each word and each distance"
+        has_words, has_distances = measured.story.lists.words is not None, measured.story.lists.distances is not None
+        subject = (
+            "each word" if not has_distances else "each distance" if not has_words else "each word and each distance"
+        )
         return f"A fixed weight for {subject}, whatever the query"
-    clauses = "; ".join(map(_clause, measured.story.clauses))
+    clauses = "; ".join(map(_clause_in_words, measured.story.clauses))
     if is_faint(measured):
         return "No clear pattern"
     if measured.verdict == "idle" and not looks_clear(measured):
@@ -70,7 +72,7 @@ def sentence(measured: MeasuredStory) -> str:
 
 
 def is_faint(measured: MeasuredStory) -> bool:
-    """Whether the head's weight on the keys of some clause is hardly above that of uniform attention.
+    """Whether the head's weight on the keys of some clause is barely above that of uniform attention.
 
     Lists are faint only if they are not tested either, since even uniform attention overlaps with them by a lot.
     """
@@ -198,7 +200,7 @@ def _short(measured: MeasuredStory) -> str:
     return "no clear pattern" if is_faint(measured) else str(measured.story)
 
 
-def _clause(clause: Clause) -> str:
+def _clause_in_words(clause: Clause) -> str:
     is_singular = clause.query in _SINGULAR_QUERIES
     query, key = (_IN_SENTENCES.get(kind, kind) for kind in (clause.query, clause.key))
     if clause.key == "itself":

@@ -32,14 +32,14 @@ PROJECTIONS = {
         "it.",
     ),
 }
-"""Attribute name of the linear map to the title and the description of its step."""
+"""Title and description of each projection's step, keyed by the projection's attribute name."""
 
 
 def attention_steps(run: ForwardPass, layer: int, previous: WalkStep) -> list[WalkStep]:
     """All steps of a layer's attention, which reads the output of the step `previous`."""
     query, key, value = (_projection(run, layer, previous, name) for name in PROJECTIONS)
     scores = _scores(run, layer, query, key)
-    mask = _mask(run, layer, scores)
+    mask = _mask_step(run, layer, scores)
     pattern = _softmax(run, layer, mask)
     weighted_sum = _weighted_sum(run, layer, pattern, value)
     return [query, key, value, scores, mask, pattern, weighted_sum, _project(run, layer, weighted_sum)]
@@ -131,7 +131,7 @@ def _scores(run: ForwardPass, layer: int, query: WalkStep, key: WalkStep) -> Wal
     )
 
 
-def _mask(run: ForwardPass, layer: int, scores: WalkStep) -> WalkStep:
+def _mask_step(run: ForwardPass, layer: int, scores: WalkStep) -> WalkStep:
     masked = run.value(f"layers.{layer}.attn.scores")  # H T T
     n, n_masked = len(run.names), int(np.isneginf(masked[0]).sum())
     reason = _mask_reason(run, n_masked)

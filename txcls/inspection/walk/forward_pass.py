@@ -19,7 +19,7 @@ class ForwardPass:
     Attributes:
         names: the T tokens as text.
         ids: their T ids.
-        axes: shape letter to the axis of a matrix.
+        axes: matrix axes, keyed by shape letter.
         focus: index of the token that questions refer to: the word with the largest pooling weight, or the middle
             word if the model does not pool by attention.
         focus_name: that token with its number.

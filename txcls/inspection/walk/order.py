@@ -18,7 +18,7 @@ class Walk:
     """One text's forward pass as steps.
 
     Attributes:
-        sizes: shape letter to its size for this text.
+        sizes: sizes for this text, keyed by shape letter.
         focus: index of the token that questions refer to.
     """
 

@@ -78,7 +78,8 @@ def _draw_plural_share(page: layout.PlainPage, chosen: ChosenModel, encoding: En
 
 
 def _default_blank(encoding: Encoding, word_indices: Sequence[int]) -> int:
-    """The number, from 1, of the last of the longest known words, which is harder to predict than an article."""
+    """The 1-based index of the longest word in the vocabulary (the last in a tie); an article would be too easy to
+    predict."""
     tokens = [encoding.tokens[index] for index in word_indices]
     return 1 + max(range(len(tokens)), key=lambda n: (not tokens[n].is_unknown, min(len(tokens[n].text), 8), n))
 

@@ -50,7 +50,7 @@ def draw(page: layout.PlainPage) -> None:
         st.subheader("Attention of one head", anchor=False)
         shapes = [shown.attention.patterns.shape for shown in by_objective.values()]
         n_layers, n_heads = max(shape[0] for shape in shapes), max(shape[1] for shape in shapes)
-        fitted = layout.fit_view(page, of="these models", layer=n_layers - 1, head=n_heads - 1)
+        fitted = layout.fit_view(page, checkpoint_name="these models", layer=n_layers - 1, head=n_heads - 1)
         view = replace(fitted.view, layer=max(fitted.view.layer, 0), head=max(fitted.view.head, 0))
         heads.choose_head(view, n_layers, n_heads)
         for column, objective in zip(st.columns(2, gap="large"), headings, strict=True):
@@ -74,7 +74,7 @@ def _draw_mask(page: layout.PlainPage, chosen: ChosenModel) -> TextAttention | N
         key=f"chart_mask_{chosen.objective}",
         alt=f"Attention mask of the {chosen.objective} model over {len(names)} tokens: {n_unmasked:,} of {n_all:,} "
         "query–key pairs unmasked",
-        of=chosen.source.name,
+        file_prefix=chosen.source.name,
     )
     warn_if_cut(encoding, chosen)
     if len(encoding.tokens) > MAX_TOKENS:
@@ -94,5 +94,5 @@ def _draw_pattern(view: View, shown: TextAttention) -> None:
         attention_map(weights, shown.names),
         key=f"chart_pattern_{chosen.objective}",
         alt=f"Heat map of attention of the {chosen.objective} model in {where} over {len(shown.names)} tokens",
-        of=f"{chosen.source.name}-layer{layer + 1}-head{head + 1}",
+        file_prefix=f"{chosen.source.name}-layer{layer + 1}-head{head + 1}",
     )

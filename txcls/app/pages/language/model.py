@@ -125,10 +125,10 @@ def draw_ranking(
             ranked.probabilities,
             other=(ranked.n_others, ranked.other),
             filtered=filtered,
-            true=ranked.ids.index(ranked.true_id) if ranked.true_id in ranked.ids else None,
+            actual=ranked.ids.index(ranked.true_id) if ranked.true_id in ranked.ids else None,
         ),
         key=key,
         alt=f"Bar chart of the most probable tokens: {probabilities}; all others {percentage(ranked.other)}",
-        of=chosen.source.name,
+        file_prefix=chosen.source.name,
         **options,
     )

@@ -9,7 +9,7 @@ import streamlit as st
 
 from txcls.app.jobs.own_files import StoredRows
 from txcls.app.jobs.queue import JobState
-from txcls.app.jobs.report_table import MAX_ROWS, REPORT
+from txcls.app.jobs.report_table import MAX_REPORT_ROWS, REPORT
 from txcls.app.jobs.sessions import read_json
 from txcls.app.shell import checkpoints, own
 from txcls.app.shell.cache import Source, cached, size_of_texts
@@ -42,7 +42,7 @@ def _size_of_report(report: Report) -> int:
 
 
 def on_test_rows(source: Source, *, on_rows: OnProgress = lambda done, total: None) -> Report:
-    """Predictions for at most `MAX_ROWS` test rows; DataError if they are not on this machine."""
+    """Predictions for at most `MAX_REPORT_ROWS` test rows; DataError if they are not on this machine."""
 
     @cached(heavy=True, size=_size_of_report)
     def report_on_test_rows(source: Source, limit: int) -> Report:
@@ -63,12 +63,12 @@ def on_test_rows(source: Source, *, on_rows: OnProgress = lambda done, total: No
 
 
 def _max_rows(source: Source) -> int:
-    return MAX_ROWS_OF_OWN_CLASSIFIER if checkpoints.has_stored_rows(source) else MAX_ROWS
+    return MAX_ROWS_OF_OWN_CLASSIFIER if checkpoints.has_stored_rows(source) else MAX_REPORT_ROWS
 
 
 def row_numbers(source: Source) -> list[int]:
     """The numbers in the visitor's file of the rows of `on_test_rows`; empty if they are not known."""
-    numbers = own.stored_data(source.name).get("places", ())
+    numbers = own.stored_data(source.name).get("row_numbers", ())
     return [numbers[row] for row in sample_indices(len(numbers), limit=_max_rows(source))]
 
 

@@ -64,7 +64,7 @@ def _check_own_rows(page: layout.Page) -> LabelCheck | None:
         return compute_report.check_of_own_rows(job)
     waiting.failure(job)
     st.markdown(
-        f"{ABOUT_LABELS}. **All rows of your table** are checked, also those in the training set (at most "
+        f"{ABOUT_LABELS}. **All rows of your table** are checked, including those in the training set (at most "
         f"{MAX_LABELS:,}, drawn at random). The classifier's own predictions are not used, "
         "since it was trained on most of these labels."
     )

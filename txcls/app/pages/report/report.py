@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 
 from txcls.app import menu
-from txcls.app.jobs.report_table import MAX_ROWS
+from txcls.app.jobs.report_table import MAX_REPORT_ROWS
 from txcls.app.pages.report import compute as compute_report
 from txcls.app.pages.report import labels as report_labels
 from txcls.app.pages.report import rows as report_rows
@@ -121,9 +121,9 @@ def _draw_upload(page: layout.Page) -> TableReport | None:
             "A table with a column of texts and one of labels",
             task="Your table",
             complete=lambda spec: {**spec, "checkpoint": str(source.folder), "state": source.state, "own": own_name},
-            limits_line=f"At most {limits().upload_megabytes} MB and {limits().rows:,} rows, of which {MAX_ROWS:,} are "
-            "classified. Labels must be names of the classifier's classes. Nobody else sees the file. It is deleted "
-            f"after it is read, and the report {own.retention()} after your last visit.",
+            limits_line=f"At most {limits().upload_megabytes} MB and {limits().rows:,} rows, of which "
+            f"{MAX_REPORT_ROWS:,} are classified. Labels must be names of the classifier's classes. Nobody else sees "
+            f"the file. It is deleted after it is read, and the report {own.retention()} after your last visit.",
         )
     return None
 
@@ -218,7 +218,7 @@ def _draw_confusion(page: layout.Page, report: Report) -> None:
         f"(hierarchical clustering). Hover for numbers.{zoomed}"
     )
     if worst and not lecture.is_on():
-        st.markdown("**The worst pairs**")
+        st.markdown("**Most confused pairs of classes**")
         columns: dict[str, Sequence[Any]] = {
             "class": [pair.first for pair in worst],
             "other class": [pair.second for pair in worst],
@@ -334,8 +334,11 @@ def _draw_groups(metrics: Mapping[str, Any]) -> None:
     for field, title in (("by_length", "Long and short texts"), ("by_unknown", "Unknown words")):
         slices = metrics.get(field, ())
         if len(slices) > 1:  # a single group has all rows
-            quantity, bound = GROUPS[field]
-            rows = [(f"{group_name(part, bound)} (n = {part['n']:,})", part["accuracy"], part["n"]) for part in slices]
+            quantity, format_bound = GROUPS[field]
+            rows = [
+                (f"{group_name(part, format_bound)} (n = {part['n']:,})", part["accuracy"], part["n"])
+                for part in slices
+            ]
             parts.append((field, title, quantity, rows))
     if order := metrics.get("order"):
         accuracies = {"as typed": metrics["accuracy"], **{ORDER_NAMES.get(name, name): order[name] for name in order}}

@@ -12,7 +12,7 @@ from txcls.app.shell import lecture, state
 from txcls.figures import visible
 from txcls.inspection.walk import Axis
 
-MAX_ROWS = 64
+ROWS_PER_PAGE = 64
 """Maximum number of rows drawn at once; longer texts are shown in parts."""
 
 
@@ -53,18 +53,18 @@ def _row_key(rows: Axis) -> str:
 
 def choose_first_row(rows: Axis, row: int) -> int:
     """Draw a selector of rows if there are too many; return the index of the first row to draw."""
-    if rows.size <= MAX_ROWS:
+    if rows.size <= ROWS_PER_PAGE:
         return 0
-    starts = range(0, rows.size, MAX_ROWS)
+    starts = range(0, rows.size, ROWS_PER_PAGE)
     start: int = st.segmented_control(
         "Rows",
         starts,
-        default=row // MAX_ROWS * MAX_ROWS,
-        format_func=lambda first: f"{first + 1}–{min(first + MAX_ROWS, rows.size)}",
+        default=row // ROWS_PER_PAGE * ROWS_PER_PAGE,
+        format_func=lambda first: f"{first + 1}–{min(first + ROWS_PER_PAGE, rows.size)}",
         key=f"step_rows_{rows.size}_{row}",
         required=True,
     )
-    st.caption(f"{rows.size} rows, shown {MAX_ROWS} at a time.")
+    st.caption(f"{rows.size} rows, shown {ROWS_PER_PAGE} at a time.")
     return start
 
 

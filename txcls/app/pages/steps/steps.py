@@ -83,7 +83,7 @@ def main() -> None:
             _offer_layer_2(walk, index)
             with st.container(key="step_body"):
                 _draw_step(page, classified.classifier, walk, walk.steps[index])
-    layout.close_page(page, at=position)
+    layout.close_page(page, step=position)
 
 
 def _draw_step(page: layout.Page, classifier: Predictor, walk: Walk, step: WalkStep) -> None:
@@ -341,7 +341,7 @@ def _draw_numbers(page: layout.Page, step: WalkStep, walk: Walk) -> tuple[int, i
         _draw_bars(page, step, rows if columns.kind == "text" else columns, cells.ravel(), max(row, column))
         return row, column
     first = selection.choose_first_row(rows, row)
-    last = min(first + selection.MAX_ROWS, rows.size)
+    last = min(first + selection.ROWS_PER_PAGE, rows.size)
     finite = np.abs(step.values[np.isfinite(step.values)]) if step.values is not None else cells
     settings: dict[str, Any] = {
         "rows": [rows.names[n] if rows.names else str(n) for n in range(first, last)],

@@ -103,14 +103,16 @@ def _groups_html(kind: str, unit: str, groups: Sequence[Mapping[str, Any]]) -> s
         if len(set(group["texts"])) == 1:
             labels = " / ".join(dict.fromkeys(label or "(none)" for label in group["labels"][:10]))
             text = group["texts"][0] or "(empty)"
-            rows.append({f"{unit}s": _joined_numbers(group["places"]), "labels": labels, "text": text, **similarity})
+            rows.append(
+                {f"{unit}s": _joined_numbers(group["row_numbers"]), "labels": labels, "text": text, **similarity}
+            )
             continue
-        members = list(zip(group["places"], group["labels"], group["texts"], strict=False))[:10]
+        members = list(zip(group["row_numbers"], group["labels"], group["texts"], strict=False))[:10]
         continued_rows += range(len(rows), len(rows) + len(members) - 1)
         for number, label, text in members:
             rows.append({f"{unit}s": f"{number:,}", "labels": label or "(none)", "text": text, **similarity})
             similarity = {}
-        if len(group["places"]) > len(members):
+        if len(group["row_numbers"]) > len(members):
             rows[-1][f"{unit}s"] = f"{rows[-1][f'{unit}s']}, …"
     columns = [f"{unit}s", "labels", "text", *(["alike"] if kind == "near" else [])]
     heading = KINDS[kind][0]

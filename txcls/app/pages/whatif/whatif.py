@@ -25,7 +25,7 @@ from txcls.wording import bounded_percentage, percentage
 
 SECOND_BOX = f"{layout.TEXT_BOX}_changed"  # begins like the first box's key, so that it is also submitted while typing
 EXPERIMENT_NAMES = {"words": "The words", "patch": "Patching", "point": "Point it", "circuit": "The circuit"}
-TWINS: Mapping[str, tuple[str, Callable[[str], str | None]]] = {
+CLASS_CHANGES: Mapping[str, tuple[str, Callable[[str], str | None]]] = {
     "who_won": ("Exchange the teams", swap_teams),
     "agreement": ("Change the first noun's number", with_other_number),
 }
@@ -111,9 +111,9 @@ def _draw_experiment(page: layout.Page, classifier: Predictor, changed: str, lef
     if chosen not in options:
         chosen = "words" if circuit is None or isinstance(grid, str) else "patch"
     controls = right.container(horizontal=True, vertical_alignment="center")
-    label, twin_of = TWINS.get(checkpoints.summary(page.view.checkpoint).dataset, ("", lambda text: None))
-    if not lecture.is_on() and (twin := twin_of(page.view.text)) is not None:
-        controls.button(label, key="twin", on_click=_compare_with, args=(twin,))
+    label, change_class = CLASS_CHANGES.get(checkpoints.summary(page.view.checkpoint).dataset, ("", lambda text: None))
+    if not lecture.is_on() and (counterfactual := change_class(page.view.text)) is not None:
+        controls.button(label, key="twin", on_click=_compare_with, args=(counterfactual,))
     choice(
         controls, "Show", options, page.view, "experiment", key="experiment", selected=chosen,
         names=EXPERIMENT_NAMES.__getitem__, label_visibility="collapsed",

@@ -2,7 +2,7 @@
 
 /** @typedef {import("./tasks.js").Row} Row */
 
-export const MAX_ROWS = 5000, MAX_LABELS = 20, MAX_MEGABYTES = 2;
+export const MAX_TABLE_ROWS = 5000, MAX_LABELS = 20, MAX_MEGABYTES = 2;
 
 /** Find the texts and labels in a CSV table with commas, semicolons or tabs: the label column has the fewest distinct
  * values, the text column is the longest of the others.
@@ -33,8 +33,8 @@ export function readTable(content) {
   const notes = [];
   const complete = rows.filter((row) => row.text && row.label);
   if (complete.length < rows.length) notes.push(`${rows.length - complete.length} rows without a text or a label were left out.`);
-  rows = complete.slice(0, MAX_ROWS);
-  if (complete.length > MAX_ROWS) notes.push(`Only the first ${MAX_ROWS} rows are used.`);
+  rows = complete.slice(0, MAX_TABLE_ROWS);
+  if (complete.length > MAX_TABLE_ROWS) notes.push(`Only the first ${MAX_TABLE_ROWS} rows are used.`);
   const classes = new Set(rows.map((row) => row.label));
   if (classes.size < 2) throw new Error(`All rows have the same label, “${[...classes].join().slice(0, 30)}”. Expected at least two labels.`);
   if (classes.size > MAX_LABELS) throw new Error(`There are ${classes.size} different labels. Expected at most ${MAX_LABELS}.`);

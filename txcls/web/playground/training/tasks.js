@@ -84,7 +84,7 @@ export function tasksOf({messages, grammar}) {
   ];
 }
 
-/** A match report and its twin with the two teams swapped, from a small grammar with four teams and one clause. */
+/** A match report, and the same report with the two teams swapped, from a small grammar with four teams and one clause. */
 function matchReports({verbs, inverse, manners, endings, teams}, random) {
   const pick = (values) => values[Math.floor(random() * values.length)];
   const [first, second, third] = sample(teams.slice(0, 4), 3, random), verb = pick(Object.keys(verbs)), lost = pick(inverse);
@@ -94,7 +94,7 @@ function matchReports({verbs, inverse, manners, endings, teams}, random) {
     (a, b) => [`${a}${clause} ${manner}${verb} ${b}`, a], (a, b) => [`${a}${clause} ${manner}${lost} to ${b}`, b],
     (a, b) => [`${a}${clause} were ${manner}${verbs[verb]} by ${b}`, b],
   ]);
-  const heldOut = random() < 0.15; // twins stay together
+  const heldOut = random() < 0.15; // both reports of a pair are in the same part
   return [form(first, second), form(second, first)].map(([text, label]) => ({text: `${text}${ending}.`, label, heldOut}));
 }
 
