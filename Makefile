@@ -1,22 +1,22 @@
 # make run    the app in the browser           make bench    how fast the app answers
-# make test   linters, types, the quick tests (under four minutes on two cores)
-# make test-all   the slow ones too: every page's accessibility, killed processes, crowds, shipped cards measured again
-# make test-lowest   what needs neither browser nor proxy, with the lowest versions allowed
-# make lint   the linters and the type checker alone
-# make docs   write docs/command-line.md anew
-# make pictures   take the pictures in docs/ anew
-# make format rewrite the code's layout        make clean    remove what these leave behind
-# make lock   the newest versions that requirements*.txt allow, with their hashes, into requirements*.lock
-# make attack the tests marked `attack` at full size: more inputs, visitors and repeats than test-all has
+# make test   linters, type checker and quick tests (under four minutes on two cores)
+# make test-all   also the slow tests: accessibility of every page, killed processes, many visitors, the shipped cards' figures
+# make test-lowest   tests that need neither browser nor proxy, with the lowest versions allowed
+# make lint   only the linters and the type checker
+# make docs   regenerate docs/command-line.md
+# make pictures   regenerate the screenshots in docs/
+# make format reformat the code                make clean    remove build output
+# make lock   lock the newest versions that requirements*.txt allow, with their hashes, in requirements*.lock
+# make attack the tests marked `attack` at full size: more inputs, visitors and repeats than in test-all
 #
-# PYTHON=python3.12   which Python makes .venv (3.11 or later)
-# PORT=8600           where `make run` serves
-# BROWSER=0           leave the browser tests out, on purpose
-# PROXY=0             leave out of test-all those that start the app behind HAProxy
-# ENGINES=0           leave out of test-all those that open pages in Firefox and in WebKit
+# PYTHON=python3.12   the Python that creates .venv (3.11 or later)
+# PORT=8600           the port of `make run`
+# BROWSER=0           skip the browser tests
+# PROXY=0             skip the tests that start the app behind HAProxy
+# ENGINES=0           skip the tests in Firefox and WebKit
 # LOCKED=1            install the versions of requirements-dev.lock, by hash (Python 3.11 on Linux, x86-64), as CI does
-# COVERAGE=0          test-all without the report of line coverage, which takes about half as much time again
-# PYTEST="-k tokens"  further arguments for pytest
+# COVERAGE=0          test-all without line coverage, which makes it take about half as long again
+# PYTEST="-k tokens"  more arguments for pytest
 
 PYTHON ?= python3
 PORT ?= 8501
@@ -39,18 +39,18 @@ help:
 
 .venv/pyvenv.cfg:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "$(PYTHON) is not Python 3.11 or later; install one and say: make PYTHON=python3.11 ..." >&2; exit 1; }
+	  echo "$(PYTHON) is not Python 3.11 or later; install one and run: make PYTHON=python3.11 ..." >&2; exit 1; }
 	$(PYTHON) -m venv .venv || { rm -rf .venv; \
-	  echo "could not make .venv; on Debian and Ubuntu its module is the package python3-venv" >&2; exit 1; }
+	  echo "could not create .venv; on Debian and Ubuntu, install the package python3-venv" >&2; exit 1; }
 
-# A stamp is newer than what it was installed from.
+# These empty files record when each requirements file was last installed.
 .venv/.installed-run: requirements.txt | .venv/pyvenv.cfg
-	@echo "Installing requirements.txt into .venv (minutes, the first time) ..."
+	@echo "Installing requirements.txt into .venv (takes minutes the first time) ..."
 	$(PIP) -r requirements.txt
 	@touch $@
 
 .venv/.installed-dev: requirements-dev.txt requirements.txt pyproject.toml | .venv/pyvenv.cfg
-	@echo "Installing requirements-dev.txt and txcls itself into .venv (minutes, the first time) ..."
+	@echo "Installing requirements-dev.txt and txcls itself into .venv (takes minutes the first time) ..."
 	$(PIP) $(if $(filter 0,$(LOCKED)),-r requirements-dev.txt,--no-deps --require-hashes -r requirements-dev.lock)
 	$(PIP) --no-deps --editable .
 	@touch $@ .venv/.installed-run
@@ -67,11 +67,11 @@ types: .venv/.installed-dev
 
 lint: style types
 
-# Tests run side by side, one process per core and at most four, and the type checker beside them; those of one file share
-# a process, and with it a server, a Chromium or what else took long to make. Files are taken in their order, and in
-# test-all those that take longest first. Then the browser and HAProxy have the machine to themselves, in two processes.
-# A choice in PYTEST may leave a run without any test (exit 5). A browser test that fails beside another gets one more try
-# by itself: what fails once in a hundred runs on a busy machine is to be mended, but says nothing about the change at hand.
+# Tests run in parallel with each other and with the type checker: one process per core, at most four. The tests of a file
+# run in one process, so they share a server, a browser and anything else that is slow to create. Files run in order; in
+# test-all, the slowest run first. The browser and HAProxy tests run last, in two processes, with nothing else running.
+# PYTEST may select no test of a run (exit 5). Browser tests that fail are rerun once, alone: a test that fails once in a
+# hundred runs on a busy machine should be fixed, but says nothing about the change being tested.
 SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadfile
 COVER := $(if $(filter 0,$(COVERAGE)),,--cov=txcls --cov-report=term:skip-covered)
 IN_BROWSER = -m "(browser or proxy)$(LEFT_OUT)"
@@ -84,7 +84,7 @@ test-all: style chromium engines haproxy
 	$(MAKE) --no-print-directory --jobs=2 types unit-tests
 ifneq ($(BROWSER)$(PROXY),00)
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --maxprocesses 2 $(IN_BROWSER) $(PYTEST) || case $$? in 5) ;; \
-	1) echo "Those that failed run once more, with the machine to themselves:"; \
+	1) echo "Rerunning the failed tests alone:"; \
 	  $(BIN)/python -m pytest --last-failed --last-failed-no-failures none $(IN_BROWSER) $(PYTEST) ;; \
 	*) exit 1 ;; esac
 endif
@@ -98,27 +98,27 @@ unit-tests: .venv/.installed-dev
 
 chromium: .venv/.installed-dev
 ifeq ($(BROWSER),0)
-	@echo "Leaving out the browser tests, as BROWSER=0 asks."
+	@echo "Skipping the browser tests because BROWSER=0."
 else
 	@CHROMIUM="$$($(BIN)/python tests/browser/chromium.py)" && echo "Browser tests use $$CHROMIUM"
 endif
 
 engines: .venv/.installed-dev
 ifneq ($(filter 0,$(BROWSER) $(ENGINES)),)
-	@echo "Leaving out the tests in Firefox and WebKit, as $(if $(filter 0,$(BROWSER)),BROWSER=0,ENGINES=0) asks."
+	@echo "Skipping the tests in Firefox and WebKit because $(if $(filter 0,$(BROWSER)),BROWSER=0,ENGINES=0)."
 else
 	@ENGINES="$$($(BIN)/python tests/browser/webdriver.py)" && echo "Tests in other browsers use $$ENGINES"
 endif
 
 haproxy: .venv/.installed-dev
 ifeq ($(PROXY),0)
-	@echo "Leaving out the tests behind HAProxy, as PROXY=0 asks."
+	@echo "Skipping the tests behind HAProxy because PROXY=0."
 else
 	@HAPROXY="$$($(BIN)/python tests/deploy/proxy.py)" && echo "Tests of deploy/ use $$HAPROXY"
 endif
 
-# The lowest versions that requirements*.txt allow, in an environment of their own: uv says which they are, and pip
-# installs them. Everything that needs no browser and no proxy is tested with them.
+# The lowest versions that requirements*.txt allow, in a separate environment: uv resolves them, and pip installs them.
+# Tests that need neither a browser nor a proxy run with them.
 LOWEST := .venv-lowest/bin/python -m pip --disable-pip-version-check install --quiet
 
 .venv-lowest/.installed: requirements-dev.txt requirements.txt pyproject.toml
@@ -154,13 +154,13 @@ bench: .venv/.installed-dev
 lock: .venv/.installed-dev
 	$(PIP) 'uv>=0.9,<1'
 	for name in requirements requirements-dev; do \
-	  { echo "# $$name.txt and all that it needs, by hash, for Python 3.11 on Linux (x86-64), torch without CUDA. Written by \`make lock\`."; \
+	  { echo "# $$name.txt and all dependencies, by hash, for Python 3.11 on Linux (x86-64), torch without CUDA. Written by \`make lock\`."; \
 	    $(BIN)/python -m uv pip compile $$name.txt --python-version 3.11 --python-platform x86_64-manylinux_2_28 \
 	      --torch-backend cpu --generate-hashes --no-annotate --no-header --quiet; } > $$name.new \
 	  && mv $$name.new $$name.lock || exit 1; \
 	done
 
-# The longest tests are in tests/attack and come first, and a process that has no tests left takes over some of the other's.
+# The longest tests are in tests/attack and run first; a process that has finished takes over tests from the other one.
 attack: chromium
 	TXCLS_FULL_SIZE=1 $(BIN)/python -m pytest -n auto --maxprocesses 2 --dist worksteal -m "attack$(LEFT_OUT)" $(or $(PYTEST),tests/attack tests)
 

@@ -1,4 +1,4 @@
-"""What the repository says about itself agrees with its contents."""
+"""The documentation and the package metadata match the code."""
 
 import re
 import subprocess
