@@ -33,7 +33,7 @@ CONFIRMED = MeasuredStory(
     verdict="confirmed",
 )  # fmt: skip
 PART = replace(CONFIRMED, story=Story(0, 0, (Clause("verb", "itself"),)), share=0.5, verdict="part of it")
-WRONG = replace(CONFIRMED, story=Story(0, 1, (Clause("first team", "marker"),)), share=-0.2, verdict="wrong")
+WRONG = replace(CONFIRMED, story=Story(0, 1, (Clause("first team", "marker"),)), share=-0.2, verdict="refuted")
 CLEAR = replace(
     CONFIRMED, story=Story(1, 0, (Clause("other team", NAMED),)), uniform=1.0, share=nan, interval=(nan, nan),
     control_share=nan, verdict="idle",

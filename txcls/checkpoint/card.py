@@ -64,7 +64,7 @@ _TRAINING_FACTS = (
 )
 
 VERDICTS = {"wrong": "refuted", "idle": "not tested: uniform weights do as well for these queries"}
-"""The card's words for some verdicts of metrics.json."""
+"""The card's words for some verdicts of metrics.json; earlier versions stored "wrong"."""
 _WEIGHTS = (
     ("their own", "accuracy"),
     ("uniform", "uniform"),

@@ -169,8 +169,10 @@ def test_an_atlas_of_an_earlier_version_is_read(measured: tuple[Predictor, HeadA
     values = {**{key: values[key] for key in values if key not in ("spare_lost", "all_heads")}, "confirmed_share": 0.5}
     for head in values["heads"]:
         del head["changed"]
+    values["heads"][0]["story"]["verdict"] = "wrong"
     save_checkpoint(replace(classifier.checkpoint, metrics={"atlas": values}), tmp_path / "tiny")
     loaded = HeadAtlas.of(Predictor(load_checkpoint(tmp_path / "tiny")))
     assert loaded is not None and loaded.spare_lost is loaded.all_heads is None
+    assert loaded.heads[0].story.verdict == "refuted"
     assert loaded.heads[0].changed is None and loaded.heads[0].least_worth == atlas.heads[0].worth
     assert all_heads_sentence(loaded) == spare_sentence(loaded) == ""

@@ -31,13 +31,13 @@ def test_an_incomplete_story_is_part_of_it() -> None:
     assert measured.interval[0] < measured.share < measured.interval[1]
 
 
-def test_a_story_of_clear_attention_that_does_not_matter_is_wrong() -> None:
+def test_a_story_of_clear_attention_that_does_not_matter_is_refuted() -> None:
     """90 % of the weight is on a mark whose value is zero; the other 10 % determine the class."""
     classifier = planted({3: 0.9, 1: 0.1}, {2: 1.0})
     texts = kinds_of(classifier, random_texts(400, seed=3, semicolon_at=[3]))
     measured = measure_story(classifier, texts, Story(0, 0, SEMICOLON))
     assert measured.attention[0] > 0.89 and measured.accuracy - measured.uniform > 0.1
-    assert measured.verdict == "wrong" and measured.share < PART
+    assert measured.verdict == "refuted" and measured.share < PART
     next_token = measure_story(classifier, texts, Story(0, 0, NEXT))
     assert next_token.share == 1.0 and next_token.verdict == "part of it", "it has only 10 % of the weight"
     assert next_token.attention[0] < ATTENDS
@@ -83,7 +83,7 @@ def test_a_head_without_a_true_story_gets_one_about_queries_that_matter() -> Non
     classifier = planted({1: 0.5, 6: 0.5}, {3: 1.0})
     [story, _] = find_stories(classifier, kinds_of(classifier, random_texts(150, seed=7)))
     measured = measure_story(classifier, kinds_of(classifier, random_texts(300, seed=8)), story)
-    assert measured.accuracy - measured.uniform > 0.1 and measured.verdict in ("wrong", "part of it")
+    assert measured.accuracy - measured.uniform > 0.1 and measured.verdict in ("refuted", "part of it")
 
 
 def test_the_control_draws_equally_many_other_keys_of_similar_frequency() -> None:
@@ -120,6 +120,6 @@ def test_thresholds_of_the_verdicts() -> None:
         {"attention": float("nan")},
     ):
         assert verdict_of(0.5, **{**clear, **worse}) == "part of it", worse
-    assert verdict_of(0.5, **{**clear, "control_share": 1.0}) == "wrong"
-    assert verdict_of(0.5, **{**clear, "share": 0.29}) == "wrong"
-    assert verdict_of(0.5, **{**clear, "share": float("nan")}) == "wrong"
+    assert verdict_of(0.5, **{**clear, "control_share": 1.0}) == "refuted"
+    assert verdict_of(0.5, **{**clear, "share": 0.29}) == "refuted"
+    assert verdict_of(0.5, **{**clear, "share": float("nan")}) == "refuted"

@@ -31,7 +31,7 @@ def record(measured: MeasuredStory, worth: float, changed: ChangedRows | None = 
 
 
 def test_a_refuted_story_is_not_shown() -> None:
-    wrong = replace(CONFIRMED, verdict="wrong", share=-0.2)
+    wrong = replace(CONFIRMED, verdict="refuted", share=-0.2)
     assert chip(record(wrong, -0.004)) == "no story fits · worth −0.4 points"
     assert sentence(wrong).startswith("No story fits")
 

@@ -191,7 +191,7 @@ def _draw_card(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, n: in
     name = f"{layer + 1}.{head + 1}"
     traced = compute.patterns(page.source, text)
     tokens, pattern = traced.tokens[:MAX_TOKENS], traced.attention[layer, head]
-    lists = record.story.story.lists if record.story.verdict != "wrong" else None
+    lists = record.story.story.lists if record.story.verdict != "refuted" else None
     words = _words_by_weight(lists, compute.token_strings(page.source)) if lists is not None else []
     with st.container(border=True, key=f"atlas_head_{layer}_{head}"):
         st.html(

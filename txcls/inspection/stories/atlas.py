@@ -388,7 +388,8 @@ def _story_from_dict(values: Mapping[str, Any]) -> MeasuredStory:
     clauses = tuple(Clause(str(clause["query"]), str(clause["key"])) for clause in values["clauses"])
     lists = _lists_from_dict(values["lists"]) if "lists" in values else None
     low, high = values["interval"]
-    if values["verdict"] not in get_args(Verdict) or (lists is None and len(values["attention"]) != len(clauses)):
+    verdict = "refuted" if values["verdict"] == "wrong" else values["verdict"]  # "wrong" in earlier versions
+    if verdict not in get_args(Verdict) or (lists is None and len(values["attention"]) != len(clauses)):
         raise ValueError("expected a known verdict, and the attention on the keys of each clause")
     return MeasuredStory(
         story=Story(int(values["layer"]), int(values["head"]), clauses, lists),
@@ -403,7 +404,7 @@ def _story_from_dict(values: Mapping[str, Any]) -> MeasuredStory:
         control_share=_or_nan(values["control_share"]),
         attention=tuple(map(_or_nan, values["attention"])),
         chance=tuple(map(_or_nan, values["chance"])),
-        verdict=values["verdict"],
+        verdict=verdict,
         control_range=_range_from(values),
     )
 

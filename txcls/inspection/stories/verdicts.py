@@ -5,7 +5,7 @@ The thresholds were set before the measurements, except ATTENDS, which was added
 
 from typing import Literal
 
-Verdict = Literal["confirmed", "part of it", "wrong", "idle"]
+Verdict = Literal["confirmed", "part of it", "refuted", "idle"]
 
 CONFIRMED = 0.8
 """Minimum fraction of the lost accuracy that a confirmed story restores."""
@@ -35,4 +35,4 @@ def verdict_of(lost: float, *, share: float, low: float, control_share: float, a
         return "idle"
     if share >= CONFIRMED and control_share <= MAX_BY_CONTROL < low and attention >= ATTENDS:
         return "confirmed"
-    return "part of it" if share >= PART and share > control_share else "wrong"
+    return "part of it" if share >= PART and share > control_share else "refuted"

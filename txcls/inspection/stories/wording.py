@@ -6,7 +6,7 @@ from txcls.inspection.stories.story import Clause, MeasuredStory
 from txcls.inspection.stories.verdicts import CONFIRMED, IDLE, MAX_BY_CONTROL
 from txcls.wording import percentage
 
-VERDICT_MARKS = {"confirmed": "✓", "part of it": "◐", "wrong": "✗", "idle": "○"}
+VERDICT_MARKS = {"confirmed": "✓", "part of it": "◐", "refuted": "✗", "idle": "○"}
 """A symbol for each verdict, since colour alone is not accessible."""
 CLEAR = 0.4
 """Minimum weight on the keys of every clause, averaged over its queries, for a pattern to look clear."""
@@ -51,7 +51,7 @@ def sentence(measured: MeasuredStory) -> str:
 
     An idle head's pattern is not tested; if it is not clear either, it is called weak, with its share of the weight.
     """
-    if measured.verdict == "wrong":
+    if measured.verdict == "refuted":
         return "No story fits: the best candidate is refuted on test texts"
     if measured.story.lists is not None and not is_faint(measured):
         has_words, has_distances = measured.story.lists.words is not None, measured.story.lists.distances is not None
@@ -97,7 +97,7 @@ def verdict_words(record: HeadRecord) -> str:
     measured = record.story
     if measured.verdict == "idle":
         return f"looks clear, {_without(record)}" if looks_clear(measured) else _without(record)
-    if measured.verdict == "wrong":
+    if measured.verdict == "refuted":
         return "refuted"
     words = f"{measured.verdict}, restores {percentage(measured.share, 0)}"
     if measured.verdict == "confirmed" or measured.share < CONFIRMED:
@@ -120,7 +120,7 @@ def worth_words(record: HeadRecord) -> str:
 def chip(record: HeadRecord) -> str:
     """A head in one line: "class token → verb · confirmed, restores 100 % · worth 15 points (14 to 16)"."""
     words = [_short(record.story), verdict_words(record), f"worth {worth_words(record)}"]
-    return " · ".join(words[:1] + words[2:] if record.story.verdict == "wrong" else words)
+    return " · ".join(words[:1] + words[2:] if record.story.verdict == "refuted" else words)
 
 
 def head_chips(atlas: HeadAtlas) -> dict[str, dict[str, str]]:
@@ -195,7 +195,7 @@ def _caption(record: HeadRecord) -> str:
 
 
 def _short(measured: MeasuredStory) -> str:
-    if measured.verdict == "wrong":
+    if measured.verdict == "refuted":
         return NO_STORY
     return "no clear pattern" if is_faint(measured) else str(measured.story)
 

@@ -103,7 +103,7 @@ export class Machine {
     const entry = (sign, text) => element("span", {}, element("i", {text: sign, className: "machine-key"}), text);
     const given = new Set(Object.values(this.state.stories ?? {}).map(({verdict}) => verdict));
     const verdicts = [["confirmed", "✓", tr("story of a head, confirmed by a test")], ["part of it", "◐", tr("story of a head, holds in part")],
-      ["wrong", "✗", tr("story of a head, refuted")], ["idle", "○", tr("uniform weights there do as well")]]
+      ["refuted", "✗", tr("story of a head, refuted")], ["idle", "○", tr("uniform weights there do as well")]]
       .filter(([verdict]) => given.has(verdict)).map(([, sign, text]) => entry(sign, text));
     this.legend.replaceChildren(entry("━", tr("token, coloured by the class that it favours")),
       entry("~", tr("attention: thicker means more; the colour is that of the token attended to")), entry("●", tr("feed-forward")), ...verdicts);
