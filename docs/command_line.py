@@ -20,7 +20,7 @@ def command_line_page() -> str:
 
 
 def _list_whole_summaries(group: Any) -> None:
-    """Make the lists of commands show the first paragraph of each help text, which is otherwise cut to 45 characters."""
+    """List each command with the first paragraph of its help text, which is otherwise cut to 45 characters."""
     for command in group.commands.values():
         command.short_help = " ".join((command.help or "").partition("\n\n")[0].split())
         if hasattr(command, "commands"):

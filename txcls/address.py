@@ -42,7 +42,7 @@ Experiment = Literal["", "words", "patch", "point", "circuit"]
 Mode = Literal["", "lecture"]
 """How pages are shown: normally, or as slides (`lecture.py`)."""
 UNSET = -1
-"""`layer` or `head` of a view without one: the page picks a head with a confirmed story, or else the most important."""
+"""`layer` or `head` if the URL names none: the page picks a head with a confirmed story, or else the most important."""
 PositionVectors = Literal["learned", "formula"]
 """What Positions shows: the learned vectors or the sinusoidal ones."""
 Section = Literal["arcs", "score", "heads", "rollout", "pooling"]

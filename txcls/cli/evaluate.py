@@ -156,7 +156,7 @@ def file_metrics(rows: FileRows, accuracy: float) -> dict[str, float]:
 def _measure(
     loaded: Checkpoint, file_rows: FileRows | None, *, split: str, data: Path | None, device: str | None
 ) -> Evaluation:
-    """The metrics on the rows of a file or, without one, of a split."""
+    """The metrics on the rows of a file or, if there is none, of a split."""
     with rows_progress() as bar:
         task = bar.add_task("reading", total=None)
 

@@ -199,8 +199,8 @@ def _print_report(
     if baseline is not None:
         out.print(Text(baseline.verdict()))
         out.print(
-            f"only the Transformer is right: {len(baseline.only_transformer_right()):,} rows; "
-            f"only the linear baseline: {len(baseline.only_baseline_right()):,} rows"
+            f"the Transformer alone is right on {len(baseline.only_transformer_right()):,} rows; "
+            f"the linear baseline alone on {len(baseline.only_baseline_right()):,}"
         )
     counts = result.confusion
     if counts is not None:

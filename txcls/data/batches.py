@@ -24,16 +24,16 @@ class TokenisedTexts:
     ids: Int32
     """All ids, concatenated."""
     offsets: Int64
-    """(N + 1,): the start of each text, and the end of the last one."""
+    """The start of each text, and the end of the last one, (N + 1,)."""
     labels: Int64
-    """(N,): the class index of each text."""
+    """The class index of each text, (N,)."""
 
     def __len__(self) -> int:
         return len(self.labels)
 
     @property
     def lengths(self) -> Int64:
-        """(N,): the number of tokens in each text."""
+        """The number of tokens in each text, (N,)."""
         return np.diff(self.offsets)
 
     def __getitem__(self, index: int) -> Int32:

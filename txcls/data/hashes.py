@@ -30,7 +30,7 @@ def fingerprint(text: str) -> bytes:
 
 
 def repeats(texts: Sequence[str], known: Iterable[str]) -> NDArray[np.bool_]:
-    """(N,): whether each text is among the known texts, ignoring case and whitespace."""
+    """Whether each text is among the known texts, ignoring case and whitespace, (N,)."""
     seen = {normalised(text) for text in known}
     return np.array([normalised(text) in seen for text in texts], dtype=bool)
 

@@ -48,7 +48,8 @@ def label_separator(counts: Mapping[str, int]) -> str:
 
 
 def label_notes(counts: Mapping[str, int], *, merged: bool = False) -> Iterator[str]:
-    """Yield warnings about labels, with their numbers of rows; `merged`: variants have already been merged."""
+    """Yield warnings about labels, with their numbers of rows; `merged` means that variants have already been
+    merged."""
     remedy = "" if merged else " Merge or drop them with --merge-labels, or with the button on the page."
     for problem, groups in (
         ("are one class" if merged else "look like one class", label_variants(counts)),

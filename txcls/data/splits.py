@@ -98,7 +98,7 @@ def stratified_split(
 
 
 def first_copies(texts: Sequence[str]) -> Indices:
-    """(N,): the index of the first row with the same text, ignoring case and whitespace."""
+    """For each row, the index of the first row with the same text, ignoring case and whitespace, (N,)."""
     first: dict[str, int] = {}
     return np.array([first.setdefault(normalised(text), row) for row, text in enumerate(texts)], dtype=np.int64)
 

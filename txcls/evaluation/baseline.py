@@ -50,16 +50,17 @@ ENTRIES = {"words": 0.4, "characters": 3.0}
 MAX_ENTRIES = 12_000_000
 """Maximum number of non-zero features in all training rows; the support vector machine takes 45 bytes for each."""
 MAX_WORK, MAX_TUNING_WORK = 1_000_000_000, 200_000_000
-"""Maximum of non-zero features times classes, in the final fit (about 40 seconds on one core) and each tuning fit."""
+"""Maximum number of non-zero features times classes, in the final fit (about 40 seconds on one core) and in each
+tuning fit."""
 MAX_WEIGHTS = 30_000_000
-"""Maximum of features times classes; each weight takes 8 bytes, and is in memory twice."""
+"""Maximum number of features times classes; each weight takes 8 bytes and is in memory twice."""
 MAX_FEATURES = 300_000
 EXTRACTION_SECONDS = {"words": 1.5e-6, "characters": 8e-6}
 """Seconds per character of a text, on one core of an AMD EPYC."""
 FIT_SECONDS = 4e-8
 """Seconds per non-zero feature and class, on the same core."""
 MAX_CHARACTERS = 100_000
-"""Maximum number of characters read of a text."""
+"""Maximum number of characters read from a text."""
 BATCH_ROWS = 2048
 """Number of rows classified at once: their scores take 8 bytes per row and class."""
 REPORT_ROWS = 30_000

@@ -17,11 +17,11 @@ from txcls.evaluation.report import Report, RowPredictions, class_counts_of, wor
 from txcls.wording import percentage, shown
 
 LEVEL = 0.05
-"""Maximum probability that any word of a report is named, if its errors are random."""
+"""Maximum probability that a report names any word if the errors are random."""
 MIN_ERRORS, MIN_SHARE_OF_CLASS = 5, 0.1
-"""Minimum number of errors to name words; minimum number of rows, and share of a class's rows, for advice."""
+"""Minimum number of errors for words to be named; advice needs as many rows, and this share of the class's rows."""
 MIN_ROWS, MAX_WORDS = 3, 5
-"""Minimum number of rows with a word that is tested; maximum number of words named per confusion."""
+"""A word is tested if at least this many rows contain it; at most this many words are named per confusion."""
 MAX_CONFUSIONS = 20
 """Maximum number of confusions for which words are compared."""
 FEW_TRAINING_ROWS = 50
@@ -32,7 +32,7 @@ WORDS_HEAD = ("label", "predicted", "word", "in these errors", "in correct rows 
 
 @dataclass(frozen=True, slots=True)
 class ConfusionWord:
-    """A word, and the numbers of errors and of correctly classified rows with it."""
+    """A word, and the numbers of errors and of correctly classified rows that contain it."""
 
     word: str
     errors: int

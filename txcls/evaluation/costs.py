@@ -20,7 +20,7 @@ from txcls.wording import listed, percentage, shown
 Floats = NDArray[np.float64]
 
 THRESHOLDS = (0.0, *np.arange(0.3, 0.96, 0.05).round(2).tolist(), 0.99, math.inf)
-"""Thresholds to try: 0 answers every text, infinity none."""
+"""The thresholds that are tried: 0 answers every text, infinity answers none."""
 COLUMNS = ("true", "predicted", "cost")
 """Columns of a table of costs; a row without `predicted` applies to all wrong predictions for a class."""
 
@@ -40,7 +40,7 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Answering the texts predicted with at least `threshold`, and leaving all others to a human.
+    """A policy: answer the texts predicted with at least `threshold`, and leave all others to a human.
 
     Attributes:
         answered: share of the rows that are answered.
@@ -109,7 +109,7 @@ class Cheapest:
 def make_costs(
     classes: Sequence[str], *, error: float | None = None, human: float | None = None, file: Path | None = None
 ) -> Costs:
-    """The costs of the kinds of error between C classes: those in the file, and `error` for all others.
+    """The cost of each kind of error between C classes: from the file, or `error` if the file lacks it.
 
     Raises:
         DataError: the human's cost is missing, a cost is not a number of at least 0, or the file lacks a column, names

@@ -249,7 +249,7 @@ def predict_logits(
 
 
 def measure(logits: Logits, texts: TokenisedTexts, checkpoint: Checkpoint) -> Metrics:
-    """The metrics computed from logits (N, C) and labels, without `order`."""
+    """The metrics computed from logits (N, C) and labels, except `order`."""
     probabilities = calibrated_probabilities(logits, checkpoint.calibration, texts.lengths)  # N C
     right = probabilities.argmax(axis=1) == texts.labels  # N
     return replace(

@@ -16,7 +16,7 @@ MIN_LEARNED = 0.05
 
 
 class FileRows(NamedTuple):
-    """Rows to measure on.
+    """Rows of a file on which a checkpoint is evaluated.
 
     Attributes:
         notes: sentences about how the file was read.

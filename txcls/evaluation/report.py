@@ -95,7 +95,7 @@ class RowPredictions:
         )
 
     def mistakes(self, *, n: int | None = None) -> list[RowPrediction]:
-        """The n wrong predictions with the highest confidence, most confident first; None for all."""
+        """The n wrong predictions with the highest confidence, most confident first; all if n is None."""
         wrong = np.flatnonzero(~self.right)
         confidence = self.probabilities[wrong].max(axis=1)
         return [self.row(int(row)) for row in wrong[np.argsort(-confidence, kind="stable")][:n]]
@@ -131,7 +131,7 @@ class Report:
 
 
 def stored_report(checkpoint: Checkpoint) -> Report:
-    """The report from a checkpoint's files, without texts: metrics on test rows or, without these, validation rows."""
+    """The report from a checkpoint's files, without texts: metrics on test rows or, if missing, on validation rows."""
     splits = [split for split in ("test", "validation", "new") if split in checkpoint.metrics]
     metrics: Mapping[str, Any] = checkpoint.metrics[splits[0]] if splits else {}
     return Report(

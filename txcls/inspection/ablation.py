@@ -145,7 +145,7 @@ def edits_of(
     means: Means | None,
     seed: int = 0,
 ) -> dict[str, Edit]:
-    """The edit at each tap for these ablations, each paired with the row or rows of the batch that it applies to.
+    """The edit for each tap that makes these ablations; each is paired with the rows of the batch that it applies to.
 
     Raises:
         ValueError: as for `check_change`.
@@ -287,7 +287,7 @@ class PartEffects:
     feed_forward: Floats
 
     def __repr__(self) -> str:
-        """A line per layer, in percentage points."""
+        """One line per layer, in percentage points."""
         lines = ["PartEffects: change in the predicted class's probability, in percentage points"]
         for layer, (heads, feed_forward_effect) in enumerate(zip(self.heads, self.feed_forward, strict=True)):
             cells = "  ".join(f"{100 * effect:+6.1f}" for effect in heads)
@@ -320,7 +320,7 @@ def ablate_each(
 
 
 MEAN_TEXTS = 1000
-"""Number of texts for the means; validation texts, since the means are applied to test texts."""
+"""Number of texts from which means are computed: validation texts, since the means are applied to test texts."""
 MAX_TOKENS = 800_000
 """Maximum number of tokens in each of the roughly thirty passes over the test rows; more rows than that are sampled."""
 

@@ -289,7 +289,7 @@ def explain(
 
 
 def n_top(n_words: int) -> int:
-    """Number of top words to compare between methods: up to three, at most a third of the words, at least one."""
+    """Number of top words compared between methods: a third of the words, but at least one and at most three."""
     return max(1, min(3, n_words // 3))
 
 

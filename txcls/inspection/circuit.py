@@ -34,8 +34,8 @@ from txcls.wording import percentage
 ANSWER_ROLES = ("winner", "loser")
 """Roles that depend on the true class; choosing rows by them would leak it."""
 MERGED_ROLES = {"first team": "team", "second team": "team", "other team": "team", "other verb": "verb"}
-"""Roles that are one role here: only the grammar knows which teams and verb belong to the reported match, so rows at
-these alone would be chosen with a part of the answer."""
+"""Roles that are merged into one: only the grammar knows which teams and which verb belong to the reported match, so
+choosing rows by these roles would leak part of the answer."""
 CLASS_TOKEN, OTHER = "class token", "other token"
 """Roles of the tokens to which the data set assigns none."""
 BATCH_TEXTS = 256
@@ -109,7 +109,7 @@ def all_rows(classifier: Predictor, batches: Sequence[RoleBatch]) -> list[Row]:
 
 
 def acting_rows(classifier: Predictor, rows: Sequence[Row]) -> list[Row]:
-    """The rows that can affect the prediction: of the last layer, only those of tokens that pooling reads."""
+    """The rows that can affect the prediction: in the last layer, only those of tokens that pooling reads."""
     config = classifier.checkpoint.config.model
     reads_one = config.pooling in ("first", "class_token")
     return [row for row in rows if not reads_one or row.layer < config.n_layers - 1 or row.role == CLASS_TOKEN]
@@ -218,7 +218,8 @@ def point_class_token(classifier: Predictor, text: str, token: int, *, heads: Se
 
 
 def _logits_pointed(classifier: Predictor, ids: Tensor, tokens: Tensor, heads: Sequence[int]) -> Tensor:
-    """Logits (B, C) of ids (B, T) with the first token's attention in these heads on one token of each text, (B,)."""
+    """Logits (B, C) of ids (B, T) with all of the first token's attention in these heads on one token per text,
+    (B,)."""
     config = classifier.checkpoint.config.model
     if config.pooling not in ("first", "class_token"):
         raise TraceError(f"{classifier.name} has {config.pooling} pooling; expected first-token or class-token pooling")
@@ -301,8 +302,8 @@ def measure_pointing(classifier: Predictor, batches: Sequence[RoleBatch], heads:
 class KeptRows:
     """Accuracy by split with only `row` and all earlier rows kept.
 
-    `control` and `control_most` are the mean and the maximum accuracy with equally many rows that can affect the
-    prediction: the first row and random others or, instead of the first row, another one.
+    `control` and `control_most` are the mean and the maximum accuracy with equally many random rows that can affect the
+    prediction. If there are several, the circuit's first row is one of them.
     """
 
     row: Row

@@ -27,7 +27,7 @@ TEAM_ROLES = ("first team", "second team")
 class PatchHistory:
     """The share of `n` texts whose prediction a patch changes to that of the other text of the pair, in each snapshot.
 
-    Texts that the snapshot already classifies so without the patch do not count, so both shares begin near 0.
+    Texts that the snapshot already assigns to that class without the patch do not count, so both shares begin near 0.
 
     Attributes:
         row: the head that is patched, and the role of the token at which it is patched.

@@ -25,7 +25,7 @@ class ShuffledPredictions:
 
 
 def position_vectors(classifier: Predictor, length: int | None = None) -> FloatArray:
-    """The position vectors of the first `length` positions (None for all), (T, D); zeros for a model without them."""
+    """The position vectors of the first `length` positions (None for all), (T, D); zeros if the model has none."""
     config = classifier.checkpoint.config.model
     n_positions = config.max_length if length is None else length
     if config.positions == "none":

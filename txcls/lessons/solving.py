@@ -23,8 +23,8 @@ class Solved:
     """A step with all measured values.
 
     Attributes:
-        narration, why: the texts with facts filled in; `why` is "" without a question.
-        answer: the right answer as Markdown; "" without a question.
+        narration, why: the texts with facts filled in; `why` is "" if there is no question.
+        answer: the right answer as Markdown; "" if there is no question.
         why_has_answer: whether `why` contains the answer.
         right: the right answer for `is_right`: an option's index, a number, words, words in groups, or heads.
         offered: options, words in another order, or the heads of the model.

@@ -151,7 +151,7 @@ _FIRST = Step(
 STEPS: Mapping[str, Step] = MappingProxyType(
     {
         "html_entities": Step(
-            "entities (&amp; &#39; &lt; …) become characters, also AG News' forms without an ampersand ( #39;  quot;)",
+            "entities (&amp; &#39; &lt; …) become characters, even AG News' forms without an ampersand ( #39;  quot;)",
             (_Replace(ENTITY, _unescape),),
         ),
         "html_tags": Step("HTML tags, comments and doctypes become a space", (_Replace(TAG, " "),)),

@@ -9,11 +9,11 @@ SPACE = " "
 
 @dataclass(frozen=True, slots=True)
 class CharacterPart:
-    """Part `number` (from 1) of `of` of the character `text[at]` of a token's text; other tokens have the rest."""
+    """A part of a character that is split across `n_parts` tokens: part `number`, from 1, of `text[index]`."""
 
-    at: int
+    index: int
     number: int
-    of: int
+    n_parts: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +38,14 @@ class Token:
             return "␣"
         pieces, end = [], 0
         for part in self.parts:
-            pieces += [self.text[end : part.at], f"{self.text[part.at]} {part.number}/{part.of}"]
-            end = part.at + 1
+            pieces += [self.text[end : part.index], f"{self.text[part.index]} {part.number}/{part.n_parts}"]
+            end = part.index + 1
         return " ".join(piece for piece in (*pieces, self.text[end:]) if piece)
 
     @property
     def parts_description(self) -> str:
         """The parts in words (`part 1 of 2 of é`); "" if all characters are whole."""
-        return ", ".join(f"part {part.number} of {part.of} of {self.text[part.at]}" for part in self.parts)
+        return ", ".join(f"part {part.number} of {part.n_parts} of {self.text[part.index]}" for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)

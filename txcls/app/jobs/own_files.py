@@ -98,7 +98,7 @@ def read_table(session: Path, spec: Mapping[str, Any]) -> Table:
 
 
 def file_name(spec: Mapping[str, Any]) -> str:
-    """The visitor's name for the file that a job reads; "" if it reads none."""
+    """The visitor's name for the file that a job reads; "" if there is none."""
     return str(spec.get("names", {}).get(spec.get("file"), ""))
 
 

@@ -162,7 +162,7 @@ def _begin(
     questions: Mapping[str, str] | None = None,
     first_text: Callable[[str], str] | None = None,
 ) -> tuple[View, str, DeltaGenerator]:
-    """Draw the heading; return the view, the key of the page's text box, and the place for pickers in the heading."""
+    """Draw the heading; return the view, the key of the page's text box, and the container for pickers."""
     st.html(STYLE_SHEET)
     text_box = f"{TEXT_BOX}_{info.name}"  # a separate key per page: Streamlit deletes a box when its page is left
     view = state.current_view(names, text_box=text_box, first_text=first_text or first_example)

@@ -47,7 +47,7 @@ def link_params(view: View) -> dict[str, str]:
 
 
 def default_training_step() -> int:
-    """The training step of a URL without one: the first, or the lesson step's."""
+    """The training step if the URL names none: the first, or the lesson step's."""
     anchor: Anchor | None = st.session_state.get("_anchor")
     return 0 if anchor is None else training_step(anchor.base)
 

@@ -115,7 +115,7 @@ class Report:
 
 
 _Words = list[tuple[str, str]]
-"""Words with their roles, "" for words without one."""
+"""Words with their roles; "" for a word that has none."""
 
 
 def make_report(form: Form, *, winner: str, loser: str, others: Sequence[str] = ()) -> Report:

@@ -136,7 +136,7 @@ def labelled_rows(table: Table, guess: Guess, *, merge: bool = False) -> TableRo
 
 
 def notes_before_training(rows: LabelledTexts, *, merged: bool = False) -> Iterator[str]:
-    """Yield warnings about labels and texts before training; `merged`: label variants have already been merged."""
+    """Yield warnings about labels and texts before training; `merged` means that variants have already been merged."""
     if not merged:
         yield from label_notes(Counter(rows.classes[label] for label in rows.labels))
     yield from text_notes(rows)

@@ -1,4 +1,4 @@
-"""Replacing the attention weights of all heads together: how much accuracy requires attention to depend on queries?"""
+"""Replace the attention weights of all heads together: how much accuracy requires attention that depends on queries?"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

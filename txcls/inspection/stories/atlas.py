@@ -388,7 +388,8 @@ def _story_from_dict(values: Mapping[str, Any]) -> MeasuredStory:
     clauses = tuple(Clause(str(clause["query"]), str(clause["key"])) for clause in values["clauses"])
     lists = _lists_from_dict(values["lists"]) if "lists" in values else None
     low, high = values["interval"]
-    verdict = "refuted" if values["verdict"] == "wrong" else values["verdict"]  # "wrong" in earlier versions
+    # Earlier versions stored "wrong".
+    verdict: Any = "refuted" if values["verdict"] == "wrong" else values["verdict"]
     if verdict not in get_args(Verdict) or (lists is None and len(values["attention"]) != len(clauses)):
         raise ValueError("expected a known verdict, and the attention on the keys of each clause")
     return MeasuredStory(

@@ -134,7 +134,7 @@ def keys_of(kind: str, text: TextKinds) -> Bools:
 
 
 def _occurring(texts: Sequence[TextKinds]) -> list[str]:
-    """The kinds of tokens that occur; without "first token" if it is the class token in every text."""
+    """The kinds of tokens that occur, except "first token" if that is the class token in every text."""
     names = dict.fromkeys(name for text in texts for name in text.kinds)
     occurring = [name for name in names if any(_tokens_of_kind(name, text).any() for text in texts)]
     class_token_is_first = all(_tokens_of_kind("class token", text)[:1].any() for text in texts)

@@ -157,7 +157,8 @@ def attention_on_keys(classifier: Predictor, texts: Sequence[TextKinds], story: 
 
 
 class _Replaced:
-    """An edit of attention patterns, (B, H, T, T): in some heads, the nonzero rows of weights (B, N, N) replace rows.
+    """An edit of attention patterns, (B, H, T, T), that replaces rows in some heads with nonzero rows of weights (B, N,
+    N).
 
     The pattern is larger than the weights if the model pads all texts to one length.
     """

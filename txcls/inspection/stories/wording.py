@@ -74,7 +74,7 @@ def sentence(measured: MeasuredStory) -> str:
 def is_faint(measured: MeasuredStory) -> bool:
     """Whether the head's weight on the keys of some clause is barely above that of uniform attention.
 
-    Lists are faint only if they are not tested either, since even uniform attention overlaps with them by a lot.
+    Lists are faint only if they are also untested, since even uniform attention overlaps with them considerably.
     """
     if measured.story.lists is not None and measured.verdict != "idle":
         return False
@@ -92,7 +92,7 @@ def looks_clear(measured: MeasuredStory) -> bool:
 def verdict_words(record: HeadRecord) -> str:
     """The verdict with its evidence: "confirmed, restores 100 %", "looks clear, not needed by itself".
 
-    If a story restores enough to be confirmed but is not, with the condition that it does not meet.
+    If a story restores enough accuracy but is not confirmed, the words name the condition that it fails.
     """
     measured = record.story
     if measured.verdict == "idle":

@@ -50,7 +50,8 @@ class ForwardPass:
         return self.traced.values[tap]
 
     def numbers(self, symbol: str, letters: str, values: Floats, layer: int | None = None) -> dict[str, Any]:
-        """The fields of a step for its numbers; `letters` are the axes of `values`, with H first if it has heads."""
+        """The fields of a step that hold its numbers; `letters` names the axes of `values`, H first if there are
+        heads."""
         rows, columns = (self.axes[letter] for letter in letters[-2:])
         return {
             "symbol": symbol,

@@ -151,7 +151,8 @@ class Operand:
 
     Attributes:
         values: (H, rows, columns), or (1, rows, columns) if it is the same for every head.
-        used: which of its numbers determine the result at row i and column j: row i, column j, or the number there.
+        used: which of its numbers determine the result at (i, j): those in row i, those in column j, or the one at (i,
+            j).
         source: title of the step that computes it; "" for weights.
     """
 

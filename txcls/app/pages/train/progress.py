@@ -111,8 +111,8 @@ def draw_result(outcome: Mapping[str, Any]) -> None:
         ]
         st.html(table_html.table(("", *measures), rows, numbers=tuple(measures), named=("",)))
         st.caption(
-            f"On {comparison.n:,} held-out rows (95 % CI). Only the Transformer is right on "
-            f"{comparison.only_transformer:,} of them, only the linear baseline on {comparison.only_linear:,}. "
+            f"On {comparison.n:,} held-out rows (95 % CI). The Transformer alone is right on "
+            f"{comparison.only_transformer:,} of them, the linear baseline alone on {comparison.only_linear:,}. "
             f"{comparison.settings} Trained in {own.duration(outcome['seconds'])}."
         )
     with chart_column:

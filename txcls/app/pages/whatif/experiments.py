@@ -190,7 +190,7 @@ def draw_kept_rows(page: layout.Page, classifier: Predictor, circuit: Circuit, l
         st.markdown(table(columns, table_rows, right=columns[1:]))
         st.caption(
             f"With only these {len(circuit.kept)} rows uniform: {percentage(circuit.without['test'])}. A row is one "
-            "head's attention from one kind of token (team: every team, also of other matches), chosen on "
+            "head's attention from one kind of token (team: every team, including those of other matches), chosen on "
             f"{circuit.n_search:,} validation texts. Control, on test texts: the first row and random others that can "
             f"affect the prediction, mean and best of {circuit.n_controls} choices. Uniform rows still mix the tokens’ "
             "values, and the feed-forward blocks are unchanged."
