@@ -16,7 +16,6 @@ from txcls.evaluation.label_errors import (
     out_of_fold_probabilities,
     suspect_rows,
 )
-from txcls.evaluation.predict_file import as_plain_text
 
 SUBJECTS = {
     "kitchen": "oven dough flour butter recipe pan simmer",
@@ -76,5 +75,5 @@ def test_a_pre_trained_encoder_adds_its_vectors(tmp_path: Path) -> None:
 
 def test_corrected_rows_are_written_whole_and_safe() -> None:
     rows = LabelledTexts(["=SUM(A1)", 'say "hi",\nthere', "kept"], [0, 1, 0], ("a", "b"))
-    text = corrected_csv(rows, {0: "b", 1: ""}, plain=as_plain_text)
+    text = corrected_csv(rows, {0: "b", 1: ""}, escape_formulas=True)
     assert list(csv.reader(io.StringIO(text))) == [["text", "label"], ["'=SUM(A1)", "b"], ["kept", "a"]]

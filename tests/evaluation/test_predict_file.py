@@ -17,9 +17,10 @@ import pandas as pd
 import pytest
 
 from tests.conftest import TEXTS, Untrained, make_checkpoint
+from txcls.data.tables.spreadsheet import escape_formula
 from txcls.errors import DataError, StoppedError
 from txcls.evaluation import predict_file as module
-from txcls.evaluation.predict_file import as_plain_text, predict_file
+from txcls.evaluation.predict_file import predict_file
 from txcls.predictor import Predictor
 
 ROOT = Path(__file__).parents[2]
@@ -248,7 +249,7 @@ def test_a_table_made_safe_for_spreadsheets_holds_no_formula(tmp_path: Path, unt
     assert [row[0] for row in written[1:]] == ["1", "2", "3", "-5", "+3e5"]
     assert all(row[2][:2] in ("'=", "'@", "'+", "'-") for row in written[1:])
     assert [row[1][0] for row in written[1:]] == ["'", "'", "'", "'", "p"]
-    assert all(as_plain_text(formula) == f"'{formula}" for formula in FORMULAS)
+    assert all(escape_formula(formula) == f"'{formula}" for formula in FORMULAS)
     predict_file(hostile, tmp_path / "in.jsonl", tmp_path / f"as_is.{target}")
     assert b"'=id" not in (tmp_path / f"as_is.{target}").read_bytes()
     with pytest.raises(DataError, match="spreadsheet-safe output is CSV or TSV"):

@@ -5,8 +5,6 @@ folds of the same rows (on TF-IDF, and on the states of the shipped pre-trained 
 unless these are its training rows.
 """
 
-import csv
-import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +17,7 @@ from numpy.typing import NDArray
 from txcls.checkpoint.folders import ENCODER
 from txcls.checkpoint.load import load_checkpoint
 from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
+from txcls.data.tables.spreadsheet import table_csv
 from txcls.data.tables.table import Table
 from txcls.data.types import LabelledTexts
 from txcls.errors import CheckpointError, DataError
@@ -208,15 +207,15 @@ def suspect_rows(rows: LabelledTexts, probabilities: Floats) -> list[SuspectRow]
     return suspects
 
 
-def corrected_csv(rows: LabelledTexts, corrections: Mapping[int, str], *, plain: Callable[[str], str]) -> str:
+def corrected_csv(rows: LabelledTexts, corrections: Mapping[int, str], *, escape_formulas: bool) -> str:
     """All rows as CSV with the columns text and label; rows with the correction "" are left out."""
     labels = (corrections.get(number, rows.classes[label]) for number, label in enumerate(rows.labels))
     lines = [(text, label) for text, label in zip(rows.texts, labels, strict=True) if label]
-    return table_csv(("text", "label"), lines, plain=plain)
+    return table_csv(("text", "label"), lines, escape_formulas=escape_formulas)
 
 
 def corrected_table_csv(
-    table: Table, corrections: Mapping[int, str], *, label_column: str, plain: Callable[[str], str]
+    table: Table, corrections: Mapping[int, str], *, label_column: str, escape_formulas: bool
 ) -> str:
     """A table with all its columns and corrected labels as CSV; rows with the correction "" are left out."""
     lines = []
@@ -225,13 +224,4 @@ def corrected_table_csv(
         if number not in corrections or label:
             cells = {**values, label_column: label}
             lines.append(["" if (cell := cells.get(name)) is None else cell for name in table.columns])
-    return table_csv([plain(name) for name in table.columns], lines, plain=plain)
-
-
-def table_csv(head: Sequence[str], lines: Sequence[Sequence[object]], *, plain: Callable[[str], str]) -> str:
-    """A table as CSV; `plain` makes a text cell safe for spreadsheets."""
-    out = io.StringIO(newline="")
-    table = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    table.writerow(head)
-    table.writerows([plain(cell) if isinstance(cell, str) else cell for cell in line] for line in lines)
-    return out.getvalue()
+    return table_csv(table.columns, lines, escape_formulas=escape_formulas)

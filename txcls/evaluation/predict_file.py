@@ -11,7 +11,6 @@ import hashlib
 import io
 import itertools
 import json
-import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ import numpy as np
 from txcls.checkpoint.folders import FILES
 from txcls.config import Precision
 from txcls.data.columns import guess_text_column, has_text_column, text_columns
+from txcls.data.tables.spreadsheet import escape_formula
 from txcls.data.tables.table import EXCEL, JSON, Table, Values, flatten, row_text, table_suffix
 from txcls.errors import CheckpointError, DataError, StoppedError
 from txcls.predictor import Predictor
@@ -80,7 +80,7 @@ def predict_file(
         top_k: number of most probable classes to write, in the columns of `added_columns`.
         review_below: add the column REVIEW, which is `yes` if the row has no words, or if its highest probability is
             lower than this.
-        spreadsheet_safe: escape CSV and TSV fields that a spreadsheet would run as a formula: see `as_plain_text`.
+        spreadsheet_safe: escape CSV and TSV fields that a spreadsheet would run as a formula: see `escape_formula`.
         resume: continue an interrupted run with the same arguments.
         on_rows: called with the number of rows done and the total number of rows.
         should_stop: called between chunks; once it returns true, only the rows done so far are written.
@@ -290,7 +290,7 @@ class _Writer:
             quoting=csv.QUOTE_ALL if self.spreadsheet_safe else csv.QUOTE_MINIMAL,
         ).writerows(
             [
-                as_plain_text(cell) if self.spreadsheet_safe and isinstance(cell, str) else _without_nan(cell)
+                escape_formula(cell) if self.spreadsheet_safe and isinstance(cell, str) else _without_nan(cell)
                 for cell in row
             ]
             for row in rows
@@ -311,18 +311,6 @@ class _Writer:
             pq.write_table(pa.Table.from_pylist(list(rows), schema=self._parquet_schema()), file)
         except (pa.ArrowException, UnicodeEncodeError, OverflowError) as error:
             raise DataError(f"a row cannot be written as Parquet ({error}); write another format") from None
-
-
-_FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
-_NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
-
-
-def as_plain_text(value: str) -> str:
-    """Put an apostrophe before a field that starts with = + - @, a tab or a line break, unless it is a number.
-
-    A spreadsheet would run such a field as a formula, which can execute commands or leak data (OWASP, CSV Injection).
-    """
-    return f"'{value}" if _FORMULA.match(value) and not _NUMBER.fullmatch(value) else value
 
 
 def _refuse_overwriting(source: Path, target: Path, folder: Path) -> None:

@@ -1,7 +1,5 @@
 """Read an uploaded table: its columns, those with the texts and labels, and the rows that need checking."""
 
-import csv
-import io
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,10 +12,10 @@ from txcls.data.columns import Guess, column_facts, guess_text_column, text_colu
 from txcls.data.labels import label_notes, merged_names
 from txcls.data.mail_headers import MIN_SHARE_WITH_HEADERS, share_with_headers
 from txcls.data.survey import DataSurvey, Group, survey
+from txcls.data.tables.spreadsheet import table_csv
 from txcls.data.tables.table import Table, row_text
 from txcls.data.text_notes import text_notes
 from txcls.errors import DataError
-from txcls.evaluation.predict_file import as_plain_text
 from txcls.wording import shown
 
 MAX_GROUPS = 200
@@ -173,12 +171,9 @@ KIND_TITLES: Mapping[str, str] = {
 
 def _problems_csv(problems: Sequence[Mapping[str, Any]]) -> str:
     """The rows to check as CSV without formulas: reason, group, row, label, text."""
-    file = io.StringIO(newline="")
-    table = csv.writer(file, quoting=csv.QUOTE_ALL)
-    table.writerow(("why", "group", "row", "label", "text"))
+    lines = []
     for number, problem in enumerate(problems, start=1):
         for i, row_number in enumerate(problem["row_numbers"]):
             text = problem["texts"][min(i, len(problem["texts"]) - 1)]
-            fields = (KIND_TITLES[problem["kind"]], str(number), str(row_number), problem["labels"][i], text)
-            table.writerow([as_plain_text(field) for field in fields])
-    return file.getvalue()
+            lines.append((KIND_TITLES[problem["kind"]], number, row_number, problem["labels"][i], text))
+    return table_csv(("why", "group", "row", "label", "text"), lines)

@@ -23,7 +23,6 @@ from txcls.evaluation.label_errors import (
     suspect_rows,
 )
 from txcls.evaluation.learning_curve import linear_learning_curve
-from txcls.evaluation.predict_file import as_plain_text
 from txcls.evaluation.report import report_on, sample_indices, sample_rows
 from txcls.predictor import Predictor
 
@@ -152,14 +151,14 @@ def _correct(job: Job) -> dict[str, Any]:
     job.progress("writing the table")
     corrections = {int(row): str(label) for row, label in job.spec["corrections"].items()}
     as_given = f"files/{Path(job.spec.get('file', 'rows')).stem}-corrected.csv"
-    for file, plain in ((job.folder / "corrected.csv", as_plain_text), (job.session / as_given, str)):
+    for file, escapes in ((job.folder / "corrected.csv", True), (job.session / as_given, False)):
         if "file" in job.spec:
             table = read_table(job.session, job.spec)
             column = guessed(table, job.spec).label_column
-            text = corrected_table_csv(table, corrections, label_column=column, plain=plain)
+            text = corrected_table_csv(table, corrections, label_column=column, escape_formulas=escapes)
         else:
             stored_rows = _stored_rows(job)
             rows = _labelled(stored_rows, range(len(stored_rows.texts)), list(dict.fromkeys(stored_rows.labels)))
-            text = corrected_csv(rows, corrections, plain=plain)
+            text = corrected_csv(rows, corrections, escape_formulas=escapes)
         file.write_bytes(text.encode("utf-8-sig", "backslashreplace"))
     return {"download": "corrected.csv", "file": as_given}

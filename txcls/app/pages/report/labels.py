@@ -19,7 +19,6 @@ from txcls.app.shell.downloads import download_link
 from txcls.app.shell.markdown import bullets, plain
 from txcls.errors import TxclsError
 from txcls.evaluation.label_errors import corrected_csv
-from txcls.evaluation.predict_file import as_plain_text
 from txcls.evaluation.report import RowPredictions
 from txcls.figures import visible
 
@@ -46,7 +45,7 @@ def draw(page: layout.Page, predictions: RowPredictions, table_report: TableRepo
     elif check.suspects and check.rows is not None:
         st.download_button(
             f"Download all {len(check.rows):,} rows with {_correction_counts(changed)}",
-            corrected_csv(check.rows, changed, plain=as_plain_text).encode("utf-8", "backslashreplace"),
+            corrected_csv(check.rows, changed, escape_formulas=True).encode("utf-8", "backslashreplace"),
             file_name="corrected.csv",
             mime="text/csv",
             key="report_corrected_csv",

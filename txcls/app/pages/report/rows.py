@@ -10,10 +10,9 @@ from txcls.app import menu
 from txcls.app.pages.report import compute as compute_report
 from txcls.app.shell import layout, lecture, state
 from txcls.app.shell.markdown import plain
+from txcls.data.tables.spreadsheet import table_csv
 from txcls.errors import TxclsError
 from txcls.evaluation.confusions import WORDS_HEAD, words_table
-from txcls.evaluation.label_errors import table_csv
-from txcls.evaluation.predict_file import as_plain_text
 from txcls.evaluation.report import Report, RowPrediction
 from txcls.figures import visible
 
@@ -34,7 +33,7 @@ def draw_table(columns: Mapping[str, Sequence[Any]], *, key: str, percent: Seque
     if not lecture.is_on():
         st.download_button(
             "Download as CSV",
-            table_csv(list(columns), rows, plain=as_plain_text).encode("utf-8", "backslashreplace"),
+            table_csv(list(columns), rows).encode("utf-8", "backslashreplace"),
             file_name=f"{key}.csv",
             mime="text/csv",
             key=f"report_{key}_csv",
