@@ -17,19 +17,11 @@ from txcls.data.tables.table import has_table_suffix
 from txcls.errors import DataError, reason_of
 from txcls.evaluation.baseline import BaselinePredictions, predict_with_baseline
 from txcls.evaluation.confusions import WORDS_HEAD, class_advice, confusion_words, label_advice, words_table
-from txcls.evaluation.costs import POLICY_HEAD, Cheapest, cheapest_policy, make_costs
 from txcls.evaluation.evaluate import in_classes_of
 from txcls.evaluation.evaluate_file import MIN_LEARNED, FileRows, rows_of_file
 from txcls.evaluation.label_errors import SuspectRow, held_out_probabilities, suspect_rows
-from txcls.evaluation.report import (
-    Report,
-    class_counts_of,
-    coverage_by_confidence,
-    report_on,
-    sample_rows,
-    stored_report,
-    worst_pairs,
-)
+from txcls.evaluation.report import Report, class_counts_of, report_on, sample_rows, stored_report, worst_pairs
+from txcls.evaluation.thresholds import POLICY_HEAD, Cheapest, cheapest_policy, coverage_by_confidence, make_costs
 from txcls.predictor import Predictor
 from txcls.web.report import report_html
 from txcls.wording import percentage, shown

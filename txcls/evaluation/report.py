@@ -27,7 +27,6 @@ from txcls.evaluation.evaluate import (
 from txcls.evaluation.metrics import wilson
 from txcls.predictor import Predictor
 from txcls.runtime.pause import may_pause
-from txcls.wording import percentage
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.integer[Any]]
@@ -214,53 +213,6 @@ def _predict(
     lengths, unknown = texts.lengths, unknown_shares(texts, checkpoint.tokenizer)
     probabilities = calibrated_probabilities(logits, checkpoint.calibration, lengths).astype(np.float64)  # N C
     return RowPredictions(rows, probabilities, lengths, unknown), texts, logits
-
-
-CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
-"""Confidence thresholds, below which rows are left to a human."""
-
-
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """The n rows predicted with at least this confidence: their share of all rows, and how many are classified
-    correctly."""
-
-    confidence: float
-    n: int
-    share: float
-    right: int
-
-    @property
-    def accuracy(self) -> float:
-        """The share of correct predictions among these rows; NaN if there are no rows."""
-        return self.right / self.n if self.n else float("nan")
-
-    @property
-    def cells(self) -> tuple[str, str, str]:
-        """The cells of a table: confidence, share and accuracy."""
-        accuracy = percentage(self.accuracy) if self.n else "–"
-        return percentage(self.confidence, 0), percentage(self.share), accuracy
-
-    def __str__(self) -> str:
-        """The coverage in words."""
-        if not self.n:
-            return f"No row is predicted with {percentage(self.confidence, 0)} or more."
-        return (
-            f"If only predictions with {percentage(self.confidence, 0)} or more are used and all others are left to a "
-            f"human, {percentage(self.share, 0)} of the rows are answered, {percentage(self.accuracy)} of them right."
-        )
-
-
-def coverage_above(predictions: RowPredictions, confidence: float) -> Coverage:
-    """The coverage if predictions below this confidence are left to a human."""
-    is_used = predictions.probabilities.max(axis=1) >= confidence  # N
-    n = int(is_used.sum())
-    return Coverage(confidence, n, n / len(predictions), int((is_used & predictions.right).sum()))
-
-
-def coverage_by_confidence(predictions: RowPredictions) -> list[Coverage]:
-    """The coverage for each of CONFIDENCES."""
-    return [coverage_above(predictions, confidence) for confidence in CONFIDENCES]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,16 +11,9 @@ from txcls.checkpoint.card import GROUPS, ORDER, group_name
 from txcls.checkpoint.comparison import Comparison
 from txcls.evaluation.baseline import BaselinePredictions
 from txcls.evaluation.confusions import WORDS_HEAD, class_advice, label_advice, words_table
-from txcls.evaluation.costs import POLICY_HEAD, Cheapest
 from txcls.evaluation.label_errors import SuspectRow
-from txcls.evaluation.report import (
-    Report,
-    RowPrediction,
-    class_counts_of,
-    cluster_order,
-    coverage_by_confidence,
-    worst_pairs,
-)
+from txcls.evaluation.report import Report, RowPrediction, class_counts_of, cluster_order, worst_pairs
+from txcls.evaluation.thresholds import POLICY_HEAD, Cheapest, coverage_by_confidence
 from txcls.figures import confusion_map, group_bars, reliability_diagram, training_curves, visible
 from txcls.wording import percentage
 

@@ -13,8 +13,8 @@ from txcls.app.pages.report import compute as compute_report
 from txcls.app.shell import checkpoints
 from txcls.data.types import LabelledTexts
 from txcls.evaluation.confusions import words_table
-from txcls.evaluation.costs import cheapest_policy, make_costs
 from txcls.evaluation.report import predict_rows
+from txcls.evaluation.thresholds import cheapest_policy, make_costs
 
 ROWS = LabelledTexts(
     [f"{text} {n} " * (1 + n % 3) for n in range(5) for text in TEXTS], [1, 2, 3, 0, 1, 2, 3, 0] * 5, CLASSES

@@ -19,7 +19,7 @@ from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import load_classifier
 from txcls.data.columns import JOINER, text_columns
 from txcls.data.examples import Example
-from txcls.evaluation.report import CONFIDENCES
+from txcls.evaluation.thresholds import CONFIDENCES
 from txcls.figures import class_counts
 from txcls.wording import percentage
 

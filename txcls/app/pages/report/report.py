@@ -21,18 +21,9 @@ from txcls.checkpoint.card import AGREEMENT, GROUPS, group_name
 from txcls.checkpoint.comparison import Comparison
 from txcls.errors import DataError
 from txcls.evaluation.confusions import class_advice
-from txcls.evaluation.costs import POLICY_HEAD, Costs, cheapest_policy
 from txcls.evaluation.learning_curve import CURVE_HEAD
-from txcls.evaluation.report import (
-    CONFIDENCES,
-    Report,
-    RowPredictions,
-    class_counts_of,
-    cluster_order,
-    coverage_above,
-    stored_report,
-    worst_pairs,
-)
+from txcls.evaluation.report import Report, RowPredictions, class_counts_of, cluster_order, stored_report, worst_pairs
+from txcls.evaluation.thresholds import CONFIDENCES, POLICY_HEAD, Costs, cheapest_policy, coverage_above
 from txcls.figures import confusion_map, group_bars, group_lines, reliability_diagram, training_curves, visible
 from txcls.wording import percentage
 

@@ -8,8 +8,8 @@ import pytest
 
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
-from txcls.evaluation.costs import THRESHOLDS, cheapest_policy, make_costs
 from txcls.evaluation.report import RowPredictions
+from txcls.evaluation.thresholds import THRESHOLDS, cheapest_policy, make_costs
 
 CLASSES = ("a", "b", "c")
 

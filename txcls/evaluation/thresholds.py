@@ -1,4 +1,4 @@
-"""The costs of errors and of human work, and the confidence threshold at which the total cost is lowest.
+"""Confidence thresholds: what share of the rows is answered above each, and which one costs least.
 
 python -m txcls report mine --data held_out.csv --cost-error 10 --cost-human 1
 python -m txcls report mine --data held_out.csv --costs costs.csv --cost-human 1
@@ -18,6 +18,52 @@ from txcls.evaluation.report import RowPredictions
 from txcls.wording import listed, percentage, shown
 
 Floats = NDArray[np.float64]
+
+CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+"""Confidence thresholds, below which rows are left to a human."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """The n rows predicted with at least this confidence, their share of all rows, and how many are correct."""
+
+    confidence: float
+    n: int
+    share: float
+    right: int
+
+    @property
+    def accuracy(self) -> float:
+        """The share of correct predictions among these rows; NaN if there are no rows."""
+        return self.right / self.n if self.n else float("nan")
+
+    @property
+    def cells(self) -> tuple[str, str, str]:
+        """The cells of a table: confidence, share and accuracy."""
+        accuracy = percentage(self.accuracy) if self.n else "–"
+        return percentage(self.confidence, 0), percentage(self.share), accuracy
+
+    def __str__(self) -> str:
+        """The coverage in words."""
+        if not self.n:
+            return f"No row is predicted with {percentage(self.confidence, 0)} or more."
+        return (
+            f"If only predictions with {percentage(self.confidence, 0)} or more are used and all others are left to a "
+            f"human, {percentage(self.share, 0)} of the rows are answered, {percentage(self.accuracy)} of them right."
+        )
+
+
+def coverage_above(predictions: RowPredictions, confidence: float) -> Coverage:
+    """The coverage if predictions below this confidence are left to a human."""
+    is_used = predictions.probabilities.max(axis=1) >= confidence  # N
+    n = int(is_used.sum())
+    return Coverage(confidence, n, n / len(predictions), int((is_used & predictions.right).sum()))
+
+
+def coverage_by_confidence(predictions: RowPredictions) -> list[Coverage]:
+    """The coverage for each of CONFIDENCES."""
+    return [coverage_above(predictions, confidence) for confidence in CONFIDENCES]
+
 
 THRESHOLDS = (0.0, *np.arange(0.3, 0.96, 0.05).round(2).tolist(), 0.99, math.inf)
 """The thresholds that are tried: 0 answers every text, infinity answers none."""
