@@ -3,11 +3,12 @@
 format     the contents of a lesson file
 measures   the quantities that can be measured on a model
 reading    loading and validating lesson files; the shipped lessons
-solving    computing answers and checking claims
+checking   computing answers and checking claims
 codes      a short code for the answers of a reader
 worksheet  a lesson on paper
 """
 
+from txcls.lessons.checking import Solved, check_lesson, is_right, solve
 from txcls.lessons.codes import Answered, make_code, read_code
 from txcls.lessons.reading import (
     Lesson,
@@ -18,7 +19,6 @@ from txcls.lessons.reading import (
     lesson_names,
     read_lesson,
 )
-from txcls.lessons.solving import Solved, check_lesson, is_right, solve
 
 __all__ = [
     "Answered",

@@ -4,12 +4,12 @@ import html
 from collections.abc import Mapping
 from pathlib import Path
 
+from txcls.lessons.checking import Solved, solve
 from txcls.lessons.format import Choice, Drag, Heads, LessonStep, Number
 from txcls.lessons.markup import inline, to_html
 from txcls.lessons.measures import Load
 from txcls.lessons.pictures import picture_of
 from txcls.lessons.reading import Lesson, LessonError
-from txcls.lessons.solving import Solved, solve
 from txcls.lessons.wording import words_in
 
 _STYLE = Path(__file__).parent / "worksheet.css"
