@@ -9,7 +9,7 @@
 import {multiply, part, softmaxRows, transpose, zeros} from "./tensor.js";
 
 /** @typedef {import("./tensor.js").Tensor} Tensor */
-/** The settings of txcls/config.py's ModelConfig that a page supports (txcls/web/export.py refuses the others).
+/** The settings of txcls.config's ModelConfig that a page supports (txcls/web/export.py refuses the others).
  * @typedef {{d_model: number, n_heads: number, n_layers: number, d_embedding: number | null, d_ff: number,
  *   max_length: number, positions: "sinusoidal" | "learned" | "none", scale_embeddings: boolean, causal: boolean,
  *   pooling: "first" | "class_token" | "mean" | "attention", norm: "pre" | "post",

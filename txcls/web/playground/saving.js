@@ -13,7 +13,7 @@ export const MAX_TOKENS = 48;
 /** Maximum size of the vocabulary. */
 export const MAX_VOCABULARY = 3000;
 export const SPECIAL = ["<pad>", "<unk>", "<mask>", "<cls>"];
-/** How texts are tokenised (txcls/config.py's TextConfig). */
+/** How texts are tokenised (txcls.config's TextConfig). */
 export const TEXT = {cleaning: ["lowercase", "whitespace"], tokenizer: "basic_english", max_vocabulary: MAX_VOCABULARY, min_frequency: 1};
 const FILES = ["config.json", "tokenizer.json", "labels.json", "history.jsonl", "model.safetensors"];
 const MAX_FILE = 10e6;

@@ -40,7 +40,7 @@ export function toHash(chosen) {
   return new URLSearchParams(entries.map(([name, value]) => [name, String(value)])).toString();
 }
 
-/** The model's configuration (txcls/config.py's ModelConfig) for these settings. @param {Chosen} chosen
+/** The model's configuration (txcls.config's ModelConfig) for these settings. @param {Chosen} chosen
  * @param {number} length maximum number of tokens */
 export function configOf({layers, heads, width, positions, pooling}, length) {
   return {

@@ -381,7 +381,7 @@ def _suggest(path: Sequence[int | str]) -> str:
 
 def preset_names() -> tuple[str, ...]:
     """The sorted names of the presets that ship with the package."""
-    folder = resources.files("txcls") / "presets"
+    folder = resources.files("txcls") / "config" / "presets"
     return tuple(sorted(f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml")))
 
 
@@ -393,7 +393,7 @@ def load_preset(name_or_path: str | Path) -> RunConfig:
     """
     path = Path(name_or_path)
     if str(name_or_path) in preset_names():
-        text = (resources.files("txcls") / "presets" / f"{name_or_path}.toml").read_text(encoding="utf-8")
+        text = (resources.files("txcls") / "config" / "presets" / f"{name_or_path}.toml").read_text(encoding="utf-8")
     elif path.suffix == ".toml":
         try:
             text = path.read_text(encoding="utf-8")
