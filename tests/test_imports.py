@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("app", "cli"),
-    ("address", "classifier", "lessons", "sklearn", "web"),
+    ("classifier", "lessons", "sklearn", "web"),
     ("figures",),
     ("inspection",),
     ("evaluation", "language", "training"),

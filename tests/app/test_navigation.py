@@ -7,8 +7,8 @@ import pytest
 import streamlit as st
 
 from tests.app.drawn import open_page
-from txcls.address import View
 from txcls.app.shell import state
+from txcls.lessons.address import View
 
 SECTIONS = {
     "Try": {"Classify": "", "Lessons": "lessons", "Playground": "playground"},

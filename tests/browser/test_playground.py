@@ -13,11 +13,11 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import PATIENCE_MS, Server, Watch
 from tests.browser.visiting import visit
-from txcls.address import PLAYGROUND
 from txcls.checkpoint.archive import unpack
 from txcls.classifier import load
 from txcls.data.generated.who_won import Form, make_report
 from txcls.lessons import given_lesson
+from txcls.lessons.address import PLAYGROUND
 from txcls.web.bundle import script
 from txcls.web.lesson import export_lesson
 from txcls.web.playground import export_playground, playground

@@ -1,6 +1,7 @@
 """Lessons: text files that guide readers through the app's views; the answers to their questions are measured.
 
 format     the contents of a lesson file
+address    what a page shows, as the parameters of its URL
 measures   the quantities that can be measured on a model
 reading    loading and validating lesson files; the shipped lessons
 checking   computing answers and checking claims

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from txcls.address import unusable
 from txcls.errors import TxclsError
+from txcls.lessons.address import unusable
 from txcls.lessons.format import Choice, Claim, Drag, Heads, LessonStep, Number, Question
 from txcls.lessons.measures import Load, Measurement, Result
 from txcls.lessons.reading import Lesson, LessonError

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from txcls.address import SWITCH
 from txcls.checkpoint.snapshots import SnapshotRow
 from txcls.errors import TxclsError
 from txcls.inspection.ablation import Ablation, AblationMethod, AccuracyEffects, Change, Means, ablate, ablate_each
@@ -23,6 +22,7 @@ from txcls.inspection.lens import class_lens
 from txcls.inspection.positions import shuffle_words
 from txcls.inspection.tracing import trace_text
 from txcls.inspection.training_film import flips, training_film
+from txcls.lessons.address import SWITCH
 from txcls.predictor import Predictor
 from txcls.text.tokens import Token
 

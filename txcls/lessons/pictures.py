@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from txcls.address import View, view_from_params
 from txcls.inspection.ablation import AblationMethod, Means, ablate_each
 from txcls.inspection.attribution import explain
 from txcls.inspection.stories import HeadAtlas, head_chips
 from txcls.inspection.tracing import trace_text
+from txcls.lessons.address import View, view_from_params
 from txcls.lessons.format import LessonStep
 from txcls.lessons.measures import Load
 from txcls.lessons.wording import in_notation, words_in

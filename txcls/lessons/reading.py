@@ -12,8 +12,8 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from txcls.address import page_names
 from txcls.errors import TxclsError
+from txcls.lessons.address import page_names
 from txcls.lessons.format import Choice, Drag, Heads, Include, LessonFile, LessonStep, Number
 from txcls.wording import listed, shown
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import yaml
 
-from txcls.address import view_from_params
 from txcls.lessons import Lesson, Solved, check_lesson
+from txcls.lessons.address import view_from_params
 from txcls.lessons.format import Drag, Number
 from txcls.lessons.markup import inline, to_html
 from txcls.lessons.pictures import picture_of

@@ -8,10 +8,10 @@ import pytest
 from tests.app.drawn import body_text, chart, each_bad_text, figures_of, html_of, open_page
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
 from tests.conftest import TEXTS, make_checkpoint
-from txcls.address import MAX_LINKED_CHARACTERS
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.config import DataConfig
 from txcls.data.examples import examples_for
+from txcls.lessons.address import MAX_LINKED_CHARACTERS
 
 
 def test_text_is_shown_as_text() -> None:

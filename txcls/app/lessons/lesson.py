@@ -11,11 +11,11 @@ from typing import Any
 
 import streamlit as st
 
-from txcls.address import SLIDE, Anchor, changes_from_step, params_from_view, view_from_params
 from txcls.app import menu
 from txcls.app.shell import checkpoints, compute, state
 from txcls.errors import TxclsError
 from txcls.lessons import Lesson, Solved, find_lesson, is_right, make_code
+from txcls.lessons.address import SLIDE, Anchor, changes_from_step, params_from_view, view_from_params
 from txcls.lessons.format import Choice, Drag, LessonStep, Number, Question
 
 _POSITION, _GO, _LEFT, _CLEARED = "_lesson", "_lesson_go", "_lesson_left", "_lesson_cleared"

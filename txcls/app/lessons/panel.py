@@ -10,7 +10,6 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from txcls.address import View
 from txcls.app.components.lesson_answers import store_answers
 from txcls.app.components.word_bins import word_bins
 from txcls.app.lessons import lesson
@@ -18,6 +17,7 @@ from txcls.app.shell import lecture, state
 from txcls.app.shell.markdown import plain
 from txcls.errors import TxclsError
 from txcls.lessons import Solved, languages_of
+from txcls.lessons.address import View
 from txcls.lessons.format import Choice, Drag, Heads, Number
 from txcls.lessons.wording import words_in
 

@@ -10,7 +10,6 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from txcls.address import HeadOrder, View
 from txcls.app import menu
 from txcls.app.shell import checkpoints, compute, heads, layout, lecture, state
 from txcls.app.shell.charts import chart
@@ -28,6 +27,7 @@ from txcls.inspection.stories import (
     spare_sentence,
     worth_words,
 )
+from txcls.lessons.address import HeadOrder, View
 from txcls.predictor import Predictor
 
 ORDER_NAMES: dict[HeadOrder, str] = {

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from txcls.address import View
 from txcls.app import menu
 from txcls.app.shell import checkpoints, compute, heads, layout, lecture, state
 from txcls.app.shell.charts import chart, window
@@ -24,6 +23,7 @@ from txcls.figures import (
     query_key_bars,
 )
 from txcls.inspection.attention import attention_rollout, head_statistics
+from txcls.lessons.address import View
 from txcls.predictor import Predictor
 from txcls.wording import bounded_percentage, percentage
 

@@ -5,7 +5,6 @@ from functools import partial
 
 import streamlit as st
 
-from txcls.address import MAX_LINKED_CHARACTERS, MAX_SHOWN_CLASSES, SWITCH, View, params_from_view
 from txcls.app import menu
 from txcls.app.components.live_picture import live_picture
 from txcls.app.shell import checkpoints, compute, layout, lecture, model_parts, state, token_html
@@ -27,6 +26,7 @@ from txcls.data.examples import REPORTS
 from txcls.errors import TxclsError
 from txcls.evaluation.unlike import accepted_out_of_scope
 from txcls.figures import class_colours, probability_bars
+from txcls.lessons.address import MAX_LINKED_CHARACTERS, MAX_SHOWN_CLASSES, SWITCH, View, params_from_view
 from txcls.predictor import Predictor
 from txcls.web.export import unsupported
 from txcls.wording import percentage

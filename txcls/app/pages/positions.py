@@ -9,7 +9,6 @@ import streamlit as st
 from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 
-from txcls.address import PositionVectors, View
 from txcls.app import menu
 from txcls.app.components.word_bins import word_bins
 from txcls.app.shell import checkpoints, compute, layout, lecture, state
@@ -30,6 +29,7 @@ from txcls.data.examples import REPORTS
 from txcls.data.generated.who_won import TEAMS
 from txcls.figures import number_map, position_curves, position_heatmap, shuffle_bars, visible
 from txcls.inspection.positions import arrange_words, fit_shift, position_vectors, shift_map
+from txcls.lessons.address import PositionVectors, View
 from txcls.model import sinusoidal_encoding
 from txcls.predictor import Prediction, Predictor
 from txcls.wording import bounded_percentage, percentage

@@ -4,7 +4,6 @@ from typing import Any, get_args
 
 import streamlit as st
 
-from txcls.address import HeadChange, View
 from txcls.app import menu
 from txcls.app.shell import compute, layout, lecture, state
 from txcls.app.shell.cache import Source
@@ -16,6 +15,7 @@ from txcls.app.shell.prediction import classify_text, say_not_measured
 from txcls.figures import FEED_FORWARD, compared_bars, head_effects_map, label, percent
 from txcls.inspection.ablation import AccuracyEffects, Change, Means, OutputAblation
 from txcls.inspection.stories import HeadAtlas
+from txcls.lessons.address import HeadChange, View
 from txcls.predictor import Predictor
 from txcls.wording import percentage
 

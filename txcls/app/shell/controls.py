@@ -5,8 +5,8 @@ from typing import Any
 
 import streamlit as st
 
-from txcls.address import View
 from txcls.app.shell import state
+from txcls.lessons.address import View
 
 
 def choice(

@@ -9,7 +9,6 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from txcls.address import UNSET, View
 from txcls.app import menu
 from txcls.app.shell import checkpoints, layout, lecture, state
 from txcls.data.examples import REPORTS
@@ -17,6 +16,7 @@ from txcls.inspection.ablation import AccuracyEffects
 from txcls.inspection.stories import VERDICT_MARKS, HeadAtlas, HeadRecord, chip, verdict_words
 from txcls.inspection.stories.verdicts import IDLE
 from txcls.inspection.stories.wording import CLEAR, MIN_CLEAR_RATIO
+from txcls.lessons.address import UNSET, View
 from txcls.predictor import Predictor
 from txcls.wording import percentage
 

@@ -11,7 +11,6 @@ from typing import Any, Literal, NoReturn, TypeVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from txcls.address import View
 from txcls.app.components.live_text import submit_while_typing
 from txcls.app.lessons import lesson, panel
 from txcls.app.menu import PAGES, PageInfo
@@ -24,6 +23,7 @@ from txcls.checkpoint.listing import Summary
 from txcls.data.examples import examples_for
 from txcls.errors import TxclsError
 from txcls.figures import visible
+from txcls.lessons.address import View
 from txcls.wording import percentage
 
 ICON = str(Path(__file__).parent / "icon.png")

@@ -15,11 +15,11 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 
-from txcls.address import SLIDE
 from txcls.app import menu
 from txcls.app.components.lecture import IN_SMALL_WINDOW, STYLE_SHEET, bar_and_keys
 from txcls.app.lessons import lesson
 from txcls.app.shell import checkpoints, state
+from txcls.lessons.address import SLIDE
 from txcls.lessons.wording import words_in
 
 MIN_FONT_PX, MIN_FONT_PX_SMALL_WINDOW = 24, 17

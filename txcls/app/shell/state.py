@@ -1,6 +1,6 @@
 """The state of a session, and the URL that restores it.
 
-Each browser session has one `View` (`txcls.address`). Widgets change it through callbacks, pages read it, and
+Each browser session has one `View` (`txcls.lessons.address`). Widgets change it through callbacks, pages read it, and
 `publish` writes it to the URL.
 """
 
@@ -10,7 +10,8 @@ from typing import Any
 
 import streamlit as st
 
-from txcls.address import (
+from txcls.app.shell.limits import limits
+from txcls.lessons.address import (
     RESET_WITH_TEXT,
     SLIDE,
     Anchor,
@@ -21,7 +22,6 @@ from txcls.address import (
     training_step,
     view_from_params,
 )
-from txcls.app.shell.limits import limits
 
 BROWSER_PARAMS = ("training_step", "playground", SLIDE)
 """The URL parameters that the browser writes."""

@@ -7,7 +7,6 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from txcls.address import MAX_SEED, View
 from txcls.app.components.token_strip import StripToken, token_strip
 from txcls.app.pages.language.model import ChosenModel, choose_model, draw_ranking, rank_of_true_token, warn_if_cut
 from txcls.app.shell import compute, layout, lecture, model_parts, state, token_html
@@ -19,6 +18,7 @@ from txcls.figures import surprisal_bars, visible
 from txcls.inspection.induction import Induction
 from txcls.inspection.language_model import NextTokens, Surprisal
 from txcls.language.generation import Sampling, generate
+from txcls.lessons.address import MAX_SEED, View
 from txcls.text.tokens import Token
 from txcls.wording import bounded_percentage, percentage
 

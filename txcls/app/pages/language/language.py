@@ -5,12 +5,12 @@ from typing import get_args
 
 import streamlit as st
 
-from txcls.address import LanguagePart
 from txcls.app import menu
 from txcls.app.pages.language import continuation, fill, masks
 from txcls.app.pages.language.model import PRESETS
 from txcls.app.shell import checkpoints, layout, lecture
 from txcls.app.shell.controls import choice
+from txcls.lessons.address import LanguagePart
 
 PART_NAMES = {"fill": "Fill a blank", "continue": "Continue", "masks": "Two masks"}
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import streamlit as st
 
-from txcls.address import View
 from txcls.app.pages.language.model import ChosenModel, choose_model, warn_if_cut
 from txcls.app.shell import checkpoints, compute, heads, layout, lecture
 from txcls.app.shell.charts import chart
@@ -13,6 +12,7 @@ from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import say_no_tokens
 from txcls.figures import attention_map, mask_map
 from txcls.inspection.language_model import MaskedAttention
+from txcls.lessons.address import View
 
 MAX_TOKENS = 128
 """Maximum number of tokens in a text whose mask and patterns are drawn."""

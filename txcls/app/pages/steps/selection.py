@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from txcls.address import CELL, View
 from txcls.app.shell import lecture, state
 from txcls.figures import visible
 from txcls.inspection.walk import Axis
+from txcls.lessons.address import CELL, View
 
 ROWS_PER_PAGE = 64
 """Maximum number of rows drawn at once; longer texts are shown in parts."""

@@ -8,7 +8,6 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from txcls.address import View
 from txcls.app import menu
 from txcls.app.components.cell_click import listen_to_cells
 from txcls.app.lessons import lesson
@@ -19,6 +18,7 @@ from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text
 from txcls.figures import MAX_BARS, minus, number_bars, number_map, operands_map
 from txcls.inspection.walk import Axis, Walk, WalkStep
+from txcls.lessons.address import View
 from txcls.predictor import Predictor
 from txcls.text.cleaning import clean
 from txcls.text.tokenizer import Tokenizer

@@ -6,7 +6,6 @@ from typing import Any
 
 import streamlit as st
 
-from txcls.address import View
 from txcls.app import menu
 from txcls.app.jobs.queue import JobState
 from txcls.app.jobs.sessions import read_json, read_lines
@@ -16,6 +15,7 @@ from txcls.app.shell.downloads import download_link
 from txcls.app.shell.markdown import bullets, plain
 from txcls.checkpoint.comparison import Comparison
 from txcls.figures import comparison_intervals, live_curves
+from txcls.lessons.address import View
 from txcls.wording import percentage
 
 LINKS = (menu.CLASSIFY, menu.ATTENTION, menu.STEPS, menu.SWITCHBOARD, menu.EXPLANATION, menu.REPORT, menu.BATCH)

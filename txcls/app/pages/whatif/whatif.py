@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from txcls.address import Experiment, View
 from txcls.app import menu
 from txcls.app.pages.whatif import experiments
 from txcls.app.shell import checkpoints, compute, layout, lecture, state, token_html
@@ -19,6 +18,7 @@ from txcls.data.generated.who_won import swap_teams
 from txcls.figures import compared_bars, compared_effects, visible
 from txcls.inspection.circuit import Circuit
 from txcls.inspection.counterfactuals import FlipSearch, TextComparison, TokenPair
+from txcls.lessons.address import Experiment, View
 from txcls.predictor import Prediction, Predictor
 from txcls.text.tokens import Token
 from txcls.wording import bounded_percentage, percentage

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from txcls.address import (
+from txcls.lessons.address import (
     MAX_LINKED_CHARACTERS,
     MAX_LINKED_CONTINUATION,
     UNSET,

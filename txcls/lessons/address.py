@@ -320,7 +320,7 @@ def page_names() -> tuple[str, ...]:
 
     The pages Lessons and Playground are left out, since they show no checkpoint.
     """
-    folder = Path(__file__).parent / "app" / "pages"
+    folder = Path(__file__).parents[1] / "app" / "pages"
     pages = {
         file.stem for file in (*folder.glob("*.py"), *folder.glob("*/*.py")) if file.parent.name in ("pages", file.stem)
     }
