@@ -10,12 +10,12 @@ from collections.abc import Callable
 
 from benchmarks._measure import machine, seconds
 from txcls.data.examples import EXAMPLES
+from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import ablate_each
 from txcls.inspection.attention import attention_rollout, head_statistics, query_key
 from txcls.inspection.attribution import explain
 from txcls.inspection.counterfactuals import search_flips
 from txcls.inspection.tracing import trace_text
-from txcls.predictor import Predictor
 
 N_TOKENS = 40
 

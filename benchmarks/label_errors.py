@@ -22,7 +22,7 @@ from txcls.data.types import LabelledTexts
 from txcls.evaluation.evaluate import in_classes_of
 from txcls.evaluation.label_errors import held_out_probabilities, suspect_rows
 from txcls.evaluation.report import predict_rows, sample_rows
-from txcls.predictor import Predictor
+from txcls.inference.predictor import Predictor
 
 SETS = ("ag_news", "huffpost", "clinc150", "imdb", "who_won", "sample")
 

@@ -33,7 +33,7 @@ from txcls.data.types import Dataset, LabelledTexts, SplitName
 from txcls.evaluation.baseline import fit_linear_baseline
 from txcls.evaluation.evaluate import in_classes_of
 from txcls.evaluation.report import sample_rows
-from txcls.predictor import Predictor
+from txcls.inference.predictor import Predictor
 from txcls.text.cleaning import clean
 
 SETS = ("ag_news", "huffpost", "clinc150", "imdb", "who_won")

@@ -20,7 +20,7 @@ from benchmarks._measure import alternate, machine, median_ratio, seconds
 from txcls.config import DataConfig
 from txcls.data.datasets import open_dataset
 from txcls.errors import DataError
-from txcls.predictor import Predictor
+from txcls.inference.predictor import Predictor
 
 GOAL_ONE, GOAL_MANY, GOAL_PER_SECOND = 1.5, 2.0, 5000
 

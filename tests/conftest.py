@@ -17,8 +17,8 @@ from txcls.checkpoint.load import load_checkpoint
 from txcls.checkpoint.snapshots import SnapshotRow, Snapshots
 from txcls.checkpoint.weights import as_stored
 from txcls.config import Calibration, ModelConfig, RunConfig, ScopeRule
+from txcls.inference.predictor import Predictor
 from txcls.model import LanguageModel, TextClassifier
-from txcls.predictor import Predictor
 from txcls.text.tokenizer import Tokenizer
 
 TEXTS = (

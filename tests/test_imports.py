@@ -12,8 +12,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("classifier", "lessons", "sklearn", "web"),
     ("figures",),
     ("inspection",),
-    ("evaluation", "language", "training"),
-    ("checkpoint", "predictor"),
+    ("evaluation", "training"),
+    ("checkpoint", "inference"),
     ("data", "model", "text"),
     ("config", "errors", "runtime", "tap", "wording"),
 )

@@ -19,8 +19,8 @@ from txcls.data.generated.agreement.rows import CLASSES
 from txcls.data.texts import open_texts
 from txcls.evaluation.evaluate import evaluate, in_classes_of, predict_logits
 from txcls.evaluation.unlike import unlike_validation
+from txcls.inference.predictor import Predictor
 from txcls.inspection.tracing import trace_text
-from txcls.predictor import Predictor
 from txcls.training.corpus import windows
 from txcls.training.objectives import FillMasked, PredictNext
 

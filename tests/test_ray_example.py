@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.conftest import TEXTS, make_checkpoint
-from txcls.predictor import Predictor
+from txcls.inference.predictor import Predictor
 
 ROOT = Path(__file__).parent.parent
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from txcls.config import DataConfig, ModelConfig, RunConfig, TextConfig, TrainConfig, load_preset
     from txcls.data.by_name import dataset
     from txcls.errors import TxclsError
-    from txcls.predictor import ClassProbability, Prediction
+    from txcls.inference.predictor import ClassProbability, Prediction
 
 _MODULE_OF = {
     "Classifier": "classifier",
@@ -34,8 +34,8 @@ _MODULE_OF = {
     "load_preset": "config",
     "dataset": "data.by_name",
     "TxclsError": "errors",
-    "ClassProbability": "predictor",
-    "Prediction": "predictor",
+    "ClassProbability": "inference.predictor",
+    "Prediction": "inference.predictor",
 }
 _MODULES = ("figures", "inspection")
 

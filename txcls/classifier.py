@@ -15,7 +15,7 @@ from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.checkpoint.comparison import Comparison
 from txcls.config import ModelConfig
 from txcls.errors import CheckpointError
-from txcls.predictor import Prediction, Predictor
+from txcls.inference.predictor import Prediction, Predictor
 from txcls.text.checks import check_text
 from txcls.wording import listed, percentage, shown
 

@@ -65,7 +65,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
 READ = """
 import sys
 from txcls.errors import TxclsError
-from txcls.predictor import Predictor
+from txcls.inference.predictor import Predictor
 from txcls.tap import trace
 
 classifier = Predictor.load(checkpoint)

@@ -18,7 +18,7 @@ from tests.browser.exported import HOSTILE_NAMES, Open
 from tests.browser.server import CHROMIUM_ARGS, serve
 from tests.conftest import make_checkpoint
 from txcls.checkpoint.checkpoint import save_checkpoint
-from txcls.predictor import Predictor
+from txcls.inference.predictor import Predictor
 from txcls.web.export import export_page
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from txcls.predictor import Predictor
+from txcls.inference.predictor import Predictor
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

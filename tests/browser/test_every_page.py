@@ -8,7 +8,7 @@ from tests.app.tiny import PAIRS, PLAIN
 from tests.browser.conftest import Server
 from tests.browser.visiting import CHART, query, settle, text_box, visit
 from txcls.app.menu import MENU, PAGES
-from txcls.predictor import Predictor
+from txcls.inference.predictor import Predictor
 
 View = tuple[str, str, dict[str, object]]
 WITHOUT_CHART = ("tokens", "steps", "atlas", "film", "language", "train", "batch", "playground")

@@ -16,8 +16,8 @@ from tests.browser.server import serve_folder
 from tests.browser.visiting import wait_until_steady
 from tests.conftest import TEXTS
 from txcls.data.examples import examples_for
+from txcls.inference.predictor import Predictor
 from txcls.inspection.patching import Direction, PatchGrid, patch_grid
-from txcls.predictor import Predictor
 from txcls.web.export import export_page
 
 if TYPE_CHECKING:

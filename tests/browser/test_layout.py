@@ -12,8 +12,8 @@ from playwright.sync_api import Page, expect
 from tests.app.tiny import PLAIN
 from tests.browser.conftest import Server
 from tests.browser.visiting import CHART, choose_page, settle, text_box, visit
+from txcls.inference.predictor import Predictor
 from txcls.inspection.tracing import trace_text
-from txcls.predictor import Predictor
 
 
 def test_text_typed_before_the_page_is_drawn_is_classified(page: Page, server: Server, answers: Predictor) -> None:

@@ -15,10 +15,10 @@ from tests.browser.exported import Open, bars, expected, write
 from tests.browser.visiting import wait_until_steady
 from tests.conftest import TEXTS, Untrained, make_checkpoint
 from txcls.config import Calibration, ScopeRule
+from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Change, ablate
 from txcls.inspection.lens import class_lens
 from txcls.inspection.tracing import TracedText, trace_text
-from txcls.predictor import Predictor
 from txcls.web.bundle import script
 from txcls.web.export import export_page, packed
 

@@ -8,7 +8,7 @@ from tests.browser.conftest import Server
 from tests.browser.exported import expected
 from tests.browser.webdriver import Window, firefox, webkit
 from tests.conftest import TEXTS
-from txcls.predictor import Predictor
+from txcls.inference.predictor import Predictor
 from txcls.web.playground import export_playground
 
 DEEP = """(() => {

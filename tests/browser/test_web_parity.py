@@ -28,11 +28,11 @@ from txcls.config import ScopeRule, ScopeScore, TextConfig
 from txcls.data.examples import EXAMPLES, QUERIES, REVIEWS
 from txcls.errors import TxclsError
 from txcls.evaluation.unlike import unlike_validation
+from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Change, ablate, measure_means
 from txcls.inspection.lens import class_lens
 from txcls.inspection.patching import Direction, patch_grid
 from txcls.inspection.tracing import trace_text
-from txcls.predictor import Predictor
 from txcls.text.cleaning import clean
 from txcls.text.tokenizer import Tokenizer
 from txcls.web import bundle

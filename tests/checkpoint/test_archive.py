@@ -13,7 +13,7 @@ from tests.conftest import TEXTS, make_checkpoint, make_language_model
 from txcls.checkpoint.archive import MAX_BYTES, pack, unpack
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.errors import CheckpointError
-from txcls.predictor import Predictor
+from txcls.inference.predictor import Predictor
 
 Entries = dict[str, bytes]
 

@@ -17,8 +17,8 @@ from txcls import cli
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.evaluation.baseline import fit_linear_baseline
+from txcls.inference.predictor import Predictor
 from txcls.inspection.stories import HeadAtlas, verdict_words
-from txcls.predictor import Predictor
 
 
 def settings(*assignments: str) -> list[str]:

@@ -8,7 +8,7 @@ import torch
 from tests.conftest import make_language_model
 from txcls.evaluation import agreement
 from txcls.evaluation.agreement import plural_share
-from txcls.language.generation import TextModel
+from txcls.inference.generation import TextModel
 
 
 def test_the_share_of_plural_verbs_is_that_of_the_softmax_over_all_tokens(

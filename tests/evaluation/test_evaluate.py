@@ -27,8 +27,8 @@ from txcls.evaluation.evaluate import (
     with_evaluation,
 )
 from txcls.evaluation.evaluate_file import rows_of_file
+from txcls.inference.predictor import Predictor
 from txcls.model import TextClassifier
-from txcls.predictor import Predictor
 from txcls.tap import trace
 from txcls.text.tokenizer import Tokenizer
 from txcls.text.vocabulary import CLS, UNK

@@ -21,7 +21,7 @@ from txcls.data.tables.spreadsheet import escape_formula
 from txcls.errors import DataError, StoppedError
 from txcls.evaluation import predict_file as module
 from txcls.evaluation.predict_file import predict_file
-from txcls.predictor import Predictor
+from txcls.inference.predictor import Predictor
 
 ROOT = Path(__file__).parents[2]
 STRANGE_TEXTS = ["", "  ", 'with "quotes", commas', "line\nbreak", "tab\there", "שלום", "a\u2028b"]

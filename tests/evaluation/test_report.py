@@ -11,7 +11,7 @@ from txcls.evaluation.report import (
     predict_rows,
     report_on,
 )
-from txcls.predictor import Predictor
+from txcls.inference.predictor import Predictor
 
 ROWS = LabelledTexts(TEXTS, [1, 2, 3, 0, 1, 2, 3, 0], CLASSES)
 

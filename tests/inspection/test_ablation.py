@@ -12,6 +12,7 @@ import torch
 from tests.conftest import CLASSES, TEXTS, Untrained
 from txcls.data.types import LabelledTexts
 from txcls.errors import TraceError
+from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import (
     AccuracyEffects,
     Change,
@@ -23,7 +24,6 @@ from txcls.inspection.ablation import (
     measure_means,
 )
 from txcls.inspection.tracing import trace_text
-from txcls.predictor import Predictor
 from txcls.tap import trace
 
 MODELS = [

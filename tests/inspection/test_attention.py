@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tests.conftest import TEXTS
+from txcls.inference.predictor import Predictor
 from txcls.inspection.attention import attention_rollout, head_statistics, query_key
 from txcls.inspection.tracing import trace_text
-from txcls.predictor import Predictor
 
 
 def test_rollout_of_three_tokens_computed_by_hand() -> None:

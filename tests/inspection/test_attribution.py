@@ -12,6 +12,7 @@ from captum.attr import InputXGradient, IntegratedGradients
 from tests.conftest import TEXTS, Untrained, make_checkpoint
 from tests.inspection.test_ablation import MODELS, SOME, with_metrics
 from txcls.config import Calibration
+from txcls.inference.predictor import Predictor
 from txcls.inspection.attribution import (
     ExplanationAverages,
     TargetFunction,
@@ -24,7 +25,6 @@ from txcls.inspection.attribution import (
     top_overlaps,
 )
 from txcls.inspection.tracing import trace_text
-from txcls.predictor import Predictor
 from txcls.text.vocabulary import MASK, UNK
 
 

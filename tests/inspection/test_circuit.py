@@ -13,6 +13,7 @@ from txcls.checkpoint.schema import read_metrics
 from txcls.data.generated.who_won import TEAMS, first_reports
 from txcls.data.types import LabelledTexts
 from txcls.errors import TraceError
+from txcls.inference.predictor import Predictor
 from txcls.inspection import circuit as measuring
 from txcls.inspection.circuit import (
     Circuit,
@@ -28,7 +29,6 @@ from txcls.inspection.circuit import (
     point_class_token,
     role_batches,
 )
-from txcls.predictor import Predictor
 
 
 def planted_batches(classifier: Predictor) -> list[RoleBatch]:

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tests.conftest import TEXTS, Untrained
+from txcls.inference.predictor import Predictor
 from txcls.inspection.counterfactuals import align_tokens, compare_texts, search_flips
 from txcls.inspection.vocabulary import nearest_tokens
-from txcls.predictor import Predictor
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from tests.conftest import TEXTS, make_language_model
+from txcls.inference.generation import Sampling, TextModel, generate, next_token_probabilities
 from txcls.inspection.language_model import (
     fill_blank,
     masked_attention,
@@ -15,7 +16,6 @@ from txcls.inspection.language_model import (
     surprisal,
     token_names,
 )
-from txcls.language.generation import Sampling, TextModel, generate, next_token_probabilities
 from txcls.text.vocabulary import MASK, UNK
 
 PAIRS = {"tokenizer": "bpe", "max_vocabulary": 330}

@@ -6,9 +6,9 @@ import torch
 
 from tests.conftest import TEXTS, Untrained
 from tests.inspection.test_ablation import MODELS, SOME, altered, probabilities
+from txcls.inference.predictor import Predictor
 from txcls.inspection.lens import class_lens
 from txcls.inspection.tracing import trace_text
-from txcls.predictor import Predictor
 
 
 @pytest.mark.parametrize("model", [*MODELS, {"norm": "post", "pooling": "mean"}])

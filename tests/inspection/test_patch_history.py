@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from txcls.data.generated.who_won import other_construction, reports_of
+from txcls.inference.predictor import Predictor
 from txcls.inspection import patch_history as measuring
 from txcls.inspection.circuit import Circuit, Row
 from txcls.inspection.patch_history import measure_patch_history
 from txcls.inspection.patching import patch_grid
-from txcls.predictor import Predictor
 
 
 @pytest.fixture(scope="module")

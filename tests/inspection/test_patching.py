@@ -12,8 +12,8 @@ from torch import Tensor
 
 from tests.conftest import make_checkpoint
 from tests.inspection.stories.planted import LENGTH, planted
+from txcls.inference.predictor import Predictor
 from txcls.inspection.patching import Direction, PatchGrid, patch_grid
-from txcls.predictor import Predictor
 
 CLEAN, CORRUPTED = "the striker scored twice before half time", "the bank raised twice the report again"
 Site = tuple[str, int]

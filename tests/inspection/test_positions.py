@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tests.conftest import TEXTS, Untrained
+from txcls.inference.predictor import Predictor
 from txcls.inspection.positions import arrange_words, fit_shift, shift_map, shuffle_words
 from txcls.model import sinusoidal_encoding
-from txcls.predictor import Predictor
 
 
 @pytest.mark.parametrize("k", [1, 3, 40])

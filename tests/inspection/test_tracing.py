@@ -9,13 +9,13 @@ import pytest
 from tests.conftest import TEXTS, Untrained
 from tests.inspection.test_ablation import MODELS, SOME
 from txcls.errors import TraceError
+from txcls.inference.predictor import Predictor
 from txcls.inspection.attribution import explain
 from txcls.inspection.counterfactuals import search_flips
 from txcls.inspection.lens import class_lens
 from txcls.inspection.positions import shuffle_words
 from txcls.inspection.tracing import trace_text
 from txcls.inspection.walk import walk_through
-from txcls.predictor import Predictor
 
 
 @pytest.mark.parametrize("model", MODELS[:4])

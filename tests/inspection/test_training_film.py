@@ -10,11 +10,11 @@ import torch
 
 from tests.conftest import TEXTS, make_checkpoint
 from txcls.checkpoint.snapshots import SnapshotRow, Snapshots
+from txcls.inference.predictor import Predictor
 from txcls.inspection import training_film as module
 from txcls.inspection.lens import class_lens
 from txcls.inspection.tracing import trace_text
 from txcls.inspection.training_film import flips, questions, training_film
-from txcls.predictor import Predictor
 
 N = 5
 MODELS: dict[str, dict[str, object]] = {

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from txcls.inference.predictor import Predictor
 from txcls.inspection.vocabulary import nearest_tokens, search_vocabulary
-from txcls.predictor import Predictor
 
 WORDS = ("<pad>", "<unk>", "<mask>", "<cls>", "the", "then", "other", "bathe", "2004", "tehn")
 

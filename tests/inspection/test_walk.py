@@ -9,10 +9,10 @@ import torch
 import torch.nn.functional as F
 
 from tests.conftest import TEXTS, Untrained, make_checkpoint
+from txcls.inference.predictor import Predictor
 from txcls.inspection.walk import Walk, WalkStep, walk_through
 from txcls.inspection.walk.arithmetic import number, softmax_entry
 from txcls.inspection.walk.step import ask_largest
-from txcls.predictor import Predictor
 
 ROOT = Path(__file__).parents[2]
 MODELS: dict[str, dict[str, object]] = {

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import yaml
 
+from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Change, ablate, ablate_each
 from txcls.inspection.attribution import explain
 from txcls.inspection.tracing import trace_text
 from txcls.lessons import LessonError, check_lesson, is_right, read_lesson
-from txcls.predictor import Predictor
 
 TEXT = "Rovers lost to Wanderers, who beat United last week."
 load = cache(Predictor.load)

@@ -5,11 +5,11 @@ from functools import cache
 import pytest
 
 from txcls.checkpoint.listing import list_checkpoints
+from txcls.inference.predictor import Predictor
 from txcls.lessons import Lesson, check_lesson, find_lesson, languages_of, lesson_names
 from txcls.lessons.format import Choice, Drag
 from txcls.lessons.reading import ORDER, TEMPLATE, read_lesson
 from txcls.lessons.wording import words_in
-from txcls.predictor import Predictor
 
 load = cache(Predictor.load)
 ALL = [(name, language) for name in lesson_names() for language in languages_of(name)]

@@ -6,11 +6,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+from txcls.inference.predictor import Predictor
 from txcls.lessons import find_lesson
 from txcls.lessons.markup import inline, to_html
 from txcls.lessons.pictures import picture_of
 from txcls.lessons.worksheet import worksheet
-from txcls.predictor import Predictor
 
 load = cache(Predictor.load)
 

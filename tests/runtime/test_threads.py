@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tests.conftest import TEXTS
-from txcls.predictor import Predictor
+from txcls.inference.predictor import Predictor
 from txcls.runtime.threads import map_in_threads
 
 N = 3

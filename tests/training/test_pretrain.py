@@ -12,8 +12,8 @@ from txcls.checkpoint.listing import checkpoint_names
 from txcls.config import ModelConfig, RunConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.errors import CheckpointError
+from txcls.inference.predictor import Predictor
 from txcls.model import LanguageModel
-from txcls.predictor import Predictor
 from txcls.text.vocabulary import CLS, MASK
 from txcls.training import Progress, TrainingInterruptedError, pretrain, train
 from txcls.training.objectives import FillMasked, PredictNext, mask_tokens

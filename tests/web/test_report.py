@@ -12,7 +12,7 @@ from txcls.data.types import LabelledTexts
 from txcls.evaluation.baseline import predict_with_baseline
 from txcls.evaluation.label_errors import SuspectRow
 from txcls.evaluation.report import report_on
-from txcls.predictor import Predictor
+from txcls.inference.predictor import Predictor
 from txcls.web.report import report_html
 
 ROWS = LabelledTexts([*TEXTS, "<script>alert(1)</script> shares"] * 2, [1, 2, 3, 0, 1, 2, 3, 0, 2] * 2, CLASSES)

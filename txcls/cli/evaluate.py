@@ -25,6 +25,7 @@ from txcls.evaluation.agreement import measure_agreement
 from txcls.evaluation.baseline import compare_on_test_rows
 from txcls.evaluation.evaluate import Evaluation
 from txcls.evaluation.evaluate_file import MIN_LEARNED, FileRows, rows_of_file
+from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import measure_heads, with_heads
 from txcls.inspection.attribution import measure_explanations
 from txcls.inspection.circuit import measure_circuit
@@ -40,7 +41,6 @@ from txcls.inspection.stories import (
     worth_words,
 )
 from txcls.model import LanguageModel
-from txcls.predictor import Predictor
 from txcls.wording import percentage, shown
 
 MAX_CLASSES_SHOWN = 20

@@ -6,6 +6,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from txcls.checkpoint.gpt2 import load_gpt2
 from txcls.checkpoint.load import find_checkpoint, load_checkpoint
 from txcls.checkpoint.weights import build_without_memory
 from txcls.cli.options import CheckpointArgument, JsonOption, SettingsOption
@@ -13,10 +14,9 @@ from txcls.cli.output import console, print_json, print_rows
 from txcls.cli.predict import print_prediction
 from txcls.config import load_preset, preset_names
 from txcls.errors import CheckpointError, ConfigError
+from txcls.inference.predictor import Predictor
 from txcls.inspection.parameters import part_sizes
 from txcls.inspection.tracing import trace_text
-from txcls.language.gpt2 import load_gpt2
-from txcls.predictor import Predictor
 from txcls.wording import percentage, shown
 
 

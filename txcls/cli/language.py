@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
+from txcls.checkpoint.gpt2 import fetch_gpt2, load_gpt2
 from txcls.cli.options import JsonOption
 from txcls.cli.output import note, print_json
 from txcls.errors import DataError
-from txcls.language.generation import Sampling, TextModel
-from txcls.language.generation import generate as generate_tokens
-from txcls.language.gpt2 import fetch_gpt2, load_gpt2
+from txcls.inference.generation import Sampling, TextModel
+from txcls.inference.generation import generate as generate_tokens
 
 
 def generate(

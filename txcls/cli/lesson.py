@@ -8,11 +8,11 @@ import typer
 
 from txcls.checkpoint.listing import list_checkpoints
 from txcls.cli.output import note, print_rows
+from txcls.inference.predictor import Predictor
 from txcls.lessons import Lesson, Solved, check_lesson, find_lesson, given_lesson, languages_of, lesson_names, read_code
 from txcls.lessons.measures import measures
 from txcls.lessons.reading import NAMING_RULE, SHIPPED, LessonError, is_offered, write_template
 from txcls.lessons.worksheet import write_worksheet
-from txcls.predictor import Predictor
 
 app = typer.Typer(no_args_is_help=True, help="Write, check and print lessons.")
 LessonArgument = Annotated[

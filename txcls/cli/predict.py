@@ -12,7 +12,7 @@ from txcls.cli.output import console, note, print_json, rows_progress
 from txcls.data.tables.table import Table, row_text
 from txcls.errors import DataError
 from txcls.evaluation.predict_file import checked_texts, predict_file
-from txcls.predictor import Prediction, Predictor
+from txcls.inference.predictor import Prediction, Predictor
 from txcls.wording import percentage, shown
 
 

@@ -22,7 +22,7 @@ from txcls.evaluation.evaluate_file import MIN_LEARNED, FileRows, rows_of_file
 from txcls.evaluation.label_errors import SuspectRow, held_out_probabilities, suspect_rows
 from txcls.evaluation.report import Report, class_counts_of, report_on, sample_rows, stored_report, worst_pairs
 from txcls.evaluation.thresholds import POLICY_HEAD, Cheapest, cheapest_policy, coverage_by_confidence, make_costs
-from txcls.predictor import Predictor
+from txcls.inference.predictor import Predictor
 from txcls.web.report import report_html
 from txcls.wording import percentage, shown
 

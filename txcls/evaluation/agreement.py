@@ -22,8 +22,8 @@ from txcls.data.generated.agreement import INFO, minimal_pairs, read_rows
 from txcls.data.generated.agreement.rows import VERBS
 from txcls.errors import DataError
 from txcls.evaluation.baseline import fit_linear_baseline
-from txcls.language.generation import TextModel
-from txcls.predictor import Predictor
+from txcls.inference.generation import TextModel
+from txcls.inference.predictor import Predictor
 from txcls.text.vocabulary import MASK
 
 MAX_ATTRACTORS = 3

@@ -26,7 +26,7 @@ from txcls.data.columns import guess_text_column, has_text_column, text_columns
 from txcls.data.tables.spreadsheet import escape_formula
 from txcls.data.tables.table import EXCEL, JSON, Table, Values, flatten, row_text, table_suffix
 from txcls.errors import CheckpointError, DataError, StoppedError
-from txcls.predictor import Predictor
+from txcls.inference.predictor import Predictor
 from txcls.runtime.files import replacing
 from txcls.runtime.interrupts import stop_requests
 

@@ -25,7 +25,7 @@ from txcls.evaluation.evaluate import (
     unknown_shares,
 )
 from txcls.evaluation.metrics import wilson
-from txcls.predictor import Predictor
+from txcls.inference.predictor import Predictor
 from txcls.runtime.pause import may_pause
 
 Floats = NDArray[np.float64]

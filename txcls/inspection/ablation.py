@@ -23,10 +23,10 @@ from txcls.data.splits import training_and_validation
 from txcls.data.types import LabelledTexts
 from txcls.evaluation.evaluate import in_classes_of, predict_logits
 from txcls.evaluation.metrics import paired_difference
+from txcls.inference.predictor import Predictor
 from txcls.inspection.random_texts import random_texts
 from txcls.inspection.tracing import max_texts_per_batch, readable
 from txcls.model import TextClassifier
-from txcls.predictor import Predictor
 from txcls.tap import Edit, trace
 from txcls.text.checks import check_texts
 from txcls.wording import percentage, shown

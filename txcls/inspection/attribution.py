@@ -16,9 +16,9 @@ from torch import Tensor
 from txcls.checkpoint.card import METHODS
 from txcls.checkpoint.probabilities import temperatures
 from txcls.config import ModelConfig
+from txcls.inference.predictor import Predictor
 from txcls.inspection.attention import attention_rollout, readout_weights
 from txcls.inspection.tracing import TracedText, max_texts_per_batch, trace_text
-from txcls.predictor import Predictor
 from txcls.runtime.pause import may_pause
 from txcls.tap import trace
 from txcls.text.tokens import Token

@@ -24,8 +24,8 @@ from txcls.data.datasets import open_dataset
 from txcls.data.types import LabelledTexts, Roles, SplitName
 from txcls.errors import CheckpointError, DataError, TraceError
 from txcls.evaluation.evaluate import in_classes_of
+from txcls.inference.predictor import Predictor, padded
 from txcls.inspection.tracing import readable
-from txcls.predictor import Predictor, padded
 from txcls.tap import Edit, trace
 from txcls.text.tokenizer import Tokenizer
 from txcls.text.tokens import Token

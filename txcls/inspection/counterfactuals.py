@@ -9,10 +9,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection.attribution import logits_without
 from txcls.inspection.tracing import readable
 from txcls.inspection.vocabulary import token_cosines
-from txcls.predictor import Prediction, Predictor
 from txcls.text.tokens import Encoding
 
 MAX_LEFT_OUT = 128

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from txcls.language.generation import Sampling, TextModel, next_token_probabilities
+from txcls.inference.generation import Sampling, TextModel, next_token_probabilities
 from txcls.tap import trace
 from txcls.text.subwords import spell
 from txcls.text.vocabulary import MASK, UNK

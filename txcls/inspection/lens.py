@@ -6,10 +6,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from txcls.inference.predictor import Predictor
 from txcls.inspection.attention import readout_weights
 from txcls.inspection.tracing import FloatArray, TracedText, trace_text
 from txcls.model import LayerNorm, TextClassifier
-from txcls.predictor import Predictor
 
 Floats = NDArray[np.float64]
 

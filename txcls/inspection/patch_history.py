@@ -16,8 +16,8 @@ from txcls.checkpoint.json_files import checked
 from txcls.data.generated.who_won import TEAMS, other_construction, reports_of
 from txcls.data.types import LabelledTexts
 from txcls.errors import CheckpointError, TraceError
+from txcls.inference.predictor import Predictor
 from txcls.inspection.circuit import Circuit, RoleBatch, Row, role_batches
-from txcls.predictor import Predictor
 from txcls.tap import trace
 
 TEAM_ROLES = ("first team", "second team")

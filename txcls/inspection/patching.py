@@ -19,8 +19,8 @@ from torch import Tensor
 
 from txcls.config import ModelConfig
 from txcls.errors import TraceError
+from txcls.inference.predictor import Predictor
 from txcls.inspection.tracing import max_texts_per_batch, readable
-from txcls.predictor import Predictor
 from txcls.tap import trace
 from txcls.text.tokens import Token
 from txcls.wording import shown

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection.tracing import FloatArray, readable
-from txcls.predictor import Prediction, Predictor
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from txcls.data.batches import batches_by_length
+from txcls.inference.predictor import Predictor, padded
 from txcls.inspection.tracing import FloatArray, readable
 from txcls.inspection.vocabulary import nearest_by_cosine, token_cosines, token_vectors
-from txcls.predictor import Predictor, padded
 from txcls.tap import trace
 from txcls.text.checks import check_texts
 from txcls.text.vocabulary import SPECIAL_TOKENS

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from txcls.config import ModelConfig
 from txcls.errors import TraceError, UnknownNameError
-from txcls.predictor import Prediction, Predictor
+from txcls.inference.predictor import Prediction, Predictor
 from txcls.tap import trace
 from txcls.text.checks import check_text
 from txcls.text.tokens import Encoding, Token

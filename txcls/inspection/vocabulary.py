@@ -9,8 +9,8 @@ import numpy as np
 
 from txcls.config import DataConfig, TextConfig
 from txcls.data.datasets import open_dataset
+from txcls.inference.predictor import Predictor
 from txcls.inspection.tracing import FloatArray
-from txcls.predictor import Predictor
 from txcls.text.subwords import BytePairs, count_merges, spell
 from txcls.text.tokenizer import Tokenizer
 from txcls.text.vocabulary import SPECIAL_TOKENS

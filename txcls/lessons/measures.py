@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from txcls.checkpoint.snapshots import SnapshotRow
 from txcls.errors import TxclsError
+from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Ablation, AblationMethod, AccuracyEffects, Change, Means, ablate, ablate_each
 from txcls.inspection.attribution import explain
 from txcls.inspection.lens import class_lens
@@ -23,7 +24,6 @@ from txcls.inspection.positions import shuffle_words
 from txcls.inspection.tracing import trace_text
 from txcls.inspection.training_film import flips, training_film
 from txcls.lessons.address import SWITCH
-from txcls.predictor import Predictor
 from txcls.text.tokens import Token
 
 Load = Callable[[str], "Predictor"]

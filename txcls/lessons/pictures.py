@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import AblationMethod, Means, ablate_each
 from txcls.inspection.attribution import explain
 from txcls.inspection.stories import HeadAtlas, head_chips
@@ -17,7 +18,6 @@ from txcls.lessons.address import View, view_from_params
 from txcls.lessons.format import LessonStep
 from txcls.lessons.measures import Load
 from txcls.lessons.wording import in_notation, words_in
-from txcls.predictor import Predictor
 from txcls.wording import bounded_percentage
 
 Floats = NDArray[np.float64]

@@ -23,9 +23,9 @@ from txcls.data.datasets import dataset_names
 from txcls.data.examples import examples_for
 from txcls.errors import CheckpointError
 from txcls.evaluation.unlike import accepted_out_of_scope, sentence_pattern, short_bounds, unknown_bounds
+from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection.ablation import Means
 from txcls.inspection.stories import HeadAtlas, head_chips
-from txcls.predictor import Prediction, Predictor
 from txcls.web.bundle import HERE, script, style
 from txcls.web.preview import PREVIEW, draw_preview
 from txcls.web.tables import reading_tables

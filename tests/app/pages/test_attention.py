@@ -7,9 +7,9 @@ from streamlit.testing.v1 import AppTest
 
 from tests.app.drawn import body_text, chart, charts_of, numbers, open_page
 from tests.app.tiny import PAIRS, PLAIN
+from txcls.inference.predictor import Predictor
 from txcls.inspection.attention import attention_rollout, head_statistics, query_key
 from txcls.inspection.tracing import trace_text
-from txcls.predictor import Predictor
 
 TEXT = "banks signed a deal after the election"
 

@@ -18,7 +18,7 @@ from tests.conftest import TEXTS
 from txcls.app.jobs import queue
 from txcls.app.jobs.queue import JobState
 from txcls.app.jobs.sessions import Session
-from txcls.predictor import Predictor
+from txcls.inference.predictor import Predictor
 
 pytestmark = pytest.mark.usefixtures("jobs_folder")
 

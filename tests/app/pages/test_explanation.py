@@ -7,8 +7,8 @@ from tests.app.drawn import body_text, chart, html_of, numbers, open_page
 from tests.app.tiny import PLAIN
 from tests.conftest import TEXTS
 from txcls.checkpoint.card import METHODS
+from txcls.inference.predictor import Predictor
 from txcls.inspection.attribution import deletion_curves, explain, top_overlaps
-from txcls.predictor import Predictor
 
 TEXT = "banks signed a deal after the election"
 

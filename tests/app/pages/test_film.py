@@ -12,8 +12,8 @@ from streamlit.testing.v1 import AppTest
 from tests.app.drawn import each_bad_text, go_to, open_page
 from tests.app.film import FILMED, train_with_snapshots
 from tests.conftest import make_checkpoint
+from txcls.inference.predictor import Predictor
 from txcls.inspection.training_film import flips, questions, training_film
-from txcls.predictor import Predictor
 
 TEXT = "voters went to the polls"
 PLAIN = "plain"

@@ -10,8 +10,8 @@ from streamlit.testing.v1 import AppTest
 from tests.app.drawn import body_text, each_bad_text, figures_of, open_page
 from tests.app.tiny import FILLS, SAYS, SAYS_WORDS
 from txcls.app.shell import checkpoints
+from txcls.inference.generation import Sampling, generate
 from txcls.inspection.language_model import fill_blank, next_tokens, surprisal
-from txcls.language.generation import Sampling, generate
 
 PARTS = ("fill", "continue", "masks")
 

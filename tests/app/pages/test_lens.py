@@ -5,8 +5,8 @@ import pytest
 
 from tests.app.drawn import body_text, chart, html_of, numbers, open_page
 from tests.app.tiny import PLAIN
+from txcls.inference.predictor import Predictor
 from txcls.inspection.lens import class_lens
-from txcls.predictor import Predictor
 
 TEXT = "banks signed a deal after the election"
 

@@ -8,8 +8,8 @@ from tests.app.drawn import body_text, chart, numbers, open_page
 from tests.app.tiny import PLAIN
 from tests.conftest import TEXTS
 from txcls.figures import FEED_FORWARD
+from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Change, Means, ablate, ablate_each
-from txcls.predictor import Predictor
 
 TEXT = "banks signed a deal after the election"
 

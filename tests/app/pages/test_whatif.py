@@ -13,9 +13,9 @@ from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
 from txcls.app.shell import checkpoints, compute
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.data.generated.who_won import roles_of_text
+from txcls.inference.predictor import Predictor
 from txcls.inspection.circuit import Circuit, KeptRows, Pointed, Row, keep_rows, point_class_token, roles_of
 from txcls.inspection.patching import patch_grid
-from txcls.predictor import Predictor
 
 TEXT, CHANGED = "the bank raised its rates again", "the club raised its new rates"
 BOX = "text_box_changed"

@@ -10,7 +10,7 @@ import pytest
 
 from tests.app.drawn import Chart, chart, charts_of, numbers, open_page
 from tests.app.tiny import LEARNED, PAIRS, SAYS_WORDS
-from txcls.predictor import Predictor
+from txcls.inference.predictor import Predictor
 
 TEXT = "banks signed a deal after the election"
 VIEWS: dict[str, dict[str, str]] = {

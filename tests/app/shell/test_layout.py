@@ -7,7 +7,7 @@ import pytest
 from tests.app.drawn import go_to, open_page
 from tests.app.tiny import LEARNED, PLAIN
 from txcls.errors import CheckpointError
-from txcls.predictor import Predictor
+from txcls.inference.predictor import Predictor
 
 
 def test_text_and_checkpoint_are_carried_to_every_page() -> None:

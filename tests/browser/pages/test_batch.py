@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import Server
 from tests.browser.visiting import settle
 from tests.conftest import TEXTS
-from txcls.predictor import Predictor
+from txcls.inference.predictor import Predictor
 
 pytestmark = pytest.mark.timeout(300)
 

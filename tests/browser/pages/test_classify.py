@@ -10,8 +10,8 @@ from playwright.sync_api import BrowserContext, Page, Route, expect
 
 from tests.browser.conftest import Server
 from tests.browser.visiting import settle, text_box, visit, wait_until_steady
+from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Change, ablate
-from txcls.predictor import Predictor
 
 
 def test_a_classifier_is_downloaded_as_a_page_that_answers(

@@ -11,8 +11,8 @@ from tests.app.film import FILMED
 from tests.browser.conftest import Server
 from tests.browser.visiting import query, settle, text_box, visit
 from txcls import figures
+from txcls.inference.predictor import Predictor
 from txcls.inspection.training_film import TrainingFilm, training_film
-from txcls.predictor import Predictor
 
 TEXT = "voters went to the polls"
 FILM = ".film canvas"

@@ -4,7 +4,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Server
 from tests.browser.visiting import settle, visit
-from txcls.predictor import Predictor
+from txcls.inference.predictor import Predictor
 
 
 def test_words_are_dragged_and_moved_by_keys_and_the_models_asked_again(page: Page, server: Server) -> None:

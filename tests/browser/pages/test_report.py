@@ -9,7 +9,7 @@ from tests.browser.visiting import cells, settle, text_box, visit
 from tests.conftest import CLASSES, TEXTS
 from txcls.data.types import LabelledTexts
 from txcls.evaluation.report import report_on
-from txcls.predictor import Predictor
+from txcls.inference.predictor import Predictor
 
 ROWS = LabelledTexts(
     [f"{text} {n}" for n in range(6) for text in TEXTS],

@@ -5,8 +5,8 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Server
 from tests.browser.visiting import CHART, click_plot, settle, visit, written
+from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Change, ablate, ablate_each
-from txcls.predictor import Predictor
 
 TEXT = "the bank raised its rates after the report"
 

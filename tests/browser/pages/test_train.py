@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import Server, watched
 from tests.browser.visiting import query, settle
-from txcls.predictor import Predictor
+from txcls.inference.predictor import Predictor
 
 ROWS = [
     ("please refund the bill that i paid twice", "money"),

@@ -11,9 +11,9 @@ from tests.app.tiny import PLAIN
 from tests.browser.conftest import Server
 from tests.browser.visiting import BARS, click_plot, query, settle, visit, wait_until_steady
 from tests.conftest import TEXTS
+from txcls.inference.predictor import Predictor
 from txcls.inspection.counterfactuals import compare_texts, search_flips
 from txcls.inspection.patching import patch_grid
-from txcls.predictor import Predictor
 
 TEXT = "the bank raised its rates again"
 

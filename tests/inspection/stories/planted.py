@@ -15,9 +15,9 @@ import torch
 
 from tests.conftest import tiny_config
 from txcls.checkpoint.checkpoint import Checkpoint
+from txcls.inference.predictor import Predictor
 from txcls.inspection.stories.kinds import TextKinds
 from txcls.model import LayerNorm, TextClassifier
-from txcls.predictor import Predictor
 from txcls.text.tokenizer import Tokenizer
 
 CLASSES = ("up", "down")

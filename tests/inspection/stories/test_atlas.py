@@ -13,6 +13,7 @@ from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.checkpoint.load import load_checkpoint
 from txcls.data.batches import TokenisedTexts
 from txcls.data.types import LabelledTexts
+from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import measure_heads
 from txcls.inspection.stories import (
     ANY,
@@ -26,7 +27,6 @@ from txcls.inspection.stories import (
     spare_sentence,
 )
 from txcls.inspection.tracing import trace_text
-from txcls.predictor import Predictor
 
 SUBJECTS = ("cooking", "health", "money", "sport", "technology", "travel")
 MODELS = [

@@ -7,6 +7,7 @@ import pytest
 
 from tests.inspection.stories.planted import LENGTH, kinds_of, planted, random_texts
 from txcls.data.batches import TokenisedTexts
+from txcls.inference.predictor import Predictor
 from txcls.inspection.stories import (
     ANY,
     Clause,
@@ -22,7 +23,6 @@ from txcls.inspection.stories import (
     necessary_part,
 )
 from txcls.inspection.stories.lists import MAX_DISTANCE
-from txcls.predictor import Predictor
 
 WORD_WEIGHTS = {"gain": 3.0, "dip": 3.0, "rise": -2.0, "fall": -2.0}
 """The head reads the weak words; with uniform weights, the strong words would dominate."""

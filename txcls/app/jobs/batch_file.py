@@ -10,7 +10,7 @@ from txcls.app.shell.limits import limits
 from txcls.data.tables.table import EXCEL, Table, row_text
 from txcls.errors import DataError
 from txcls.evaluation.predict_file import LABEL, PROBABILITY, REVIEW, checked_texts, predict_file
-from txcls.predictor import Predictor
+from txcls.inference.predictor import Predictor
 
 PREVIEW_ROWS = 20
 _PREVIEW_LENGTH = 200

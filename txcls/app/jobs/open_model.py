@@ -9,8 +9,8 @@ from txcls.checkpoint.archive import pack, unpack
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.config import ModelConfig
 from txcls.errors import CheckpointError
+from txcls.inference.predictor import Predictor
 from txcls.inspection.attribution import ACTIVATION_BYTES, activation_bytes
-from txcls.predictor import Predictor
 from txcls.web.export import single_page
 
 MAX_MEGABYTES = 175

@@ -24,7 +24,7 @@ from txcls.evaluation.label_errors import (
 )
 from txcls.evaluation.learning_curve import linear_learning_curve
 from txcls.evaluation.report import report_on, sample_indices, sample_rows
-from txcls.predictor import Predictor
+from txcls.inference.predictor import Predictor
 
 MAX_REPORT_ROWS = 1_000
 """Maximum number of rows classified; a random sample if there are more."""

@@ -17,6 +17,7 @@ from txcls.app.shell.controls import choice
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import load_classifier, loading_placeholder, say_not_measured
 from txcls.figures import attention_map, minus, number_map, visible
+from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import AblationMethod
 from txcls.inspection.stories import (
     HeadAtlas,
@@ -28,7 +29,6 @@ from txcls.inspection.stories import (
     worth_words,
 )
 from txcls.lessons.address import HeadOrder, View
-from txcls.predictor import Predictor
 
 ORDER_NAMES: dict[HeadOrder, str] = {
     "story": "confirmed",

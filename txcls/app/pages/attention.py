@@ -22,9 +22,9 @@ from txcls.figures import (
     pooling_bars,
     query_key_bars,
 )
+from txcls.inference.predictor import Predictor
 from txcls.inspection.attention import attention_rollout, head_statistics
 from txcls.lessons.address import View
-from txcls.predictor import Predictor
 from txcls.wording import bounded_percentage, percentage
 
 SHORT_CAVEAT = "**Attention is not by itself an explanation.**"

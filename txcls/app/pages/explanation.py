@@ -16,6 +16,7 @@ from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text, say_not_measured
 from txcls.checkpoint.card import METHODS
 from txcls.figures import deletion_lines, minus, overlap_map, visible
+from txcls.inference.predictor import Predictor
 from txcls.inspection.attribution import (
     SIGNED,
     DeletionCurves,
@@ -25,7 +26,6 @@ from txcls.inspection.attribution import (
     n_top,
     top_overlaps,
 )
-from txcls.predictor import Predictor
 from txcls.text.tokens import Token
 from txcls.wording import percentage
 

@@ -14,8 +14,8 @@ from txcls.app.shell.markdown import plain, table
 from txcls.app.shell.prediction import classify_text
 from txcls.errors import TxclsError
 from txcls.figures import class_colours, minus, text_scatter, token_scatter, visible
+from txcls.inference.predictor import Predictor
 from txcls.inspection.principal_components import TokenPlane
-from txcls.predictor import Predictor
 from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.wording import percentage
 

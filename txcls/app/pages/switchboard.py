@@ -13,10 +13,10 @@ from txcls.app.shell.heads import draw_chips, link_where_heads_matter
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text, say_not_measured
 from txcls.figures import FEED_FORWARD, compared_bars, head_effects_map, label, percent
+from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import AccuracyEffects, Change, Means, OutputAblation
 from txcls.inspection.stories import HeadAtlas
 from txcls.lessons.address import HeadChange, View
-from txcls.predictor import Predictor
 from txcls.wording import percentage
 
 OFF_NAMES = {"zero": "zeros", "mean": "its mean"}

@@ -18,9 +18,9 @@ from txcls.data.datasets import open_dataset
 from txcls.data.examples import Example, examples_for
 from txcls.data.generated.who_won import reports_by_split
 from txcls.data.types import LabelledTexts
+from txcls.inference.generation import TextModel
+from txcls.inference.predictor import Predictor
 from txcls.inspection.language_model import token_names
-from txcls.language.generation import TextModel
-from txcls.predictor import Predictor
 from txcls.web.export import packed, single_page
 
 on_idle(reports_by_split.cache_clear)

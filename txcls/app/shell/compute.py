@@ -17,6 +17,8 @@ from txcls.app.shell.checkpoints import Objective
 from txcls.app.shell.compute_queue import my_turn
 from txcls.data.examples import examples_for
 from txcls.data.generated.who_won import first_reports
+from txcls.inference.generation import Sampling
+from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection import (
     circuit,
     counterfactuals,
@@ -38,9 +40,7 @@ from txcls.inspection.tracing import trace_text
 from txcls.inspection.training_film import TrainingFilm
 from txcls.inspection.vocabulary import Tokenizers, VocabularySearch, compare_tokenizers, search_vocabulary
 from txcls.inspection.walk import Walk
-from txcls.language.generation import Sampling
 from txcls.lessons import Solved, find_lesson, solve
-from txcls.predictor import Prediction, Predictor
 from txcls.text.tokens import Token
 
 Result = TypeVar("Result")

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from txcls.app import menu
 from txcls.app.shell import checkpoints, layout, lecture, state
 from txcls.data.examples import REPORTS
+from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import AccuracyEffects
 from txcls.inspection.stories import VERDICT_MARKS, HeadAtlas, HeadRecord, chip, verdict_words
 from txcls.inspection.stories.verdicts import IDLE
 from txcls.inspection.stories.wording import CLEAR, MIN_CLEAR_RATIO
 from txcls.lessons.address import UNSET, View
-from txcls.predictor import Predictor
 from txcls.wording import percentage
 
 CHECKPOINT_WHERE_HEADS_MATTER = "who_won"

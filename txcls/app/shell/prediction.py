@@ -11,7 +11,7 @@ from txcls.app.shell import checkpoints, compute, layout, lecture, sentence_buil
 from txcls.errors import TxclsError
 from txcls.evaluation.unlike import unlike_validation
 from txcls.figures import percent, visible
-from txcls.predictor import Prediction, Predictor
+from txcls.inference.predictor import Prediction, Predictor
 from txcls.wording import percentage
 
 MOSTLY_UNKNOWN = 0.5

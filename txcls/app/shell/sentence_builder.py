@@ -24,7 +24,7 @@ from txcls.data.generated.who_won import (
     make_report,
 )
 from txcls.figures import visible
-from txcls.predictor import Predictor
+from txcls.inference.predictor import Predictor
 
 FORM_TITLES = {
     "active": "A beat B",

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from txcls.inference.predictor import Predictor
 from txcls.inspection.stories.kinds import NAMED, NOT_NAMED, Bools, TextKinds
 from txcls.inspection.stories.lists import Lists
 from txcls.inspection.stories.story import (
@@ -16,7 +17,6 @@ from txcls.inspection.stories.story import (
     correct_predictions,
     weights_of,
 )
-from txcls.predictor import Predictor
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import Dataset, LabelledTexts, Roles, SplitName
 from txcls.evaluation.evaluate import in_classes_of
+from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import (
     AblationMethod,
     AccuracyEffects,
@@ -36,7 +37,6 @@ from txcls.inspection.stories.lists import LOG_WEIGHT_STEP, MAX_DISTANCE, Lists,
 from txcls.inspection.stories.search import find_stories
 from txcls.inspection.stories.story import Clause, MeasuredStory, Story, measure_story, necessary_part, story_masks
 from txcls.inspection.stories.verdicts import IDLE, Verdict
-from txcls.predictor import Predictor
 
 MAX_TRAINING = (8000, 300_000)
 """Maximum number of training texts, and of their tokens, to which lists are fitted."""

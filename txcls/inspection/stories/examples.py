@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from txcls.data.types import Roles
+from txcls.inference.predictor import Predictor
 from txcls.inspection.stories.kinds import TextKinds, head_patterns, kinds_of_text, roles_by_prediction
 from txcls.inspection.stories.story import BATCH_TEXTS, Story, clause_masks
-from txcls.predictor import Predictor
 
 
 def clearest_texts(

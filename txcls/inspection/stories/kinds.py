@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from txcls.data.batches import TokenisedTexts, batches_by_length
 from txcls.data.types import Roles
-from txcls.predictor import Predictor, padded
+from txcls.inference.predictor import Predictor, padded
 from txcls.tap import trace
 from txcls.text.tokenizer import Tokenizer
 from txcls.text.tokens import Encoding, Token

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
-from txcls.predictor import Predictor
+from txcls.inference.predictor import Predictor
 from txcls.tap import trace
 
 Floats = NDArray[np.floating]

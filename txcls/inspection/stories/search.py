@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from txcls.inference.predictor import Predictor
 from txcls.inspection.stories.kinds import ANY, TOKEN_KINDS, KindsTable, TextKinds, measure_kinds
 from txcls.inspection.stories.lists import FittedLists
 from txcls.inspection.stories.story import (
@@ -18,7 +19,6 @@ from txcls.inspection.stories.story import (
     weights_of,
 )
 from txcls.inspection.stories.verdicts import ATTENDS, CONFIRMED, IDLE
-from txcls.predictor import Predictor
 
 MAX_CLAUSES = 3
 """Maximum number of clauses in a story."""

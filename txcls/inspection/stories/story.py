@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from txcls.data.batches import batches_by_length
+from txcls.inference.predictor import Predictor, padded
 from txcls.inspection.stories.kinds import Bools, TextKinds, head_patterns, keys_of, queries_of
 from txcls.inspection.stories.lists import FittedLists, Floats, Lists
 from txcls.inspection.stories.verdicts import IDLE, Verdict, verdict_of
-from txcls.predictor import Predictor, padded
 from txcls.tap import trace
 
 BATCH_TEXTS = 128

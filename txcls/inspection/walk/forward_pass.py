@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from torch import Tensor, nn
 
+from txcls.inference.predictor import Predictor
 from txcls.inspection.tracing import FloatArray, TracedText
 from txcls.inspection.walk.arithmetic import Floats
 from txcls.inspection.walk.step import Axis, Question, ask_largest, ask_percentage
 from txcls.model import Block, TextClassifier
-from txcls.predictor import Predictor
 
 
 class ForwardPass:

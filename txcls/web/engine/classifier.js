@@ -1,4 +1,4 @@
-// Classify a text and keep the intermediate tensors (txcls/predictor.py, txcls/inspection/lens.py).
+// Classify a text and keep the intermediate tensors (txcls/inference/predictor.py, txcls/inspection/lens.py).
 
 import {calibratedProbabilities, scopeScore} from "./calibration.js";
 import {Tokenizer} from "./tokenizer.js";

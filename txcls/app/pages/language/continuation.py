@@ -15,9 +15,9 @@ from txcls.app.shell.controls import clicked_point
 from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import say_no_tokens
 from txcls.figures import surprisal_bars, visible
+from txcls.inference.generation import Sampling, generate
 from txcls.inspection.induction import Induction
 from txcls.inspection.language_model import NextTokens, Surprisal
-from txcls.language.generation import Sampling, generate
 from txcls.lessons.address import MAX_SEED, View
 from txcls.text.tokens import Token
 from txcls.wording import bounded_percentage, percentage

@@ -12,8 +12,8 @@ from txcls.app.shell.charts import chart
 from txcls.app.shell.markdown import plain
 from txcls.errors import TxclsError
 from txcls.figures import token_bars, visible
+from txcls.inference.generation import TextModel
 from txcls.inspection.language_model import RankedTokens
-from txcls.language.generation import TextModel
 from txcls.text.tokens import Encoding, Token
 from txcls.wording import bounded_percentage, percentage
 

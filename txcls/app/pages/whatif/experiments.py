@@ -15,9 +15,9 @@ from txcls.app.shell.markdown import plain, table
 from txcls.data.generated.who_won import roles_of_text
 from txcls.errors import TraceError
 from txcls.figures import compared_bars, minus, patch_map, rows_diagram, visible
+from txcls.inference.predictor import Predictor
 from txcls.inspection.circuit import OTHER, Circuit, Row, roles_of
 from txcls.inspection.patching import Direction, PatchGrid
-from txcls.predictor import Predictor
 from txcls.text.tokens import Token
 from txcls.wording import bounded_percentage, percentage
 

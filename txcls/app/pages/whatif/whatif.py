@@ -16,10 +16,10 @@ from txcls.app.shell.prediction import classify_text
 from txcls.data.generated.agreement import with_other_number
 from txcls.data.generated.who_won import swap_teams
 from txcls.figures import compared_bars, compared_effects, visible
+from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection.circuit import Circuit
 from txcls.inspection.counterfactuals import FlipSearch, TextComparison, TokenPair
 from txcls.lessons.address import Experiment, View
-from txcls.predictor import Prediction, Predictor
 from txcls.text.tokens import Token
 from txcls.wording import bounded_percentage, percentage
 

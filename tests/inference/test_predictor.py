@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import CLASSES, FITTED, TEXTS
 from txcls.config import ScopeRule, ScopeScore
-from txcls.predictor import Predictor
+from txcls.inference.predictor import Predictor
 
 UNUSUAL = [
     "a" * 100_000,

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from txcls.config import ModelConfig
-from txcls.language.generation import Sampling, generate, next_token_probabilities
+from txcls.inference.generation import Sampling, generate, next_token_probabilities
 from txcls.model import LanguageModel
 
 VOCAB = 40

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 import torch
 
+from txcls.checkpoint.gpt2 import FILES, load_gpt2
 from txcls.checkpoint.listing import checkpoint_names
 from txcls.errors import CheckpointError
+from txcls.inference.generation import Sampling, TextModel, generate
 from txcls.inspection.language_model import surprisal
-from txcls.language.generation import Sampling, TextModel, generate
-from txcls.language.gpt2 import FILES, load_gpt2
 
 if TYPE_CHECKING:
     from transformers import GPT2LMHeadModel

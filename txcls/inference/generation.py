@@ -8,9 +8,9 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from txcls.checkpoint.gpt2 import load_gpt2
 from txcls.checkpoint.load import find_checkpoint, load_checkpoint
 from txcls.errors import CheckpointError
-from txcls.language.gpt2 import load_gpt2
 from txcls.model import LanguageModel
 from txcls.text.tokens import Encoding, Token
 

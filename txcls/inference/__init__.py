@@ -1,0 +1,1 @@
+"""Inference: predictions of classifiers, and text generation with language models."""

@@ -1,1 +1,0 @@
-"""Language models: text generation, and loading of GPT-2."""
