@@ -1,4 +1,5 @@
-"""Serve over https on this machine: a certificate made with openssl, and a proxy that ends TLS, as hosts have one."""
+"""Serve over https on this machine: a certificate made with openssl, and a proxy that terminates TLS, as on a real
+host."""
 
 import select
 import shutil
@@ -62,7 +63,7 @@ class _Proxy(ThreadingTCPServer):
 
 @contextmanager
 def over_https(address: str, certificate: Path) -> Iterator[int]:
-    """Serve what an http address serves over https, and give the port."""
+    """Serve the contents of an http address over https, and yield the port."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     behind = urlsplit(address)

@@ -40,7 +40,7 @@ class Served:
 
 @contextmanager
 def serve_folder(folder: Path) -> Iterator[int]:
-    """Serve the files of a folder for the duration of the block, and give the port."""
+    """Serve the files of a folder for the duration of the block, and yield the port."""
 
     class Quiet(SimpleHTTPRequestHandler):
         def log_message(self, *args: Any) -> None:
@@ -64,7 +64,7 @@ def free_port() -> int:
 
 @contextmanager
 def serve(log: Path, *, environment: Mapping[str, str] | None = None, wait: bool = True) -> Iterator[str]:
-    """Run the app for the duration of the block and give its address; its output goes to the file `log`."""
+    """Run the app for the duration of the block and yield its address; its output goes to the file `log`."""
     with serving(log, environment=environment, wait=wait) as served:
         yield served.address
 
@@ -73,7 +73,7 @@ def serve(log: Path, *, environment: Mapping[str, str] | None = None, wait: bool
 def serving(
     log: Path, *, environment: Mapping[str, str] | None = None, wait: bool = True, port: int | None = None
 ) -> Iterator[Served]:
-    """Like `serve`, but gives the process too; on the given port, or on any free one."""
+    """Like `serve`, but also yields the process; uses the given port, or a free one."""
     port = port or free_port()
     command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "streamlit_app.py")]
     command += ["--server.headless=true", "--server.address=127.0.0.1", f"--server.port={port}"]

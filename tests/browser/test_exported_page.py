@@ -77,7 +77,8 @@ TRANSLATE = """() => {
   translate()
   new MutationObserver(translate).observe(document.body, {childList: true, characterData: true, subtree: true})
 }"""
-"""Changes texts as a browser's translation does: it wraps them in elements, also those that a script writes later."""
+"""Changes texts as a browser's translation does: it wraps them in elements, including those that a script writes
+later."""
 
 
 def test_a_browser_translates_prose_but_no_words_and_class_names(single: str, open_page: Open) -> None:

@@ -66,7 +66,7 @@ text visible outside the slide, and charts lower than a third of the window."""
 
 
 def look_at(page: Page, where: str) -> tuple[dict[str, Any], list[str]]:
-    """Measure the slide of a settled page, and say if it scrolls, has small type or a low chart."""
+    """Measure the slide once the page has settled: whether it scrolls, has small type or a low chart."""
     with suppress(Error):  # the caller reports what is wrong
         page.wait_for_function(
             f"() => {{ const slide = ({MEASURED})(); return slide && slide.over <= 1 && slide.below <= 1"

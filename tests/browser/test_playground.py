@@ -252,7 +252,7 @@ def test_a_saved_model_is_loaded_gives_the_same_answers_and_is_trained_further(
 
 
 def changed(archive: Path, name: str, change: Callable[[bytes], bytes]) -> bytes:
-    """The archive with one member's content changed, or without this member if there is nothing left of it."""
+    """The archive with one member's content changed, or without this member if its new content is empty."""
     out = io.BytesIO()
     with zipfile.ZipFile(archive) as source, zipfile.ZipFile(out, "w") as target:
         for member in source.namelist():

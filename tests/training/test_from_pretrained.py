@@ -23,7 +23,7 @@ OTHER_TEXT = {"tokenizer": "bpe", "max_vocabulary": 300, "cleaning": ["lowercase
 
 @pytest.fixture
 def other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checkpoint:
-    """A pre-trained model that shares hardly any setting with `run_config`'s classifier or with a preset."""
+    """A pre-trained model that shares almost no settings with `run_config`'s classifier or with a preset."""
     monkeypatch.setenv("TXCLS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path))
     config = run_config("masked", model={**OTHER_FORM, "scale_embeddings": True}, text=OTHER_TEXT)
@@ -82,7 +82,7 @@ def messages(n: int, *, first: int = 0) -> str:
 
 
 def pretrained_on(path: Path, other: Checkpoint, **data: object) -> Checkpoint:
-    """`other` as if it had read these rows."""
+    """A copy of `other` that claims to have been trained on these rows."""
     config = DataConfig.model_validate({"dataset": "ag_news", **data})
     facts = {"rows": dict(open_texts(config, path=path).rows)}
     return replace(other, config=other.config.model_copy(update={"data": config}), metrics={"data": facts})
