@@ -2,7 +2,7 @@
 
 Rows are processed in parts. Each part is written atomically to a file in a folder next to the output, and the parts are
 joined at the end. An interruption at any time, even SIGKILL, leaves no incomplete rows, and `resume` processes only the
-missing parts. To use more than one process, see examples/ray_predict.py (Ray Data).
+missing parts.
 """
 
 import csv
