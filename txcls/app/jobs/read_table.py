@@ -1,7 +1,5 @@
 """Read an uploaded table: its columns, those with the texts and labels, and the rows that need checking."""
 
-import csv
-import io
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +15,7 @@ from txcls.data.survey import DataSurvey, Group, survey
 from txcls.data.tables.table import Table, row_text
 from txcls.data.text_notes import text_notes
 from txcls.errors import DataError
+from txcls.evaluation.label_errors import table_csv
 from txcls.evaluation.predict_file import as_plain_text
 from txcls.wording import shown
 
@@ -90,13 +89,9 @@ def _check_rows(job: Job, table: Table, guess: Guess, *, merge: bool) -> dict[st
         "label_notes": list(label_notes(counts, merged=merge)),
         "remedies": {option: value for option, value in remedies.items() if value},
     }
-    if any(texts):
-        usable = [(text, name) for text, name in zip(texts, class_names, strict=True) if text.strip() and name]
-        checks["text_notes"] = (
-            list(text_notes(labelled_texts([text for text, _ in usable], [name for _, name in usable])))
-            if usable
-            else []
-        )
+    if usable := [(text, name) for text, name in zip(texts, class_names, strict=True) if text.strip() and name]:
+        usable_texts, usable_names = zip(*usable, strict=True)
+        checks["text_notes"] = list(text_notes(labelled_texts(usable_texts, usable_names)))
     return checks | _survey_data(job, survey(texts, class_names), texts, class_names, numbers)
 
 
@@ -147,14 +142,7 @@ def _problems(
     yield from (problem("near", group) for group in data_survey.near)
     yield from (problem("same", group) for group in data_survey.duplicates)
     for row in (*data_survey.no_text, *data_survey.no_label)[:1000]:
-        text = _start(texts[row])
-        yield {
-            "kind": "empty",
-            "places": [row_numbers[row]],
-            "labels": [labels[row]],
-            "texts": [text],
-            "similarity": 0.0,
-        }
+        yield problem("empty", Group((row,), (labels[row],), 0.0))
 
 
 def _start(text: str) -> str:
@@ -173,12 +161,9 @@ KIND_TITLES: Mapping[str, str] = {
 
 def _problems_csv(problems: Sequence[Mapping[str, Any]]) -> str:
     """The rows to check as CSV without formulas: reason, group, row, label, text."""
-    file = io.StringIO(newline="")
-    table = csv.writer(file, quoting=csv.QUOTE_ALL)
-    table.writerow(("why", "group", "row", "label", "text"))
-    for number, problem in enumerate(problems, start=1):
-        for i, row_number in enumerate(problem["places"]):
-            text = problem["texts"][min(i, len(problem["texts"]) - 1)]
-            fields = (KIND_TITLES[problem["kind"]], str(number), str(row_number), problem["labels"][i], text)
-            table.writerow([as_plain_text(field) for field in fields])
-    return file.getvalue()
+    lines = [
+        (KIND_TITLES[problem["kind"]], number, row, problem["labels"][i], problem["texts"][: i + 1][-1])
+        for number, problem in enumerate(problems, start=1)
+        for i, row in enumerate(problem["places"])
+    ]
+    return table_csv(("why", "group", "row", "label", "text"), lines, plain=as_plain_text)
