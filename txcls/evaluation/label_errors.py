@@ -48,7 +48,7 @@ def out_of_fold_probabilities(
     rows: LabelledTexts,
     *,
     vectors: Floats | None = None,
-    on_fold: Callable[[int, int], object] | None = None,
+    on_fold: Callable[[int, int], object] = lambda done, total: None,
 ) -> Floats:
     """Class probabilities (N, C) of each row from a logistic regression fitted to the other folds.
 
@@ -86,8 +86,7 @@ def out_of_fold_probabilities(
             model, features = LogisticRegression(max_iter=200), vectors
         model.fit(features[other_folds], labels[other_folds])
         probabilities[np.ix_(held_out, model.classes_)] = model.predict_proba(features[held_out])
-        if on_fold is not None:
-            on_fold(done, FOLDS)
+        on_fold(done, FOLDS)
     normalised: Floats = probabilities / probabilities.sum(axis=1, keepdims=True)
     return normalised
 
@@ -144,7 +143,7 @@ def held_out_probabilities(
     own: Floats | None = None,
     *,
     encoder: str | Path = ENCODER,
-    on_fold: Callable[[int, int], object] | None = None,
+    on_fold: Callable[[int, int], object] = lambda done, total: None,
 ) -> Floats:
     """Class probabilities (N, C) of rows from models that were not trained on the row's own label.
 
@@ -159,17 +158,10 @@ def held_out_probabilities(
     """
     vectors = encoder_vectors(rows.texts, encoder=encoder)
     total = FOLDS * (1 if vectors is None else 2)
-    done = 0
-
-    def count(_: int, __: int) -> None:
-        nonlocal done
-        done += 1
-        if on_fold is not None:
-            on_fold(done, total)
-
-    sources = [out_of_fold_probabilities(rows, on_fold=count)]
+    sources = [out_of_fold_probabilities(rows, on_fold=lambda done, _: on_fold(done, total))]
     if vectors is not None:
-        sources.append(out_of_fold_probabilities(rows, vectors=vectors, on_fold=count))
+        states = out_of_fold_probabilities(rows, vectors=vectors, on_fold=lambda done, _: on_fold(FOLDS + done, total))
+        sources.append(states)
     if own is not None:
         sources.append(own)
     return combined(rows.labels, *sources)
