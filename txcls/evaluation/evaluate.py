@@ -79,7 +79,6 @@ def evaluate(
     """Evaluate a checkpoint on the "test", "validation" or "new" rows of its data set.
 
     Args:
-        checkpoint: a classifier.
         split: the rows to measure; "new" rows, which few data sets have, are texts of a kind that training rows lack.
         data_path: folder or file in the data set's published format; None for the places where `open_dataset` looks.
         device: "cpu", "cuda", …; None prefers CUDA.

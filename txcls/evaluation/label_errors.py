@@ -147,11 +147,8 @@ def held_out_probabilities(
 ) -> Floats:
     """Class probabilities (N, C) of rows from models that were not trained on the row's own label.
 
-    Args:
-        rows: labelled rows.
-        own: a classifier's probabilities, if these rows are not its training rows.
-        encoder: a pre-trained model, by name or folder.
-        on_fold: called with the number of folds done and the total number of folds.
+    `own` are a classifier's probabilities, if these rows are not its training rows; `on_fold` is called with the number
+    of folds done and the total number.
 
     Raises:
         DataError: there are too few rows, or only one class.

@@ -119,8 +119,7 @@ def fit(
     Args:
         model: freshly initialised; with `resume`, with the same configuration as before.
         train, validation: token ids and labels.
-        config: training settings.
-        objective: the training objective; None for class labels.
+        objective: None for class labels.
         device: where to compute; the model stays there.
         state_path: file for the state, saved every `save_every_seconds`, after each epoch and on interruption.
         resume: continue from `state_path`; the result is the same as without the interruption.

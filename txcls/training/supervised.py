@@ -58,7 +58,6 @@ def train(
     During training, the state is saved in the folder `OUT.training` next to `out`.
 
     Args:
-        config: all settings.
         out: the checkpoint folder to write; None keeps the checkpoint in memory.
         data_path: folder or file in the data set's published format; None for the places where `open_dataset` looks.
         dataset: an opened data set to use instead.
