@@ -58,6 +58,13 @@ def tiny_config(*, text: Mapping[str, object] | None = None, **model: object) ->
     )
 
 
+def add_noise(model: torch.nn.Module, scale: float) -> None:
+    """Add noise to all weights: biases and positions start at zero, which would hide errors in their use."""
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter) * scale)
+
+
 def make_checkpoint(
     path: Path,
     *,
@@ -75,9 +82,7 @@ def make_checkpoint(
     network = TextClassifier(
         ModelConfig.model_validate(config.model), vocab_size=tokenizer.vocab_size, n_classes=len(classes)
     )
-    with torch.no_grad():
-        for parameter in network.parameters():
-            parameter.add_(torch.randn_like(parameter) * 0.1)
+    add_noise(network, 0.1)
     record = {"training": {"seed": 0}}
     save_checkpoint(Checkpoint(path, config, tokenizer, classes, network, FITTED, record, [{"epoch": 1}], scope))
     return load_checkpoint(path)
@@ -104,9 +109,7 @@ def make_language_model(
     tokenizer = Tokenizer.fit(TEXTS, config.text, max_length=config.model.max_length, class_token=True)
     torch.manual_seed(0)
     network = LanguageModel(config.model, vocab_size=tokenizer.vocab_size)
-    with torch.no_grad():
-        for parameter in network.parameters():
-            parameter.add_(torch.randn_like(parameter) * 0.2)
+    add_noise(network, 0.2)
     record = {"training": {"seed": 0}, "language": {"loss": 3.0, "perplexity": 20.0855, "accuracy": 0.1}}
     save_checkpoint(Checkpoint(path, config, tokenizer, (), network, Calibration(), record, [{"epoch": 1}]))
     return load_checkpoint(path)

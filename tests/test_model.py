@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
+from tests.conftest import add_noise
 from txcls.config import ModelConfig
 from txcls.model import Block, Dropout, LayerNorm, SelfAttention, TextClassifier, sinusoidal_encoding
 from txcls.tap import trace
@@ -31,9 +32,7 @@ def small(**changes: object) -> ModelConfig:
 def build(config: ModelConfig, *, seed: int = 0) -> TextClassifier:
     torch.manual_seed(seed)
     model = TextClassifier(config, vocab_size=VOCAB, n_classes=CLASSES).eval()
-    with torch.no_grad():
-        for parameter in model.parameters():  # biases and positions start at zero, which would hide errors in them
-            parameter.add_(torch.randn_like(parameter) * 0.2)
+    add_noise(model, 0.2)
     return model
 
 

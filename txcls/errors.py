@@ -46,10 +46,6 @@ class StoppedError(TxclsError):
     """Work was interrupted by Ctrl-C or SIGTERM; finished parts are saved, and the work can be resumed."""
 
 
-class LostProcessError(TrainingError):
-    """Another process of a torchrun run died or cannot be reached."""
-
-
 class TraceError(TxclsError):
     """A trace is not possible, for example because a tap is unknown or the text has no words."""
 

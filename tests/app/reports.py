@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tests.conftest import FITTED, tiny_config
+from tests.conftest import FITTED, add_noise, tiny_config
 from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
 from txcls.checkpoint.load import load_checkpoint
 from txcls.config import RunConfig
@@ -68,9 +68,7 @@ def save_reports_model(path: Path, *, measured: bool = True, dataset: str = "who
     tokenizer = Tokenizer.fit(texts, config.text, max_length=40, class_token=True)
     torch.manual_seed(0)
     network = TextClassifier(config.model, vocab_size=tokenizer.vocab_size, n_classes=len(TEAMS))
-    with torch.no_grad():
-        for parameter in network.parameters():
-            parameter.add_(torch.randn_like(parameter) * 0.1)
+    add_noise(network, 0.1)
     checkpoint = Checkpoint(path, config, tokenizer, TEAMS, network, FITTED, {"training": {"seed": 0}}, [{"epoch": 1}])
     save_checkpoint(checkpoint.with_metrics(atlas=atlas().to_dict()) if measured else checkpoint)
     return load_checkpoint(path)

@@ -10,6 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from tests.conftest import add_noise
 from txcls.config import ModelConfig, TrainConfig
 from txcls.model import TextClassifier
 from txcls.training.optim import learning_rate, make_optimizer, set_learning_rate
@@ -82,9 +83,7 @@ def random_model(config: ModelConfig, seed: int) -> TextClassifier:
     """A model with random weights, including biases, norms and positions."""
     torch.manual_seed(seed)
     model = TextClassifier(config, vocab_size=VOCABULARY, n_classes=CLASSES)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(0.1 * torch.randn_like(parameter))
+    add_noise(model, 0.1)
     return model
 
 

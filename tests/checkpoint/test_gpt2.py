@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 import torch
 
+from tests.conftest import add_noise
 from txcls.checkpoint.gpt2 import FILES, load_gpt2
 from txcls.checkpoint.listing import checkpoint_names
 from txcls.errors import CheckpointError
@@ -33,9 +34,7 @@ def gpt2(tmp_path_factory: pytest.TempPathFactory) -> "tuple[Path, GPT2LMHeadMod
     size = {"vocab_size": tokenizer.get_vocab_size(), "n_positions": 64, "n_embd": 32, "n_layer": 3, "n_head": 4}
     config = GPT2Config(**size, bos_token_id=0, eos_token_id=0)
     theirs = GPT2LMHeadModel(config).eval()
-    with torch.no_grad():
-        for parameter in theirs.parameters():  # biases start at zero, which would hide errors in their use
-            parameter.add_(torch.randn_like(parameter) * 0.1)
+    add_noise(theirs, 0.1)
     theirs.save_pretrained(folder)
     return folder, theirs
 

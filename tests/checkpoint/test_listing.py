@@ -9,22 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.checkpoint.test_card import FIGURES
 from tests.conftest import make_checkpoint, make_language_model
 from txcls.checkpoint.folders import fingerprint
 from txcls.checkpoint.listing import checkpoint_names, list_checkpoints
 from txcls.checkpoint.load import load_checkpoint
 from txcls.errors import CheckpointError
-
-FIGURES = {
-    "n": 10,
-    "accuracy": 0.6,
-    "macro_f1": 0.5,
-    "ece": 0.1,
-    "log_loss": 1.0,
-    "per_class": [{"label": "World", "precision": 0.5, "recall": 0.5, "f1": 0.5, "support": 10}],
-    "confusion": [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]],
-    "reliability": [{"low": 0.6, "high": 0.7, "n": 9, "confidence": 0.63, "accuracy": 0.7}],
-}
 
 
 @pytest.fixture

@@ -50,15 +50,19 @@ def test_windows_have_every_token_in_order_and_a_bounded_length(
 
 
 @settings(deadline=None)
-@given(random_lengths, st.integers(1, 40), st.integers(0, 2**40), st.integers(0, 50))
-def test_every_row_is_in_one_batch_and_batches_repeat_with_seed_and_epoch(
-    lengths: list[int], size: int, seed: int, epoch: int
+@given(random_lengths, st.integers(1, 40), st.integers(0, 400), st.integers(0, 2**40), st.integers(0, 50))
+def test_every_row_is_in_one_bounded_batch_and_batches_repeat_with_seed_and_epoch(
+    lengths: list[int], size: int, limit: int, seed: int, epoch: int
 ) -> None:
-    first, second = (length_bucketed_batches(lengths, batch_size=size, seed=seed, epoch=epoch) for _ in range(2))
+    first, second = (
+        length_bucketed_batches(lengths, batch_size=size, batch_tokens=limit, seed=seed, epoch=epoch) for _ in range(2)
+    )
     assert sorted(int(row) for batch in first for row in batch) == list(range(len(lengths)))
-    assert all(1 <= len(batch) <= size for batch in first)
     assert [batch.tolist() for batch in first] == [batch.tolist() for batch in second]
-    assert len(first) == -(-len(lengths) // size)
+    if limit:
+        assert all(len(batch) == 1 or len(batch) * max(lengths[row] for row in batch) <= limit for batch in first)
+    else:
+        assert all(1 <= len(batch) <= size for batch in first) and len(first) == -(-len(lengths) // size)
 
 
 def test_batches_have_texts_of_similar_length_and_change_with_the_epoch() -> None:
@@ -68,17 +72,6 @@ def test_batches_have_texts_of_similar_length_and_change_with_the_epoch() -> Non
     assert padded < 1.05 * lengths.sum()
     assert {frozenset(batch.tolist()) for batch in epochs[0]} != {frozenset(batch.tolist()) for batch in epochs[1]}
     assert [lengths[batch].max() for batch in epochs[0]] != sorted(lengths[batch].max() for batch in epochs[0])
-
-
-@settings(deadline=None)
-@given(random_lengths, st.integers(1, 400), st.integers(0, 2**40), st.integers(0, 50))
-def test_token_batches_have_every_row_once_and_a_bounded_number_of_tokens(
-    lengths: list[int], limit: int, seed: int, epoch: int
-) -> None:
-    batches = length_bucketed_batches(lengths, batch_size=1, batch_tokens=limit, seed=seed, epoch=epoch)
-    assert sorted(int(row) for batch in batches for row in batch) == list(range(len(lengths)))
-    for batch in batches:
-        assert len(batch) == 1 or len(batch) * max(lengths[row] for row in batch) <= limit
 
 
 def test_token_batches_are_nearly_full() -> None:

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tests.conftest import TEXTS as PLAIN_TEXTS
-from tests.conftest import make_checkpoint
+from tests.conftest import add_noise, make_checkpoint
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.checkpoint.load import load_checkpoint
 from txcls.config import ModelConfig, TextConfig
@@ -48,9 +48,7 @@ def classifier(tokenizer: Tokenizer, **changes: object) -> TextClassifier:
     torch.manual_seed(1)
     settings = {"d_model": 16, "n_heads": 2, "d_ff": 32, "max_length": 40, "positions": "learned", **changes}
     model = TextClassifier(ModelConfig.model_validate(settings), vocab_size=tokenizer.vocab_size, n_classes=3)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(torch.randn_like(parameter))
+    add_noise(model, 1.0)
     return model.eval()
 
 

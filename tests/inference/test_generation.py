@@ -5,6 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import add_noise
 from txcls.config import ModelConfig
 from txcls.inference.generation import Sampling, generate, next_token_probabilities
 from txcls.model import LanguageModel
@@ -17,9 +18,7 @@ def build(**changes: object) -> LanguageModel:
     torch.manual_seed(0)
     config = ModelConfig.model_validate({**SIZES, "causal": True, "mask_padding": False, **changes})
     model = LanguageModel(config, vocab_size=VOCAB).eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(torch.randn_like(parameter) * 0.2)
+    add_noise(model, 0.2)
     return model
 
 

@@ -6,7 +6,6 @@ import threading
 
 import pytest
 
-from txcls.errors import LostProcessError
 from txcls.runtime.interrupts import stop_requests
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -48,13 +47,3 @@ def test_other_threads_never_see_the_flag_set() -> None:
     thread.start()
     thread.join()
     assert flags == [False] and [signal.getsignal(signal_number) for signal_number in SIGNALS] == before
-
-
-def test_after_a_lost_process_the_launchers_sigterm_is_ignored() -> None:
-    before = signal.getsignal(signal.SIGTERM)
-    try:
-        with pytest.raises(LostProcessError), stop_requests():
-            raise LostProcessError("another process of this run was lost")
-        assert signal.getsignal(signal.SIGTERM) == signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGTERM, before)

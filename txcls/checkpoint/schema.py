@@ -55,6 +55,8 @@ def checked_config(values: dict[str, Any], *, source: str) -> tuple[RunConfig, C
         values["train"] = {k: value for k, value in values["train"].items() if k not in ("start_vectors", "runs")}
     if isinstance(values.get("data"), dict):  # earlier versions had only this rule
         values["data"] = {"validation": "stratified", **values["data"]}
+        if not values["data"].get("remove"):  # a setting of earlier versions that only 20news used
+            values["data"].pop("remove", None)
     try:
         fitted = Calibration.from_mapping(calibration, source=f"{source}: calibration")
         rule = None if scope is None else ScopeRule.from_mapping(scope, source=f"{source}: scope")

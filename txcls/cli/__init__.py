@@ -15,9 +15,8 @@ from typing import NoReturn
 
 import typer
 
-from txcls.cli.output import note, process_number
-from txcls.errors import StoppedError, TxclsError
-from txcls.wording import one_line
+from txcls.cli.output import note
+from txcls.errors import TxclsError
 
 __all__ = ["COMMANDS", "command_line", "main"]
 
@@ -89,7 +88,7 @@ def main() -> NoReturn:
         command = next((name for name in sys.argv[1:2] if name in COMMANDS), "none")
         code = command_line(command)(prog_name="txcls", standalone_mode=False, obj=started)
     except TxclsError as error:
-        _fail(str(error), in_all_processes=isinstance(error, StoppedError))
+        _fail(str(error))
     except typer.TyperException as error:  # wrong usage
         if message := error.format_message():  # empty if the help was printed instead
             _fail(message)
@@ -109,9 +108,7 @@ def main() -> NoReturn:
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _fail(message: str, *, in_all_processes: bool = False) -> NoReturn:
-    """Print the error and exit with code 2; an error in all torchrun processes is printed only by the first one."""
-    number = process_number()
-    if not (number and in_all_processes):
-        note("error: " + one_line(message) + (f" [process {number}]" if number else ""))
+def _fail(message: str) -> NoReturn:
+    """Print the error and exit with code 2."""
+    note(f"error: {message}")
     sys.exit(2)

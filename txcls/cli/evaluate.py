@@ -236,15 +236,20 @@ def _print_summary(title: str, metrics: Mapping[str, Any]) -> None:
         out.print(f"accuracy {percentage(metrics['accuracy_with_unknown'], 2)} with unknown classes as errors")
 
 
+def _finish(checkpoint: Checkpoint, *, write: bool, as_json: bool, **measured: Any) -> bool:
+    """Save measurements and print them as JSON, if requested; return whether to print them as text instead."""
+    if write:
+        save_checkpoint(checkpoint.with_metrics(**measured))
+    if as_json:
+        print_json({"checkpoint": checkpoint.name, **measured})
+    return not as_json
+
+
 def _evaluate_linear(checkpoint: str, *, data: Path | None, write: bool, device: str | None, as_json: bool) -> None:
     loaded = load_checkpoint(checkpoint)
     comparison = compare_on_test_rows(loaded, data_path=data, device=device, on_stage=note)
-    if write:
-        save_checkpoint(loaded.with_metrics(comparison=comparison.to_dict()))
-    if as_json:
-        print_json({"checkpoint": loaded.name, "comparison": comparison.to_dict()})
-        return
-    print_comparison(comparison)
+    if _finish(loaded, write=write, as_json=as_json, comparison=comparison.to_dict()):
+        print_comparison(comparison)
 
 
 def _evaluate_induction(checkpoint: str, *, write: bool, as_json: bool) -> None:
@@ -253,10 +258,7 @@ def _evaluate_induction(checkpoint: str, *, write: bool, as_json: bool) -> None:
     if not isinstance(loaded.model, LanguageModel):
         raise CheckpointError(f"{loaded.name} is a classifier; --induction is for causal language models such as lm")
     induction = measure_induction(loaded.model)
-    if write:
-        save_checkpoint(loaded.with_metrics(induction=induction.to_dict()))
-    if as_json:
-        print_json({"checkpoint": loaded.name, "induction": induction.to_dict()})
+    if not _finish(loaded, write=write, as_json=as_json, induction=induction.to_dict()):
         return
     out = console()
     out.print(f"loss on random tokens {induction.first:.2f} nats, on their repetition {induction.second:.2f}")
@@ -271,10 +273,7 @@ def _evaluate_agreement(checkpoint: str, *, data: Path | None, write: bool, as_j
     """`--agreement`: accuracy by number of attractors, source and construction, and with parts of the text removed."""
     classifier = Predictor.load(checkpoint)
     result = measure_agreement(classifier, data_path=data, on_stage=note)
-    if write:
-        save_checkpoint(classifier.checkpoint.with_metrics(agreement=result.to_dict()))
-    if as_json:
-        print_json({"checkpoint": classifier.name, "agreement": result.to_dict()})
+    if not _finish(classifier.checkpoint, write=write, as_json=as_json, agreement=result.to_dict()):
         return
     for title, groups in vars(result).items():
         kinds = list(groups[0].accuracy)
@@ -292,10 +291,7 @@ def _evaluate_circuit(checkpoint: str, *, write: bool, as_json: bool) -> None:
     if classifier.checkpoint.snapshots is not None:
         note("patching in every snapshot")
         metrics["patch_history"] = dict(measure_patch_history(classifier, circuit).to_dict())
-    if write:
-        save_checkpoint(classifier.checkpoint.with_metrics(**metrics))
-    if as_json:
-        print_json({"checkpoint": classifier.name, **metrics})
+    if not _finish(classifier.checkpoint, write=write, as_json=as_json, **metrics):
         return
 
     def row(name: str, accuracy: Mapping[str, float]) -> list[str]:

@@ -1,7 +1,6 @@
 """Output of the commands: JSON and tables on standard output, notes and progress on standard error."""
 
 import json
-import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
@@ -46,14 +45,3 @@ def note(*messages: str) -> None:
     """Print each message on one line to standard error."""
     for message in messages:
         print(one_line(message), file=sys.stderr)
-
-
-def note_once(message: str) -> None:
-    """Print a message to standard error, in a torchrun run only from the first process."""
-    if not process_number():
-        note(message)
-
-
-def process_number() -> int:
-    """The rank of this process in a torchrun run; 0 without torchrun."""
-    return int(os.environ["RANK"]) if "TORCHELASTIC_RUN_ID" in os.environ else 0

@@ -75,8 +75,7 @@ def predict(
 ) -> None:
     """Classify texts, or the rows of a file of any size.
 
-    Use --resume to continue an interrupted run on a file. For several processes or machines, see
-    examples/ray_predict.py.
+    Use --resume to continue an interrupted run on a file.
     """
     if input_file is not None and texts:
         raise DataError("got both TEXT and --input; give one of them")

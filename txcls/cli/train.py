@@ -27,13 +27,12 @@ from txcls.cli.options import (
     TextColumnOption,
     joined_columns,
 )
-from txcls.cli.output import note_once
+from txcls.cli.output import note
 from txcls.cli.train_file import refuse_other_options, train_file
 from txcls.config import RunConfig, load_preset, preset_names
 from txcls.data.tables.table import has_table_suffix
 from txcls.errors import DataError, TrainingError
 from txcls.training.display import TrainingDisplay
-from txcls.training.distributed import launcher
 from txcls.training.run_folder import refuse_existing
 from txcls.wording import percentage, shown
 
@@ -96,8 +95,7 @@ def train(
 
     With a file, all settings are chosen from the data and the time budget, and the result is compared with the linear
     baseline on held-out rows. With a preset, the weights with the best validation result are saved; a preset for
-    pre-training is trained as by `pretrain`. To use several processes or GPUs: `torchrun --nproc-per-node N -m txcls
-    train PRESET …`.
+    pre-training is trained as by `pretrain`.
     """
     is_file = _is_table_file(preset)
     refuse_other_options(context.params, is_file=is_file)
@@ -152,7 +150,7 @@ def train(
         command = f"`python -m txcls train {shlex.quote(str(data))}`"
         raise DataError(f"{error}. To train on your own file: {command}") from None
     metrics = checkpoint.metrics["validation"]
-    note_once(
+    note(
         f"saved {folder}: validation accuracy {percentage(metrics['accuracy'], 2)}, "
         f"macro-F1 {metrics['macro_f1']:.4f}, calibration error {metrics['ece']:.4f} on {metrics['n']:,} rows"
     )
@@ -176,8 +174,6 @@ def pretrain(
     """Pre-train a model on unlabelled texts, for `train --init` and `generate`.
 
     With `--minutes`, the learning rate falls to zero within that time, even if the option is only given to resume.
-
-    To use several processes or GPUs: `torchrun --nproc-per-node N -m txcls pretrain …`.
     """
     config, folder = _config_and_folder(preset, settings, seed, out, overwrite=overwrite)
     options = {"resume": resume, "overwrite": overwrite, "max_steps": max_steps, "minutes": minutes}
@@ -189,9 +185,7 @@ def _pretrain(config: RunConfig, folder: Path, data: Path | None, *, device: str
         checkpoint = training.pretrain(config, out=folder, data_path=data, **options, **run_arguments)
     metrics = checkpoint.metrics["language"]
     name = "perplexity" if "perplexity" in metrics else "loss"
-    note_once(
-        f"saved {folder}: validation {name} {metrics[name]:.2f}, token accuracy {percentage(metrics['accuracy'], 2)}"
-    )
+    note(f"saved {folder}: validation {name} {metrics[name]:.2f}, token accuracy {percentage(metrics['accuracy'], 2)}")
 
 
 def _is_table_file(name: str) -> bool:
@@ -217,11 +211,11 @@ def _config_and_folder(
 
 @contextmanager
 def _training_run(device: str | None) -> Iterator[dict[str, Any]]:
-    """Join the other processes of a torchrun run, and yield the arguments that `train` and `pretrain` share."""
-    with training.joined(device) as processes, TrainingDisplay(shown=processes.rank == 0) as display:
+    """Show progress, and yield the arguments that `train` and `pretrain` share."""
+    with TrainingDisplay(shown=True) as display:
         yield {
             # The command for the model card, without the local path to Python.
-            "command": f"{launcher()} {shlex.join(['txcls', *sys.argv[1:]])}",
+            "command": f"python -m {shlex.join(['txcls', *sys.argv[1:]])}",
             "device": device,
             **display.callbacks,
         }

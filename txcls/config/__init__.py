@@ -16,7 +16,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from txcls.errors import ConfigError
 
 CleaningStep = Literal["html_entities", "html_tags", "urls", "backslashes", "lowercase", "punctuation", "whitespace"]
-PostPart = Literal["headers", "signatures", "quotes"]
 Precision = Literal["auto", "float32", "bfloat16"]
 ScopeScore = Literal["max_probability", "energy", "standard_score"]
 
@@ -164,8 +163,6 @@ class DataConfig(Section):
     split: Literal["standard", "date"] = "standard"
     """The data set's own split or, for `huffpost`, by date: the newest tenth is the test split, and the newest of the
     other rows are the validation split."""
-    remove: tuple[PostPart, ...] = ()
-    """For `20news`: parts of a post to remove because they reveal the group."""
     unit: Literal["lines", "paragraphs", "documents"] = "lines"
     """For `text`: whether a text is a line, a paragraph (separated by blank lines), or a whole file."""
     validation_fraction: float = Field(0.1, gt=0.0, lt=1.0)

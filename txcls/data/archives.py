@@ -39,6 +39,11 @@ def locate(path: Path, *, folders: Sequence[str], archive: str, expected_files: 
     raise DataError(f"{path}: expected {expected_files}; neither is there")
 
 
+def first_file(folder: Path, names: Sequence[str]) -> Path | None:
+    """The first of these files that is in the folder."""
+    return next((folder / name for name in names if (folder / name).is_file()), None)
+
+
 def files_in(path: Path, *, is_wanted: Callable[[Path], bool], hint: str) -> list[Path]:
     """The file itself, or all wanted files below a folder, sorted.
 

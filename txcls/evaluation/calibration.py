@@ -58,10 +58,7 @@ def _fit(log_probabilities: Floats, labels: Integers, with_power: bool) -> tuple
 def fit_short(logits: Floats, labels: Integers, calibration: Calibration) -> float:
     """The temperature with the lowest log loss on truncated texts, but at least the temperature of whole texts.
 
-    Args:
-        logits: (N, C), of the truncated texts.
-        labels: (N,).
-        calibration: fitted on whole texts; its power is used unchanged.
+    `logits` (N, C) are of the truncated texts; `calibration` was fitted on whole texts, and its power is kept.
     """
     from scipy.optimize import minimize_scalar  # installed with scikit-learn
 

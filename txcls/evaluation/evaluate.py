@@ -32,6 +32,7 @@ from txcls.evaluation.metrics import LENGTH_BOUNDS, UNKNOWN_SHARES, accuracy_by,
 from txcls.evaluation.unlike import RARE
 from txcls.model import TextClassifier
 from txcls.runtime.device import choose_device
+from txcls.runtime.pause import may_pause
 from txcls.text.subwords import to_bytes
 from txcls.text.tokenizer import Tokenizer
 from txcls.text.tokens import MIN_MEAN_PIECE_LENGTH
@@ -78,7 +79,6 @@ def evaluate(
     """Evaluate a checkpoint on the "test", "validation" or "new" rows of its data set.
 
     Args:
-        checkpoint: a classifier.
         split: the rows to measure; "new" rows, which few data sets have, are texts of a kind that training rows lack.
         data_path: folder or file in the data set's published format; None for the places where `open_dataset` looks.
         device: "cpu", "cuda", …; if None, CUDA is preferred.
@@ -142,14 +142,7 @@ def _evaluate(
     passes = 1 + measure_without_order * (
         1 + (model.config.positions != "none") + _has_permuted(model, checkpoint.tokenizer)
     )
-    done = 0
-
-    def count(rows: int) -> None:
-        nonlocal done
-        done += rows
-        if on_rows is not None:
-            on_rows(done, passes * len(texts))
-
+    count = counted(on_rows, total=passes * len(texts))
     logits = predict_logits(model, texts, device=device, on_batch=count).numpy()  # N C
     metrics = measure(logits, texts, checkpoint)
     if measure_without_order:
@@ -225,6 +218,19 @@ def _fit_short(
     return tuple(fitted)
 
 
+def counted(on_rows: OnRows | None, *, total: int) -> Callable[[int], None]:
+    """A function that takes the number of rows of a batch, and calls `on_rows` with the number of rows so far."""
+    done = 0
+
+    def count(rows: int) -> None:
+        nonlocal done
+        done += rows
+        if on_rows is not None:
+            on_rows(done, total)
+
+    return count
+
+
 @torch.inference_mode()
 def predict_logits(
     model: TextClassifier,
@@ -243,6 +249,7 @@ def predict_logits(
     for indices in batches_by_length(texts.lengths, batch_size=batch_size):
         ids, _ = pad_batch(texts, indices)
         logits[torch.from_numpy(indices)] = model(torch.from_numpy(ids).to(device)).float().cpu()
+        may_pause()
         if on_batch is not None:
             on_batch(len(indices))
     return logits

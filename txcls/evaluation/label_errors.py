@@ -47,7 +47,7 @@ def out_of_fold_probabilities(
     rows: LabelledTexts,
     *,
     vectors: Floats | None = None,
-    on_fold: Callable[[int, int], object] | None = None,
+    on_fold: Callable[[int, int], object] = lambda done, total: None,
 ) -> Floats:
     """Class probabilities (N, C) of each row from a logistic regression fitted to the other folds.
 
@@ -85,8 +85,7 @@ def out_of_fold_probabilities(
             model, features = LogisticRegression(max_iter=200), vectors
         model.fit(features[other_folds], labels[other_folds])
         probabilities[np.ix_(held_out, model.classes_)] = model.predict_proba(features[held_out])
-        if on_fold is not None:
-            on_fold(done, FOLDS)
+        on_fold(done, FOLDS)
     normalised: Floats = probabilities / probabilities.sum(axis=1, keepdims=True)
     return normalised
 
@@ -143,32 +142,22 @@ def held_out_probabilities(
     classifier_probabilities: Floats | None = None,
     *,
     encoder: str | Path = ENCODER,
-    on_fold: Callable[[int, int], object] | None = None,
+    on_fold: Callable[[int, int], object] = lambda done, total: None,
 ) -> Floats:
     """Class probabilities (N, C) of rows from models that were not trained on the row's own label.
 
-    Args:
-        rows: labelled rows.
-        classifier_probabilities: a classifier's, if these rows are not its training rows.
-        encoder: a pre-trained model, by name or folder.
-        on_fold: called with the number of folds done and the total number of folds.
+    `classifier_probabilities` are a classifier's, if these rows are not its training rows; `on_fold` is called with the
+    number of folds done and the total number.
 
     Raises:
         DataError: there are too few rows, or only one class.
     """
     vectors = encoder_vectors(rows.texts, encoder=encoder)
     total = FOLDS * (1 if vectors is None else 2)
-    done = 0
-
-    def count(_: int, __: int) -> None:
-        nonlocal done
-        done += 1
-        if on_fold is not None:
-            on_fold(done, total)
-
-    sources = [out_of_fold_probabilities(rows, on_fold=count)]
+    sources = [out_of_fold_probabilities(rows, on_fold=lambda done, _: on_fold(done, total))]
     if vectors is not None:
-        sources.append(out_of_fold_probabilities(rows, vectors=vectors, on_fold=count))
+        states = out_of_fold_probabilities(rows, vectors=vectors, on_fold=lambda done, _: on_fold(FOLDS + done, total))
+        sources.append(states)
     if classifier_probabilities is not None:
         sources.append(classifier_probabilities)
     return combined(rows.labels, *sources)

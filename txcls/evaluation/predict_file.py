@@ -2,7 +2,7 @@
 
 Rows are processed in parts. Each part is written atomically to a file in a folder next to the output, and the parts are
 joined at the end. An interruption at any time, even SIGKILL, leaves no incomplete rows, and `resume` processes only the
-missing parts. To use more than one process, see examples/ray_predict.py (Ray Data).
+missing parts.
 """
 
 import csv
@@ -69,7 +69,6 @@ def predict_file(
     Rows without words get an empty label and no probability. Probabilities are rounded to six decimals.
 
     Args:
-        classifier: a saved classifier.
         source: any table that `txcls.data.tables.table` can read.
         target: CSV, TSV, JSON Lines or Parquet, according to its suffix; text formats may be gzipped. An existing file
             is replaced only when the new one is complete.
@@ -166,10 +165,8 @@ def predict_file(
 def checked_texts(table: Table, *, text_column: str | None, usual: str | None = None) -> tuple[int, str]:
     """Number of rows in a table, and the column with its texts; reads and checks all rows.
 
-    Args:
-        table: a table file opened with `Table`.
-        text_column: the column that the user named; None for `usual` if the table has it, otherwise a guess.
-        usual: the column that the classifier was trained on.
+    `text_column` is the column that the user named; None for `usual`, which the classifier was trained on, if the table
+    has it, otherwise a guess.
 
     Raises:
         DataError: the table is damaged, or has a row with more fields than columns, or no column of texts.

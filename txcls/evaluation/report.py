@@ -19,6 +19,7 @@ from txcls.evaluation.evaluate import (
     Evaluation,
     OnRows,
     accuracy_without_order,
+    counted,
     in_classes_of,
     measure,
     predict_logits,
@@ -26,7 +27,6 @@ from txcls.evaluation.evaluate import (
 )
 from txcls.evaluation.metrics import wilson
 from txcls.inference.predictor import Predictor
-from txcls.runtime.pause import may_pause
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.integer[Any]]
@@ -180,7 +180,6 @@ def report_on(
             checkpoint.model,  # type: ignore[arg-type]  # a Predictor's model is a classifier
             texts,
             tokenizer=checkpoint.tokenizer,
-            on_batch=lambda _: may_pause(),
         )
         measured = replace(measured, order=order)
     return Report(
@@ -200,15 +199,7 @@ def _predict(
     checkpoint = classifier.checkpoint
     rows = in_classes_of(rows, checkpoint)
     texts = TokenisedTexts.encode(checkpoint.tokenizer, rows)
-    done = 0
-
-    def count(n: int) -> None:
-        nonlocal done
-        done += n
-        if on_rows is not None:
-            on_rows(done, len(texts))
-        may_pause()
-
+    count = counted(on_rows, total=len(texts))
     logits = predict_logits(checkpoint.model, texts, batch_size=128, on_batch=count).numpy()  # type: ignore[arg-type]  # N C
     lengths, unknown = texts.lengths, unknown_shares(texts, checkpoint.tokenizer)
     probabilities = calibrated_probabilities(logits, checkpoint.calibration, lengths).astype(np.float64)  # N C

@@ -57,10 +57,7 @@ def sentence_pattern(checkpoint: Checkpoint) -> str | None:
 def unlike_validation(checkpoint: Checkpoint, text: str, tokens: Sequence[Token]) -> list[str]:
     """Sentences about how a text differs from the validation texts; empty if there are no validation metrics.
 
-    Args:
-        checkpoint: a classifier.
-        text: the original text.
-        tokens: the tokens that the model reads, at least one.
+    `tokens` are those that the model reads, at least one.
     """
     n = len(tokens)
     unknown = sum(token.is_unknown for token in tokens) / n or unknown_share(text, tokens)

@@ -215,7 +215,7 @@ def head_effects_map(
 
     Args:
         heads, feed_forward: differences (L, H) and (L,), where 1 means 100 percentage points.
-        title: title of the colour bar.
+        title: of the colour bar.
         quantity: what changes, for the text on hover.
         digits: number of decimals.
         badges: (layer, head) to a text on that cell, which is also framed.

@@ -5,8 +5,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from txcls.errors import LostProcessError
-
 
 @contextmanager
 def stop_requests() -> Iterator[Callable[[], bool]]:
@@ -28,10 +26,6 @@ def stop_requests() -> Iterator[Callable[[], bool]]:
         for number in previous_handlers:
             signal.signal(number, handle)
         yield stop_requested.is_set
-    except LostProcessError:
-        # torchrun now terminates all processes. This one ignores SIGTERM, to report the reason before it exits.
-        previous_handlers[signal.SIGTERM] = signal.SIG_IGN
-        raise
     finally:
         for number, handler in previous_handlers.items():
             signal.signal(number, handler)

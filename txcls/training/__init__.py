@@ -1,7 +1,6 @@
 """Training: `train` a classifier from a configuration, `pretrain` on texts without labels, `fit` any model."""
 
 from txcls.checkpoint.schema import HistoryRow
-from txcls.training.distributed import joined
 from txcls.training.from_pretrained import settings_from
 from txcls.training.loop import FitResult, Progress, TrainingInterruptedError, fit
 from txcls.training.pretrain import pretrain
@@ -13,7 +12,6 @@ __all__ = [
     "Progress",
     "TrainingInterruptedError",
     "fit",
-    "joined",
     "pretrain",
     "settings_from",
     "train",

@@ -11,7 +11,6 @@ from txcls.config import RunConfig
 from txcls.data.hashes import sketch
 from txcls.data.types import Dataset, LabelledTexts
 from txcls.runtime.device import processor_name
-from txcls.training.distributed import current_processes, launcher
 from txcls.training.loop import FitResult
 
 
@@ -39,16 +38,14 @@ def data_facts(dataset: Dataset, training_rows: LabelledTexts, validation_rows: 
 
 def training_facts(result: FitResult, config: RunConfig, command: str, device: torch.device) -> dict[str, Any]:
     """The "training" entry of metrics.json."""
-    n_processes = current_processes().size
     processor = torch.cuda.get_device_name(device) if device.type == "cuda" else processor_name()
-    machine = f"{processor}, {torch.get_num_threads()} threads"
     return {
-        "command": command or f"{launcher()} txcls train {config.name}",
+        "command": command or f"python -m txcls train {config.name}",
         "seed": config.train.seed,
         "seconds": round(result.seconds),
         "epochs": result.history[-1].epoch,
         "steps": result.history[-1].step,
         "best_epoch": result.best.epoch,
-        "machine": machine + (f", {n_processes} processes" if n_processes > 1 else ""),
+        "machine": f"{processor}, {torch.get_num_threads()} threads",
         "software": f"txcls {__version__}, torch {torch.__version__}, Python {platform.python_version()}",
     }

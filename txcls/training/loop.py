@@ -22,12 +22,11 @@ from txcls.checkpoint.snapshots import SnapshotRow, Snapshots, snapshot_steps
 from txcls.checkpoint.weights import as_stored
 from txcls.config import TrainConfig
 from txcls.data.batches import TokenisedTexts, length_bucketed_batches, pad_batch
-from txcls.errors import LostProcessError, StoppedError, TrainingError
+from txcls.errors import StoppedError, TrainingError
 from txcls.model import Encoder, TextClassifier
 from txcls.runtime.device import autocast_dtype, bound_kernel_cache
 from txcls.runtime.files import replacing
 from txcls.runtime.interrupts import stop_requests
-from txcls.training.distributed import current_processes
 from txcls.training.objectives import Classify, Objective, Validated
 from txcls.training.optim import AveragedWeights, learning_rate, make_optimizer, set_learning_rate
 
@@ -117,14 +116,10 @@ def fit(
 ) -> FitResult:
     """Train `model` in place and leave it with the weights that did best on validation rows.
 
-    Under torchrun (`txcls.training.distributed`), all processes call this with the same arguments. The result equals
-    that of a single process, except for rounding and for dropout, which differs between processes.
-
     Args:
         model: freshly initialised; with `resume`, with the same configuration as before.
         train, validation: token ids and labels.
-        config: training settings.
-        objective: the training objective; None for class labels.
+        objective: None for class labels.
         device: where to compute; the model stays there.
         state_path: file for the state, saved every `save_every_seconds`, after each epoch and on interruption.
         resume: continue from `state_path`; the result is the same as without the interruption.
@@ -135,8 +130,7 @@ def fit(
         should_stop: called after each step; once it returns true, training ends after one more validation.
 
     Raises:
-        TrainingError: the loss is not finite, there is no matching state to resume from, or another process of the run
-            was lost.
+        TrainingError: the loss is not finite, or there is no matching state to resume from.
         TrainingInterruptedError: Ctrl-C or SIGTERM; the state was saved.
     """
     bound_kernel_cache()
@@ -145,7 +139,7 @@ def fit(
         objective = Classify.of(train, n_classes=model.head.out_features, config=config)
     trainer = Trainer(model, train, validation, config, objective, device=device, state_path=state_path)
     trainer.max_seconds = max_seconds
-    torch.manual_seed(config.seed + 1_000_003 * trainer.processes.rank)  # different dropout in each process
+    torch.manual_seed(config.seed)
     if resume:
         trainer.load()
     return trainer.run(on_step=on_step, on_validation=on_validation, max_steps=max_steps, should_stop=should_stop)
@@ -170,11 +164,8 @@ class Trainer:
             raise TrainingError(
                 f"got {self.rows[0]} training and {self.rows[1]} validation rows; expected some of each"
             )
-        self.processes = current_processes()
-        self.processes.check_same(train, validation, settings=config.model_dump_json())
         self.device = torch.device(device)
         self.model, self.train, self.validation = model.to(self.device), train, validation
-        self.learner = self.processes.learner(self.model, objective)
         self.config, self.objective, self.state_path = config, objective, state_path
         self.lengths = train.lengths
         self.optimizer = make_optimizer(model, config)
@@ -220,12 +211,9 @@ class Trainer:
     ) -> FitResult:
         """Train to the end; for arguments and errors see `fit`."""
         self.last_step = self.total_steps if max_steps is None else min(max_steps, self.total_steps)
-        try:
-            self._train(on_step, on_validation, should_stop)
-            if self.snapshots and self.snapshots[-1][0].step != self.step:
-                self._take_snapshot()  # if the run ended early
-        except LostProcessError as error:
-            raise LostProcessError(f"{error} after step {self.step}{self._resume_hint()}") from error
+        self._train(on_step, on_validation, should_stop)
+        if self.snapshots and self.snapshots[-1][0].step != self.step:
+            self._take_snapshot()  # if the run ended early
         self.model.load_state_dict(self.best_weights)
         self.model.eval()
         best = [row for row in self.history if row.best][-1]
@@ -240,8 +228,6 @@ class Trainer:
     ) -> None:
         if self.snapshot_steps and not self.snapshots:
             self._take_snapshot()
-        if self.processes.size > 1:
-            self._save()  # a process may be lost at any time
         stopped_early = self._is_out_of_patience()
         with stop_requests() as stop_requested:
             while self.epoch < self.epochs and not stopped_early:
@@ -253,8 +239,7 @@ class Trainer:
                     if on_step is not None:
                         on_step(self._progress())
                     is_last = self.step >= self.last_step < self.total_steps
-                    is_last |= should_stop is not None and self.processes.any(should_stop())[0]
-                    is_last |= self.max_seconds is not None and self.processes.any(self._is_time_up())[0]
+                    is_last |= self._is_time_up() or (should_stop is not None and should_stop())
                     if self.batch in validate_after or is_last:
                         row = self._validate()
                         if on_validation is not None:
@@ -262,13 +247,12 @@ class Trainer:
                         stopped_early = self._is_out_of_patience() or is_last
                     if self.step in self.snapshot_steps:
                         self._take_snapshot()
-                    stop, save = self.processes.any(stop_requested(), self._is_save_due())
-                    if stop:
+                    if stop_requested():
                         self._save()
                         raise TrainingInterruptedError(
                             f"stopped in epoch {self.epoch + 1} after step {self.step}{self._resume_hint()}"
                         )
-                    if save:
+                    if self._is_save_due():
                         self._save()
                 if self.batch == len(batches):
                     self.epoch, self.batch = self.epoch + 1, 0
@@ -288,24 +272,22 @@ class Trainer:
         """Make one optimiser step on the rows with these indices."""
         started = time.perf_counter()
         self.model.train()
-        rows = self.processes.share(indices)
-        ids_array, labels_array = pad_batch(self.train, rows)
+        ids_array, labels_array = pad_batch(self.train, indices)
         ids = torch.from_numpy(ids_array).to(self.device, non_blocking=True)  # B T
         labels = torch.from_numpy(labels_array).to(self.device, non_blocking=True)  # B
         rate = learning_rate(self._place_in_schedule(), total=self.total_steps, config=self.config)
         set_learning_rate(self.optimizer, rate)
         with torch.autocast(self.device.type, dtype=self.dtype, enabled=self.dtype is not None):
-            outcome = self.learner(ids, labels)
-        whole = self.processes.whole(outcome, n_rows=len(indices))
-        if not math.isfinite(whole.loss):
+            outcome = self.objective.batch(self.model, ids, labels)
+        loss = float(outcome.loss.detach())
+        if not math.isfinite(loss):
             raise TrainingError(
-                f"the loss became {whole.loss} in epoch {self.epoch + 1}, step {self.step + 1} "
+                f"the loss became {loss} in epoch {self.epoch + 1}, step {self.step + 1} "
                 f"(learning rate {rate:.2g}); try a lower train.learning_rate, a longer train.warmup_fraction "
                 "or train.precision=float32"
             )
         self.optimizer.zero_grad(set_to_none=True)
-        with self.processes.communicating():
-            (outcome.loss * whole.factor).backward()
+        outcome.loss.backward()
         if self.config.gradient_clip:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.gradient_clip)
         self.optimizer.step()
@@ -316,7 +298,7 @@ class Trainer:
         tokens = int(self.lengths[indices].sum())
         self.tokens += tokens
         for running in (self.running, self.since_snapshot):
-            running.add(loss=whole.loss, right=whole.right, n=whole.n, tokens=tokens, seconds=seconds)
+            running.add(loss=loss, right=int(outcome.right), n=outcome.n, tokens=tokens, seconds=seconds)
         self.step += 1
 
     def _averaged_weights(self) -> dict[str, Tensor]:
@@ -328,9 +310,7 @@ class Trainer:
         started = time.perf_counter()
         current = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
         self.model.load_state_dict(self._averaged_weights())
-        measured = self.processes.validated(
-            self.validation, lambda texts: self.objective.validate(self.model, texts, self.device)
-        )
+        measured = self.objective.validate(self.model, self.validation, self.device)
         self.model.load_state_dict(current)
         self.last_validation_took = time.perf_counter() - started
         self.seconds += self.last_validation_took
@@ -401,7 +381,7 @@ class Trainer:
 
     def _is_save_due(self) -> bool:
         """Whether to save the state now; with an interval of 0 seconds, after every step."""
-        if self.state_path is None or self.processes.rank:
+        if self.state_path is None:
             return False
         interval = self.config.save_every_seconds
         pause = max(interval, self.last_save_took / MAX_SAVING_SHARE) if interval else 0.0
@@ -410,9 +390,6 @@ class Trainer:
     def _save(self) -> None:
         """Atomically write everything that `load` needs."""
         if self.state_path is None:
-            return
-        random = self.processes.gather(self._random_state())
-        if self.processes.rank:
             return
         started = time.monotonic()
         state = {
@@ -431,7 +408,7 @@ class Trainer:
             "best": self.best_weights,
             "average": None if self.average is None else self.average.state_dict(),
             "optimizer": self.optimizer.state_dict(),
-            "random": random,
+            "random": [self._random_state()],  # a list, as in the states of earlier versions
         }
         try:
             self.state_path.parent.mkdir(parents=True, exist_ok=True)
@@ -450,7 +427,7 @@ class Trainer:
 
     def load(self) -> None:
         """Restore the state saved in `state_path`; errors as for `fit`."""
-        state = self.processes.broadcast_from_rank_zero(self._read)
+        state = self._read()
         self.epoch, self.batch, self.step = state["position"]
         self.seconds, self.tokens = state["seconds"], state.get("tokens", 0)
         self.running = _RunningSums(**state["running"])
@@ -462,11 +439,10 @@ class Trainer:
         if self.average is not None:
             self.average.load_state_dict(state["average"])
         self.optimizer.load_state_dict(state["optimizer"])
-        if self.processes.rank < len(state["random"]):  # there may be more processes now than at the time of saving
-            cpu, cuda = state["random"][self.processes.rank]
-            torch.set_rng_state(cpu)
-            if self.device.type == "cuda":
-                torch.cuda.set_rng_state_all(cuda)
+        cpu, cuda = state["random"][0]
+        torch.set_rng_state(cpu)
+        if self.device.type == "cuda":
+            torch.cuda.set_rng_state_all(cuda)
 
     def _shapes(self) -> str:
         return str(sorted((name, tuple(tensor.shape)) for name, tensor in self.model.state_dict().items()))

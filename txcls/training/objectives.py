@@ -24,8 +24,6 @@ class Outcome:
     loss: Tensor
     right: Tensor
     n: int
-    weight: Tensor | float
-    """The divisor of `loss` (n or the sum of class weights): its weight in a mean over several batches."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ class Classify:
         if self.config.consistency:
             loss = loss + self.config.consistency * disagreement(*logits.chunk(2))
         right = (logits[: len(labels)].detach().argmax(-1) == labels).sum()
-        return Outcome(loss, right, len(labels), weights[labels].sum())
+        return Outcome(loss, right, len(labels))
 
     def validate(self, model: Encoder, texts: TokenisedTexts, device: torch.device) -> Validated:
         assert isinstance(model, TextClassifier)
@@ -133,9 +131,9 @@ class PredictNext(LanguageObjective):
 def _token_outcome(model: LanguageModel, states: Tensor, targets: Tensor) -> Outcome:
     """The outcome for the final states (N, D) of the predicted tokens and their target ids (N,)."""
     if not len(targets):  # only very short texts: a zero loss that still has a gradient
-        return Outcome(model.unembed(states).sum(), torch.zeros(()), 0, 0)
+        return Outcome(model.unembed(states).sum(), torch.zeros(()), 0)
     loss, right = token_loss(model.narrow(states), model.output_matrix, model.bias, targets)
-    return Outcome(loss, right, len(targets), len(targets))
+    return Outcome(loss, right, len(targets))
 
 
 def disagreement(first: Tensor, second: Tensor) -> Tensor:

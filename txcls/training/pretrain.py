@@ -24,12 +24,12 @@ from txcls.data.batches import TokenisedTexts
 from txcls.data.texts import open_texts
 from txcls.errors import TrainingError
 from txcls.model import LanguageModel
+from txcls.runtime.device import choose_device
 from txcls.training.corpus import make_corpus, read_corpus
-from txcls.training.distributed import current_processes, training_device
 from txcls.training.facts import training_facts
 from txcls.training.loop import Progress, fit
 from txcls.training.objectives import FillMasked, Objective, PredictNext
-from txcls.training.run_folder import check_writable, one_run_per_folder, save_finished, state_file
+from txcls.training.run_folder import one_run_per_folder, save_finished, state_file
 
 COUNT_BATCH = 1 << 24
 """Number of ids counted at once; each takes eight bytes of memory."""
@@ -64,14 +64,12 @@ def pretrain(
             f"{config.name} is a classifier preset; use one for pre-training, or --set objective=masked"
         )
     report = on_stage or (lambda message: None)
-    torch_device = training_device(device)
-    check_writable(out)
+    torch_device = choose_device(device)
     folder = state_file(out).with_name("corpus")
-    with current_processes().one_before_others():
-        corpus = read_corpus(folder, config) if resume or current_processes().rank else None
-        if corpus is None:
-            report(f"reading {config.data.dataset}")
-            corpus = make_corpus(folder, config, open_texts(config.data, path=data_path), on_stage=report)
+    corpus = read_corpus(folder, config) if resume else None
+    if corpus is None:
+        report(f"reading {config.data.dataset}")
+        corpus = make_corpus(folder, config, open_texts(config.data, path=data_path), on_stage=report)
     tokenizer, train = corpus.tokenizer, corpus.training
     torch.manual_seed(config.train.seed)
     model, objective = _model_and_objective(config, tokenizer.vocab_size, train)

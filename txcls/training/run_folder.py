@@ -10,7 +10,6 @@ from txcls.checkpoint.checkpoint import Checkpoint, refuse_other_files, save_che
 from txcls.checkpoint.folders import exclusive_lock
 from txcls.checkpoint.load import load_checkpoint
 from txcls.errors import TrainingError
-from txcls.training.distributed import current_processes
 
 Run = ParamSpec("Run")
 
@@ -26,8 +25,6 @@ def check_writable(out: Path) -> None:
     Raises:
         TrainingError, CheckpointError: it cannot be written.
     """
-    if current_processes().rank:
-        return  # only the first process writes
     try:
         if out.exists() and not out.is_dir():
             raise TrainingError(f"{out} is a file; choose another folder with --out")
@@ -53,7 +50,7 @@ def one_run_per_folder(run: Callable[Run, Checkpoint]) -> Callable[Run, Checkpoi
     @wraps(run)
     def guarded(*args: Run.args, **kwargs: Run.kwargs) -> Checkpoint:
         out = kwargs.get("out")
-        if current_processes().rank or not isinstance(out, Path):
+        if not isinstance(out, Path):
             return run(*args, **kwargs)
         check_writable(out)
         state = state_file(out)
@@ -97,8 +94,8 @@ def refuse_saved_state(out: Path, *, resume: bool, overwrite: bool) -> None:
 
 
 def save_finished(checkpoint: Checkpoint) -> Checkpoint:
-    """Save the checkpoint, if it has a folder, and remove the run's state; only in the first process."""
-    if current_processes().rank or checkpoint.path is None:
+    """Save the checkpoint, if it has a folder, and remove the run's state."""
+    if checkpoint.path is None:
         return checkpoint
     saved = load_checkpoint(save_checkpoint(checkpoint))
     shutil.rmtree(state_file(checkpoint.path).parent, ignore_errors=True)

@@ -23,13 +23,13 @@ from txcls.data.types import Dataset, LabelledTexts
 from txcls.errors import DataError, TrainingError
 from txcls.evaluation.evaluate import with_calibration
 from txcls.model import TextClassifier
+from txcls.runtime.device import choose_device
 from txcls.text.tokenizer import Tokenizer
-from txcls.training.distributed import current_processes, training_device
 from txcls.training.facts import data_facts, training_facts
 from txcls.training.from_pretrained import check_unread, settings_from, start_from, tokenizer_from
 from txcls.training.loop import Progress, fit
 from txcls.training.objectives import Classify
-from txcls.training.run_folder import check_writable, one_run_per_folder, save_finished, state_file
+from txcls.training.run_folder import one_run_per_folder, save_finished, state_file
 from txcls.training.speed import MEASURED_TEXTS, measure_speed, processors
 
 
@@ -55,11 +55,9 @@ def train(
 ) -> Checkpoint:
     """Train the model that `config` describes and save it as the checkpoint folder `out`; test rows are not read.
 
-    Under torchrun, every process calls this with the same arguments, and only the first one writes. During training,
-    the state is saved in the folder `OUT.training` next to `out`.
+    During training, the state is saved in the folder `OUT.training` next to `out`.
 
     Args:
-        config: all settings.
         out: the checkpoint folder to write; None keeps the checkpoint in memory.
         data_path: folder or file in the data set's published format; None for the places where `open_dataset` looks.
         dataset: an opened data set to use instead.
@@ -83,9 +81,7 @@ def train(
         config = settings_from(init, config)
     started = time.monotonic()
     report = on_stage or (lambda message: None)
-    torch_device = training_device(device)
-    if out is not None:
-        check_writable(out)
+    torch_device = choose_device(device)
     if dataset is None:
         report(f"reading {config.data.dataset}")
         dataset = open_dataset(config.data, path=data_path)
@@ -97,7 +93,7 @@ def train(
     run = prepare(config, training_rows, validation_rows, init=init, report=report)
     model = run.model
     report(f"training {sum(p.numel() for p in model.parameters()):,} parameters on {torch_device}")
-    if measure_threads and torch_device.type == "cpu" and current_processes().size == 1:
+    if measure_threads and torch_device.type == "cpu":
         _use_fastest_threads(run, config, report)
     result = fit(
         model,
@@ -165,9 +161,8 @@ def prepare(
     else:
         tokenizer = tokenizer_from(init, config)
     report(f"turning texts into ids with a vocabulary of {tokenizer.vocab_size:,}")
-    with current_processes().one_before_others():
-        training = TokenisedTexts.encode(tokenizer, rows)
-        validation = TokenisedTexts.encode(tokenizer, validation_rows)
+    training = TokenisedTexts.encode(tokenizer, rows)
+    validation = TokenisedTexts.encode(tokenizer, validation_rows)
     torch.manual_seed(config.train.seed)
     model = TextClassifier(config.model, vocab_size=tokenizer.vocab_size, n_classes=len(rows.classes))
     if init is not None:

@@ -19,11 +19,7 @@ LOGITS_PER_CHUNK_ON_GPU = 1 << 26
 def token_loss(states: Tensor, matrix: Tensor, bias: Tensor | None, targets: Tensor) -> tuple[Tensor, Tensor]:
     """Mean cross-entropy of the logits `states @ matrix.T + bias`, and how many targets have the highest logit.
 
-    Args:
-        states: (N, D), N at least 1.
-        matrix: (V, D), the output matrix.
-        bias: (V,), or None.
-        targets: (N,) token ids.
+    Shapes: states (N, D) with N at least 1, matrix (V, D), bias (V,), targets (N,).
     """
     outcome: tuple[Tensor, Tensor] = _TokenLoss.apply(  # type: ignore[no-untyped-call]
         states, matrix, bias, targets, torch.is_grad_enabled()

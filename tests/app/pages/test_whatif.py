@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 from tests.app.drawn import body_text, each_bad_text, figures_of, go_to, html_of, numbers, open_page
 from tests.app.reports import save_reports_model
 from tests.app.tiny import LEARNED, MANY, PAIRS, PLAIN
+from txcls.app.pages.whatif.whatif import MAX_FLIPS
 from txcls.app.shell import checkpoints, compute
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.data.generated.who_won import roles_of_text
@@ -31,8 +32,15 @@ def test_a_changed_text_is_compared_shared_and_kept() -> None:
     html = html_of(app)
     assert "<del>bank</del><ins>club</ins>" in html and "1 changed" in html and "1 removed" in html
     comparison = compute.compare_texts(checkpoints.source(PLAIN), TEXT, CHANGED)
-    bars = figures_of(app)[0]["data"]
-    assert {bar["name"] for bar in bars} == {"as typed", "changed"}  # type: ignore[index, union-attr]
+    bars, effects = (figure["data"] for figure in figures_of(app)[:2])
+    assert [bar["name"] for bar in bars] == ["as typed", "changed"]  # type: ignore[index, union-attr]
+    order = [score.label for score in comparison.before.ranked]
+    for bar, prediction in zip(bars, (comparison.before, comparison.after), strict=True):
+        probabilities = {score.label: score.probability for score in prediction.ranked}
+        np.testing.assert_allclose(numbers(bar["x"]), [probabilities[label] for label in order], atol=1e-6)
+    for bar, expected in zip(effects, (comparison.effects_before, comparison.effects_after), strict=True):
+        heights = numbers(bar["y"]).astype(float)
+        np.testing.assert_allclose(heights[~np.isnan(heights)], expected, atol=1e-6)
     assert f"{comparison.after.ranked[0].label}" in body_text(app)
     go_to(app, "classify")
     go_to(app, "whatif")
@@ -49,6 +57,8 @@ def test_the_search_lists_flips_and_offers_the_smallest(name: str) -> None:
         assert f"None of the {last.total}" in body_text(app)
         return
     assert f"**{len(last.flips):,}** of the {last.total:,} changes" in body_text(app)
+    for flip in last.flips[:MAX_FLIPS]:
+        assert f"{flip.size:.3f}" in body_text(app) and flip.label in body_text(app)
     app.button(key="flip_use").click().run()
     assert app.text_area(key=BOX).value == last.flips[0].text
     assert app.query_params["changed"] == last.flips[0].text

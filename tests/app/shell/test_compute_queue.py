@@ -2,26 +2,19 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
 
+from tests.app.jobs.conftest import wait_until
 from txcls.app.shell.compute_queue import ComputeQueue
 from txcls.app.shell.limits import BusyError
 
 
 class LeftError(BaseException):
     """The visitor has left."""
-
-
-def until(condition: Callable[[], object], seconds: float = 5) -> None:
-    """Wait for a condition; AssertionError if it does not hold within `seconds`."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.005)
 
 
 @contextmanager
@@ -36,7 +29,7 @@ def held(queue: ComputeQueue, n: int) -> Iterator[None]:
     with ThreadPoolExecutor(n) as threads:
         for number in range(n):
             threads.submit(hold)
-            until(lambda number=number: len(queue._queue) == number + 1)
+            wait_until(lambda number=number: len(queue._queue) == number + 1)
         try:
             yield
         finally:
@@ -61,7 +54,7 @@ def test_one_computation_runs_at_a_time_and_each_gets_a_slice_before_any_gets_a_
         futures = []
         for name in range(4):
             futures.append(threads.submit(compute, name))
-            until(lambda name=name: len(queue._queue) == name + 1)
+            wait_until(lambda name=name: len(queue._queue) == name + 1)
         gate.set()
         for future in futures:
             future.result(5)
@@ -83,7 +76,7 @@ def test_a_visitor_who_leaves_frees_the_place_in_the_queue_and_the_turn() -> Non
 
     with ThreadPoolExecutor(2) as threads:
         futures = [threads.submit(compute, number) for number in (0, 1)]
-        until(lambda: queue.waiting == 1)
+        wait_until(lambda: queue.waiting == 1)
         for number in (1, 0):  # either may be running or waiting at that moment
             has_left[number] = True
             with pytest.raises(LeftError):
@@ -115,7 +108,7 @@ def test_only_four_computations_have_begun_however_many_wait() -> None:
 
     with ThreadPoolExecutor(8) as threads:
         running = [threads.submit(compute, name) for name in range(8)]
-        until(lambda: queue.waiting == 7 and len(begun) == 4)
+        wait_until(lambda: queue.waiting == 7 and len(begun) == 4)
         time.sleep(0.1)
         assert len(begun) == 4
         end.set()
@@ -128,7 +121,7 @@ def test_a_computation_that_waits_for_another_ones_result_lets_all_go_first() ->
 
     def needs() -> None:
         with queue.turn(lambda _: None) as between:
-            until(lambda: queue.waiting == 5)
+            wait_until(lambda: queue.waiting == 5)
             while not has_result.is_set():
                 between(for_all=True)
 

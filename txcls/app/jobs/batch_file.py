@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from txcls.app.jobs.own_files import file_name, refuse_many
 from txcls.app.jobs.queue import Job
 from txcls.app.shell.limits import limits
 from txcls.data.tables.table import EXCEL, Table, row_text
@@ -21,11 +22,7 @@ def run(job: Job) -> dict[str, Any]:
     job.progress("reading the file", share=0.0)
     table = Table(job.session / job.spec["file"], sheet=job.spec.get("sheet"))
     rows, text_column = checked_texts(table, text_column=str(job.spec["text_column"]))
-    if rows > limits().rows:
-        raise DataError(
-            f"{rows:,} rows, and this server classifies at most {limits().rows:,} (TXCLS_MAX_ROWS); upload a part of "
-            "them, or use `python -m txcls predict` on your own machine"
-        )
+    refuse_many(rows, name=file_name(job.spec))
     job.progress("loading the model", share=0.0, rows=rows)
     classifier = Predictor.load(Path(job.spec["checkpoint"]))
     target = job.folder / f"scored{'.csv' if table.suffix in ('.txt', *EXCEL) else table.suffix}"

@@ -1,7 +1,7 @@
 """Read a visitor's table in a worker: its columns, its labelled rows, and a note on each omission."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 from txcls.app.jobs.sessions import read_json
 from txcls.app.shell.limits import limits
 from txcls.config import DataConfig
+from txcls.data.classes import labelled_texts
 from txcls.data.columns import Guess
 from txcls.data.datasets import open_dataset
 from txcls.data.tables.labelled import guess_table, notes_before_training
@@ -78,6 +79,12 @@ class StoredRows:
         """Numbers of the test rows in the visitor's file; empty if they are not from a file."""
         return [self.row_numbers[row] for row in self.test] if self.row_numbers else []
 
+    def labelled(self, rows: Iterable[int], classes: Sequence[str]) -> LabelledTexts:
+        """The rows with these indices that have one of the classes."""
+        names = set(classes)
+        known = [row for row in rows if self.labels[row] in names]
+        return labelled_texts([self.texts[row] for row in known], [self.labels[row] for row in known], tuple(classes))
+
     @property
     def train(self) -> Sequence[int]:
         """Indices, from 0, of the rows that were not held out."""
@@ -89,12 +96,17 @@ def read_table(session: Path, spec: Mapping[str, Any]) -> Table:
     """The table of a job; DataError if it cannot be read or has more rows than the host allows."""
     name = file_name(spec)
     table = Table(session / spec["file"], name=name, sheet=spec.get("sheet"))
-    if table.sample and (table.n_rows or 0) > limits().rows:
-        raise DataError(
-            f"{name}: {table.n_rows:,} rows, and this server takes at most {limits().rows:,} (TXCLS_MAX_ROWS); upload "
-            "a part of them"
-        )
+    refuse_many(table.n_rows or 0 if table.sample else 0, name=name)
     return table
+
+
+def refuse_many(n_rows: int, *, name: str) -> None:
+    """Raise DataError if a file has more rows than the host allows."""
+    if n_rows > limits().rows:
+        raise DataError(
+            f"{name}: {n_rows:,} rows, and this server takes at most {limits().rows:,} (TXCLS_MAX_ROWS); upload a part "
+            "of them, or use `python -m txcls` on your own machine"
+        )
 
 
 def file_name(spec: Mapping[str, Any]) -> str:

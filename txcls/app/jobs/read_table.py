@@ -88,13 +88,9 @@ def _check_rows(job: Job, table: Table, guess: Guess, *, merge: bool) -> dict[st
         "label_notes": list(label_notes(counts, merged=merge)),
         "remedies": {option: value for option, value in remedies.items() if value},
     }
-    if any(texts):
-        usable = [(text, name) for text, name in zip(texts, class_names, strict=True) if text.strip() and name]
-        checks["text_notes"] = (
-            list(text_notes(labelled_texts([text for text, _ in usable], [name for _, name in usable])))
-            if usable
-            else []
-        )
+    if usable := [(text, name) for text, name in zip(texts, class_names, strict=True) if text.strip() and name]:
+        usable_texts, usable_names = zip(*usable, strict=True)
+        checks["text_notes"] = list(text_notes(labelled_texts(usable_texts, usable_names)))
     return checks | _survey_data(job, survey(texts, class_names), texts, class_names, numbers)
 
 
@@ -145,14 +141,7 @@ def _problems(
     yield from (problem("near", group) for group in data_survey.near)
     yield from (problem("same", group) for group in data_survey.duplicates)
     for row in (*data_survey.no_text, *data_survey.no_label)[:1000]:
-        text = _start(texts[row])
-        yield {
-            "kind": "empty",
-            "row_numbers": [row_numbers[row]],
-            "labels": [labels[row]],
-            "texts": [text],
-            "similarity": 0.0,
-        }
+        yield problem("empty", Group((row,), (labels[row],), 0.0))
 
 
 def _start(text: str) -> str:
@@ -171,9 +160,9 @@ KIND_TITLES: Mapping[str, str] = {
 
 def _problems_csv(problems: Sequence[Mapping[str, Any]]) -> str:
     """The rows to check as CSV without formulas: reason, group, row, label, text."""
-    lines = []
-    for number, problem in enumerate(problems, start=1):
-        for i, row_number in enumerate(problem["row_numbers"]):
-            text = problem["texts"][min(i, len(problem["texts"]) - 1)]
-            lines.append((KIND_TITLES[problem["kind"]], number, row_number, problem["labels"][i], text))
+    lines = [
+        (KIND_TITLES[problem["kind"]], number, row, problem["labels"][i], problem["texts"][: i + 1][-1])
+        for number, problem in enumerate(problems, start=1)
+        for i, row in enumerate(problem["row_numbers"])
+    ]
     return table_csv(("why", "group", "row", "label", "text"), lines)

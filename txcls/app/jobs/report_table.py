@@ -1,11 +1,10 @@
 """Evaluate a classifier on an uploaded table, check the table's labels, and write a corrected copy."""
 
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from txcls.app.jobs.own_files import StoredRows, file_name, guessed, read_rows, read_table
+from txcls.app.jobs.own_files import StoredRows, file_name, guessed, read_rows, read_table, refuse_many
 from txcls.app.jobs.queue import Job
 from txcls.app.jobs.sessions import write_json
 from txcls.app.shell.limits import limits
@@ -54,10 +53,7 @@ def _measure(job: Job) -> dict[str, Any]:
     finally:
         table.unlink()
     n_rows = len(table_rows.labelled)
-    if n_rows > limits().rows:
-        raise DataError(
-            f"{n_rows:,} rows, and this server takes at most {limits().rows:,} (TXCLS_MAX_ROWS); upload a part of them"
-        )
+    refuse_many(n_rows, name=name)
     rows = sample_rows(table_rows.labelled, limit=min(MAX_REPORT_ROWS, MAX_PROBABILITIES // len(classifier.classes)))
     rows_description = f"{len(rows):,} rows of {name}"
     if len(rows) < n_rows:
@@ -99,7 +95,7 @@ def _suspects(job: Job) -> dict[str, Any]:
     classes = load_checkpoint(job.session / "own" / job.spec["own"]).classes
     labelled = [row for row, label in enumerate(stored_rows.labels) if label in classes]
     checked = [labelled[row] for row in sample_indices(len(labelled), limit=MAX_LABELS)]
-    rows = _labelled(stored_rows, checked, classes)
+    rows = stored_rows.labelled(checked, classes)
 
     def on_fold(done: int, total: int) -> None:
         job.progress(f"{done} of {total} folds")
@@ -127,11 +123,6 @@ def _stored_rows(job: Job) -> StoredRows:
     return stored_rows
 
 
-def _labelled(stored_rows: StoredRows, rows: Sequence[int], classes: Sequence[str]) -> LabelledTexts:
-    texts, labels = ([values[row] for row in rows] for values in (stored_rows.texts, stored_rows.labels))
-    return labelled_texts(texts, labels, tuple(classes))
-
-
 def _curve(job: Job) -> dict[str, Any]:
     """The linear baseline's learning curve on the training rows of a classifier."""
     job.progress("reading the rows")
@@ -142,7 +133,7 @@ def _curve(job: Job) -> dict[str, Any]:
     def on_subset(done: int, total: int) -> None:
         job.progress(f"{done} of {total} subsets of the rows")
 
-    curve = linear_learning_curve(_labelled(stored_rows, stored_rows.train, classes), test, on_subset=on_subset)
+    curve = linear_learning_curve(stored_rows.labelled(stored_rows.train, classes), test, on_subset=on_subset)
     return {"points": [point.cells for point in curve.points], "verdict": curve.verdict, "n_test": curve.n_test}
 
 
@@ -158,7 +149,7 @@ def _correct(job: Job) -> dict[str, Any]:
             text = corrected_table_csv(table, corrections, label_column=column, escape_formulas=escapes)
         else:
             stored_rows = _stored_rows(job)
-            rows = _labelled(stored_rows, range(len(stored_rows.texts)), list(dict.fromkeys(stored_rows.labels)))
+            rows = stored_rows.labelled(range(len(stored_rows.texts)), list(dict.fromkeys(stored_rows.labels)))
             text = corrected_csv(rows, corrections, escape_formulas=escapes)
         file.write_bytes(text.encode("utf-8-sig", "backslashreplace"))
     return {"download": "corrected.csv", "file": as_given}

@@ -152,7 +152,7 @@ def _draw_all_heads(page: layout.Page, patterns: compute.Patterns, shown: ShownT
         alt=f"Attention of {n_heads} heads in {n_layers} layers as small heat maps; {shown.head_name} is selected",
         on_select=_select_clicked_head,
     )
-    heads.choose_head(view, n_layers, n_heads)
+    heads.choose_head(view, {"layer": n_layers, "head": n_heads})
     st.info(SHORT_CAVEAT if lecture.is_on() else CAVEAT)
     layout.link_to(page, menu.EXPLANATION, "Test it: does attention explain the prediction? →")
 

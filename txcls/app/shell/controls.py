@@ -23,16 +23,7 @@ def choice(
 ) -> None:
     """Draw a segmented control for a field of the view.
 
-    Args:
-        container: where the control is drawn.
-        label: the text above it.
-        options: possible values of the field.
-        view: the view that the page shows.
-        field: name of the field.
-        key: key of the widget.
-        names: returns the label of an option's button.
-        selected: the option to show as selected; the view's if None.
-        label_visibility: "collapsed" hides the label from all but screen readers.
+    `names` returns the label of an option's button; `selected` is the option shown as selected, the view's if None.
     """
     st.session_state[key] = getattr(view, field) if selected is None else selected
     container.segmented_control(

@@ -1,13 +1,14 @@
 """What pages show about attention heads: worth, tested stories, the head shown first, and selectors."""
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
+from streamlit.delta_generator import DeltaGenerator
 
 from txcls.app import menu
 from txcls.app.shell import checkpoints, layout, lecture, state
@@ -54,21 +55,26 @@ def open_on_head(page: layout.Page, classifier: Predictor, *, attention: Floats 
     return replace(page, view=replace(page.view, layer=layer, head=head))
 
 
-def choose_head(view: View, n_layers: int, n_heads: int) -> None:
-    """Draw two controls that select the layer and the head, side by side in lecture mode."""
-    container = st.container(horizontal=True) if lecture.is_on() else st
-    for field, n in (("layer", n_layers), ("head", n_heads)):
-        key = f"{field}_box"
+def choose_head(view: View, sizes: Mapping[str, int], *, row: DeltaGenerator | None = None) -> None:
+    """Draw a control for each field ("layer", "head") that selects one of as many as `sizes` says.
+
+    In a `row`, the first option has the name instead of a label above.
+    """
+    container: Any = row or (st.container(horizontal=True) if lecture.is_on() else st)
+    for field, n in sizes.items():
+        key, name = f"{'step_' if row else ''}{field}_box", field.capitalize()
         st.session_state[key] = getattr(view, field) + 1
-        change: dict[str, Any] = {"on_change": _box_changed}
+        options: dict[str, Any] = {"key": key, "on_change": _follow_box, "args": (field, key)}
+        options["label_visibility"] = "collapsed" if row else "visible"
         if n <= 12:
-            container.segmented_control(field.capitalize(), range(1, n + 1), key=key, required=True, **change)
+            names = ("", f"{name} 1" if row else "1", *map(str, range(2, n + 1)))
+            container.segmented_control(name, range(1, n + 1), format_func=names.__getitem__, required=True, **options)
         else:
-            container.number_input(field.capitalize(), 1, n, key=key, **change)
+            container.number_input(name, 1, n, width=130 if row else "stretch", **options)
 
 
-def _box_changed() -> None:
-    state.change_view(**{field: int(st.session_state[f"{field}_box"]) - 1 for field in ("layer", "head")})
+def _follow_box(field: str, key: str) -> None:
+    state.change_view(**{field: int(st.session_state[key]) - 1, "guess": 0})
 
 
 # Measurements of heads

@@ -88,9 +88,7 @@ def open_page(
     If there is no checkpoint, explain how to train one and end the run.
 
     Args:
-        info: the page.
-        box_height: height of the text box in pixels.
-        examples: how the examples are offered.
+        box_height: in pixels.
         compare: whether there is a second checkpoint picker.
         has_box: whether there is a text box; without it, the page only carries the text to the next page.
         questions: headings, keyed by data set; the default is the page's question.
@@ -239,9 +237,8 @@ def _draw_text_box(
     In lecture mode the box is in a strip that ends with the prediction, and there are no examples.
 
     Args:
-        info, view, text_box: the page, its view and the key of its text box.
+        text_box: the key of the text box.
         dataset: the data set that the examples are for; the default is that of the view's checkpoint.
-        box_height, examples: as for `open_page`.
         others: checkpoints to compare with.
 
     Returns:

@@ -109,12 +109,7 @@ def edits(step: CleaningStep) -> str:
 
 
 def ids(names: Sequence[str], tokens: Sequence[Token]) -> str:
-    """A row of tokens, each above its id and its offsets in the typed text.
-
-    Args:
-        names: the T tokens as display strings.
-        tokens: the T tokens.
-    """
+    """A row of T tokens with their display strings, each above its id and its offsets in the typed text."""
     parts = []
     for name, token in list(zip(names, tokens, strict=True))[:MAX_CHIPS]:
         kind = " unknown" if token.is_unknown else " special" if token.is_special else ""

@@ -29,13 +29,10 @@ def start_job(
     """Draw an uploader that starts a job for its file, or the progress of this job.
 
     Args:
-        kind: kind of the job.
-        label: label of the uploader.
         task: what the job does, shown while it runs.
         complete: makes the job's spec from the part that names the file.
         on_start: called with that part when the job has been queued.
         on_done: called when the job is done.
-        types: accepted file extensions.
         limits_line: shown below the uploader, instead of the host's limits.
     """
     job = own.job(kind)

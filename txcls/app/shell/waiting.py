@@ -50,6 +50,29 @@ def watch(
     poll()
 
 
+def result_of(
+    kind: Kind, spec: Mapping[str, Any], *, task: str, button: str, key: str, about: str = ""
+) -> JobState | None:
+    """The job of this request if it is done; otherwise draw its progress, or its failure and a button that starts it.
+
+    `about` is a text above the button.
+    """
+    job = own.job(kind)
+    if job.is_active:
+        watch(kind, task=task)
+        return None
+    if job.spec == spec:
+        if job.status == "done":
+            return job
+        failure(job)
+    if about:
+        st.markdown(about)
+    if st.button(button, key=key):
+        start(kind, spec)
+        st.rerun()
+    return None
+
+
 def in_queue(ahead: int) -> str:
     """The place in the queue, in words."""
     before = "1 other is" if ahead == 1 else f"{ahead} others are"

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from txcls.config import DataConfig
+from txcls.data.archives import first_file
 from txcls.data.tables.delimited import csv_rows
 from txcls.data.tables.lines import open_text
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, RemoteFile, SplitName
@@ -35,19 +36,15 @@ def open_ag_news(config: DataConfig, path: Path) -> Dataset:
         DataError: there are no such files.
     """
     if path.is_dir():
-        train = next((path / name for name in _TRAIN_FILES if (path / name).is_file()), None)
-        test = next((path / name for name in _TEST_FILES if (path / name).is_file()), None)
+        train, test = first_file(path, _TRAIN_FILES), first_file(path, _TEST_FILES)
     elif path.is_file():
         train, test = (None, path) if path.name.startswith("test") else (path, None)
     else:
         raise DataError(f"{path}: no such file or folder; expected {INFO.name}'s train.csv and test.csv")
     if train is None and test is None:
         raise DataError(f"{path}: expected {' or '.join((*_TRAIN_FILES, *_TEST_FILES))}; none is in this folder")
-    files: dict[SplitName, Path] = {}
-    if train:
-        files["train"] = train
-    if test:
-        files["test"] = test
+    found: dict[SplitName, Path | None] = {"train": train, "test": test}
+    files = {split: file for split, file in found.items() if file is not None}
     return Dataset(
         info=INFO,
         classes=CLASSES,

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from txcls.config import DataConfig
+from txcls.data.archives import first_file
 from txcls.data.classes import labelled_texts
 from txcls.data.tables.lines import parse_json, read_text
 from txcls.data.types import OUT_OF_SCOPE, Dataset, DatasetInfo, LabelledTexts, RemoteFile, SplitName
@@ -48,8 +49,7 @@ def open_clinc150(config: DataConfig, path: Path) -> Dataset:
         DataError: there is no such file, or it is not in the published format.
     """
     if path.is_dir():
-        file = next((path / name for name in _FILES if (path / name).is_file()), None)
-        if file is None:
+        if (file := first_file(path, _FILES)) is None:
             raise DataError(f"{path}: expected {' or '.join(_FILES)} in this folder, or the path of a file")
         path = file
     values = parse_json(read_text(path), str(path))

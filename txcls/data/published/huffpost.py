@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from txcls.config import DataConfig
+from txcls.data.archives import first_file
 from txcls.data.tables.lines import json_lines, open_text
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
 from txcls.errors import DataError
@@ -65,8 +66,7 @@ def open_huffpost(config: DataConfig, path: Path) -> Dataset:
         DataError: there is no such file.
     """
     if path.is_dir():
-        file = next((path / name for name in (FILE, f"{FILE}.gz") if (path / name).is_file()), None)
-        if file is None:
+        if (file := first_file(path, (FILE, f"{FILE}.gz"))) is None:
             raise DataError(f"{path}: expected {FILE} or {FILE}.gz in this folder; {INFO.by_hand}")
         path = file
     elif not path.is_file():

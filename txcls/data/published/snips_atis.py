@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from txcls.config import DataConfig
+from txcls.data.archives import first_file
 from txcls.data.classes import labelled_texts
 from txcls.data.tables.lines import read_text
 from txcls.data.types import Dataset, DatasetInfo, RemoteFile, SplitName
@@ -109,8 +110,7 @@ def _pairs(folder: Path) -> list[tuple[str, str]]:
 
 def _lines(folder: Path, name: str) -> list[str]:
     """The stripped lines, without an empty line after the last line break."""
-    file = next((file for file in (folder / name, folder / f"{name}.gz") if file.is_file()), None)
-    if file is None:
+    if (file := first_file(folder, (name, f"{name}.gz"))) is None:
         raise DataError(
             f"{folder / name}: no such file, nor {name}.gz; expected label and seq.in in train, valid and test"
         )

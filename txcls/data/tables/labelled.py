@@ -154,12 +154,10 @@ def read_labelled(
     """The labelled rows of a file, and how its columns were guessed.
 
     Args:
-        path: a table file.
         config: the columns that a classifier was trained on; guessed if None or if the file lacks them.
         name: the file's name, for notes, if `path` is a temporary file.
         sheet: the sheet of a workbook; the default is the one with the most rows.
         classes: the classifier's classes; if the file lacks the label column, the column that contains them is used.
-        merge: as for `labelled_rows`.
 
     Raises:
         DataError: the file cannot be read, or its columns cannot be guessed.

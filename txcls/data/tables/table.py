@@ -117,10 +117,7 @@ class Table:
     def __init__(self, path: Path, *, name: str | None = None, sheet: str | None = None) -> None:
         """Open a table file and determine its columns.
 
-        Args:
-            path: the file.
-            name: the file's name, for `notes`, if `path` is a temporary file.
-            sheet: the sheet of a workbook; the default is the one with the most rows.
+        `name` is the file's name for `notes`, if `path` is temporary; the default sheet is the one with the most rows.
 
         Raises:
             DataError: there is no such file or sheet, its format is unknown, or it is damaged, too large or empty.

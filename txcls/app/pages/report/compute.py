@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from txcls.app.jobs.own_files import StoredRows
 from txcls.app.jobs.queue import JobState
 from txcls.app.jobs.report_table import MAX_REPORT_ROWS, REPORT
 from txcls.app.jobs.sessions import read_json
 from txcls.app.shell import checkpoints, own
 from txcls.app.shell.cache import Source, cached, size_of_texts
 from txcls.app.shell.compute_queue import my_turn
-from txcls.data.classes import labelled_texts
 from txcls.data.datasets import dataset_names, is_available, open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import LabelledTexts
@@ -131,20 +129,11 @@ def why_no_rows(source: Source) -> str:
 def training_rows(source: Source) -> LabelledTexts:
     """The training rows of the checkpoint's data set, without validation rows; DataError if they are not available."""
     if (stored_rows := own.stored_rows(source.name)) is not None:
-        return _labelled(source, stored_rows, stored_rows.train)
+        return stored_rows.labelled(stored_rows.train, checkpoints.classifier(source).classes)
     if checkpoints.summary(source.name).dataset == OWN_TABLE:
         raise DataError("They are not on this server: the zip file of a classifier does not contain its rows.")
     config = checkpoints.classifier(source).checkpoint.config.data
     return training_and_validation(open_dataset(config), config)[0]
-
-
-def _labelled(source: Source, stored_rows: StoredRows, rows: Sequence[int]) -> LabelledTexts:
-    """Stored rows, with labels as indices of the classifier's classes."""
-    classes = checkpoints.classifier(source).classes
-    known = [row for row in rows if stored_rows.labels[row] in classes]
-    return labelled_texts(
-        [stored_rows.texts[row] for row in known], [stored_rows.labels[row] for row in known], classes
-    )
 
 
 @cached(heavy=True, size=lambda predictions: 8 * len(predictions.predicted) + 10_000)

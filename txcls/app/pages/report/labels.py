@@ -55,22 +55,14 @@ def draw(page: layout.Page, predictions: RowPredictions, table_report: TableRepo
 def _check_own_rows(page: layout.Page) -> LabelCheck | None:
     """Draw the button that starts a job; return the job's result, None before it is done."""
     spec = {"own": page.source.name.removeprefix(own.PREFIX), "state": page.source.state}
-    job = own.job("suspects")
-    if job.is_active:
-        waiting.watch("suspects", task="The check of the labels")
-        return None
-    if job.status == "done" and job.spec == spec:
-        return compute_report.check_of_own_rows(job)
-    waiting.failure(job)
-    st.markdown(
+    about = (
         f"{ABOUT_LABELS}. **All rows of your table** are checked, including those in the training set (at most "
         f"{MAX_LABELS:,}, drawn at random). The classifier's own predictions are not used, "
         "since it was trained on most of these labels."
     )
-    if st.button("Find wrong labels", key="report_suspects"):
-        waiting.start("suspects", spec)
-        st.rerun()
-    return None
+    task, button = "The check of the labels", "Find wrong labels"
+    job = waiting.result_of("suspects", spec, task=task, button=button, key="report_suspects", about=about)
+    return None if job is None else compute_report.check_of_own_rows(job)
 
 
 def _check_predictions(
@@ -157,14 +149,13 @@ def _correction_counts(changed: Mapping[int, str]) -> str:
 
 def _draw_corrected_table(table: Mapping[str, Any], changed: Mapping[int, str]) -> None:
     """Offer the visitor's whole table with the corrections, to download it or to train on it."""
-    session, job = own.session(), own.job("correct")
+    session = own.session()
     if not changed or session is None:
         st.caption("After you change a label, you can download your whole corrected table, or train on it.")
         return
     spec = {**table, "corrections": {str(number): label for number, label in changed.items()}}
-    if job.is_active:
-        waiting.watch("correct", task="The corrected table")
-    elif job.status == "done" and job.spec == spec:
+    task, button = "The corrected table", "Write the corrected table"
+    if (job := waiting.result_of("correct", spec, task=task, button=button, key="report_correct_table")) is not None:
         name = f"{Path(file_name(table) or 'rows').stem}-corrected.csv"
         with st.container(horizontal=True):
             file = session.job("correct") / str(job.result["download"])
@@ -174,12 +165,6 @@ def _draw_corrected_table(table: Mapping[str, Any], changed: Mapping[int, str]) 
                 key="report_train_corrected",
                 on_click=lambda: st.session_state.update({_TRAIN: (table, str(job.result["file"]), name)}),
             )
-    else:
-        if job.spec == spec:
-            waiting.failure(job)
-        if st.button("Write the corrected table", key="report_correct_table"):
-            waiting.start("correct", spec)
-            st.rerun()
     st.caption(
         f"Your whole table with all its columns: {_correction_counts(changed)}. In the download, cells that a "
         "spreadsheet would run as formulas begin with an apostrophe."

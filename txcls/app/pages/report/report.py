@@ -270,10 +270,8 @@ def _draw_learning_curve(page: layout.Page) -> None:
     """Draw the button that starts a job or, once it is done, the linear baseline's learning curve."""
     st.subheader("Would more rows help?", anchor=False)
     spec = {"own": page.source.name.removeprefix(own.PREFIX), "state": page.source.state}
-    job = own.job("curve")
-    if job.is_active:
-        waiting.watch("curve", task="Fitting to parts of the rows")
-    elif job.status == "done" and job.spec == spec:
+    task, button = "Fitting to parts of the rows", "Draw the learning curve"
+    if (job := waiting.result_of("curve", spec, task=task, button=button, key="report_curve")) is not None:
         st.markdown(plain(job.result["verdict"]))
         st.markdown(table(CURVE_HEAD, job.result["points"]))
         st.caption(
@@ -281,11 +279,6 @@ def _draw_learning_curve(page: layout.Page) -> None:
             f"{job.result['n_test']:,} test rows. Training the Transformer on each subset would take too long; its "
             "curve may differ."
         )
-    else:
-        waiting.failure(job)
-        if st.button("Draw the learning curve", key="report_curve"):
-            waiting.start("curve", spec)
-            st.rerun()
 
 
 def _draw_costs(page: layout.Page, predictions: RowPredictions) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from txcls.app import menu
 from txcls.app.components.cell_click import listen_to_cells
@@ -170,7 +169,9 @@ def _draw_navigation(view: View, walk: Walk, index: int) -> None:
         label_visibility="collapsed",
         width=300,
     )
-    _choose_layer_and_head(row, view, walk, step)
+    shown = {"layer": step.layer is not None, "head": step.by_head}
+    sizes = {"layer": walk.sizes["L"], "head": walk.sizes["H"]}
+    heads.choose_head(view, {field: n for field, n in sizes.items() if shown[field] and n > 1}, row=row)
     st.session_state["predict_first"] = view.predict
     row.toggle(
         "Predict first",
@@ -178,30 +179,6 @@ def _draw_navigation(view: View, walk: Walk, index: int) -> None:
         on_change=lambda: state.change_view(predict=bool(st.session_state["predict_first"]), guess=0),
         help="Ask a question before the numbers of a step are shown.",
     )
-
-
-def _choose_layer_and_head(row: DeltaGenerator, view: View, walk: Walk, step: WalkStep) -> None:
-    for field, limit, is_shown in (
-        ("layer", walk.sizes["L"], step.layer is not None),
-        ("head", walk.sizes["H"], step.by_head),
-    ):
-        if not is_shown or limit < 2:
-            continue
-        key = f"step_{field}_box"
-        st.session_state[key] = getattr(view, field) + 1
-        options: dict[str, Any] = {"args": (field, key), "on_change": _change_view}
-        if limit <= 12:
-            row.segmented_control(
-                field.capitalize(),
-                range(1, limit + 1),
-                key=key,
-                required=True,
-                format_func=("", f"{field.capitalize()} 1", *map(str, range(2, limit + 1))).__getitem__,
-                label_visibility="collapsed",
-                **options,
-            )
-        else:
-            row.number_input(field.capitalize(), 1, limit, key=key, width=130, label_visibility="collapsed", **options)
 
 
 def _title(step: WalkStep) -> str:
@@ -242,10 +219,6 @@ def _offer_layer_2(walk: Walk, index: int) -> None:
         on_click=_open_step,
         args=(following[0].name, 1),
     )
-
-
-def _change_view(field: str, key: str) -> None:
-    state.change_view(**{field: int(st.session_state[key]) - 1, "guess": 0})
 
 
 def _shape_html(step: WalkStep, walk: Walk) -> str:
