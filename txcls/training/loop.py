@@ -275,15 +275,15 @@ class Trainer:
         ids_array, labels_array = pad_batch(self.train, indices)
         ids = torch.from_numpy(ids_array).to(self.device, non_blocking=True)  # B T
         labels = torch.from_numpy(labels_array).to(self.device, non_blocking=True)  # B
-        rate = learning_rate(self._place_in_schedule(), total=self.total_steps, config=self.config)
-        set_learning_rate(self.optimizer, rate)
+        lr = learning_rate(self._place_in_schedule(), total=self.total_steps, config=self.config)
+        set_learning_rate(self.optimizer, lr)
         with torch.autocast(self.device.type, dtype=self.dtype, enabled=self.dtype is not None):
             outcome = self.objective.batch(self.model, ids, labels)
         loss = float(outcome.loss.detach())
         if not math.isfinite(loss):
             raise TrainingError(
                 f"the loss became {loss} in epoch {self.epoch + 1}, step {self.step + 1} "
-                f"(learning rate {rate:.2g}); try a lower train.learning_rate, a longer train.warmup_fraction "
+                f"(learning rate {lr:.2g}); try a lower train.learning_rate, a longer train.warmup_fraction "
                 "or train.precision=float32"
             )
         self.optimizer.zero_grad(set_to_none=True)

@@ -20,9 +20,9 @@ class MuonAndAdamW:
     that both can use the same learning rate (Liu et al. 2025, "Muon is Scalable for LLM Training").
     """
 
-    def __init__(self, matrices: list[dict[str, Any]], others: list[dict[str, Any]], *, rate: float) -> None:
-        muon = torch.optim.Muon(matrices, lr=rate, adjust_lr_fn="match_rms_adamw")
-        self.parts = (muon, torch.optim.AdamW(others, lr=rate, betas=BETAS, fused=True))
+    def __init__(self, matrices: list[dict[str, Any]], others: list[dict[str, Any]], *, lr: float) -> None:
+        muon = torch.optim.Muon(matrices, lr=lr, adjust_lr_fn="match_rms_adamw")
+        self.parts = (muon, torch.optim.AdamW(others, lr=lr, betas=BETAS, fused=True))
 
     @property
     def param_groups(self) -> list[dict[str, Any]]:
@@ -72,12 +72,12 @@ def make_optimizer(model: Encoder, config: TrainConfig) -> Optimizer:
         (muon_groups if uses_muon else other_groups).append(
             {"params": parameters, "weight_decay": decay, "share": share}
         )
-    rate = config.learning_rate
+    lr = config.learning_rate
     if has_muon:
-        return MuonAndAdamW(muon_groups, other_groups, rate=rate)
+        return MuonAndAdamW(muon_groups, other_groups, lr=lr)
     if config.optimizer == "adam":
-        return torch.optim.Adam([{**group, "weight_decay": 0.0} for group in other_groups], lr=rate, fused=True)
-    return torch.optim.AdamW(other_groups, lr=rate, betas=BETAS, fused=True)
+        return torch.optim.Adam([{**group, "weight_decay": 0.0} for group in other_groups], lr=lr, fused=True)
+    return torch.optim.AdamW(other_groups, lr=lr, betas=BETAS, fused=True)
 
 
 def _layers_above(name: str, n_layers: int) -> int:
@@ -88,10 +88,10 @@ def _layers_above(name: str, n_layers: int) -> int:
     return n_layers + 1 if part == "embeddings" else 0
 
 
-def set_learning_rate(optimizer: Optimizer, rate: float) -> None:
-    """Set the learning rate of each parameter group: `rate` times the group's `share`."""
+def set_learning_rate(optimizer: Optimizer, lr: float) -> None:
+    """Set the learning rate of each parameter group: `lr` times the group's `share`."""
     for group in optimizer.param_groups:
-        group["lr"] = rate * group["share"]
+        group["lr"] = lr * group["share"]
 
 
 def learning_rate(step: int, *, total: int, config: TrainConfig) -> float:

@@ -31,7 +31,7 @@ few epochs planned, the rest of the time would be unused."""
 MIN_WORK, MAX_SECONDS = 0.5, 4.0
 """Minimum CPU time (on a busy machine, a second can be a single step) and maximum time per measurement, in
 seconds; if the warm-up step takes longer than the maximum, it is the measurement."""
-MIN_GAIN = 1.1
+MIN_SPEEDUP = 1.1
 """Minimum speed-up for choosing more threads, since they leave fewer processors for other work."""
 
 
@@ -63,7 +63,7 @@ def measure_speed(model: TextClassifier, texts: TokenisedTexts, config: TrainCon
         with using_threads(n):
             means[n], fastest[n] = _tokens_per_second(model, texts, config)
     threads = max(means)
-    if means[threads] <= MIN_GAIN * means[1]:
+    if means[threads] <= MIN_SPEEDUP * means[1]:
         threads = 1
     return Speed(threads, fastest[threads], tuple(means.items()))
 

@@ -58,12 +58,12 @@ def train(
     During training, the state is saved in the folder `OUT.training` next to `out`.
 
     Args:
-        out: the checkpoint folder to write; None keeps the checkpoint in memory.
+        out: the checkpoint folder to write; if None, the checkpoint is only returned.
         data_path: folder or file in the data set's published format; None for the places where `open_dataset` looks.
         dataset: an opened data set to use instead.
         init: a pre-trained model to start from; its text and model settings are used (`settings_from`).
         command: the command line, for the model card.
-        device: "cpu", "cuda", …; None prefers CUDA.
+        device: "cpu", "cuda", …; if None, CUDA where available.
         resume: continue an interrupted run with the same settings.
         overwrite: discard the saved state of an interrupted run.
         max_steps: stop after this many optimiser steps in total, for trials.

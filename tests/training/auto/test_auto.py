@@ -22,7 +22,7 @@ from txcls.training.auto import plan as planning
 from txcls.training.auto import run as running
 from txcls.training.auto.plan import TrainingPlan, plan_training, shipped_encoder
 from txcls.training.auto.recipe import (
-    CONSISTENCY,
+    CONSISTENCY_WEIGHT,
     ENOUGH_EPOCHS,
     Recipe,
     RecipeInputs,
@@ -100,7 +100,7 @@ def test_splits_are_disjoint_and_share_no_text() -> None:
         (
             LabelledTexts([f"t{n}" for n in range(20)], list(range(20)), tuple(f"c{n}" for n in range(20))),
             {},
-            "hardly any label occurs twice; is it the right label column, or are the two columns swapped",
+            "almost no label occurs twice; is it the right label column, or are the two columns swapped",
         ),
         (rows(30), {"minutes": 0}, "got a budget of 0 minutes; expected 0.05 to 1440"),
     ],
@@ -136,7 +136,7 @@ def test_texts_are_read_twice_per_step_where_time_allows_and_the_time_for_it_is_
     assert (once.consistency, twice.consistency, long.consistency) == (False, True, True)
     assert useful <= twice.epochs < long.epochs == 2 * useful and once.epochs <= useful
     assert once.seconds == pytest.approx(once.epochs * epoch) and long.seconds == pytest.approx(2 * long.epochs * epoch)
-    assert f"train.consistency={CONSISTENCY}" in long.settings and "train.consistency=0" in once.settings
+    assert f"train.consistency={CONSISTENCY_WEIGHT}" in long.settings and "train.consistency=0" in once.settings
 
 
 def test_texts_too_long_for_the_encoder_in_the_budget_are_read_by_a_one_layer_model_of_their_words() -> None:

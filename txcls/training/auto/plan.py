@@ -103,8 +103,8 @@ def plan_training(
 
     Args:
         rows: all labelled rows.
-        test: test rows; None holds out some of `rows`. Test rows of classes that do not occur in `rows` are dropped,
-            with a note.
+        test: test rows; if None, some of `rows` are held out. Test rows of classes that do not occur in `rows` are
+            dropped, with a note.
         minutes: time budget, from this call to the end of `run_plan`.
         seed: for the split, the weights and the order of the rows.
         init: a model made by `pretrain` to start from; "encoder" for the shipped one if it exists; None for random

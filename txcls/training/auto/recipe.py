@@ -43,7 +43,7 @@ RANDOM_START_FACTOR = 3.0
 """Factor for the number of epochs from random weights, which need more: on 1,440 Arabic tweets, 83 to 86 % of the test
 rows with 20 epochs and with words that occur once, 83 % with 6 epochs and without such words (two seeds)."""
 MIN_EPOCHS, MAX_EPOCHS = 3, 40
-CONSISTENCY, PASSES = 1.0, 2
+CONSISTENCY_WEIGHT, PASSES_PER_TEXT = 1.0, 2
 """If there is time: the weight of the difference between two passes over each text with different dropout
 (`TrainConfig.consistency`), and the number of passes, which is also the factor for the useful number of epochs. Trained
 on 650 questions, reviews and sentences, it reached 82.3, 77.7 and 89.8 % on 3,071 to 4,000 other training rows; the
@@ -57,7 +57,7 @@ MIN_ROWS_SHARE = 0.8
 """If few epochs fit, one more epoch over at least this share of the rows is better than fewer epochs over all rows."""
 RESERVE = 0.1
 """Share of the budget left unplanned, since the machine may get busier."""
-MIN_SHARE = 0.3
+MIN_TRAINING_SHARE = 0.3
 """Minimum share of the budget planned for training, however long everything else takes."""
 OVERHEAD_SECONDS = 3.0
 """Time for fitting the calibration, computing intervals and saving."""
@@ -181,17 +181,19 @@ def _recipe(inputs: RecipeInputs, *, minutes: float, one_layer: bool) -> Recipe:
     max_length = max_length_for(lengths)
     for length in (length for length in MAX_LENGTH_CHOICES if length <= max_length):
         measuring = measuring_seconds(length)
-        seconds = max((1 - RESERVE) * budget - baseline - measuring, MIN_SHARE * budget)
+        seconds = max((1 - RESERVE) * budget - baseline - measuring, MIN_TRAINING_SHARE * budget)
         if epoch_seconds(length) * enough_epochs <= seconds or length <= MIN_LENGTH:
             break
     epochs, rows = _epochs_and_rows(seconds / epoch_seconds(length), n, useful_epochs)
-    affordable = seconds / (PASSES * epoch_seconds(length))  # number of epochs with PASSES over each text
+    affordable = seconds / (
+        PASSES_PER_TEXT * epoch_seconds(length)
+    )  # number of epochs with PASSES_PER_TEXT over each text
     consistency = is_pretrained and affordable >= useful_epochs
     if consistency:
-        epochs = min(round(affordable), PASSES * useful_epochs)
+        epochs = min(round(affordable), PASSES_PER_TEXT * useful_epochs)
     settings = (
         f"train.epochs={epochs}",
-        f"train.consistency={CONSISTENCY if consistency else 0}",
+        f"train.consistency={CONSISTENCY_WEIGHT if consistency else 0}",
         f"train.batch_size={batch_size(n)}",
         "train.min_steps=0",
         "train.learning_rate=1e-3",
@@ -204,7 +206,7 @@ def _recipe(inputs: RecipeInputs, *, minutes: float, one_layer: bool) -> Recipe:
         f"model.max_length={length}",
         *(ONE_LAYER if one_layer else ()),
     )
-    training = min((PASSES if consistency else 1) * epochs * epoch_seconds(length) * rows / n, seconds)
+    training = min((PASSES_PER_TEXT if consistency else 1) * epochs * epoch_seconds(length) * rows / n, seconds)
     read = mean_tokens(length) / mean_tokens(MAX_LENGTH_CHOICES[0])
     return Recipe(settings, epochs, consistency, length, one_layer, read, rows, training, baseline, measuring)
 

@@ -100,7 +100,7 @@ def run_plan(
 
     Args:
         plan: from `plan_training`; to resume a run, from `plan_training(…, resume=out)`.
-        out: the checkpoint folder to write; None keeps the checkpoint in memory.
+        out: the checkpoint folder to write; if None, the checkpoint is only returned.
         on_progress: called after each step and at each stage.
         on_epoch: called after each validation.
         should_stop: called after each step.

@@ -20,7 +20,7 @@ Indices = NDArray[np.int64]
 MIN_ROWS = 4
 """Minimum number of labelled rows."""
 TEST_SHARE, MAX_TEST = 0.2, 5000
-"""Share of the rows held out for testing, and their maximum number; more would hardly narrow the interval."""
+"""Share of the rows held out for testing, and their maximum number; more would barely narrow the interval."""
 VALIDATION_SHARE, FEW_VALIDATION, MAX_VALIDATION = 0.05, 50, 1000
 """Share of the remaining rows held out to fit the calibration (up to twice that share while fewer than
 FEW_VALIDATION rows), and their maximum number."""
@@ -62,7 +62,7 @@ class Splits:
 
 
 def check_rows(rows: LabelledTexts) -> None:
-    """Raise DataError if there are fewer than two classes, too few rows, or hardly any repeated label."""
+    """Raise DataError if there are fewer than two classes, too few rows, or almost no repeated label."""
     counts = Counter(rows.labels)
     if len(counts) < 2:
         only_class = shown(rows.classes[next(iter(counts))], limit=40) if counts else ""
@@ -71,7 +71,7 @@ def check_rows(rows: LabelledTexts) -> None:
         raise DataError(f"{len(rows)} rows with text and label; expected at least {MIN_ROWS}, preferably a few hundred")
     if len(counts) > max(2, len(rows) // 2):
         raise DataError(
-            f"{len(counts):,} different labels in {len(rows):,} rows: hardly any label occurs twice; is it the right "
+            f"{len(counts):,} different labels in {len(rows):,} rows: almost no label occurs twice; is it the right "
             "label column, or are the two columns swapped? Name them with --text-column and --label-column"
         )
     if problem := labels_problem(rows.classes):
