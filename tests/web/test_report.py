@@ -57,4 +57,4 @@ def test_the_command_reports_on_a_table_and_writes_the_file(tmp_path: Path, tabl
     assert "32 rows of mine.csv" in result.output and "accuracy" in result.output
     assert "larger share of" in result.output and "larger share of" in out.read_text("utf-8")
     page = out.read_text("utf-8")
-    assert "Report on tiny" in page and "What does it cost?" in page and "Cheapest: " in result.output
+    assert "Report on tiny" in page and "What do errors cost?" in page and "Cheapest: " in result.output

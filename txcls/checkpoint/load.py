@@ -51,7 +51,7 @@ def load_checkpoint(path_or_name: str | Path) -> Checkpoint:
     If the checkpoint is being replaced, either the old or the new one is read.
 
     Raises:
-        CheckpointError: a file is missing, damaged or does not match the others; the message names file and field.
+        CheckpointError: a file is missing or damaged, or does not match the others; the message names file and field.
     """
     path = find_checkpoint(path_or_name)
     with shared_lock(path.absolute().parent):

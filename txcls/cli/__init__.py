@@ -51,7 +51,7 @@ COMMANDS = {
     "lesson": ("lesson", "Write, check and print lessons."),
 }
 """Each command's module in this package, and the first sentence of its help."""
-_FUNCTIONS = {"import": "import_weights"}
+_FUNCTION_NAMES = {"import": "import_weights"}
 
 
 def command_line(*names: str) -> typer.Typer:
@@ -71,7 +71,7 @@ def command_line(*names: str) -> typer.Typer:
         if hasattr(commands, "app"):
             app.add_typer(commands.app, name=name)
         else:
-            app.command(name)(getattr(commands, _FUNCTIONS.get(name, name)))
+            app.command(name)(getattr(commands, _FUNCTION_NAMES.get(name, name)))
     return app
 
 

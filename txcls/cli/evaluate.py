@@ -148,7 +148,7 @@ def _read_file_rows(loaded: Checkpoint, *, split: str, data: Path | None, sheet:
 
 
 def file_metrics(rows: FileRows, accuracy: float) -> dict[str, float]:
-    """Further metrics of a file's rows: the estimated share trained on, and accuracy with unknown classes as errors."""
+    """The estimated share of a file's rows that was trained on, and accuracy with unknown classes as errors."""
     metrics = {"learned": round(rows.learned, 4)}
     return metrics | ({"accuracy_with_unknown": round(rows.with_unknown(accuracy), 6)} if rows.n_unknown else {})
 

@@ -101,7 +101,7 @@ class ModelConfig(Section):
     """Language models: use the token embeddings as the output matrix (Press & Wolf 2017), or train a separate one."""
 
     @model_validator(mode="after")
-    def _fits_together(self) -> Self:
+    def _check_sizes(self) -> Self:
         problems = []
         if self.d_model % self.n_heads:
             problems.append(f"d_model: {self.d_model} is not divisible by n_heads = {self.n_heads}")

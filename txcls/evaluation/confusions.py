@@ -19,7 +19,8 @@ from txcls.wording import percentage, shown
 LEVEL = 0.05
 """Maximum probability that a report names any word if the errors are random."""
 MIN_ERRORS, MIN_SHARE_OF_CLASS = 5, 0.1
-"""Minimum number of errors for words to be named; advice needs as many rows, and this share of the class's rows."""
+"""Minimum number of errors for words to be named. Advice needs at least as many rows, and this share of the class's
+rows."""
 MIN_ROWS, MAX_WORDS = 3, 5
 """A word is tested if at least this many rows contain it; at most this many words are named per confusion."""
 MAX_CONFUSIONS = 20

@@ -79,7 +79,7 @@ def evaluate(
     """Evaluate a checkpoint on the "test", "validation" or "new" rows of its data set.
 
     Args:
-        split: the rows to measure; "new" rows, which few data sets have, are texts of a kind that training rows lack.
+        split: the rows to evaluate on; "new" rows, which few data sets have, are of a kind that training rows lack.
         data_path: folder or file in the data set's published format; None for the places where `open_dataset` looks.
         device: "cpu", "cuda", …; if None, CUDA is preferred.
         measure_without_order: also measure accuracy without word order, which takes up to three more passes.

@@ -105,7 +105,7 @@ class Report:
     """The metrics of a classifier of C classes, and its predictions row by row.
 
     Attributes:
-        rows_are: description of the measured rows, such as `7,600 test rows`.
+        rows_are: description of the evaluated rows, such as `7,600 test rows`.
         metrics: as returned by `Evaluation.to_dict`; empty if nothing was measured.
         history: one row per validation during training (history.jsonl).
         comparison: metrics["comparison"], if there is one.

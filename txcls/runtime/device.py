@@ -59,7 +59,7 @@ def autocast_dtype(precision: str, *, device: torch.device, model: ModelConfig) 
 
 
 def processor_name() -> str:
-    """The processor's name, if the system reports it, and number of cores."""
+    """The processor's name, if the system reports it, and its number of cores."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

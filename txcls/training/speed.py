@@ -21,7 +21,7 @@ from txcls.training.loop import Trainer
 from txcls.training.objectives import Classify
 
 MEASURED_TEXTS = 2000
-"""Maximum number of training texts to measure the speed with."""
+"""Maximum number of training texts on which the speed is measured."""
 SECONDS = 1.2
 """Seconds measured for each number of threads, after one warm-up step."""
 PROBES = 3

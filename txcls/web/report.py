@@ -171,11 +171,11 @@ def _figures(report: Report, cheapest: Cheapest | None) -> list[str]:
         parts += ["<h2>Can its confidence be trusted?</h2>", chart]
     if report.predictions is not None:
         coverage = [row.cells for row in coverage_by_confidence(report.predictions)]
-        head = ("answer only above", "rows answered", "of them right")
-        parts += ["<h2>What to leave to a human?</h2>", _table(head, coverage)]
+        head = ("answer only above", "rows answered", "of these, correct")
+        parts += ["<h2>What should be left to a human?</h2>", _table(head, coverage)]
     if cheapest is not None:
         parts += [
-            "<h2>What does it cost?</h2>",
+            "<h2>What do errors cost?</h2>",
             f"<p>{_text(cheapest)}</p>",
             _table(POLICY_HEAD, [policy.cells for policy in cheapest.policies]),
         ]

@@ -172,7 +172,7 @@ def _compare_checkpoints(page: layout.Page) -> Predictor:
         layout.stop_with(error)
     placeholder.empty()
     page.facts.empty()  # each column has its own line
-    has_tokens = []
+    which_have_tokens = []
     pairs = ((page.source, classifier, "chart_bars"), (source, other, "chart_bars_versus"))
     with lecture.slide(lecture.CLASSES):
         columns = st.columns(2, gap="large")
@@ -181,8 +181,8 @@ def _compare_checkpoints(page: layout.Page) -> Predictor:
             st.subheader(plain(shown_classifier.checkpoint.config.title or shown_classifier.name), anchor=False)
             st.html(f'<div class="txcls-facts">{facts_of(shown_classifier, named=True)}</div>')
             if page.has_text:
-                has_tokens.append(_draw_prediction(page, shown_source, shown_classifier, key=key))
-    if any(has_tokens):
+                which_have_tokens.append(_draw_prediction(page, shown_source, shown_classifier, key=key))
+    if any(which_have_tokens):
         _choose_k(page, max(len(classifier.classes), len(other.classes)))
         st.caption(
             f"The probabilities of each sum to 100 % over all its classes ({len(classifier.classes)} and "

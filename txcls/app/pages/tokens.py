@@ -22,7 +22,7 @@ MAX_CLEANED_CHARACTERS = 20_000
 MAX_WORD_BYTES = 64
 """Maximum length, in bytes, of a word whose merges are shown."""
 MAX_WORDS = 300
-"""Maximum number of words of the text in the menu of words to merge."""
+"""Maximum number of the text's words that the menu offers for merging."""
 VOCABULARY_SIZES = (300, 500, 1000, 2000, 4000, 8000)
 
 

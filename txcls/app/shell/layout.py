@@ -31,7 +31,7 @@ ICON = str(Path(__file__).parent / "icon.png")
 
 STYLE_SHEET = Path(__file__).parent / "style.css"
 TEXT_BOX = "text_box"
-"""Start of the keys of the pages' text boxes."""
+"""Prefix of the text boxes' keys."""
 SHARE_NOTES = {
     "playground": "This link has the settings with which the playground was opened; “Copy link” on the page copies the "
     "current ones.",

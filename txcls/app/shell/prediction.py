@@ -114,7 +114,7 @@ def load_classifier(page: layout.Page) -> Predictor:
 def facts_of(classifier: Predictor, *, named: bool = False) -> str:
     """One line of HTML: test accuracy and number of parameters, after name and title if no picker shows them.
 
-    `named` puts the name first in any case.
+    With `named`, the name always comes first.
     """
     checkpoint = classifier.checkpoint
     has_picker = len(checkpoints.names()) > 1

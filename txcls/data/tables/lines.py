@@ -209,7 +209,7 @@ def parse_json(text: str, where: str) -> Any:
     """Parse a JSON text; messages begin with `where`, the name of the file.
 
     Raises:
-        DataError: it is not JSON, nested too deeply, or longer than MAX_JSON_CHARACTERS.
+        DataError: it is not JSON, is nested too deeply, or is longer than MAX_JSON_CHARACTERS.
     """
     if len(text) > MAX_JSON_CHARACTERS:
         raise DataError(
@@ -222,7 +222,7 @@ def json_lines(text: TextIO, path: Path) -> Iterator[tuple[int, Any]]:
     """Yield (line number, value) for each non-empty line of JSON Lines.
 
     Raises:
-        DataError: a line is not JSON, nested too deeply, or longer than MAX_ROW_CHARACTERS.
+        DataError: a line is not JSON, is nested too deeply, or is longer than MAX_ROW_CHARACTERS.
     """
     for number, line in enumerate(bounded_lines(text, path), start=1):
         if line.strip():

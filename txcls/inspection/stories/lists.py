@@ -19,7 +19,8 @@ MAX_DISTANCE = 16
 ROUNDS = 20
 """Number of rounds of iterative scaling."""
 PRIOR = 3.0
-"""Pseudo-count of average-weight occurrences for each word, to avoid extreme weights for rare words."""
+"""Each word counts as if it had also occurred this often with the average weight, which avoids extreme weights for rare
+words."""
 LOG_WEIGHT_STEP = 0.1
 """Log weights are rounded to multiples of this, to store exactly the weights that were tested."""
 LIMIT = 12.0

@@ -232,17 +232,17 @@ def _rows_to_fit(plan: TrainingPlan) -> LabelledTexts:
     return LabelledTexts(texts, labels, plan.splits.training.classes)
 
 
-_Linear = tuple[LinearBaseline, NDArray[np.int64]]
+_FittedLinear = tuple[LinearBaseline, NDArray[np.int64]]
 """The linear baseline and its predictions for the test rows, (M,)."""
 
 
-def _fit_linear(plan: TrainingPlan) -> tuple[_Linear | Exception, float]:
+def _fit_linear(plan: TrainingPlan) -> tuple[_FittedLinear | Exception, float]:
     """The linear baseline and the seconds that it took; an error is returned, since it must not prevent training."""
     started = time.monotonic()
     try:
         rows = _rows_to_fit(plan)
         baseline = fit_linear_baseline(rows.texts, rows.labels, seed=plan.config.train.seed)
-        fitted: _Linear | Exception = baseline, baseline.predict(plan.splits.test.texts)
+        fitted: _FittedLinear | Exception = baseline, baseline.predict(plan.splits.test.texts)
     except Exception as error:  # noqa: BLE001  # raised after training
         fitted = error
     return fitted, time.monotonic() - started

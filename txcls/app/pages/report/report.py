@@ -254,7 +254,7 @@ def _draw_reliability(report: Report) -> None:
 
 def _draw_answered_rows(predictions: RowPredictions) -> None:
     """Draw a slider for the minimum confidence, and how many rows reach it with what accuracy."""
-    st.subheader("What to leave to a human?", anchor=False)
+    st.subheader("What should be left to a human?", anchor=False)
     min_confidence = st.select_slider(
         "Use predictions with at least this confidence",
         CONFIDENCES,
@@ -283,7 +283,7 @@ def _draw_learning_curve(page: layout.Page) -> None:
 
 def _draw_costs(page: layout.Page, predictions: RowPredictions) -> None:
     """Draw fields for the costs, and compare the cheapest policy with simple ones."""
-    with st.expander("What does it cost?", key="report_costs"):
+    with st.expander("What do errors cost?", key="report_costs"):
         fields = st.container(horizontal=True)
         error, human = (
             fields.number_input(label, min_value=0.0, value=value, step=1.0, format="%g", key=key, width=200)

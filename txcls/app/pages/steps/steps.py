@@ -196,7 +196,7 @@ def _open_step(name: str, layer: int | None) -> None:
 
 
 def _neighbour(walk: Walk, index: int, direction: int) -> int:
-    """The next or previous step; skips the layers after the first, which repeat it, unless already inside one."""
+    """The next or previous step. The layers after the first, which repeat it, are skipped unless the step is in one."""
     steps = walk.steps
     target = index + direction
     if not steps[index].layer:
