@@ -49,7 +49,8 @@ class Coverage:
             return f"No row is predicted with {percentage(self.confidence, 0)} or more."
         return (
             f"If only predictions with {percentage(self.confidence, 0)} or more are used and all others are left to a "
-            f"human, {percentage(self.share, 0)} of the rows are answered, {percentage(self.accuracy)} of them correctly."
+            f"human, {percentage(self.share, 0)} of the rows are answered, and {percentage(self.accuracy)} of these "
+            "correctly."
         )
 
 

@@ -43,7 +43,7 @@ class BytePairs:
     """A byte-pair tokenizer; a token at the beginning of a word includes the space before it."""
 
     def __init__(self, tokens: Sequence[str], merges: Sequence[tuple[str, str]]) -> None:
-        """Restore a tokenizer from its tokens (in order of id, in GPT-2's byte alphabet) and merges (as they were learned).
+        """Restore a tokenizer from its tokens (in order of id, in GPT-2's byte alphabet) and merges (in learned order).
 
         Raises:
             ValueError: tokens and merges do not match.
