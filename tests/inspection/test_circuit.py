@@ -84,6 +84,10 @@ def test_a_circuit_is_measured_on_other_splits_and_stored(monkeypatch: pytest.Mo
     assert set(circuit.n) == {"test", "new"} and circuit.n_rows > len(circuit.kept) >= 1
     assert all(step.control["test"] <= step.control_most["test"] <= 1 for step in circuit.kept)
     assert circuit.guess.keys() == circuit.without.keys() == set(circuit.n)
+    assert circuit.kept[0].without is not None and circuit.kept[-1].without == circuit.without
+    others = [row for row in all_rows(classifier, batches) if row != circuit.kept[0].row]
+    assert circuit.kept[0].without["test"] == accuracy_of_rows(classifier, batches[:1], others)
+    assert not circuit.all_controls  # there are more than two choices
     checkpoint = classifier.checkpoint.with_metrics(circuit=circuit.to_dict())
     (tmp_path / "metrics.json").write_text(json.dumps(checkpoint.metrics))
     assert "circuit" in read_metrics(tmp_path / "metrics.json")

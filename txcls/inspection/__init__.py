@@ -3,11 +3,11 @@
 ablation              What does each part of the model contribute?
 attention             What do attention patterns show?
 attribution           Which words led to the prediction?
-circuit               Which attention rows determine the prediction?
+circuit               Which attention rows suffice for the prediction?
 counterfactuals       What if the text were different?
 induction             Does a language model continue repeated tokens?
 language_model        What does a language model predict?
-lens                  At which layer does the prediction form?
+lens                  What can the class head read after each block?
 parameters            How many parameters does each part have?
 patching              Which part, at which token, carries the difference between two texts?
 positions             How do positions enter the model, and does word order matter?

@@ -2,14 +2,15 @@
 
 A row is one head's attention from the tokens of one role: "2.2[class token]" is the attention of head 2 in layer 2
 from the class token. `find_circuit` searches for the rows on validation texts; `measure_circuit` measures the accuracy
-with only these rows on other texts, and, as a control, with equally many other rows. `point_class_token` puts all of
-the class token's attention on one token.
+with only these rows on other texts, with all but these rows, and, as a control, with equally many other rows.
+`point_class_token` puts all of the class token's attention on one token.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import product
+from itertools import combinations, product
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -45,8 +46,8 @@ MIN_ACCURACY_GAIN = 0.001
 """Minimum gain in accuracy for keeping another row."""
 MIN_ABOVE_GUESS = 0.02
 """Minimum difference between the model's accuracy and that of a random guess among the classes that a text names."""
-N_CONTROLS = 20
-"""Number of random sets of other rows used as controls."""
+N_CONTROLS = 100
+"""Maximum number of sets of other rows used as controls; if there are more, as many are drawn at random."""
 N_SEARCH = 2000
 """Number of validation texts on which rows are chosen."""
 
@@ -302,14 +303,16 @@ def measure_pointing(classifier: Predictor, batches: Sequence[RoleBatch], heads:
 class KeptRows:
     """Accuracy by split with only `row` and all earlier rows kept.
 
-    `control` and `control_most` are the mean and the maximum accuracy with equally many random rows that can affect the
-    prediction. If there are several, the circuit's first row is one of them.
+    `control` and `control_most` are the mean and the maximum accuracy with equally many other rows that can affect the
+    prediction. If there are several, the circuit's first row is one of them. `without` is the accuracy with only these
+    rows uniform, and all others kept; None in older files.
     """
 
     row: Row
     accuracy: Mapping[str, float]
     control: Mapping[str, float]
     control_most: Mapping[str, float]
+    without: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -320,13 +323,14 @@ class Circuit:
         n: number of texts of each split on which accuracy was measured.
         n_search: number of validation texts on which the rows were chosen.
         n_rows: number of candidate rows.
-        n_controls: number of random sets of rows used as controls.
+        n_controls: maximum number of sets of rows used as controls.
         whole, none: accuracy by split with all rows kept, and with none.
         without: accuracy by split with only the rows of the circuit uniform, and all others kept.
         guess: expected accuracy by split of a random guess among the classes that a text names.
         kept: the rows in the order in which they were chosen.
         pointed: how often pointing the class token at a class name makes that class the prediction, for each head of
             the last layer separately and for all of them together.
+        all_controls: whether the controls are all possible sets; otherwise some are a random choice of them.
     """
 
     n: Mapping[str, int]
@@ -339,6 +343,7 @@ class Circuit:
     guess: Mapping[str, float]
     kept: tuple[KeptRows, ...]
     pointed: tuple[Pointed, ...]
+    all_controls: bool = False
 
     @classmethod
     def of(cls, classifier: Predictor) -> "Circuit | None":
@@ -392,22 +397,22 @@ def measure_circuit(classifier: Predictor, *, on_stage: Callable[[str], None] | 
     batches_of = {split: read(split) for split in test_splits}
     accuracy_on = {split: partial(accuracy_of_rows, classifier, batches) for split, batches in batches_of.items()}
     random = np.random.default_rng(0)
-    measured = []
+    measured, n_possible = [], 0
     for n in range(1, len(kept) + 1):
-        report(f"measuring {n} of {len(kept)} rows and {N_CONTROLS} controls")
         others = [row for row in acting_rows(classifier, candidates) if row not in kept[:n]]
-        first = kept[: min(1, n - 1)]
-        draws = [
-            [*first, *(others[index] for index in random.permutation(len(others))[: n - len(first)])]
-            for _ in range(N_CONTROLS)
-        ]
-        controls = {split: [accuracy(draw) for draw in draws] for split, accuracy in accuracy_on.items()}
+        first, n_others = kept[: min(1, n - 1)], min(max(1, n - 1), len(others))
+        n_possible = max(n_possible, comb(len(others), n_others))
+        controls = [[*first, *chosen] for chosen in _choices(others, n_others, random)]
+        report(f"measuring {n} of {len(kept)} rows and {len(controls)} controls")
+        others_only = [row for row in candidates if row not in kept[:n]]
+        of_controls = {split: [accuracy(rows) for rows in controls] for split, accuracy in accuracy_on.items()}
         measured.append(
             KeptRows(
                 kept[n - 1],
                 {split: accuracy(kept[:n]) for split, accuracy in accuracy_on.items()},
-                {split: float(np.mean(accuracies)) for split, accuracies in controls.items()},
-                {split: max(accuracies) for split, accuracies in controls.items()},
+                {split: float(np.mean(accuracies)) for split, accuracies in of_controls.items()},
+                {split: max(accuracies) for split, accuracies in of_controls.items()},
+                {split: accuracy(others_only) for split, accuracy in accuracy_on.items()},
             )
         )
     n_heads = classifier.checkpoint.config.model.n_heads
@@ -418,13 +423,19 @@ def measure_circuit(classifier: Predictor, *, on_stage: Callable[[str], None] | 
         n_controls=N_CONTROLS,
         whole={split: accuracy(candidates) for split, accuracy in accuracy_on.items()},
         none={split: accuracy([]) for split, accuracy in accuracy_on.items()},
-        without={
-            split: accuracy([row for row in candidates if row not in kept]) for split, accuracy in accuracy_on.items()
-        },
+        without=measured[-1].without or {},
         guess={split: accuracy_of_guess(classifier, batches) for split, batches in batches_of.items()},
         kept=tuple(measured),
         pointed=tuple(
             measure_pointing(classifier, batches_of["test"], heads)
             for heads in (*((head,) for head in range(n_heads)), tuple(range(n_heads)))
         ),
+        all_controls=n_possible <= N_CONTROLS,
     )
+
+
+def _choices(rows: Sequence[Row], n: int, random: np.random.Generator) -> list[tuple[Row, ...]]:
+    """All choices of `n` of the rows, or N_CONTROLS random ones if there are more."""
+    if comb(len(rows), n) <= N_CONTROLS:
+        return list(combinations(rows, n))
+    return [tuple(rows[index] for index in random.permutation(len(rows))[:n]) for _ in range(N_CONTROLS)]

@@ -1,4 +1,4 @@
-"""At which layer does the prediction form? The class head applied to every state, and direct logit attribution."""
+"""What can the class head read after each block? The class head applied to every state, direct logit attribution."""
 
 from dataclasses import dataclass
 

@@ -7,6 +7,7 @@ from tests.app.drawn import body_text, chart, html_of, numbers, open_page
 from tests.app.tiny import PLAIN
 from tests.conftest import TEXTS
 from txcls.checkpoint.card import METHODS
+from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.inference.predictor import Predictor
 from txcls.inspection.attribution import deletion_curves, explain, top_overlaps
 
@@ -30,6 +31,10 @@ def test_scores_curves_and_errors_are_the_librarys(target: str) -> None:
     assert curves.areas_by_magnitude["integrated"] != curves.areas["integrated"]
     for area in (*curves.areas.values(), *curves.areas_by_magnitude.values(), curves.random_area):
         assert f"<td>{area:.3f}</td>" in html
+    attention = min(curves.areas[name] for name in ("attention", "rollout", "pooling") if name in curves.areas)
+    n_larger = sum(np.trapezoid(order, curves.shares) > attention for order in curves.random)
+    sentence = f"{attention:.3f}) is smaller than that of {n_larger} of {len(curves.random)} random orders"
+    assert sentence in body_text(app)
     overlaps = chart(app, "chart_overlaps").figure["data"][0]["z"]
     np.testing.assert_allclose(numbers(overlaps), top_overlaps(explanation.scores), atol=1e-6)
     words = body_text(app)
@@ -45,3 +50,20 @@ def test_stored_averages_are_shown(measured: Predictor) -> None:
     for area in (*stored["areas"].values(), *stored["areas_by_magnitude"].values(), stored["random_area"]):
         assert f"<td>{area:.3f}</td>" in html
     assert "pooling" in stored["areas"] and "<td>Pooling attention</td>" in html
+
+
+@pytest.mark.parametrize(
+    "leave_one_out, by_magnitude",
+    [
+        (0.4, "improves on a random order by 83\u00a0% of what leave one out does"),
+        (0.7, "has a smaller area than every other method"),
+    ],
+)
+def test_averages_are_compared_in_both_orders(measured: Predictor, leave_one_out: float, by_magnitude: str) -> None:
+    areas = {"attention": 0.9, "rollout": 0.5, "pooling": 0.8, "gradient": 0.9, "integrated": 0.2, "leave_one_out": 0.4}
+    magnitudes = {**areas, "integrated": 0.6, "leave_one_out": leave_one_out}
+    stored = {**measured.checkpoint.metrics["explanations"], "areas": areas, "areas_by_magnitude": magnitudes}
+    save_checkpoint(measured.checkpoint.with_metrics(explanations={**stored, "random_area": 1.0}))
+    words = body_text(open_page("explanation", text=TEXTS[0]))
+    assert "the best of 3 attention methods, improves on a random order by 62\u00a0% of what integrated" in words
+    assert f"by magnitude, the only order that attention has, it {by_magnitude}" in words

@@ -84,7 +84,7 @@ def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Predictor:
         checkpoint.model.head.bias -= (checkpoint.model(texts[0])[0] + checkpoint.model(texts[1])[0]) / 2
     split = {"test": 0.75}
     kept_rows = [KeptRows(Row(1, 1, "class token"), split, {"test": 0.25}, {"test": 0.3})]
-    kept_rows.append(KeptRows(Row(0, 1, "team"), {"test": 0.9}, {"test": 0.26}, {"test": 0.3}))
+    kept_rows.append(KeptRows(Row(0, 1, "team"), {"test": 0.9}, {"test": 0.26}, {"test": 0.3}, {"test": 0.42}))
     pointed = tuple(Pointed(heads, 120, 0.5) for heads in ((0,), (1,), (0, 1)))
     guess = {"test": 0.35}
     circuit = Circuit(
@@ -104,6 +104,7 @@ def test_two_texts_of_equal_length_open_on_the_grid_and_a_cell_is_patched(report
     bars = figures_of(linked)[0]["data"]
     assert set(numbers(bars[1]["x"]).round(5)) <= set(after.round(5))  # type: ignore[index]
     assert grid.parts[2].name in body_text(linked)
+    assert "Shown first" in body_text(app) and "Shown first" not in body_text(linked)
     noising = open_page("whatif", **PAIR, direction="noising")
     heat_map = figures_of(noising)[1]["data"]
     expected = patch_grid(reports, *PAIR.values(), direction="noising").values
@@ -123,4 +124,5 @@ def test_the_circuit_is_shown_beside_its_control(reports: Predictor) -> None:
     answer = reports.classes[int(keep_rows(reports, PAIR["text"], roles, rows).kept.argmax())]
     assert f"With the weights of this row, and uniform weights in all others: **{answer}**" in body_text(app)
     assert "90.0\u00a0%" in body_text(app) and "26.0\u00a0%" in body_text(app)
+    assert "42.0\u00a0%" in body_text(app) and "up to 5 random choices" in body_text(app)
     assert not open_page("whatif", **PAIR, experiment="circuit").exception

@@ -143,7 +143,10 @@ def _draw_all_heads(page: layout.Page, patterns: compute.Patterns, shown: ShownT
     n_layers, n_heads = patterns.attention.shape[:2]
     st.subheader("All heads", anchor=False)
     if not lecture.is_on():
-        st.markdown("Click a map to enlarge it. Rows are queries, columns keys.")
+        st.markdown(
+            "Click a map to enlarge it. Rows are queries, columns keys. The page opens on a head with a confirmed "
+            "story or, if there is none, on the head with the sharpest pattern for this text."
+        )
     chart(
         attention_grid(
             patterns.attention[:, :, shown.positions][:, :, :, shown.positions], selected=(view.layer, view.head)
@@ -207,7 +210,7 @@ def _draw_arcs(view: View, shown: ShownTokens) -> None:
 def _draw_score(page: layout.Page, patterns: compute.Patterns, shown: ShownTokens) -> None:
     """Draw the score of one query and one key, dimension by dimension."""
     view = page.view
-    st.subheader("Why does this token attend to that one?", anchor=False)
+    st.subheader("How is one attention score computed?", anchor=False)
     names = {int(index): f"{index + 1} · {label(patterns.tokens[index].label)}" for index in shown.positions}
     pair = [index - 1 for index in view.pair]
     if len(pair) != 2 or not set(pair) <= set(names):
@@ -325,7 +328,7 @@ def _draw_rollout(attention: np.ndarray, shown: ShownTokens) -> None:
                 shown.names,
                 rows="token after the last layer",
                 columns="input token",
-                verb="draws on",
+                verb="has rollout weight on",
             ),
             key="chart_rollout",
             alt=f"Heat map of attention rollout over {len(shown.names)} tokens; "
@@ -334,7 +337,7 @@ def _draw_rollout(attention: np.ndarray, shown: ShownTokens) -> None:
 
 
 def _draw_pooling(weights: np.ndarray, shown: ShownTokens) -> None:
-    st.subheader("Pooling: how much each token counts", anchor=False)
+    st.subheader("Pooling: the weight of each token's state", anchor=False)
     st.markdown(
         "After the last layer, the tokens' states are averaged with these weights; the result is classified. "
         "The dashed line marks equal weights."

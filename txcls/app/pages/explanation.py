@@ -111,7 +111,7 @@ def _draw_scores(text: str, explanation: Explanation, blank: str) -> None:
     st.html(
         f'<p class="txcls-key"><span style="background: rgba({FOR_RGB}, 0.7)">orange</span>evidence for '
         f"{html.escape(visible(explanation.label))}, or high attention &nbsp; "
-        f'<span style="background: rgba({AGAINST_RGB}, 0.7)">blue</span>evidence against it. '
+        f'<span style="background: rgba({AGAINST_RGB}, 0.7)">blue</span>negative: the target rises without the word. '
         "Scaled to each method's largest score.</p>"
     )
     methods = "".join(
@@ -164,7 +164,7 @@ def _draw_deletion(curves: DeletionCurves, *, label: str, blank: str) -> None:
         "probability falls early and the area under the curve is small."
     )
     names = [METHODS[name] for name in curves.curves]
-    st.markdown(_verdict_sentences(curves, where="On this text"))
+    st.markdown(_sentence_on_text(curves))
     chart(
         deletion_lines(names, curves.shares, list(curves.curves.values()), curves.random, class_name=label),
         key="chart_deletion",
@@ -184,29 +184,48 @@ def _draw_deletion(curves: DeletionCurves, *, label: str, blank: str) -> None:
     )
 
 
-def _verdict_sentences(measured: DeletionCurves | ExplanationAverages, *, where: str) -> str:
-    """Sentences that compare the best attention method with a random order and with the best other method."""
-    areas, random_area = measured.areas, measured.random_area
-    best = min((name for name in areas if name not in ATTENTION_METHODS), key=areas.__getitem__)
-    attention = min((name for name in ATTENTION_METHODS if name in areas), key=areas.__getitem__)
-    gap = random_area - areas[best]
-    share = (random_area - areas[attention]) / gap if gap > 0 else 0.0
-    name = METHODS[attention]
-    others = [method for method in (*ATTENTION_METHODS, best) if method in areas and method != attention]
-    other_areas = ", ".join(f"{METHODS[method].lower()} {areas[method]:.3f}" for method in others)
-    all_areas = f"{name} has {areas[attention]:.3f}, {other_areas}, a random order {random_area:.3f}."
-    if best in measured.areas_by_magnitude:
-        all_areas += f" By magnitude, {METHODS[best].lower()} has {measured.areas_by_magnitude[best]:.3f}."
-    if gap <= 0:
-        return f"No method beats a random order. {all_areas}"
-    if share < 0.3:
-        return f"**{where}, no attention method does much better than a random order.** {all_areas}"
-    worse = [METHODS[method].lower() for method in ATTENTION_METHODS if areas.get(method, 0.0) >= random_area]
-    no_better = f" {' and '.join(worse).capitalize()} {'do' if len(worse) > 1 else 'does'} no better." if worse else ""
-    return (
-        f"**{where}, {name.lower()}, the best attention method, improves on a random order by "
-        f"{percentage(share, 0)} of what {METHODS[best].lower()} does.**{no_better} {all_areas}"
+def _smallest(areas: Mapping[str, float], *, attention: bool | None = None) -> str:
+    """The method with the smallest area: of those that only read attention weights, of the others, or of all."""
+    names = [name for name in areas if attention is None or (name in ATTENTION_METHODS) == attention]
+    return min(names, key=areas.__getitem__)
+
+
+def _sentence_on_text(curves: DeletionCurves) -> str:
+    """A sentence that compares the best attention method with the random orders and with the other methods."""
+    name = _smallest(curves.areas, attention=True)
+    area, random_areas = curves.areas[name], np.atleast_1d(np.trapezoid(curves.random, curves.shares, axis=1))
+    others = " and ".join(
+        f"by {order} {METHODS[best].lower()} ({areas[best]:.3f})"
+        for order, areas in (("score", curves.areas), ("magnitude", curves.areas_by_magnitude))
+        for best in [_smallest(areas, attention=False)]
     )
+    return (
+        f"On this text, the smallest area of an attention method ({METHODS[name].lower()}, {area:.3f}) is smaller than "
+        f"that of {int((random_areas > area).sum())} of {len(random_areas)} random orders (mean "
+        f"{curves.random_area:.3f}). The best of the other methods are {others}."
+    )
+
+
+def _sentences_on_average(averages: ExplanationAverages) -> str:
+    """Sentences that compare the best attention method with a random order and with the best other methods."""
+    name = _smallest(averages.areas, attention=True)
+    n_methods = sum(method in ATTENTION_METHODS for method in averages.areas)
+    gain = averages.random_area - averages.areas[name]
+    start = f"On average over {averages.n:,} texts, {METHODS[name].lower()}, the best of {n_methods} attention methods,"
+    if gain <= 0:
+        return f"{start} does not improve on a random order."
+
+    def compared(areas: Mapping[str, float]) -> str:
+        other = _smallest(areas, attention=False)
+        if averages.areas[name] <= areas[other]:
+            return "has a smaller area than every other method"
+        share = percentage(gain / (averages.random_area - areas[other]), 0)
+        return f"improves on a random order by {share} of what {METHODS[other].lower()} does"
+
+    by_magnitude = ""
+    if averages.areas_by_magnitude:
+        by_magnitude = f"; by magnitude, the only order that attention has, it {compared(averages.areas_by_magnitude)}"
+    return f"{start} {compared(averages.areas)}{by_magnitude}."
 
 
 def _other_tokens_sentence(elsewhere: Mapping[Any, float]) -> str:
@@ -280,15 +299,17 @@ def _draw_average_table(averages: ExplanationAverages, blank: str) -> None:
     ]
     random_cells = [f"{averages.random_area:.3f}"] * len(areas)
     rows.append(("random order", *random_cells, percentage(averages.chance, 0)))
-    st.markdown(_verdict_sentences(averages, where="On average"))
+    st.markdown(_sentences_on_average(averages))
     st.html(f'<div class="txcls-table">{_table_html(head, rows)}</div>')
-    best = min(averages.areas, key=averages.areas.__getitem__)
+    best = [f"**{METHODS[_smallest(averages.areas)].lower()}** by score"]
+    if averages.areas_by_magnitude:
+        best.append(f"**{METHODS[_smallest(averages.areas_by_magnitude)].lower()}** by magnitude")
     st.caption(
         f"Means over {averages.n:,} random {averages.split} texts, measured by `txcls evaluate --explanations` and "
         f"saved with the checkpoint. Target: logit; baseline: {blank}s; mean completeness error "
-        f"{averages.completeness_error:.4f}. {ABOUT_MAGNITUDE} The smallest area is best: here **{METHODS[best]}**, by "
-        "score. Leave one out has an "
-        "advantage, since deletion curves delete words too. If the last layer attends almost uniformly (see its "
+        f"{averages.completeness_error:.4f}. {ABOUT_MAGNITUDE} The smallest area is best by this test: "
+        f"{', '.join(best)}. Leave one out has an advantage, since deletion curves delete words too. If the last "
+        "layer attends almost uniformly (see its "
         "entropy on the page Attention), its attention cannot rank words; pooling weights still may."
     )
 

@@ -87,7 +87,9 @@ def _patch_caption(history: PatchHistory) -> str:
         f"of head {head} at the {history.row.role} is replaced by its output on the same report with “easily beat”. "
         "The brown line is the share of reports for which this changes the prediction to the other team; the grey line "
         f"is the control, the same head at the {history.control_role}. In the last snapshot: "
-        f"{percent(history.moved[-1])} and {percent(history.control[-1])}."
+        f"{percent(history.moved[-1])} (highest: {percent(max(history.moved))}) and "
+        f"{percent(history.control[-1])}. Only this direction is measured. The head was found in the trained model; "
+        "earlier, another head may do the same."
     )
 
 

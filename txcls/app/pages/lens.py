@@ -41,7 +41,7 @@ def main() -> None:
 
 def _draw_lens(lens: ClassLens, classes: tuple[str, ...]) -> None:
     """Draw the class probabilities after every block."""
-    st.subheader("What can the class head read after each block?", anchor=False)
+    st.subheader("Class probabilities after each block", anchor=False)
     chart_column, table_column = st.columns([3, 2], gap="large")
     with chart_column:
         chart(
@@ -83,12 +83,14 @@ def _draw_contributions(lens: ClassLens, classes: tuple[str, ...], *, post_norm:
     predicted_name, runner_up_name = (plain(visible(classes[n][:40])) for n in (predicted, runner_up))
     bars_column, tokens_column = st.columns([2, 3], gap="large")
     with bars_column, lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD, lecture.CLASSES):
-        st.subheader(f"What does each part add to {predicted_name}, compared with {runner_up_name}?", anchor=False)
+        st.subheader(
+            f"What does each part add directly to {predicted_name}, compared with {runner_up_name}?", anchor=False
+        )
         st.markdown(
             f"The logit of **{predicted_name}** is **{minus(f'{values.sum():.2f}')}** above that of "
             f"**{runner_up_name}**, the runner-up. The last state is the sum of what each part wrote to the residual "
-            f"stream, so the bars sum to this difference. Orange: in favour of {predicted_name}; blue: in favour of "
-            f"{runner_up_name}."
+            f"stream{', after each norm' * post_norm}, so the bars sum to this difference. Orange: in favour of "
+            f"{predicted_name}; blue: in favour of {runner_up_name}."
         )
         chart(
             contribution_bars(
@@ -107,7 +109,7 @@ def _draw_contributions(lens: ClassLens, classes: tuple[str, ...], *, post_norm:
             + ("each norm's mean and scale" if post_norm else "the final norm's scale")
             + " and the pooling weights are fixed at their values for this text, which makes the rest linear. It "
             "counts only what a part adds directly, not what later parts compute from it. A part with a short bar can "
-            "still be necessary: Switchboard tests that."
+            "still be necessary: Switchboard shows what happens without it."
         )
     with tokens_column, lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD, lecture.CLASSES):
         st.subheader("Through which token?", anchor=False)
@@ -137,7 +139,7 @@ def _draw_norms(lens: ClassLens, *, post_norm: bool) -> None:
             "LayerNorm after each block resets it."
             if post_norm
             else "It grows as blocks add to it, so later blocks must write larger vectors to have the same effect. The "
-            "final LayerNorm gives all tokens the same scale before the class head."
+            "final LayerNorm gives all tokens the same scale, up to a learned gain, before the class head."
         )
     )
     chart(

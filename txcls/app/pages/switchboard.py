@@ -100,7 +100,7 @@ def _draw_about_changes(means: Means | None, *, off: str, heads: str) -> None:
     if heads == "uniform":
         notes.append("Uniform: the head attends to all keys equally; it still moves values, but does not select any.")
     elif heads == "shuffled":
-        notes.append("Shuffled: each query keeps its weights, but assigns them to other keys (a fixed permutation).")
+        notes.append("Shuffled: each query keeps its weights, but assigns them to other keys at random.")
     if means is None:
         notes.append(
             "Off means that a part's output is replaced by zeros. `python -m txcls evaluate CHECKPOINT --heads "

@@ -204,8 +204,8 @@ def _weighted_sum(run: ForwardPass, layer: int, pattern: WalkStep, value: WalkSt
     return WalkStep(
         "weighted_sum",
         "Weighted sum of values",
-        "In each head, a token gets the sum of all values, weighted by its row of the attention pattern. Only this "
-        "step moves information between tokens.",
+        "In each head, a token gets the sum of all values, weighted by its row of the attention pattern. Within a "
+        "layer, only this step moves information between tokens.",
         r"z_i = \sum_j A_{i,j}\,v_j",
         (source_of(SelfAttention.forward, "z = self.z"),),
         **run.numbers("z", "HTE", run.value(f"layers.{layer}.attn.z"), layer),

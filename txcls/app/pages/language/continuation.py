@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import log
 
 import numpy as np
 import streamlit as st
@@ -40,7 +41,7 @@ def draw(page: layout.PlainPage) -> None:
     induction = Induction.of(chosen.model.induction, chosen.model.model)
     if induction is not None:
         with lecture.slide(lecture.ATTENTION):
-            _draw_induction(induction)
+            _draw_induction(induction, n_tokens=len(chosen.names))
     model_parts.parameters(chosen.model.model, chosen.model.name)
 
 
@@ -106,19 +107,20 @@ def _draw_prediction(page: layout.PlainPage) -> tuple[ChosenModel, Sequence[Toke
     return chosen, typed, surprisal
 
 
-def _draw_induction(induction: Induction) -> None:
-    """Say whether the model continues repeated tokens."""
+def _draw_induction(induction: Induction, *, n_tokens: int) -> None:
+    """Say whether the model, whose vocabulary has `n_tokens` tokens, continues repeated tokens."""
     weight, layer, head = max(
         (weight, layer, head) for layer, row in enumerate(induction.heads, 1) for head, weight in enumerate(row, 1)
     )
     drop = induction.first - induction.second
     st.subheader("Does it continue repeated random tokens?", anchor=False)
+    answer = "Yes" if drop > MIN_LOSS_DROP else "Not on random tokens"
     st.markdown(
-        f"**{'Yes' if drop > MIN_LOSS_DROP else 'No'}.** On {induction.n:,} texts of {induction.length} random tokens "
-        f"written twice, the mean loss is {induction.first:.2f} nats per token the first time and "
-        f"{induction.second:.2f} the second time. An induction head (Olsson et al. 2022) attends to the token after "
-        "the earlier occurrence of the current token, so that the loss falls. In this model, the largest mean weight "
-        f"there is {weight:.3f}, in head {layer}.{head}; uniform attention gives {induction.even:.3f}."
+        f"**{answer}.** On {induction.n:,} texts of {induction.length} random tokens written twice, the mean loss is "
+        f"{induction.first:.2f} nats per token the first time and {induction.second:.2f} the second time; a uniform "
+        f"guess has {log(n_tokens):.2f}. An induction head (Olsson et al. 2022) attends to the token after the earlier "
+        "occurrence of the current token, so that the loss falls. In this model, the largest mean weight there is "
+        f"{weight:.3f}, in head {layer}.{head}; uniform attention gives {induction.even:.3f}."
     )
 
 

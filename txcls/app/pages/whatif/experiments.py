@@ -43,12 +43,17 @@ def draw_patching(
     if grid.direction == "noising":
         before, source, target = grid.clean, "second", "first"
     names = [_pair_label(old, new) for old, new in zip(grid.clean_tokens, grid.corrupted_tokens, strict=True)]
+    first = ""
+    if page.view.patched != (part + 1, token + 1):
+        kind = "head before the last layer" if classifier.checkpoint.config.model.n_layers > 1 else "part"
+        first = f" Shown first: the {kind}, and the token, with the largest share for these two texts."
     share = minus(percentage(round(float(grid.values[part, token]), 2) + 0.0, 0))  # + 0.0 turns -0.0 into 0.0
     with left:
         st.markdown(
             f"**{grid.parts[part].name}** at **{plain(names[token])}**, copied from the {source} text into the "
             f"{target}: moves **{share}** of the difference between the predictions "
-            "(the logit of the first text’s class minus that of the second’s). Click another cell to patch it."
+            f"(the logit of the first text’s class minus that of the second’s) in this one pair of texts.{first} "
+            "Click another cell to patch it."
         )
         _draw_bars(classifier, len(names), before, after, (f"{target} text", "patched"), key="chart_patched")
     with right:
@@ -166,6 +171,10 @@ def draw_pointing(page: layout.Page, classifier: Predictor, circuit: Circuit, le
             f"{percentage(max_share)} of the cases):"
         )
         st.markdown(table(columns, rows, right=columns[1:]))
+        st.caption(
+            "With all heads pointed, the class token receives nothing else in this layer: the team's value vector "
+            "then identifies the team, which does not show that the model chooses the team in this way."
+        )
 
 
 def draw_kept_rows(page: layout.Page, classifier: Predictor, circuit: Circuit, left: Any, right: Any) -> None:
@@ -178,22 +187,25 @@ def draw_kept_rows(page: layout.Page, classifier: Predictor, circuit: Circuit, l
     with left:
         st.caption(f"Accuracy on {' and '.join(f'{n:,} {split}' for split, n in circuit.n.items())} texts:")
         splits = ["test"] if lecture.is_on() else list(circuit.n)  # in lecture mode, only one column fits
-        table_rows = [("a guess among the teams", *_accuracies(circuit.guess, splits), "")]
-        table_rows.append(("none", *_accuracies(circuit.none, splits), ""))
+        table_rows = [("a guess among the teams", *_accuracies(circuit.guess, splits), "", "")]
+        table_rows.append(("none", *_accuracies(circuit.none, splits), "", ""))
         for n, step in enumerate(circuit.kept):
             name = str(n + 1) if lecture.is_on() else f"{'+ ' * bool(n)}{step.row}"
             name = f"**{name}**" if n < n_rows else name
             control = f"{percentage(step.control['test'])} ({percentage(step.control_most['test'])})"
-            table_rows.append((name, *_accuracies(step.accuracy, splits), control))
-        table_rows.append((f"all {circuit.n_rows}", *_accuracies(circuit.whole, splits), ""))
-        columns = ("rows kept", *splits, "control")
-        st.markdown(table(columns, table_rows, right=columns[1:]))
+            without = "–" if step.without is None else percentage(step.without["test"])
+            table_rows.append((name, *_accuracies(step.accuracy, splits), control, without))
+        table_rows.append((f"all {circuit.n_rows}", *_accuracies(circuit.whole, splits), "", ""))
+        columns = ("rows kept", *splits, "control", "all but these")
+        columns = columns[: len(columns) - lecture.is_on()]
+        st.markdown(table(columns, [row[: len(columns)] for row in table_rows], right=columns[1:]))
         st.caption(
-            f"With only these {len(circuit.kept)} rows uniform: {percentage(circuit.without['test'])}. A row is one "
-            "head's attention from one kind of token (team: every team, including those of other matches), chosen on "
-            f"{circuit.n_search:,} validation texts. Control, on test texts: the first row and random others that can "
-            f"affect the prediction, mean and best of {circuit.n_controls} choices. Uniform rows still mix the tokens’ "
-            "values, and the feed-forward blocks are unchanged."
+            "A row is one head's attention from one kind of token (team: every team, including those of other "
+            f"matches), chosen on {circuit.n_search:,} validation texts. Control, on test texts: "
+            f"{'all' if circuit.all_controls else f'up to {circuit.n_controls} random'} choices of as many other rows "
+            "that can affect the prediction, the first row kept (for one row: any other row), mean and best. All but "
+            "these: this row and those above it uniform, all others kept, on test texts. Uniform rows still mix the "
+            "tokens’ values, and the feed-forward blocks are unchanged."
         )
     with right:
         choice(

@@ -214,7 +214,7 @@ def _draw_effects(comparison: TextComparison) -> None:
     note = "" if len(shown) == n else f" Shown: the changed and the strongest words, {len(shown)} of {n}."
     st.caption(
         f"**Leave one out**: how much the probability of {plain(comparison.label)} falls when the word is removed "
-        f"from its text. Negative values are evidence against it.{note}"
+        f"from its text. Negative: it rises without the word.{note}"
     )
 
 
