@@ -239,7 +239,7 @@ def row_axis(names: Sequence[str], *, size: int, end: float = -0.5) -> Settings:
     """An axis with named rows at 0, 1, … from the top; it ends at `end` plus the number of rows."""
     return {
         "range": [len(names) + end, -0.5],
-        "tickvals": np.arange(len(names)),
+        "tickvals": list(range(len(names))),
         "ticktext": list(names),
         "tickfont": {"size": size},
         "showgrid": False,

@@ -4,6 +4,7 @@ import base64
 import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
@@ -102,6 +103,17 @@ def test_a_checkpoint_without_snapshots_is_replaced_by_one_with_them_and_a_note(
     assert app.warning[0].value == f"{PLAIN} has no snapshots of its training, so this page shows {FILMED} instead\\."
     assert app.run().warning, "the note stays while the page shows the same"
     assert not go_to(app, "batch").warning
+
+
+def test_the_page_changes_the_model_and_the_text_of_no_other_page() -> None:
+    app = go_to(open_page("attention", checkpoint=PLAIN, text=TEXT, layer="1"), "film")
+    app.text_area[0].set_value("the bank raised its rates").run()
+    assert app.query_params["checkpoint"] == FILMED and app.query_params["text"] == "the bank raised its rates"
+    links = [parse_qs(link.proto.query_string) for link in app.get("page_link")]
+    assert links and all(link["checkpoint"] == [PLAIN] and link["text"] == [TEXT] for link in links)
+    app.query_params.clear()  # as the menu does
+    go_to(app, "classify")
+    assert app.query_params["checkpoint"] == PLAIN and app.text_area[0].value == app.query_params["text"] == TEXT
 
 
 def test_without_snapshots_the_page_says_how_to_record_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,6 +58,8 @@ def test_every_page_consists_of_slides_with_large_type(name: str) -> None:
         for chart in charts_of(app):
             assert min(fonts(chart.figure)) >= MIN_FONT_PX, (page, chart.key)
             assert all(font["size"] >= MIN_FONT_PX for font in axes_and_legends(chart.figure)), (page, chart.key)
+            named = [axis for axis in chart.figure["layout"].values() if isinstance(axis, dict) and "ticktext" in axis]
+            assert all(len(axis["tickvals"]) == len(axis["ticktext"]) for axis in named), (page, chart.key)
 
 
 def test_the_button_starts_lecture_mode_which_links_keep_and_an_unknown_mode_is_ignored() -> None:

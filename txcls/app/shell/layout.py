@@ -93,7 +93,8 @@ def open_page(
         has_box: whether there is a text box; without it, the page only carries the text to the next page.
         questions: headings, keyed by data set; the default is the page's question.
         welcome: draws the part below the heading for visitors who came without a link to a view.
-        supports: whether the page has something to show for a checkpoint; if not, the first such checkpoint is opened.
+        supports: whether the page has something to show for a checkpoint; if not, this page alone shows the first such
+            checkpoint.
         why_not: the reason why it has nothing to show, after the checkpoint's name.
         first_text: returns a checkpoint's text for visitors who came without one; the default is its first example.
     """
@@ -105,7 +106,9 @@ def open_page(
     supported = [name for name in names if supports(checkpoints.summary(name))]
     if supported and view.checkpoint not in supported:
         state.add_note(f"{view.checkpoint} {why_not}, so this page shows {supported[0]} instead.")
+        before = state.shown_view()
         change_checkpoint(supported[0], text_box)
+        state.keep_own_view(info.name, before)
         state.follow_url()
         view = state.shown_view()
     if not names:
@@ -162,6 +165,7 @@ def _begin(
 ) -> tuple[View, str, DeltaGenerator]:
     """Draw the heading; return the view, the key of the page's text box, and the container for pickers."""
     st.html(STYLE_SHEET)
+    state.return_to_own_view(info.name)
     text_box = f"{TEXT_BOX}_{info.name}"  # a separate key per page: Streamlit deletes a box when its page is left
     view = state.current_view(names, text_box=text_box, first_text=first_text or first_example)
     question = (questions or {}).get(checkpoints.summary(view.checkpoint).dataset, info.question)
@@ -192,6 +196,7 @@ def change_checkpoint(name: str, text_box: str) -> None:
     """Change to a checkpoint and, if the text is an example, to the new one's first example; for callbacks."""
     view = state.shown_view()
     before, now = (checkpoints.examples(checkpoint) for checkpoint in (view.checkpoint, name))
+    state.forget_own_view()
     state.change_view(checkpoint=name)
     if before != now and view.text in {example.text for example in before}:
         state.put_text(now[0].text, text_box)
@@ -335,7 +340,7 @@ def show_busy(busy: BusyError) -> None:
 
 def link_to(page: PlainPage, other: PageInfo, label: str) -> None:
     """Draw a link to another page with the same view."""
-    st.page_link(other.path, label=label, query_params=state.link_params(page.view))
+    st.page_link(other.path, label=label, query_params=state.link_params(state.own_view(page.view)))
 
 
 def facts_html(line: str) -> str:

@@ -228,7 +228,7 @@ def _turn(index: int, *, to_last_slide: bool) -> None:
     """Open the page with this index when the page is drawn next; do nothing if there is none."""
     if not 0 <= index < len(menu.PAGES):
         return
-    params = state.link_params(state.shown_view())
+    params = state.link_params(state.own_view(state.shown_view()))
     if to_last_slide:
         params[SLIDE] = "last"
     st.session_state[_TURN_TO] = (menu.PAGES[index], params)

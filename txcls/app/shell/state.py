@@ -29,6 +29,8 @@ JOB = "job"
 """The URL parameter with the token of a visitor's files (`own.py`); only in the address bar, never in links."""
 JOB_TOKEN = "_job_token"
 """The key of that token in the session state."""
+_OWN_VIEW = "_own_view"
+"""The key of a page that shows another model than the visitor's, and of the view that was shown before."""
 
 
 def anchor_to(anchor: Anchor | None) -> None:
@@ -151,6 +153,33 @@ def shown_view() -> View:
     """This session's current view."""
     view: View = st.session_state.get("_view", View())
     return view
+
+
+def keep_own_view(page: str, view: View) -> None:
+    """Keep the visitor's view while `page` shows another model; `return_to_own_view` restores it."""
+    st.session_state[_OWN_VIEW] = (page, view)
+
+
+def forget_own_view() -> None:
+    """Do not restore a kept view, because the visitor has chosen a model."""
+    st.session_state.pop(_OWN_VIEW, None)
+
+
+def own_view(view: View) -> View:
+    """The view that other pages show: the kept one, or else `view`."""
+    if _OWN_VIEW not in st.session_state:
+        return view
+    _, kept = st.session_state[_OWN_VIEW]
+    return replace(kept, mode=view.mode)
+
+
+def return_to_own_view(page: str) -> None:
+    """On any other page than the one that shows another model, restore the kept view, unless the URL names one."""
+    if st.session_state.get(_OWN_VIEW, (page,))[0] == page:
+        return
+    if "checkpoint" not in st.query_params and "_view" in st.session_state:
+        st.session_state["_view"] = own_view(shown_view())
+    forget_own_view()
 
 
 def publish(view: View) -> None:
