@@ -91,7 +91,7 @@ class Comparison:
                 f"(95 % interval {-high:+.1f} to {-low:+.1f})."
             )
             if self.pipeline:
-                sentence += f" Use a linear model for such texts, in scikit-learn: {self.pipeline}"
+                sentence += f" Use a linear model for such texts, in scikit-learn: {self.pipeline}."
         else:
             sentence = (
                 f"On {self.n:,} test rows the Transformer and the linear baseline cannot be told apart: {value:+.1f} "
@@ -106,9 +106,12 @@ class Comparison:
         if self.is_imbalanced:
             yield f"Always guessing the most frequent class has an accuracy of {percentage(majority)}."
         elif accuracy.low <= majority and self.n >= FEW_TEST_ROWS:
+            remedies = "more rows or more time"
+            if self.linear.accuracy.low <= majority:
+                remedies = f"clearer labels, {remedies}"
             yield (
-                f"It is hardly better than always guessing the most frequent class ({percentage(majority)}): it needs "
-                "more rows, more time or clearer labels."
+                "The Transformer is not clearly better than always guessing the most frequent class "
+                f"({percentage(majority)}): it needs {remedies}."
             )
         if self.n_unseen:
             share = accuracy.value * self.n / (self.n + self.n_unseen)

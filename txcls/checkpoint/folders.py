@@ -28,6 +28,7 @@ FILES = ("model.safetensors", "config.json", "tokenizer.json", "labels.json", "m
 """The files of a checkpoint, apart from its README.md."""
 SNAPSHOTS = "snapshots.safetensors"
 """Weights recorded during training; only some checkpoints have this file."""
+_NEXT_TO_PACKAGE = Path(__file__).resolve().parents[2] / "checkpoints"
 ENCODER = "encoder"
 """Name of the shipped pre-trained model."""
 GPT2_FILES = ("config.json", "model.safetensors", "vocab.json", "merges.txt")
@@ -44,8 +45,13 @@ def checkpoint_root() -> Path:
     if configured := os.environ.get("TXCLS_CHECKPOINTS"):
         return Path(configured)
     in_working_folder = Path("checkpoints")
-    next_to_package = Path(__file__).resolve().parents[2] / "checkpoints"
-    return in_working_folder if in_working_folder.is_dir() or not next_to_package.is_dir() else next_to_package
+    return in_working_folder if in_working_folder.is_dir() or not _NEXT_TO_PACKAGE.is_dir() else _NEXT_TO_PACKAGE
+
+
+def encoder_folder() -> Path | None:
+    """The pre-trained encoder, among the named checkpoints or else next to the package; None if it is missing."""
+    folders = (checkpoint_root() / ENCODER, _NEXT_TO_PACKAGE / ENCODER)
+    return next((folder for folder in folders if (folder / "config.json").is_file()), None)
 
 
 def fingerprint(path: Path) -> str:

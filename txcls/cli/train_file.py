@@ -132,7 +132,9 @@ def _print_result(result: TrainingResult, folder: Path) -> None:
         print_rows(CURVE_HEAD, points, title=f"linear baseline, {result.curve.n_test:,} test rows")
         out.print(Text(result.curve.verdict))
     minutes, seconds = divmod(round(result.seconds), 60)
-    out.print(f"took {minutes} min {seconds} s" + (", ended early on request" if result.stopped_early else ""))
+    done, planned = result.steps
+    end = ", ended early on request" if result.stopped_early else ", the time was up" if done < planned else ""
+    out.print(f"took {minutes} min {seconds} s, {done:,} of {planned:,} steps{end}")
     is_in_root = folder.resolve().parent == checkpoint_root().resolve()
     variable = "" if is_in_root else f"TXCLS_CHECKPOINTS={shlex.quote(str(folder.parent))} "
     for line in (

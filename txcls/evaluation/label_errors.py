@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from txcls.checkpoint.folders import ENCODER
+from txcls.checkpoint.folders import encoder_folder
 from txcls.checkpoint.load import load_checkpoint
 from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
 from txcls.data.tables.spreadsheet import table_csv
@@ -90,14 +90,17 @@ def out_of_fold_probabilities(
     return normalised
 
 
-def encoder_vectors(texts: Sequence[str], *, encoder: str | Path = ENCODER) -> Floats | None:
+def encoder_vectors(texts: Sequence[str], *, encoder: str | Path | None = None) -> Floats | None:
     """The mean of each text's final states in a pre-trained model, (N, D); None if there is no such model.
 
     Each dimension is standardised, and each vector is scaled to norm 2.
     """
+    folder = encoder or encoder_folder()
     try:
-        checkpoint = load_checkpoint(encoder)
+        checkpoint = None if folder is None else load_checkpoint(folder)
     except CheckpointError:
+        return None
+    if checkpoint is None:
         return None
     if not isinstance(checkpoint.model, LanguageModel):
         return None
@@ -141,7 +144,7 @@ def held_out_probabilities(
     rows: LabelledTexts,
     classifier_probabilities: Floats | None = None,
     *,
-    encoder: str | Path = ENCODER,
+    encoder: str | Path | None = None,
     on_fold: Callable[[int, int], object] = lambda done, total: None,
 ) -> Floats:
     """Class probabilities (N, C) of rows from models that were not trained on the row's own label.

@@ -148,7 +148,7 @@ def test_texts_too_long_for_the_encoder_in_the_budget_are_read_by_a_one_layer_mo
     plan = plan_training(data, minutes=0.3, speed=speed.Speed(1, 1500.0, ((1, 1500.0),)))
     assert plan.speed.one_layer is not None and plan.inputs.one_layer == plan.speed.one_layer > 1500.0
     assert plan.init is None and plan.config.model.n_layers == 1 and plan.config.text.tokenizer == "basic_english"
-    assert any("a one-layer model with a vocabulary of their words" in note for note in plan.notes)
+    assert any("A one-layer model with a vocabulary of their words" in note for note in plan.notes)
     result = run_plan(plan, out=None)
     assert result.checkpoint.tokenizer.vocab_size < 300 and result.comparison.transformer.accuracy.value > 0.9
 

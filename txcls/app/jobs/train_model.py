@@ -103,6 +103,7 @@ def _train(job: Job, plan: TrainingPlan, rows: StoredRows) -> dict[str, Any]:
         "comparison": result.comparison.to_dict(),
         "verdict": result.comparison.verdict,
         "seconds": result.seconds,
+        "steps_done": result.steps[0],
         "stopped_early": result.stopped_early,
         "asked_to_stop": (job.folder / "stop").exists(),
     }

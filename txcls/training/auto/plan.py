@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.checkpoint.folders import ENCODER, checkpoint_root
+from txcls.checkpoint.folders import encoder_folder
 from txcls.checkpoint.load import load_checkpoint
 from txcls.config import DataConfig, RunConfig, load_preset
 from txcls.data.batches import TokenisedTexts
@@ -159,16 +159,17 @@ def plan_training(
         pretrained=pretrained is not None,
     )
     recipe = choose_recipe(inputs, minutes=minutes)
-    if recipe.one_layer and pretrained is not None:
+    if recipe.one_layer:
         config = _base_config(name, source, data, batch=config.train.batch_size, seed=seed)
         config = config.with_settings((*vocabulary_settings(sample, are_long=True), *ONE_LAYER))
         if speed.one_layer is None:
             speed = _measure_one_layer(config, sample, lengths, speed)
             inputs = replace(inputs, one_layer=speed.one_layer)
             recipe = choose_recipe(inputs, minutes=minutes)
+        instead = "" if pretrained is None else f", instead of the pre-trained '{pretrained.name}'"
         start_note = (
-            f"The texts are long for {_minutes(minutes)}: instead of the pre-trained '{pretrained.name}', a one-layer "
-            "model with a vocabulary of their words is trained from random weights; it reads more in this time."
+            f"The texts are long for {_minutes(minutes)}. A one-layer model with a vocabulary of their words "
+            f"reads more in this time: it is trained from random weights{instead}."
         )
         pretrained = None
     elif is_read_as_bytes:
@@ -240,8 +241,8 @@ def _digest(plan: TrainingPlan) -> str:
 
 def shipped_encoder() -> Checkpoint | None:
     """The pre-trained encoder shipped with the project; None if it is missing."""
-    folder = checkpoint_root() / ENCODER
-    return load_checkpoint(folder) if (folder / "config.json").is_file() else None
+    folder = encoder_folder()
+    return None if folder is None else load_checkpoint(folder)
 
 
 def _base_config(name: str, source: str, data: DataConfig | None, *, batch: int, seed: int) -> RunConfig:

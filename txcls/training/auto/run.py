@@ -65,6 +65,7 @@ class TrainingResult:
     Attributes:
         checkpoint: with "test" and "comparison" in its metrics.
         linear_answers, answers: the predictions of the linear baseline and of the Transformer for the test rows, (M,).
+        steps: number of optimiser steps made, and planned; fewer are made if the time is up.
         stopped_early: whether `should_stop` ended training.
         curve: the linear baseline's learning curve, if asked for and there are enough rows.
     """
@@ -74,6 +75,7 @@ class TrainingResult:
     linear_predictions: NDArray[np.int64]
     predictions: NDArray[np.int64]
     seconds: float
+    steps: tuple[int, int]
     stopped_early: bool
     curve: LearningCurve | None = None
 
@@ -163,7 +165,7 @@ def run_plan(
         reporter.stage("save", reporter.share, "saving")
         save_checkpoint(result.checkpoint)
     reporter.stage("save", 1.0, "done")
-    seconds = time.monotonic() - reporter.started
+    seconds = plan.seconds + time.monotonic() - reporter.started
     return replace(result, seconds=seconds, stopped_early=is_stopped, curve=curve)
 
 
@@ -276,4 +278,12 @@ def _compare_on_test_rows(
     )
     checkpoint = with_evaluation(checkpoint, split="test", evaluation=Evaluation(metrics))
     checkpoint = checkpoint.with_metrics(comparison=comparison.to_dict())
-    return TrainingResult(checkpoint, comparison, linear, predictions, seconds=0.0, stopped_early=False)
+    return TrainingResult(
+        checkpoint,
+        comparison,
+        linear,
+        predictions,
+        0.0,
+        (checkpoint.metrics["training"]["steps"], plan.steps),
+        stopped_early=False,
+    )

@@ -113,7 +113,8 @@ def draw_result(outcome: Mapping[str, Any]) -> None:
         st.caption(
             f"On {comparison.n:,} held-out rows (95 % CI). The Transformer alone is right on "
             f"{comparison.only_transformer:,} of them, the linear baseline alone on {comparison.only_linear:,}. "
-            f"{comparison.settings} Trained in {own.duration(outcome['seconds'])}."
+            f"{comparison.settings} Trained in {own.duration(outcome['seconds'])}, "
+            f"{outcome['steps_done']:,} of {outcome['steps']:,} planned steps."
         )
     with chart_column:
         intervals = [
