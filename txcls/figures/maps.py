@@ -185,7 +185,7 @@ def mask_map(allowed: NDArray[np.bool_], tokens: Sequence[str]) -> go.Figure:
 def _query_key_figure(n_tokens: int, *, rows: str = "query", columns: str = "key", **layout: Any) -> go.Figure:
     axis = {**token_axis(n_tokens), **CELLS}
     return new_figure(
-        height=int(np.clip(220 + 18 * n_tokens, 450, 920)),
+        height=int(np.clip(158 + 16 * n_tokens, 450, 920)),  # the map of MAX_NAMED tokens fits a window of 800 pixels
         x={"title": {"text": columns, "standoff": 8}, "side": "top", **axis, **few_columns(n_tokens)},
         y={"title": {"text": rows, "standoff": 16}, **axis, "tickangle": 0, **few_rows(n_tokens)},
         **layout,
