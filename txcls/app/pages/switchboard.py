@@ -51,7 +51,7 @@ def _draw_experiment(page: layout.Page, classifier: Predictor, winner: str) -> N
         badges, changes = _draw_switches(page, classifier, off=off, how=how)
     effects = compute.ablate_each(page.source, page.view.text, heads=how, feed_forward=off)
     with board_column:
-        st.caption(
+        _say(
             f"Each cell: the change in the probability of **{plain(winner)}** "
             f"({percent(float(effects.original.max()))}), in percentage points, when **only** this part is changed. "
             "Blue: it falls; orange: it rises."
@@ -87,6 +87,11 @@ def _draw_experiment(page: layout.Page, classifier: Predictor, winner: str) -> N
 
 
 def _draw_settings(container: Any, view: View, means: Means | None) -> tuple[OutputAblation, HeadChange]:
+def _say(meaning: str) -> None:
+    """Draw what the cells of a board mean, also on a slide, where captions are hidden."""
+    (st.markdown if lecture.is_on() else st.caption)(meaning)
+
+
     """Draw controls for what replaces a switched-off part and for what a click does to a head; return their values."""
     choice(container, "Set a clicked head to", get_args(HeadChange), view, "heads", key="switch_heads")
     if means is None:
@@ -220,6 +225,11 @@ def _draw_accuracy(page: layout.Page, classifier: Predictor) -> None:
         return
     heads, feed_forward = effects.heads - effects.accuracy, effects.feed_forward - effects.accuracy
     lowest, highest = min(heads.min(), feed_forward.min()), max(heads.max(), feed_forward.max())
+    _say(
+        f"Each cell: the change in accuracy on {effects.n:,} {effects.split} texts ({percentage(effects.accuracy, 2)} "
+        "with all parts), in percentage points, when **only** this part’s output is replaced by its mean over texts. "
+        "Blue: it falls; orange: it rises."
+    )
     chart(
         head_effects_map(
             heads,
@@ -241,9 +251,7 @@ def _draw_accuracy(page: layout.Page, classifier: Predictor) -> None:
     )
     together = ", ".join(f"{percentage(accuracy)} with every head {how}" for how, accuracy in all_heads if accuracy)
     st.caption(
-        f"The change in accuracy on {effects.n:,} {effects.split} texts ({percentage(effects.accuracy, 2)} with all "
-        "parts), in percentage points, when only this part’s output is replaced by its mean over texts: a head that is "
-        f"worth 2 points on other pages has −2.00 here.{_interval_sentence(classifier)} "
+        f"A head that is worth 2 points on other pages has −2.00 here.{_interval_sentence(classifier)} "
         "The mean is one vector, over all tokens of up to 1,000 "
         "validation texts. Means, zeros and uniform attention all give the next layers unusual inputs, and which "
         "costs most differs between heads and models, so none is exactly what the part contributes."
