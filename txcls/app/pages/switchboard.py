@@ -36,7 +36,7 @@ def main() -> None:
 
 def _draw_experiment(page: layout.Page, classifier: Predictor, winner: str) -> None:
     means = Means.of(classifier)
-    with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD):
+    with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD), st.container(key="switch_columns"):
         board_column, prediction_column = st.columns([3, 2], gap="large")
     with board_column:
         st.subheader("Click a head to change it", anchor=False)
@@ -69,6 +69,7 @@ def _draw_experiment(page: layout.Page, classifier: Predictor, winner: str) -> N
             f"the change in the probability of {winner[:40]} when that part alone is changed",
             on_select=lambda: _switch_clicked(page.source, page.view),
         )
+    with board_column, st.container(key="switch_about"):
         st.caption(
             "FF is the layer's feed-forward block, which can only be switched off. The board is about this text; a "
             "head's worth, below, is about the accuracy on all test texts. "
@@ -86,12 +87,12 @@ def _draw_experiment(page: layout.Page, classifier: Predictor, winner: str) -> N
         _draw_accuracy(page, classifier)
 
 
-def _draw_settings(container: Any, view: View, means: Means | None) -> tuple[OutputAblation, HeadChange]:
 def _say(meaning: str) -> None:
     """Draw what the cells of a board mean, also on a slide, where captions are hidden."""
     (st.markdown if lecture.is_on() else st.caption)(meaning)
 
 
+def _draw_settings(container: Any, view: View, means: Means | None) -> tuple[OutputAblation, HeadChange]:
     """Draw controls for what replaces a switched-off part and for what a click does to a head; return their values."""
     choice(container, "Set a clicked head to", get_args(HeadChange), view, "heads", key="switch_heads")
     if means is None:
@@ -224,12 +225,12 @@ def _draw_accuracy(page: layout.Page, classifier: Predictor) -> None:
         say_not_measured(page, "--heads")
         return
     heads, feed_forward = effects.heads - effects.accuracy, effects.feed_forward - effects.accuracy
-    lowest, highest = min(heads.min(), feed_forward.min()), max(heads.max(), feed_forward.max())
     _say(
         f"Each cell: the change in accuracy on {effects.n:,} {effects.split} texts ({percentage(effects.accuracy, 2)} "
         "with all parts), in percentage points, when **only** this part’s output is replaced by its mean over texts. "
         "Blue: it falls; orange: it rises."
     )
+    lowest, highest = min(heads.min(), feed_forward.min()), max(heads.max(), feed_forward.max())
     chart(
         head_effects_map(
             heads,
