@@ -169,7 +169,7 @@ def own_view(view: View) -> View:
     """The view that other pages show: the kept one, or else `view`."""
     if _OWN_VIEW not in st.session_state:
         return view
-    _, kept = st.session_state[_OWN_VIEW]
+    kept: View = st.session_state[_OWN_VIEW][1]
     return replace(kept, mode=view.mode)
 
 
