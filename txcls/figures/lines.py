@@ -482,7 +482,7 @@ def _add_points(
 def _plane(shares: Sequence[float], **layout: Any) -> go.Figure:
     first, second = (percentage(share, 0) for share in shares)
     return new_figure(
-        height=620,
+        height=480,
         x={"title": f"first component: {first} of the variance", "showticklabels": False},
         y={"title": f"second: {second}", "showticklabels": False},
         **layout,

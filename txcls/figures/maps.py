@@ -185,7 +185,7 @@ def mask_map(allowed: NDArray[np.bool_], tokens: Sequence[str]) -> go.Figure:
 def _query_key_figure(n_tokens: int, *, rows: str = "query", columns: str = "key", **layout: Any) -> go.Figure:
     axis = {**token_axis(n_tokens), **CELLS}
     return new_figure(
-        height=int(np.clip(220 + 18 * n_tokens, 450, 920)),
+        height=int(np.clip(146 + 16 * n_tokens, 450, 920)),  # the map of MAX_NAMED tokens fits a window of 800 pixels
         x={"title": {"text": columns, "standoff": 8}, "side": "top", **axis, **few_columns(n_tokens)},
         y={"title": {"text": rows, "standoff": 16}, **axis, "tickangle": 0, **few_rows(n_tokens)},
         **layout,
@@ -452,7 +452,7 @@ def patch_map(
         height=int(140 + np.clip(264 / n_parts, 17, 24) * n_parts),
         x=_cell_axis([label(token) for token in tokens], range(n_tokens), (-0.5, n_tokens - 0.5), **token_labels),
         y=_cell_axis(parts, range(n_parts), (n_parts - 0.5, -0.5), **part_labels),
-        coloraxis=signed_colour_axis(1.0, title="share of the difference"),
+        coloraxis={**signed_colour_axis(1.0, title=""), "colorbar": bar_below("share of the difference")},
         hoverdistance=-1,
         clickmode="event+select",
     )

@@ -46,6 +46,8 @@ def number_map(
     quantity: Quantity = "value",
     bound: float | None = None,
     chosen: tuple[int, int] | None = None,
+    row_height: int = 18,
+    digits: int = 3,
 ) -> go.Figure:
     """A matrix as a heat map, with every number on hover; minus infinity is left blank.
 
@@ -56,8 +58,11 @@ def number_map(
         quantity: weights and probabilities have a colour scale from 0 to 1, values a diverging scale.
         bound: a diverging scale spans -bound … bound; the default is the largest magnitude in `values`.
         chosen: (row, column) to frame.
+        row_height: in pixels; from 24 on, all rows and columns are named in full.
+        digits: number of decimals in the cells of a small matrix.
     """
     n_rows, n_columns = values.shape
+    width, every = (22, {"dtick": 1}) if row_height >= 24 else (14, {})
     finite = drawable(values)
     limit = colour_limit(finite, bound)
     colours = signed_colour_axis(limit, title="value") if quantity == "value" else share_colour_axis(title=quantity)
@@ -66,21 +71,21 @@ def number_map(
         {"range": [-0.5, n_columns - 0.5]} if columns is None else {**token_axis(n_columns), **few_columns(n_columns)}
     )
     figure = new_figure(
-        height=int(np.clip(190 + 18 * n_rows, 250, 1290)),
+        height=int(np.clip(80 + 8 * width + row_height * n_rows, 250, 1290)),
         x={"title": {"text": column_title, "standoff": 8}, "side": "top", **axis, **across_axis},
-        y={"title": {"text": row_title, "standoff": 12}, "type": "category", "autorange": "reversed", **axis},
+        y={"title": {"text": row_title, "standoff": 12}, "type": "category", "autorange": "reversed", **axis, **every},
         coloraxis=colours,
     )
     gap = 1 if n_columns <= 24 else 0  # cells are narrow on a phone
     across = "%{x}" if columns is not None else f"{column_title} %{{x}}"
     figure.add_heatmap(
         z=finite,
-        x=None if columns is None else categories(columns),
-        y=categories(rows),
+        x=None if columns is None else categories(columns, width=width),
+        y=categories(rows, width=width),
         coloraxis="coloraxis",
         xgap=gap,
         ygap=gap,
-        texttemplate="%{z:.3f}" if n_columns <= 10 and values.size <= 160 else None,
+        texttemplate=f"%{{z:.{digits}f}}" if n_columns <= 10 and values.size <= 160 else None,
         hovertemplate=f"<b>%{{y}}</b>, <b>{label(across, width=40)}</b><br>%{{z:.4f}}<extra></extra>",
         hoverongaps=False,
     )

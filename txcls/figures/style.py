@@ -164,12 +164,12 @@ COLOUR_BAR: Settings = {"thickness": 12, "xpad": 4, "outlinewidth": 0, "tickfont
 
 def share_colour_axis(*, top: int = 1, title: str = "weight") -> dict[str, object]:
     """A colour axis of weights or probabilities from 0 to 1, which are sent to plotly as numbers from 0 to `top`."""
-    ticks = [0, 0.25, 0.5, 0.75, 1]
+    ticks = [0, 0.5, 1]
     return {
         "colorscale": SEQUENTIAL,
         "cmin": 0,
         "cmax": top,
-        "colorbar": bar_below(title, tickvals=[tick * top for tick in ticks], ticktext=[f"{tick:g}" for tick in ticks]),
+        "colorbar": bar_above(title, tickvals=[tick * top for tick in ticks], ticktext=[f"{tick:g}" for tick in ticks]),
     }
 
 
@@ -179,7 +179,7 @@ def signed_colour_axis(bound: float, *, title: str) -> dict[str, object]:
         "colorscale": DIVERGING,
         "cmin": -bound,
         "cmax": bound,
-        "colorbar": bar_below(title),
+        "colorbar": bar_above(title),
     }
 
 
@@ -189,6 +189,12 @@ def flat_colour_bar(title: str, **more: object) -> dict[str, Any]:
         "title": {"text": title, "side": "top"}, "orientation": "h", "thickness": 12, "outlinewidth": 0,
         "tickfont": {"size": FONT_SIZE}, **more,
     }  # fmt: skip
+
+
+def bar_above(title: str, **more: object) -> dict[str, Any]:
+    """A horizontal colour bar at the top of a figure, above the names of columns, with a short title beside it."""
+    bar = flat_colour_bar(title, len=1, y=1, yref="container", yanchor="top", **more)
+    return {**bar, "title": {"text": title, "side": "right"}}
 
 
 def bar_below(title: str, **more: object) -> dict[str, Any]:

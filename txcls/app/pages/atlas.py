@@ -304,6 +304,8 @@ def _draw_kinds(page: layout.Page, atlas: HeadAtlas) -> None:
             row_title="query",
             column_title="key",
             bound=max(0.1, float(np.nanmax(np.abs(difference)))),
+            row_height=34,
+            digits=2,
         ),
         key="chart_kinds",
         alt=f"Heat map of the attention of head {layer + 1}.{head + 1} minus uniform weights, "

@@ -119,8 +119,7 @@ def _draw_head(view: View, classifier: Predictor, shown: ShownTokens) -> None:
     """Draw the map of the selected head."""
     with st.container(key="head_heading", horizontal=True, vertical_alignment="center", gap="small"):
         st.subheader(f"Layer {view.layer + 1}, head {view.head + 1}", anchor=False, width="content")
-        heads.draw_chip(classifier, view.layer, view.head)
-    st.markdown("Each **row** is a query; its attention over the keys (**columns**) sums to 1.")
+        st.markdown("Each **row** is a query; its weights on the keys (**columns**) sum to 1.", width="content")
     elsewhere = None
     if shown.is_partial:
         elsewhere = np.clip(1.0 - shown.pattern.sum(axis=1), 0.0, 1.0)
@@ -135,6 +134,8 @@ def _draw_head(view: View, classifier: Predictor, shown: ShownTokens) -> None:
         + _largest_weight(shown.pattern, shown.names),
         file_prefix=shown.file_name,
     )
+    if not lecture.is_on():  # the map of a slide needs the height
+        heads.draw_chip(classifier, view.layer, view.head)
 
 
 def _draw_all_heads(page: layout.Page, patterns: compute.Patterns, shown: ShownTokens) -> None:
@@ -147,10 +148,12 @@ def _draw_all_heads(page: layout.Page, patterns: compute.Patterns, shown: ShownT
             "Click a map to enlarge it. Rows are queries, columns keys. The page opens on a head with a confirmed "
             "story or, if there is none, on the head with the sharpest pattern for this text."
         )
+    grid = attention_grid(
+        patterns.attention[:, :, shown.positions][:, :, :, shown.positions], selected=(view.layer, view.head)
+    )
+    grid.update_layout(height=grid.layout.height - 100, coloraxis_showscale=False)  # the map beside it has the scale
     chart(
-        attention_grid(
-            patterns.attention[:, :, shown.positions][:, :, :, shown.positions], selected=(view.layer, view.head)
-        ),
+        grid,
         key="chart_grid",
         alt=f"Attention of {n_heads} heads in {n_layers} layers as small heat maps; {shown.head_name} is selected",
         on_select=_select_clicked_head,

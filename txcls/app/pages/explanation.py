@@ -47,7 +47,9 @@ STYLE = """
 .txcls-words span {border-radius: 4px; padding: 0.12em 0.1em;}
 .txcls-words .unknown {border-bottom: 2px dotted currentColor;}
 .txcls-key span {border-radius: 4px; padding: 0.1em 0.5em; margin-right: 0.5em;}
-.txcls-table {overflow-x: auto; max-height: 30rem; overflow-y: auto;}
+.txcls-table {overflow-x: auto;}
+.txcls-table.long {max-height: 30rem; overflow-y: auto;}
+@media (max-width: 640px) {.txcls-table :is(td, th):is(td, th) {padding: 0.15rem 0.3rem; font-size: 0.85rem;}}
 [class*="st-key-slide_"]:has(.st-key-chart_deletion) .txcls-table {display: none;} /* the chart needs the height */
 .txcls-table table {border-collapse: collapse; font-variant-numeric: tabular-nums;}
 .txcls-table td, .txcls-table th {padding: 0.15rem 0.7rem; text-align: right; border-bottom: 1px solid #8885;}
@@ -132,7 +134,7 @@ def _draw_scores(text: str, explanation: Explanation, blank: str) -> None:
         f"**{integrated.completeness_error:.4f}** (completeness error)." + _other_tokens_sentence(explanation.elsewhere)
     )
     with st.expander("All scores"):
-        st.html(f'<div class="txcls-table">{_scores_html(explanation.words, explanation.scores)}</div>')
+        st.html(f'<div class="txcls-table long">{_scores_html(explanation.words, explanation.scores)}</div>')
 
 
 def _draw_agreement(names: Sequence[str], overlaps: NDArray[np.float64], n_words: int) -> None:

@@ -115,11 +115,12 @@ def _draw_texts(page: layout.Page, classifier: Predictor) -> None:
     plot_column, list_column = st.columns([3, 2], gap="large")
     with plot_column:
         st.subheader("The text among other texts", anchor=False)
+        chart_container = st.container()
         others, description = _other_texts(page)
     probabilities = compute.predict(page.source, page.view.text).prediction.probabilities
     pooled = compute.pool_texts(page.source, tuple(others))
     plane = compute.text_plane(page.source, page.view.text, tuple(others))
-    with plot_column:
+    with chart_container:
         chart(
             text_scatter(
                 plane.points,

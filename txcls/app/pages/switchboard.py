@@ -36,7 +36,7 @@ def main() -> None:
 
 def _draw_experiment(page: layout.Page, classifier: Predictor, winner: str) -> None:
     means = Means.of(classifier)
-    with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD):
+    with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD), st.container(key="switch_columns"):
         board_column, prediction_column = st.columns([3, 2], gap="large")
     with board_column:
         st.subheader("Click a head to change it", anchor=False)
@@ -51,7 +51,7 @@ def _draw_experiment(page: layout.Page, classifier: Predictor, winner: str) -> N
         badges, changes = _draw_switches(page, classifier, off=off, how=how)
     effects = compute.ablate_each(page.source, page.view.text, heads=how, feed_forward=off)
     with board_column:
-        st.caption(
+        _say(
             f"Each cell: the change in the probability of **{plain(winner)}** "
             f"({percent(float(effects.original.max()))}), in percentage points, when **only** this part is changed. "
             "Blue: it falls; orange: it rises."
@@ -69,6 +69,7 @@ def _draw_experiment(page: layout.Page, classifier: Predictor, winner: str) -> N
             f"the change in the probability of {winner[:40]} when that part alone is changed",
             on_select=lambda: _switch_clicked(page.source, page.view),
         )
+    with board_column, st.container(key="switch_about"):
         st.caption(
             "FF is the layer's feed-forward block, which can only be switched off. The board is about this text; a "
             "head's worth, below, is about the accuracy on all test texts. "
@@ -84,6 +85,11 @@ def _draw_experiment(page: layout.Page, classifier: Predictor, winner: str) -> N
         _draw_prediction(page, classifier, changes, winner)
     with lecture.slide(lecture.ATTENTION, lecture.FEED_FORWARD):
         _draw_accuracy(page, classifier)
+
+
+def _say(meaning: str) -> None:
+    """Draw what the cells of a board mean, also on a slide, where captions are hidden."""
+    (st.markdown if lecture.is_on() else st.caption)(meaning)
 
 
 def _draw_settings(container: Any, view: View, means: Means | None) -> tuple[OutputAblation, HeadChange]:
@@ -219,6 +225,11 @@ def _draw_accuracy(page: layout.Page, classifier: Predictor) -> None:
         say_not_measured(page, "--heads")
         return
     heads, feed_forward = effects.heads - effects.accuracy, effects.feed_forward - effects.accuracy
+    _say(
+        f"Each cell: the change in accuracy on {effects.n:,} {effects.split} texts ({percentage(effects.accuracy, 2)} "
+        "with all parts), in percentage points, when **only** this part’s output is replaced by its mean over texts. "
+        "Blue: it falls; orange: it rises."
+    )
     lowest, highest = min(heads.min(), feed_forward.min()), max(heads.max(), feed_forward.max())
     chart(
         head_effects_map(
@@ -241,9 +252,7 @@ def _draw_accuracy(page: layout.Page, classifier: Predictor) -> None:
     )
     together = ", ".join(f"{percentage(accuracy)} with every head {how}" for how, accuracy in all_heads if accuracy)
     st.caption(
-        f"The change in accuracy on {effects.n:,} {effects.split} texts ({percentage(effects.accuracy, 2)} with all "
-        "parts), in percentage points, when only this part’s output is replaced by its mean over texts: a head that is "
-        f"worth 2 points on other pages has −2.00 here.{_interval_sentence(classifier)} "
+        f"A head that is worth 2 points on other pages has −2.00 here.{_interval_sentence(classifier)} "
         "The mean is one vector, over all tokens of up to 1,000 "
         "validation texts. Means, zeros and uniform attention all give the next layers unusual inputs, and which "
         "costs most differs between heads and models, so none is exactly what the part contributes."

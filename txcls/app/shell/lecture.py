@@ -268,6 +268,8 @@ def _enlarged(drawn: dict[str, Any]) -> dict[str, Any]:
     for trace in drawn["data"]:
         if "colorbar" in trace:
             trace["colorbar"] = _with_fonts(trace["colorbar"], "tickfont")
+        if trace["type"] == "heatmap" and "size" in trace.get("textfont", {}):  # numbers in cells, which grow too
+            trace["textfont"] = {**trace["textfont"], "size": round(1.4 * trace["textfont"]["size"])}
         if trace["type"] in ("bar", "heatmap", "scatter"):
             trace["textfont"] = _large(trace.get("textfont", {}))
         if trace["type"] == "bar":

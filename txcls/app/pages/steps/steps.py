@@ -90,8 +90,6 @@ def _draw_step(page: layout.Page, classifier: Predictor, walk: Walk, step: WalkS
     with st.container(key="step_heading", horizontal=True, vertical_alignment="center", gap="small"):
         if not lecture.is_on():
             st.subheader(_heading(page.view, step), anchor=False, width="content")
-        if step.by_head and step.layer is not None:
-            heads.draw_chip(classifier, step.layer, page.view.head)
     with st.container(key="step_says"):
         st.markdown(plain(step.description))
     is_hidden = _ask_question(page, step)
@@ -103,6 +101,8 @@ def _draw_step(page: layout.Page, classifier: Predictor, walk: Walk, step: WalkS
                 _draw_text(step, walk, classifier.tokenizer)
             else:
                 selected = _draw_numbers(page, step, walk)
+            if step.by_head and step.layer is not None and not lecture.is_on():  # the map of a slide needs the height
+                heads.draw_chip(classifier, step.layer, page.view.head)
     with right if not is_hidden else left:
         if step.formula:
             st.latex(step.formula)
