@@ -30,13 +30,12 @@ REPORT = "Rovers beat City yesterday."
 CONFIRMED = MeasuredStory(
     story=Story(1, 1, (Clause("class token", NAMED),)), n=40, coverage=1.0, accuracy=1.0, uniform=0.24, restored=1.0,
     control=0.17, share=1.0, interval=(0.9, 1.0), control_share=-0.09, attention=(0.99,), chance=(0.06,),
-    verdict="confirmed",
 )  # fmt: skip
-PART = replace(CONFIRMED, story=Story(0, 0, (Clause("verb", "itself"),)), share=0.5, verdict="part of it")
-WRONG = replace(CONFIRMED, story=Story(0, 1, (Clause("first team", "marker"),)), share=-0.2, verdict="refuted")
+PART = replace(CONFIRMED, story=Story(0, 0, (Clause("verb", "itself"),)), share=0.5, interval=(0.4, 0.6))
+WRONG = replace(CONFIRMED, story=Story(0, 1, (Clause("first team", "marker"),)), share=-0.2, interval=(-0.4, 0.1))
 CLEAR = replace(
     CONFIRMED, story=Story(1, 0, (Clause("other team", NAMED),)), uniform=1.0, share=nan, interval=(nan, nan),
-    control_share=nan, verdict="idle",
+    control_share=nan,
 )  # fmt: skip
 WORTH = (0.5, 0.01, 0.0, 0.76)
 

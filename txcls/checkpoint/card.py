@@ -63,14 +63,13 @@ _TRAINING_FACTS = (
     ("software", "software"),
 )
 
-VERDICTS = {"wrong": "refuted", "idle": "not tested: uniform weights do as well for these queries"}
-"""The card's words for some verdicts of metrics.json; earlier versions stored "wrong"."""
+_MIN_COST = 0.005
+"""A head's story is not tested if uniform weights cost less accuracy."""
 _WEIGHTS = (
     ("their own", "accuracy"),
     ("uniform", "uniform"),
-    ("a fixed weight for each word and each distance, without queries", "lists"),
+    ("for each head, a fixed weight for each word and each distance", "lists"),
     ("the control: these shuffled", "control"),
-    ("the stories", "stories"),
 )
 
 Table = tuple[str, Sequence[str], Iterable[Sequence[str]]]
@@ -113,8 +112,8 @@ def model_card(
         table=_table,
         circuit_table=_circuit_table(metrics["circuit"]) if "guess" in metrics.get("circuit", {}) else "",
         made=_TRAINING_FACTS,
-        verdicts=VERDICTS,
-        weights=_WEIGHTS,
+        story_rows=map(_story_row, metrics.get("atlas", {}).get("heads", ())),
+        weight_rows=_weight_rows(metrics["atlas"]) if "all_heads" in metrics.get("atlas", {}) else (),
         agreement_kinds=AGREEMENT,
         attribution_methods=METHODS,
     )
@@ -252,6 +251,73 @@ def _tables(classes: Sequence[str], metrics: Mapping[str, Any]) -> Iterable[Tabl
         rows = [("unchanged", percentage(measured["accuracy"], 2))]
         rows += [(text, percentage(order[key], 2)) for key, text in ORDER.items() if key in order]
         yield "Accuracy with word order removed:", ("", "accuracy"), rows
+
+
+def _story_row(head: Mapping[str, Any]) -> tuple[str, ...]:
+    """The cells for one head: its worth, its story, what the story and its control restore, and the verdict."""
+    story, worth, changed = head["story"], 100 * head["worth"]["mean"], head.get("changed")
+    interval = f" ({_decimals(100 * changed['low'], 1)} to {_decimals(100 * changed['high'], 1)})" if changed else ""
+    clauses = "; ".join(f"{clause['query']} → {clause['key']}" for clause in story["clauses"])
+    names = [name for key, name in (("words", "word list"), ("distances", "distance")) if key in story.get("lists", ())]
+    if len(names) > 1 and not story.get("is_minimal"):
+        names[1] += " (not tested which of the two matters)"
+    restored = control = "–"
+    if story["share"] is not None and story["verdict"] != "idle":
+        low, high = story["interval"]
+        restored = "all of it" if story["share"] > 1 else _decimals(story["share"], 2)
+        restored += "" if low is None else f" ({_decimals(low, 2)} to {_decimals(high, 2)})"
+        control = _decimals(story["control_share"], 2)
+        if ends := story.get("control_range"):
+            shares = (_decimals((end - story["even"]) / (story["accuracy"] - story["even"]), 2) for end in ends)
+            control += f" ({' to '.join(shares)})"
+    return (
+        f"layer {story['layer'] + 1}, head {story['head'] + 1}",
+        f"{_decimals(worth, 1)}{interval}",
+        clauses or " and ".join(names),
+        restored,
+        control,
+        _verdict(head),
+    )
+
+
+def _verdict(head: Mapping[str, Any]) -> str:
+    """The verdict on a head's story in words (as in `txcls.inspection.stories.wording`)."""
+    story = head["story"]
+    if story["verdict"] == "idle":
+        cost = head["worth"]["uniform"]
+        if cost < _MIN_COST:
+            return "not tested: uniform weights for these queries cost under 0.5 points"
+        for_all, for_these = (_decimals(100 * lost, 1) for lost in (cost, story["accuracy"] - story["even"]))
+        return f"no story found: uniform weights for all queries cost {for_all} points, for these queries {for_these}"
+    if story["verdict"] == "undecided":
+        high = story["interval"][1]
+        is_below_control = high is not None and story["control_share"] > high
+        return "undecided" if is_below_control else "tested on too few texts to say"
+    if story["verdict"] == "confirmed" and story.get("key_is_answer"):
+        weight, chance = percentage(min(story["attention"])), percentage(min(story["chance"]), 0)
+        return (
+            f"{weight} of its weight (uniform {chance}), enough by itself; the key is the answer, so this does not "
+            "show how it is found"
+        )
+    return str(story["verdict"])
+
+
+def _weight_rows(atlas: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    """The accuracy with the attention weights of all heads replaced together."""
+    together = atlas["all_heads"]
+    for name, key in _WEIGHTS:
+        draws = ""
+        if key == "control":
+            ends = together.get("control_range")
+            draws = f" ({' to '.join(percentage(end, 2) for end in ends)} by draw)" if ends else " (one draw)"
+        yield name, percentage(together[key], 2) + draws
+    verdicts = [head["story"]["verdict"] for head in atlas["heads"]]
+    if together["stories"] is not None and "confirmed" in verdicts:
+        n_idle = verdicts.count("idle")
+        n_tested = len(verdicts) - n_idle
+        stories = f"the {'story' if n_tested == 1 else 'stories'} of {n_tested} head{'s' if n_tested > 1 else ''}"
+        name = stories + (f", lists for the other {n_idle}" if n_idle else "")
+        yield name, percentage(together["stories"], 2)
 
 
 def _circuit_table(circuit: Mapping[str, Any]) -> str:

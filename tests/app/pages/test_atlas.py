@@ -31,9 +31,10 @@ def test_every_head_has_a_card_with_its_map_story_verdict_and_figures() -> None:
     app = open_page("atlas", checkpoint="who_won")
     html = html_of(app)
     for words in (
-        "1 of 4<small>heads have a story confirmed by intervention", "✓</span> confirmed, restores 100\u00a0%",
-        "◐</span> part of it, restores 50\u00a0%",
-        "✗</span> refuted", "○</span> looks clear, not needed by itself", "worth 76 points (76 to 76)",
+        "1 of 4<small>heads has a story confirmed by intervention, with a key that is the answer itself; 1 was not",
+        "✓</span> 99.0\u00a0% of its weight (uniform 6\u00a0%), enough by itself; the key is the answer",
+        "◐</span> part of it, restores 50\u00a0% (40 to 60\u00a0%)",
+        "✗</span> refuted, restores", "○</span> looks clear, not needed by itself", "worth 76 points (76 to 76)",
         "worth 0.0 points (−0.4 to 0.3)",
         "The class token attends to the team that is predicted", "No story fits",
         "<b>1.00</b> (0.90 to 1.00), control <b>−0.09</b>",
@@ -42,8 +43,9 @@ def test_every_head_has_a_card_with_its_map_story_verdict_and_figures() -> None:
     ):  # fmt: skip
         assert words in html, words
     assert "attends to markers" not in html, "a refuted story is no caption"
-    assert "In this model a weighted bag of words and distances cannot replace attention" in body_text(app)
-    assert "20.0\u00a0% with these weights shuffled, on average; 40 test texts" in body_text(app)
+    assert "accuracy is 40.0\u00a0% instead of 100.0\u00a0%" in body_text(app)
+    assert "20.0\u00a0% with these lists shuffled, mean of 5 draws; 40 test texts" in body_text(app)
+    assert re.search(r"Clearest of \d+ examples", body_text(app))
     assert "1 of 4 heads" not in body_text(app)
     assert "One head can be mean-ablated at a cost of under 0.5 points of accuracy (95 % interval)" in body_text(app)
     assert heads(app) == ["2.2", "1.1", "1.2", "2.1"], "confirmed first, then by worth"

@@ -146,7 +146,6 @@ def test_the_atlas_is_stored_in_the_checkpoint(measured: tuple[Predictor, HeadAt
         {"all_heads": {"n": 3}},
         {"heads": {"story": {"lists": {"words": [0.5]}}}},
         {"heads": []},
-        {"heads": {"story": {"verdict": "perhaps"}}},
         {"heads": {"story": {"attention": []}}},
     ],
 )
@@ -169,10 +168,14 @@ def test_an_atlas_of_an_earlier_version_is_read(measured: tuple[Predictor, HeadA
     values = {**{key: values[key] for key in values if key not in ("spare_lost", "all_heads")}, "confirmed_share": 0.5}
     for head in values["heads"]:
         del head["changed"]
-    values["heads"][0]["story"]["verdict"] = "wrong"
+    story = {"accuracy": 0.9, "even": 0.8, "share": -0.4, "control_share": 0.3, "interval": [-4.6, 0.83]}
+    values["heads"][0]["story"] |= {**story, "verdict": "wrong"}
+    values["heads"][1]["story"] |= {**story, "interval": [-4.6, 0.2], "verdict": "part of it"}
     save_checkpoint(replace(classifier.checkpoint, metrics={"atlas": values}), tmp_path / "tiny")
     loaded = HeadAtlas.of(Predictor(load_checkpoint(tmp_path / "tiny")))
     assert loaded is not None and loaded.spare_lost is loaded.all_heads is None
-    assert loaded.heads[0].story.verdict == "refuted"
+    verdicts = [head.story.verdict for head in loaded.heads[:2]]
+    assert verdicts == ["undecided", "refuted"], "from the shares, by the present rule"
+    assert not any(head.is_spare for head in loaded.heads), "not known without an interval"
     assert loaded.heads[0].changed is None and loaded.heads[0].least_worth == atlas.heads[0].worth
     assert all_heads_sentence(loaded) == spare_sentence(loaded) == ""

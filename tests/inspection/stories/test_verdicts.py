@@ -1,10 +1,13 @@
 """Verdicts on stories of heads with hand-set weights, for which the true stories are known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from tests.inspection.stories.planted import kinds_of, planted, random_texts
 from txcls.inspection.stories import ANY, Clause, Story, find_stories, measure_story
+from txcls.inspection.stories.kinds import NAMED
 from txcls.inspection.stories.story import _bootstrap, _control_keys, story_masks
 from txcls.inspection.stories.verdicts import ATTENDS, CONFIRMED, IDLE, MAX_BY_CONTROL, PART, verdict_of
 
@@ -41,6 +44,28 @@ def test_a_story_of_clear_attention_that_does_not_matter_is_refuted() -> None:
     next_token = measure_story(classifier, texts, Story(0, 0, NEXT))
     assert next_token.share == 1.0 and next_token.verdict == "part of it", "it has only 10 % of the weight"
     assert next_token.attention[0] < ATTENDS
+
+
+def test_the_same_share_is_undecided_on_few_texts_and_part_of_it_on_many() -> None:
+    classifier = planted({1: 0.55, 2: 0.45}, {2: 1.0})
+    texts = kinds_of(classifier, random_texts(400, seed=2))
+    few = measure_story(classifier, texts[:20], Story(0, 0, NEXT))
+    assert few.accuracy - few.uniform >= IDLE and few.share < CONFIRMED
+    assert few.interval[0] <= max(0, few.control_share) and few.verdict == "undecided"
+    assert measure_story(classifier, texts, Story(0, 0, NEXT)).verdict == "part of it"
+
+
+def test_a_query_never_depends_on_the_prediction() -> None:
+    """The first token is the team that is named, so its queries match two kinds, of which only one is allowed."""
+    classifier = planted({1: 1.0}, {2: 1.0})
+    texts = [
+        replace(text, kinds={NAMED: text.kinds["first token"], **text.kinds})
+        for text in kinds_of(classifier, random_texts(150, seed=5))
+    ]
+    stories = find_stories(classifier, texts)
+    assert stories[0].clauses == NEXT and not any(story.has_leak for story in stories)
+    leaking = measure_story(classifier, texts, Story(0, 0, (Clause(NAMED, "next token"),)))
+    assert leaking.share == 1.0 and leaking.verdict == "undecided"
 
 
 def test_a_head_with_an_unused_output_is_idle() -> None:
@@ -83,7 +108,7 @@ def test_a_head_without_a_true_story_gets_one_about_queries_that_matter() -> Non
     classifier = planted({1: 0.5, 6: 0.5}, {3: 1.0})
     [story, _] = find_stories(classifier, kinds_of(classifier, random_texts(150, seed=7)))
     measured = measure_story(classifier, kinds_of(classifier, random_texts(300, seed=8)), story)
-    assert measured.accuracy - measured.uniform > 0.1 and measured.verdict in ("refuted", "part of it")
+    assert measured.accuracy - measured.uniform > 0.1 and measured.verdict != "confirmed"
 
 
 def test_the_control_draws_equally_many_other_keys_of_similar_frequency() -> None:
@@ -108,18 +133,27 @@ def test_the_control_draws_equally_many_other_keys_of_similar_frequency() -> Non
 
 
 def test_thresholds_of_the_verdicts() -> None:
-    clear = {"share": 1.0, "low": 0.9, "control_share": 0.0, "attention": 1.0}
+    clear = {"share": 1.0, "interval": (0.9, 1.0), "control_share": 0.0, "attention": 1.0}
     assert verdict_of(IDLE, **clear) == "confirmed"
     assert verdict_of(IDLE * 0.99, **clear) == "idle"
     for worse in (
         {"share": 0.79},
-        {"low": MAX_BY_CONTROL},
-        {"low": float("nan")},
+        {"interval": (MAX_BY_CONTROL, 1.0)},
         {"control_share": 0.31},
         {"attention": 0.49},
         {"attention": float("nan")},
     ):
         assert verdict_of(0.5, **{**clear, **worse}) == "part of it", worse
-    assert verdict_of(0.5, **{**clear, "control_share": 1.0}) == "refuted"
-    assert verdict_of(0.5, **{**clear, "share": 0.29}) == "refuted"
-    assert verdict_of(0.5, **{**clear, "share": float("nan")}) == "refuted"
+    nan = float("nan")
+    for interval, control_share, expected in (
+        ((0.01, 0.9), 0.0, "part of it"),
+        ((-0.57, 1.06), 0.21, "undecided"),
+        ((0.03, 1.18), 0.19, "undecided"),
+        ((-0.1, 0.9), -0.3, "undecided"),
+        ((-4.6, 0.31), 0.0, "undecided"),
+        ((-4.6, 0.29), 0.0, "refuted"),
+        ((nan, nan), 0.0, "undecided"),
+    ):
+        values = {"share": 0.5, "interval": interval, "control_share": control_share, "attention": 1.0}
+        assert verdict_of(0.5, **values) == expected, values
+    assert verdict_of(0.5, share=0.29, interval=(0.2, 0.4), control_share=0.0, attention=1.0) == "undecided"

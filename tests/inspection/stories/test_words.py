@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from tests.inspection.stories.planted import planted
@@ -9,65 +10,103 @@ from txcls.inspection.ablation import ChangedRows
 from txcls.inspection.stories import (
     Clause,
     HeadRecord,
+    Lists,
     MeasuredStory,
     Story,
     chip,
     clearest_texts,
     sentence,
+    shows_words,
 )
 from txcls.inspection.stories.kinds import NAMED, NOT_NAMED, roles_by_prediction
-from txcls.inspection.stories.verdicts import verdict_of
+from txcls.inspection.stories.lists import MAX_DISTANCE
 from txcls.inspection.stories.wording import verdict_words
 
 CONFIRMED = MeasuredStory(
     story=Story(1, 1, (Clause("class token", NAMED),)), n=40, coverage=1.0, accuracy=1.0, uniform=0.24, restored=1.0,
     control=0.17, share=1.0, interval=(1.0, 1.0), control_share=-0.09, attention=(0.99,), chance=(0.06,),
-    verdict="confirmed",
 )  # fmt: skip
 
 
 def record(measured: MeasuredStory, worth: float, changed: ChangedRows | None = None) -> HeadRecord:
-    return HeadRecord({"zero": 0.1, "mean": worth, "uniform": 0.2}, measured, changed)
+    return HeadRecord({"zero": 0.1, "mean": worth, "uniform": worth / 2}, measured, changed)
 
 
 def test_a_refuted_story_is_not_shown() -> None:
-    wrong = replace(CONFIRMED, verdict="refuted", share=-0.2)
+    wrong = replace(CONFIRMED, share=-0.2, interval=(-0.4, 0.1))
     assert chip(record(wrong, -0.004)) == "no story fits · worth −0.4 points"
     assert sentence(wrong).startswith("No story fits")
 
 
 def test_the_interval_of_the_worth_decides_whether_a_head_is_needed_and_where_it_is_sorted() -> None:
-    idle = replace(CONFIRMED, verdict="idle", attention=(0.1,))
+    idle = replace(CONFIRMED, uniform=0.999, attention=(0.1,))
     sure, unsure = (record(idle, worth, ChangedRows(30, 20, low, high))
                     for worth, low, high in ((0.002, 0.001, 0.003), (0.004, -0.002, 0.0101)))  # fmt: skip
     assert chip(sure).endswith("not needed by itself · worth 0.2 points (0.1 to 0.3)")
-    assert chip(unsure).endswith("uniform weights do as well for these queries · worth 0.4 points (−0.2 to 1.0)")
+    not_tested = "not tested: uniform weights for these queries cost under 0.5 points"
+    assert chip(unsure).endswith(f"{not_tested} · worth 0.4 points (−0.2 to 1.0)")
     assert sure.rank < unsure.rank, "it is worth more for sure"
-    assert chip(record(idle, 0.004)).endswith("not needed by itself · worth 0.4 points"), "a record without counts"
+    assert chip(record(idle, 0.004)).endswith(f"{not_tested} · worth 0.4 points"), "a record without an interval"
+
+
+def test_a_head_whose_uniform_weights_cost_accuracy_has_no_story_rather_than_nothing_to_test() -> None:
+    idle = replace(CONFIRMED, uniform=1.001, attention=(0.1,))
+    head = HeadRecord({"zero": 0.0, "mean": 0.0, "uniform": 0.0134}, idle, ChangedRows(1, 1, -0.001, 0.001))
+    expected = "no story found: uniform weights for all queries cost 1.3 points, for these queries −0.1"
+    assert verdict_words(head) == expected
+
+
+def test_a_confirmed_story_says_whether_its_key_is_the_answer() -> None:
+    words = verdict_words(record(CONFIRMED, 0.1))
+    assert words.startswith("99.0\u00a0% of its weight (uniform 6\u00a0%), enough by itself; the key is the answer")
+    other = replace(CONFIRMED, story=Story(1, 1, (Clause("class token", "verb"),)), share=1.06, interval=(0.66, 2.12))
+    assert verdict_words(record(other, 0.1)) == "confirmed, restores all of it (66 to 212\u00a0%)"
+
+
+def test_an_undecided_story_shows_its_interval() -> None:
+    few = replace(CONFIRMED, share=0.42, interval=(-0.57, 1.06), control_share=0.21)
+    assert verdict_words(record(few, 0.1)) == "tested on too few texts to say (restores −57 to 106\u00a0%)"
+    worse = replace(CONFIRMED, share=0.9, interval=(0.88, 0.92), control_share=0.95)
+    assert verdict_words(record(worse, 0.1)) == "undecided, restores 90\u00a0% (88 to 92\u00a0%), the control 95\u00a0%"
+
+
+def test_a_story_with_a_query_that_depends_on_the_prediction_is_not_shown() -> None:
+    old = replace(CONFIRMED, story=Story(0, 0, (Clause(NAMED, "marker"),)))
+    assert NAMED not in chip(record(old, 0.1)) and "predicted" not in sentence(old)
+    assert chip(record(old, 0.1)).startswith("not described · not tested: its queries depend on the prediction")
+
+
+def test_words_are_named_only_if_they_were_shown_to_matter() -> None:
+    words, distances = np.zeros(5), np.zeros(2 * MAX_DISTANCE + 1)
+    both = replace(CONFIRMED, story=Story(0, 3, lists=Lists(words, distances)))
+    assert sentence(both) == (
+        "A fixed weight for each word and each distance (not tested which of the two matters), whatever the query"
+    )
+    assert not shows_words(both) and shows_words(replace(both, is_minimal=True))
+    assert shows_words(replace(both, story=Story(0, 3, lists=Lists(words, None))))
+    part = replace(both, is_minimal=True, share=0.65, interval=(0.6, 0.68), attention=(0.48,), chance=(0.4,))
+    assert sentence(part) == (
+        "Partly a fixed weight for each word and each distance (overlap 48\u00a0%, 40\u00a0% if uniform)"
+    )
+    few = replace(part, interval=(-0.57, 1.06))
+    assert sentence(few) == "No clear pattern" and not shows_words(few)
 
 
 @pytest.mark.parametrize(
     "changes, reason",
     [
-        ({"share": 0.5, "attention": (0.2,)}, "restores 50\u00a0%"),
-        ({"control_share": 0.4}, "restores 93\u00a0%, the control 40\u00a0%"),
-        ({"interval": (0.1, 1.8)}, "restores 93\u00a0%, on too few texts to be sure"),
-        ({"attention": (0.9, 0.41)}, "restores 93\u00a0%, but weight there only 41\u00a0%"),
+        ({"share": 0.5, "interval": (0.4, 0.6)}, "restores 50\u00a0% (40 to 60\u00a0%)"),
+        ({"control_share": 0.4}, "restores 93\u00a0% (90 to 95\u00a0%), the control 40\u00a0%"),
+        ({"interval": (0.1, 1.8)}, "restores 93\u00a0% (10 to 180\u00a0%), on too few texts to be sure"),
+        ({"attention": (0.9, 0.41)}, "restores 93\u00a0% (90 to 95\u00a0%), but weight there only 41\u00a0%"),
     ],
 )
 def test_a_story_that_is_not_confirmed_although_it_restores_much_has_its_reason(
     changes: dict[str, object], reason: str
 ) -> None:
-    values = {"share": 0.93, "interval": (0.9, 0.95), "verdict": "part of it", **changes}
+    values = {"share": 0.93, "interval": (0.9, 0.95), **changes}
     measured = replace(CONFIRMED, **values)  # type: ignore[arg-type]
-    verdict = verdict_of(
-        0.7,
-        share=measured.share,
-        low=measured.interval[0],
-        control_share=measured.control_share,
-        attention=min(measured.attention),
-    )
-    assert (verdict, verdict_words(record(measured, 0.1))) == ("part of it", f"part of it, {reason}")
+    assert (measured.verdict, verdict_words(record(measured, 0.1))) == ("part of it", f"part of it, {reason}")
 
 
 def test_clearest_texts_match_the_story_best() -> None:

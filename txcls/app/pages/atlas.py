@@ -25,6 +25,7 @@ from txcls.inspection.stories import (
     Lists,
     all_heads_sentence,
     sentence,
+    shows_words,
     spare_sentence,
     worth_words,
 )
@@ -39,12 +40,14 @@ ORDER_NAMES: dict[HeadOrder, str] = {
 ABOUT_STORIES = (
     "A story says which words a head attends to. Stories are chosen on validation texts, without parts that add "
     "little, and tested on test texts: the weights of the queries that a story covers are replaced by the story’s "
-    "weights, by uniform weights and, as a control, by weights on as many other words or on a list shuffled among "
-    "words of similar frequency. The story is **confirmed** if it restores at least 0.8 of the accuracy lost with "
-    "uniform weights (lower end of the interval above 0.3), the control restores at most 0.3, and at least half of the "
-    "head’s weight is where the story says. Only the last threshold, half of the weight, was set after a first look at "
-    "the results. If the story’s key is the predicted class (the team that the model then names), this shows that "
-    "these weights are enough to name a team, not how the team is found."
+    "weights, by uniform weights and, as a control, by weights on as many other words (one random draw) or on lists "
+    "shuffled among words of similar frequency (several draws, or one in older measurements). A story is tested only "
+    "if uniform weights cost at least 0.5 points on these texts; on all test rows they may cost less. It is "
+    "**confirmed** if it restores at least 0.8 of the accuracy lost with uniform weights (lower end of the interval "
+    "above 0.3), the control restores at most 0.3, and at least half of the head’s weight is where the story says. It "
+    "is **part of it** if it restores at least 0.3, with an interval above 0 and above the control, and **refuted** if "
+    "the interval ends below 0.3; otherwise the texts are too few to say. The conditions on half of the weight and, "
+    "for the last two, on the intervals were set after a first look at the results."
 )
 ABLATION_NAMES: dict[AblationMethod, str] = {
     "mean": "output at its mean",
@@ -98,25 +101,24 @@ def _draw_not_measured(page: layout.Page) -> None:
 
 
 def _draw_summary(atlas: HeadAtlas) -> None:
-    n_confirmed = _n_confirmed(atlas)
+    confirmed = [head.story.story for head in atlas.heads if head.story.verdict == "confirmed"]
     n_idle = sum(head.story.verdict == "idle" for head in atlas.heads)
+    key_is_answer = confirmed and all(story.key_is_answer for story in confirmed)
+    with_key = ", with a key that is the answer itself" if key_is_answer else ""
+    was, has = "was" if n_idle == 1 else "were", "has" if len(confirmed) == 1 else "have"
     not_tested = (
-        f"; for {n_idle}, uniform weights do as well, so there is nothing to test"
+        f"; {n_idle} {was} not tested, since uniform weights for the queries of their story cost under 0.5 points"
         if n_idle and not lecture.is_on()
         else ""
     )
     st.html(
-        f'<div class="txcls-answer">{n_confirmed} of {len(atlas.heads)}<small>heads have a story confirmed by '
-        f"intervention{not_tested}</small></div>"
+        f'<div class="txcls-answer">{len(confirmed)} of {len(atlas.heads)}<small>heads {has} a story confirmed by '
+        f"intervention{with_key}{not_tested}</small></div>"
     )
     with st.container(key="atlas_terms"):
-        st.html(f'<p class="txcls-terms">{heads.TERMS}</p>')
+        st.html(f'<p class="txcls-terms">{heads.terms(atlas)}</p>')
     if lecture.is_on():
         _draw_joint_worth(atlas)
-
-
-def _n_confirmed(atlas: HeadAtlas) -> int:
-    return sum(head.story.verdict == "confirmed" for head in atlas.heads)
 
 
 def _draw_joint_worth(atlas: HeadAtlas) -> None:
@@ -136,7 +138,7 @@ def _draw_cards(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, firs
     """Draw a card for each head; in lecture mode, the first ones in `first_slide`, the others on slides."""
     view = page.view
     choice(st, "Sort by", get_args(HeadOrder), view, "sort", key="atlas_sort", names=ORDER_NAMES.__getitem__)
-    texts = compute.clearest_texts(page.source)
+    texts, n_texts = compute.clearest_texts(page.source)
     order = sorted(range(len(atlas.heads)), key=lambda n: _sort_key(atlas, n, view.sort))
     show_all_key = f"atlas_all_{page.source.name}"
     shown = order if st.session_state.get(show_all_key) or len(order) <= MAX_LISTED else order[:MAX_LISTED]
@@ -147,7 +149,7 @@ def _draw_cards(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, firs
         with slide or lecture.slide(*(f"{lecture.ATTENTION}.{layer}" for layer in layers)):
             for column, n in zip(st.columns(HEADS_PER_SLIDE, gap="medium"), row, strict=False):
                 with column:
-                    _draw_card(page, classifier, atlas, n, texts[n])
+                    _draw_card(page, classifier, atlas, n, texts[n], n_texts)
     if len(shown) < len(order):
         st.button(
             f"Show {len(order) - len(shown)} more heads", on_click=_show_all, args=(show_all_key,), key="atlas_more"
@@ -164,8 +166,7 @@ def _draw_cards(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, firs
             "points, when only this head’s output is replaced by its mean over texts"
             f"{interval if has_intervals else ''}. Restored: the share of the accuracy lost with uniform weights that "
             "the story restores (95 % interval over texts). Entropy: of a "
-            "query’s weights, divided by that of uniform weights. Each card shows a text in which the head follows its "
-            "story closely; most texts are less clear." + plain(_seed_sentence(classifier))
+            "query’s weights, divided by that of uniform weights." + plain(_seed_sentence(classifier))
         )
 
 
@@ -184,14 +185,14 @@ def _sort_key(atlas: HeadAtlas, n: int, order: HeadOrder) -> tuple[float, ...]:
     return (*keys[order], n)
 
 
-def _draw_card(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, n: int, text: str) -> None:
+def _draw_card(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, n: int, text: str, n_texts: int) -> None:
     """Draw a head: its story and worth, its map for a clear example, and an expander with its metrics."""
     record = atlas.heads[n]
     layer, head = record.story.story.layer, record.story.story.head
     name = f"{layer + 1}.{head + 1}"
     traced = compute.patterns(page.source, text)
     tokens, pattern = traced.tokens[:MAX_TOKENS], traced.attention[layer, head]
-    lists = record.story.story.lists if record.story.verdict != "refuted" else None
+    lists = record.story.story.lists if shows_words(record.story) else None
     words = _words_by_weight(lists, compute.token_strings(page.source)) if lists is not None else []
     with st.container(border=True, key=f"atlas_head_{layer}_{head}"):
         st.html(
@@ -209,6 +210,8 @@ def _draw_card(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, n: in
             key=f"chart_head_{layer}_{head}",
             alt=f"Heat map of the attention of head {name} over {len(tokens)} tokens of “{text[:80]}”",
         )
+        if not lecture.is_on():
+            st.caption(f"Clearest of {n_texts} examples.")
         if words:
             st.html(_word_list_html(words, {token.id for token in classifier.tokenizer.encode(text).tokens}))
         if lecture.is_on():
@@ -317,7 +320,7 @@ def _draw_kinds(page: layout.Page, atlas: HeadAtlas) -> None:
         "the texts that have such a key. A token can be of several kinds, so rows do not sum to 0. Largest: "
         f"{table.queries[query]} → {table.keys[key]}, {table.attention[layer, head, query, key]:.2f} (uniform weights: "
         f"{table.chance[query, key]:.2f}). It does not show whether this "
-        "attention matters; that is tested only for heads whose uniform weights cost accuracy."
+        "attention matters; most heads’ stories are not tested (see the chip)."
     )
 
 

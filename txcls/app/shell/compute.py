@@ -138,8 +138,9 @@ N_REPORTS = 64
 
 
 @cached(heavy=True)
-def clearest_texts(source: Source) -> tuple[str, ...]:
-    """For each head of the checkpoint's atlas, layer by layer, the text in which it follows its story most closely.
+def clearest_texts(source: Source) -> tuple[tuple[str, ...], int]:
+    """For each head of the checkpoint's atlas, layer by layer, the text in which it follows its story most closely, and
+    the number of texts compared.
 
     For `who_won`, a sentence of its generated test split; otherwise one of the app's examples. Empty if there is no
     atlas.
@@ -147,7 +148,7 @@ def clearest_texts(source: Source) -> tuple[str, ...]:
     classifier = checkpoints.classifier(source)
     atlas = HeadAtlas.of(classifier)
     if atlas is None:
-        return ()
+        return (), 0
     dataset, roles = classifier.checkpoint.config.data.dataset, None
     if dataset == "who_won":
         reports = first_reports("test", N_REPORTS)
@@ -157,7 +158,7 @@ def clearest_texts(source: Source) -> tuple[str, ...]:
     indices = inspection.stories.clearest_texts(
         classifier, [record.story.story for record in atlas.heads], texts, roles=roles
     )
-    return tuple(texts[index] for index in indices)
+    return tuple(texts[index] for index in indices), len(texts)
 
 
 @cached(heavy=True)

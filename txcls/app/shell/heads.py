@@ -16,8 +16,7 @@ from txcls.data.examples import REPORTS
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import AccuracyEffects
 from txcls.inspection.stories import VERDICT_MARKS, HeadAtlas, HeadRecord, chip, verdict_words
-from txcls.inspection.stories.verdicts import IDLE
-from txcls.inspection.stories.wording import CLEAR, MIN_CLEAR_RATIO
+from txcls.inspection.stories.wording import CLEAR, MIN_CLEAR_RATIO, points_number
 from txcls.lessons.address import UNSET, View
 from txcls.wording import percentage
 
@@ -47,12 +46,20 @@ def open_on_head(page: layout.Page, classifier: Predictor, *, attention: Floats 
         layer, head = max(candidates, key=worth.__getitem__)
     else:
         layer, head = min(candidates, key=lambda head: atlas.heads[head[0] * model.n_heads + head[1]].rank)
-    has_story = atlas is not None and atlas.heads[layer * model.n_heads + head].story.verdict == "confirmed"
-    if attention is not None and not has_story:
+    opened = replace(page, view=replace(page.view, layer=layer, head=head))
+    if attention is not None and not has_confirmed_story(opened, classifier):
         to_others = np.where(np.eye(attention.shape[-1], dtype=bool), 0.0, attention)
         sharpness = to_others.max(axis=-1).mean(axis=-1)  # L H
         layer, head = max(candidates, key=sharpness.__getitem__)
-    return replace(page, view=replace(page.view, layer=layer, head=head))
+        return replace(page, view=replace(page.view, layer=layer, head=head))
+    return opened
+
+
+def has_confirmed_story(page: layout.Page, classifier: Predictor) -> bool:
+    """Whether the story of the selected head is confirmed."""
+    atlas, n_heads = HeadAtlas.of(classifier), classifier.checkpoint.config.model.n_heads
+    head = page.view.layer * n_heads + page.view.head
+    return atlas is not None and atlas.heads[head].story.verdict == "confirmed"
 
 
 def choose_head(view: View, sizes: Mapping[str, int], *, row: DeltaGenerator | None = None) -> None:
@@ -88,18 +95,27 @@ def _worth_of_heads(classifier: Predictor) -> Floats:
     return np.zeros((config.n_layers, config.n_heads))
 
 
-TERMS = (
-    "A story describes what a head attends to. <b>Worth</b>: the points of test accuracy lost when only this head’s "
-    "output is replaced by its mean (95 % interval); if that ends under half a point, the head is <b>not needed by "
-    "itself</b>. <b>Restores</b>: with uniform weights for the queries that the story covers, accuracy drops; "
-    "with the story’s weights instead, this share of the loss is restored."
-)
-"""Definitions of the words on a chip, as HTML."""
-_TERMS_TO_OPEN = (
-    f'<details class="txcls-terms"><summary>what is this?</summary>{TERMS} <b>Looks clear</b>: on average, at least '
-    f"{percentage(CLEAR, 0)} of the head’s weight is where the story says, and {MIN_CLEAR_RATIO:g} times as much as "
-    "with uniform attention; this was not tested.</details>"
-)
+def terms(atlas: HeadAtlas) -> str:
+    """Definitions of the words on a chip, as HTML."""
+    interval = (
+        " (95 % interval); if that ends under half a point, the head is <b>not needed by itself</b>"
+        if all(head.changed is not None for head in atlas.heads)
+        else ""
+    )
+    return (
+        "A story describes what a head attends to. <b>Worth</b>: the points of test accuracy lost when only this "
+        f"head’s output is replaced by one vector, its mean over all tokens{interval}; other replacements give other "
+        "figures (Metrics). <b>Restores</b>: with uniform weights for the queries that the story covers, accuracy "
+        "drops; with the story’s weights instead, this share of the loss is restored (95 % interval)."
+    )
+
+
+def _terms_to_open(atlas: HeadAtlas) -> str:
+    return (
+        f'<details class="txcls-terms"><summary>what is this?</summary>{terms(atlas)} <b>Looks clear</b>: on average, '
+        f"at least {percentage(CLEAR, 0)} of the head’s weight is where the story says, and {MIN_CLEAR_RATIO:g} times "
+        "as much as with uniform attention; this was not tested.</details>"
+    )
 
 
 def chip_html(record: HeadRecord, *, named: bool = False) -> str:
@@ -124,7 +140,7 @@ def draw_chip(classifier: Predictor, layer: int, head: int) -> None:
     """Draw the story of a head if it was measured, and a link to another model if the head can be removed."""
     if (atlas := HeadAtlas.of(classifier)) is not None:
         record = atlas.heads[layer * classifier.checkpoint.config.model.n_heads + head]
-        st.html(f'<div class="txcls-stories">{chip_html(record)}{_TERMS_TO_OPEN}</div>')
+        st.html(f'<div class="txcls-stories">{chip_html(record)}{_terms_to_open(atlas)}</div>')
     link_where_heads_matter(classifier, [(layer, head)])
 
 
@@ -136,7 +152,7 @@ def draw_chips(classifier: Predictor) -> None:
     limit = MAX_CHIPS_ON_A_SLIDE if lecture.is_on() else MAX_CHIPS
     best = sorted(atlas.heads, key=lambda record: record.rank)[:limit]
     chips = "".join(chip_html(record, named=True) for record in best)
-    st.html(f'<div class="txcls-stories several">{chips}{_TERMS_TO_OPEN}</div>')
+    st.html(f'<div class="txcls-stories several">{chips}{_terms_to_open(atlas)}</div>')
     if len(best) < len(atlas.heads):
         st.caption(
             f"{limit} of {len(atlas.heads)} heads: those with a confirmed story first, then by worth (lower end)."
@@ -152,25 +168,30 @@ def link_where_heads_matter(
     removable = removable_heads(classifier, heads)
     if not removable:
         return
+    atlas = HeadAtlas.of(classifier)
     if target is menu.ATLAS:  # the Head atlas itself lists them
         sentence = ""
     elif len(removable) > 1:
-        who = f"{len(removable)} of {len(heads)} heads"
-        sentence = f"{who} can each be replaced by their mean at almost no cost in test accuracy. "
+        together = ""
+        if atlas is not None and atlas.spare_lost is not None and len(heads) == len(atlas.heads):
+            together = f" (together they cost {points_number(atlas.spare_lost)})"
+        sentence = (
+            f"{len(removable)} of {len(heads)} heads can each, alone, be replaced by their mean at a cost of under 0.5 "
+            f"points{together}. "
+        )
     else:
         [(layer, head)] = removable
-        sentence = f"Head {layer + 1}.{head + 1} can be replaced by its mean at almost no cost in test accuracy. "
+        sentence = f"Head {layer + 1}.{head + 1} can, alone, be replaced by its mean at a cost of under 0.5 points. "
     st.page_link(
         target.path,
-        label=f"{sentence}See {CHECKPOINT_WHERE_HEADS_MATTER}, where single heads matter →",
+        label=f"{sentence}See {CHECKPOINT_WHERE_HEADS_MATTER}, a seed chosen because single heads matter →",
         query_params=state.link_params(View(checkpoint=CHECKPOINT_WHERE_HEADS_MATTER, text=REPORTS[0].text)),
     )
 
 
 def removable_heads(classifier: Predictor, heads: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Those of the heads that can be removed at almost no cost in accuracy; none if this was not measured."""
-    if (atlas := HeadAtlas.of(classifier)) is not None:
-        n_heads = classifier.checkpoint.config.model.n_heads
-        return [(layer, head) for layer, head in heads if atlas.heads[layer * n_heads + head].is_spare]
-    effects = AccuracyEffects.of(classifier, method="mean")
-    return [head for head in heads if effects is not None and effects.accuracy - effects.heads[head] < IDLE]
+    """Those of the heads that are spare (`HeadRecord.is_spare`); none if this was not measured."""
+    if (atlas := HeadAtlas.of(classifier)) is None:
+        return []
+    n_heads = classifier.checkpoint.config.model.n_heads
+    return [(layer, head) for layer, head in heads if atlas.heads[layer * n_heads + head].is_spare]

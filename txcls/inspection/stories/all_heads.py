@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from txcls.inference.predictor import Predictor
-from txcls.inspection.stories.kinds import NAMED, NOT_NAMED, Bools, TextKinds
+from txcls.inspection.stories.kinds import PREDICTION_ROLES, Bools, TextKinds
 from txcls.inspection.stories.lists import Lists
 from txcls.inspection.stories.story import (
     CONTROL_DRAWS,
@@ -96,7 +96,9 @@ def measure_all_heads(
         of_lists if measured.verdict == "idle" else measured.story
         for measured, of_lists in zip(stories, by_lists, strict=True)
     ]
-    leaks_prediction = any(clause.key in (NAMED, NOT_NAMED) for story in by_stories for clause in story.clauses)
+    leaks_prediction = any(
+        PREDICTION_ROLES & {clause.query, clause.key} for story in by_stories for clause in story.clauses
+    )
     return AllHeads(
         n=len(texts),
         accuracy=shares.unmodified,

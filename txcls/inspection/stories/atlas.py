@@ -4,7 +4,7 @@ much accuracy it contributes (its worth)."""
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from txcls.inspection.stories.kinds import (
 from txcls.inspection.stories.lists import LOG_WEIGHT_STEP, MAX_DISTANCE, Lists, fit_lists
 from txcls.inspection.stories.search import find_stories
 from txcls.inspection.stories.story import Clause, MeasuredStory, Story, measure_story, necessary_part, story_masks
-from txcls.inspection.stories.verdicts import IDLE, Verdict
+from txcls.inspection.stories.verdicts import IDLE
 
 MAX_TRAINING = (8000, 300_000)
 """Maximum number of training texts, and of their tokens, to which lists are fitted."""
@@ -76,8 +76,11 @@ class HeadRecord:
 
     @property
     def is_spare(self) -> bool:
-        """Whether mean ablation of only this head costs almost no accuracy, even at the upper end of the interval."""
-        return (self.worth if self.changed is None else self.changed.high) < IDLE
+        """Whether mean ablation of only this head costs almost no accuracy, even at the upper end of the interval.
+
+        False in older records, which have no interval.
+        """
+        return self.changed is not None and self.changed.high < IDLE
 
     @property
     def rank(self) -> tuple[int, float]:
@@ -259,7 +262,7 @@ def measure_atlas(
         testable = _testable(story, more_validation_texts)
         necessary = necessary_part(classifier, more_validation_texts, testable, fitted)
         measured = measure_story(classifier, test_texts, _testable(necessary, test_texts), counts=statistics.counts)
-        records.append(HeadRecord(lost, measured, of_head))
+        records.append(HeadRecord(lost, replace(measured, is_minimal=True), of_head))
         report(f"measured the stories of {len(records)} of {len(stories)} heads")
     report("replacing the weights of all heads together")
     spare = [Change("head", "mean", head.story.story.layer, head.story.story.head) for head in records if head.is_spare]
@@ -381,6 +384,8 @@ def _story_to_dict(measured: MeasuredStory) -> dict[str, Any]:
         "attention": [_or_none(weight) for weight in measured.attention],
         "chance": [_or_none(weight) for weight in measured.chance],
         "verdict": measured.verdict,
+        **({"is_minimal": True} if measured.is_minimal else {}),
+        **({"key_is_answer": True} if measured.story.key_is_answer else {}),
     }
 
 
@@ -388,10 +393,8 @@ def _story_from_dict(values: Mapping[str, Any]) -> MeasuredStory:
     clauses = tuple(Clause(str(clause["query"]), str(clause["key"])) for clause in values["clauses"])
     lists = _lists_from_dict(values["lists"]) if "lists" in values else None
     low, high = values["interval"]
-    # Earlier versions stored "wrong".
-    verdict: Any = "refuted" if values["verdict"] == "wrong" else values["verdict"]
-    if verdict not in get_args(Verdict) or (lists is None and len(values["attention"]) != len(clauses)):
-        raise ValueError("expected a known verdict, and the attention on the keys of each clause")
+    if len(values["attention"]) != max(1, len(clauses)):
+        raise ValueError("expected the attention on the keys of each clause")
     return MeasuredStory(
         story=Story(int(values["layer"]), int(values["head"]), clauses, lists),
         n=int(values["n"]),
@@ -405,8 +408,8 @@ def _story_from_dict(values: Mapping[str, Any]) -> MeasuredStory:
         control_share=_or_nan(values["control_share"]),
         attention=tuple(map(_or_nan, values["attention"])),
         chance=tuple(map(_or_nan, values["chance"])),
-        verdict=verdict,
         control_range=_range_from(values),
+        is_minimal=bool(values.get("is_minimal", False)),
     )
 
 

@@ -86,6 +86,9 @@ NAMED, NOT_NAMED = "team it names", "team it does not name"
 AGREEING, ATTRACTOR = "agreeing noun", "attractor"
 """Roles in `txcls.data.generated.agreement`: the last noun whose number the model predicts, and all later nouns, whose
 number is the other."""
+PREDICTION_ROLES = frozenset({NAMED, NOT_NAMED, AGREEING, ATTRACTOR})
+"""Roles that depend on the prediction. They are not used as queries: a head cannot select a query by an output that is
+computed after it."""
 _NOUNS = ("singular noun", "plural noun")
 _CLASS_ROLES = ("winner", "loser", *_NOUNS)
 """Roles that depend on the true class."""
@@ -95,6 +98,7 @@ def roles_by_prediction(classifier: Predictor, texts: Sequence[str], roles: Sequ
     """The roles of each text, with roles that depend on the true class replaced by roles that depend on the prediction.
 
     The model does not know the true class, so a head can attend to the predicted team, but not to the winner as such.
+    A story's keys may have these roles, but not its queries (`PREDICTION_ROLES`).
     """
     by_prediction: list[Roles] = []
     for text, prediction, given in zip(texts, classifier.predict(texts, top_k=1), roles, strict=True):

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from txcls.inference.predictor import Predictor
-from txcls.inspection.stories.kinds import ANY, TOKEN_KINDS, KindsTable, TextKinds, measure_kinds
+from txcls.inspection.stories.kinds import ANY, PREDICTION_ROLES, TOKEN_KINDS, KindsTable, TextKinds, measure_kinds
 from txcls.inspection.stories.lists import FittedLists
 from txcls.inspection.stories.story import (
     MIN_SHARE_GAIN,
@@ -66,9 +66,10 @@ def find_stories(
 
 def _candidates(table: KindsTable, layer: int, head: int) -> tuple[list[Clause], list[Clause]]:
     """The clauses with attention above chance, highest first, but at least one; and those of them that describe most
-    of their queries' attention, as a confirmed story must."""
+    of their queries' attention, as a confirmed story must. Queries do not depend on the prediction."""
     attention = table.attention[layer, head]  # Q K
-    above_chance = np.where(table.coverage >= MIN_COVERAGE, attention - table.chance, -np.inf)
+    is_allowed = np.array([query not in PREDICTION_ROLES for query in table.queries])[:, None]  # Q 1
+    above_chance = np.where(is_allowed & (table.coverage >= MIN_COVERAGE), attention - table.chance, -np.inf)
     order = [n for n in np.argsort(-above_chance, axis=None, kind="stable") if above_chance.flat[n] > 0]
     order = order or [int(above_chance.argmax())]
     clauses = [

@@ -16,7 +16,8 @@ from torch import Tensor
 
 from txcls.data.batches import batches_by_length
 from txcls.inference.predictor import Predictor, padded
-from txcls.inspection.stories.kinds import Bools, TextKinds, head_patterns, keys_of, queries_of
+from txcls.inspection.ablation import ChangedRows
+from txcls.inspection.stories.kinds import PREDICTION_ROLES, Bools, TextKinds, head_patterns, keys_of, queries_of
 from txcls.inspection.stories.lists import FittedLists, Floats, Lists
 from txcls.inspection.stories.verdicts import IDLE, Verdict, verdict_of
 from txcls.tap import trace
@@ -47,6 +48,16 @@ class Story:
 
     def __str__(self) -> str:
         return "; ".join(map(str, self.clauses)) if self.lists is None else str(self.lists)
+
+    @property
+    def key_is_answer(self) -> bool:
+        """Whether a key depends on the prediction, so that the story cannot show how the prediction is found."""
+        return any(clause.key in PREDICTION_ROLES for clause in self.clauses)
+
+    @property
+    def has_leak(self) -> bool:
+        """Whether a query depends on the prediction, as in older records; such a story is not shown."""
+        return any(clause.query in PREDICTION_ROLES for clause in self.clauses)
 
     def weights(self, text: TextKinds, *, causal: bool = False) -> Floats:
         """The attention pattern that the story predicts, (T, T); zero in the rows of queries that it does not cover."""
@@ -210,8 +221,8 @@ class MeasuredStory:
         control_share: the same as `share`, for the control.
         attention, chance: for each clause, the weight of the head, and of uniform attention, on the keys of the clause
             (`attention_on_keys`).
-        verdict: from `verdict_of`.
         control_range: for lists, the lowest and the highest accuracy over the draws of the control; None for one draw.
+        is_minimal: whether each clause or list was shown to matter (`necessary_part`); False in older records.
     """
 
     story: Story
@@ -226,8 +237,20 @@ class MeasuredStory:
     control_share: float
     attention: tuple[float, ...]
     chance: tuple[float, ...]
-    verdict: Verdict
     control_range: tuple[float, float] | None = None
+    is_minimal: bool = False
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on the story (`verdict_of`); undecided if it has a leak and is not idle."""
+        verdict = verdict_of(
+            self.accuracy - self.uniform,
+            share=self.share,
+            interval=self.interval,
+            control_share=self.control_share,
+            attention=float(np.min(self.attention)),
+        )
+        return "undecided" if self.story.has_leak and verdict != "idle" else verdict
 
     def share_of(self, accuracy: float) -> float:
         """The fraction of the accuracy lost with uniform weights that is restored at this accuracy."""
@@ -305,13 +328,6 @@ def measure_story(
         control_range=shares.control_range,
         attention=attention,
         chance=chance,
-        verdict=verdict_of(
-            shares.unmodified - shares.uniform,
-            share=shares.share,
-            low=shares.interval[0],
-            control_share=shares.control_share,
-            attention=float(np.min(attention)),
-        ),
     )
 
 
@@ -320,9 +336,9 @@ def necessary_part(
 ) -> Story:
     """The story without clauses that add nothing, or with only one of its two lists if the other adds nothing.
 
-    Clauses are removed one by one, which gives their queries uniform weights, as long as this costs less than
-    `MIN_SHARE_GAIN` of the accuracy lost with uniform weights for the whole story. `fitted` are the head's lists, for a
-    story with both.
+    Clauses are removed one by one, which gives their queries uniform weights. A clause or list is kept only if removing
+    it costs at least `MIN_SHARE_GAIN` of the accuracy lost with uniform weights for the whole story, and if the 95 %
+    interval of this cost, paired over texts, is above 0. `fitted` are the head's lists, for a story with both.
     """
     causal = classifier.checkpoint.config.model.causal
     simpler = [
@@ -335,16 +351,18 @@ def necessary_part(
     if not simpler:
         return story
 
-    def accuracy(weights: Weights) -> float:
-        return float(correct_predictions(classifier, texts, {(story.layer, story.head): weights}).mean())
+    def correct_with(weights: Weights) -> Bools:
+        return correct_predictions(classifier, texts, {(story.layer, story.head): weights})
 
-    unmodified = float(correct_predictions(classifier, texts).mean())
-    lost = unmodified - accuracy(uniform_weights(story, texts, causal=causal))
+    uniform = correct_with(uniform_weights(story, texts, causal=causal))
+    lost = float(correct_predictions(classifier, texts).mean() - uniform.mean())
     restored, *restored_by_simpler = (
-        accuracy(weights_of(variant, texts, causal=causal, uniform_for=story)) for variant in (story, *simpler)
+        correct_with(weights_of(variant, texts, causal=causal, uniform_for=story)) for variant in (story, *simpler)
     )
-    best = int(np.argmax(restored_by_simpler))
-    if lost < IDLE or restored - restored_by_simpler[best] >= MIN_SHARE_GAIN * lost:
+    best = int(np.argmax([rows.mean() for rows in restored_by_simpler]))
+    without = restored_by_simpler[best]
+    costs_enough = restored.mean() - without.mean() >= MIN_SHARE_GAIN * lost
+    if costs_enough and ChangedRows.of(restored, without).low > 0:
         return story
     return necessary_part(classifier, texts, simpler[best])
 

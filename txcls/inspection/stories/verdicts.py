@@ -1,11 +1,12 @@
 """Verdicts on stories, from the accuracy that a story's weights restore.
 
-The thresholds were set before the measurements, except ATTENDS, which was added after a first look at the results.
+The thresholds were set before the measurements, except ATTENDS, which was added after a first look at the results, as
+were the conditions on the intervals for "part of it" and "refuted"; stories that meet neither are "undecided".
 """
 
 from typing import Literal
 
-Verdict = Literal["confirmed", "part of it", "refuted", "idle"]
+Verdict = Literal["confirmed", "part of it", "refuted", "undecided", "idle"]
 
 CONFIRMED = 0.8
 """Minimum fraction of the lost accuracy that a confirmed story restores."""
@@ -13,7 +14,8 @@ MAX_BY_CONTROL = 0.3
 """Maximum fraction that the control restores for a confirmed story. The lower end of the story's interval must also be
 above it, so a few lucky texts cannot confirm a story."""
 PART = 0.3
-"""Minimum fraction that a partly true story restores; the control must restore less than the story."""
+"""Minimum fraction that a partly true story restores. The lower end of its interval must also be above 0 and above the
+fraction that the control restores. A story is refuted if the upper end of its interval is below this."""
 ATTENDS = 0.5
 """Minimum weight of the head itself on the keys of every clause, averaged over its queries, for a confirmed story; for
 lists, the minimum overlap of the two patterns. Without it, a story that all weight is on the winner would be confirmed
@@ -22,17 +24,22 @@ IDLE = 0.005
 """A head is idle if uniform weights cost less accuracy than this."""
 
 
-def verdict_of(lost: float, *, share: float, low: float, control_share: float, attention: float) -> Verdict:
+def verdict_of(
+    lost: float, *, share: float, interval: tuple[float, float], control_share: float, attention: float
+) -> Verdict:
     """The verdict on a story, from its measurements.
 
     Args:
         lost: the accuracy lost with uniform weights.
         share, control_share: the fractions of it that the story and the control restore.
-        low: the lower end of the interval of `share`.
+        interval: the 95 % interval of `share`; NaN if there is none.
         attention: the weight of the head itself on the keys of a clause, the minimum over the clauses.
     """
     if lost < IDLE:
         return "idle"
+    low, high = interval
     if share >= CONFIRMED and control_share <= MAX_BY_CONTROL < low and attention >= ATTENDS:
         return "confirmed"
-    return "part of it" if share >= PART and share > control_share else "refuted"
+    if share >= PART and low > control_share and low > 0:
+        return "part of it"
+    return "refuted" if high < PART else "undecided"

@@ -1,12 +1,15 @@
 """A head's tested story in words."""
 
+from math import isnan
+
 from txcls.inspection.stories.atlas import HeadAtlas, HeadRecord
 from txcls.inspection.stories.kinds import AGREEING, ANY, ATTRACTOR, NAMED, NOT_NAMED
-from txcls.inspection.stories.story import Clause, MeasuredStory
+from txcls.inspection.stories.lists import Lists
+from txcls.inspection.stories.story import CONTROL_DRAWS, Clause, MeasuredStory
 from txcls.inspection.stories.verdicts import CONFIRMED, IDLE, MAX_BY_CONTROL
 from txcls.wording import percentage
 
-VERDICT_MARKS = {"confirmed": "✓", "part of it": "◐", "refuted": "✗", "idle": "○"}
+VERDICT_MARKS = {"confirmed": "✓", "part of it": "◐", "refuted": "✗", "undecided": "?", "idle": "○"}
 """A symbol for each verdict, since colour alone is not accessible."""
 CLEAR = 0.4
 """Minimum weight on the keys of every clause, averaged over its queries, for a pattern to look clear."""
@@ -14,8 +17,6 @@ MIN_CLEAR_RATIO = 3.0
 """Minimum ratio of this weight to that of uniform attention, for a pattern to look clear."""
 MIN_RATIO = 1.5
 """Minimum ratio for a pattern to be described; if it is lower for some clause, the pattern is faint."""
-HALF = 0.5
-"""Minimum fraction of the lost accuracy that lists restore where attention is partly a weighted bag of words."""
 NO_STORY = "no story fits"
 """Shown in place of a refuted story."""
 
@@ -49,72 +50,113 @@ _SINGULAR_QUERIES = {AGREEING, "class token", "first token", "verb", NAMED, NOT_
 def sentence(measured: MeasuredStory) -> str:
     """The story as a sentence: "The class token attends to the verb"; for a refuted story, that no story fits.
 
-    An idle head's pattern is not tested; if it is not clear either, it is called weak, with its share of the weight.
+    If a pattern is neither clear nor shown to matter, it is called weak, with its share of the weight.
     """
     if measured.verdict == "refuted":
         return "No story fits: the best candidate is refuted on test texts"
-    if measured.story.lists is not None and not is_faint(measured):
-        has_words, has_distances = measured.story.lists.words is not None, measured.story.lists.distances is not None
-        subject = (
-            "each word" if not has_distances else "each distance" if not has_words else "each word and each distance"
-        )
-        return f"A fixed weight for {subject}, whatever the query"
-    clauses = "; ".join(map(_clause_in_words, measured.story.clauses))
+    if measured.story.has_leak:
+        return "Not described: the queries of its story depend on the prediction"
     if is_faint(measured):
         return "No clear pattern"
-    if measured.verdict == "idle" and not looks_clear(measured):
-        shares = zip(measured.attention, measured.chance, strict=True)
+    if measured.story.lists is not None:
+        return _lists_in_words(measured, measured.story.lists)
+    clauses = "; ".join(map(_clause_in_words, measured.story.clauses))
+    if measured.verdict in ("idle", "undecided") and not looks_clear(measured):
         weights = "; ".join(
-            f"{percentage(weight, 0)} of the weight, {percentage(chance, 0)} if uniform" for weight, chance in shares
+            f"{percentage(weight, 0)} of the weight, {percentage(chance, 0)} if uniform"
+            for weight, chance in zip(measured.attention, measured.chance, strict=True)
         )
         return f"Weak pattern: {clauses} ({weights})"
     return clauses[0].upper() + clauses[1:]
 
 
+def _lists_in_words(measured: MeasuredStory, lists: Lists) -> str:
+    """The sentence for a story with lists; without "partly" only if it is confirmed."""
+    subjects = (("each word", lists.words), ("each distance", lists.distances))
+    subject = " and ".join(name for name, weights in subjects if weights is not None)
+    notes = []
+    if lists.words is not None and lists.distances is not None and not measured.is_minimal:
+        notes.append("not tested which of the two matters")
+    if measured.verdict != "confirmed":
+        [weight], [chance] = measured.attention, measured.chance
+        notes.append(f"overlap {percentage(weight, 0)}, {percentage(chance, 0)} if uniform")
+    note = f" ({'; '.join(notes)})" if notes else ""
+    if measured.verdict == "confirmed":
+        return f"A fixed weight for {subject}{note}, whatever the query"
+    return f"Partly a fixed weight for {subject}{note}"
+
+
+def shows_words(measured: MeasuredStory) -> bool:
+    """Whether the story's list of words, if any, was shown to matter."""
+    lists = measured.story.lists
+    needs_words = lists is not None and (lists.distances is None or measured.is_minimal)
+    return needs_words and measured.verdict in ("confirmed", "part of it")
+
+
 def is_faint(measured: MeasuredStory) -> bool:
     """Whether the head's weight on the keys of some clause is barely above that of uniform attention.
 
-    Lists are faint only if they are also untested, since even uniform attention overlaps with them considerably.
+    Lists that are at least part of it are never faint, since even uniform attention overlaps with them considerably.
     """
-    if measured.story.lists is not None and measured.verdict != "idle":
+    if measured.story.lists is not None and measured.verdict in ("confirmed", "part of it"):
         return False
     return any(weight < MIN_RATIO * chance for weight, chance in zip(measured.attention, measured.chance, strict=True))
 
 
 def looks_clear(measured: MeasuredStory) -> bool:
     """Whether the head's weight on the keys of every clause is high, and well above that of uniform attention."""
-    return all(
+    return not measured.story.has_leak and all(
         weight >= CLEAR and weight >= MIN_CLEAR_RATIO * chance
         for weight, chance in zip(measured.attention, measured.chance, strict=True)
     )
 
 
 def verdict_words(record: HeadRecord) -> str:
-    """The verdict with its evidence: "confirmed, restores 100 %", "looks clear, not needed by itself".
+    """The verdict with its evidence: "part of it, restores 65 % (60 to 68 %)", "looks clear, not needed by itself".
 
     If a story restores enough accuracy but is not confirmed, the words name the condition that it fails.
     """
     measured = record.story
     if measured.verdict == "idle":
         return f"looks clear, {_without(record)}" if looks_clear(measured) else _without(record)
-    if measured.verdict == "refuted":
-        return "refuted"
-    words = f"{measured.verdict}, restores {percentage(measured.share, 0)}"
-    if measured.verdict == "confirmed" or measured.share < CONFIRMED:
+    low, high = measured.interval
+    if measured.verdict == "undecided":
+        if measured.story.has_leak:
+            return "not tested: its queries depend on the prediction"
+        if measured.control_share > high:
+            return (
+                f"undecided, restores {restored_words(measured)}, the control {percentage(measured.control_share, 0)}"
+            )
+        return "tested on too few texts to say" + ("" if isnan(low) else f" (restores {_range(low, high)})")
+    words = f"{measured.verdict}, restores {restored_words(measured)}"
+    if measured.verdict == "confirmed" and measured.story.key_is_answer:
+        weight, chance = min(zip(measured.attention, measured.chance, strict=True))
+        return (
+            f"{percentage(weight)} of its weight (uniform {percentage(chance, 0)}), enough by itself; the key is the "
+            "answer, so this does not show how it is found"
+        )
+    if measured.verdict != "part of it" or measured.share < CONFIRMED:
         return words
     if measured.control_share > MAX_BY_CONTROL:
         return f"{words}, the control {percentage(measured.control_share, 0)}"
-    if not measured.interval[0] > MAX_BY_CONTROL:
+    if not low > MAX_BY_CONTROL:
         return f"{words}, on too few texts to be sure"
     name = "overlap" if measured.story.lists is not None else "weight there"
     return f"{words}, but {name} only {percentage(min(measured.attention), 0)}"
+
+
+def restored_words(measured: MeasuredStory) -> str:
+    """The share that the story restores, with its 95 % interval: "65 % (60 to 68 %)", "all of it (66 to 212 %)"."""
+    share = "all of it" if measured.share > 1 else percentage(measured.share, 0)
+    low, high = measured.interval
+    return share if isnan(low) else f"{share} ({_range(low, high)})"
 
 
 def worth_words(record: HeadRecord) -> str:
     """The head's worth in percentage points of accuracy, with its 95 % interval: "15 points (14 to 16)"."""
     if (changed := record.changed) is None:
         return _points(record.worth)
-    return f"{_points(record.worth)} ({_number(changed.low)} to {_number(changed.high)})"
+    return f"{_points(record.worth)} ({points_number(changed.low)} to {points_number(changed.high)})"
 
 
 def chip(record: HeadRecord) -> str:
@@ -134,27 +176,23 @@ def head_chips(atlas: HeadAtlas) -> dict[str, dict[str, str]]:
 
 
 def all_heads_sentence(atlas: HeadAtlas) -> str:
-    """What the test of all heads together shows about the model; empty if it was not measured."""
+    """The accuracies with the weights of all heads replaced together; empty if this was not measured."""
     together = atlas.all_heads
     if together is None:
         return ""
     original, uniform = percentage(together.accuracy), percentage(together.uniform)
     if together.accuracy - together.uniform < IDLE:
         return (
-            "In this model it hardly matters where the heads attend: with uniform attention in all heads, the accuracy "
-            f"is {uniform} instead of {original}."
+            f"With uniform attention in all heads, accuracy is {uniform} instead of {original} ({together.n:,} test "
+            "texts)."
         )
-    draws = " once" if together.control_range is None else ", on average"
-    evidence = (
-        "with a fixed weight for each word and each distance in all heads, whatever the query, the accuracy is "
-        f"{percentage(together.lists)} instead of {original} ({uniform} with uniform attention in all heads, "
-        f"{percentage(together.control)} with these weights shuffled{draws}; {together.n:,} test texts)."
+    draws = "one draw" if together.control_range is None else f"mean of {CONTROL_DRAWS} draws"
+    return (
+        "With weights that do not depend on the query (for each head its own list of words and distances, fitted to "
+        f"its attention on training texts), accuracy is {percentage(together.lists)} instead of {original} ({uniform} "
+        f"with uniform attention; {percentage(together.control)} with these lists shuffled, {draws}; {together.n:,} "
+        "test texts)."
     )
-    if together.share >= CONFIRMED and together.control_share <= MAX_BY_CONTROL < together.interval[0]:
-        return f"In this model attention can be replaced by a weighted bag of words and distances: {evidence}"
-    if together.share >= HALF and together.share > together.control_share:
-        return f"In this model attention can be replaced in part by a weighted bag of words and distances: {evidence}"
-    return f"In this model a weighted bag of words and distances cannot replace attention: {evidence}"
 
 
 def spare_sentence(atlas: HeadAtlas) -> str:
@@ -162,9 +200,7 @@ def spare_sentence(atlas: HeadAtlas) -> str:
     n = sum(head.is_spare for head in atlas.heads)
     if atlas.spare_lost is None or not n:
         return ""
-    bound = f"{_points(IDLE)} of accuracy"
-    if all(head.changed is not None for head in atlas.heads):
-        bound += " (95 % interval)"
+    bound = f"{_points(IDLE)} of accuracy (95 % interval)"
     if n == 1:
         return f"One head can be mean-ablated at a cost of under {bound}."
     spare = f"Each of the {n} heads" if n == len(atlas.heads) else f"Each of {n} of the {len(atlas.heads)} heads"
@@ -175,10 +211,11 @@ def spare_sentence(atlas: HeadAtlas) -> str:
 
 
 def _points(lost: float) -> str:
-    return f"{_number(lost)} points"
+    return f"{points_number(lost)} points"
 
 
-def _number(lost: float) -> str:
+def points_number(lost: float) -> str:
+    """An accuracy lost in percentage points: "15", "−0.4"."""
     points = round(100 * lost, 1) + 0.0  # turns -0.0 into 0.0
     rounded = f"{100 * lost:.0f}" if abs(points) >= 9.95 else f"{points:.1f}"
     return rounded.replace("-", "−")
@@ -186,18 +223,34 @@ def _number(lost: float) -> str:
 
 def _without(record: HeadRecord) -> str:
     """A short text for an idle head."""
-    return "not needed by itself" if record.is_spare else "uniform weights do as well for these queries"
+    if record.lost["uniform"] >= IDLE:
+        for_all, for_these = record.lost["uniform"], record.story.accuracy - record.story.uniform
+        return (
+            f"no story found: uniform weights for all queries cost {_points(for_all)}, for these queries "
+            f"{points_number(for_these)}"
+        )
+    if record.is_spare:
+        return "not needed by itself"
+    return f"not tested: uniform weights for these queries cost under {_points(IDLE)}"
 
 
 def _caption(record: HeadRecord) -> str:
     """The caption below a head's map: its story, unless the head is idle."""
-    return _without(record) if record.story.verdict == "idle" else _short(record.story)
+    if record.story.verdict == "idle":
+        return "not needed by itself" if record.is_spare else "not tested"
+    return _short(record.story)
 
 
 def _short(measured: MeasuredStory) -> str:
     if measured.verdict == "refuted":
         return NO_STORY
+    if measured.story.has_leak:
+        return "not described"
     return "no clear pattern" if is_faint(measured) else str(measured.story)
+
+
+def _range(low: float, high: float) -> str:
+    return f"{percentage(low, 0)} to {percentage(high, 0)}".replace("\u00a0% to", " to").replace("-", "−")
 
 
 def _clause_in_words(clause: Clause) -> str:

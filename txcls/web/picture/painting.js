@@ -26,7 +26,7 @@ const BELOW = 88;
 /** Pixels above the end of a part that are scrolled into the window with it. */
 const SCROLLED_ABOVE = 260;
 /** A sign for each verdict, so that colour is not its only mark (txcls/inspection/stories/wording.py). */
-const MARKS = {confirmed: "✓", "part of it": "◐", refuted: "✗", idle: "○"};
+const MARKS = {confirmed: "✓", "part of it": "◐", refuted: "✗", undecided: "?", idle: "○"};
 
 function newWord(lane) {
   const word = button({className: "machine-word"});
