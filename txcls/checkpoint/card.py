@@ -273,7 +273,7 @@ def _story_row(head: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         f"layer {story['layer'] + 1}, head {story['head'] + 1}",
         f"{_decimals(worth, 1)}{interval}",
-        clauses or " and ".join(names),
+        "not described" if story.get("has_leak") else clauses or " and ".join(names),
         restored,
         control,
         _verdict(head),
@@ -289,6 +289,8 @@ def _verdict(head: Mapping[str, Any]) -> str:
             return "not tested: uniform weights for these queries cost under 0.5 points"
         for_all, for_these = (_decimals(100 * lost, 1) for lost in (cost, story["accuracy"] - story["even"]))
         return f"no story found: uniform weights for all queries cost {for_all} points, for these queries {for_these}"
+    if story.get("has_leak"):
+        return "not tested: its queries depend on the prediction"
     if story["verdict"] == "undecided":
         high = story["interval"][1]
         is_below_control = high is not None and story["control_share"] > high

@@ -386,6 +386,7 @@ def _story_to_dict(measured: MeasuredStory) -> dict[str, Any]:
         "verdict": measured.verdict,
         **({"is_minimal": True} if measured.is_minimal else {}),
         **({"key_is_answer": True} if measured.story.key_is_answer else {}),
+        **({"has_leak": True} if measured.story.has_leak else {}),
     }
 
 
