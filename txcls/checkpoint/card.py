@@ -262,7 +262,7 @@ def _story_row(head: Mapping[str, Any]) -> tuple[str, ...]:
     if len(names) > 1 and not story.get("is_minimal"):
         names[1] += " (not tested which of the two matters)"
     restored = control = "–"
-    if story["share"] is not None and story["verdict"] != "idle":
+    if story["share"] is not None and story["verdict"] != "idle" and not story.get("has_leak"):
         low, high = story["interval"]
         restored = "all of it" if story["share"] > 1 else _decimals(story["share"], 2)
         restored += "" if low is None else f" ({_decimals(low, 2)} to {_decimals(high, 2)})"
@@ -298,8 +298,7 @@ def _verdict(head: Mapping[str, Any]) -> str:
     if story["verdict"] == "confirmed" and story.get("key_is_answer"):
         weight, chance = percentage(min(story["attention"])), percentage(min(story["chance"]), 0)
         return (
-            f"{weight} of its weight (uniform {chance}), enough by itself; the key is the answer, so this does not "
-            "show how it is found"
+            f"{weight} of its weight (uniform {chance}); the key is the answer, so this does not show how it is found"
         )
     return str(story["verdict"])
 

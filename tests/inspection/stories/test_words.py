@@ -34,8 +34,8 @@ def record(measured: MeasuredStory, worth: float, changed: ChangedRows | None = 
 
 def test_a_refuted_story_is_not_shown() -> None:
     wrong = replace(CONFIRMED, share=-0.2, interval=(-0.4, 0.1))
-    assert chip(record(wrong, -0.004)) == "no story fits · worth −0.4 points"
-    assert sentence(wrong).startswith("No story fits")
+    assert chip(record(wrong, -0.004)) == "best story refuted · worth −0.4 points"
+    assert sentence(wrong).startswith("The best candidate story is refuted")
 
 
 def test_the_interval_of_the_worth_decides_whether_a_head_is_needed_and_where_it_is_sorted() -> None:
@@ -58,7 +58,7 @@ def test_a_head_whose_uniform_weights_cost_accuracy_has_no_story_rather_than_not
 
 def test_a_confirmed_story_says_whether_its_key_is_the_answer() -> None:
     words = verdict_words(record(CONFIRMED, 0.1))
-    assert words.startswith("99.0\u00a0% of its weight (uniform 6\u00a0%), enough by itself; the key is the answer")
+    assert words.startswith("99.0\u00a0% of its weight (uniform 6\u00a0%); with all of it there, restores")
     other = replace(CONFIRMED, story=Story(1, 1, (Clause("class token", "verb"),)), share=1.06, interval=(0.66, 2.12))
     assert verdict_words(record(other, 0.1)) == "confirmed, restores all of it (66 to 212\u00a0%)"
 
@@ -80,7 +80,8 @@ def test_words_are_named_only_if_they_were_shown_to_matter() -> None:
     words, distances = np.zeros(5), np.zeros(2 * MAX_DISTANCE + 1)
     both = replace(CONFIRMED, story=Story(0, 3, lists=Lists(words, distances)))
     assert sentence(both) == (
-        "A fixed weight for each word and each distance (not tested which of the two matters), whatever the query"
+        "Replaceable by a fixed weight for each word and each distance, whatever the query (not tested which of the "
+        "two matters; overlap 99\u00a0%, 6\u00a0% if uniform)"
     )
     assert not shows_words(both) and shows_words(replace(both, is_minimal=True))
     assert shows_words(replace(both, story=Story(0, 3, lists=Lists(words, None))))

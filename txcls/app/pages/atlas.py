@@ -46,7 +46,8 @@ ABOUT_STORIES = (
     "**confirmed** if it restores at least 0.8 of the accuracy lost with uniform weights (lower end of the interval "
     "above 0.3), the control restores at most 0.3, and at least half of the head’s weight is where the story says. It "
     "is **part of it** if it restores at least 0.3, with an interval above 0 and above the control, and **refuted** if "
-    "the interval ends below 0.3; otherwise the texts are too few to say. The conditions on half of the weight and, "
+    "the interval ends below 0.3; otherwise **undecided**: the texts are too few to say, or the "
+    "control restores more. The conditions on half of the weight and, "
     "for the last two, on the intervals were set after a first look at the results."
 )
 ABLATION_NAMES: dict[AblationMethod, str] = {
@@ -265,6 +266,8 @@ def _metrics_html(record: HeadRecord, entropy: float) -> str:
     if story.verdict == "idle":
         points = _points(story.accuracy - story.uniform)
         restored = f"not computed: uniform weights for these queries cost <b>{points} points</b> on {story.n:,} texts"
+    elif story.story.has_leak:
+        restored = "not computed: its queries depend on the prediction"
     else:
         low, high = story.interval
         interval = "" if math.isnan(low) else f" ({_two_decimals(low)} to {_two_decimals(high)})"
@@ -280,7 +283,7 @@ def _metrics_html(record: HeadRecord, entropy: float) -> str:
         if not math.isnan(weight)
     )
     rows = (
-        ("story tested", html.escape(str(story.story))),
+        ("story", "not described" if story.story.has_leak else html.escape(str(story.story))),
         ("restored", restored),
         ("points lost", points_lost),
         ("overlap of the weights" if story.story.lists is not None else "head’s weight there", attention),
@@ -320,7 +323,7 @@ def _draw_kinds(page: layout.Page, atlas: HeadAtlas) -> None:
         "the texts that have such a key. A token can be of several kinds, so rows do not sum to 0. Largest: "
         f"{table.queries[query]} → {table.keys[key]}, {table.attention[layer, head, query, key]:.2f} (uniform weights: "
         f"{table.chance[query, key]:.2f}). It does not show whether this "
-        "attention matters; most heads’ stories are not tested (see the chip)."
+        "attention matters; the head’s card says whether its story was tested."
     )
 
 

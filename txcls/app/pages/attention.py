@@ -163,7 +163,7 @@ def _draw_all_heads(page: layout.Page, patterns: compute.Patterns, shown: ShownT
     )
     heads.choose_head(view, {"layer": n_layers, "head": n_heads})
     st.info(SHORT_CAVEAT if lecture.is_on() else CAVEAT)
-    layout.link_to(page, menu.EXPLANATION, "Test it: does attention explain the prediction? →")
+    layout.link_to(page, menu.EXPLANATION, "Compare attention with other attribution methods →")
 
 
 def _draw_section(section: str, page: layout.Page, patterns: compute.Patterns, shown: ShownTokens) -> None:
@@ -325,7 +325,8 @@ def _draw_rollout(attention: np.ndarray, shown: ShownTokens) -> None:
         )
         st.caption(
             "[Abnar & Zuidema 2020](https://aclanthology.org/2020.acl-main.385). Rollout ignores value vectors and "
-            "feed-forward blocks. Whether it explains the prediction is tested under “Is attention an explanation?”."
+            "feed-forward blocks. How early the probability falls if words are deleted in its order is measured under "
+            "“Is attention an explanation?”."
         )
     with map_column:
         chart(

@@ -113,7 +113,7 @@ def _draw_scores(text: str, explanation: Explanation, blank: str) -> None:
     st.html(
         f'<p class="txcls-key"><span style="background: rgba({FOR_RGB}, 0.7)">orange</span>evidence for '
         f"{html.escape(visible(explanation.label))}, or high attention &nbsp; "
-        f'<span style="background: rgba({AGAINST_RGB}, 0.7)">blue</span>negative: the target rises without the word. '
+        f'<span style="background: rgba({AGAINST_RGB}, 0.7)">blue</span>evidence against it. '
         "Scaled to each method's largest score.</p>"
     )
     methods = "".join(

@@ -138,8 +138,8 @@ def _draw_norms(lens: ClassLens, *, post_norm: bool) -> None:
         + (
             "LayerNorm after each block resets it."
             if post_norm
-            else "It grows as blocks add to it, so later blocks must write larger vectors to have the same effect. The "
-            "final LayerNorm gives all tokens the same scale, up to a learned gain, before the class head."
+            else "Blocks add to it; where it is larger, a block must write a larger vector to have the same effect. "
+            "The final LayerNorm gives all tokens the same scale, up to a learned gain, before the class head."
         )
     )
     chart(

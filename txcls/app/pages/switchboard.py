@@ -72,7 +72,7 @@ def _draw_experiment(page: layout.Page, classifier: Predictor, winner: str) -> N
     with board_column, st.container(key="switch_about"):
         st.caption(
             "FF is the layer's feed-forward block, which can only be switched off. The board is about this text; a "
-            "head's worth, below, is about the accuracy on all test texts. "
+            "head's worth, below, is about the accuracy on test texts. "
             "Parts can compensate for each other, so a small change does not mean that a part does nothing."
         )
         _draw_about_changes(means, off=off, heads=heads)

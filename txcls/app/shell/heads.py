@@ -155,7 +155,8 @@ def draw_chips(classifier: Predictor) -> None:
     st.html(f'<div class="txcls-stories several">{chips}{_terms_to_open(atlas)}</div>')
     if len(best) < len(atlas.heads):
         st.caption(
-            f"{limit} of {len(atlas.heads)} heads: those with a confirmed story first, then by worth (lower end)."
+            f"{limit} of {len(atlas.heads)} heads: those with a confirmed story first, then those with part of it, "
+            "each by worth (lower end)."
         )
 
 

@@ -17,7 +17,7 @@ MIN_CLEAR_RATIO = 3.0
 """Minimum ratio of this weight to that of uniform attention, for a pattern to look clear."""
 MIN_RATIO = 1.5
 """Minimum ratio for a pattern to be described; if it is lower for some clause, the pattern is faint."""
-NO_STORY = "no story fits"
+NO_STORY = "best story refuted"
 """Shown in place of a refuted story."""
 
 _IN_SENTENCES = {
@@ -48,12 +48,12 @@ _SINGULAR_QUERIES = {AGREEING, "class token", "first token", "verb", NAMED, NOT_
 
 
 def sentence(measured: MeasuredStory) -> str:
-    """The story as a sentence: "The class token attends to the verb"; for a refuted story, that no story fits.
+    """The story as a sentence: "The class token attends to the verb"; for a refuted story, that it is refuted.
 
     If a pattern is neither clear nor shown to matter, it is called weak, with its share of the weight.
     """
     if measured.verdict == "refuted":
-        return "No story fits: the best candidate is refuted on test texts"
+        return "The best candidate story is refuted on test texts"
     if measured.story.has_leak:
         return "Not described: the queries of its story depend on the prediction"
     if is_faint(measured):
@@ -77,12 +77,11 @@ def _lists_in_words(measured: MeasuredStory, lists: Lists) -> str:
     notes = []
     if lists.words is not None and lists.distances is not None and not measured.is_minimal:
         notes.append("not tested which of the two matters")
-    if measured.verdict != "confirmed":
-        [weight], [chance] = measured.attention, measured.chance
-        notes.append(f"overlap {percentage(weight, 0)}, {percentage(chance, 0)} if uniform")
-    note = f" ({'; '.join(notes)})" if notes else ""
+    [weight], [chance] = measured.attention, measured.chance
+    notes.append(f"overlap {percentage(weight, 0)}, {percentage(chance, 0)} if uniform")
+    note = f" ({'; '.join(notes)})"
     if measured.verdict == "confirmed":
-        return f"A fixed weight for {subject}{note}, whatever the query"
+        return f"Replaceable by a fixed weight for {subject}, whatever the query{note}"
     return f"Partly a fixed weight for {subject}{note}"
 
 
@@ -132,8 +131,8 @@ def verdict_words(record: HeadRecord) -> str:
     if measured.verdict == "confirmed" and measured.story.key_is_answer:
         weight, chance = min(zip(measured.attention, measured.chance, strict=True))
         return (
-            f"{percentage(weight)} of its weight (uniform {percentage(chance, 0)}), enough by itself; the key is the "
-            "answer, so this does not show how it is found"
+            f"{percentage(weight)} of its weight (uniform {percentage(chance, 0)}); with all of it there, restores "
+            f"{restored_words(measured)}; the key is the answer, so this does not show how it is found"
         )
     if measured.verdict != "part of it" or measured.share < CONFIRMED:
         return words

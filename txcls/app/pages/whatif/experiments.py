@@ -46,7 +46,7 @@ def draw_patching(
     first = ""
     if page.view.patched != (part + 1, token + 1):
         kind = "head before the last layer" if classifier.checkpoint.config.model.n_layers > 1 else "part"
-        first = f" Shown first: the {kind}, and the token, with the largest share for these two texts."
+        first = f" Shown first: the {kind}, and the token, with the largest share, positive or negative, for this pair."
     share = minus(percentage(round(float(grid.values[part, token]), 2) + 0.0, 0))  # + 0.0 turns -0.0 into 0.0
     with left:
         st.markdown(
