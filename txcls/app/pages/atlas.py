@@ -118,14 +118,6 @@ def _draw_summary(atlas: HeadAtlas) -> None:
     )
     with st.container(key="atlas_terms"):
         st.html(f'<p class="txcls-terms">{heads.terms(atlas)}</p>')
-    if lecture.is_on():
-        _draw_joint_worth(atlas)
-
-
-def _draw_joint_worth(atlas: HeadAtlas) -> None:
-    """Draw the worth of all heads together and, if there is room, of all that can be spared."""
-    spare = "" if lecture.is_on() else spare_sentence(atlas)
-    st.markdown(" ".join(filter(None, (all_heads_sentence(atlas), spare))))
 
 
 def _seed_sentence(classifier: Predictor) -> str:
@@ -156,7 +148,7 @@ def _draw_cards(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, firs
             f"Show {len(order) - len(shown)} more heads", on_click=_show_all, args=(show_all_key,), key="atlas_more"
         )
     if not lecture.is_on():
-        _draw_joint_worth(atlas)
+        st.markdown(" ".join(filter(None, (all_heads_sentence(atlas), spare_sentence(atlas)))))
     with st.expander("How this was measured"):
         st.markdown(ABOUT_STORIES)
         has_intervals = atlas.heads[0].changed is not None

@@ -146,7 +146,7 @@ def verdict_words(record: HeadRecord) -> str:
 
 def restored_words(measured: MeasuredStory) -> str:
     """The share that the story restores, with its 95 % interval: "65 % (60 to 68 %)", "all of it (66 to 212 %)"."""
-    share = "all of it" if measured.share > 1 else percentage(measured.share, 0)
+    share = "all of it" if measured.share > 1 else percentage(measured.share, 0).replace("-", "−")
     low, high = measured.interval
     return share if isnan(low) else f"{share} ({_range(low, high)})"
 
