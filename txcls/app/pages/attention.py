@@ -147,10 +147,7 @@ def _draw_all_heads(page: layout.Page, patterns: compute.Patterns, shown: ShownT
     n_layers, n_heads = patterns.attention.shape[:2]
     st.subheader("All heads", anchor=False)
     if not lecture.is_on():
-        st.markdown(
-            "Click a map to enlarge it. Rows are queries, columns keys. The page opens on a head with a confirmed "
-            "story or, if there is none, on the head with the sharpest pattern for this text."
-        )
+        st.markdown("Click a map to enlarge it. Rows are queries, columns keys.")
     grid = attention_grid(
         patterns.attention[:, :, shown.positions][:, :, :, shown.positions], selected=(view.layer, view.head)
     )
