@@ -77,7 +77,7 @@ def _draw_second_box(view: View) -> str:
     st.text_area(
         "Second text: change it",
         key=SECOND_BOX,
-        height=68,
+        height=96,
         placeholder="Change the text here …",
         on_change=_follow_second_box,
         args=(_other_version(view) or view.text,),
@@ -204,17 +204,17 @@ def _draw_effects(comparison: TextComparison) -> None:
     strength = np.nan_to_num(np.fmax(np.abs(before), np.abs(after)))
     shown = _pairs_to_draw(comparison.pairs, strength)
     names = [_pair_name(comparison, comparison.pairs[n]) for n in shown]
-    chart(
-        compared_effects(names, before[shown], after[shown], class_name=comparison.label),
-        key="chart_effects",
-        alt=f"Bars of each word's effect on the probability of {comparison.label} in both texts; strongest: "
-        f"{names[int(strength[shown].argmax())]}",
-    )
     n = len(comparison.pairs)
     note = "" if len(shown) == n else f" Shown: the changed and the strongest words, {len(shown)} of {n}."
     st.caption(
         f"**Leave one out**: how much the probability of {plain(comparison.label)} falls when the word is removed "
         f"from its text. Negative: it rises without the word.{note}"
+    )
+    chart(
+        compared_effects(names, before[shown], after[shown], class_name=comparison.label),
+        key="chart_effects",
+        alt=f"Bars of each word's effect on the probability of {comparison.label} in both texts; strongest: "
+        f"{names[int(strength[shown].argmax())]}",
     )
 
 
