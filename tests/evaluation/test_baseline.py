@@ -130,7 +130,9 @@ def test_a_linear_model_that_wins_is_named_as_a_pipeline_that_does_as_well(rows:
     predicted = pipeline.fit(*rows(400, seed=0)).predict(texts)
     assert (predicted == labels).mean() > 0.9 and (predicted == baseline.predict(texts)).mean() > 0.9
     worse = compared(linear=GOOD, transformer=FAIR, baseline=baseline)
-    assert worse.verdict.endswith(baseline.pipeline) and baseline.pipeline not in compared(baseline=baseline).verdict
+    assert (
+        worse.verdict.endswith(f"{baseline.pipeline}.") and baseline.pipeline not in compared(baseline=baseline).verdict
+    )
 
 
 def test_c_is_the_best_on_rows_held_out_and_answers_are_the_same_each_time(monkeypatch: pytest.MonkeyPatch) -> None:

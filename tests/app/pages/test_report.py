@@ -103,4 +103,8 @@ def test_doubtful_labels_are_offered_for_correction(rows_here: None) -> None:
         predictions, was_trained_on_rows=False, on_fold=lambda done, total: None
     ).suspects
     text = body_text(app)
-    assert f"**{len(suspects):,}** of 40 labels look wrong" in text if suspects else "No label looks wrong" in text
+    assert (
+        f"**{len(suspects):,}** of 40 labels look wrong" in text
+        if suspects
+        else "None of 40 labels looks wrong" in text
+    )

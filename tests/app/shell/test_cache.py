@@ -7,7 +7,7 @@ from threading import get_ident
 
 import numpy as np
 
-from tests.app.shell.test_compute_queue import until
+from tests.app.jobs.conftest import wait_until
 from txcls.app.shell.cache import Cache
 
 
@@ -48,7 +48,7 @@ def test_a_value_that_several_threads_request_is_computed_once() -> None:
 
     with ThreadPoolExecutor(8) as threads:
         requests = [threads.submit(cache.get, "key", make, wait=lambda: waiting.add(get_ident())) for _ in range(8)]
-        until(lambda: len(waiting) == 7)
+        wait_until(lambda: len(waiting) == 7)
         end.set()
         assert [request.result(5) for request in requests] == [7] * 8
     assert len(computed) == 1

@@ -219,7 +219,7 @@ def test_email_headers_are_removed_on_request(tmp_path: Path) -> None:
     table = Table(tmp_path / "t.jsonl")
     rows = labelled_rows(table, guess_table(table))
     note = next(notes_before_training(rows.labelled))
-    assert "95 % of the texts begin with e-mail headers" in note and "remove them with --strip-headers" in note
+    assert "95\u00a0% of the texts begin with e-mail headers" in note and "remove them with --strip-headers" in note
     guess = guess_table(table, strip_headers=True)
     rows = labelled_rows(table, guess)
     assert (

@@ -104,7 +104,7 @@ def _draw_corrections(check: LabelCheck) -> dict[int, str]:
     if check.n_checked < check.n_rows:
         checked_labels += f" (drawn at random from {check.n_rows:,})"
     if not check.suspects:
-        st.markdown(f"None of {checked_labels} looks wrong.")
+        st.markdown(f"None of the {checked_labels} looks wrong.")
         return {}
     st.markdown(
         f"**{check.n_suspects:,}** of {checked_labels} look wrong, most suspect first. They need not be wrong: read "
