@@ -106,5 +106,5 @@ def test_doubtful_labels_are_offered_for_correction(rows_here: None) -> None:
     assert (
         f"**{len(suspects):,}** of 40 labels look wrong" in text
         if suspects
-        else "None of 40 labels looks wrong" in text
+        else "None of the 40 labels looks wrong" in text
     )
