@@ -116,7 +116,7 @@ def test_a_table_is_trained_on_survives_a_reload_is_stopped_inspected_downloaded
     page.get_by_role("button", name="Fit the linear baseline").click()
     expect(page.get_by_text("rows the Transformer reaches")).to_be_visible()
     page.get_by_role("button", name="Find wrong labels").click()
-    checked = page.get_by_text("of 82 labels look wrong").or_(page.get_by_text("No label looks wrong"))
+    checked = page.get_by_text("of 82 labels look wrong").or_(page.get_by_text("None of the 82 labels looks wrong"))
     expect(checked.first).to_be_visible()
     page.get_by_text("Use a table of your own instead").click()
     page.locator('input[type="file"]').first.set_input_files(
