@@ -183,6 +183,13 @@ def test_training_gets_the_time_that_planning_the_baseline_and_measuring_leave(m
     assert given == [pytest.approx(300 - 20 - 2 * plan.recipe.baseline - 2 * plan.recipe.measuring)]
 
 
+def test_the_shipped_encoder_is_found_if_checkpoints_are_saved_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TXCLS_CHECKPOINTS", str(tmp_path / "elsewhere"))
+    assert shipped_encoder() is not None
+
+
 def test_the_bytes_in_a_token_are_counted_from_its_ids() -> None:
     start = shipped_encoder()
     assert start is not None
@@ -209,6 +216,7 @@ def test_the_result_is_compared_on_rows_it_never_saw_and_saved(tmp_path: Path) -
     shares = [progress.share for progress in reports]
     assert shares[0] == 0.0 and shares[-1] == 1.0 and all(0 <= share <= 1 for share in shares)
     assert shares == sorted(shares) and epochs == [1, 2]
+    assert result.steps == (plan.steps, plan.steps) and result.seconds > plan.seconds
     loaded = load_checkpoint(tmp_path / "mine")
     assert loaded.metrics["comparison"] == result.comparison.to_dict()
     assert loaded.metrics["test"]["accuracy"] == pytest.approx((result.predictions == truth).mean(), abs=1e-4)
