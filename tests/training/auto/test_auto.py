@@ -157,6 +157,7 @@ def test_rows_that_do_not_fit_are_left_to_the_linear_baseline_with_a_note() -> N
     slow = speed.Speed(1, 100.0, ((1, 100.0),))
     plan = plan_training(rows(400), minutes=0.2, speed=slow)
     n_training, n_unused = len(plan.splits.training), len(plan.splits.unused)
+    assert any("These rows need at least" in note for note in plan.notes) == (plan.recipe.forecast > 12)
     assert n_unused > 0 and n_training == len(plan.splits.training_rows) and plan.recipe.epochs == 1
     assert n_training + n_unused + len(plan.splits.validation) + len(plan.splits.test) == 400
     assert any(f"Only {n_training:,} of {n_training + n_unused:,} rows" in note for note in plan.notes)

@@ -331,3 +331,5 @@ def _notes(lengths: Indices, speed: Speed, recipe: Recipe, n: int, minutes: floa
     if recipe.consistency:
         epochs += ", each text read twice per step with different dropout"
     yield f"{epochs}; forecast for everything: {recipe.forecast / 60:.1f} of {budget}."
+    if recipe.forecast > 60 * minutes:
+        yield f"These rows need at least {math.ceil(recipe.forecast / 60)} minutes."

@@ -48,11 +48,12 @@ def draw(read_spec: Mapping[str, Any], minutes: int) -> tuple[bool, dict[str, An
     elif job.status == "done":
         plan = forecast(job.result, minutes)
         epochs = f"{plan['epochs']} epoch{'s' * (plan['epochs'] != 1)}"
+        longer = " **These rows need more time than that.**" if plan["forecast"] > 60 * minutes else ""
         unused = f" {plan['unused']:,} rows are left out for lack of time." if plan["unused"] else ""
         st.markdown(
             f"Forecast: **{own.duration(plan['forecast'])}** for {epochs} over {plan['training']:,} rows; "
             f"{plan['validation']:,} others fit the calibration, {plan['test']:,} test the result.{unused} This server "
-            f"processes {plan['speed']['tokens_per_second']:,.0f} tokens per second in training."
+            f"processes {plan['speed']['tokens_per_second']:,.0f} tokens per second in training.{longer}"
         )
         return True, {"speed": plan["speed"]}
     else:
