@@ -19,6 +19,8 @@ from txcls.wording import percentage
 
 MAX_LISTED = 200
 """Maximum number of rows in each list."""
+MAX_CHARACTERS = 600
+"""Texts in a list are cut to this many characters."""
 _STYLE = """
 :root {color-scheme: light;}
 body {font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; color: #1a1c22;
@@ -26,7 +28,7 @@ body {font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto;
 h1 {font-size: 1.8rem;} h2 {margin-top: 2.5rem; font-size: 1.3rem;}
 table {border-collapse: collapse; width: 100%; font-size: 0.92rem; font-variant-numeric: tabular-nums;}
 th, td {text-align: left; vertical-align: top; padding: 0.25rem 0.9rem 0.25rem 0; border-bottom: 1px solid #d8d8de;
-  overflow-wrap: anywhere;}
+  overflow-wrap: break-word;}
 .list {max-height: 32rem; overflow: auto;}
 .figures {display: flex; flex-wrap: wrap; gap: 1rem 3rem;} .figures b {display: block; font-size: 1.7rem;}
 small {color: #555;}
@@ -79,17 +81,21 @@ def _list(lines: Sequence[str]) -> str:
     return "<ul>" + "".join(f"<li>{_text(line)}</li>" for line in lines) + "</ul>" if lines else ""
 
 
+def _start(text: str) -> str:
+    return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]}…"
+
+
 def _rows(rows: Sequence[RowPrediction]) -> str:
     if not rows:
         return "<p>None.</p>"
-    lines = [(row.text[:600], row.label, row.predicted, percentage(row.probability)) for row in rows]
+    lines = [(_start(row.text), row.label, row.predicted, percentage(row.probability)) for row in rows]
     return _table(("text", "label", "predicted", "probability"), lines)
 
 
 def _suspects(rows: Sequence[SuspectRow]) -> str:
     if not rows:
         return "<p>None.</p>"
-    lines = [(row.row + 1, row.text[:600], row.label, row.suggested, percentage(row.label_probability)) for row in rows]
+    lines = [(row.row + 1, _start(row.text), row.label, row.suggested, percentage(row.label_probability)) for row in rows]
     note = (
         f"<p>{len(rows):,} rows, most likely wrong first. This is a suspicion, not a proof: read the text. Method: "
         "confident learning (Northcutt et al. 2021).</p>"
