@@ -95,7 +95,9 @@ def _rows(rows: Sequence[RowPrediction]) -> str:
 def _suspects(rows: Sequence[SuspectRow]) -> str:
     if not rows:
         return "<p>None.</p>"
-    lines = [(row.row + 1, _start(row.text), row.label, row.suggested, percentage(row.label_probability)) for row in rows]
+    lines = [
+        (row.row + 1, _start(row.text), row.label, row.suggested, percentage(row.label_probability)) for row in rows
+    ]
     note = (
         f"<p>{len(rows):,} rows, most likely wrong first. This is a suspicion, not a proof: read the text. Method: "
         "confident learning (Northcutt et al. 2021).</p>"
