@@ -194,12 +194,15 @@ def _draw_card(page: layout.Page, classifier: Predictor, atlas: HeadAtlas, n: in
             f"<p>{html.escape(sentence(record.story) + _heaviest_words(words))}</p></div>"
         )
         is_cut = len(traced.tokens) > MAX_TOKENS
+        figure = attention_map(
+            pattern[:MAX_TOKENS, :MAX_TOKENS],
+            tokens,
+            elsewhere=pattern[:MAX_TOKENS, MAX_TOKENS:].sum(axis=1) if is_cut else None,
+        )
+        if lecture.is_on():
+            figure.update_layout(coloraxis_showscale=False)  # leave the room to the map
         chart(
-            attention_map(
-                pattern[:MAX_TOKENS, :MAX_TOKENS],
-                tokens,
-                elsewhere=pattern[:MAX_TOKENS, MAX_TOKENS:].sum(axis=1) if is_cut else None,
-            ),
+            figure,
             key=f"chart_head_{layer}_{head}",
             alt=f"Heat map of the attention of head {name} over {len(tokens)} tokens of “{text[:80]}”",
         )

@@ -102,6 +102,11 @@ def terms(atlas: HeadAtlas) -> str:
         if all(head.changed is not None for head in atlas.heads)
         else ""
     )
+    if lecture.is_on():
+        return (
+            "<b>Worth</b>: points of test accuracy lost when only this head’s output is replaced by its mean. "
+            "<b>Restores</b>: share of the accuracy lost with uniform weights that the story’s weights restore."
+        )
     return (
         "A story describes what a head attends to. <b>Worth</b>: the points of test accuracy lost when only this "
         f"head’s output is replaced by one vector, its mean over all tokens{interval}; other replacements give other "
