@@ -395,14 +395,17 @@ def _draw_shift(page: layout.Page, *, d_model: int, max_length: int, kind: str) 
             )
     with map_column:
         n_shown = min(N_SHOWN_DIMENSIONS, width)
+        figure = number_map(
+            shift_map(width, k)[:n_shown, :n_shown],
+            rows=[str(d) for d in range(n_shown)],
+            row_title="dimension after",
+            column_title="dimension",
+            bound=1.0,
+        )
+        if lecture.is_on():
+            figure.update_layout(coloraxis_showscale=False)  # leave the room to the map
         chart(
-            number_map(
-                shift_map(width, k)[:n_shown, :n_shown],
-                rows=[str(d) for d in range(n_shown)],
-                row_title="dimension after",
-                column_title="dimension",
-                bound=1.0,
-            ),
+            figure,
             key="chart_shift",
             alt=f"Heat map of the matrix that shifts sinusoids by {k}, its first {n_shown} dimensions: 2 by 2 blocks "
             "along the diagonal, zeros elsewhere",
