@@ -40,6 +40,12 @@ def shown(value: object, *, limit: int = 200) -> str:
     return escaped if len(escaped) <= limit else escaped[: limit - 1] + "…"
 
 
+def start_of(text: str, *, limit: int) -> str:
+    """The text without surrounding blanks or, if it is longer, its first `limit` characters and an ellipsis."""
+    text = text.strip()
+    return text if len(text) <= limit else f"{text[:limit].rstrip()}…"
+
+
 def listed(names: Iterable[str], *, limit: int = 20) -> str:
     """Quote and join names for a message: at most `limit` names, each cut after 40 characters."""
     quoted = [repr(name if len(name) <= 40 else name[:40] + "…") for name in names]

@@ -100,9 +100,7 @@ def encoder_vectors(texts: Sequence[str], *, encoder: str | Path | None = None) 
         checkpoint = None if folder is None else load_checkpoint(folder)
     except CheckpointError:
         return None
-    if checkpoint is None:
-        return None
-    if not isinstance(checkpoint.model, LanguageModel):
+    if checkpoint is None or not isinstance(checkpoint.model, LanguageModel):
         return None
     tokens = TokenisedTexts.encode(checkpoint.tokenizer, LabelledTexts(texts, [0] * len(texts), ("any",)))
     vectors = np.zeros((len(texts), checkpoint.config.model.d_model))

@@ -15,7 +15,7 @@ from txcls.evaluation.label_errors import SuspectRow
 from txcls.evaluation.report import Report, RowPrediction, class_counts_of, cluster_order, worst_pairs
 from txcls.evaluation.thresholds import POLICY_HEAD, Cheapest, coverage_by_confidence
 from txcls.figures import confusion_map, group_bars, reliability_diagram, training_curves, visible
-from txcls.wording import percentage
+from txcls.wording import percentage, start_of
 
 MAX_LISTED = 200
 """Maximum number of rows in each list."""
@@ -81,14 +81,13 @@ def _list(lines: Sequence[str]) -> str:
     return "<ul>" + "".join(f"<li>{_text(line)}</li>" for line in lines) + "</ul>" if lines else ""
 
 
-def _start(text: str) -> str:
-    return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]}…"
-
-
 def _rows(rows: Sequence[RowPrediction]) -> str:
     if not rows:
         return "<p>None.</p>"
-    lines = [(_start(row.text), row.label, row.predicted, percentage(row.probability)) for row in rows]
+    lines = [
+        (start_of(row.text, limit=MAX_CHARACTERS), row.label, row.predicted, percentage(row.probability))
+        for row in rows
+    ]
     return _table(("text", "label", "predicted", "probability"), lines)
 
 
@@ -96,7 +95,14 @@ def _suspects(rows: Sequence[SuspectRow]) -> str:
     if not rows:
         return "<p>None.</p>"
     lines = [
-        (row.row + 1, _start(row.text), row.label, row.suggested, percentage(row.label_probability)) for row in rows
+        (
+            row.row + 1,
+            start_of(row.text, limit=MAX_CHARACTERS),
+            row.label,
+            row.suggested,
+            percentage(row.label_probability),
+        )
+        for row in rows
     ]
     note = (
         f"<p>{len(rows):,} rows, most likely wrong first. This is a suspicion, not a proof: read the text. Method: "

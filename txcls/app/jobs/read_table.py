@@ -16,7 +16,7 @@ from txcls.data.tables.spreadsheet import table_csv
 from txcls.data.tables.table import Table, row_text
 from txcls.data.text_notes import text_notes
 from txcls.errors import DataError
-from txcls.wording import shown
+from txcls.wording import shown, start_of
 
 MAX_GROUPS = 200
 """Maximum number of groups of rows of each kind listed on the page; the file for download has more."""
@@ -133,7 +133,7 @@ def _problems(
             "kind": kind,
             "row_numbers": [row_numbers[row] for row in group.rows],
             "labels": list(group.labels),
-            "texts": [_start(texts[row]) for row in group.rows[: 1 if kind == "same" else 10]],
+            "texts": [start_of(texts[row], limit=_PREVIEW_LENGTH) for row in group.rows[: 1 if kind == "same" else 10]],
             "similarity": group.similarity,
         }
 
@@ -142,11 +142,6 @@ def _problems(
     yield from (problem("same", group) for group in data_survey.duplicates)
     for row in (*data_survey.no_text, *data_survey.no_label)[:1000]:
         yield problem("empty", Group((row,), (labels[row],), 0.0))
-
-
-def _start(text: str) -> str:
-    text = text.strip()
-    return text if len(text) <= _PREVIEW_LENGTH else f"{text[:_PREVIEW_LENGTH].rstrip()}…"
 
 
 KIND_TITLES: Mapping[str, str] = {
