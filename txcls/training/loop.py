@@ -1,4 +1,4 @@
-"""The training loop: `fit` a model to tokenised texts, validate it, and save a state to resume from.
+"""The training loop: `fit` a model to tokenised texts, validate it, and save its state (`saved_state.py`).
 
 python -m txcls train ag_news            # a preset, from its data set to a checkpoint folder
 python -m txcls train ag_news --resume   # continue an interrupted run
@@ -16,7 +16,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from txcls.checkpoint.folders import reason
 from txcls.checkpoint.schema import HistoryRow
 from txcls.checkpoint.snapshots import SnapshotRow, Snapshots, snapshot_steps
 from txcls.checkpoint.weights import as_stored
@@ -25,12 +24,11 @@ from txcls.data.batches import TokenisedTexts, length_bucketed_batches, pad_batc
 from txcls.errors import StoppedError, TrainingError
 from txcls.model import Encoder, TextClassifier
 from txcls.runtime.device import autocast_dtype, bound_kernel_cache
-from txcls.runtime.files import replacing
 from txcls.runtime.interrupts import stop_requests
 from txcls.training.objectives import Classify, Objective, Validated
 from txcls.training.optim import AveragedWeights, learning_rate, make_optimizer, set_learning_rate
+from txcls.training.saved_state import read_state, write_state
 
-STATE_VERSION = 4
 MAX_SAVING_SHARE = 0.02
 """Maximum share of time spent saving the state; large models are therefore saved less often than configured."""
 
@@ -141,7 +139,7 @@ def fit(
     trainer.max_seconds = max_seconds
     torch.manual_seed(config.seed)
     if resume:
-        trainer.load()
+        trainer.load_state_dict(read_state(state_path, trainer.identity()))
     return trainer.run(on_step=on_step, on_validation=on_validation, max_steps=max_steps, should_stop=should_stop)
 
 
@@ -388,15 +386,18 @@ class Trainer:
         return time.monotonic() - self.saved_at > pause
 
     def _save(self) -> None:
-        """Atomically write everything that `load` needs."""
         if self.state_path is None:
             return
         started = time.monotonic()
-        state = {
-            "version": STATE_VERSION,
-            "config": self.config.model_dump_json(),
-            "shapes": self._shapes(),
-            "rows": self.rows,
+        write_state(self.state_path, self.state_dict())
+        self.saved_at = time.monotonic()
+        self.last_save_took = self.saved_at - started
+        self.seconds += self.last_save_took
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that `load_state_dict` needs to continue as if the run had not been interrupted."""
+        return {
+            **self.identity(),
             "position": (self.epoch, self.batch, self.step),
             "seconds": self.seconds,
             "tokens": self.tokens,
@@ -410,24 +411,9 @@ class Trainer:
             "optimizer": self.optimizer.state_dict(),
             "random": [self._random_state()],  # a list, as in the states of earlier versions
         }
-        try:
-            self.state_path.parent.mkdir(parents=True, exist_ok=True)
-            via = self.state_path.with_suffix(".tmp")
-            with replacing(self.state_path, temporary=via) as temporary, temporary.open("wb") as file:
-                torch.save(state, file)  # given a path, torch.save would hide why writing failed
-        except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
-            cause = error if isinstance(error, OSError) else error.__context__ or error
-            raise TrainingError(
-                f"cannot save the training state to {self.state_path}: {reason(cause)}; free some space, or choose "
-                "another folder with --out. The state saved before is unchanged; continue from it with --resume"
-            ) from error
-        self.saved_at = time.monotonic()
-        self.last_save_took = self.saved_at - started
-        self.seconds += self.last_save_took
 
-    def load(self) -> None:
-        """Restore the state saved in `state_path`; errors as for `fit`."""
-        state = self._read()
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from a state that `state_dict` returned in a run with the same settings, model and rows."""
         self.epoch, self.batch, self.step = state["position"]
         self.seconds, self.tokens = state["seconds"], state.get("tokens", 0)
         self.running = _RunningSums(**state["running"])
@@ -444,8 +430,10 @@ class Trainer:
         if self.device.type == "cuda":
             torch.cuda.set_rng_state_all(cuda)
 
-    def _shapes(self) -> str:
-        return str(sorted((name, tuple(tensor.shape)) for name, tensor in self.model.state_dict().items()))
+    def identity(self) -> dict[str, Any]:
+        """What must be equal in the run that saved a state and in the run that continues from it."""
+        shapes = sorted((name, tuple(tensor.shape)) for name, tensor in self.model.state_dict().items())
+        return {"config": self.config.model_dump_json(), "shapes": str(shapes), "rows": self.rows}
 
     def _random_state(self) -> tuple[Tensor, list[Tensor]]:
         return torch.get_rng_state(), torch.cuda.get_rng_state_all() if self.device.type == "cuda" else []
@@ -453,36 +441,7 @@ class Trainer:
     def _resume_hint(self) -> str:
         return f"; its state is in {self.state_path}, continue with --resume" if self.state_path else ""
 
-    def _read(self) -> dict[str, Any]:
-        """Read the saved state, and check that it is from a run with the same settings, model and rows."""
-        if self.state_path is None or not self.state_path.is_file():
-            raise TrainingError(f"nothing to resume: there is no {self.state_path}; start without --resume")
-        try:
-            state: dict[str, Any] = torch.load(self.state_path, map_location="cpu", weights_only=True)
-        except Exception as error:  # torch.load raises many exception types for a damaged file
-            raise TrainingError(f"{self.state_path} is damaged ({error}); start without --resume") from error
-        for part, saved, expected in (
-            ("format", state.get("version"), STATE_VERSION),
-            ("training settings", _settings(state.get("config")), self.config),
-            ("model shapes", state.get("shapes"), self._shapes()),
-            ("row counts", tuple(state.get("rows", ())), self.rows),
-        ):
-            if saved != expected:
-                raise TrainingError(
-                    f"{self.state_path} is from a run with different {part} and cannot be resumed; repeat that run's "
-                    "settings, or start without --resume"
-                )
-        return state
-
 
 def _validation_points(n_batches: int, n_validations: int) -> set[int]:
     """The batches of an epoch (from 1) after which to validate: evenly spaced, including the last."""
     return {max(1, round(n_batches * (n + 1) / n_validations)) for n in range(n_validations)}
-
-
-def _settings(saved: object) -> TrainConfig | None:
-    """The settings of a saved state, with defaults for settings added since then; None if they are damaged."""
-    try:
-        return TrainConfig.model_validate_json(str(saved))
-    except ValueError:
-        return None

@@ -8,7 +8,8 @@ import pytest
 from tests.inspection.stories.planted import kinds_of, planted, random_texts
 from txcls.inspection.stories import ANY, Clause, Story, find_stories, measure_story
 from txcls.inspection.stories.kinds import NAMED
-from txcls.inspection.stories.story import _bootstrap, _control_keys, story_masks
+from txcls.inspection.stories.measure_story import _bootstrap, _control_keys
+from txcls.inspection.stories.story import story_masks
 from txcls.inspection.stories.verdicts import ATTENDS, CONFIRMED, IDLE, MAX_BY_CONTROL, PART, verdict_of
 
 NEXT = (Clause("first token", "next token"),)

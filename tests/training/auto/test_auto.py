@@ -20,8 +20,7 @@ from txcls.text.vocabulary import SPECIAL_TOKENS
 from txcls.training import TrainingInterruptedError, speed
 from txcls.training.auto import plan as planning
 from txcls.training.auto import run as running
-from txcls.training.auto.plan import TrainingPlan, plan_training, shipped_encoder
-from txcls.training.auto.recipe import (
+from txcls.training.auto.choose_settings import (
     CONSISTENCY_WEIGHT,
     ENOUGH_EPOCHS,
     Recipe,
@@ -29,8 +28,9 @@ from txcls.training.auto.recipe import (
     choose_recipe,
     epochs_for,
 )
+from txcls.training.auto.hold_out import split_rows
+from txcls.training.auto.plan import TrainingPlan, plan_training, shipped_encoder
 from txcls.training.auto.run import RunProgress, run_plan
-from txcls.training.auto.split import split_rows
 from txcls.training.run_folder import state_file
 
 CLASSES = ("food", "rail", "rain")

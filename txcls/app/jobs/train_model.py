@@ -11,8 +11,8 @@ from txcls.app.jobs.queue import Job
 from txcls.app.jobs.sessions import append_line, write_json
 from txcls.app.shell.limits import limits
 from txcls.checkpoint.schema import HistoryRow
+from txcls.training.auto.choose_settings import RecipeInputs, choose_recipe
 from txcls.training.auto.plan import TrainingPlan, plan_training
-from txcls.training.auto.recipe import RecipeInputs, choose_recipe
 from txcls.training.auto.run import RunProgress, run_plan
 from txcls.training.speed import Speed
 

@@ -21,8 +21,9 @@ from txcls.inspection.stories.kinds import (
     queries_of,
 )
 from txcls.inspection.stories.lists import FittedLists, Lists, fit_lists
+from txcls.inspection.stories.measure_story import MeasuredStory, measure_story, necessary_part
 from txcls.inspection.stories.search import find_stories
-from txcls.inspection.stories.story import Clause, MeasuredStory, Story, measure_story, necessary_part
+from txcls.inspection.stories.story import Clause, Story
 from txcls.inspection.stories.verdicts import Verdict
 from txcls.inspection.stories.wording import (
     VERDICT_MARKS,

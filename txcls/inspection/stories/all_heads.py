@@ -9,14 +9,8 @@ from numpy.typing import NDArray
 from txcls.inference.predictor import Predictor
 from txcls.inspection.stories.kinds import PREDICTION_ROLES, Bools, TextKinds
 from txcls.inspection.stories.lists import Lists
-from txcls.inspection.stories.story import (
-    CONTROL_DRAWS,
-    MeasuredStory,
-    Shares,
-    Story,
-    correct_predictions,
-    weights_of,
-)
+from txcls.inspection.stories.measure_story import CONTROL_DRAWS, MeasuredStory, Shares, correct_predictions
+from txcls.inspection.stories.story import Story, weights_of
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,9 @@ from txcls.inspection.stories.kinds import (
     roles_by_prediction,
 )
 from txcls.inspection.stories.lists import LOG_WEIGHT_STEP, MAX_DISTANCE, Lists, fit_lists
+from txcls.inspection.stories.measure_story import MeasuredStory, measure_story, necessary_part
 from txcls.inspection.stories.search import find_stories
-from txcls.inspection.stories.story import Clause, MeasuredStory, Story, measure_story, necessary_part, story_masks
+from txcls.inspection.stories.story import Clause, Story, story_masks
 from txcls.inspection.stories.verdicts import IDLE
 
 MAX_TRAINING = (8000, 300_000)

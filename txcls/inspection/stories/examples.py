@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from txcls.data.types import Roles
 from txcls.inference.predictor import Predictor
 from txcls.inspection.stories.kinds import TextKinds, head_patterns, kinds_of_text, roles_by_prediction
-from txcls.inspection.stories.story import BATCH_TEXTS, Story, clause_masks
+from txcls.inspection.stories.measure_story import BATCH_TEXTS
+from txcls.inspection.stories.story import Story, clause_masks
 
 
 def clearest_texts(

@@ -8,16 +8,8 @@ import numpy as np
 from txcls.inference.predictor import Predictor
 from txcls.inspection.stories.kinds import ANY, PREDICTION_ROLES, TOKEN_KINDS, KindsTable, TextKinds, measure_kinds
 from txcls.inspection.stories.lists import FittedLists
-from txcls.inspection.stories.story import (
-    MIN_SHARE_GAIN,
-    Clause,
-    Story,
-    Weights,
-    attention_on_keys,
-    correct_predictions,
-    uniform_weights,
-    weights_of,
-)
+from txcls.inspection.stories.measure_story import MIN_SHARE_GAIN, attention_on_keys, correct_predictions
+from txcls.inspection.stories.story import Clause, Story, Weights, uniform_weights, weights_of
 from txcls.inspection.stories.verdicts import ATTENDS, CONFIRMED, IDLE
 
 MAX_CLAUSES = 3

@@ -5,7 +5,8 @@ from math import isnan
 from txcls.inspection.stories.atlas import HeadAtlas, HeadRecord
 from txcls.inspection.stories.kinds import AGREEING, ANY, ATTRACTOR, NAMED, NOT_NAMED
 from txcls.inspection.stories.lists import Lists
-from txcls.inspection.stories.story import CONTROL_DRAWS, Clause, MeasuredStory
+from txcls.inspection.stories.measure_story import CONTROL_DRAWS, MeasuredStory
+from txcls.inspection.stories.story import Clause
 from txcls.inspection.stories.verdicts import CONFIRMED, IDLE, MAX_BY_CONTROL
 from txcls.wording import percentage
 
