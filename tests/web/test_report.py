@@ -1,6 +1,7 @@
 """The report as an HTML file, and the command that writes it."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,16 @@ def test_the_file_needs_no_network_and_runs_nothing_of_the_rows(classifier: Pred
         assert heading in page
     assert "Each confusion has fewer than 5 errors" in page and "5 of 6 labels look wrong" in page
     assert page.count("Plotly.newPlot(") >= 4
+    assert "95 % interval" in page and "Always guessing the most frequent class" in page
+
+
+def test_classes_that_are_never_predicted_are_named(classifier: Predictor) -> None:
+    only_class = replace(report_on(classifier, ROWS, rows_description="18 rows"), classes=CLASSES)
+    confusion = [[0, row, 0, 0] for row in (4, 5, 6, 3)]
+    only_class = replace(only_class, metrics={**only_class.metrics, "confusion": confusion})
+    page = report_html(only_class)
+    assert f"{CLASSES[1]} is predicted for every row." in page
+    assert f"most frequent class, {CLASSES[2]}, is right on" in page and "<td>–</td>" in page
 
 
 @pytest.fixture

@@ -20,7 +20,16 @@ from txcls.evaluation.confusions import WORDS_HEAD, class_advice, confusion_word
 from txcls.evaluation.evaluate import in_classes_of
 from txcls.evaluation.evaluate_file import MIN_LEARNED, FileRows, rows_of_file
 from txcls.evaluation.label_errors import SuspectRow, held_out_probabilities, suspect_rows
-from txcls.evaluation.report import Report, class_counts_of, report_on, sample_rows, stored_report, worst_pairs
+from txcls.evaluation.report import (
+    Report,
+    class_counts_of,
+    headline_metrics,
+    majority_sentence,
+    report_on,
+    sample_rows,
+    stored_report,
+    worst_pairs,
+)
 from txcls.evaluation.thresholds import POLICY_HEAD, Cheapest, cheapest_policy, coverage_by_confidence, make_costs
 from txcls.inference.predictor import Predictor
 from txcls.web.report import report_html
@@ -180,14 +189,14 @@ def _print_report(
     out = console()
     out.print(Text(f"{result.name}: {shown(result.rows_description)}", style="bold"))
     if result.metrics:
-        out.print(
-            f"accuracy {percentage(result.metrics['accuracy'], 2)}   macro-F1 {result.metrics['macro_f1']:.4f}   "
-            f"calibration error {result.metrics['ece']:.4f}"
-        )
+        for name, value, meaning in headline_metrics(result.metrics):
+            out.print(Text(f"{name:<18}{value:>8}  {meaning}"))
         if "accuracy_with_unknown" in result.metrics:
             out.print(
                 f"accuracy {percentage(result.metrics['accuracy_with_unknown'], 2)} with unknown classes as errors"
             )
+        if sentence := majority_sentence(result):
+            out.print(Text(sentence))
     if baseline is not None:
         out.print(Text(baseline.verdict()))
         out.print(
@@ -226,8 +235,13 @@ def _print_report(
         suspect_lines = [
             (row.text, row.label, row.suggested, percentage(row.label_probability)) for row in suspects[:LISTED]
         ]
-        title = f"{len(suspects):,} rows with labels that look wrong, the most likely errors first"
-        print_rows(("text", "label", "suggested", "probability of the label"), suspect_lines, title=title, limit=100)
+        if suspects:
+            title = f"{len(suspects):,} rows with labels that look wrong, the most likely errors first"
+            print_rows(
+                ("text", "label", "suggested", "probability of the label"), suspect_lines, title=title, limit=100
+            )
+        else:
+            out.print("No label looks wrong.")
         assert result.predictions is not None  # suspects are among these rows
         for line in label_advice(suspects, result.predictions.rows):
             out.print(Text(line))

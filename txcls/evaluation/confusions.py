@@ -118,9 +118,20 @@ def _of(n: int, total: int) -> str:
     return f"{n:,} of {total:,} ({percentage(n / total)})"
 
 
+def _never_predicted(report: Report) -> list[str]:
+    """A sentence on the classes that have rows but are never predicted."""
+    counts = class_counts_of(report).values()
+    never = [shown(count.label) for count in counts if count.n and not count.n_predicted]
+    always = [shown(count.label) for count in counts if count.n_predicted]
+    if len(always) == 1 and never:
+        return [f"{always[0]} is predicted for every row."]
+    named = never if len(never) <= MAX_WORDS else [*never[:MAX_WORDS], f"{len(never) - MAX_WORDS} more"]
+    return [f"Never predicted: {', '.join(named)}."] if never else []
+
+
 def class_advice(report: Report) -> list[str]:
-    """A sentence on each pair of classes confused in both directions, and on each class with too few training rows."""
-    counts, confusion, lines = class_counts_of(report), report.confusion, []
+    """Sentences on classes never predicted, pairs confused in both directions, and classes with few training rows."""
+    counts, confusion, lines = class_counts_of(report), report.confusion, _never_predicted(report)
     for pair in () if confusion is None else worst_pairs(report.classes, confusion):
         directions = ((pair.first, pair.first_as_second), (pair.second, pair.second_as_first))
         if all(n >= max(MIN_ERRORS, MIN_SHARE_OF_CLASS * counts[label].n) for label, n in directions):

@@ -27,9 +27,15 @@ from txcls.evaluation.evaluate import (
 )
 from txcls.evaluation.metrics import wilson
 from txcls.inference.predictor import Predictor
+from txcls.wording import percentage
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.integer[Any]]
+
+RELIABILITY_CAPTION = (
+    "On the dashed line, predictions with 80 % confidence are right in 80 % of cases. Below it, the classifier is "
+    "overconfident; above it, underconfident. Larger dots represent more rows."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +135,37 @@ class Report:
         return np.asarray(counts, dtype=np.int64) if counts else None
 
 
+def headline_metrics(metrics: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """The name, value and meaning of each of the main metrics, as text."""
+    n = metrics["n"]
+    interval = wilson(round(metrics["accuracy"] * n), n)
+    return [
+        (
+            "Accuracy",
+            percentage(metrics["accuracy"]),
+            f"Share of rows whose predicted class is the label; 95 % interval {100 * interval.low:.1f} to "
+            f"{100 * interval.high:.1f} %.",
+        ),
+        ("Macro-F1", percentage(metrics["macro_f1"]), "Mean F1 of the classes; each class counts equally."),
+        (
+            "Calibration error",
+            percentage(metrics["ece"]),
+            "Mean difference between confidence and accuracy, in 15 bins.",
+        ),
+        ("Log loss", f"{metrics['log_loss']:.3f}", "Mean negative logarithm of the label's probability; 0 is perfect."),
+    ]
+
+
+def majority_sentence(report: Report) -> str | None:
+    """How often the most frequent class alone would be right on these rows; None without a confusion matrix."""
+    if report.confusion is None:
+        return None
+    support = report.confusion.sum(axis=1)  # C
+    most = int(support.argmax())
+    share = percentage(support[most] / support.sum())
+    return f"Always guessing the most frequent class, {report.classes[most]}, is right on {share} of these rows."
+
+
 def stored_report(checkpoint: Checkpoint) -> Report:
     """The report from a checkpoint's files, without texts: metrics on test rows or, if missing, on validation rows."""
     splits = [split for split in ("test", "validation", "new") if split in checkpoint.metrics]
@@ -214,6 +251,11 @@ class ClassCounts:
     n: int
     right: int
     false_positives: int
+
+    @property
+    def n_predicted(self) -> int:
+        """Number of rows predicted as this class."""
+        return self.right + self.false_positives
 
     @property
     def recall_cell(self) -> str:

@@ -12,7 +12,16 @@ from txcls.checkpoint.comparison import Comparison
 from txcls.evaluation.baseline import BaselinePredictions
 from txcls.evaluation.confusions import WORDS_HEAD, class_advice, label_advice, words_table
 from txcls.evaluation.label_errors import SuspectRow
-from txcls.evaluation.report import Report, RowPrediction, class_counts_of, cluster_order, worst_pairs
+from txcls.evaluation.report import (
+    RELIABILITY_CAPTION,
+    Report,
+    RowPrediction,
+    class_counts_of,
+    cluster_order,
+    headline_metrics,
+    majority_sentence,
+    worst_pairs,
+)
 from txcls.evaluation.thresholds import POLICY_HEAD, Cheapest, coverage_by_confidence
 from txcls.figures import confusion_map, group_bars, reliability_diagram, training_curves, visible
 from txcls.wording import percentage, start_of
@@ -30,7 +39,8 @@ table {border-collapse: collapse; width: 100%; font-size: 0.92rem; font-variant-
 th, td {text-align: left; vertical-align: top; padding: 0.25rem 0.9rem 0.25rem 0; border-bottom: 1px solid #d8d8de;
   overflow-wrap: break-word;}
 .list {max-height: 32rem; overflow: auto;}
-.figures {display: flex; flex-wrap: wrap; gap: 1rem 3rem;} .figures b {display: block; font-size: 1.7rem;}
+.figures {display: flex; flex-wrap: wrap; gap: 1rem 3rem;} .figures div {max-width: 14rem;}
+.figures b {display: block; font-size: 1.7rem;}
 small {color: #555;}
 """
 
@@ -81,6 +91,10 @@ def _list(lines: Sequence[str]) -> str:
     return "<ul>" + "".join(f"<li>{_text(line)}</li>" for line in lines) + "</ul>" if lines else ""
 
 
+def _small(text: str) -> str:
+    return f"<p><small>{_text(text)}</small></p>"
+
+
 def _rows(rows: Sequence[RowPrediction]) -> str:
     if not rows:
         return "<p>None.</p>"
@@ -116,19 +130,18 @@ def _headline(report: Report) -> str:
     metrics = report.metrics
     if not metrics:
         return "<p>Nothing was measured.</p>"
-    values = (
-        ("accuracy", percentage(metrics["accuracy"])),
-        ("macro-F1", f"{metrics['macro_f1']:.3f}"),
-        ("calibration error", f"{metrics['ece']:.3f}"),
-        ("log loss", f"{metrics['log_loss']:.3f}"),
+    blocks = "".join(
+        f"<div>{name}<b>{value}</b><small>{_text(meaning)}</small></div>"
+        for name, value, meaning in headline_metrics(metrics)
     )
-    blocks = "".join(f"<div><b>{value}</b>{name}</div>" for name, value in values)
     today = f"{datetime.now().astimezone():%d %B %Y}"
     headline = f'<p>On {_text(report.rows_description)}, {today}.</p><div class="figures">{blocks}</div>'
     if report.comparison:
         compared = Comparison.from_dict(report.comparison)
         headline += _table(("on the test rows", "accuracy", "macro-F1"), compared.table)
-        headline += f"<p>{_text(compared.verdict)}</p>"
+        headline += f"<p>{_text(compared.verdict)} {_text(compared.settings)}</p>"
+    elif sentence := majority_sentence(report):
+        headline += f"<p>{_text(sentence)}</p>"
     return headline
 
 
@@ -148,41 +161,44 @@ def _figures(report: Report, cheapest: Cheapest | None) -> list[str]:
         figure = confusion_map([report.classes[c] for c in order], counts[order][:, order])
         figure.update_layout(dragmode="zoom")
         worst = worst_pairs(report.classes, counts)
-        lines = [(p.first, p.second, p.first_as_second, p.second_as_first, percentage(p.share)) for p in worst]
+        pairs = [(p.first, p.second, p.first_as_second, p.second_as_first, percentage(p.share)) for p in worst]
         parts += [
             "<h2>What is confused with what?</h2>",
             _chart(figure, alt=f"Confusion matrix of {len(order)} classes"),
-            "<p><small>Draw a rectangle to zoom in; double-click to zoom out.</small></p>",
+            _small(
+                "Rows are true classes, columns are predicted classes. Draw a rectangle to zoom in; double-click to "
+                "zoom out."
+            ),
             _table(
                 ("class", "other class", "first classified as other", "other classified as first", "share of both"),
-                lines,
+                pairs,
             ),
+            _small("Share of both: of the rows of these two classes, how many are classified as the other one."),
             _list(class_advice(report)),
         ]
         if report.predictions is not None and not report.predictions.right.all():
             words, caption = words_table(report.predictions)
             table = _table(WORDS_HEAD, words) if words else ""
-            parts += ["<h3>The words behind each confusion</h3>", table, f"<p><small>{_text(caption)}</small></p>"]
+            parts += ["<h3>The words behind each confusion</h3>", table, _small(caption)]
     if metrics.get("per_class"):
         by_f1 = sorted(metrics["per_class"], key=lambda row: float(row["f1"]))
         by_class = class_counts_of(report)
-        lines_of = [
-            (
-                row["label"],
-                *(
-                    (by_class[row["label"]].recall_cell, f"{by_class[row['label']].false_positives:,}")
-                    if by_class
-                    else ()
-                ),
-                *(percentage(row[key]) for key in ("precision", "recall", "f1")),
-            )
-            for row in by_f1
-        ]
+        lines_of = []
+        for row in by_f1:
+            count = by_class.get(row["label"])
+            precision = percentage(row["precision"]) if count is None or count.n_predicted else "–"
+            cells = () if count is None else (count.recall_cell, f"{count.false_positives:,}")
+            lines_of.append((row["label"], *cells, precision, percentage(row["recall"]), percentage(row["f1"])))
         head = ("class", *(("recall (95 % CI)", "false positives") if by_class else ()), "precision", "recall", "F1")
-        parts += ["<h2>Class by class</h2>", _table(head, lines_of)]
+        note = (
+            "Recall: share of the class's rows that are predicted as this class. False positives: rows of other "
+            "classes predicted as this class. Precision: share of the rows predicted as this class that are of it; "
+            "– if there are none. F1: the harmonic mean of precision and recall."
+        )
+        parts += ["<h2>Class by class</h2>", _table(head, lines_of), _small(note)]
     if metrics.get("reliability"):
         chart = _chart(reliability_diagram(metrics["reliability"]), alt="Accuracy by confidence")
-        parts += ["<h2>Can its confidence be trusted?</h2>", chart]
+        parts += ["<h2>Can its confidence be trusted?</h2>", chart, _small(RELIABILITY_CAPTION)]
     if report.predictions is not None:
         coverage = [row.cells for row in coverage_by_confidence(report.predictions)]
         head = ("answer only above", "rows answered", "of these, correct")
@@ -207,5 +223,6 @@ def _groups(report: Report) -> list[str]:
     if order := report.metrics.get("order"):
         lines = [("as typed", percentage(report.metrics["accuracy"]))]
         lines += [(ORDER[name], percentage(accuracy)) for name, accuracy in order.items()]
-        parts += ["<h2>Without word order</h2>", _table(("", "accuracy"), lines)]
+        note = "If the accuracy hardly falls, the classifier hardly uses the order of the words."
+        parts += ["<h2>Without word order</h2>", _table(("", "accuracy"), lines), _small(note)]
     return parts

@@ -37,7 +37,7 @@ def no_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_without_texts_stored_figures_are_shown_and_the_rest_is_explained(no_rows: None) -> None:
     app = open_page("report", checkpoint=PLAIN)
-    assert [element.value for element in app.metric] == ["92.5\u00a0%", "0.920", "0.010", "0.300"]
+    assert [element.value for element in app.metric] == ["92.5\u00a0%", "92.0\u00a0%", "1.0\u00a0%", "0.300"]
     assert {drawing.key for drawing in charts_of(app)} == {"chart_training_report", "chart_confusion"}
     assert "not on this machine" in body_text(app)
     assert not says(app.subheader, "mistakes")

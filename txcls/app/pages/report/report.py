@@ -22,7 +22,17 @@ from txcls.checkpoint.comparison import Comparison
 from txcls.errors import DataError
 from txcls.evaluation.confusions import class_advice
 from txcls.evaluation.learning_curve import CURVE_HEAD
-from txcls.evaluation.report import Report, RowPredictions, class_counts_of, cluster_order, stored_report, worst_pairs
+from txcls.evaluation.report import (
+    RELIABILITY_CAPTION,
+    Report,
+    RowPredictions,
+    class_counts_of,
+    cluster_order,
+    headline_metrics,
+    majority_sentence,
+    stored_report,
+    worst_pairs,
+)
 from txcls.evaluation.thresholds import CONFIDENCES, POLICY_HEAD, Costs, cheapest_policy, coverage_above
 from txcls.figures import confusion_map, group_bars, group_lines, reliability_diagram, training_curves, visible
 from txcls.wording import percentage
@@ -141,20 +151,16 @@ def _draw_metrics(report: Report, comparison: Mapping[str, Any] | None) -> None:
     if not report.metrics:
         st.info("No metrics were saved when this classifier was trained, and there are no rows to compute them on.")
         return
-    metrics = report.metrics
     st.subheader(f"On {plain(report.rows_description)}", anchor=False)
     columns = st.container(horizontal=True, gap="large", key="report_metrics")
-    for name, value, meaning in (
-        ("Accuracy", percentage(metrics["accuracy"]), "Share of rows whose predicted class is the label."),
-        ("Macro-F1", f"{metrics['macro_f1']:.3f}", "Mean F1 of the classes; each class counts equally."),
-        ("Calibration error", f"{metrics['ece']:.3f}", "Mean difference between confidence and accuracy, in 15 bins."),
-        ("Log loss", f"{metrics['log_loss']:.3f}", "Mean negative logarithm of the label's probability."),
-    ):
+    for name, value, meaning in headline_metrics(report.metrics):
         columns.metric(name, value, help=meaning, width="content")
     if comparison:
         models = Comparison.from_dict(comparison)
         st.markdown(table(("held-out rows (95 % CI)", "accuracy", "macro-F1"), models.table))
         st.caption(f"{plain(models.verdict)} {models.settings}")
+    elif sentence := majority_sentence(report):
+        st.caption(plain(sentence))
 
 
 def _draw_training_curves(report: Report) -> None:
@@ -230,6 +236,8 @@ def _draw_per_class(report: Report) -> None:
     columns: dict[str, Sequence[Any]] = {name: [row[field] for row in per_class] for name, field in names.items()}
     if counts_by_class := class_counts_of(report):
         counts = [counts_by_class[row["label"]] for row in per_class]
+        shares = zip(columns["precision"], counts, strict=True)
+        columns["precision"] = [share if count.n_predicted else None for share, count in shares]
         columns["recall (95 % CI)"] = [count.recall_cell for count in counts]
         columns["false positives"] = [count.false_positives for count in counts]
     report_rows.draw_table(columns, key="classes", percent=("precision", "recall", "F1"))
@@ -246,10 +254,7 @@ def _draw_reliability(report: Report) -> None:
         alt=f"Accuracy in {len(bins)} bins of confidence; in the largest, {largest['n']:,} rows, confidence "
         f"{percentage(largest['confidence'])} and accuracy {percentage(largest['accuracy'])}",
     )
-    st.caption(
-        "On the dashed line, predictions with 80 % confidence are right in 80 % of cases. Below it, the classifier is "
-        "overconfident; above it, underconfident. Larger dots represent more rows."
-    )
+    st.caption(RELIABILITY_CAPTION)
 
 
 def _draw_answered_rows(predictions: RowPredictions) -> None:
