@@ -24,7 +24,7 @@ from tests.browser.server import CHROMIUM_ARGS
 from txcls.config import ModelConfig, TrainConfig
 from txcls.model import TextClassifier
 from txcls.training.optim import make_optimizer
-from txcls.web.bundle import script
+from txcls.web.join_scripts import script
 from txcls.web.playground import export_playground
 
 TASKS = {

@@ -16,9 +16,9 @@ from txcls.data.datasets import open_dataset
 from txcls.data.examples import examples_for
 from txcls.data.generated.agreement import minimal_pairs
 from txcls.data.generated.agreement.rows import CLASSES
-from txcls.data.texts import open_texts
+from txcls.data.unlabelled_texts import open_texts
 from txcls.evaluation.evaluate import evaluate, in_classes_of, predict_logits
-from txcls.evaluation.unlike import unlike_validation
+from txcls.evaluation.unlike_validation import unlike_validation
 from txcls.inference.predictor import Predictor
 from txcls.inspection.tracing import trace_text
 from txcls.training.corpus import windows

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from txcls.evaluation.evaluate import Evaluation
     from txcls.inspection.ablation import Ablation, AblationMethod, Means, OutputAblation, PartEffects
     from txcls.inspection.attribution import Baseline, Explanation, Target
+    from txcls.inspection.steps import Walk
     from txcls.inspection.tracing import TracedText
-    from txcls.inspection.walk import Walk
 
 Head = tuple[int, int]
 """(layer, head), both counted from 0, as in `traced.attention[layer, head]`."""
@@ -89,7 +89,7 @@ class Classifier(Predictor):
             TraceError: the text has no words.
             TypeError: the text is not a string.
         """
-        from txcls.inspection.walk import walk_through
+        from txcls.inspection.steps import walk_through
 
         return walk_through(self, text)
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from tests.app.drawn import open_page
 from txcls.app.shell import state
-from txcls.lessons.address import View
+from txcls.lessons.page_address import View
 
 SECTIONS = {
     "Try": {"Classify": "", "Lessons": "lessons", "Playground": "playground"},

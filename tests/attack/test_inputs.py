@@ -29,7 +29,7 @@ from tests.data.published.test_newsgroups import FILES as POSTS
 from tests.data.tars import COMPRESS, tar
 from tests.text.strategies import texts
 from txcls.checkpoint.folders import SNAPSHOTS
-from txcls.lessons.address import View, params_from_view, view_from_params
+from txcls.lessons.page_address import View, params_from_view, view_from_params
 
 pytestmark = [pytest.mark.slow, pytest.mark.attack, pytest.mark.timeout(3600 if FULL_SIZE else 180)]
 many = settings(

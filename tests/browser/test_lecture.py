@@ -14,7 +14,7 @@ from tests.browser.conftest import Server
 from tests.browser.visiting import query, settle, text_box, visit, wait_until_steady
 from txcls.app.menu import ATTENTION, PAGES
 from txcls.inference.predictor import Predictor
-from txcls.inspection.walk import walk_through
+from txcls.inspection.steps import walk_through
 
 TEXT = "the bank raised its rates again"
 CHARTS = ".js-plotly-plot"

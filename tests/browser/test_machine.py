@@ -19,8 +19,8 @@ from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Change, ablate
 from txcls.inspection.lens import class_lens
 from txcls.inspection.tracing import TracedText, trace_text
-from txcls.web.bundle import script
 from txcls.web.export import export_page, packed
+from txcls.web.join_scripts import script
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -17,8 +17,8 @@ from txcls.checkpoint.archive import unpack
 from txcls.classifier import load
 from txcls.data.generated.who_won import Form, make_report
 from txcls.lessons import given_lesson
-from txcls.lessons.address import PLAYGROUND
-from txcls.web.bundle import script
+from txcls.lessons.page_address import PLAYGROUND
+from txcls.web.join_scripts import script
 from txcls.web.lesson import export_lesson
 from txcls.web.playground import export_playground, playground
 from txcls.wording import bounded_percentage

@@ -14,7 +14,7 @@ from tests.conftest import add_noise
 from txcls.config import ModelConfig, TrainConfig
 from txcls.model import TextClassifier
 from txcls.training.optim import learning_rate, make_optimizer, set_learning_rate
-from txcls.web.bundle import script
+from txcls.web.join_scripts import script
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

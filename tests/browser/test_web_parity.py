@@ -27,7 +27,7 @@ from txcls.checkpoint.listing import list_checkpoints
 from txcls.config import ScopeRule, ScopeScore, TextConfig
 from txcls.data.examples import EXAMPLES, QUERIES, REVIEWS
 from txcls.errors import TxclsError
-from txcls.evaluation.unlike import unlike_validation
+from txcls.evaluation.unlike_validation import unlike_validation
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import Change, ablate, measure_means
 from txcls.inspection.lens import class_lens
@@ -35,11 +35,11 @@ from txcls.inspection.patching import Direction, patch_grid
 from txcls.inspection.tracing import trace_text
 from txcls.text.cleaning import clean
 from txcls.text.tokenizer import Tokenizer
-from txcls.web import bundle
-from txcls.web.bundle import script
+from txcls.web import join_scripts
 from txcls.web.export import describe, unsupported
-from txcls.web.patterns import to_javascript
-from txcls.web.tables import reading_tables
+from txcls.web.join_scripts import script
+from txcls.web.regex_to_javascript import to_javascript
+from txcls.web.tokenizer_rules import reading_tables
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -157,7 +157,7 @@ def test_matrix_products_of_any_shape_equal_numpys(multiplying: "Page") -> None:
 
 
 def test_the_kernel_is_what_its_source_assembles_to() -> None:
-    folder = Path(bundle.__file__).with_name("engine")
+    folder = Path(join_scripts.__file__).with_name("engine")
     assembled = wasmtime.wat2wasm((folder / "kernel.wat").read_text(encoding="utf-8"))
     stored = (folder / "kernel.js").read_text(encoding="utf-8").split("`")[1]
     assert base64.b64decode(stored) == bytes(assembled), "after a change, write the module's base64 to kernel.js"

@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from tests.conftest import TEXTS, Untrained, make_checkpoint
-from txcls.data.tables.spreadsheet import escape_formula
+from txcls.data.tables.safe_csv import escape_formula
 from txcls.errors import DataError, StoppedError
 from txcls.evaluation import predict_file as module
 from txcls.evaluation.predict_file import predict_file

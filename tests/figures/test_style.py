@@ -25,7 +25,7 @@ from txcls.figures import (
     visible,
 )
 from txcls.figures.style import CLASS_COLOURS, N_RANKED_COLOURS
-from txcls.web import bundle
+from txcls.web import join_scripts
 
 ODD_TOKENS = ["<b>bold</b>", "&amp;", "\x00", "\ud800", "שלום", "🦊", "the", "the", "x" * 500, ""]
 FIGURES: dict[str, Callable[[int], go.Figure]] = {
@@ -138,7 +138,7 @@ def test_class_colours_stand_out_from_the_page_in_both_themes(ground: str) -> No
 
 
 def test_a_class_has_the_same_colour_in_the_app_and_in_the_browser() -> None:
-    source = (bundle.HERE / "picture" / "colours.js").read_text("utf-8")
+    source = (join_scripts.HERE / "picture" / "colours.js").read_text("utf-8")
     listed = re.search(r"CLASS_COLOURS = (\[.*?\]);", source)
     ranked = re.search(r"N_RANKED_COLOURS = (\d+);", source)
     assert listed is not None and tuple(json.loads(listed[1])) == CLASS_COLOURS

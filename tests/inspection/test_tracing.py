@@ -14,8 +14,8 @@ from txcls.inspection.attribution import explain
 from txcls.inspection.counterfactuals import search_flips
 from txcls.inspection.lens import class_lens
 from txcls.inspection.positions import shuffle_words
+from txcls.inspection.steps import walk_through
 from txcls.inspection.tracing import trace_text
-from txcls.inspection.walk import walk_through
 
 
 @pytest.mark.parametrize("model", MODELS[:4])

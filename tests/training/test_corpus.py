@@ -8,8 +8,8 @@ import pytest
 
 from tests.training.test_pretrain import run_config
 from txcls.config import RunConfig
-from txcls.data.texts import UnlabelledTexts
 from txcls.data.types import DatasetInfo
+from txcls.data.unlabelled_texts import UnlabelledTexts
 from txcls.text.vocabulary import CLS
 from txcls.training import TrainingInterruptedError, pretrain
 from txcls.training.corpus import Corpus, make_corpus, read_corpus, windows

@@ -10,7 +10,7 @@ from txcls.checkpoint.load import load_checkpoint
 from txcls.config import DataConfig
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
-from txcls.data.texts import open_texts
+from txcls.data.unlabelled_texts import open_texts
 from txcls.errors import TrainingError
 from txcls.training import pretrain, settings_from, train
 from txcls.training.from_pretrained import check_unread

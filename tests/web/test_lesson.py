@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from txcls.web.bundle import HERE, script
+from txcls.web.join_scripts import HERE, script
 from txcls.web.lesson import WORDS_FOLDER, page_words
 
 LANGUAGES = sorted(file.stem for file in WORDS_FOLDER.glob("*.yaml"))

@@ -18,8 +18,8 @@ from txcls.data.generated.agreement import write_agreement
 from txcls.data.generated.agreement.rows import Split, make_rows
 from txcls.data.generated.agreement.sources import texts_of
 from txcls.data.tables.labelled import guess_table, labelled_rows, notes_before_training
-from txcls.data.tables.lines import refuse_unreachable
 from txcls.data.tables.table import Table as DataTable
+from txcls.data.tables.text_files import refuse_unreachable
 from txcls.data.types import LabelledTexts, SplitName
 from txcls.errors import DataError
 from txcls.wording import shown

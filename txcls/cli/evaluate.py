@@ -21,10 +21,10 @@ from txcls.data.datasets import open_dataset
 from txcls.data.tables.table import has_table_suffix
 from txcls.errors import CheckpointError, DataError
 from txcls.evaluation import evaluate as measuring
-from txcls.evaluation.agreement import measure_agreement
 from txcls.evaluation.baseline import compare_on_test_rows
 from txcls.evaluation.evaluate import Evaluation
 from txcls.evaluation.evaluate_file import MIN_LEARNED, FileRows, rows_of_file
+from txcls.evaluation.measure_agreement import measure_agreement
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import measure_heads, with_heads
 from txcls.inspection.attribution import measure_explanations

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from txcls.data.limits import MAX_BYTES, MAX_TEXT_FILE_BYTES
-from txcls.data.tables.lines import open_unpacked
+from txcls.data.tables.text_files import open_unpacked
 from txcls.errors import DataError, reason_of
 
 MAX_FILES = 250_000

@@ -9,7 +9,7 @@ from txcls.data.download import fetched_folder
 from txcls.data.generated import agreement, sample, who_won
 from txcls.data.published import ag_news, clinc150, huffpost, imdb, newsgroups, snips_atis, wikipedia
 from txcls.data.tables.labelled import table_dataset
-from txcls.data.tables.lines import refuse_unreachable
+from txcls.data.tables.text_files import refuse_unreachable
 from txcls.data.types import Dataset, DatasetInfo
 from txcls.errors import DataError
 

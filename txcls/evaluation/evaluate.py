@@ -29,7 +29,7 @@ from txcls.data.types import Dataset, LabelledTexts, SplitName
 from txcls.errors import CheckpointError, DataError
 from txcls.evaluation.calibration import fit_calibration, fit_short, scope_threshold
 from txcls.evaluation.metrics import LENGTH_BOUNDS, UNKNOWN_SHARES, accuracy_by, auroc, evaluate_probabilities
-from txcls.evaluation.unlike import RARE
+from txcls.evaluation.unlike_validation import RARE
 from txcls.model import TextClassifier
 from txcls.runtime.device import choose_device
 from txcls.runtime.pause import may_pause

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from txcls.checkpoint.folders import encoder_folder
 from txcls.checkpoint.load import load_checkpoint
 from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
-from txcls.data.tables.spreadsheet import table_csv
+from txcls.data.tables.safe_csv import table_csv
 from txcls.data.tables.table import Table
 from txcls.data.types import LabelledTexts
 from txcls.errors import CheckpointError, DataError

@@ -23,7 +23,7 @@ import numpy as np
 from txcls.checkpoint.folders import FILES
 from txcls.config import Precision
 from txcls.data.columns import guess_text_column, has_text_column, text_columns
-from txcls.data.tables.spreadsheet import escape_formula
+from txcls.data.tables.safe_csv import escape_formula
 from txcls.data.tables.table import EXCEL, JSON, Table, Values, flatten, row_text, table_suffix
 from txcls.errors import CheckpointError, DataError, StoppedError
 from txcls.inference.predictor import Predictor

@@ -13,11 +13,11 @@ patching              Which part, at which token, carries the difference between
 positions             How do positions enter the model, and does word order matter?
 principal_components  Which tokens and texts are similar?
 random_texts          Random texts of a data set, the same texts for the same seed.
+steps                 How does the forward pass compute its output, step by step?
 stories               What does each head attend to, and does that determine the prediction?
 tracing               What happens inside the model for one text?
 training_film         How did the prediction for this text develop during training?
 vocabulary            Which tokens are in the vocabulary?
-walk                  How does the forward pass compute its output, step by step?
 """
 
 from txcls.inspection import (
@@ -34,15 +34,30 @@ from txcls.inspection import (
     positions,
     principal_components,
     random_texts,
+    steps,
     stories,
     tracing,
     training_film,
     vocabulary,
-    walk,
 )
 
 __all__ = [
-    "ablation", "attention", "attribution", "circuit", "counterfactuals", "induction", "language_model", "lens",
-    "parameters", "patching", "positions", "principal_components", "random_texts", "stories", "tracing",
-    "training_film", "vocabulary", "walk",
+    "ablation",
+    "attention",
+    "attribution",
+    "circuit",
+    "counterfactuals",
+    "induction",
+    "language_model",
+    "lens",
+    "parameters",
+    "patching",
+    "positions",
+    "principal_components",
+    "random_texts",
+    "steps",
+    "stories",
+    "tracing",
+    "training_film",
+    "vocabulary",
 ]  # fmt: skip

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from txcls.errors import TxclsError
-from txcls.lessons.address import unusable
 from txcls.lessons.format import Choice, Claim, Drag, Heads, LessonStep, Number, Question
 from txcls.lessons.measures import Load, Measurement, Result
+from txcls.lessons.page_address import unusable
 from txcls.lessons.reading import Lesson, LessonError
 from txcls.lessons.wording import in_notation
 from txcls.wording import as_markdown, shown

@@ -23,7 +23,7 @@ from txcls.inspection.lens import class_lens
 from txcls.inspection.positions import shuffle_words
 from txcls.inspection.tracing import trace_text
 from txcls.inspection.training_film import flips, training_film
-from txcls.lessons.address import SWITCH
+from txcls.lessons.page_address import SWITCH
 from txcls.text.tokens import Token
 
 Load = Callable[[str], "Predictor"]

@@ -14,9 +14,9 @@ from txcls.inspection.ablation import AblationMethod, Means, ablate_each
 from txcls.inspection.attribution import explain
 from txcls.inspection.stories import HeadAtlas, head_chips
 from txcls.inspection.tracing import trace_text
-from txcls.lessons.address import View, view_from_params
 from txcls.lessons.format import LessonStep
 from txcls.lessons.measures import Load
+from txcls.lessons.page_address import View, view_from_params
 from txcls.lessons.wording import in_notation, words_in
 from txcls.wording import bounded_percentage
 

@@ -13,8 +13,8 @@ import yaml
 from pydantic import ValidationError
 
 from txcls.errors import TxclsError
-from txcls.lessons.address import page_names
 from txcls.lessons.format import Choice, Drag, Heads, Include, LessonFile, LessonStep, Number
+from txcls.lessons.page_address import page_names
 from txcls.wording import listed, shown
 
 SHIPPED = Path(__file__).parent / "shipped"

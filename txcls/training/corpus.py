@@ -16,8 +16,8 @@ import numpy as np
 from txcls.checkpoint.folders import reason
 from txcls.config import RunConfig
 from txcls.data.batches import TokenisedTexts
-from txcls.data.texts import UnlabelledTexts
 from txcls.data.types import LabelledTexts
+from txcls.data.unlabelled_texts import UnlabelledTexts
 from txcls.errors import CheckpointError, TrainingError
 from txcls.text.tokenizer import WINDOW, Tokenizer
 from txcls.text.vocabulary import CLS

@@ -21,7 +21,7 @@ from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.schema import HistoryRow
 from txcls.config import RunConfig
 from txcls.data.batches import TokenisedTexts
-from txcls.data.texts import open_texts
+from txcls.data.unlabelled_texts import open_texts
 from txcls.errors import TrainingError
 from txcls.model import LanguageModel
 from txcls.runtime.device import choose_device

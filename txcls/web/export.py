@@ -1,7 +1,7 @@
 """Export a page that classifies in the visitor's browser: one file that opens from disk, or a folder for a static host.
 
-The page contains the checkpoint, the project's JavaScript (joined by txcls/web/bundle.py) and the tokenizer tables
-(txcls/web/tables.py). Its content security policy forbids requests to other servers and all other
+The page contains the checkpoint, the project's JavaScript (joined by txcls/web/join_scripts.py) and the tokenizer
+tables (txcls/web/tokenizer_rules.py). Its content security policy forbids requests to other servers and all other
 scripts.
 """
 
@@ -22,13 +22,13 @@ from txcls.checkpoint.load import find_checkpoint
 from txcls.data.datasets import dataset_names
 from txcls.data.examples import examples_for
 from txcls.errors import CheckpointError
-from txcls.evaluation.unlike import accepted_out_of_scope, sentence_pattern, short_bounds, unknown_bounds
+from txcls.evaluation.unlike_validation import accepted_out_of_scope, sentence_pattern, short_bounds, unknown_bounds
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection.ablation import Means
 from txcls.inspection.stories import HeadAtlas, head_chips
-from txcls.web.bundle import HERE, script, style
+from txcls.web.join_scripts import HERE, script, style
 from txcls.web.preview import PREVIEW, draw_preview
-from txcls.web.tables import reading_tables
+from txcls.web.tokenizer_rules import reading_tables
 from txcls.wording import percentage
 
 SETTINGS = (

@@ -8,13 +8,13 @@ import yaml
 
 from txcls.inference.predictor import Predictor
 from txcls.lessons import Lesson, Solved, check_lesson
-from txcls.lessons.address import view_from_params
 from txcls.lessons.format import Drag, Number
 from txcls.lessons.markup import inline, to_html
+from txcls.lessons.page_address import view_from_params
 from txcls.lessons.pictures import picture_of
 from txcls.lessons.wording import words_in
-from txcls.web.bundle import HERE
 from txcls.web.export import export_page
+from txcls.web.join_scripts import HERE
 from txcls.web.playground import playground
 
 WORDS_FOLDER = HERE / "page" / "words"

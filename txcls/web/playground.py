@@ -9,9 +9,9 @@ from txcls.checkpoint.schema import FORMAT_VERSION
 from txcls.config import Calibration, load_preset
 from txcls.data.generated import who_won
 from txcls.data.generated.sample import open_sample
-from txcls.web.bundle import script
 from txcls.web.export import filled_page, page_json, refuse_other_files, write_page
-from txcls.web.tables import reading_tables
+from txcls.web.join_scripts import script
+from txcls.web.tokenizer_rules import reading_tables
 
 SHEETS = ("page/theme", "picture/buttons", "playground/playground", "picture/machine", "picture/saving")
 PATTERNS = ("composed", "spaces", "basic_english")

@@ -11,7 +11,7 @@ from tests.conftest import TEXTS, make_checkpoint
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.config import DataConfig
 from txcls.data.examples import examples_for
-from txcls.lessons.address import MAX_LINKED_CHARACTERS
+from txcls.lessons.page_address import MAX_LINKED_CHARACTERS
 
 
 def test_text_is_shown_as_text() -> None:

@@ -13,8 +13,8 @@ from tests.app.tiny import MANY, PAIRS, PLAIN
 from tests.conftest import slow_but
 from txcls.app.shell import checkpoints, compute
 from txcls.app.shell.cache import shared_cache
-from txcls.inspection.walk import Walk, WalkStep
-from txcls.inspection.walk.arithmetic import number
+from txcls.inspection.steps import Walk, WalkStep
+from txcls.inspection.steps.arithmetic import number
 
 TEXT = "the bank raised its rates again"
 

@@ -7,8 +7,8 @@ from tests.app.tiny import PLAIN
 from tests.browser.conftest import Server
 from tests.browser.visiting import CHART, click_plot, settle, visit
 from txcls.inference.predictor import Predictor
-from txcls.inspection.walk import Walk, walk_through
-from txcls.inspection.walk.arithmetic import number
+from txcls.inspection.steps import Walk, walk_through
+from txcls.inspection.steps.arithmetic import number
 
 TEXT = "the bank raised its rates again"
 SOURCES = "[...document.querySelectorAll('.katex annotation')].map((one) => one.textContent)"

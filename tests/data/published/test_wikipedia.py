@@ -12,7 +12,7 @@ import pytest
 
 from txcls.config import DataConfig
 from txcls.data.published.wikipedia import Article, articles
-from txcls.data.texts import open_texts
+from txcls.data.unlabelled_texts import open_texts
 from txcls.errors import DataError
 
 BODY = (

@@ -28,9 +28,9 @@ from txcls.training.auto.choose_settings import (
     choose_recipe,
     epochs_for,
 )
-from txcls.training.auto.hold_out import split_rows
 from txcls.training.auto.plan import TrainingPlan, plan_training, shipped_encoder
 from txcls.training.auto.run import RunProgress, run_plan
+from txcls.training.auto.split_rows import split_rows
 from txcls.training.run_folder import state_file
 
 CLASSES = ("food", "rail", "rain")

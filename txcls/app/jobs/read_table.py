@@ -12,7 +12,7 @@ from txcls.data.columns import Guess, column_facts, guess_text_column, text_colu
 from txcls.data.labels import label_notes, merged_names
 from txcls.data.mail_headers import MIN_SHARE_WITH_HEADERS, share_with_headers
 from txcls.data.survey import DataSurvey, Group, survey
-from txcls.data.tables.spreadsheet import table_csv
+from txcls.data.tables.safe_csv import table_csv
 from txcls.data.tables.table import Table, row_text
 from txcls.data.text_notes import text_notes
 from txcls.errors import DataError

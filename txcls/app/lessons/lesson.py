@@ -15,8 +15,8 @@ from txcls.app import menu
 from txcls.app.shell import checkpoints, compute, state
 from txcls.errors import TxclsError
 from txcls.lessons import Lesson, Solved, find_lesson, is_right, make_code
-from txcls.lessons.address import SLIDE, Anchor, changes_from_step, params_from_view, view_from_params
 from txcls.lessons.format import Choice, Drag, LessonStep, Number, Question
+from txcls.lessons.page_address import SLIDE, Anchor, changes_from_step, params_from_view, view_from_params
 
 _POSITION, _GO, _LEFT, _CLEARED = "_lesson", "_lesson_go", "_lesson_left", "_lesson_cleared"
 _ANSWERS, _SAVED_CHANGES, _OPENED = "_lesson_answers", "_lesson_aside", "_lesson_opened"

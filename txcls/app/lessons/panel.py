@@ -17,8 +17,8 @@ from txcls.app.shell import lecture, state
 from txcls.app.shell.markdown import plain
 from txcls.errors import TxclsError
 from txcls.lessons import Solved, languages_of
-from txcls.lessons.address import View
 from txcls.lessons.format import Choice, Drag, Heads, Number
+from txcls.lessons.page_address import View
 from txcls.lessons.wording import words_in
 
 STYLE_SHEET = Path(__file__).parent / "lesson.css"

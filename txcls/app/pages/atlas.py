@@ -29,7 +29,7 @@ from txcls.inspection.stories import (
     spare_sentence,
     worth_words,
 )
-from txcls.lessons.address import HeadOrder, View
+from txcls.lessons.page_address import HeadOrder, View
 
 ORDER_NAMES: dict[HeadOrder, str] = {
     "story": "confirmed",

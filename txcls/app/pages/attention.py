@@ -24,7 +24,7 @@ from txcls.figures import (
 )
 from txcls.inference.predictor import Predictor
 from txcls.inspection.attention import attention_rollout, head_statistics
-from txcls.lessons.address import UNSET, View
+from txcls.lessons.page_address import UNSET, View
 from txcls.wording import bounded_percentage, percentage
 
 SHORT_CAVEAT = "**Attention is not by itself an explanation.**"

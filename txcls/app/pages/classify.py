@@ -24,10 +24,10 @@ from txcls.app.shell.prediction import (
 )
 from txcls.data.examples import REPORTS
 from txcls.errors import TxclsError
-from txcls.evaluation.unlike import accepted_out_of_scope
+from txcls.evaluation.unlike_validation import accepted_out_of_scope
 from txcls.figures import class_colours, probability_bars
 from txcls.inference.predictor import Predictor
-from txcls.lessons.address import MAX_LINKED_CHARACTERS, MAX_SHOWN_CLASSES, SWITCH, View, params_from_view
+from txcls.lessons.page_address import MAX_LINKED_CHARACTERS, MAX_SHOWN_CLASSES, SWITCH, View, params_from_view
 from txcls.web.export import unsupported
 from txcls.wording import percentage
 

@@ -30,7 +30,7 @@ from txcls.data.generated.who_won import TEAMS
 from txcls.figures import number_map, position_curves, position_heatmap, shuffle_bars, visible
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection.positions import arrange_words, fit_shift, position_vectors, shift_map
-from txcls.lessons.address import PositionVectors, View
+from txcls.lessons.page_address import PositionVectors, View
 from txcls.model import sinusoidal_encoding
 from txcls.wording import bounded_percentage, percentage
 

@@ -16,7 +16,7 @@ from txcls.figures import FEED_FORWARD, compared_bars, head_effects_map, label, 
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import AccuracyEffects, Change, Means, OutputAblation
 from txcls.inspection.stories import HeadAtlas
-from txcls.lessons.address import HeadChange, View
+from txcls.lessons.page_address import HeadChange, View
 from txcls.wording import percentage
 
 OFF_NAMES = {"zero": "zeros", "mean": "its mean"}

@@ -35,11 +35,11 @@ from txcls.inspection.attribution import Baseline, DeletionCurves, Target, delet
 from txcls.inspection.counterfactuals import FlipSearch, search_flips
 from txcls.inspection.language_model import MaskedAttention, NextTokens, RankedTokens, Surprisal
 from txcls.inspection.principal_components import TextPlane, TokenPlane
+from txcls.inspection.steps import Walk
 from txcls.inspection.stories import HeadAtlas
 from txcls.inspection.tracing import trace_text
 from txcls.inspection.training_film import TrainingFilm
 from txcls.inspection.vocabulary import Tokenizers, VocabularySearch, compare_tokenizers, search_vocabulary
-from txcls.inspection.walk import Walk
 from txcls.lessons import Solved, find_lesson, solve
 from txcls.text.tokens import Token
 
@@ -219,7 +219,7 @@ def _size_of_walk(walk: Walk) -> int:
     return sum(array.nbytes for array in arrays) + 100_000
 
 
-walk_through = of_checkpoint(inspection.walk.walk_through, size=_size_of_walk)
+walk_through = of_checkpoint(inspection.steps.walk_through, size=_size_of_walk)
 compare_texts = of_checkpoint(counterfactuals.compare_texts, heavy=True)
 patch_grid = of_checkpoint(patching.patch_grid, heavy=True)
 keep_rows = of_checkpoint(circuit.keep_rows)

@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from txcls.app.shell import state
-from txcls.lessons.address import View
+from txcls.lessons.page_address import View
 
 
 def choice(

@@ -17,7 +17,7 @@ from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import AccuracyEffects
 from txcls.inspection.stories import VERDICT_MARKS, HeadAtlas, HeadRecord, chip, verdict_words
 from txcls.inspection.stories.wording import CLEAR, MIN_CLEAR_RATIO, points_number
-from txcls.lessons.address import UNSET, View
+from txcls.lessons.page_address import UNSET, View
 from txcls.wording import percentage
 
 CHECKPOINT_WHERE_HEADS_MATTER = "who_won"

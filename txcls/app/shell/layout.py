@@ -14,7 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 from txcls.app.components.live_text import submit_while_typing
 from txcls.app.lessons import lesson, panel
 from txcls.app.menu import PAGES, PageInfo
-from txcls.app.shell import checkpoints, lecture, own, sentence_builder, share, state, subject_builder
+from txcls.app.shell import agreement_builder, checkpoints, lecture, own, share, state, who_won_builder
 from txcls.app.shell.cache import Source
 from txcls.app.shell.limits import BusyError
 from txcls.app.shell.markdown import plain
@@ -23,7 +23,7 @@ from txcls.checkpoint.listing import Summary
 from txcls.data.examples import examples_for
 from txcls.errors import TxclsError
 from txcls.figures import visible
-from txcls.lessons.address import View
+from txcls.lessons.page_address import View
 from txcls.wording import percentage
 
 ICON = str(Path(__file__).parent / "icon.png")
@@ -286,9 +286,9 @@ def _draw_text_box(
     if others:
         picker(beside, "versus", others, view.versus or None, placeholder="Compare with …")
     if dataset == "who_won":
-        sentence_builder.draw(row, text_box)
+        who_won_builder.draw(row, text_box)
     if dataset == "agreement":
-        subject_builder.draw(row, text_box)
+        agreement_builder.draw(row, text_box)
     answer = row.empty()
     facts = (beside if examples == "buttons" else row).empty()
     below = st.empty()

@@ -19,7 +19,7 @@ from txcls.app import menu
 from txcls.app.components.lecture import IN_SMALL_WINDOW, STYLE_SHEET, bar_and_keys
 from txcls.app.lessons import lesson
 from txcls.app.shell import checkpoints, state
-from txcls.lessons.address import SLIDE
+from txcls.lessons.page_address import SLIDE
 from txcls.lessons.wording import words_in
 
 MIN_FONT_PX, MIN_FONT_PX_SMALL_WINDOW = 24, 17

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from txcls.app.shell import checkpoints, compute, layout, lecture, sentence_builder
+from txcls.app.shell import checkpoints, compute, layout, lecture, unknown_words
 from txcls.errors import TxclsError
-from txcls.evaluation.unlike import unlike_validation
+from txcls.evaluation.unlike_validation import unlike_validation
 from txcls.figures import percent, visible
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.wording import percentage
@@ -107,7 +107,7 @@ def load_classifier(page: layout.Page) -> Predictor:
         page.facts.html(layout.facts_html(facts_of(classifier)))
     if checkpoints.summary(page.view.checkpoint).dataset == "who_won":
         text_box = f"{layout.TEXT_BOX}_{page.info.name}"
-        sentence_builder.offer_known_words(page.unknown, classifier, page.view.text, text_box)
+        unknown_words.offer_known_words(page.unknown, classifier, page.view.text, text_box)
     return classifier
 
 

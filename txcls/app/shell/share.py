@@ -1,4 +1,4 @@
-"""A link to exactly the displayed view and its QR code, generated on this machine; `txcls.lessons.address` reads it."""
+"""A link to exactly the displayed view (`txcls.lessons.page_address`), and its QR code, generated on this machine."""
 
 import base64
 import io
@@ -8,7 +8,7 @@ import segno
 import streamlit as st
 
 from txcls.app.shell import checkpoints, state
-from txcls.lessons.address import MAX_LINKED_CHARACTERS, View
+from txcls.lessons.page_address import MAX_LINKED_CHARACTERS, View
 
 MAX_IN_CODE = 1800
 """Maximum length of a link in a QR code: the modules of a longer one are too fine for phones in a lecture hall."""

@@ -1,7 +1,7 @@
 """The state of a session, and the URL that restores it.
 
-Each browser session has one `View` (`txcls.lessons.address`). Widgets change it through callbacks, pages read it, and
-`publish` writes it to the URL.
+Each browser session has one `View` (`txcls.lessons.page_address`). Widgets change it through callbacks, pages read it,
+and `publish` writes it to the URL.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 from txcls.app.shell.limits import limits
-from txcls.lessons.address import (
+from txcls.lessons.page_address import (
     RESET_WITH_TEXT,
     SLIDE,
     Anchor,

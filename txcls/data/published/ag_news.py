@@ -5,7 +5,7 @@ from pathlib import Path
 from txcls.config import DataConfig
 from txcls.data.archives import first_file
 from txcls.data.tables.delimited import csv_rows
-from txcls.data.tables.lines import open_text
+from txcls.data.tables.text_files import open_text
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, RemoteFile, SplitName
 from txcls.errors import DataError
 

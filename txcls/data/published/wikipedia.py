@@ -12,7 +12,7 @@ from typing import Literal
 
 from txcls.data.archives import files_in
 from txcls.data.hashes import hashed_share
-from txcls.data.tables.lines import open_text
+from txcls.data.tables.text_files import open_text
 from txcls.data.types import DatasetInfo
 from txcls.errors import DataError
 from txcls.wording import shown

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from txcls.data.limits import MAX_FIELD_CHARACTERS, MAX_ROW_CHARACTERS, SNIFFED_CHARACTERS
-from txcls.data.tables.lines import FileEncoding, bounded_lines, open_text
+from txcls.data.tables.text_files import FileEncoding, bounded_lines, open_text
 from txcls.errors import DataError
 
 _DELIMITERS = ",;\t|"

@@ -22,7 +22,7 @@ from txcls.data.limits import (
     MAX_SPARSE,
     MAX_WORKBOOK_BYTES,
 )
-from txcls.data.tables.lines import refuse_zip_bomb
+from txcls.data.tables.text_files import refuse_zip_bomb
 from txcls.errors import DataError, reason_of
 from txcls.wording import listed
 

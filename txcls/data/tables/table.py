@@ -18,8 +18,8 @@ from txcls.data.mail_headers import without_headers
 from txcls.data.tables.delimited import delimited_rows, find_dialect
 from txcls.data.tables.excel import Workbook
 from txcls.data.tables.headings import CellRow, Headings, find_headings, is_filled, refuse_wide
-from txcls.data.tables.lines import FileEncoding, json_items, json_lines, open_text, refuse_unreachable
 from txcls.data.tables.parquet import open_parquet, parquet_rows
+from txcls.data.tables.text_files import FileEncoding, json_items, json_lines, open_text, refuse_unreachable
 from txcls.errors import DataError, reason_of
 from txcls.wording import listed, shown
 

@@ -32,7 +32,7 @@ from txcls.training.auto.choose_settings import (
     choose_recipe,
     max_length_for,
 )
-from txcls.training.auto.hold_out import Indices, Splits, check_rows, split_rows
+from txcls.training.auto.split_rows import Indices, Splits, check_rows, split_rows
 from txcls.training.from_pretrained import settings_from, tokenizer_from
 from txcls.training.run_folder import plan_file
 from txcls.training.speed import MEASURED_TEXTS, Speed, measure_speed

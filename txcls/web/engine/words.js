@@ -1,7 +1,7 @@
 // Split text into words with their offsets, by NLTK's Penn Treebank rules or a single pattern (txcls/text/words.py). The
-// rules come from txcls/web/tables.py.
+// rules come from txcls/web/tokenizer_rules.py.
 
-/** The tokenizer tables from txcls/web/tables.py: sources of regular expressions with the flags g and v, and pairs of a
+/** The tokenizer tables from txcls/web/tokenizer_rules.py: sources of regular expressions with the flags g and v, and pairs of a
  * source and its replacement.
  * @typedef {{patterns: Record<string, string>,
  *   words?: {full_stop: string, splits: [string, string][], endings: [string, string][]}}} Tables */

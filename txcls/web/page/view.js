@@ -23,7 +23,7 @@ if (page.lesson) {
 export const view = {step: /** @type {number | null} */ (null), model: 0, text: "", head: /** @type {[number, number] | null} */ (null), off: new Set(), how: "zero",
   query: /** @type {number | null} */ (null), part: "", theme: "",
   /** The second version of the text (null for the example's, if it has one), the direction of patching, and the patched part
-   * and token, counted from 1 as in the app (txcls/lessons/address.py). */
+   * and token, counted from 1 as in the app (txcls/lessons/page_address.py). */
   changed: /** @type {string | null} */ (null), direction: "noising", patched: /** @type {[number, number] | null} */ (null)};
 /** What the page shows: the classifier, its passes with the visitor's changes (`pass`) and without (`whole`), the key of
  * the marked cell, and the first token of the attention map. */

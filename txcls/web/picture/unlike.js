@@ -1,4 +1,4 @@
-// How a text differs from the validation texts, on which the probabilities were calibrated (txcls/evaluation/unlike.py).
+// How a text differs from the validation texts, on which the probabilities were calibrated (txcls/evaluation/unlike_validation.py).
 
 import {decimal, tr} from "./translate.js";
 

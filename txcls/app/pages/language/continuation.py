@@ -19,7 +19,7 @@ from txcls.figures import surprisal_bars, visible
 from txcls.inference.generation import Sampling, generate
 from txcls.inspection.induction import Induction
 from txcls.inspection.language_model import NextTokens, Surprisal
-from txcls.lessons.address import MAX_SEED, View
+from txcls.lessons.page_address import MAX_SEED, View
 from txcls.text.tokens import Token
 from txcls.wording import bounded_percentage, percentage
 

@@ -11,7 +11,7 @@ from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import ask_for_text, say_no_tokens
 from txcls.data.generated.agreement import INFO
 from txcls.data.generated.agreement.rows import CLASSES, VERBS
-from txcls.evaluation.agreement import plural_share
+from txcls.evaluation.measure_agreement import plural_share
 from txcls.text.tokens import Encoding
 from txcls.wording import percentage
 

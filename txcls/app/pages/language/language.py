@@ -10,7 +10,7 @@ from txcls.app.pages.language import continuation, fill, masks
 from txcls.app.pages.language.model import PRESETS
 from txcls.app.shell import checkpoints, layout, lecture
 from txcls.app.shell.controls import choice
-from txcls.lessons.address import LanguagePart
+from txcls.lessons.page_address import LanguagePart
 
 PART_NAMES = {"fill": "Fill a blank", "continue": "Continue", "masks": "Two masks"}
 

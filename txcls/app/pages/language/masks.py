@@ -12,7 +12,7 @@ from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import say_no_tokens
 from txcls.figures import attention_map, mask_map
 from txcls.inspection.language_model import MaskedAttention
-from txcls.lessons.address import View
+from txcls.lessons.page_address import View
 
 MAX_TOKENS = 128
 """Maximum number of tokens in a text whose mask and patterns are drawn."""

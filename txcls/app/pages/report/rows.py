@@ -10,7 +10,7 @@ from txcls.app import menu
 from txcls.app.pages.report import compute as compute_report
 from txcls.app.shell import layout, lecture, state
 from txcls.app.shell.markdown import plain
-from txcls.data.tables.spreadsheet import table_csv
+from txcls.data.tables.safe_csv import table_csv
 from txcls.errors import TxclsError
 from txcls.evaluation.confusions import WORDS_HEAD, words_table
 from txcls.evaluation.report import Report, RowPrediction

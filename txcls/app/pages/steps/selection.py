@@ -9,8 +9,8 @@ import streamlit as st
 
 from txcls.app.shell import lecture, state
 from txcls.figures import visible
-from txcls.inspection.walk import Axis
-from txcls.lessons.address import CELL, View
+from txcls.inspection.steps import Axis
+from txcls.lessons.page_address import CELL, View
 
 ROWS_PER_PAGE = 64
 """Maximum number of rows drawn at once; longer texts are shown in parts."""

@@ -17,8 +17,8 @@ from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text
 from txcls.figures import MAX_BARS, minus, number_bars, number_map, operands_map
 from txcls.inference.predictor import Predictor
-from txcls.inspection.walk import Axis, Walk, WalkStep
-from txcls.lessons.address import View
+from txcls.inspection.steps import Axis, Walk, WalkStep
+from txcls.lessons.page_address import View
 from txcls.text.cleaning import clean
 from txcls.text.tokenizer import Tokenizer
 

@@ -15,7 +15,7 @@ from txcls.app.shell.downloads import download_link
 from txcls.app.shell.markdown import bullets, plain
 from txcls.checkpoint.comparison import Comparison
 from txcls.figures import comparison_intervals, live_curves
-from txcls.lessons.address import View
+from txcls.lessons.page_address import View
 from txcls.wording import percentage
 
 LINKS = (menu.CLASSIFY, menu.ATTENTION, menu.STEPS, menu.SWITCHBOARD, menu.EXPLANATION, menu.REPORT, menu.BATCH)

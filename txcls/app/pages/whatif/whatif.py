@@ -19,7 +19,7 @@ from txcls.figures import compared_bars, compared_effects, visible
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection.circuit import Circuit
 from txcls.inspection.counterfactuals import FlipSearch, TextComparison, TokenPair
-from txcls.lessons.address import Experiment, View
+from txcls.lessons.page_address import Experiment, View
 from txcls.text.tokens import Token
 from txcls.wording import bounded_percentage, percentage
 

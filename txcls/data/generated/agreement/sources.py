@@ -8,7 +8,7 @@ from txcls.data.datasets import dataset_folder, dataset_info, dataset_names, ope
 from txcls.data.generated.agreement.rows import Split
 from txcls.data.hashes import hashed_share
 from txcls.data.published import wikipedia
-from txcls.data.texts import open_texts
+from txcls.data.unlabelled_texts import open_texts
 from txcls.errors import DataError
 
 HELD_OUT = 0.02

@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import make_checkpoint
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.data.generated.who_won import reports_of
-from txcls.evaluation.unlike import unlike_validation
+from txcls.evaluation.unlike_validation import unlike_validation
 from txcls.text.tokens import Token
 
 

@@ -7,9 +7,9 @@ import numpy as np
 from torch import Tensor, nn
 
 from txcls.inference.predictor import Predictor
+from txcls.inspection.steps.arithmetic import Floats
+from txcls.inspection.steps.step import Axis, Question, ask_largest, ask_percentage
 from txcls.inspection.tracing import FloatArray, TracedText
-from txcls.inspection.walk.arithmetic import Floats
-from txcls.inspection.walk.step import Axis, Question, ask_largest, ask_percentage
 from txcls.model import Block, TextClassifier
 
 

@@ -12,8 +12,8 @@ from typing import Any, Literal
 import numpy as np
 
 from txcls.errors import TraceError
+from txcls.inspection.steps.arithmetic import Arithmetic, dot_product, indexed, total
 from txcls.inspection.tracing import FloatArray
-from txcls.inspection.walk.arithmetic import Arithmetic, dot_product, indexed, total
 from txcls.wording import percentage
 
 

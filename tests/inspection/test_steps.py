@@ -10,9 +10,9 @@ import torch.nn.functional as F
 
 from tests.conftest import TEXTS, Untrained, make_checkpoint
 from txcls.inference.predictor import Predictor
-from txcls.inspection.walk import Walk, WalkStep, walk_through
-from txcls.inspection.walk.arithmetic import number, softmax_entry
-from txcls.inspection.walk.step import ask_largest
+from txcls.inspection.steps import Walk, WalkStep, walk_through
+from txcls.inspection.steps.arithmetic import number, softmax_entry
+from txcls.inspection.steps.step import ask_largest
 
 ROOT = Path(__file__).parents[2]
 MODELS: dict[str, dict[str, object]] = {

@@ -7,9 +7,9 @@ from inspect import getmodule
 import numpy as np
 from torch import nn
 
-from txcls.inspection.walk.arithmetic import Arithmetic, dot_product, equation_lines, indexed, lookup, number
-from txcls.inspection.walk.forward_pass import ForwardPass, to_numpy
-from txcls.inspection.walk.step import Operand, Question, SourceLines, WalkStep, addition, ask_largest, source_of
+from txcls.inspection.steps.arithmetic import Arithmetic, dot_product, equation_lines, indexed, lookup, number
+from txcls.inspection.steps.forward_pass import ForwardPass, to_numpy
+from txcls.inspection.steps.step import Operand, Question, SourceLines, WalkStep, addition, ask_largest, source_of
 from txcls.model import Embeddings, sinusoidal_encoding
 from txcls.text.subwords import BytePairs
 from txcls.text.tokenizer import Tokenizer

@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 
 from txcls.errors import UnknownNameError
 from txcls.inference.predictor import Predictor
+from txcls.inspection.steps.forward_pass import ForwardPass
+from txcls.inspection.steps.input import embedding_steps, text_steps
+from txcls.inspection.steps.layer import block_steps, norm_step
+from txcls.inspection.steps.output import head_steps, pooling_steps
+from txcls.inspection.steps.step import WalkStep, source_of
 from txcls.inspection.tracing import TracedText, trace_text
-from txcls.inspection.walk.forward_pass import ForwardPass
-from txcls.inspection.walk.input import embedding_steps, text_steps
-from txcls.inspection.walk.layer import block_steps, norm_step
-from txcls.inspection.walk.output import head_steps, pooling_steps
-from txcls.inspection.walk.step import WalkStep, source_of
 from txcls.model import Encoder, LayerNorm
 
 

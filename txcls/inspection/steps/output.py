@@ -13,10 +13,9 @@ from txcls.checkpoint.probabilities import (
     log_softmax,
     temperatures,
 )
-from txcls.inspection.tracing import FloatArray
-from txcls.inspection.walk.arithmetic import Arithmetic, Floats, indexed, lookup, number, softmax_entry
-from txcls.inspection.walk.forward_pass import ForwardPass, to_numpy
-from txcls.inspection.walk.step import (
+from txcls.inspection.steps.arithmetic import Arithmetic, Floats, indexed, lookup, number, softmax_entry
+from txcls.inspection.steps.forward_pass import ForwardPass, to_numpy
+from txcls.inspection.steps.step import (
     Operand,
     Question,
     WalkStep,
@@ -26,6 +25,7 @@ from txcls.inspection.walk.step import (
     product,
     source_of,
 )
+from txcls.inspection.tracing import FloatArray
 from txcls.model import Pooling, TextClassifier
 from txcls.text.vocabulary import PAD
 from txcls.wording import percentage

@@ -4,8 +4,8 @@
 of the model. All numbers are recorded in one forward pass, or follow from it by the arithmetic that the step shows.
 """
 
-from txcls.inspection.walk.arithmetic import Arithmetic
-from txcls.inspection.walk.order import Walk, walk_through
-from txcls.inspection.walk.step import SYMBOLS, Axis, Question, SourceLines, WalkStep, source_of
+from txcls.inspection.steps.arithmetic import Arithmetic
+from txcls.inspection.steps.order import Walk, walk_through
+from txcls.inspection.steps.step import SYMBOLS, Axis, Question, SourceLines, WalkStep, source_of
 
 __all__ = ["SYMBOLS", "Arithmetic", "Axis", "Question", "SourceLines", "Walk", "WalkStep", "source_of", "walk_through"]

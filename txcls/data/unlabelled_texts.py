@@ -12,7 +12,7 @@ from txcls.data.datasets import check_settings, dataset_folder, dataset_info, op
 from txcls.data.hashes import fingerprint, hashed_share
 from txcls.data.published import wikipedia
 from txcls.data.splits import training_and_validation
-from txcls.data.tables.lines import read_text
+from txcls.data.tables.text_files import read_text
 from txcls.data.types import Dataset, DatasetInfo
 from txcls.errors import DataError
 

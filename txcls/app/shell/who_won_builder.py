@@ -1,5 +1,4 @@
-"""Build sentences for the `who_won` models from select boxes, and offer replacements for words that its model does not
-know."""
+"""Build sentences for the `who_won` models from select boxes."""
 
 from typing import Any, get_args
 
@@ -23,8 +22,6 @@ from txcls.data.generated.who_won import (
     Relative,
     make_report,
 )
-from txcls.figures import visible
-from txcls.inference.predictor import Predictor
 
 FORM_TITLES = {
     "active": "A beat B",
@@ -44,8 +41,6 @@ RELATIVE_WORDS = {
     "whom": "whom … beat",
 }
 TIME = "last week"
-MAX_UNKNOWN = 5
-"""Maximum number of unknown words for which replacements are offered."""
 
 
 def draw(row: DeltaGenerator, text_box: str) -> None:
@@ -123,36 +118,3 @@ def _swap_teams(text_box: str) -> None:
 
 def _or_nothing(words: str) -> str:
     return words or "nothing"
-
-
-def offer_known_words(container: DeltaGenerator, classifier: Predictor, text: str, text_box: str) -> None:
-    """For each unknown word of the text, draw a menu of words that the model knows."""
-    unknown = [token for token in classifier.tokenizer.encode(text).tokens if token.is_unknown]
-    if not unknown:
-        return
-    known = known_words(classifier)
-    row = container.container(horizontal=True, vertical_alignment="center", gap="small")
-    row.markdown("**Words that this model does not know**; replace them:")
-    for n, token in enumerate(unknown[:MAX_UNKNOWN]):
-        word = text[token.start : token.end]
-        key = f"known_word_{n}"
-        row.menu_button(
-            visible(word[:30]),
-            [*TEAMS, *known] if word[:1].isupper() else [*known, *TEAMS],
-            key=key,
-            on_click=_replace_word,
-            args=(token.start, token.end, key, text, text_box),
-        )
-    if len(unknown) > MAX_UNKNOWN:
-        row.markdown(f"and {len(unknown) - MAX_UNKNOWN} more")
-
-
-def known_words(classifier: Predictor) -> list[str]:
-    """The words of the model's vocabulary except the teams, in alphabetical order."""
-    teams = {team.lower() for team in TEAMS}
-    tokens = classifier.tokenizer.vocabulary.tokens
-    return sorted(token for token in tokens if token.isalpha() and token.lower() not in teams)
-
-
-def _replace_word(start: int, end: int, key: str, text: str, text_box: str) -> None:
-    state.put_text(text[:start] + st.session_state[key] + text[end:], text_box)

@@ -6,7 +6,7 @@ import pytest
 from txcls.config import DataConfig
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
-from txcls.data.texts import open_texts
+from txcls.data.unlabelled_texts import open_texts
 
 TEXT = "One line\nand another.\r\n\r\n  \nA second paragraph.\n\n\nThe third\n"
 

@@ -5,11 +5,11 @@ from functools import partial
 
 import numpy as np
 
+from txcls.inspection.steps.arithmetic import indexed, layer_norm_entry
+from txcls.inspection.steps.attention import attention_steps
+from txcls.inspection.steps.forward_pass import ForwardPass, to_numpy
+from txcls.inspection.steps.step import Operand, Question, WalkStep, addition, ask_largest, product, source_of
 from txcls.inspection.tracing import FloatArray
-from txcls.inspection.walk.arithmetic import indexed, layer_norm_entry
-from txcls.inspection.walk.attention import attention_steps
-from txcls.inspection.walk.forward_pass import ForwardPass, to_numpy
-from txcls.inspection.walk.step import Operand, Question, WalkStep, addition, ask_largest, product, source_of
 from txcls.model import Block, FeedForward, LayerNorm
 from txcls.wording import percentage
 

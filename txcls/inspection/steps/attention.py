@@ -6,10 +6,9 @@ from dataclasses import replace
 import numpy as np
 from torch import nn
 
-from txcls.inspection.tracing import FloatArray
-from txcls.inspection.walk.arithmetic import Arithmetic, equation_lines, indexed, number, softmax_entry
-from txcls.inspection.walk.forward_pass import ForwardPass, weight_and_bias
-from txcls.inspection.walk.step import (
+from txcls.inspection.steps.arithmetic import Arithmetic, equation_lines, indexed, number, softmax_entry
+from txcls.inspection.steps.forward_pass import ForwardPass, weight_and_bias
+from txcls.inspection.steps.step import (
     Operand,
     Question,
     WalkStep,
@@ -18,6 +17,7 @@ from txcls.inspection.walk.step import (
     product,
     source_of,
 )
+from txcls.inspection.tracing import FloatArray
 from txcls.model import Encoder, SelfAttention
 
 PROJECTIONS = {

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import Any
 
 from txcls.text import cleaning, composition, words
-from txcls.web.patterns import to_javascript, to_replacement
+from txcls.web.regex_to_javascript import to_javascript, to_replacement
 
 PATTERNS = {
     "entity": cleaning.ENTITY,

@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from tests.conftest import make_language_model
-from txcls.evaluation import agreement
-from txcls.evaluation.agreement import plural_share
+from txcls.evaluation.measure_agreement import plural_share
 from txcls.inference.generation import TextModel
 
 
@@ -15,7 +14,7 @@ def test_the_share_of_plural_verbs_is_that_of_the_softmax_over_all_tokens(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     verbs = {"bank": 0, "rates": 1, "shares": 1}
-    monkeypatch.setattr(agreement, "VERBS", verbs)
+    monkeypatch.setattr("txcls.evaluation.measure_agreement.VERBS", verbs)
     make_language_model(tmp_path / "encoder", objective="masked")
     model = TextModel.load(tmp_path / "encoder", objective="masked")
     ids = model.encode("the bank raised rates")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from txcls.lessons.address import (
+from txcls.lessons.page_address import (
     MAX_LINKED_CHARACTERS,
     MAX_LINKED_CONTINUATION,
     UNSET,
