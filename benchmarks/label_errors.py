@@ -19,8 +19,8 @@ from benchmarks._measure import machine
 from txcls.config import load_preset
 from txcls.data.datasets import is_available, open_dataset
 from txcls.data.types import LabelledTexts
-from txcls.evaluation.evaluate import in_classes_of
 from txcls.evaluation.label_errors import held_out_probabilities, suspect_rows
+from txcls.evaluation.predict_logits import in_classes_of
 from txcls.evaluation.report import predict_rows, sample_rows
 from txcls.inference.predictor import Predictor
 

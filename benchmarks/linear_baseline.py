@@ -31,7 +31,7 @@ from txcls.data.datasets import is_available, open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import Dataset, LabelledTexts, SplitName
 from txcls.evaluation.baseline import fit_linear_baseline
-from txcls.evaluation.evaluate import in_classes_of
+from txcls.evaluation.predict_logits import in_classes_of
 from txcls.evaluation.report import sample_rows
 from txcls.inference.predictor import Predictor
 from txcls.text.cleaning import clean

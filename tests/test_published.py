@@ -17,7 +17,8 @@ from txcls.data.examples import examples_for
 from txcls.data.generated.agreement import minimal_pairs
 from txcls.data.generated.agreement.rows import CLASSES
 from txcls.data.unlabelled_texts import open_texts
-from txcls.evaluation.evaluate import evaluate, in_classes_of, predict_logits
+from txcls.evaluation.evaluate import evaluate
+from txcls.evaluation.predict_logits import in_classes_of, predict_logits
 from txcls.evaluation.unlike_validation import unlike_validation
 from txcls.inference.predictor import Predictor
 from txcls.inspection.tracing import trace_text

@@ -14,12 +14,9 @@ from sklearn.svm import LinearSVC
 
 from txcls.checkpoint.comparison import Comparison
 from txcls.evaluation import baseline
-from txcls.evaluation.baseline import (
-    compare,
-    fit_linear_baseline,
-    majority_predictions,
-)
-from txcls.evaluation.metrics import paired_difference, wilson
+from txcls.evaluation.baseline import fit_linear_baseline
+from txcls.evaluation.compare_with_baseline import compare, majority_predictions
+from txcls.evaluation.intervals import paired_difference, wilson
 
 Rows = Callable[..., tuple[list[str], list[int]]]
 RNG = np.random.default_rng(0)

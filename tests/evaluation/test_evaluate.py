@@ -16,17 +16,10 @@ from txcls.data.batches import TokenisedTexts
 from txcls.data.generated.who_won import TEAMS, reports_of
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
-from txcls.evaluation.evaluate import (
-    Evaluation,
-    accuracy_without_order,
-    evaluate,
-    in_classes_of,
-    measure,
-    predict_logits,
-    shuffle_words,
-    with_evaluation,
-)
+from txcls.evaluation.evaluate import Evaluation, evaluate, measure, with_evaluation
 from txcls.evaluation.evaluate_file import rows_of_file
+from txcls.evaluation.predict_logits import in_classes_of, predict_logits
+from txcls.evaluation.word_order import accuracy_without_order, shuffle_words
 from txcls.inference.predictor import Predictor
 from txcls.model import TextClassifier
 from txcls.tap import trace

@@ -12,7 +12,7 @@ import torch
 from txcls.config import ModelConfig, TrainConfig
 from txcls.data.batches import TokenisedTexts
 from txcls.errors import TrainingError
-from txcls.evaluation.evaluate import predict_logits
+from txcls.evaluation.predict_logits import predict_logits
 from txcls.model import TextClassifier
 from txcls.text.vocabulary import MASK, UNK
 from txcls.training import FitResult, Progress, TrainingInterruptedError, fit

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from tests.conftest import CLASSES, TEXTS, make_checkpoint
 from txcls.cli import command_line
 from txcls.data.types import LabelledTexts
-from txcls.evaluation.baseline import predict_with_baseline
+from txcls.evaluation.compare_with_baseline import predict_with_baseline
 from txcls.evaluation.label_errors import SuspectRow
 from txcls.evaluation.report import report_on
 from txcls.inference.predictor import Predictor

@@ -21,7 +21,8 @@ from txcls.data.datasets import open_dataset
 from txcls.data.tables.table import has_table_suffix
 from txcls.errors import CheckpointError, DataError
 from txcls.evaluation import evaluate as measuring
-from txcls.evaluation.baseline import compare_on_test_rows
+from txcls.evaluation import fit_calibration
+from txcls.evaluation.compare_with_baseline import compare_on_test_rows
 from txcls.evaluation.evaluate import Evaluation
 from txcls.evaluation.evaluate_file import MIN_LEARNED, FileRows, rows_of_file
 from txcls.evaluation.measure_agreement import measure_agreement
@@ -171,7 +172,7 @@ def _measure(
 def calibrate(checkpoint: CheckpointArgument, data: DataOption = None, device: DeviceOption = None) -> None:
     """Refit a checkpoint's calibration on its data set's validation rows; the ranking of classes does not change."""
     loaded = load_checkpoint(checkpoint)
-    calibrated = measuring.calibrate(loaded, data_path=data, device=device)
+    calibrated = fit_calibration.calibrate(loaded, data_path=data, device=device)
     save_checkpoint(calibrated)
     metrics, calibration = calibrated.metrics["validation"], calibrated.calibration
     note(

@@ -15,11 +15,11 @@ from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.tables.table import has_table_suffix
 from txcls.errors import DataError, reason_of
-from txcls.evaluation.baseline import BaselinePredictions, predict_with_baseline
+from txcls.evaluation.compare_with_baseline import BaselinePredictions, predict_with_baseline
 from txcls.evaluation.confusions import WORDS_HEAD, class_advice, confusion_words, label_advice, words_table
-from txcls.evaluation.evaluate import in_classes_of
 from txcls.evaluation.evaluate_file import MIN_LEARNED, FileRows, rows_of_file
 from txcls.evaluation.label_errors import SuspectRow, held_out_probabilities, suspect_rows
+from txcls.evaluation.predict_logits import in_classes_of
 from txcls.evaluation.report import (
     Report,
     class_counts_of,

@@ -11,8 +11,8 @@ import numpy as np
 from txcls.data.splits import first_copies
 from txcls.data.types import LabelledTexts
 from txcls.evaluation.baseline import MAX_CHARACTERS, WORD
+from txcls.evaluation.intervals import wilson
 from txcls.evaluation.label_errors import SuspectRow
-from txcls.evaluation.metrics import wilson
 from txcls.evaluation.report import Report, RowPredictions, class_counts_of, worst_pairs
 from txcls.wording import percentage, shown
 

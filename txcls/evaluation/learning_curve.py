@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from txcls.checkpoint.comparison import Measured, with_interval
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
-from txcls.evaluation.baseline import fit_linear_baseline, macro_f1_intervals
+from txcls.evaluation.baseline import fit_linear_baseline
+from txcls.evaluation.intervals import macro_f1_intervals
 
 DIVISORS = (8, 4, 2, 1)
 """Divisors of the number of training rows; each subset contains the smaller ones."""

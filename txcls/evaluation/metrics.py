@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from txcls.checkpoint.comparison import Measured
 from txcls.checkpoint.schema import ClassMetrics, Metrics, ReliabilityBin, Slice
 
 Floats = NDArray[np.floating[Any]]
@@ -17,8 +16,6 @@ LENGTH_BOUNDS = (10, 20, 40, 80, 160, 320)
 """Upper bounds of the groups by number of tokens; the last group has none."""
 UNKNOWN_SHARES = (0.0, 0.05, 0.1, 0.2, 0.5)
 """Upper bounds of the groups by share of unknown words; the last group has none."""
-Z = 1.959964
-"""Half the width of a 95 % interval in standard errors."""
 
 
 def reliability_bins(probabilities: Floats, labels: Integers, *, n_bins: int = 15) -> tuple[ReliabilityBin, ...]:
@@ -107,22 +104,3 @@ def auroc(inside: Floats, outside: Floats) -> float:
 
     truth = np.concatenate([np.ones(len(inside)), np.zeros(len(outside))])
     return float(roc_auc_score(truth, np.concatenate([inside, outside])))
-
-
-def wilson(right: int, n: int) -> Measured:
-    """The share `right` / n with its 95 % interval (Wilson 1927)."""
-    share = right / n
-    middle = (share + Z**2 / (2 * n)) / (1 + Z**2 / n)
-    half = Z * np.sqrt(share * (1 - share) / n + Z**2 / (4 * n**2)) / (1 + Z**2 / n)
-    return Measured(share, max(0.0, float(middle - half)), min(1.0, float(middle + half)))
-
-
-def paired_difference(only_first: int, only_second: int, n: int) -> Measured:
-    """Accuracy of one classifier minus another's on the same n rows, with its 95 % interval (Agresti & Min 2005).
-
-    `only_first` and `only_second` are the numbers of rows that only the first or only the second one gets right.
-    """
-    first, second, rows = only_first + 0.5, only_second + 0.5, n + 2
-    middle = (first - second) / rows
-    half = Z * np.sqrt(max(first + second - (first - second) ** 2 / rows, 0.0)) / rows
-    return Measured((only_first - only_second) / n, float(middle - half), float(middle + half))

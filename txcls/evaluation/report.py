@@ -15,17 +15,10 @@ from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.checkpoint.probabilities import calibrated_probabilities
 from txcls.data.batches import TokenisedTexts
 from txcls.data.types import LabelledTexts
-from txcls.evaluation.evaluate import (
-    Evaluation,
-    OnRows,
-    accuracy_without_order,
-    counted,
-    in_classes_of,
-    measure,
-    predict_logits,
-    unknown_shares,
-)
-from txcls.evaluation.metrics import wilson
+from txcls.evaluation.evaluate import Evaluation, measure, unknown_shares
+from txcls.evaluation.intervals import wilson
+from txcls.evaluation.predict_logits import OnRows, counted, in_classes_of, predict_logits
+from txcls.evaluation.word_order import accuracy_without_order
 from txcls.inference.predictor import Predictor
 from txcls.wording import percentage
 

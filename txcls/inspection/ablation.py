@@ -21,8 +21,8 @@ from txcls.data.batches import TokenisedTexts
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import LabelledTexts
-from txcls.evaluation.evaluate import in_classes_of, predict_logits
-from txcls.evaluation.metrics import paired_difference
+from txcls.evaluation.intervals import paired_difference
+from txcls.evaluation.predict_logits import in_classes_of, predict_logits
 from txcls.inference.predictor import Predictor
 from txcls.inspection.random_texts import random_texts
 from txcls.inspection.tracing import max_texts_per_batch, readable

@@ -24,7 +24,7 @@ from txcls.data.batches import batches_by_length
 from txcls.data.datasets import open_dataset
 from txcls.data.types import LabelledTexts, Roles, SplitName
 from txcls.errors import CheckpointError, DataError, TraceError
-from txcls.evaluation.evaluate import in_classes_of
+from txcls.evaluation.predict_logits import in_classes_of
 from txcls.inference.predictor import Predictor, padded
 from txcls.inspection.tracing import readable
 from txcls.tap import Edit, trace

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from txcls.config import TrainConfig
 from txcls.data.batches import TokenisedTexts, pad_batch
-from txcls.evaluation.evaluate import predict_logits
+from txcls.evaluation.predict_logits import predict_logits
 from txcls.model import Encoder, LanguageModel, TextClassifier
 from txcls.text.vocabulary import MASK, PAD, SPECIAL_TOKENS, UNK
 from txcls.training.token_loss import token_loss

@@ -21,7 +21,7 @@ from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import Dataset, LabelledTexts
 from txcls.errors import DataError, TrainingError
-from txcls.evaluation.evaluate import with_calibration
+from txcls.evaluation.fit_calibration import with_calibration
 from txcls.model import TextClassifier
 from txcls.runtime.device import choose_device
 from txcls.text.tokenizer import Tokenizer

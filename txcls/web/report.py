@@ -9,7 +9,7 @@ from plotly.offline import get_plotlyjs
 
 from txcls.checkpoint.card import GROUPS, ORDER, group_name
 from txcls.checkpoint.comparison import Comparison
-from txcls.evaluation.baseline import BaselinePredictions
+from txcls.evaluation.compare_with_baseline import BaselinePredictions
 from txcls.evaluation.confusions import WORDS_HEAD, class_advice, label_advice, words_table
 from txcls.evaluation.label_errors import SuspectRow
 from txcls.evaluation.report import (

@@ -12,7 +12,7 @@ from txcls.data.batches import TokenisedTexts
 from txcls.data.datasets import open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import Dataset, LabelledTexts, Roles, SplitName
-from txcls.evaluation.evaluate import in_classes_of
+from txcls.evaluation.predict_logits import in_classes_of
 from txcls.inference.predictor import Predictor
 from txcls.inspection.ablation import (
     AblationMethod,

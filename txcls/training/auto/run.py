@@ -18,9 +18,11 @@ from txcls.data.from_python import dataset_from_rows
 from txcls.data.hashes import repeats
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
-from txcls.evaluation.baseline import LinearBaseline, compare, fit_linear_baseline, majority_predictions
-from txcls.evaluation.evaluate import Evaluation, measure, predict_logits, with_evaluation
+from txcls.evaluation.baseline import LinearBaseline, fit_linear_baseline
+from txcls.evaluation.compare_with_baseline import compare, majority_predictions
+from txcls.evaluation.evaluate import Evaluation, measure, with_evaluation
 from txcls.evaluation.learning_curve import LearningCurve, linear_learning_curve
+from txcls.evaluation.predict_logits import predict_logits
 from txcls.model import TextClassifier
 from txcls.training.auto.plan import TrainingPlan, write_plan
 from txcls.training.loop import Progress

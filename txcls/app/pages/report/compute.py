@@ -17,7 +17,7 @@ from txcls.data.datasets import dataset_names, is_available, open_dataset
 from txcls.data.splits import training_and_validation
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
-from txcls.evaluation.baseline import BaselinePredictions, predict_with_baseline
+from txcls.evaluation.compare_with_baseline import BaselinePredictions, predict_with_baseline
 from txcls.evaluation.confusions import label_advice
 from txcls.evaluation.label_errors import SuspectRow, held_out_probabilities, suspect_rows
 from txcls.evaluation.report import Report, RowPredictions, report_on, sample_indices, sample_rows, stored_report

@@ -1,0 +1,150 @@
+"""Fit the calibration of a classifier on validation rows.
+
+python -m txcls calibrate ag_news
+"""
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from txcls.checkpoint.checkpoint import Checkpoint
+from txcls.checkpoint.probabilities import calibrated_log_probabilities, log_softmax
+from txcls.config import Calibration
+from txcls.data.batches import TokenisedTexts
+from txcls.data.datasets import open_dataset
+from txcls.data.types import Dataset
+from txcls.evaluation.evaluate import Evaluation, measure, validation_rows
+from txcls.evaluation.metrics import LENGTH_BOUNDS
+from txcls.evaluation.out_of_scope import fit_scope, predict_out_of_scope, scope_metrics
+from txcls.evaluation.predict_logits import classifier_of, predict_logits, tokenised_for
+from txcls.evaluation.unlike_validation import RARE
+from txcls.runtime.device import choose_device
+
+Floats = NDArray[np.floating[Any]]
+Integers = NDArray[np.integer[Any]]
+
+
+def calibrate(checkpoint: Checkpoint, *, data_path: Path | None = None, device: str | None = None) -> Checkpoint:
+    """A copy with calibration (and out-of-scope rule) refitted on the validation rows; the weights are unchanged.
+
+    Its validation metrics are measured again; metrics on other rows, measured with the old calibration, are dropped.
+
+    Raises:
+        DataError, CheckpointError, TrainingError: as for `evaluate`.
+    """
+    model, torch_device = classifier_of(checkpoint), choose_device(device)
+    dataset = open_dataset(checkpoint.config.data, path=data_path)
+    texts = tokenised_for(validation_rows(checkpoint, dataset), checkpoint)
+    metrics = {name: value for name, value in checkpoint.metrics.items() if name not in ("test", "new", "scope")}
+    model.to(torch_device)
+    calibrated = with_calibration(replace(checkpoint, metrics=metrics), dataset, texts, device=torch_device)
+    model.cpu()
+    return calibrated
+
+
+def with_calibration(
+    checkpoint: Checkpoint, dataset: Dataset, held_out: TokenisedTexts, *, device: torch.device | str
+) -> Checkpoint:
+    """A copy with calibration and out-of-scope rule fitted on held-out texts, and with metrics on these texts."""
+    model = classifier_of(checkpoint)
+    logits = predict_logits(model, held_out, device=device).numpy()  # N C
+    calibration = fit_calibration(logits, held_out.labels)
+    short = _fit_short(checkpoint, held_out, calibration, device=device)
+    checkpoint = replace(checkpoint, calibration=calibration.model_copy(update={"short": short}))
+    metrics = {**checkpoint.metrics, "validation": Evaluation(measure(logits, held_out, checkpoint)).to_dict()}
+    scope = None
+    if "oos_validation" in dataset.splits:
+        outside, lengths = predict_out_of_scope(checkpoint, dataset, "oos_validation", device=device)
+        scope = fit_scope(logits, held_out.labels, outside, checkpoint.calibration)
+        measured = scope_metrics(logits, held_out.labels, outside, lengths, checkpoint.calibration, scope)
+        metrics["scope"] = {"validation": measured}
+    return replace(checkpoint, metrics=metrics, scope=scope)
+
+
+def _fit_short(
+    checkpoint: Checkpoint, texts: TokenisedTexts, calibration: Calibration, *, device: torch.device | str
+) -> tuple[tuple[int, float], ...]:
+    """`Calibration.short`: a temperature for each range of lengths that is rare among these texts.
+
+    It is fitted on the texts, each truncated to a random length in that range.
+    """
+    random = np.random.default_rng(0)
+    min_length = 1 + checkpoint.tokenizer.class_token
+    fitted: list[tuple[int, float]] = []
+    for over, up_to in pairwise((0, *LENGTH_BOUNDS)):
+        if up_to > checkpoint.tokenizer.max_length or (texts.lengths <= up_to).mean() >= RARE:
+            break
+        beginnings = texts.truncated(random.integers(max(over + 1, min_length), up_to + 1, size=len(texts)))
+        logits = predict_logits(classifier_of(checkpoint), beginnings, device=device).numpy()  # N C
+        fitted.append((up_to, round(fit_short(logits, texts.labels, calibration), 4)))
+    return tuple(fitted)
+
+
+def fit_calibration(logits: Floats, labels: Integers) -> Calibration:
+    """The calibration with the lowest log loss on held-out rows with logits (N, C) and labels (N,).
+
+    The temperature is fitted between 1/20 and 20 (Guo et al. 2017, section 4.2). The power is also fitted if this
+    lowers the log loss in two-fold cross-validation on these rows. Nothing is fitted if every prediction is correct,
+    since the log loss would have no minimum: sharper probabilities always lower it.
+    """
+    log_probabilities = log_softmax(logits)  # N C
+    if (log_probabilities.argmax(axis=1) == labels).all():
+        return Calibration()
+    is_odd = np.arange(len(labels)) % 2 == 1  # N
+    without_power, with_power = (
+        sum(
+            _log_loss(log_probabilities[~half], labels[~half], *_fit(log_probabilities[half], labels[half], has_power))
+            for half in (is_odd, ~is_odd)
+            if half.any() and not half.all()
+        )
+        for has_power in (False, True)
+    )
+    temperature, power = _fit(log_probabilities, labels, with_power < without_power)
+    return Calibration(temperature=temperature, power=power)
+
+
+def _fit(log_probabilities: Floats, labels: Integers, with_power: bool) -> tuple[float, float]:
+    """Temperature and power with the lowest log loss; without `with_power`, the power is 1."""
+    from scipy.optimize import minimize, minimize_scalar  # installed with scikit-learn
+
+    bound = float(np.log(20.0))
+    log_temperature = minimize_scalar(
+        lambda x: _log_loss(log_probabilities, labels, np.exp(x), 1.0), bounds=(-bound, bound), method="bounded"
+    ).x
+    if not with_power:
+        return float(np.exp(log_temperature)), 1.0
+    temperature, power = minimize(
+        lambda x: _log_loss(log_probabilities, labels, np.exp(x[0]), np.exp(x[1])),
+        [log_temperature, 0.0],
+        method="Nelder-Mead",
+        bounds=[(-bound, bound), (-np.log(5.0), np.log(5.0))],
+        options={"xatol": 1e-4, "fatol": 1e-8},
+    ).x
+    return float(np.exp(temperature)), float(np.exp(power))
+
+
+def fit_short(logits: Floats, labels: Integers, calibration: Calibration) -> float:
+    """The temperature with the lowest log loss on truncated texts, but at least the temperature of whole texts.
+
+    `logits` (N, C) are of the truncated texts; `calibration` was fitted on whole texts, and its power is kept.
+    """
+    from scipy.optimize import minimize_scalar  # installed with scikit-learn
+
+    log_probabilities = log_softmax(logits)  # N C
+    lowest = np.log(calibration.temperature)
+    fitted = minimize_scalar(
+        lambda x: _log_loss(log_probabilities, labels, np.exp(x), calibration.power),
+        bounds=(lowest, max(lowest, 0.0) + np.log(20.0)),
+        method="bounded",
+    )
+    return float(np.exp(fitted.x))
+
+
+def _log_loss(log_probabilities: Floats, labels: Integers, temperature: float, power: float) -> float:
+    calibrated = calibrated_log_probabilities(log_probabilities, temperature, power)  # N C
+    return float(-calibrated[np.arange(len(labels)), labels].mean())

@@ -1,0 +1,94 @@
+"""Fit and measure the rule that rejects texts outside all classes."""
+
+from typing import Any, get_args
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from txcls.checkpoint.checkpoint import Checkpoint
+from txcls.checkpoint.json_files import rounded
+from txcls.checkpoint.probabilities import calibrated_probabilities, scope_scores
+from txcls.config import Calibration, ScopeRule, ScopeScore
+from txcls.data.batches import TokenisedTexts
+from txcls.data.types import Dataset, SplitName
+from txcls.evaluation.metrics import auroc
+from txcls.evaluation.predict_logits import Logits, classifier_of, predict_logits
+
+CONFIDENT = 0.9
+"""Accepted out-of-scope texts with a higher probability than this are counted separately."""
+
+
+def predict_out_of_scope(
+    checkpoint: Checkpoint, dataset: Dataset, split: SplitName, *, device: torch.device | str
+) -> tuple[Logits, NDArray[np.int64]]:
+    """Logits (M, C) and numbers of tokens (M,) of a split's out-of-scope texts."""
+    texts = TokenisedTexts.encode(checkpoint.tokenizer, dataset.load(split))
+    return predict_logits(classifier_of(checkpoint), texts, device=device).numpy(), texts.lengths
+
+
+def fit_scope(inside: Logits, labels: NDArray[np.int64], outside: Logits, calibration: Calibration) -> ScopeRule:
+    """The score with the highest AUROC between in-scope (N, C) and out-of-scope (M, C) logits, and its threshold."""
+    right = inside.argmax(axis=1) == labels  # N
+    scores = {
+        kind: tuple(scope_scores(logits, calibration=calibration, score=kind) for logits in (inside, outside))
+        for kind in get_args(ScopeScore)
+    }
+    kind = max(scores, key=lambda kind: auroc(*scores[kind]))
+    inside_scores, outside_scores = scores[kind]
+    return ScopeRule(score=kind, threshold=scope_threshold(inside_scores, right, outside_scores))
+
+
+def scope_metrics(
+    inside: Logits,
+    labels: NDArray[np.int64],
+    outside: Logits,
+    outside_lengths: NDArray[np.int64],
+    calibration: Calibration,
+    rule: ScopeRule,
+) -> dict[str, float]:
+    """AUROC, and accuracies if texts below the threshold are rejected, on N in-scope and M out-of-scope rows."""
+    inside_scores, outside_scores = (
+        scope_scores(logits, calibration=calibration, score=rule.score) for logits in (inside, outside)
+    )
+    accepted = (inside.argmax(axis=1) == labels) & (inside_scores >= rule.threshold)  # N
+    rejected = outside_scores < rule.threshold  # M
+    is_confident = calibrated_probabilities(outside, calibration, outside_lengths).max(axis=1) > CONFIDENT  # M
+    values: dict[str, float] = rounded(
+        {
+            "n_in": len(inside),
+            "n_out": len(outside),
+            "auroc": auroc(inside_scores, outside_scores),
+            "accuracy": float((accepted.sum() + rejected.sum()) / (len(inside) + len(outside))),
+            "accuracy_in": float(accepted.mean()),
+            "recall_out": float(rejected.mean()),
+            "accepted_out": int((~rejected).sum()),
+            "confident_out": int((~rejected & is_confident).sum()),
+        }
+    )
+    return values
+
+
+def scope_threshold(
+    inside: NDArray[np.floating[Any]],
+    right: NDArray[np.bool_],
+    outside: NDArray[np.floating[Any]],
+    *,
+    share: float = 0.2,
+) -> float:
+    """The threshold with the best expected accuracy over in-scope and out-of-scope texts.
+
+    Args:
+        inside: (N,) scores of in-scope texts.
+        right: (N,) whether each in-scope text is classified correctly.
+        outside: (M,) scores of out-of-scope texts, for which rejection is correct.
+        share: the assumed share of out-of-scope texts.
+    """
+    best_threshold, best_accuracy = -np.inf, -np.inf
+    for threshold in np.unique(np.concatenate([inside, outside])):
+        accepted = float((right & (inside >= threshold)).mean())
+        rejected = float((outside < threshold).mean())
+        expected = (1 - share) * accepted + share * rejected
+        if expected > best_accuracy:
+            best_threshold, best_accuracy = float(threshold), expected
+    return best_threshold
