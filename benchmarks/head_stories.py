@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from benchmarks._measure import machine
 from txcls.checkpoint.listing import checkpoint_names
 from txcls.inference.predictor import Predictor
-from txcls.inspection.ablation import measure_heads
+from txcls.inspection.ablation_on_rows import measure_heads
 from txcls.inspection.stories import Clause, HeadAtlas, all_heads_sentence, measure_atlas
 
 

@@ -18,8 +18,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from txcls.classifier import Classifier
-from txcls.data.classes import label_name
 from txcls.data.from_python import rows_from_python
+from txcls.data.labels import label_name
 from txcls.text.checks import check_texts
 from txcls.training.auto.plan import plan_training
 from txcls.training.auto.run import train_as_planned

@@ -17,7 +17,8 @@ from txcls.app.shell.cache import shared_cache
 from txcls.checkpoint.checkpoint import save_checkpoint
 from txcls.data.types import LabelledTexts
 from txcls.inference.predictor import Predictor
-from txcls.inspection.ablation import ablate_on_rows, measure_means, with_heads
+from txcls.inspection.ablation import measure_means
+from txcls.inspection.ablation_on_rows import ablate_on_rows, with_heads
 from txcls.inspection.attribution import measure_explanations
 
 

@@ -12,16 +12,8 @@ from txcls.checkpoint.checkpoint import Checkpoint, save_checkpoint
 from txcls.checkpoint.load import load_checkpoint
 from txcls.config import RunConfig
 from txcls.data.generated.who_won import TEAMS, first_reports
-from txcls.inspection.ablation import ChangedRows
-from txcls.inspection.stories import (
-    AllHeads,
-    Clause,
-    HeadAtlas,
-    HeadRecord,
-    KindsTable,
-    MeasuredStory,
-    Story,
-)
+from txcls.inspection.ablation_on_rows import ChangedRows
+from txcls.inspection.stories import AllHeads, Clause, HeadAtlas, HeadRecord, KindsTable, MeasuredStory, Story
 from txcls.inspection.stories.kinds import NAMED
 from txcls.model import TextClassifier
 from txcls.text.tokenizer import Tokenizer

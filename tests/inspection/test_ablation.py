@@ -13,16 +13,8 @@ from tests.conftest import CLASSES, TEXTS, Untrained
 from txcls.data.types import LabelledTexts
 from txcls.errors import TraceError
 from txcls.inference.predictor import Predictor
-from txcls.inspection.ablation import (
-    AccuracyEffects,
-    Change,
-    Means,
-    ablate,
-    ablate_each,
-    ablate_on_rows,
-    edits_of,
-    measure_means,
-)
+from txcls.inspection.ablation import Change, Means, ablate, ablate_each, edits_of, measure_means
+from txcls.inspection.ablation_on_rows import AccuracyEffects, ablate_on_rows
 from txcls.inspection.tracing import trace_text
 from txcls.tap import trace
 

@@ -27,12 +27,11 @@ from txcls.evaluation.evaluate import Evaluation
 from txcls.evaluation.evaluate_file import MIN_LEARNED, FileRows, rows_of_file
 from txcls.evaluation.measure_agreement import measure_agreement
 from txcls.inference.predictor import Predictor
-from txcls.inspection.ablation import measure_heads, with_heads
+from txcls.inspection.ablation_on_rows import measure_heads, random_texts, with_heads
 from txcls.inspection.attribution import measure_explanations
 from txcls.inspection.circuit import measure_circuit
 from txcls.inspection.induction import measure_induction
 from txcls.inspection.patch_history import measure_patch_history
-from txcls.inspection.random_texts import random_texts
 from txcls.inspection.stories import (
     HeadAtlas,
     all_heads_sentence,

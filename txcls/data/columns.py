@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from txcls.config import DataConfig
-from txcls.data.classes import label_name
 from txcls.data.html import is_html
-from txcls.data.labels import label_notes
+from txcls.data.labels import label_name, label_notes
 from txcls.errors import DataError
 from txcls.wording import listed, percentage, shown
 

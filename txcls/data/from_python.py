@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from txcls.data.classes import label_name, labelled_texts
+from txcls.data.labels import label_name
+from txcls.data.rows_in_classes import labelled_texts
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
 from txcls.errors import DataError
 from txcls.text.checks import check_column, check_texts, is_missing, row_name

@@ -1,9 +1,10 @@
-"""Problems with labels in tables: variants of a label, placeholders, several labels in a cell, codes."""
+"""Names of labels, and their problems in tables: variants of a label, placeholders, several labels in a cell, codes."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import date, datetime
 
-from txcls.data.classes import label_name
 from txcls.wording import shown
 
 PLACEHOLDERS = frozenset(
@@ -14,6 +15,7 @@ SEPARATORS = (";", "|", ",")
 """Characters that separate several labels in a cell."""
 MIN_MULTILABEL = 0.05
 """Minimum fraction of rows with several labels for a note."""
+_WHOLE_NUMBER = re.compile(r"([+-]?[0-9]+)\.0+")
 
 
 def label_variants(counts: Mapping[str, int]) -> list[tuple[str, ...]]:
@@ -93,3 +95,31 @@ def merge_labels(names: Sequence[str]) -> tuple[list[str], list[int], list[str]]
     new_names = merged_names(counts)
     remaining = {index: new for index, name in enumerate(names) if (new := new_names.get(name, name))}
     return list(remaining.values()), list(remaining), list(label_notes(counts, merged=True))
+
+
+def label_name(value: object) -> str:
+    """The class name of a label, the same from Python and from any file.
+
+    3.0 and "3.0" (from a numeric column with gaps) become "3", True becomes "true", a date "2020-01-31", a missing
+    value "", and a list "a; b".
+    """
+    if isinstance(value, str):
+        text = value.strip()
+        return match[1] if (match := _WHOLE_NUMBER.fullmatch(text)) else text
+    if isinstance(value, list):
+        return "; ".join(filter(None, map(label_name, value)))
+    if value is None or value != value:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, datetime | date):
+        return str(value).removesuffix(" 00:00:00")
+    return str(value).strip()
+
+
+def natural_order(label: str) -> tuple[int, int, str]:
+    """A sort key: whole numbers by value, then other names alphabetically."""
+    is_number = label.isascii() and label.removeprefix("-").isdigit() and len(label) < 19
+    return (0, int(label), label) if is_number else (1, 0, label)

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from txcls.checkpoint.checkpoint import Checkpoint
-from txcls.data.classes import rows_in_classes
 from txcls.data.hashes import known_share
+from txcls.data.rows_in_classes import rows_in_classes
 from txcls.data.tables.labelled import read_labelled
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError

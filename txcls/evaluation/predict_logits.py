@@ -9,7 +9,7 @@ from torch import Tensor
 
 from txcls.checkpoint.checkpoint import Checkpoint
 from txcls.data.batches import TokenisedTexts, batches_by_length, pad_batch
-from txcls.data.classes import rows_in_classes
+from txcls.data.rows_in_classes import rows_in_classes
 from txcls.data.types import LabelledTexts
 from txcls.errors import CheckpointError, DataError
 from txcls.model import TextClassifier

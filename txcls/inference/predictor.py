@@ -20,7 +20,7 @@ from txcls.checkpoint.load import load_checkpoint
 from txcls.checkpoint.probabilities import calibrated_probabilities, scope_scores
 from txcls.config import Precision
 from txcls.data.batches import batches_by_length
-from txcls.data.classes import label_name
+from txcls.data.labels import label_name
 from txcls.errors import CheckpointError
 from txcls.runtime.device import autocast_dtype
 from txcls.runtime.pause import may_pause

@@ -1,6 +1,7 @@
 """Looking inside a model: one module per question; results are plain arrays.
 
-ablation              What does each part of the model contribute?
+ablation              What does each part of the model contribute, for one text?
+ablation_on_rows      What does each part contribute to the accuracy on many rows?
 attention             What do attention patterns show?
 attribution           Which words led to the prediction?
 circuit               Which attention rows suffice for the prediction?
@@ -12,7 +13,6 @@ parameters            How many parameters does each part have?
 patching              Which part, at which token, carries the difference between two texts?
 positions             How do positions enter the model, and does word order matter?
 principal_components  Which tokens and texts are similar?
-random_texts          Random texts of a data set, the same texts for the same seed.
 steps                 How does the forward pass compute its output, step by step?
 stories               What does each head attend to, and does that determine the prediction?
 tracing               What happens inside the model for one text?
@@ -22,6 +22,7 @@ vocabulary            Which tokens are in the vocabulary?
 
 from txcls.inspection import (
     ablation,
+    ablation_on_rows,
     attention,
     attribution,
     circuit,
@@ -33,7 +34,6 @@ from txcls.inspection import (
     patching,
     positions,
     principal_components,
-    random_texts,
     steps,
     stories,
     tracing,
@@ -42,22 +42,7 @@ from txcls.inspection import (
 )
 
 __all__ = [
-    "ablation",
-    "attention",
-    "attribution",
-    "circuit",
-    "counterfactuals",
-    "induction",
-    "language_model",
-    "lens",
-    "parameters",
-    "patching",
-    "positions",
-    "principal_components",
-    "random_texts",
-    "steps",
-    "stories",
-    "tracing",
-    "training_film",
-    "vocabulary",
+    "ablation", "ablation_on_rows", "attention", "attribution", "circuit", "counterfactuals", "induction",
+    "language_model", "lens", "parameters", "patching", "positions", "principal_components", "steps", "stories",
+    "tracing", "training_film", "vocabulary",
 ]  # fmt: skip

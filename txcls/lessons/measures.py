@@ -17,7 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from txcls.checkpoint.snapshots import SnapshotRow
 from txcls.errors import TxclsError
 from txcls.inference.predictor import Predictor
-from txcls.inspection.ablation import Ablation, AblationMethod, AccuracyEffects, Change, Means, ablate, ablate_each
+from txcls.inspection.ablation import Ablation, AblationMethod, Change, Means, ablate, ablate_each
+from txcls.inspection.ablation_on_rows import AccuracyEffects
 from txcls.inspection.attribution import explain
 from txcls.inspection.lens import class_lens
 from txcls.inspection.positions import shuffle_words

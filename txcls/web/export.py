@@ -6,7 +6,6 @@ scripts.
 """
 
 import base64
-import hashlib
 import html
 import json
 import re
@@ -26,7 +25,8 @@ from txcls.evaluation.unlike_validation import accepted_out_of_scope, sentence_p
 from txcls.inference.predictor import Prediction, Predictor
 from txcls.inspection.ablation import Means
 from txcls.inspection.stories import HeadAtlas, head_chips
-from txcls.web.join_scripts import HERE, script, style
+from txcls.web.fill_page import GENERATOR, filled_page, page_json
+from txcls.web.join_scripts import HERE, script
 from txcls.web.preview import PREVIEW, draw_preview
 from txcls.web.tokenizer_rules import reading_tables
 from txcls.wording import percentage
@@ -44,8 +44,6 @@ REFUSED = {
 """Settings of reference systems that a page does not support: the refused value and its effect."""
 PLAYGROUND = "playground.html"
 """The playground's file beside a page."""
-GENERATOR = '<meta name="generator" content="txcls '
-"""The mark of an exported page, which may be replaced."""
 SHEETS = (
     "page/theme", "picture/buttons", "page/page", "picture/machine", "picture/saving", "page/patch", "page/bins",
     "page/lesson", "page/article",
@@ -55,7 +53,6 @@ DESCRIPTION = (
 )
 MIN_CONFIDENCE = 0.95
 """A page opens with an example predicted with at least this probability, if there is one."""
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -397,45 +394,6 @@ def _description(title: str, lesson: Mapping[str, Any] | None, links: _Links) ->
 
 def _project_link(url: str) -> str:
     return f'<a href="{html.escape(url, quote=True)}" rel="noopener">The project</a>' if url else ""
-
-
-def filled_page(
-    template: str, *, code: str, sheets: Sequence[str], sources: Mapping[str, str], values: Mapping[str, str]
-) -> bytes:
-    """A page from a template of this folder, with its {{NAMES}} filled in.
-
-    Its content security policy allows only what the page contains, and `sources` (directive to source).
-    """
-    styles = style(*sheets)
-    policy = {
-        "default-src": "'none'",
-        "script-src": _hash(code) + (" 'wasm-unsafe-eval'" if "WebAssembly" in code else ""),  # the engine's kernel.wat
-        "style-src": _hash(styles),
-        **sources,
-        "img-src": "data:",
-        "base-uri": "'none'",
-        "form-action": "'none'",
-    }
-    filled = {
-        "GENERATOR": f'{GENERATOR}{__version__}">',
-        "POLICY": html.escape("; ".join(f"{name} {value}" for name, value in policy.items()), quote=True),
-        "STYLE": styles,
-        "SCRIPT": code,
-        **values,
-    }
-    text = (HERE / template).read_text(encoding="utf-8")
-    return re.sub(r"\{\{([A-Z]+)\}\}", lambda match: filled[match[1]], text).encode("utf-8")
-
-
-def _hash(inline: str) -> str:
-    """The hash of an inline script or style sheet as a source in a content security policy."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(inline.encode()).digest()).decode()}'"
-
-
-def page_json(value: Any) -> bytes:
-    """JSON for a <script> element, with every < and lone surrogate escaped."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-    return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text).encode("utf-8")
 
 
 def _readme(models: Sequence[_Model]) -> str:

@@ -9,7 +9,8 @@ from txcls.checkpoint.schema import FORMAT_VERSION
 from txcls.config import Calibration, load_preset
 from txcls.data.generated import who_won
 from txcls.data.generated.sample import open_sample
-from txcls.web.export import filled_page, page_json, refuse_other_files, write_page
+from txcls.web.export import refuse_other_files, write_page
+from txcls.web.fill_page import filled_page, page_json
 from txcls.web.join_scripts import script
 from txcls.web.tokenizer_rules import reading_tables
 

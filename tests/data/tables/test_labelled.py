@@ -9,10 +9,11 @@ import pytest
 
 from tests.data.tables.test_table import FORMATS, TWO, workbook
 from txcls.config import DataConfig
-from txcls.data.classes import label_name, rows_in_classes
 from txcls.data.columns import Guess
 from txcls.data.datasets import open_dataset
 from txcls.data.from_python import rows_from_python
+from txcls.data.labels import label_name
+from txcls.data.rows_in_classes import rows_in_classes
 from txcls.data.tables.labelled import TableRows, guess_table, labelled_rows, notes_before_training, read_labelled
 from txcls.data.tables.table import Table
 from txcls.data.types import Dataset, LabelledTexts

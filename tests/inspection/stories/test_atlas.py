@@ -14,7 +14,7 @@ from txcls.checkpoint.load import load_checkpoint
 from txcls.data.batches import TokenisedTexts
 from txcls.data.types import LabelledTexts
 from txcls.inference.predictor import Predictor
-from txcls.inspection.ablation import measure_heads
+from txcls.inspection.ablation_on_rows import measure_heads
 from txcls.inspection.stories import (
     ANY,
     HeadAtlas,

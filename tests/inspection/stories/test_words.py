@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.inspection.stories.planted import planted
-from txcls.inspection.ablation import ChangedRows
+from txcls.inspection.ablation_on_rows import ChangedRows
 from txcls.inspection.stories import (
     Clause,
     HeadRecord,

@@ -9,9 +9,9 @@ from typing import Any
 from txcls.app.jobs.sessions import read_json
 from txcls.app.shell.limits import limits
 from txcls.config import DataConfig
-from txcls.data.classes import labelled_texts
 from txcls.data.columns import Guess
 from txcls.data.datasets import open_dataset
+from txcls.data.rows_in_classes import labelled_texts
 from txcls.data.tables.labelled import guess_table, notes_before_training
 from txcls.data.tables.labelled import labelled_rows as rows_of_table
 from txcls.data.tables.table import Table

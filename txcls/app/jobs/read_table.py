@@ -7,10 +7,10 @@ from typing import Any
 
 from txcls.app.jobs.own_files import guessed, labelled_rows, read_table
 from txcls.app.jobs.queue import Job
-from txcls.data.classes import label_name, labelled_texts
 from txcls.data.columns import Guess, column_facts, guess_text_column, text_columns
-from txcls.data.labels import label_notes, merged_names
+from txcls.data.labels import label_name, label_notes, merged_names
 from txcls.data.mail_headers import MIN_SHARE_WITH_HEADERS, share_with_headers
+from txcls.data.rows_in_classes import labelled_texts
 from txcls.data.survey import DataSurvey, Group, survey
 from txcls.data.tables.safe_csv import table_csv
 from txcls.data.tables.table import Table, row_text

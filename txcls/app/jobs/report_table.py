@@ -9,18 +9,13 @@ from txcls.app.jobs.queue import Job
 from txcls.app.jobs.sessions import write_json
 from txcls.app.shell.limits import limits
 from txcls.checkpoint.load import load_checkpoint
-from txcls.data.classes import labelled_texts
 from txcls.data.hashes import normalised
+from txcls.data.rows_in_classes import labelled_texts
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError
 from txcls.evaluation.confusions import label_advice
 from txcls.evaluation.evaluate_file import rows_of_file
-from txcls.evaluation.label_errors import (
-    corrected_csv,
-    corrected_table_csv,
-    held_out_probabilities,
-    suspect_rows,
-)
+from txcls.evaluation.label_errors import corrected_csv, corrected_table_csv, held_out_probabilities, suspect_rows
 from txcls.evaluation.learning_curve import linear_learning_curve
 from txcls.evaluation.report import report_on, sample_indices, sample_rows
 from txcls.inference.predictor import Predictor

@@ -14,7 +14,8 @@ from txcls.app.shell.markdown import plain
 from txcls.app.shell.prediction import classify_text, say_not_measured
 from txcls.figures import FEED_FORWARD, compared_bars, head_effects_map, label, percent
 from txcls.inference.predictor import Predictor
-from txcls.inspection.ablation import AccuracyEffects, Change, Means, OutputAblation
+from txcls.inspection.ablation import Change, Means, OutputAblation
+from txcls.inspection.ablation_on_rows import AccuracyEffects
 from txcls.inspection.stories import HeadAtlas
 from txcls.lessons.page_address import HeadChange, View
 from txcls.wording import percentage

@@ -14,7 +14,7 @@ from txcls.app import menu
 from txcls.app.shell import checkpoints, layout, lecture, state
 from txcls.data.examples import REPORTS
 from txcls.inference.predictor import Predictor
-from txcls.inspection.ablation import AccuracyEffects
+from txcls.inspection.ablation_on_rows import AccuracyEffects
 from txcls.inspection.stories import VERDICT_MARKS, HeadAtlas, HeadRecord, chip, verdict_words
 from txcls.inspection.stories.wording import CLEAR, MIN_CLEAR_RATIO, points_number
 from txcls.lessons.page_address import UNSET, View

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from txcls.config import DataConfig
-from txcls.data.classes import label_name, labelled_texts, natural_order, rows_in_classes
 from txcls.data.columns import Guess, guess_columns, has_text_column, text_columns
-from txcls.data.labels import label_notes, merge_labels, names_from_code_book
+from txcls.data.labels import label_name, label_notes, merge_labels, names_from_code_book, natural_order
 from txcls.data.limits import MAX_FIELD_CHARACTERS, MAX_TRAINING_ROWS
+from txcls.data.rows_in_classes import labelled_texts, rows_in_classes
 from txcls.data.tables.table import SUFFIXES, Table, has_table_suffix, row_text
 from txcls.data.text_notes import text_notes
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName

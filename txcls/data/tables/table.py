@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from txcls.config import DataConfig
-from txcls.data.classes import label_name
 from txcls.data.columns import text_columns
 from txcls.data.html import without_html
+from txcls.data.labels import label_name
 from txcls.data.limits import HEAD_ROWS, MAX_ROW_CHARACTERS, SNIFFED_CHARACTERS
 from txcls.data.mail_headers import without_headers
 from txcls.data.tables.delimited import delimited_rows, find_dialect

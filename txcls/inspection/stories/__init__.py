@@ -7,7 +7,7 @@ much of the accuracy lost with uniform weights they restore. `measure_atlas` doe
 """
 
 from txcls.inspection.stories.all_heads import AllHeads, measure_all_heads
-from txcls.inspection.stories.atlas import HeadAtlas, HeadRecord, measure_atlas
+from txcls.inspection.stories.atlas import HeadAtlas, HeadRecord
 from txcls.inspection.stories.examples import clearest_texts
 from txcls.inspection.stories.kinds import (
     ANY,
@@ -21,6 +21,7 @@ from txcls.inspection.stories.kinds import (
     queries_of,
 )
 from txcls.inspection.stories.lists import FittedLists, Lists, fit_lists
+from txcls.inspection.stories.measure_atlas import measure_atlas
 from txcls.inspection.stories.measure_story import MeasuredStory, measure_story, necessary_part
 from txcls.inspection.stories.search import find_stories
 from txcls.inspection.stories.story import Clause, Story

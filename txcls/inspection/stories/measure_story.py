@@ -15,7 +15,7 @@ from torch import Tensor
 
 from txcls.data.batches import batches_by_length
 from txcls.inference.predictor import Predictor, padded
-from txcls.inspection.ablation import ChangedRows
+from txcls.inspection.ablation_on_rows import ChangedRows
 from txcls.inspection.stories.kinds import Bools, TextKinds, head_patterns
 from txcls.inspection.stories.lists import FittedLists, Floats
 from txcls.inspection.stories.story import (

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from txcls.checkpoint.schema import labels_problem
-from txcls.data.classes import rows_in_classes
 from txcls.data.hashes import normalised
+from txcls.data.rows_in_classes import rows_in_classes
 from txcls.data.splits import first_copies, hold_out
 from txcls.data.types import LabelledTexts
 from txcls.errors import DataError

@@ -3,7 +3,7 @@
 import csv
 from importlib import resources
 
-from txcls.data.classes import labelled_texts
+from txcls.data.rows_in_classes import labelled_texts
 from txcls.data.types import Dataset, DatasetInfo, LabelledTexts, SplitName
 
 INFO = DatasetInfo(
