@@ -16,7 +16,8 @@ from tests.browser.server import serving
 from tests.browser.visitors import PAGES, Visitor
 from tests.conftest import FULL_SIZE, make_checkpoint
 from tests.data.test_hostile import BOMBS, ONE_PER_READER
-from txcls.app.jobs import queue, sessions
+from txcls.app.jobs import queue
+from txcls.app.jobs.json_lines import write_json
 from txcls.app.jobs.open_model import MAX_MEGABYTES, page_bytes
 from txcls.app.jobs.queue import Kind
 from txcls.app.jobs.sessions import Session
@@ -112,10 +113,10 @@ def test_a_large_result_is_handed_out_from_disk(tmp_path: Path, jobs: Path) -> N
     folder = session.job("batch")
     folder.mkdir(parents=True)
     table = {**put(session, "table.csv", "text\nthe bank\n"), "model": PLAIN, "text_column": "text"}
-    sessions.write_json(folder / "job.json", {"kind": "batch", "id": "x", "spec": table, "since": time.monotonic()})
+    write_json(folder / "job.json", {"kind": "batch", "id": "x", "spec": table, "since": time.monotonic()})
     row = {"text": "the bank", "predicted_label": "Business", "probability": 0.9}
     result = {"rows": 1, "done": 1, "labels": {"Business": 1}, "preview": [row], "file": "scored.csv"}
-    sessions.write_json(folder / "result.json", {**result, "label": "label", "probability": "probability"})
+    write_json(folder / "result.json", {**result, "label": "label", "probability": "probability"})
     with (folder / "scored.csv").open("wb") as file:
         file.truncate(800_000_000)
     with attacked(tmp_path, jobs) as app, Visitor(app.address) as visitor:

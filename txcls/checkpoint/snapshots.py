@@ -1,4 +1,5 @@
-"""Snapshots of a classifier's weights during training: when they are taken, and the file that stores them.
+"""Snapshots of a classifier's weights: at which steps training takes them (`Trainer` in training/loop.py), and their
+file.
 
 `snapshots.safetensors` contains the N snapshots of each weight, stacked along a new first axis, as float16. Its
 metadata has each snapshot's optimiser step, and its loss and accuracy on training and validation rows.

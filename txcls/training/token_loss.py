@@ -1,4 +1,4 @@
-"""Cross-entropy over a large vocabulary, computed in chunks that fit the processor's cache.
+"""Cross-entropy of language models (objectives.py), computed in chunks that fit the processor's cache.
 
 The logits of 2,000 predicted tokens over a vocabulary of 12,000 take 96 MB in float32, and the loss and its gradient
 need about ten passes over them. In chunks of a few dozen rows, all passes over a chunk are done while it is still in

@@ -15,8 +15,9 @@ from tests.app.jobs.conftest import end_of, finish, put, wait_until
 from tests.app.jobs.test_sessions import visited_before
 from tests.app.pages.test_train import limited
 from txcls.app.jobs import queue, sessions
+from txcls.app.jobs.json_lines import read_json, write_json
 from txcls.app.jobs.queue import Job, Kind
-from txcls.app.jobs.sessions import Session, read_json
+from txcls.app.jobs.sessions import Session
 from txcls.app.shell.limits import BusyError
 
 TABLE = "text,label\n" + "".join(f"pay me {n},money\nwhere is it {n},parcel\n" for n in range(20))
@@ -145,7 +146,7 @@ def ended(session: Session, kind: Kind, code: str, *, max_bytes: int = 1 << 30) 
     """The state in which a job ends whose process runs this Python code."""
     folder = session.job(kind)
     folder.mkdir()
-    sessions.write_json(folder / "job.json", {"kind": kind, "id": "x", "spec": {"as": "mine"}, "since": 0.0})
+    write_json(folder / "job.json", {"kind": kind, "id": "x", "spec": {"as": "mine"}, "since": 0.0})
     job = Job(folder, kind, {"as": "mine"})
     child = subprocess.Popen([sys.executable, "-c", code], cwd=folder)
     queue.supervise(job, child.pid, max_bytes=max_bytes, disk="no more than that (TXCLS_SESSION_MB)")

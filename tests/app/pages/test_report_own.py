@@ -14,8 +14,9 @@ from tests.app.jobs.conftest import end_of, finish, put
 from tests.app.pages.test_train import has_button, until
 from tests.conftest import CLASSES, TEXTS, make_checkpoint
 from txcls.app.jobs import queue
+from txcls.app.jobs.json_lines import write_json
 from txcls.app.jobs.own_files import StoredRows, write_rows
-from txcls.app.jobs.sessions import Session, write_json
+from txcls.app.jobs.sessions import Session
 from txcls.app.pages.report import compute as compute_report
 from txcls.app.shell import checkpoints, own
 from txcls.app.shell.cache import Source

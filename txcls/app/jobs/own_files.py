@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from txcls.app.jobs.sessions import read_json
+from txcls.app.jobs.json_lines import read_json
 from txcls.app.shell.limits import limits
 from txcls.config import DataConfig
 from txcls.data.columns import Guess

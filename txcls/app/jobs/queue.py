@@ -33,8 +33,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
-from txcls.app.jobs import sessions
-from txcls.app.jobs.sessions import Session, read_json, write_json
+from txcls.app.jobs import disk_quota, sessions
+from txcls.app.jobs.json_lines import read_json, write_json
+from txcls.app.jobs.sessions import Session
 from txcls.app.shell.limits import BusyError, limits
 from txcls.errors import TxclsError
 
@@ -250,7 +251,7 @@ def start(session: Session, kind: Kind, spec: Mapping[str, Any], *, address: str
             raise JobError("This is already running; wait for it, or stop it")
         folder = session.job(kind)
         shutil.rmtree(folder, ignore_errors=True)
-        left, limit = sessions.room(session.folder)
+        left, limit = disk_quota.room(session.folder)
         if left <= 0:
             raise JobError(
                 f"There is no disk space for the result: {limit}. Remove some of your files, or try again later."
@@ -401,7 +402,7 @@ def main() -> NoReturn:
             _write_error(job, "", cancelled=True)
             sys.exit(0)
         time.sleep(POLL_SECONDS)
-    left, limit = sessions.room(job.session)
+    left, limit = disk_quota.room(job.session)
     job.end = time.monotonic() + 60.0 * limits().minutes
     with suppress(OSError):
         job.progress("starting")
@@ -409,7 +410,7 @@ def main() -> NoReturn:
     if child == 0:
         _run(job, max_bytes=max(left, 1))
         os._exit(0)
-    supervise(job, child, max_bytes=left + sessions.size_of(job.session), disk=limit)
+    supervise(job, child, max_bytes=left + disk_quota.size_of(job.session), disk=limit)
     sys.exit(0)
 
 
@@ -427,7 +428,7 @@ def supervise(job: Job, child: int, *, max_bytes: int, disk: str) -> None:
             return _kill(job, child, f"This took longer than {minutes:.0f} minutes, the limit on this server.")
         if time.monotonic() - last_check > DISK_SECONDS:
             last_check = time.monotonic()
-            if sessions.size_of(job.session) > max_bytes:
+            if disk_quota.size_of(job.session) > max_bytes:
                 return _kill(job, child, DISK_MESSAGE.format(disk))
         time.sleep(POLL_SECONDS)
 
@@ -487,7 +488,7 @@ def _run(job: Job, *, max_bytes: int) -> None:
         if isinstance(error, MemoryError | ImportError) or "memory" in str(error):  # imports fail without memory
             message = MEMORY_MESSAGE.format(limits().job_megabytes)
         elif isinstance(error, OSError) and error.errno in (errno.EFBIG, errno.ENOSPC, errno.EDQUOT):
-            message = DISK_MESSAGE.format(sessions.room(job.session)[1])
+            message = DISK_MESSAGE.format(disk_quota.room(job.session)[1])
         else:
             message = f"An internal error ended this job ({type(error).__name__}). Perhaps your file is the cause."
         _write_error(job, message)

@@ -4,9 +4,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from txcls.app.jobs.json_lines import write_json
 from txcls.app.jobs.own_files import StoredRows, file_name, guessed, read_rows, read_table, refuse_many
 from txcls.app.jobs.queue import Job
-from txcls.app.jobs.sessions import write_json
 from txcls.app.shell.limits import limits
 from txcls.checkpoint.load import load_checkpoint
 from txcls.data.hashes import normalised

@@ -9,7 +9,6 @@ the machine restarts: a stored time later than the current time counts as the ti
 """
 
 import hashlib
-import json
 import os
 import re
 import secrets
@@ -18,16 +17,16 @@ import stat
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
+from txcls.app.jobs.disk_quota import room
+from txcls.app.jobs.json_lines import read_json, write_json
 from txcls.app.shell.limits import limits
 from txcls.errors import ConfigError, DataError
-from txcls.runtime.files import replacing
 
 TOKEN = re.compile(r"[A-Za-z0-9_-]{32}")
 """The format of a token: 24 random bytes."""
@@ -35,8 +34,6 @@ SWEEP_SECONDS = 30.0
 """Seconds between removals of abandoned sessions."""
 SEEN_SECONDS = 5.0
 """Minimum number of seconds between two writes of the visit time."""
-MAX_JSON_BYTES = 64 << 20
-"""Maximum size of a JSON file that is read."""
 
 
 def root() -> Path:
@@ -165,25 +162,6 @@ def _disk_errors_as_data_errors() -> Iterator[None]:
 # The disk
 
 
-def size_of(folder: Path) -> int:
-    """Bytes of all files in a folder, without files that disappear meanwhile."""
-    total = 0
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            with suppress(OSError):
-                total += os.lstat(os.path.join(parent, name)).st_size  # noqa: PTH118  # three times as fast as Path
-    return total
-
-
-def room(folder: Path) -> tuple[int, str]:
-    """Bytes that may still be written to a session's folder, and a sentence with the limit that applies."""
-    of_session = (limits().session_megabytes << 20) - size_of(folder)
-    of_host = (limits().disk_megabytes << 20) - size_of(root() / "sessions")
-    if of_session <= of_host:
-        return of_session, f"one visitor's files may take {limits().session_megabytes:,} MB here (TXCLS_SESSION_MB)"
-    return of_host, f"all visitors' files together may take {limits().disk_megabytes:,} MB here (TXCLS_DISK_MB)"
-
-
 # Removal
 
 _listeners: list[Callable[[Path], None]] = []
@@ -236,40 +214,3 @@ def start_sweeping(busy_seconds: Callable[[Path], float]) -> threading.Thread:
 
 
 # Small files with which workers and pages communicate: written atomically, but readers accept incomplete ones
-
-
-def write_json(path: Path, values: Mapping[str, Any]) -> None:
-    """Replace a JSON file atomically: readers find the old or the new file, never a partial one."""
-    with replacing(path, flush=False) as temporary:
-        temporary.write_text(json.dumps(values), encoding="utf-8")
-
-
-def read_json(path: Path) -> dict[str, Any] | None:
-    """The JSON object in a file; None if the file is missing or incomplete."""
-    try:
-        return _object_from(path.read_bytes()) if path.stat().st_size <= MAX_JSON_BYTES else None
-    except OSError:
-        return None
-
-
-def append_line(path: Path, values: Mapping[str, Any]) -> None:
-    """Add a line to a JSON Lines file."""
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(values) + "\n")
-
-
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The objects in a JSON Lines file, without an incomplete last line."""
-    try:
-        lines = path.read_bytes().split(b"\n")[:-1] if path.stat().st_size <= MAX_JSON_BYTES else []
-    except OSError:
-        return []
-    return [row for row in map(_object_from, lines) if row is not None]
-
-
-def _object_from(line: bytes) -> dict[str, Any] | None:
-    try:
-        values = json.loads(line)
-    except ValueError:
-        return None
-    return values if isinstance(values, dict) else None

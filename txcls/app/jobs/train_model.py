@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from txcls.app.jobs.json_lines import append_line, write_json
 from txcls.app.jobs.open_model import write_downloads
 from txcls.app.jobs.own_files import READ_OPTIONS, Rows, StoredRows, labelled_rows, write_rows
 from txcls.app.jobs.queue import Job
-from txcls.app.jobs.sessions import append_line, write_json
 from txcls.app.shell.limits import limits
 from txcls.checkpoint.schema import HistoryRow
 from txcls.training.auto.choose_settings import RecipeInputs, choose_recipe

@@ -34,7 +34,7 @@ class Limits:
         minutes: maximum time for one training run, or for one file to classify.
         queued: maximum number of jobs waiting in one queue (half as many from one address); further ones are refused.
         keep_seconds: time after the last visit at which a visitor's files are deleted.
-        session_megabytes: disk space for one visitor's files.
+        session_megabytes: disk space for one visitor's files (`jobs.disk_quota`).
         disk_megabytes: disk space for all visitors' files together.
         job_megabytes: memory for a job's process; a job that needs more fails.
     """

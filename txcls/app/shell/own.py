@@ -15,9 +15,10 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from txcls.app.jobs import queue
+from txcls.app.jobs.json_lines import read_json, write_json
 from txcls.app.jobs.own_files import StoredRows, read_rows
 from txcls.app.jobs.queue import JobState, Kind
-from txcls.app.jobs.sessions import Session, read_json, write_json
+from txcls.app.jobs.sessions import Session
 from txcls.app.shell import state
 from txcls.app.shell.limits import limits
 from txcls.checkpoint.folders import names_in

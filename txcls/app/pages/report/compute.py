@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from txcls.app.jobs.json_lines import read_json
 from txcls.app.jobs.queue import JobState
 from txcls.app.jobs.report_table import MAX_REPORT_ROWS, REPORT
-from txcls.app.jobs.sessions import read_json
 from txcls.app.shell import checkpoints, own
 from txcls.app.shell.cache import Source, cached, size_of_texts
 from txcls.app.shell.compute_queue import my_turn

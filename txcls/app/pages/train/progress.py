@@ -7,8 +7,8 @@ from typing import Any
 import streamlit as st
 
 from txcls.app import menu
+from txcls.app.jobs.json_lines import read_json, read_lines
 from txcls.app.jobs.queue import JobState
-from txcls.app.jobs.sessions import read_json, read_lines
 from txcls.app.shell import checkpoints, layout, own, state, table_html, waiting
 from txcls.app.shell.charts import chart
 from txcls.app.shell.downloads import download_link
